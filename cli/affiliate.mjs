@@ -1,0 +1,23 @@
+#!/usr/bin/env node
+// Plain JavaScript without imports: an old Node cannot even read a .ts file, and must still be told what is missing.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+
+if (major < 22 || (major === 22 && minor < 19)) {
+  console.error(`affiliate: Node.js 22.19 or newer is needed, this is ${process.versions.node}.`)
+  process.exit(1)
+}
+
+// Stripping types is most of a short command's time, so it is done once. Beside the code, not in the shared temporary
+// folder: whoever can write there must not be able to put code under our name.
+if (!process.env.NODE_V8_COVERAGE) {
+  const { enableCompileCache } = await import('node:module')
+  const { fileURLToPath } = await import('node:url')
+  enableCompileCache(
+    process.env.NODE_COMPILE_CACHE ||
+      fileURLToPath(new URL('../node_modules/.cache/affiliate', import.meta.url)),
+  )
+}
+// Node strips no types below node_modules, so the published package holds JavaScript only.
+const { existsSync } = await import('node:fs')
+const source = new URL('./main.ts', import.meta.url)
+await import(existsSync(source) ? source.href : new URL('../dist/cli/main.js', import.meta.url).href)

@@ -1,0 +1,90 @@
+import { chmodSync, closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { OpenDatabase } from '../server/platform/open-database.ts'
+import { Failure } from './failures.ts'
+
+export interface Backup {
+  file: string
+  bytes: number
+  /** How it is put back, for people. */
+  restore: string
+}
+
+/**
+ * Writes a consistent copy of the database to `file` while others go on using it. It is readable to nobody else, and
+ * under its name only when it is whole. Refuses a file that exists.
+ */
+export async function backUp(database: OpenDatabase, file: string): Promise<Backup> {
+  const target = resolve(file)
+  if (existsSync(target)) throw new Failure(`${target} exists already. Name a file that does not.`)
+  const draft = `${target}.${process.pid}.tmp`
+  makePrivateFile(draft)
+  try {
+    const restore =
+      database.dialect === 'sqlite' ? await copySqlite(database.file, draft) : await dump(database.url, draft)
+    renameSync(draft, target)
+    return { file: target, bytes: statSync(target).size, restore: restore(target) }
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+type RestoreText = (file: string) => string
+
+function makePrivateFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+    chmodSync(path, 0o600)
+  } catch (error) {
+    throw new Failure(`cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`)
+  }
+}
+
+/** SQLite's online backup: page by page beside running readers and writers, begun anew when one of them wrote. */
+async function copySqlite(source: string, draft: string): Promise<RestoreText> {
+  const { default: BetterSqlite } = await import('better-sqlite3')
+  const handle = new BetterSqlite(source, { readonly: true, fileMustExist: true, timeout: 5000 })
+  try {
+    // In one step, so that a busy service cannot make it begin anew for ever.
+    await handle.backup(draft, { progress: () => 2_147_483_647 })
+  } finally {
+    handle.close()
+  }
+  const copy = new BetterSqlite(draft, { fileMustExist: true })
+  try {
+    // The copy stands alone: no WAL file belongs to it.
+    copy.pragma('journal_mode = DELETE')
+    const verdict = copy.pragma('quick_check', { simple: true })
+    if (verdict !== 'ok') throw new Failure(`the copy is not sound: ${verdict}`, { code: 'unavailable' })
+  } finally {
+    copy.close()
+  }
+  return (file) => `stop the service, remove ${source}-wal and ${source}-shm, and copy ${file} to ${source}.`
+}
+
+/** PostgreSQL's own tool; its password goes by the environment, where `ps` does not show it. */
+async function dump(databaseUrl: string, draft: string): Promise<RestoreText> {
+  const { spawn } = await import('node:child_process')
+  const url = new URL(databaseUrl)
+  const password = decodeURIComponent(url.password)
+  url.password = ''
+  const child = spawn('pg_dump', ['--format=custom', '--file', draft, '--dbname', url.href], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...(password ? { PGPASSWORD: password } : {}) },
+  })
+  let complaint = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaint = (complaint + text).slice(-4000)
+  })
+  const code = await new Promise<number | null>((done, failed) => {
+    child.once('error', failed)
+    child.once('close', done)
+  }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    throw new Failure(
+      `pg_dump is not on PATH. Install PostgreSQL's client tools, or back up where the server runs: pg_dump --format=custom --file FILE '${url.href}'`,
+    )
+  })
+  if (code === 0) return (file) => `pg_restore --clean --if-exists --dbname '${url.href}' ${file}`
+  throw new Failure(`pg_dump failed: ${complaint.trim().split('\n').at(-1) ?? `exit code ${code}`}`)
+}

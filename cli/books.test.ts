@@ -1,0 +1,310 @@
+// time limit: 240 s
+import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openDatabase } from '../server/platform/open-database.ts'
+import { testDialects } from '../server/proof/testbed/databases.ts'
+import { removeGuards } from '../server/proof/testbed/tamper.ts'
+import { type Books, openBooks } from './testing/books.ts'
+import { runAffiliate } from './testing/run-affiliate.ts'
+
+for (const dialect of testDialects()) {
+  const it = suite(`commands over books on ${dialect}`)
+  /** For commands whose SQL is a service's, tested there on both databases. */
+  const onSqlite = dialect === 'sqlite' ? it : () => undefined
+  let books: Books
+  it.before(async () => {
+    books = await openBooks(dialect)
+  })
+  it.after(() => books.market.close())
+
+  it('tells the story of a sale, which its order id, name and store stand for', async () => {
+    const domain = `s${books.shop.merchantId}.myshopify.com`
+    const [byName, byId, human, unknown] = await Promise.all([
+      books.json('sales', 'explain', '1001', '--store', domain),
+      books.json('sales', 'explain', '6100000001009'),
+      books.affiliate(['sales', 'explain', '#1001', '--store', domain]),
+      books.affiliate(['sales', 'explain', '#9999']),
+    ])
+    assert.equal(byName, byId)
+    assert.is(byId.commission, '624.88')
+    assert.is(byId.store.shop_domain, domain)
+    assert.is(byId.checks.length, 14)
+    assert.is(byId.billing_cycle.state, 'open')
+    assert.equal(byId.payouts, [])
+    assert.match(human.stdout, /ACCEPTED: commission Rs 624\.88 to Sana Mirza .*platform fee Rs 62\.49/)
+    assert.match(human.stdout, /locked 12\.5 % on every product, for orders within 30 days/)
+    assert.match(human.stdout, /The buyer was not the creator\tyes/)
+    assert.match(human.stdout, /Commission {4}Rs 624\.88 \(12\.5 % of Rs 4,999\.00/)
+    assert.is(unknown.code, 1)
+    assert.match(unknown.stderr, /no sale of an order #9999/)
+  })
+
+  it('refuses a name that stands for several orders, with the candidates', async () => {
+    const [human, json, wrongStore] = await Promise.all([
+      books.affiliate(['sales', 'explain', '#1001']),
+      books.affiliate(['sales', 'explain', '#1001', '--json']),
+      books.affiliate(['sales', 'explain', '#1001', '--store', 'nobody.example.pk']),
+    ])
+    assert.is(human.code, 1)
+    assert.match(human.stderr, /stands for 2 orders.*--store.\n(.*6100000001009.*accepted|.*rejected)/)
+    assert.is(json.stdout, '')
+    assert.is(JSON.parse(json.stderr).candidates.length, 2)
+    assert.equal([wrongStore.code, wrongStore.stdout], [1, ''])
+    const rejected = JSON.parse(json.stderr).candidates.find(
+      (one: { order_id: string }) => one.order_id !== '6100000001009',
+    )
+    const story = await books.json('sales', 'explain', rejected.sale_id)
+    assert.is(story.rejection_reason, 'no_tracking_reference')
+    assert.equal([story.click, story.creator, story.billing_cycle], [null, null, null])
+  })
+
+  it('lists events by state and source', async () => {
+    const [all, aside, processor, human] = await Promise.all([
+      books.json('webhooks', 'events'),
+      books.json('webhooks', 'events', '--state', 'set_aside'),
+      books.json('webhooks', 'events', '--source', 'processor'),
+      books.affiliate(['webhooks', 'events', '--limit', '1']),
+    ])
+    assert.equal(
+      all.items.map((event: { state: string }) => event.state),
+      ['set_aside', 'done', 'done', 'done'],
+    )
+    assert.match(aside.items[0].reason, /malformed/)
+    assert.is(aside.items[0].store.id, books.otherShop.storeId)
+    assert.equal(processor.items, [])
+    assert.is(human.stdout.trim().split('\n').length, 2)
+  })
+
+  it('shows balances that sum to zero, and books that hold', async () => {
+    const [all, own, human, verdict, lines] = await Promise.all([
+      books.json('ledger', 'balances'),
+      books.json('ledger', 'balances', books.creatorId),
+      books.affiliate(['ledger', 'balances']),
+      books.json('ledger', 'verify'),
+      books.affiliate(['ledger', 'verify']),
+    ])
+    assert.is(all.total, '0.00')
+    assert.equal(own.items, [
+      {
+        account: 'creator_pending',
+        owner: {
+          id: books.creatorId,
+          email: `${books.creatorId}@example.com`,
+          display_name: 'Sana Mirza',
+        },
+        balance: '-5624.88',
+        postings: 2,
+      },
+    ])
+    assert.match(human.stdout, /platform_fees\tplatform\t\tRs 562\.49\t2\n/)
+    assert.match(human.stdout, /Total\t\tRs 6,187\.37\tRs 6,187\.37/)
+    assert.is(verdict.ok, true)
+    assert.match(lines.stdout, /All \d+ invariants hold/)
+  })
+
+  it('closes cycles, first only in words', async () => {
+    const { items } = await books.json('billing', 'cycles', '--state', 'open')
+    assert.is(items.length, 1)
+    const [{ period_end: end, merchant }] = items
+    assert.is(merchant.display_name, 'Chenab Lawn')
+    const [dry, wrong, other] = await Promise.all([
+      books.json('billing', 'close', '--as-of', end, '--dry-run'),
+      books.affiliate(['billing', 'close', '--as-of', '2026-13-01']),
+      books.json('billing', 'close', '--as-of', end, '--merchant', books.otherShop.merchantId),
+    ])
+    assert.equal([dry.items[0].outcome, dry.items[0].amount_due, dry.dry_run], ['closed', '6187.37', true])
+    assert.is(wrong.code, 2)
+    assert.match(wrong.stderr, /is no time: give/)
+    assert.equal(other.items, [])
+    // A plain date is its midnight on the merchants' clock, which is when periods end.
+    const date = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Asia/Karachi' }).format(Date.parse(end))
+    const closed = await books.affiliate(['billing', 'close', '--as-of', date])
+    assert.is(closed.code, 0, closed.stderr)
+    assert.match(closed.stdout, /Rs 6,187\.37\n1 closed, 0 extended/)
+    const again = await books.affiliate(['billing', 'close', '--as-of', date])
+    assert.match(again.stdout, /No open cycle ends by .* \+05:00/)
+  })
+
+  it('pays out what a charged cycle released', async () => {
+    const { market } = books
+    // What a command has written is due by the clock on the wall.
+    const workOff = () => {
+      market.clock.set(new Date().toISOString())
+      return market.workOff()
+    }
+    await workOff()
+    const [cycle] = (await books.json('billing', 'cycles', '--state', 'closed')).items
+    await market.confirmPayment(cycle.id)
+    await workOff()
+    const dry = await books.json('payouts', 'run', '--dry-run')
+    assert.equal([dry.items[0].outcome, dry.items[0].payout_id], ['paid_out', null])
+    const run = await books.affiliate(['payouts', 'run'])
+    assert.match(run.stdout, /Rs 5,624\.88\tpayout /)
+    await workOff()
+    const [payout] = (await books.json('payouts', 'list', '--state', 'submitted')).items
+    await market.settlePayout(payout.id, 'failed')
+    await workOff()
+    const [story, failed, none] = await Promise.all([
+      books.affiliate(['sales', 'explain', '6100000001009']),
+      books.json('payouts', 'list', '--state', 'failed', '--creator', books.creatorId),
+      books.json('payouts', 'list', '--creator', books.shop.merchantId),
+    ])
+    assert.match(
+      story.stdout,
+      new RegExp(`Payout ${payout.id} of Rs 5,624\\.88.* failed .*returned by the bank`),
+    )
+    assert.match(story.stdout, /goes out with the next payout run/)
+    assert.is(failed.items[0].failure_reason, 'returned by the bank')
+    assert.equal(none.items, [])
+    // The one that failed must be looked up before it is replaced, and no processor runs here.
+    const waits = await books.json('payouts', 'run')
+    assert.is(waits.items[0].why, 'processor_unavailable')
+    const told = await books.affiliate(['payouts', 'run', '--dry-run'])
+    assert.match(told.stdout, /waits: the processor cannot be asked .*the next run asks again/)
+  })
+
+  onSqlite('grants a credit once, and not unasked', async () => {
+    const credit = (amount: string, reference: string, ...more: string[]) =>
+      books.affiliate([
+        'billing',
+        'credit',
+        books.shop.merchantId,
+        amount,
+        '--reference',
+        reference,
+        '--reason',
+        'returned',
+        ...more,
+      ])
+    const unasked = await credit('100.50', 'CR-1')
+    assert.is(unasked.code, 1)
+    assert.match(unasked.stderr, /Nobody can be asked here: add --yes/)
+    const granted = await credit('100.50', 'CR-1', '--yes')
+    assert.match(granted.stdout, /Rs 100\.50 credited to .* under CR-1/)
+    const [again, other, tooMuch, creator] = await Promise.all([
+      credit('100.50', 'CR-1', '--yes', '--json'),
+      credit('100.51', 'CR-1', '--yes'),
+      credit('999999', 'CR-2', '--yes'),
+      books.affiliate([
+        'billing',
+        'credit',
+        books.creatorId,
+        '1',
+        '--reference',
+        'x',
+        '--reason',
+        'y',
+        '--yes',
+      ]),
+    ])
+    assert.is(JSON.parse(again.stdout).created, false)
+    assert.match(other.stderr, /CR-1 stands for another credit/)
+    assert.match(tooMuch.stderr, /At most Rs 6,086\.87 can be credited/)
+    assert.match(creator.stderr, /no merchant/)
+    assert.equal([other.code, tooMuch.code, creator.code], [1, 1, 1])
+  })
+
+  onSqlite('makes an admin, sets passwords, suspends and reinstates', async () => {
+    const { affiliate } = books
+    const made = await affiliate(
+      ['users', 'create-admin', 'Op@X.pk', '--password-stdin'],
+      {},
+      'a long passphrase\nmore\n',
+    )
+    assert.match(made.stdout, /op@x\.pk is an admin now/)
+    const [taken, short, none, last, unknown] = await Promise.all([
+      affiliate(['users', 'create-admin', 'op@x.pk', '--password-stdin'], {}, 'a long passphrase'),
+      affiliate(['users', 'create-admin', 'o@x.pk', '--password-stdin'], {}, 'short\n'),
+      affiliate(['users', 'set-password', 'op@x.pk', '--password-stdin']),
+      affiliate(['users', 'suspend', 'op@x.pk']),
+      affiliate(['users', 'suspend', 'nobody@x.pk', '--json']),
+    ])
+    assert.equal(
+      [taken, short, none, last, unknown].map(({ code }) => code),
+      [1, 2, 2, 1, 1],
+    )
+    assert.match(short.stderr, /^affiliate: password: must have at least 10 characters\n$/)
+    assert.match(none.stderr, /No password came on stdin/)
+    assert.match(last.stderr, /last active admin/)
+    assert.is(JSON.parse(unknown.stderr).code, 'not_found')
+    const set = await affiliate(
+      ['users', 'set-password', 'op@x.pk', '--password-stdin'],
+      {},
+      'another passphrase',
+    )
+    assert.match(set.stdout, /new password/)
+    const suspend = ['users', 'suspend', books.creatorId, '--reason', 'own links']
+    assert.match((await affiliate(suspend)).stdout, /is suspended now/)
+    assert.match((await affiliate(suspend)).stdout, /was suspended already; nothing changed/)
+    const { items } = await books.json('users', 'list', '--suspended')
+    assert.equal(
+      items.map((user: { id: string }) => user.id),
+      [books.creatorId],
+    )
+    assert.is((await books.json('users', 'reinstate', books.creatorId)).changed, true)
+    const { items: admins, more } = await books.json('users', 'list', '--role', 'admin')
+    assert.equal([admins.length, admins[0].email, more], [1, 'op@x.pk', false])
+  })
+
+  it('backs up while the database is in use', async () => {
+    const { folder, url } = books.market.bed.testDatabase
+    if (dialect === 'sqlite') {
+      const file = join(folder, 'copy.db')
+      const made = await books.json('db', 'backup', file)
+      assert.equal([made.file, made.bytes], [file, statSync(file).size])
+      assert.is(statSync(file).mode & 0o777, 0o600)
+      const copy = await openDatabase(`sqlite:${file}`, { create: false })
+      const { length } = await copy.reader.selectFrom('sales').select('id').execute()
+      await copy.close()
+      assert.is(length, 3)
+      const keyless = await runAffiliate(['ledger', 'verify', '--database-url', `sqlite:${file}`, '--json'])
+      assert.is(keyless.code, 0, keyless.stderr)
+      assert.is(JSON.parse(keyless.stdout).ok, true)
+      const again = await books.affiliate(['db', 'backup', file])
+      assert.match(again.stderr, /exists already/)
+      return
+    }
+    const file = join(folder, 'copy.dump')
+    const missing = await books.affiliate(['db', 'backup', file], { PATH: folder })
+    assert.is(missing.code, 1)
+    assert.match(missing.stderr, /pg_dump is not on PATH/)
+    assert.not(missing.stderr.includes(new URL(url).password))
+    assert.not(existsSync(file))
+    const pretended = join(folder, 'pg_dump')
+    writeFileSync(pretended, '#!/bin/sh\necho "$PGPASSWORD $*" > "$3"\n')
+    chmodSync(pretended, 0o700)
+    const made = await books.affiliate(['db', 'backup', file], { PATH: `${folder}:/bin:/usr/bin` })
+    assert.is(made.code, 0, made.stderr)
+    assert.ok(statSync(file).size > 0)
+    writeFileSync(pretended, '#!/bin/sh\necho "pg_dump: error: server version mismatch" >&2\nexit 1\n')
+    const failed = await books.affiliate(['db', 'backup', `${file}2`], { PATH: `${folder}:/bin:/usr/bin` })
+    assert.match(failed.stderr, /^affiliate: pg_dump failed: pg_dump: error: server version mismatch\n$/)
+    assert.not(existsSync(`${file}2`))
+  })
+
+  it('names the rows when one has been tampered with', async () => {
+    const { database } = books.market.bed.testDatabase
+    await removeGuards(database)
+    const sale = await database.reader
+      .selectFrom('sales')
+      .select('id')
+      .where('order_id', '=', '6100000001009')
+      .executeTakeFirstOrThrow()
+    await database.writer.updateTable('sales').set({ commission: 62_489 }).where('id', '=', sale.id).execute()
+    const [human, json] = await Promise.all([
+      books.affiliate(['ledger', 'verify']),
+      books.affiliate(['ledger', 'verify', '--json']),
+    ])
+    assert.equal([human.code, json.code], [1, 1])
+    assert.match(
+      human.stderr,
+      new RegExp(`^affiliate: The books do not hold: .*sales-in-journal.*${sale.id}.*\n$`),
+    )
+    assert.match(human.stdout, new RegExp(`${sale.id}: `))
+    assert.is(JSON.parse(json.stdout).ok, false)
+  })
+
+  it.run()
+}

@@ -1,0 +1,148 @@
+import type { Command } from 'commander'
+import type { PayoutRow, PayoutRunOutcome } from '../../server/payouts/payouts.service.ts'
+import { CURRENCY } from '../../shared/money.ts'
+import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
+import { type CommandContext, withApp } from '../context.ts'
+import { displayMoney, formatMoney, type Output, wireTime } from '../output.ts'
+import { nameOf, type Person, peopleOf } from '../people.ts'
+
+interface ListOptions {
+  creator?: string
+  state?: PayoutRow['state']
+  limit: number
+}
+
+export function addPayoutCommands(program: Command): void {
+  const group = addGroup(program, 'payouts', 'payouts to creators: look at them, start a run')
+  group
+    .command('list')
+    .description('the newest payouts')
+    .option('--creator <user>', 'of one creator, by id or e-mail')
+    .option(
+      '--state <state>',
+      'pending, submitted, paid or failed',
+      oneOf(['pending', 'submitted', 'paid', 'failed']),
+    )
+    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+    .addHelpText('after', exampleText('payouts list --state failed'))
+    .action((options: ListOptions, command: Command) => list(options, command))
+  group
+    .command('run')
+    .description('make a payout of each released balance that may go out now, as the schedule does')
+    .option('--dry-run', 'only show what would be done')
+    .addHelpText('after', exampleText('payouts run --dry-run'))
+    .action((options: { dryRun?: boolean }, command: Command) => run(options.dryRun ?? false, command))
+}
+
+function list(options: ListOptions, command: Command): Promise<void> {
+  return withApp(command, async ({ app, out }) => {
+    const { listPayouts } = await import('../../server/payouts/payouts.service.ts')
+    const { findUser } = await import('../../server/users/users.service.ts')
+    const creator = options.creator === undefined ? null : await findUser(app.platform, options.creator)
+    const rows = await listPayouts(app.platform, creator?.id ?? null, {
+      state: options.state ?? null,
+      limit: options.limit,
+      before: null,
+    })
+    const person = await peopleOf(
+      app,
+      rows.map((row) => row.creator_id),
+    )
+    const items = rows.map((row) => wirePayout(row, person(row.creator_id)))
+    out.show({ items }, () => payoutTable(out, rows, person))
+  })
+}
+
+function payoutTable(out: Output, rows: readonly PayoutRow[], person: (id: string) => Person): string[] {
+  return out.table(
+    [
+      { title: 'Creator', flexible: true },
+      { title: 'State' },
+      { title: 'Amount', right: true },
+      { title: 'Made' },
+      { title: 'Settled' },
+      { title: 'Why failed', flexible: true },
+      { title: 'Id' },
+    ],
+    rows.map((row) => [
+      nameOf(person(row.creator_id)),
+      row.state,
+      displayMoney(row.amount),
+      out.time(row.created_at),
+      out.time(row.settled_at),
+      row.failure_reason ?? '–',
+      row.id,
+    ]),
+  )
+}
+
+function wirePayout(row: PayoutRow, creator: Person) {
+  return {
+    id: row.id,
+    creator,
+    state: row.state,
+    amount: formatMoney(row.amount),
+    currency: CURRENCY,
+    processor_payout_id: row.processor_payout_id,
+    failure_reason: row.failure_reason,
+    created_at: wireTime(row.created_at),
+    settled_at: wireTime(row.settled_at),
+  }
+}
+
+function run(dryRun: boolean, command: Command): Promise<void> {
+  return withApp(command, async (context) => {
+    const { app, out } = context
+    const { runPayouts } = await import('../../server/payouts/payouts.service.ts')
+    const outcomes = await runPayouts(app.platform, app.processor, { dryRun })
+    const person = await peopleOf(
+      app,
+      outcomes.map((outcome) => outcome.creatorId),
+    )
+    const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.creatorId)))
+    out.show({ dry_run: dryRun, items }, () => runLines(context, outcomes, person, dryRun))
+  })
+}
+
+function runLines(
+  { out, config }: CommandContext,
+  outcomes: readonly PayoutRunOutcome[],
+  person: (id: string) => Person,
+  dryRun: boolean,
+): string[] {
+  if (outcomes.length === 0) return ['No creator has a released balance.']
+  const why = {
+    below_threshold: `waits: below the threshold of ${displayMoney(config.PAYOUT_THRESHOLD)}`,
+    suspended: 'waits: the creator is suspended',
+    no_destination: 'waits: no payout destination in effect',
+    failed_three_times: 'waits for a person: three payouts failed in a row',
+    failure_not_confirmed: 'waits for a person: the processor has not agreed that the last payout failed',
+    processor_unavailable:
+      'waits: the processor cannot be asked about the last payout; the next run asks again',
+  }
+  const table = out.table(
+    [{ title: 'Creator', flexible: true }, { title: 'Amount', right: true }, { title: 'What happens' }],
+    outcomes.map((outcome) => [
+      nameOf(person(outcome.creatorId)),
+      displayMoney(outcome.amount),
+      outcome.kind === 'waits'
+        ? why[outcome.why]
+        : dryRun
+          ? 'would be paid out'
+          : `payout ${outcome.payoutId}`,
+    ]),
+  )
+  const end = dryRun ? 'Nothing was written.' : 'The running service sends them to the processor.'
+  return [...table, end]
+}
+
+function wireOutcome(outcome: PayoutRunOutcome, creator: Person) {
+  return {
+    creator,
+    outcome: outcome.kind,
+    why: outcome.kind === 'waits' ? outcome.why : null,
+    payout_id: outcome.kind === 'paid_out' ? outcome.payoutId : null,
+    amount: formatMoney(outcome.amount),
+    currency: CURRENCY,
+  }
+}

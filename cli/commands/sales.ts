@@ -1,0 +1,56 @@
+import type { Command } from 'commander'
+import type { OrderCandidate } from '../../server/sales/explain.service.ts'
+import { addGroup, exampleText } from '../command.ts'
+import { withApp } from '../context.ts'
+import { Failure } from '../failures.ts'
+import type { Output } from '../output.ts'
+import { printable } from '../table.ts'
+
+export function addSaleCommands(program: Command): void {
+  const group = addGroup(program, 'sales', 'sales: why one was accepted or rejected, and what came of it')
+  group
+    .command('explain')
+    .description('the whole story of one order, from the click to the payout')
+    .argument('<order>', "the store's order id, its name such as '#1001', or the sale's id")
+    .option('--store <store>', 'host name or id, where a name stands for orders of several stores')
+    .addHelpText(
+      'after',
+      exampleText("sales explain '#1001' --store my-shop.myshopify.com", 'sales explain 6100000001009'),
+    )
+    .action((order: string, options: { store?: string }, command: Command) =>
+      explain(order, options.store ?? null, command),
+    )
+}
+
+function explain(order: string, store: string | null, command: Command): Promise<void> {
+  return withApp(command, async ({ app, out }) => {
+    const { explainSale, findOrder } = await import('../../server/sales/explain.service.ts')
+    const candidates = await findOrder(app.platform, order, store)
+    const [only] = candidates
+    if (!only || candidates.length > 1) throw ambiguous(order, candidates, out)
+    const explanation = await explainSale(app.platform, only.saleId)
+    const { storyDocument } = await import('../sale-document.ts')
+    const { storyLines } = await import('../sale-story.ts')
+    out.show(storyDocument(explanation), () => storyLines(explanation, out))
+  })
+}
+
+function ambiguous(order: string, candidates: readonly OrderCandidate[], out: Output): Failure {
+  const extra = {
+    candidates: candidates.map((candidate) => ({
+      sale_id: candidate.saleId,
+      order_id: candidate.orderId,
+      order_name: candidate.orderName,
+      shop_domain: candidate.shopDomain,
+    })),
+  }
+  const lines = candidates.map((candidate) =>
+    printable(
+      `  ${candidate.orderName ?? ''}  ${candidate.orderId}  ${candidate.shopDomain ?? candidate.storeId}  ${candidate.acceptanceStatus} ${out.time(candidate.createdAt)}`,
+    ),
+  )
+  return new Failure(`${order} stands for ${candidates.length} orders. Give the order id, or --store.`, {
+    extra,
+    lines,
+  })
+}

@@ -1,0 +1,123 @@
+import type { Command } from 'commander'
+import type { App } from '../server/app.ts'
+import type { Config } from '../server/platform/config.ts'
+import type { OpenDatabase } from '../server/platform/open-database.ts'
+import type { GlobalOptions } from './command.ts'
+import { Failure } from './failures.ts'
+import { layoutOf, Output } from './output.ts'
+
+/** What an action works with, beside its own arguments. */
+export interface CommandContext {
+  config: Config
+  out: Output
+  /** `--yes` */
+  yes: boolean
+  environment: NodeJS.ProcessEnv
+}
+
+/** Reads the settings. Throws `SettingError`. */
+export async function openContext(command: Command): Promise<CommandContext> {
+  const { json = false, databaseUrl, yes = false } = command.optsWithGlobals<GlobalOptions>()
+  const environment = databaseUrl === undefined ? process.env : { ...process.env, DATABASE_URL: databaseUrl }
+  const { readConfig } = await import('../server/platform/config.ts')
+  const config = readConfig(environment)
+  const layout = layoutOf(process.stdout, environment)
+  return { config, yes, environment, out: new Output({ json, zone: config.BILLING_TIMEZONE, layout }) }
+}
+
+/** Runs `work` over the services and an existing, migrated database, and closes them. Makes neither database nor key. */
+export async function withApp(
+  command: Command,
+  work: (context: CommandContext & { app: App }) => Promise<void>,
+): Promise<void> {
+  const context = await openContext(command)
+  await refuseMissingDatabase(context.config)
+  const { openApp } = await import('../server/app.ts')
+  const app = await openApp({
+    create: false,
+    environment: context.environment,
+    logLevel: context.environment.LOG_LEVEL || 'silent',
+  })
+  try {
+    await assertMigrated(app.database)
+    await work({ ...context, app })
+  } finally {
+    await app.close()
+  }
+}
+
+/** Runs `work` over the database as it is, migrated or not, without services and keys. */
+export async function withDatabase(
+  command: Command,
+  work: (context: CommandContext & { database: OpenDatabase }) => Promise<void>,
+): Promise<void> {
+  const context = await openContext(command)
+  await refuseMissingDatabase(context.config)
+  const { openDatabase } = await import('../server/platform/open-database.ts')
+  const database = await openDatabase(context.config.DATABASE_URL, { create: false })
+  try {
+    await work({ ...context, database })
+  } finally {
+    await database.close()
+  }
+}
+
+/** Where the database lies, without a password. */
+export async function databasePlace(config: Config): Promise<string> {
+  const { resolve } = await import('node:path')
+  const { sqliteFileOf } = await import('../server/platform/open-database.ts')
+  const file = sqliteFileOf(config.DATABASE_URL)
+  if (file !== null) return resolve(file)
+  const url = new URL(config.DATABASE_URL)
+  url.password = ''
+  return url.href
+}
+
+async function refuseMissingDatabase(config: Config): Promise<void> {
+  if (!config.DATABASE_URL.startsWith('sqlite:')) return
+  const { existsSync } = await import('node:fs')
+  const file = await databasePlace(config)
+  if (existsSync(file)) return
+  throw new Failure(
+    `There is no database at ${file}. Make one with "affiliate db migrate", or name another with --database-url.`,
+    { code: 'unavailable' },
+  )
+}
+
+/** Refuses a database that lacks migrations: the commands' queries are for the newest schema. */
+export async function assertMigrated(database: OpenDatabase): Promise<void> {
+  const { migrationState } = await import('../server/platform/migrator.ts')
+  await assertReachable(database)
+  const { pending } = await migrationState(database)
+  if (pending.length === 0) return
+  throw new Failure(
+    `The database lacks ${pending.length} migration${pending.length > 1 ? 's' : ''}. Run "affiliate db migrate".`,
+    { code: 'unavailable', extra: { pending_migrations: pending } },
+  )
+}
+
+/** Throws the database's own error: a wrong password must not look like a database that has no tables. */
+export async function assertReachable(database: OpenDatabase): Promise<void> {
+  const { sql } = await import('kysely')
+  await sql`select 1`.execute(database.reader)
+}
+
+/**
+ * Asks before what cannot be undone. `--yes` answers it; where nobody can be asked, it is refused, or with
+ * `unattended: 'goes on'` (for what scripts do day by day) done.
+ */
+export async function confirm(
+  context: CommandContext,
+  question: string,
+  unattended: 'is refused' | 'goes on' = 'is refused',
+): Promise<void> {
+  if (context.yes) return
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    if (unattended === 'goes on') return
+    throw new Failure(`${question} Nobody can be asked here: add --yes.`)
+  }
+  const { createInterface } = await import('node:readline/promises')
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await terminal.question(`${question} [y/N] `).finally(() => terminal.close())
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Failure('Nothing was done.')
+}

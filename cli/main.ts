@@ -1,0 +1,26 @@
+import { existsSync } from 'node:fs'
+import { reportFailure } from './failures.ts'
+import { buildProgram } from './program.ts'
+
+/** Runs one command line. What it leaves in `process.exitCode`: 0 done, 1 refused or failed, 2 wrong usage. */
+async function run(args: readonly string[]): Promise<void> {
+  endQuietlyOnClosedPipe()
+  if (existsSync('.env')) process.loadEnvFile('.env')
+  try {
+    await buildProgram().parseAsync(args, { from: 'user' })
+  } catch (error) {
+    process.exitCode = await reportFailure(error, args)
+  }
+}
+
+/** `affiliate … | head` closes our output while we write: nobody is left to read, so there is nothing to report. */
+function endQuietlyOnClosedPipe(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') process.exit(0)
+      throw error
+    })
+  }
+}
+
+await run(process.argv.slice(2))

@@ -1,0 +1,101 @@
+import { styleText } from 'node:util'
+import { layoutTable } from './table.ts'
+
+export { displayMoney, formatMoney } from '../shared/money.ts'
+
+/** Where the output goes: the width of a terminal, or `null` for a pipe or file. */
+export interface Layout {
+  width: number | null
+  colour: boolean
+}
+
+export interface Column {
+  title: string
+  /** Numbers and money stand to the right. */
+  right?: boolean
+  /** Cut to fit a narrow terminal; ids and amounts never are. */
+  flexible?: boolean
+}
+
+type Style = Parameters<typeof styleText>[0]
+
+/** What a command has to say: one document with `--json`, else text for people. Nothing else goes to stdout. */
+export class Output {
+  readonly json: boolean
+  readonly layout: Layout
+  readonly #zone: string
+
+  constructor(options: { json: boolean; zone: string; layout: Layout }) {
+    this.json = options.json
+    this.layout = options.layout
+    this.#zone = options.zone
+  }
+
+  /** Prints the document (on one line where no person reads), or the lines that `human` makes of it. */
+  show(document: unknown, human: () => readonly string[]): void {
+    const indent = this.layout.width === null ? 0 : 2
+    const text = this.json ? JSON.stringify(document, null, indent) : human().join('\n')
+    process.stdout.write(`${text}\n`)
+  }
+
+  table(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
+    return layoutTable(columns, rows, this.layout)
+  }
+
+  /** A moment (epoch ms) on the clock of BILLING_TIMEZONE; a dash for none. */
+  time(moment: number | null): string {
+    return moment === null ? '–' : timeText(moment, this.#zone)
+  }
+
+  style(style: Style, text: string): string {
+    return this.layout.colour ? styleText(style, text, { validateStream: false }) : text
+  }
+
+  heading(text: string): string {
+    return this.style('bold', text)
+  }
+
+  /** What is being done, for people who wait at a terminal. */
+  progress(text: string): void {
+    if (process.stderr.isTTY && !this.json) process.stderr.write(`\r\u001b[K${text}`)
+  }
+
+  endProgress(): void {
+    this.progress('')
+  }
+}
+
+export function layoutOf(stream: NodeJS.WriteStream, environment: NodeJS.ProcessEnv): Layout {
+  if (!stream.isTTY) return { width: null, colour: false }
+  return { width: stream.columns || 80, colour: !environment.NO_COLOR && environment.TERM !== 'dumb' }
+}
+
+const clocks = new Map<string, Intl.DateTimeFormat>()
+
+/** `2026-11-20 22:30:15 +05:00` */
+export function timeText(moment: number, zone: string): string {
+  const clock =
+    clocks.get(zone) ??
+    new Intl.DateTimeFormat('en', {
+      timeZone: zone,
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      hourCycle: 'h23',
+      timeZoneName: 'longOffset',
+    })
+  clocks.set(zone, clock)
+  const part = Object.fromEntries(clock.formatToParts(moment).map(({ type, value }) => [type, value]))
+  const offset = (part.timeZoneName ?? '').replace('GMT', '') || '+00:00'
+  return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second} ${offset}`
+}
+
+/** A moment for `--json`: RFC 3339 in UTC. */
+export function wireTime(moment: number): string
+export function wireTime(moment: number | null): string | null
+export function wireTime(moment: number | null): string | null {
+  return moment === null ? null : new Date(moment).toISOString()
+}

@@ -1,0 +1,32 @@
+import type { App } from '../server/app.ts'
+
+/** Who an id stands for, for people and for `--json`. */
+export interface Person {
+  id: string
+  email: string | null
+  display_name: string | null
+}
+
+const AT_ONCE = 500
+
+/** The users of these ids, however many. */
+export async function peopleOf(app: App, ids: readonly string[]): Promise<(id: string) => Person> {
+  const { displayNamesOf, emailsOf } = await import('../server/users/users.service.ts')
+  const { reader } = app.database
+  const people = new Map<string, Person>()
+  const distinct = [...new Set(ids)]
+  for (let at = 0; at < distinct.length; at += AT_ONCE) {
+    const some = distinct.slice(at, at + AT_ONCE)
+    const emails = await emailsOf(reader, some)
+    const names = await displayNamesOf(reader, some)
+    for (const id of some) {
+      people.set(id, { id, email: emails.get(id) ?? null, display_name: names.get(id) ?? null })
+    }
+  }
+  return (id) => people.get(id) ?? { id, email: null, display_name: null }
+}
+
+/** As a table names a person. */
+export function nameOf(person: Person): string {
+  return person.email ?? person.id
+}

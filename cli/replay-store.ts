@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto'
+import { FIXTURE_PRODUCT_ID, type FixtureValues, fillFixture } from '../fixtures/fill-fixture.ts'
+import type { App } from '../server/app.ts'
+import { linksOfClicks } from '../server/clicks/clicks.service.ts'
+import { resolveLink } from '../server/links/links.service.ts'
+import { signShopifyBody } from '../server/shopify/signature.ts'
+import {
+  listEveryStore,
+  listStores,
+  storeForWebhook,
+  type WebhookStore,
+} from '../server/stores/stores.service.ts'
+import { emailsOf } from '../server/users/users.service.ts'
+import { Failure, wrongUsage } from './failures.ts'
+import { readFixture, type StoreFixture } from './fixture-files.ts'
+import type { ReplayOptions, SignedEvent } from './replay.ts'
+import type { ServiceCaller } from './service-caller.ts'
+
+const NO_CLICK = 'no-click'
+
+/** Orders as the store would send them, filled with one click on the link and signed with the store's secret. */
+export async function prepareOrders(
+  app: App,
+  caller: ServiceCaller,
+  wanted: readonly { fixture: StoreFixture; expected: string; deliveryId: string }[],
+  options: ReplayOptions,
+): Promise<SignedEvent[]> {
+  const texts = await Promise.all(wanted.map(({ fixture }) => readFixture('store-sales', fixture.file)))
+  const needClick = wanted.filter((_, at) => /\{\{(click|creator_email)\}\}/.test(texts[at] ?? ''))
+  if (needClick.length > 0 && options.link === undefined) {
+    const names =
+      needClick.length > 3
+        ? `${needClick.length} of these orders`
+        : needClick.map((one) => one.fixture.name).join(', ')
+    throw wrongUsage(`A click belongs into ${names}: name an affiliate link with --link SLUG.`)
+  }
+  const { domain, store } = await sendingStore(app, options)
+  const values =
+    options.link === undefined ? valuesWithoutClick(app) : await clickValues(app, caller, options.link)
+  return wanted.map(({ fixture, expected, deliveryId }, at) => {
+    const rawBody = Buffer.from(fillFixture(texts[at] ?? '', values))
+    return {
+      fixture: fixture.name,
+      path: '/webhooks/store-sales',
+      expected,
+      rawBody,
+      delivery: { scope: store.storeId, deliveryId },
+      headers: {
+        'x-shopify-topic': 'orders/paid',
+        'x-shopify-hmac-sha256': signShopifyBody(rawBody, store.secrets[0] ?? ''),
+        'x-shopify-shop-domain': domain,
+        'x-shopify-webhook-id': deliveryId,
+        'x-shopify-event-id': randomUUID(),
+        'x-shopify-triggered-at': new Date(app.platform.clock.now()).toISOString(),
+        'x-shopify-api-version': '2026-10',
+      },
+    }
+  })
+}
+
+/** The store named, else the only one of the link's merchant, else the only one there is. */
+async function sendingStore(
+  app: App,
+  options: ReplayOptions,
+): Promise<{ domain: string; store: WebhookStore }> {
+  const domain = options.store ?? (await onlyDomain(app, options.link))
+  const store = await storeForWebhook(app.platform, domain)
+  if (store) return { domain, store }
+  throw new Failure(`No store with the domain ${domain} is connected.`, { code: 'not_found' })
+}
+
+async function onlyDomain({ platform }: App, slug: string | undefined): Promise<string> {
+  const page = { limit: 100 }
+  const { items } =
+    slug === undefined
+      ? await listEveryStore(platform, page)
+      : await listStores(platform, (await resolveLink(platform, slug)).merchantId, page)
+  const domains = items.filter((store) => store.removed_at === null).map((store) => store.shop_domain)
+  const [only] = domains
+  if (only !== undefined && domains.length === 1) return only
+  if (only === undefined)
+    throw new Failure('No store is connected that could send it.', { code: 'not_found' })
+  throw new Failure(`There are ${domains.length} stores. Name the one that sends it with --store.`, {
+    extra: { candidates: domains },
+    lines: domains.map((domain) => `  ${domain}`),
+  })
+}
+
+function valuesWithoutClick(app: App): FixtureValues {
+  const clickAt = app.platform.clock.now()
+  return { click: NO_CLICK, clickAt, creatorEmail: NO_CLICK, productId: FIXTURE_PRODUCT_ID }
+}
+
+/** Follows the link over HTTP like a visitor, and reads from the redirect what a shop would be told. */
+async function clickValues(app: App, caller: ServiceCaller, slug: string): Promise<FixtureValues> {
+  const link = await resolveLink(app.platform, slug)
+  const { status, location } = await caller.visit(`/go/${encodeURIComponent(link.slug)}`)
+  const { reader } = app.database
+  const parameter = app.platform.config.TRACKING_PARAMETER
+  const click = location === null ? null : new URL(location).searchParams.get(parameter)
+  if (click === null) {
+    throw new Failure(
+      `Link ${link.slug} gave no tracking reference (HTTP ${status}): its offer is not live, or somebody is suspended.`,
+    )
+  }
+  const found = (await linksOfClicks(reader, [click])).get(click)
+  if (!found) {
+    throw new Failure(
+      'The service logged the click, but it is not in this database. Is --database-url the one it uses?',
+    )
+  }
+  const emails = await emailsOf(reader, [link.creatorId])
+  return {
+    click,
+    clickAt: found.click.created_at,
+    creatorEmail: emails.get(link.creatorId) ?? NO_CLICK,
+    productId: link.productIds?.[0] ?? FIXTURE_PRODUCT_ID,
+  }
+}

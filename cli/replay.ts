@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { App } from '../server/app.ts'
+import { type EventRow, listEvents } from '../server/inbox/inbox.service.ts'
+import { getSale, type SaleWithSlug } from '../server/sales/sales.service.ts'
+import { Failure, wrongUsage } from './failures.ts'
+import { expectedEvent, expectedSale, readFixtures } from './fixture-files.ts'
+import { prepareProcessorEvent } from './replay-processor.ts'
+import { prepareOrders } from './replay-store.ts'
+import { type Answer, ServiceCaller } from './service-caller.ts'
+
+export interface ReplayOptions {
+  url?: string
+  link?: string
+  store?: string
+  eventId?: string
+  cycle?: string
+  payout?: string
+}
+
+/** A signed event, ready to be sent. */
+export interface SignedEvent {
+  fixture: string
+  path: '/webhooks/store-sales' | '/webhooks/processor'
+  headers: Record<string, string>
+  rawBody: Buffer
+  /** How the inbox tells it apart. */
+  delivery: { scope: string; deliveryId: string }
+  /** What the manifest says that it must lead to. */
+  expected: string
+}
+
+/** What was answered to a fixture, and what it led to. */
+export interface Replay {
+  fixture: string
+  expected: string
+  deliveryId: string
+  answer: Answer
+  /** `null`: refused, or not in this database. */
+  event: EventRow | null
+  sale: SaleWithSlug | null
+}
+
+/**
+ * Signs fixtures as their sender would and sends them to the running service, one after the other. The secrets come from
+ * the database and the keys, the fixtures' gaps from a click that is made first, or from a cycle or payout that is there.
+ */
+export async function replayFixtures(
+  app: App,
+  fixture: string,
+  options: ReplayOptions,
+  progress: (text: string) => void,
+): Promise<Replay[]> {
+  const caller = new ServiceCaller(options.url ?? listeningAddress(app))
+  try {
+    const replays: Replay[] = []
+    for (const event of await prepare(app, caller, fixture, options)) {
+      progress(`sending ${event.fixture}`)
+      replays.push(await send(app, caller, event))
+    }
+    return replays
+  } finally {
+    await caller.close()
+  }
+}
+
+/** Where the service of these settings listens, as seen from this machine. */
+function listeningAddress({ platform: { config } }: App): string {
+  const host = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[config.HOST] ?? config.HOST
+  return `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${config.PORT}`
+}
+
+async function prepare(
+  app: App,
+  caller: ServiceCaller,
+  name: string,
+  options: ReplayOptions,
+): Promise<SignedEvent[]> {
+  const { storeSales, processor } = await readFixtures()
+  const deliveryId = options.eventId ?? randomUUID()
+  const processorFixture = processor.find((fixture) => fixture.name === name)
+  if (processorFixture) {
+    const expected = expectedEvent(processorFixture)
+    return [await prepareProcessorEvent(app, processorFixture, expected, deliveryId, options)]
+  }
+  const orders = storeSales.filter((fixture) => name === 'all' || fixture.name === name)
+  if (orders.length === 0) throw wrongUsage(`There is no fixture ${name}. See "affiliate webhooks fixtures".`)
+  if (orders.length > 1 && options.eventId !== undefined) {
+    throw wrongUsage('--event-id is for one fixture: a delivery id stands for one body.')
+  }
+  const wanted = orders.map((fixture) => ({
+    fixture,
+    expected: expectedSale(fixture),
+    deliveryId: orders.length === 1 ? deliveryId : randomUUID(),
+  }))
+  return prepareOrders(app, caller, wanted, options)
+}
+
+async function send(app: App, caller: ServiceCaller, event: SignedEvent): Promise<Replay> {
+  const { fixture, expected, delivery } = event
+  const bodyHash = await hashOf(event.rawBody)
+  const answer = await caller.post(event.path, event.headers, event.rawBody)
+  const taken = answer.status >= 200 && answer.status < 300
+  const row = taken ? await settledEvent(app, delivery, bodyHash) : null
+  const saleId = row?.result ? (JSON.parse(row.result) as { sale_id?: string }).sale_id : undefined
+  const sale = saleId ? ((await getSale(app.platform, 'all', saleId)) ?? null) : null
+  return { fixture, expected, deliveryId: delivery.deliveryId, answer, event: row, sale }
+}
+
+async function hashOf(bytes: Buffer): Promise<string> {
+  const { createHash } = await import('node:crypto')
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+const PATIENCE_MS = 10_000
+const POLL_MS = 40
+
+/** The event in the inbox, as soon as it is settled; as it stands when that takes too long. */
+async function settledEvent(
+  app: App,
+  delivery: SignedEvent['delivery'],
+  bodyHash: string,
+): Promise<EventRow> {
+  const deadline = performance.now() + PATIENCE_MS
+  for (;;) {
+    const rows = await listEvents(app.platform, { delivery, limit: 10 })
+    const row = rows.find((one) => one.body_hash === bodyHash)
+    if (row && row.state !== 'pending') return row
+    // Between its tries an event has a reason already: the next try can be minutes away.
+    if (row && (row.reason !== null || performance.now() > deadline)) return row
+    if (!row && rows.length === 0) {
+      throw new Failure(
+        'The service took the event, but it is not in this database. Is --database-url the one it uses?',
+      )
+    }
+    await pause(POLL_MS)
+  }
+}

@@ -1,0 +1,55 @@
+// database: none
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { timeText } from './output.ts'
+import { layoutTable } from './table.ts'
+
+const COLUMNS = [{ title: 'Name', flexible: true }, { title: 'Amount', right: true }, { title: 'Id' }]
+const ROWS = [
+  ['Gulshan-e-Iqbal Textile Traders', 'Rs 12,500.00', 'abc'],
+  ['Zoya', 'Rs 5.00', 'defg'],
+]
+
+test('a table is aligned, money to the right, without trailing blanks', () => {
+  assert.equal(layoutTable(COLUMNS, ROWS, { width: 80, colour: false }), [
+    'Name                                   Amount  Id',
+    'Gulshan-e-Iqbal Textile Traders  Rs 12,500.00  abc',
+    'Zoya                                  Rs 5.00  defg',
+  ])
+})
+
+test('a narrow terminal cuts the flexible column, never amounts and ids', () => {
+  const lines = layoutTable(COLUMNS, ROWS, { width: 30, colour: false })
+  assert.equal(lines, [
+    'Name              Amount  Id',
+    'Gulshan-e…  Rs 12,500.00  abc',
+    'Zoya             Rs 5.00  defg',
+  ])
+  for (const width of [30, 31, 40, 50]) {
+    const longest = Math.max(
+      ...layoutTable(COLUMNS, ROWS, { width, colour: false }).map((line) => line.length),
+    )
+    assert.ok(longest <= width, `${longest} > ${width}`)
+  }
+})
+
+test('off a terminal cells are whole and parted by tabs', () => {
+  assert.equal(layoutTable(COLUMNS, ROWS, { width: null, colour: false })[1], ROWS[0]?.join('\t'))
+})
+
+test('texts of others cannot steer the terminal or break a row', () => {
+  const [, line] = layoutTable([{ title: 'T' }], [['a\u001b[2Jb\tc\nd\u202ee']], {
+    width: null,
+    colour: false,
+  })
+  assert.is(line, 'a\ufffd[2Jb\ufffdc\ufffdd\ufffde')
+})
+
+test('times stand on the clock of the billing time zone, with its offset', () => {
+  const moment = Date.UTC(2026, 1, 28, 19, 0, 5)
+  assert.is(timeText(moment, 'Asia/Karachi'), '2026-03-01 00:00:05 +05:00')
+  assert.is(timeText(moment, 'UTC'), '2026-02-28 19:00:05 +00:00')
+  assert.is(timeText(moment, 'America/New_York'), '2026-02-28 14:00:05 -05:00')
+})
+
+test.run()

@@ -1,0 +1,54 @@
+// database: none
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { describeTest, findTests } from './find-tests.ts'
+import { tinyProject } from './tiny-project.ts'
+import { readSkipReasons, readTally } from './uvu-output.ts'
+
+test('a file states its time limit and its databases in the comments at its top', () => {
+  const text = '// time limit: 300 s\n// database: none\nimport x\n'
+  assert.equal(describeTest('server/a.test.ts', text), {
+    path: 'server/a.test.ts',
+    limit: 300_000,
+    measured: false,
+    database: false,
+    skips: [],
+  })
+  const below = describeTest('server/a.test.ts', 'import x\n// time limit: 300 s\n// database: none\n')
+  assert.is(below.limit, 120_000)
+  assert.is(below.database, true)
+})
+
+test('rules and shared code need no database, and their tests are measured', () => {
+  for (const path of ['server/sales/commission.rule.test.ts', 'shared/money.test.ts']) {
+    const { database, measured } = describeTest(path, '')
+    assert.equal({ database, measured }, { database: false, measured: true })
+  }
+})
+
+test('files start in a fixed order: without a database first, then by time limit, then by name', async () => {
+  const project = await tinyProject({
+    'server/b.test.ts': '',
+    'server/a.test.ts': '',
+    'server/z.rule.test.ts': '',
+    'cli/slow.test.ts': '// time limit: 600 s\n',
+    'server/not-a-test.ts': '',
+    'elsewhere/c.test.ts': '',
+  })
+  try {
+    const paths = (await findTests(project.root)).map((file) => file.path)
+    assert.equal(paths, ['server/z.rule.test.ts', 'cli/slow.test.ts', 'server/a.test.ts', 'server/b.test.ts'])
+  } finally {
+    await project.remove()
+  }
+})
+
+test('the tail of uvu is read with colours, and several tails add up', () => {
+  const tail = (total: number, passed: number) =>
+    `\n  Total:     ${total}\u001b[32m\n  Passed:    ${passed}\u001b[39m\n  Skipped:   1\n  Duration:  1ms\n\n`
+  assert.equal(readTally(tail(3, 2) + tail(4, 4)), { total: 7, passed: 6, skipped: 2 })
+  assert.is(readTally('  Total:     3\n'), null)
+  assert.equal(readSkipReasons('skipped: no disk\nnot skipped: x\n'), ['no disk'])
+})
+
+test.run()

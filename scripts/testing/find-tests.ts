@@ -1,0 +1,75 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** The folders whose `*.test.ts` files the test command runs; a test anywhere else would run nowhere. */
+export const TEST_ROOTS = ['server', 'cli', 'shared', 'scripts', 'fixtures'] as const
+
+const DEFAULT_LIMIT_SECONDS = 120
+
+export interface TestFile {
+  /** From the repository's root, with forward slashes. */
+  path: string
+  /** Milliseconds after which the file is stopped and counts as failed. */
+  limit: number
+  /** Whether it must wait for PostgreSQL. */
+  database: boolean
+  /** Whether what it runs counts as coverage of the rules and the shared code: only their own tests do. */
+  measured: boolean
+  /** What the file gives as the names of its skipped tests. */
+  skips: string[]
+}
+
+/** All files under the roots (paths from `root`), sorted, without `node_modules` and hidden folders. */
+export async function listFiles(root: string, folders: readonly string[]): Promise<string[]> {
+  const found: string[] = []
+  const walk = async (folder: string): Promise<void> => {
+    const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(ignoreMissing)
+    for (const entry of entries) {
+      const path = `${folder}/${entry.name}`
+      if (entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.'))
+        await walk(path)
+      else if (entry.isFile()) found.push(path)
+    }
+  }
+  await Promise.all(folders.map(walk))
+  return found.sort()
+}
+
+/**
+ * The test files whose path contains one of the filters (all without filters), in the order in which they start:
+ * first those that need no database (it boots meanwhile), then those with the longest limits, then by name.
+ */
+export async function findTests(root: string, filters: string[] = []): Promise<TestFile[]> {
+  const paths = (await listFiles(root, TEST_ROOTS)).filter(
+    (path) =>
+      path.endsWith('.test.ts') && (filters.length === 0 || filters.some((part) => path.includes(part))),
+  )
+  const files = await Promise.all(
+    paths.map(async (path) => describeTest(path, await readFile(join(root, path), 'utf8'))),
+  )
+  return files.sort(
+    (a, b) => Number(a.database) - Number(b.database) || b.limit - a.limit || (a.path < b.path ? -1 : 1),
+  )
+}
+
+/**
+ * Reads what a test file says of itself in the comment lines at its top: `// time limit: 300 s` and
+ * `// database: none`. Rules and shared code never need a database, so their tests do not have to say it.
+ */
+export function describeTest(path: string, text: string): TestFile {
+  const header = /^(?:\/\/.*\n)*/.exec(text)?.[0] ?? ''
+  const seconds = /^\/\/ time limit: (\d+) s$/m.exec(header)?.[1] ?? DEFAULT_LIMIT_SECONDS
+  const pure = path.endsWith('.rule.test.ts') || path.startsWith('shared/')
+  return {
+    path,
+    limit: Number(seconds) * 1000,
+    measured: path.endsWith('.rule.test.ts') || /^shared\/[^/]+\.test\.ts$/.test(path),
+    database: !pure && !/^\/\/ database: none$/m.test(header),
+    skips: [...text.matchAll(/\.skip\(\s*(['"`])(.+?)\1/g)].map((match) => match[2] ?? ''),
+  }
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): [] {
+  if (error.code === 'ENOENT') return []
+  throw error
+}

@@ -1,0 +1,47 @@
+import { parseArgs } from 'node:util'
+
+export interface RunOptions {
+  /** A file runs when its path contains one of them; none means all files and the coverage check. */
+  filters: string[]
+  jobs: number
+  /** Leave PostgreSQL out on purpose, e.g. where its binary does not exist. */
+  sqliteOnly: boolean
+  /** Also write a coverage report of everything to `coverage/`. */
+  coverage: boolean
+  /** Print the output of passing files too. */
+  verbose: boolean
+  root: string
+}
+
+export const USAGE = `node scripts/test.ts [filters...] [--jobs N] [--sqlite-only] [--coverage] [--verbose] [--root DIR]
+
+  Runs every *.test.ts under server, cli, shared, scripts and fixtures whose path contains one of the filters,
+  each in a process of its own. The first lines of a test file may say "// time limit: 300 s" (default 120 s)
+  and "// database: none" (it then does not wait for PostgreSQL).
+  TEST_POSTGRES_URL, when set, is used instead of a PostgreSQL that the run starts by itself.`
+
+/** Reads the command line. Throws a plain error with a one-line message on anything unknown. */
+export function parseOptions(args: string[], root: string): RunOptions {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      jobs: { type: 'string', short: 'j', default: '2' },
+      'sqlite-only': { type: 'boolean', default: false },
+      coverage: { type: 'boolean', default: false },
+      verbose: { type: 'boolean', short: 'v', default: false },
+      root: { type: 'string', default: root },
+    },
+  })
+  const jobs = Number(values.jobs)
+  if (!Number.isInteger(jobs) || jobs < 1)
+    throw new Error(`--jobs takes a whole number from 1, not ${values.jobs}`)
+  return {
+    filters: positionals,
+    jobs,
+    sqliteOnly: values['sqlite-only'],
+    coverage: values.coverage,
+    verbose: values.verbose,
+    root: values.root,
+  }
+}

@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+export interface TestPostgres {
+  /** Resolves once the server answers; rejects with the reason when it cannot run here. */
+  url: Promise<string>
+  stop: () => Promise<void>
+}
+
+/** Starts one real PostgreSQL on a free port in a temporary directory. It ends with this process at the latest. */
+export function startPostgres(): TestPostgres {
+  const keeper = spawn(process.execPath, [fileURLToPath(new URL('postgres-keeper.ts', import.meta.url))], {
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  const ended = once(keeper, 'close')
+  let complaint = ''
+  keeper.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    complaint += chunk
+  })
+  const url = new Promise<string>((resolve, reject) => {
+    let said = ''
+    keeper.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      said += chunk
+      if (said.endsWith('\n')) resolve(said.trim())
+    })
+    ended.then(() => reject(new Error(complaint.trim() || 'PostgreSQL was stopped')), reject)
+  })
+  // Whoever needs the address awaits it; a run that ends before that must not end on an unhandled rejection.
+  url.catch(() => undefined)
+  return {
+    url,
+    stop: async () => {
+      keeper.stdin.end()
+      await ended
+    },
+  }
+}
+
+/** The PostgreSQL that the environment names; nothing is started or stopped. */
+export function givenPostgres(url: string): TestPostgres {
+  return { url: Promise.resolve(url), stop: async () => undefined }
+}

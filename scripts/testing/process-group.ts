@@ -1,0 +1,49 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const GRACE = 1000
+const POLL = 20
+
+/** Sends a signal to a whole process group; answers whether there was anybody left to get it. */
+export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(-group, signal)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Ends a process group: politely first, so that it can remove its files, and for good after a second. */
+export async function endGroup(group: number): Promise<void> {
+  signalGroup(group, 'SIGTERM')
+  if (await isEmptyWithin(group, GRACE)) return
+  signalGroup(group, 'SIGKILL')
+  await isEmptyWithin(group, GRACE)
+}
+
+/** Waits until no process of the group runs any more, at most `limit` ms. */
+export async function isEmptyWithin(group: number, limit = GRACE): Promise<boolean> {
+  const end = performance.now() + limit
+  while (await isAlive(group)) {
+    if (performance.now() >= end) return false
+    await sleep(POLL)
+  }
+  return true
+}
+
+/**
+ * A group also exists while only zombies are in it, and in a container whose first process reaps nobody they
+ * stay for ever: where /proc exists, look whether anybody really runs.
+ */
+async function isAlive(group: number): Promise<boolean> {
+  if (!signalGroup(group, 0)) return false
+  const processes = await readdir('/proc').catch(() => null)
+  if (!processes) return true
+  for (const pid of processes.filter((name) => /^\d+$/.test(name))) {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+    const [state, , processGroup] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    if (Number(processGroup) === group && state !== 'Z' && state !== 'X') return true
+  }
+  return false
+}

@@ -1,0 +1,87 @@
+// database: none
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { tinyProject } from './tiny-project.ts'
+
+const RULE = `export type Kind = 'small' | 'large'
+
+/** Says which. */
+export function kindOf(amount: number): Kind {
+  if (amount > 100) {
+    return 'large'
+  }
+  return 'small'
+}
+`
+const testOf = (...amounts: number[]) => `import { test } from 'uvu'
+import { kindOf } from './kind.rule.ts'
+test('kinds', () => { ${amounts.map((amount) => `kindOf(${amount})`).join('; ')} })
+test.run()
+`
+
+async function outcome(files: Record<string, string>, args: string[] = []) {
+  const project = await tinyProject(files)
+  try {
+    return await project.run(args)
+  } finally {
+    await project.remove()
+  }
+}
+
+test('rules that their own tests cover whole count as one passed test', async () => {
+  const { lastLine, output } = await outcome({
+    'server/kinds/kind.rule.ts': RULE,
+    'server/kinds/kind.rule.test.ts': testOf(1, 1000),
+    'shared/words.ts': 'export interface Word { text: string }\n',
+  })
+  assert.is(lastLine, '2 passed, 0 failed')
+  assert.match(output, 'coverage of 2 rule and shared files')
+})
+
+test('a line that no own test runs fails the run and is named', async () => {
+  const { lastLine, output, code } = await outcome({
+    'server/kinds/kind.rule.ts': RULE,
+    'server/kinds/kind.rule.test.ts': testOf(1),
+    'server/kinds/kinds.test.ts': testOf(1000),
+  })
+  assert.is(lastLine, '2 passed, 1 failed')
+  assert.is(code, 1)
+  assert.match(output, /server\/kinds\/kind\.rule\.ts has lines that no own test runs: 6-7/)
+})
+
+test('a rule without a test of its own, a shared file that nothing loads and hidden lines fail the run', async () => {
+  const { lastLine, output } = await outcome({
+    'server/kinds/kind.rule.ts': RULE,
+    'server/kinds/other.rule.test.ts': testOf(1, 1000),
+    'server/kinds/other.rule.ts': '/* c8 ignore next */\nexport const other = 1\n',
+    'shared/lonely.ts': 'export const lonely = 1\n',
+  })
+  assert.is(lastLine, '1 passed, 1 failed')
+  assert.match(output, 'kind.rule.ts has no test of its own: server/kinds/kind.rule.test.ts')
+  assert.match(output, 'server/kinds/other.rule.ts hides lines from the coverage')
+  assert.match(output, 'shared/lonely.ts is run by no rule test or shared test')
+})
+
+test('a branch that no own test takes fails the run, also on a covered line', async () => {
+  const { lastLine, output } = await outcome({
+    'shared/sign.ts': "export const sign = (n: number) => (n < 0 ? '-' : '+')\n",
+    'shared/sign.test.ts':
+      "import { test } from 'uvu'\nimport { sign } from './sign.ts'\ntest('x', () => { sign(1) })\ntest.run()\n",
+  })
+  assert.is(lastLine, '1 passed, 1 failed')
+  assert.match(output, /shared\/sign\.ts has 1 of \d branches that no own test takes, at 1/)
+})
+
+test('with filters there is no verdict; with --coverage there is a report of everything', async () => {
+  const files = {
+    'server/kinds/kind.rule.ts': RULE,
+    'server/kinds/kind.rule.test.ts': testOf(1),
+    'server/kinds/kinds.test.ts': testOf(1000),
+  }
+  assert.is((await outcome(files, ['kinds'])).lastLine, '2 passed, 0 failed')
+  const { output, lastLine } = await outcome(files, ['kinds', '--coverage'])
+  assert.is(lastLine, '2 passed, 0 failed')
+  assert.match(output, /kind\.rule\.ts +\| +100 /)
+})
+
+test.run()

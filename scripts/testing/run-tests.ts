@@ -1,0 +1,118 @@
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findTests, type TestFile } from './find-tests.ts'
+import type { RunOptions } from './options.ts'
+import { givenPostgres, startPostgres, type TestPostgres } from './postgres.ts'
+import { countsLine, indent, printFile, seconds, type Totals, type Write } from './report.ts'
+import { type FileResult, runFile } from './run-file.ts'
+
+interface Run {
+  options: RunOptions
+  write: Write
+  signal: AbortSignal
+  postgres: TestPostgres | null
+  /** Where Node writes raw coverage: of the rules' own tests, and of everything else. */
+  coverage: { rules: string; rest: string }
+  totals: Totals
+}
+
+/**
+ * Runs the test files and writes one line a file, the output of what failed, and `N passed, N failed` as the very
+ * last line. Answers whether all passed. PostgreSQL is started only when a file may need it, while others run.
+ */
+export async function runTests(options: RunOptions, write: Write, signal: AbortSignal): Promise<boolean> {
+  const files = await findTests(options.root, options.filters)
+  const scratch = await mkdtemp(join(tmpdir(), 'affiliate-test-run-'))
+  const coverage = { rules: join(scratch, 'rules'), rest: join(scratch, 'rest') }
+  const run: Run = {
+    options,
+    write,
+    signal,
+    postgres: choosePostgres(files, options),
+    coverage,
+    totals: { passed: 0, failed: 0, skipped: 0 },
+  }
+  try {
+    await Promise.all([mkdir(coverage.rules), mkdir(coverage.rest)])
+    if (files.length === 0)
+      fail(run, `no test file under ${options.root} matches ${options.filters.join(' ')}`)
+    await runAll(run, files)
+    if (options.filters.length === 0 && !signal.aborted) await judgeRuleCoverage(run)
+    if (options.coverage && !signal.aborted) await reportCoverage(run)
+  } finally {
+    await run.postgres?.stop()
+    await rm(scratch, { recursive: true, force: true })
+  }
+  if (signal.aborted) fail(run, 'the run was interrupted')
+  write('')
+  write(countsLine(run.totals))
+  return run.totals.failed === 0
+}
+
+function choosePostgres(files: TestFile[], options: RunOptions): TestPostgres | null {
+  if (options.sqliteOnly || !files.some((file) => file.database)) return null
+  const given = process.env.TEST_POSTGRES_URL
+  return given ? givenPostgres(given) : startPostgres()
+}
+
+async function runAll(run: Run, files: TestFile[]): Promise<void> {
+  const waiting = files.values()
+  const work = async () => {
+    for (const file of waiting) {
+      if (run.signal.aborted) return
+      const result = await runOne(run, file)
+      run.totals.passed += result.passed
+      run.totals.failed += result.failed
+      run.totals.skipped += result.skipped
+      printFile(run.write, result, run.options.verbose)
+    }
+  }
+  await Promise.all(Array.from({ length: run.options.jobs }, work))
+}
+
+async function runOne(run: Run, file: TestFile): Promise<FileResult> {
+  try {
+    const env = await environmentOf(run, file)
+    return await runFile(file, { root: run.options.root, env, signal: run.signal })
+  } catch (error) {
+    const output = error instanceof Error ? error.message : String(error)
+    const problem = 'could not be run'
+    return { path: file.path, passed: 0, failed: 1, skipped: 0, skipReasons: [], problem, output, took: 0 }
+  }
+}
+
+async function environmentOf(run: Run, file: TestFile): Promise<NodeJS.ProcessEnv> {
+  const { options, postgres, coverage } = run
+  const { TEST_POSTGRES_URL, NODE_V8_COVERAGE, ...env } = process.env
+  if (options.sqliteOnly) env.TEST_SQLITE_ONLY = '1'
+  else if (file.database && postgres) env.TEST_POSTGRES_URL = await postgres.url
+  else if (TEST_POSTGRES_URL) env.TEST_POSTGRES_URL = TEST_POSTGRES_URL
+  if (file.measured) env.NODE_V8_COVERAGE = coverage.rules
+  else if (options.coverage) env.NODE_V8_COVERAGE = coverage.rest
+  return env
+}
+
+/** Counts as one test. */
+async function judgeRuleCoverage(run: Run): Promise<void> {
+  const started = performance.now()
+  const { checkRuleCoverage } = await import('./rule-coverage.ts')
+  const { files, shortfalls } = await checkRuleCoverage(run.options.root, run.coverage.rules)
+  if (files === 0) return
+  const name = `coverage of ${files} rule and shared files by their own tests`
+  if (shortfalls.length > 0) return fail(run, `${name}\n${indent(shortfalls.join('\n'))}`)
+  run.totals.passed++
+  run.write(`ok    ${name}  ${seconds(performance.now() - started)}`)
+}
+
+async function reportCoverage({ options, coverage }: Run): Promise<void> {
+  for (const name of await readdir(coverage.rules))
+    await rename(join(coverage.rules, name), join(coverage.rest, name))
+  const { writeCoverageReport } = await import('./rule-coverage.ts')
+  await writeCoverageReport(options.root, coverage.rest)
+}
+
+function fail(run: Run, what: string): void {
+  run.totals.failed++
+  run.write(`FAIL  ${what}`)
+}

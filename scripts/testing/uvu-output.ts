@@ -1,0 +1,30 @@
+import { stripVTControlCharacters } from 'node:util'
+
+export interface Tally {
+  total: number
+  passed: number
+  skipped: number
+}
+
+const TAIL = /^ {2}Total: +(\d+)\n {2}Passed: +(\d+)\n {2}Skipped: +(\d+)$/gm
+
+/**
+ * Reads the counts at the end of uvu's output; `null` when it never got there. A file whose suites start at
+ * different moments prints several tails, which add up.
+ */
+export function readTally(output: string): Tally | null {
+  const tails = [...stripVTControlCharacters(output).matchAll(TAIL)]
+  if (tails.length === 0) return null
+  const sum = (group: number) => tails.reduce((all, tail) => all + Number(tail[group]), 0)
+  return { total: sum(1), passed: sum(2), skipped: sum(3) }
+}
+
+/** The reasons that a test printed by itself, as lines of the form `skipped: why`. */
+export function readSkipReasons(output: string): string[] {
+  return [...stripVTControlCharacters(output).matchAll(/^skipped: (.+)$/gm)].map((match) => match[1] ?? '')
+}
+
+/** What a test says of its own size, as lines of the form `size: 424 cells`: shown for passing files as well. */
+export function readSizes(output: string): string[] {
+  return [...stripVTControlCharacters(output).matchAll(/^size: (.+)$/gm)].map((match) => match[1] ?? '')
+}

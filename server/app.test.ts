@@ -1,0 +1,227 @@
+// database: none
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type App, openApp } from './app.ts'
+import { readAppKey, readSandboxAccess, writeSandboxAccess } from './keys.ts'
+import { readConfig, SettingError } from './platform/config.ts'
+import { createVault } from './platform/vault.ts'
+import { raceProcesses } from './proof/testbed/racing-processes.ts'
+
+interface Context {
+  folder: string
+  environment: Record<string, string>
+}
+
+const KEY = Buffer.alloc(32, 9)
+const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`
+const HTTP = {
+  PROCESSOR: 'http',
+  PROCESSOR_URL: 'http://127.0.0.1:9',
+  PROCESSOR_API_KEY: 'key',
+  PROCESSOR_WEBHOOK_SECRETS: SECRET,
+}
+
+const it = suite<Context>('the app')
+
+it.before.each((context) => {
+  context.folder = join(mkdtempSync(join(tmpdir(), 'affiliate-app-')), 'data')
+  context.environment = {
+    DATABASE_URL: `sqlite:${join(context.folder, 'affiliate.db')}`,
+    LOG_LEVEL: 'silent',
+  }
+})
+
+it.after.each(({ folder }) => {
+  rmSync(join(folder, '..'), { recursive: true, force: true })
+})
+
+async function withApp<T>(environment: Record<string, string>, work: (app: App) => T): Promise<T> {
+  const app = await openApp({ create: true, environment })
+  try {
+    return work(app)
+  } finally {
+    await app.close()
+  }
+}
+
+/** The one line with which the start is refused. */
+async function refusalOf(environment: Record<string, string>, create = true): Promise<string> {
+  const outcome = await openApp({ create, environment }).catch((error: unknown) => error)
+  assert.instance(outcome, SettingError)
+  assert.not.match((outcome as Error).message, '\n')
+  return (outcome as Error).message
+}
+
+it('makes its keys once, readable to nobody else, and opens with the same ones again', async ({
+  folder,
+  environment,
+}) => {
+  const sealed = await withApp(environment, ({ platform }) => platform.vault.encrypt('secret', 'test'))
+  const files = ['app.key', 'sandbox.json'].map((name) => join(folder, name))
+  const made = files.map((file) => readFileSync(file, 'utf8'))
+  for (const file of files) assert.is(statSync(file).mode & 0o777, 0o600, file)
+  assert.equal(
+    readdirSync(folder).filter((name) => name.endsWith('.tmp')),
+    [],
+  )
+  assert.is(await withApp(environment, ({ platform }) => platform.vault.decrypt(sealed, 'test')), 'secret')
+  assert.equal(
+    files.map((file) => readFileSync(file, 'utf8')),
+    made,
+  )
+})
+
+it('makes nothing when it may not', async ({ folder, environment }) => {
+  assert.match(await refusalOf(environment, false), /^setting APP_KEY: .*app\.key/)
+  assert.not.ok(existsSync(folder))
+})
+
+it('keeps keys beside the SQLite file, or where DATA_DIR says', async ({ folder, environment }) => {
+  const elsewhere = join(folder, '..', 'keys')
+  await withApp({ ...environment, DATA_DIR: elsewhere }, () => {})
+  assert.equal(readdirSync(elsewhere).sort(), ['app.key', 'sandbox.json'])
+  const config = readConfig({ DATABASE_URL: `sqlite://${folder}/a.db` })
+  assert.is(readAppKey(config, { create: true }).length, 32)
+  assert.ok(existsSync(join(folder, 'app.key')))
+})
+
+it('takes APP_KEY before any file, and then makes none', async ({ folder, environment }) => {
+  const given = { ...environment, APP_KEY: KEY.toString('base64') }
+  const sealed = await withApp(given, ({ platform }) => platform.vault.encrypt('secret', 'test'))
+  assert.is(createVault(KEY).decrypt(sealed, 'test'), 'secret')
+  assert.not.ok(existsSync(join(folder, 'app.key')))
+})
+
+it('refuses key files that hold something else', async ({ folder, environment }) => {
+  await withApp(environment, () => {})
+  const sandbox = join(folder, 'sandbox.json')
+  for (const content of ['', '{', '[]', '{"api_key":"x"}']) {
+    writeFileSync(sandbox, content)
+    assert.match(await refusalOf(environment), /^setting PROCESSOR: .*sandbox\.json/)
+  }
+  rmSync(sandbox)
+  for (const content of ['', 'short', randomBytes(31).toString('base64')]) {
+    writeFileSync(join(folder, 'app.key'), content)
+    assert.match(await refusalOf(environment), /^setting APP_KEY: .*app\.key/)
+  }
+})
+
+it('agrees with other processes that start at the same moment on one key', async ({ environment }) => {
+  const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
+  const keys = await raceProcesses(3, {
+    prepare: `
+      const { readAppKey, readSandboxAccess } = await import(${module('./keys.ts')})
+      const { readConfig } = await import(${module('./platform/config.ts')})
+      const config = readConfig(${JSON.stringify(environment)})`,
+    run: `
+      const key = readAppKey(config, { create: true }).toString('base64')
+      console.log(key, readSandboxAccess(config, { create: true }).api_key)`,
+  })
+  assert.match(keys[0] ?? '', /^\S{44} \S{32}\n$/)
+  assert.is(new Set(keys).size, 1)
+})
+
+it('gives the sandbox the keys that are set', ({ environment }) => {
+  const config = readConfig({
+    ...environment,
+    PROCESSOR_API_KEY: 'mine',
+    PROCESSOR_WEBHOOK_SECRETS: `${SECRET},old`,
+  })
+  assert.is(readSandboxAccess(config, { create: false }), null)
+  const access = readSandboxAccess(config, { create: true })
+  assert.equal(access, { api_key: 'mine', webhook_secret: SECRET, url: null })
+  writeSandboxAccess(config, { api_key: 'a', webhook_secret: 'b', url: 'http://127.0.0.1:1' })
+  assert.equal(readSandboxAccess(readConfig(environment), { create: false }), {
+    api_key: 'a',
+    webhook_secret: 'b',
+    url: 'http://127.0.0.1:1',
+  })
+})
+
+it('verifies with the sandbox secret unless secrets are set', async ({ folder, environment }) => {
+  const own = await withApp(environment, (app) => app.processorSignature.secrets)
+  assert.equal(own, [JSON.parse(readFileSync(join(folder, 'sandbox.json'), 'utf8')).webhook_secret])
+  const real = await withApp({ ...environment, ...HTTP }, (app) => [
+    app.processorSignature.secrets,
+    app.sandbox,
+  ])
+  assert.equal(real, [[SECRET], null])
+})
+
+const WRONG: [string, Record<string, string>][] = [
+  ['PROCESSOR_EVENTS', { PROCESSOR_EVENTS: '{' }],
+  ['PROCESSOR_EVENTS', { PROCESSOR_EVENTS: '[]' }],
+  ['PROCESSOR_EVENTS', { PROCESSOR_EVENTS: 'null' }],
+  ['PROCESSOR_EVENTS', { PROCESSOR_EVENTS: '{"rules":[]}' }],
+  ['PROCESSOR_EVENTS', { PROCESSOR_EVENTS: '{"rules":[{"types":["x"],"meaning":"refund"}]}' }],
+  ['PROCESSOR_EVENTS', { PROCESSOR_EVENTS: '{"type":"x"}' }],
+  ['PROCESSOR_SIGNATURE_HMAC', { ...HTTP, PROCESSOR_SIGNATURE: 'hmac' }],
+  ['PROCESSOR_SIGNATURE_HMAC', { ...HTTP, PROCESSOR_SIGNATURE: 'hmac', PROCESSOR_SIGNATURE_HMAC: 'sha256' }],
+  [
+    'PROCESSOR_SIGNATURE_HMAC',
+    {
+      ...HTTP,
+      PROCESSOR_SIGNATURE: 'hmac',
+      PROCESSOR_SIGNATURE_HMAC: '{"signature_header":"x","template":"{id}"}',
+    },
+  ],
+  ['PROCESSOR_WEBHOOK_SECRETS', { ...HTTP, PROCESSOR_WEBHOOK_SECRETS: 'plain text' }],
+  ['PROCESSOR_WEBHOOK_SECRETS', { ...HTTP, PROCESSOR_WEBHOOK_SECRETS: `${SECRET},plain text` }],
+  ['PORT', { PORT: 'http' }],
+]
+
+it('refuses wrong settings with one line that names the setting and shows no secret', async ({
+  environment,
+}) => {
+  for (const [name, settings] of WRONG) {
+    const line = await refusalOf({ ...environment, ...settings })
+    assert.match(line, new RegExp(`^setting ${name}: [^:\\s]`), JSON.stringify(settings))
+    assert.not.match(line, 'plain text')
+  }
+})
+
+it('reads the mapping of events and the hmac scheme from their settings', async ({ environment }) => {
+  const settings = {
+    ...environment,
+    ...HTTP,
+    PROCESSOR_WEBHOOK_SECRETS: 'whatever',
+    PROCESSOR_SIGNATURE: 'hmac',
+    PROCESSOR_SIGNATURE_HMAC: '{"signature_header":"X-Signature"}',
+    PROCESSOR_EVENTS: '{"type_field":"event","rules":[{"types":["paid"],"meaning":"payout_confirmed"}]}',
+  }
+  await withApp(settings, (app) => {
+    assert.is(app.eventRules.type_field, 'event')
+    assert.equal(
+      app.eventRules.rules.map((rule) => rule.meaning),
+      ['payout_confirmed'],
+    )
+    assert.equal(app.processorSignature.secrets, ['whatever'])
+  })
+})
+
+it('links to PUBLIC_BASE_URL, else to its own address, else to what the server says', async ({
+  environment,
+}) => {
+  const base = (more: Record<string, string>) =>
+    withApp({ ...environment, ...more }, ({ platform }) => platform.publicBaseUrl)
+  assert.is(await base({}), 'http://127.0.0.1:3000')
+  assert.is(await base({ HOST: '::1', PORT: '81' }), 'http://[::1]:81')
+  assert.is(await base({ PUBLIC_BASE_URL: 'https://aff.example/' }), 'https://aff.example')
+  const app = await openApp({ create: true, environment, publicBaseUrl: () => 'http://127.0.0.1:4567' })
+  assert.is(app.platform.publicBaseUrl, 'http://127.0.0.1:4567')
+  await app.close()
+})
+
+it('tells with one line that a folder cannot be made', async ({ folder, environment }) => {
+  writeFileSync(join(folder, '..', 'file'), '')
+  const inside = join(folder, '..', 'file', 'data')
+  assert.match(await refusalOf({ ...environment, DATA_DIR: inside }), /^setting DATA_DIR: /)
+  const keyed = { DATABASE_URL: `sqlite:${inside}/a.db`, DATA_DIR: folder, LOG_LEVEL: 'silent' }
+  assert.match(await refusalOf(keyed), /^setting DATABASE_URL: /)
+})
+
+it.run()

@@ -1,0 +1,136 @@
+import type { ZodError } from 'zod'
+import { readAppKey, readSandboxAccess, type SandboxAccess } from './keys.ts'
+import { Caches } from './platform/caches.ts'
+import { systemClock } from './platform/clock.ts'
+import { type Config, readConfig, SettingError } from './platform/config.ts'
+import { systemIds } from './platform/ids.ts'
+import { createLog } from './platform/log.ts'
+import { type OpenDatabase, openDatabase } from './platform/open-database.ts'
+import type { Platform } from './platform/platform.ts'
+import { Signals } from './platform/signals.ts'
+import { createVault } from './platform/vault.ts'
+import type { ProcessorEventRules } from './processor/events.rule.ts'
+import { processorEventsSchema } from './processor/events.settings.ts'
+import { createHttpProcessor } from './processor/http-processor.ts'
+import type { Processor } from './processor/port.ts'
+import {
+  createSignatureScheme,
+  hmacSettingsSchema,
+  type SignatureScheme,
+} from './processor/signatures/verify-signature.ts'
+
+/** Everything that the edges (HTTP, CLI, jobs) work with. */
+export interface App {
+  platform: Platform
+  database: OpenDatabase
+  processor: Processor
+  eventRules: ProcessorEventRules
+  processorSignature: { scheme: SignatureScheme; secrets: readonly string[] }
+  /** The sandbox's keys; `null` with a real processor. */
+  sandbox: SandboxAccess | null
+  close(): Promise<void>
+}
+
+export interface OpenOptions {
+  /** Whether a missing database or key may be made. */
+  create: boolean
+  /** Put in place of what the environment says, for a command's own options. */
+  environment?: Record<string, string | undefined>
+  /** Known once the server listens; a function, since links are made only then. */
+  publicBaseUrl?: () => string
+  /** The running sandbox's address, where this process runs it itself. */
+  sandboxUrl?: () => string | null
+  logLevel?: string
+}
+
+/** The composition root: settings → database → services. Throws `SettingError` on a setting that makes no sense. */
+export async function openApp(options: OpenOptions): Promise<App> {
+  const config = readConfig(options.environment ?? process.env)
+  const eventRules = readEventRules(config)
+  const sandbox = config.PROCESSOR === 'sandbox' ? readSandboxAccess(config, options) : null
+  const processorSignature = readSignature(config, sandbox)
+  const vault = createVault(readAppKey(config, options))
+  const database = await openDatabase(config.DATABASE_URL, options)
+  const baseUrl = options.publicBaseUrl ?? (() => config.PUBLIC_BASE_URL ?? ownAddress(config))
+  const platform: Platform = {
+    config,
+    database,
+    clock: systemClock,
+    ids: systemIds,
+    vault,
+    log: createLog(options.logLevel ?? config.LOG_LEVEL),
+    signals: new Signals(),
+    caches: new Caches(),
+    get publicBaseUrl() {
+      return baseUrl()
+    },
+  }
+  const processor = createProcessor(config, sandbox, options.sandboxUrl)
+  return {
+    platform,
+    database,
+    processor,
+    eventRules,
+    processorSignature,
+    sandbox,
+    async close() {
+      await processor.close()
+      await database.close()
+    },
+  }
+}
+
+function ownAddress({ HOST, PORT }: Config): string {
+  return `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
+}
+
+function readEventRules(config: Config): ProcessorEventRules {
+  const parsed = processorEventsSchema.safeParse(readJson('PROCESSOR_EVENTS', config.PROCESSOR_EVENTS))
+  if (parsed.success) return parsed.data
+  throw new SettingError('PROCESSOR_EVENTS', firstProblem(parsed.error))
+}
+
+function readSignature(config: Config, sandbox: SandboxAccess | null): App['processorSignature'] {
+  const scheme = createSignatureScheme(
+    config.PROCESSOR_SIGNATURE === 'hmac'
+      ? { scheme: 'hmac', hmac: readHmacSettings(config) }
+      : { scheme: config.PROCESSOR_SIGNATURE },
+  )
+  const secrets = config.PROCESSOR_WEBHOOK_SECRETS ?? (sandbox ? [sandbox.webhook_secret] : [])
+  for (const secret of secrets) {
+    const problem = scheme.secretProblem(secret)
+    if (problem) throw new SettingError('PROCESSOR_WEBHOOK_SECRETS', problem)
+  }
+  return { scheme, secrets }
+}
+
+function readHmacSettings(config: Config) {
+  const parsed = hmacSettingsSchema.safeParse(
+    readJson('PROCESSOR_SIGNATURE_HMAC', config.PROCESSOR_SIGNATURE_HMAC),
+  )
+  if (parsed.success) return parsed.data
+  throw new SettingError('PROCESSOR_SIGNATURE_HMAC', firstProblem(parsed.error))
+}
+
+/** `rules.0.types: …`, or the problem alone where the whole is wrong. */
+function firstProblem({ issues: [issue] }: ZodError): string {
+  return [...(issue?.path.length ? [issue.path.join('.')] : []), issue?.message].join(': ')
+}
+
+function readJson(name: string, text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? '{}')
+  } catch {
+    throw new SettingError(name, 'must be JSON')
+  }
+}
+
+function createProcessor(
+  config: Config,
+  sandbox: SandboxAccess | null,
+  sandboxUrl: OpenOptions['sandboxUrl'],
+): Processor & { close(): Promise<void> } {
+  const apiKey = config.PROCESSOR_API_KEY ?? sandbox?.api_key ?? ''
+  const url = config.PROCESSOR_URL ?? (() => sandboxUrl?.() ?? sandbox?.url ?? null)
+  return createHttpProcessor({ url, apiKey, timeoutMs: config.PROCESSOR_TIMEOUT_MS })
+}

@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { OFFER_STATUSES } from '../offers/offer-status.rule.ts'
+import { VETTING_STATES } from '../offers/vetting.rule.ts'
+import {
+  type APPLICATION_STATUSES,
+  type ApplicationDecision,
+  type ApplyDecision,
+  decideApplication,
+  mayApply,
+} from './application.rule.ts'
+
+const codeOf = (decision: ApplicationDecision | ApplyDecision) =>
+  decision.kind === 'refused' ? decision.code : decision.kind
+const live = { status: 'pending', offerStatus: 'live', vetting: 'not_required' } as const
+
+test('a pending application to a live offer is approved or rejected', () => {
+  assert.equal(decideApplication({ ...live, decision: 'approve' }), { kind: 'approve' })
+  assert.equal(decideApplication({ ...live, decision: 'approve', vetting: 'approved' }), { kind: 'approve' })
+  assert.equal(decideApplication({ ...live, decision: 'reject' }), { kind: 'reject' })
+})
+
+test('the same decision again changes nothing, the other one is refused, also when the offer has ended', () => {
+  for (const offerStatus of OFFER_STATUSES) {
+    const decide = (status: 'approved' | 'rejected', decision: 'approve' | 'reject') =>
+      codeOf(decideApplication({ status, decision, offerStatus, vetting: 'pending' }))
+    assert.is(decide('approved', 'approve'), 'unchanged')
+    assert.is(decide('rejected', 'reject'), 'unchanged')
+    assert.is(decide('approved', 'reject'), 'already_decided')
+    assert.is(decide('rejected', 'approve'), 'already_decided')
+  }
+})
+
+test('approval needs a live offer before it needs vetting', () => {
+  for (const offerStatus of ['draft', 'paused', 'ended'] as const) {
+    const decision = decideApplication({ ...live, decision: 'approve', offerStatus, vetting: 'pending' })
+    assert.is(codeOf(decision), 'offer_not_live')
+  }
+  for (const vetting of ['pending', 'rejected'] as const) {
+    assert.is(codeOf(decideApplication({ ...live, decision: 'approve', vetting })), 'vetting_required')
+  }
+})
+
+test('rejecting asks nothing of the offer', () => {
+  const rejected = decideApplication({
+    ...live,
+    decision: 'reject',
+    offerStatus: 'ended',
+    vetting: 'rejected',
+  })
+  assert.equal(rejected, { kind: 'reject' })
+})
+
+test('one may apply to a live offer of an active merchant, and again after rejections', () => {
+  const fresh = { offerStatus: 'live', merchantSuspended: false } as const
+  assert.equal(mayApply({ ...fresh, existing: [] }), { kind: 'allowed' })
+  assert.equal(mayApply({ ...fresh, existing: ['rejected', 'rejected'] }), { kind: 'allowed' })
+  assert.is(codeOf(mayApply({ ...fresh, existing: ['pending'] })), 'already_applied')
+  assert.is(codeOf(mayApply({ ...fresh, existing: ['rejected', 'approved'] })), 'already_applied')
+})
+
+test('no applying where nothing could come of it', () => {
+  for (const offerStatus of ['draft', 'paused', 'ended'] as const) {
+    const refused = mayApply({ offerStatus, merchantSuspended: false, existing: ['pending'] })
+    assert.is(codeOf(refused), 'offer_not_live')
+  }
+  const suspended = mayApply({ offerStatus: 'live', merchantSuspended: true, existing: [] })
+  assert.is(codeOf(suspended), 'offer_not_live')
+})
+
+const offerStatus = fc.constantFrom(...OFFER_STATUSES)
+
+test('property: a decision once made never turns, and a link is only made from pending', () => {
+  const step = fc.record({
+    decision: fc.constantFrom('approve', 'reject'),
+    offerStatus,
+    vetting: fc.constantFrom(...VETTING_STATES),
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+      let status: (typeof APPLICATION_STATUSES)[number] = 'pending'
+      let decisions = 0
+      for (const facts of steps) {
+        const { kind } = decideApplication({ status, ...facts })
+        if (kind !== 'approve' && kind !== 'reject') continue
+        assert.is(kind, facts.decision)
+        status = kind === 'approve' ? 'approved' : 'rejected'
+        decisions += 1
+      }
+      assert.ok(decisions <= 1)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('property: however a creator applies and merchants decide, at most one application stands', () => {
+  const step = fc.record({ offerStatus, merchantSuspended: fc.boolean(), reject: fc.boolean() })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+      const existing: (typeof APPLICATION_STATUSES)[number][] = []
+      for (const { reject, ...facts } of steps) {
+        const { kind } = mayApply({ ...facts, existing })
+        if (kind === 'allowed') existing.push(reject ? 'rejected' : 'pending')
+        assert.ok(existing.filter((status) => status !== 'rejected').length <= 1)
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test.run()

@@ -1,0 +1,79 @@
+import type { OfferStatus } from '../offers/offer-status.rule.ts'
+import { type VettingState, vettingPermits } from '../offers/vetting.rule.ts'
+
+export const APPLICATION_STATUSES = ['pending', 'approved', 'rejected'] as const
+
+export type ApplicationStatus = (typeof APPLICATION_STATUSES)[number]
+
+export interface ApplicationDecisionFacts {
+  /** The application's status before the decision. */
+  status: ApplicationStatus
+  decision: 'approve' | 'reject'
+  offerStatus: OfferStatus
+  /** The vetting of the rate that an approval would lock. */
+  vetting: VettingState
+}
+
+export type ApplicationDecision =
+  | { kind: 'approve' }
+  | { kind: 'reject' }
+  | { kind: 'unchanged' }
+  | { kind: 'refused'; code: 'already_decided' | 'offer_not_live' | 'vetting_required'; detail: string }
+
+/**
+ * Decides a merchant's answer to an application. A decision is made once: the same one again is `unchanged`, the other
+ * one `already_decided`, whatever has become of the offer. Rejecting is always possible; approving makes a link
+ * that earns, so it needs a live offer (`offer_not_live`) whose present rate needs no vetting or has it (`vetting_required`).
+ */
+export function decideApplication(facts: ApplicationDecisionFacts): ApplicationDecision {
+  const { status, decision } = facts
+  if (status !== 'pending') {
+    const same = (status === 'approved') === (decision === 'approve')
+    if (same) return { kind: 'unchanged' }
+    return { kind: 'refused', code: 'already_decided', detail: `This application is already ${status}.` }
+  }
+  if (decision === 'reject') return { kind: 'reject' }
+  if (facts.offerStatus !== 'live') {
+    return {
+      kind: 'refused',
+      code: 'offer_not_live',
+      detail: `The offer is ${facts.offerStatus}; applications are approved while it is live.`,
+    }
+  }
+  if (!vettingPermits(facts.vetting)) {
+    return {
+      kind: 'refused',
+      code: 'vetting_required',
+      detail: "The offer's commission rate needs an approved vetting before applications are approved.",
+    }
+  }
+  return { kind: 'approve' }
+}
+
+export interface ApplyFacts {
+  offerStatus: OfferStatus
+  /** The statuses of this creator's earlier applications to this offer. */
+  existing: readonly ApplicationStatus[]
+  merchantSuspended: boolean
+}
+
+export type ApplyDecision =
+  | { kind: 'allowed' }
+  | { kind: 'refused'; code: 'offer_not_live' | 'already_applied'; detail: string }
+
+/**
+ * Whether a creator may apply to an offer: it must be live and its merchant active (`offer_not_live`), and no earlier
+ * application may be pending or approved (`already_applied`). Rejected ones do not count.
+ */
+export function mayApply(facts: ApplyFacts): ApplyDecision {
+  if (facts.offerStatus !== 'live' || facts.merchantSuspended) {
+    return { kind: 'refused', code: 'offer_not_live', detail: 'This offer takes no applications now.' }
+  }
+  const standing = facts.existing.find((status) => status !== 'rejected')
+  if (standing === undefined) return { kind: 'allowed' }
+  return {
+    kind: 'refused',
+    code: 'already_applied',
+    detail: `Your application to this offer is already ${standing}.`,
+  }
+}

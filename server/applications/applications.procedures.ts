@@ -1,0 +1,76 @@
+import {
+  application,
+  applicationPage,
+  applyInput,
+  decideApplicationInput,
+  listApplicationsInput,
+  listOfferApplicationsInput,
+} from '../../shared/schemas/applications.ts'
+import { mapPage } from '../platform/page.ts'
+import { procedure } from '../platform/procedure.ts'
+import { wireApplication } from './application-wire.service.ts'
+import {
+  applyToOffer,
+  decideOnApplication,
+  listApplications,
+  listOfferApplications,
+} from './applications.service.ts'
+
+/**
+ * A plain record, which tRPC takes as part of a router: `router()` itself refuses the name `apply`, which is the wire's
+ * (decision 12).
+ */
+export const applicationsProcedures = {
+  apply: procedure(['creator'], {
+    rest: { method: 'POST', path: '/offers/:id/applications', status: 201 },
+    summary: 'Apply to an offer',
+    description:
+      'One pending or approved application for each creator and offer; after a rejection one may apply again.',
+    errors: ['not_found', 'offer_not_live', 'already_applied'],
+  })
+    .input(applyInput)
+    .output(application)
+    .mutation(async ({ ctx, input }) => {
+      const { id, ...rest } = input
+      return wireApplication(ctx.platform, await applyToOffer(ctx.platform, ctx.actor.userId, id, rest))
+    }),
+
+  listForOffer: procedure(['merchant'], {
+    rest: { method: 'GET', path: '/offers/:id/applications' },
+    summary: 'List the applications to an own offer',
+    errors: ['not_found'],
+  })
+    .input(listOfferApplicationsInput)
+    .output(applicationPage)
+    .query(async ({ ctx, input }) => {
+      const { id, ...query } = input
+      const page = await listOfferApplications(ctx.platform, ctx.actor.userId, id, query)
+      return mapPage(page, (row) => wireApplication(ctx.platform, row))
+    }),
+
+  list: procedure(['creator', 'merchant'], {
+    rest: { method: 'GET', path: '/applications' },
+    summary: 'List own applications, or those to own offers',
+  })
+    .input(listApplicationsInput)
+    .output(applicationPage)
+    .query(async ({ ctx, input }) => {
+      const page = await listApplications(ctx.platform, ctx.actor, input)
+      return mapPage(page, (row) => wireApplication(ctx.platform, row))
+    }),
+
+  decide: procedure(['merchant'], {
+    rest: { method: 'PATCH', path: '/applications/:id' },
+    summary: 'Approve or reject an application',
+    description:
+      "An approval makes the creator's affiliate link and locks the offer's rate, window and product ids of this moment.",
+    errors: ['not_found', 'already_decided', 'offer_not_live', 'vetting_required'],
+  })
+    .input(decideApplicationInput)
+    .output(application)
+    .mutation(async ({ ctx, input }) => {
+      const { id, ...answer } = input
+      const row = await decideOnApplication(ctx.platform, ctx.actor.userId, id, answer)
+      return wireApplication(ctx.platform, row)
+    }),
+}

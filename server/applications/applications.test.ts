@@ -1,0 +1,253 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
+import { vetOffer } from '../offers/vetting.service.ts'
+import type { Platform } from '../platform/platform.ts'
+import { type Actor, router } from '../platform/procedure.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
+import { addUser, outcomeOf, requestOf, setSuspended } from '../proof/testbed/people.ts'
+import { MINUTE, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { applicationsProcedures } from './applications.procedures.ts'
+
+/** In this process `caller.apply()` would be a function's own `apply`; clients call it by its wire name. */
+const { apply, ...others } = applicationsProcedures
+const applicationsRouter = router({ ...others, submit: apply })
+
+interface Context {
+  bed: Testbed
+  platform: Platform
+  merchant: Actor
+  creator: Actor
+  offer: ShownOffer
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`applications on ${dialect}`)
+  it.before.each(async (context) => {
+    context.bed = await openTestbed(dialect)
+    context.platform = context.bed.platform
+    context.merchant = await addMerchant(context.platform)
+    context.creator = await addUser(context.platform, 'creator', 'Ayesha')
+    context.offer = await addLiveOffer(context.platform, context.merchant, { product_ids: ['12', '34'] })
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  const as = (platform: Platform, actor: Actor | null) =>
+    applicationsRouter.createCaller(requestOf(platform, actor))
+  const links = (platform: Platform) =>
+    platform.database.reader.selectFrom('affiliate_links').selectAll().execute()
+  const move = ({ platform, merchant, offer }: Context, status: 'live' | 'paused' | 'ended') =>
+    setOfferStatus(platform, merchant.userId, offer.id, status)
+
+  it('takes an application and approves it into a link with the terms of that moment', async (context) => {
+    const { bed, platform, merchant, creator, offer } = context
+    const input = { id: offer.id, message: 'Hello\nthere', promotion_url: 'https://instagram.com/ayesha' }
+    const made = await as(platform, creator).submit(input)
+    assert.equal(made, {
+      id: made.id,
+      offer_id: offer.id,
+      creator: { id: creator.userId, display_name: 'Ayesha' },
+      status: 'pending',
+      message: 'Hello\nthere',
+      promotion_url: 'https://instagram.com/ayesha',
+      locked_commission_rate: null,
+      affiliate_link: null,
+      decision_reason: null,
+      decided_at: null,
+      created_at: '2026-11-01T07:00:00.000Z',
+    })
+    bed.clock.pass(MINUTE)
+    const approved = await as(platform, merchant).decide({
+      id: made.id,
+      decision: 'approve',
+      reason: 'welcome',
+    })
+    const { affiliate_link, ...rest } = approved
+    assert.equal(
+      { ...rest, affiliate_link: null },
+      {
+        ...made,
+        status: 'approved',
+        locked_commission_rate: 12.5,
+        decision_reason: 'welcome',
+        decided_at: '2026-11-01T07:01:00.000Z',
+      },
+    )
+    assert.match(affiliate_link?.slug ?? '', /^[2-9a-hjkmnp-z]{10}$/)
+    assert.is(affiliate_link?.url, `http://127.0.0.1:3000/go/${affiliate_link?.slug}`)
+
+    const change = { commission_rate: 500, attribution_window_days: 7, product_ids: null }
+    await updateOffer(platform, merchant.userId, offer.id, change)
+    const again = await as(platform, merchant).decide({ id: made.id, decision: 'approve', reason: 'other' })
+    assert.equal(again, approved)
+    const [link, ...more] = await links(platform)
+    assert.equal(more, [])
+    assert.is(link?.commission_rate, 1250)
+    assert.is(link?.attribution_window_days, 30)
+    assert.is(link?.product_ids, '["12","34"]')
+    const other = as(platform, merchant).decide({ id: made.id, decision: 'reject' })
+    assert.is(await outcomeOf(other), 'already_decided')
+  })
+
+  it('lets a rejected creator apply again, others only once', async ({
+    platform,
+    merchant,
+    creator,
+    offer,
+  }) => {
+    const applications = as(platform, creator)
+    const first = await applications.submit({ id: offer.id })
+    assert.is(await outcomeOf(applications.submit({ id: offer.id })), 'already_applied')
+    const decision = { id: first.id, decision: 'reject', reason: 'not yet' } as const
+    assert.is((await as(platform, merchant).decide(decision)).status, 'rejected')
+    assert.is((await as(platform, merchant).decide(decision)).status, 'rejected')
+    const approval = { id: first.id, decision: 'approve' } as const
+    assert.is(await outcomeOf(as(platform, merchant).decide(approval)), 'already_decided')
+    const second = await applications.submit({ id: offer.id })
+    await as(platform, merchant).decide({ id: second.id, decision: 'approve' })
+    assert.is(await outcomeOf(applications.submit({ id: offer.id })), 'already_applied')
+    assert.is((await links(platform)).length, 1)
+  })
+
+  it('takes applications for live offers of active merchants only', async (context) => {
+    const { platform, merchant, creator, offer } = context
+    const { submit } = as(platform, creator)
+    assert.is(await outcomeOf(submit({ id: platform.ids.next() })), 'not_found')
+    await setSuspended(platform, merchant.userId, true)
+    assert.is(await outcomeOf(submit({ id: offer.id })), 'offer_not_live')
+    await setSuspended(platform, merchant.userId, false)
+    await move(context, 'paused')
+    assert.is(await outcomeOf(submit({ id: offer.id })), 'offer_not_live')
+    await move(context, 'ended')
+    assert.is(await outcomeOf(submit({ id: offer.id })), 'offer_not_live')
+  })
+
+  it('approves only while the offer is live and its rate vetted; rejects always', async (context) => {
+    const { platform, merchant, creator, offer } = context
+    const { decide } = as(platform, merchant)
+    const { id } = await as(platform, creator).submit({ id: offer.id })
+    await move(context, 'paused')
+    assert.is(await outcomeOf(decide({ id, decision: 'approve' })), 'offer_not_live')
+    await updateOffer(platform, merchant.userId, offer.id, { commission_rate: 4000 })
+    const vetting = { offerId: offer.id, actor: 'operator', reason: null }
+    await vetOffer(platform, { ...vetting, decision: 'approve' })
+    await move(context, 'live')
+    await vetOffer(platform, { ...vetting, decision: 'reject' })
+    assert.is(await outcomeOf(decide({ id, decision: 'approve' })), 'vetting_required')
+    assert.equal(await links(platform), [])
+    await move(context, 'ended')
+    assert.is(await outcomeOf(decide({ id, decision: 'reject' })), 'ok')
+  })
+
+  it('is refused to the wrong callers, with the wrong input', async ({
+    platform,
+    merchant,
+    creator,
+    offer,
+  }) => {
+    const { id } = await as(platform, creator).submit({ id: offer.id })
+    const decision = { id, decision: 'approve' } as const
+    const stranger = as(platform, await addMerchant(platform))
+    assert.is(await outcomeOf(stranger.decide(decision)), 'not_found')
+    assert.is(await outcomeOf(stranger.listForOffer({ id: offer.id })), 'not_found')
+    assert.equal((await stranger.list({})).items, [])
+    assert.is(await outcomeOf(stranger.submit({ id: offer.id })), 'forbidden')
+    const admin = as(platform, await addUser(platform, 'admin'))
+    for (const work of [
+      admin.list({}),
+      admin.decide(decision),
+      as(platform, creator).decide(decision),
+      as(platform, creator).listForOffer({ id: offer.id }),
+    ]) {
+      assert.is(await outcomeOf(work), 'forbidden')
+    }
+    const nobody = as(platform, null)
+    for (const work of [
+      nobody.list({}),
+      nobody.decide(decision),
+      nobody.submit({ id: offer.id }),
+      nobody.listForOffer({ id: offer.id }),
+    ]) {
+      assert.is(await outcomeOf(work), 'unauthenticated')
+    }
+    const own = as(platform, merchant)
+    assert.is(await outcomeOf(own.decide({ id, decision: 'maybe' as 'approve' })), 'validation_failed')
+    assert.is(
+      await outcomeOf(own.decide({ ...decision, status: 'x' } as typeof decision)),
+      'validation_failed',
+    )
+    assert.is(await outcomeOf(own.decide({ ...decision, id: platform.ids.next() })), 'not_found')
+    assert.is(await outcomeOf(own.listForOffer({ id: platform.ids.next() })), 'not_found')
+    const { submit } = as(platform, await addUser(platform, 'creator'))
+    for (const field of [
+      { promotion_url: 'javascript:alert(1)' },
+      { promotion_url: 'https://10.0.0.1/x' },
+      { message: 'x'.repeat(2001) },
+      { message: 'nul\0' },
+      { creator_id: creator.userId },
+    ]) {
+      assert.is(await outcomeOf(submit({ id: offer.id, ...field })), 'validation_failed')
+    }
+  })
+
+  it('lists to each what is theirs, by status and in pages', async ({
+    platform,
+    merchant,
+    creator,
+    offer,
+  }) => {
+    const other = await addUser(platform, 'creator')
+    const secondOffer = await addLiveOffer(platform, merchant)
+    const first = await as(platform, creator).submit({ id: offer.id })
+    const second = await as(platform, other).submit({ id: offer.id })
+    const third = await as(platform, creator).submit({ id: secondOffer.id })
+    await as(platform, merchant).decide({ id: first.id, decision: 'approve' })
+    const ids = (page: { items: { id: string }[] }) => page.items.map((item) => item.id)
+    assert.equal(ids(await as(platform, merchant).list({})), [third.id, second.id, first.id])
+    assert.equal(ids(await as(platform, creator).list({})), [third.id, first.id])
+    assert.equal(ids(await as(platform, creator).list({ status: 'approved' })), [first.id])
+    assert.equal(ids(await as(platform, merchant).listForOffer({ id: offer.id })), [second.id, first.id])
+    const pending = await as(platform, merchant).listForOffer({ id: offer.id, status: 'pending' })
+    assert.equal(ids(pending), [second.id])
+    const page = await as(platform, merchant).list({ limit: 2 })
+    const rest = await as(platform, merchant).list({ limit: 2, cursor: page.next_cursor ?? undefined })
+    assert.equal(ids(rest), [first.id])
+    assert.ok(rest.items[0]?.affiliate_link)
+    assert.is(rest.next_cursor, null)
+  })
+
+  it('survives the same application and the same approval many times at once', async ({
+    platform,
+    merchant,
+    creator,
+    offer,
+  }) => {
+    const applied = await Promise.all(
+      Array.from({ length: 6 }, () => outcomeOf(as(platform, creator).submit({ id: offer.id }))),
+    )
+    assert.equal(applied.sort(), [...Array(5).fill('already_applied'), 'ok'])
+    const [pending] = (await as(platform, merchant).list({})).items
+    const id = pending?.id ?? ''
+    const approved = await Promise.all(
+      Array.from({ length: 6 }, () => as(platform, merchant).decide({ id, decision: 'approve' })),
+    )
+    const slugs = new Set(approved.map((application) => application.affiliate_link?.slug))
+    assert.is(slugs.size, 1)
+    assert.is((await links(platform)).length, 1)
+  })
+
+  it('lets one decision win over its opposite', async ({ platform, merchant, creator, offer }) => {
+    const { id } = await as(platform, creator).submit({ id: offer.id })
+    const outcomes = await Promise.all(
+      (['approve', 'reject', 'approve', 'reject'] as const).map((decision) =>
+        outcomeOf(as(platform, merchant).decide({ id, decision })),
+      ),
+    )
+    assert.equal(outcomes.sort(), ['already_decided', 'already_decided', 'ok', 'ok'])
+    const [decided] = (await as(platform, merchant).list({})).items
+    assert.is((await links(platform)).length, decided?.status === 'approved' ? 1 : 0)
+  })
+
+  it.run()
+}

@@ -1,0 +1,117 @@
+import { formatMoney } from '../../shared/money.ts'
+import type { EventOutcome } from '../inbox/inbox.service.ts'
+import { cycleCharged } from '../ledger/entries.rule.ts'
+import { writeEntries } from '../ledger/ledger.service.ts'
+import { type FlagKind, raiseFlag } from '../moderation/flags.service.ts'
+import { afterCommit, type Tx } from '../platform/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { newsOf } from '../platform/signals.ts'
+import type { ProcessorEvent } from '../processor/events.rule.ts'
+import {
+  type CycleRow,
+  findCycleByInvoice,
+  lockCycle,
+  moveCycle,
+  releaseShares,
+  sharesOf,
+} from './billing.store.ts'
+import { decidePaymentConfirmation } from './close-cycle.rule.ts'
+
+export type PaymentConfirmed = Extract<ProcessorEvent, { kind: 'billing_payment_confirmed' }>
+
+/** Notes the processor's invoice for a closed cycle. */
+export async function recordInvoice(
+  tx: Tx,
+  cycleId: string,
+  invoice: { id: string; hostedUrl: string | null },
+): Promise<void> {
+  const change = { processor_invoice_id: invoice.id, payment_url: invoice.hostedUrl }
+  if (!(await moveCycle(tx, cycleId, 'closed', change))) throw new Error(`cycle ${cycleId} is not closed`)
+}
+
+/**
+ * Applies the processor's verified confirmation of a payment: the cycle becomes charged and its creators' shares are
+ * released, or a flag is raised and nothing moves. The same confirmation again changes nothing.
+ */
+export async function applyPaymentConfirmation(
+  platform: Platform,
+  tx: Tx,
+  event: PaymentConfirmed,
+): Promise<EventOutcome> {
+  const found = await findCycleByInvoice(tx, event.invoice_id)
+  const cycle = found && (await lockCycle(tx, platform.database.dialect, found.id))
+  if (!cycle) return { kind: 'retry', reason: `no billing cycle has invoice ${event.invoice_id} yet` }
+  const decision = decidePaymentConfirmation({
+    state: cycle.state,
+    amountDue: cycle.amount_due,
+    chargedReference: cycle.processor_payment_reference,
+    event: { amount: event.amount, currency: event.currency, paymentReference: event.payment_reference },
+  })
+  switch (decision.kind) {
+    case 'retry_later':
+      return { kind: 'retry', reason: `billing cycle ${cycle.id} is not closed yet` }
+    case 'already':
+      return { kind: 'ignored', reason: `billing cycle ${cycle.id} is charged already` }
+    case 'flag':
+      await flagPayment(platform, tx, cycle, event, decision.why)
+      return { kind: 'set_aside', reason: decision.why, flagged: true }
+    case 'charge':
+      await charge(platform, tx, cycle, event.payment_reference)
+      return { kind: 'done', result: { billing_cycle_id: cycle.id, state: 'charged' } }
+  }
+}
+
+async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentReference: string): Promise<void> {
+  const now = platform.clock.now()
+  const moved = await moveCycle(tx, cycle.id, 'closed', {
+    state: 'charged',
+    processor_payment_reference: paymentReference,
+    charged_at: now,
+  })
+  if (!moved) throw new Error(`cycle ${cycle.id} is not closed any more`)
+  const shares = await sharesOf(tx, cycle.id)
+  await releaseShares(tx, cycle.id, now)
+  await writeEntries(
+    platform,
+    tx,
+    [
+      cycleCharged({
+        cycleId: cycle.id,
+        merchantId: cycle.merchant_id,
+        amountDue: cycle.amount_due,
+        shares: shares.map((share) => ({ creatorId: share.creator_id, commission: share.commission })),
+      }),
+    ],
+    now,
+  )
+  afterCommit(tx, () => platform.signals.send(newsOf(cycle.merchant_id)))
+}
+
+const FLAG_OF = {
+  amount_mismatch: 'payment_amount_mismatch',
+  currency_mismatch: 'payment_amount_mismatch',
+  second_reference: 'second_payment_reference',
+} as const satisfies Record<string, FlagKind>
+
+async function flagPayment(
+  platform: Platform,
+  tx: Tx,
+  cycle: CycleRow,
+  event: PaymentConfirmed,
+  why: keyof typeof FLAG_OF,
+): Promise<void> {
+  await raiseFlag(platform, tx, {
+    kind: FLAG_OF[why],
+    subjectType: 'billing_cycle',
+    subjectId: cycle.id,
+    summary: `The processor's payment confirmation does not fit our billing cycle: ${why.replaceAll('_', ' ')}.`,
+    evidence: {
+      invoice_id: event.invoice_id,
+      payment_reference: event.payment_reference,
+      amount: formatMoney(event.amount),
+      currency: event.currency,
+      amount_due: formatMoney(cycle.amount_due),
+      charged_reference: cycle.processor_payment_reference,
+    },
+  })
+}

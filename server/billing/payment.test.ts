@@ -1,0 +1,194 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Paisa } from '../../shared/money.ts'
+import { creatorBalance } from '../ledger/ledger.service.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import {
+  cycleOf,
+  cyclesOf,
+  eventsOf,
+  type Marketplace,
+  openFlagsOf,
+  openMarketplace,
+  type Shop,
+} from '../proof/testbed/marketplace.ts'
+import { MINUTE } from '../proof/testbed/testbed.ts'
+import { closeDueCycles, cycleShares } from './billing.service.ts'
+
+interface Context {
+  market: Marketplace
+  shop: Shop
+  creators: [Actor, Actor]
+  cycleId: string
+}
+
+const MONTH_END = Date.parse('2026-11-30T19:00:00.000Z')
+/** 12.5 % of Rs 1000 and of Rs 3000. */
+const COMMISSIONS: [Paisa, Paisa] = [12_500, 37_500]
+
+for (const dialect of testDialects()) {
+  const tests = suite<Context>(`payment confirmations on ${dialect}`)
+
+  /** A closed cycle of two creators' sales, whose invoice the processor has made. */
+  tests.before.each(async (context) => {
+    const market = await openMarketplace(dialect)
+    const shop = await market.addShop()
+    const creators: [Actor, Actor] = [await market.addCreator(), await market.addCreator()]
+    for (const [index, creator] of creators.entries()) {
+      await market.order(shop, await market.addLink(shop, creator), (COMMISSIONS[index] ?? 0) * 8)
+    }
+    await market.workOff()
+    const [cycle] = await cyclesOf(market.platform, shop.merchantId)
+    Object.assign(context, { market, shop, creators, cycleId: cycle?.id })
+  })
+  tests.after.each(({ market }) => market?.close())
+
+  /** A test at whose end the books must be right. */
+  const it = (name: string, work: (context: Context) => Promise<void>) =>
+    tests(name, async (context) => {
+      await work(context)
+      await context.market.verify()
+    })
+
+  const close = async ({ market }: Context) => {
+    market.clock.set('2026-11-30T19:05:00.000Z')
+    assert.is((await closeDueCycles(market.platform)).length, 1)
+  }
+  const closeAndInvoice = async (context: Context) => {
+    await close(context)
+    await context.market.workOff()
+  }
+  const stateOf = async ({ market, cycleId }: Context) => (await cycleOf(market.platform, cycleId)).state
+  const lastEvent = async ({ market }: Context) => (await eventsOf(market.platform)).at(-1)
+  const balances = ({ market, creators }: Context) =>
+    Promise.all(
+      creators.map(async ({ userId }) => {
+        const { pending, released } = await creatorBalance(market.platform.database.reader, userId)
+        return [pending, released]
+      }),
+    )
+
+  it('charges the cycle, and releases what each creator earned in it', async (context) => {
+    const { market, cycleId } = context
+    await closeAndInvoice(context)
+    assert.equal(await balances(context), [
+      [COMMISSIONS[0], 0],
+      [COMMISSIONS[1], 0],
+    ])
+    await market.confirmPayment(cycleId)
+    await market.workOff()
+    const cycle = await cycleOf(market.platform, cycleId)
+    assert.equal(
+      [cycle.state, cycle.processor_payment_reference, cycle.charged_at, cycle.period_end],
+      ['charged', `pay_${cycleId}`, market.clock.now(), MONTH_END],
+    )
+    assert.equal(await balances(context), [
+      [0, COMMISSIONS[0]],
+      [0, COMMISSIONS[1]],
+    ])
+    const shares = await cycleShares(market.platform.database.reader, cycleId)
+    assert.ok(shares.every((share) => share.released_at === market.clock.now()))
+    assert.equal(JSON.parse((await lastEvent(context))?.result ?? ''), {
+      billing_cycle_id: cycleId,
+      state: 'charged',
+    })
+    assert.equal(await openFlagsOf(market.platform), [])
+  })
+
+  it('changes nothing when the same confirmation comes again, under this or another delivery id', async (context) => {
+    const { market, cycleId } = context
+    await closeAndInvoice(context)
+    for (const _ of [1, 2, 3]) await market.confirmPayment(cycleId)
+    await market.workOff()
+    await market.confirmPayment(cycleId)
+    await market.workOff()
+    const events = (await eventsOf(market.platform)).filter((event) => event.source === 'processor')
+    assert.equal(
+      events.map((event) => event.state),
+      ['done', 'ignored', 'ignored', 'ignored'],
+    )
+    assert.equal(await balances(context), [
+      [0, COMMISSIONS[0]],
+      [0, COMMISSIONS[1]],
+    ])
+    assert.equal(await openFlagsOf(market.platform), [])
+  })
+
+  it('flags a second payment of a charged cycle', async (context) => {
+    const { market, cycleId } = context
+    await closeAndInvoice(context)
+    await market.confirmPayment(cycleId)
+    await market.confirmPayment(cycleId, { payment_reference: 'pay_again' })
+    await market.workOff()
+    assert.equal(await openFlagsOf(market.platform), [`second_payment_reference ${cycleId}`])
+    const cycle = await cycleOf(market.platform, cycleId)
+    assert.is(cycle.processor_payment_reference, `pay_${cycleId}`)
+    assert.equal((await lastEvent(context))?.state, 'set_aside')
+  })
+
+  for (const [what, changes] of [
+    ['amount', { amount: '549.99' }],
+    ['currency', { currency: 'USD' }],
+  ] as const) {
+    it(`flags a confirmation of another ${what}, and changes nothing`, async (context) => {
+      const { market, cycleId } = context
+      await closeAndInvoice(context)
+      await market.confirmPayment(cycleId, changes)
+      await market.workOff()
+      assert.is(await stateOf(context), 'closed')
+      assert.equal(await openFlagsOf(market.platform), [`payment_amount_mismatch ${cycleId}`])
+      assert.equal((await lastEvent(context))?.state, 'set_aside')
+      await market.confirmPayment(cycleId)
+      await market.workOff()
+      assert.is(await stateOf(context), 'charged')
+    })
+  }
+
+  it('waits with a confirmation that overtakes the answer to our call', async (context) => {
+    const { market, cycleId } = context
+    await close(context)
+    market.processor.answers = ['lose']
+    await market.workOff()
+    assert.is((await cycleOf(market.platform, cycleId)).processor_invoice_id, null)
+    await market.confirmPayment(cycleId, { invoice_id: market.processor.invoices[0]?.id })
+    await market.workOff()
+    assert.is(await stateOf(context), 'closed')
+    assert.is((await lastEvent(context))?.state, 'pending')
+    await market.after(MINUTE)
+    await market.after(MINUTE)
+    assert.is(await stateOf(context), 'charged')
+    assert.is((await lastEvent(context))?.state, 'done')
+    assert.is(market.processor.calls.length, 1)
+    assert.equal(await openFlagsOf(market.platform), [])
+  })
+
+  it('sets the confirmation of an invoice that nobody asked for aside after its last try', async (context) => {
+    const { market } = context
+    await market.processorSays('billing.payment_confirmed', {
+      invoice_id: 'inv_nobody_asked_for',
+      payment_reference: 'pay_1',
+      amount: '1.00',
+      currency: 'PKR',
+    })
+    for (let tries = 0; tries < 11; tries += 1) await market.after(11 * MINUTE)
+    assert.is((await lastEvent(context))?.state, 'pending')
+    await market.after(11 * MINUTE)
+    const event = await lastEvent(context)
+    assert.is(event?.state, 'set_aside')
+    assert.equal(await openFlagsOf(market.platform), [`event_set_aside ${event?.id}`])
+  })
+
+  it('sets a signed body that cannot be read aside at once, and ignores what it does not need', async (context) => {
+    const { market } = context
+    await market.processorSays('billing.payment_confirmed', { invoice_id: 'inv_1', currency: 'PKR' })
+    await market.processorSays('invoice.viewed', { invoice_id: 'inv_1' })
+    await market.workOff()
+    const [malformed, viewed] = (await eventsOf(market.platform)).slice(-2)
+    assert.equal([malformed?.state, malformed?.attempts], ['set_aside', 1])
+    assert.match(malformed?.reason ?? '', /^malformed: /)
+    assert.equal([viewed?.state, viewed?.reason], ['ignored', 'nothing to do for type invoice.viewed'])
+  })
+
+  tests.run()
+}

@@ -1,0 +1,46 @@
+import { sql } from 'kysely'
+import type { Queries } from '../platform/database.ts'
+import { countRows, type Step, type StepCount, type WalkScope } from '../platform/walk.ts'
+import type { ClickKind } from './click.entity.ts'
+
+export interface ExportedClickRow {
+  id: string
+  slug: string | null
+  tracked: number
+  kind: ClickKind
+  /** Epoch ms; `null` for a click on somebody else's link. */
+  created_at: number | null
+}
+
+/**
+ * Clicks have no index but their key, so every caller's walk passes all of them by, and says at each whether it is the
+ * caller's: a search for the next own one would have no bound.
+ */
+function stepOf(db: Queries, scope: WalkScope, step: Step) {
+  const page = db
+    .selectFrom('clicks')
+    .selectAll()
+    .where('id', '<', step.below)
+    .orderBy('id', 'desc')
+    .limit(step.size)
+  return db
+    .selectFrom(page.as('click'))
+    .leftJoin('affiliate_links as link', 'link.id', 'click.link_id')
+    .select(['click.id', 'link.slug', 'click.tracked', 'click.kind', createdAtIn(scope).as('created_at')])
+    .orderBy('click.id', 'desc')
+}
+
+function createdAtIn(scope: WalkScope) {
+  if (scope === 'all') return sql<number | null>`case when link.id is not null then click.created_at end`
+  return 'merchantId' in scope
+    ? sql<number | null>`case when link.merchant_id = ${scope.merchantId} then click.created_at end`
+    : sql<number | null>`case when link.creator_id = ${scope.creatorId} then click.created_at end`
+}
+
+export function readClicks(db: Queries, scope: WalkScope, step: Step): Promise<ExportedClickRow[]> {
+  return stepOf(db, scope, step).execute()
+}
+
+export function countClicks(db: Queries, scope: WalkScope, step: Step): Promise<StepCount> {
+  return countRows(db, step, stepOf(db, scope, step))
+}

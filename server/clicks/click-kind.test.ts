@@ -1,0 +1,41 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { clickKindOf } from './click-kind.ts'
+
+const CHROME =
+  'Mozilla/5.0 (Linux; Android 14; SM-A155F) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Mobile Safari/537.36'
+const INSTAGRAM =
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 Instagram 334.0.4.32.98'
+const GOOGLE = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
+
+test('people on browsers and in apps are visits', () => {
+  for (const agent of [CHROME, INSTAGRAM]) {
+    assert.is(clickKindOf('GET', { 'user-agent': agent }), 'visit')
+    assert.is(clickKindOf('GET', { 'user-agent': agent }), 'visit')
+  }
+})
+
+test('crawlers, tools and clients that do not say what they are are bots', () => {
+  for (const agent of [GOOGLE, 'curl/8.5.0', 'facebookexternalhit/1.1', 'WhatsApp/2.23', '', undefined]) {
+    assert.is(clickKindOf('GET', { 'user-agent': agent }), 'bot', agent)
+  }
+})
+
+test('a browser that fetches ahead says so', () => {
+  for (const header of [
+    { 'sec-purpose': 'prefetch' },
+    { 'sec-purpose': 'prefetch;prerender' },
+    { purpose: 'prefetch' },
+    { 'x-moz': 'prefetch' },
+    { 'x-purpose': 'preview' },
+  ]) {
+    assert.is(clickKindOf('GET', { 'user-agent': CHROME, ...header }), 'prefetch')
+  }
+  assert.is(clickKindOf('GET', { 'user-agent': CHROME, purpose: 'navigate' }), 'visit')
+})
+
+test('HEAD is what it is, whoever asks', () => {
+  assert.is(clickKindOf('HEAD', { 'user-agent': CHROME, 'sec-purpose': 'prefetch' }), 'head')
+})
+
+test.run()

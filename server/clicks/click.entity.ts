@@ -1,0 +1,30 @@
+import { defineEntity } from '@mikro-orm/core'
+import { count, id, moment, oneOf, word } from '../platform/columns.ts'
+
+export const CLICK_KINDS = ['visit', 'bot', 'prefetch', 'head'] as const
+export type ClickKind = (typeof CLICK_KINDS)[number]
+
+/**
+ * One row a followed link, written on the hottest path: no foreign keys, and no index besides the key, whose
+ * random part makes it fit to be the tracking reference.
+ */
+export const Click = defineEntity({
+  name: 'Click',
+  tableName: 'clicks',
+  properties: {
+    id: id().primary(),
+    link_id: id(),
+    /** 1 when the visitor was sent on with a tracking reference. */
+    tracked: count(),
+    kind: word<ClickKind>(),
+    created_at: moment(),
+  },
+  checks: [oneOf('clicks', 'kind', CLICK_KINDS)],
+})
+
+/** Visits a link, rolled up by the worker to just before the watermark `clicks`. */
+export const ClickCount = defineEntity({
+  name: 'ClickCount',
+  tableName: 'click_counts',
+  properties: { link_id: id().primary(), clicks: count() },
+})

@@ -1,0 +1,151 @@
+import { type LinkRecord, linkRecords } from '../links/links.service.ts'
+import { createClickWatch } from '../moderation/click-watch.service.ts'
+import type { Queries, Tx } from '../platform/database.ts'
+import { GroupCommit } from '../platform/group-commit.ts'
+import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { ClickKind } from './click.entity.ts'
+import {
+  addVisitsToCounts,
+  type ClickRow,
+  clicksById,
+  insertClicks,
+  lockWatermark,
+  readWatermark,
+  visitCounts,
+} from './clicks.store.ts'
+
+const MAX_BATCH = 256
+const MAX_WAITING = 4096
+const PATIENCE_MS = 2000
+/**
+ * How far the roll-up stays behind the clock. An id is made when its request comes in and its caller is told `unavailable`
+ * after `PATIENCE_MS`, so this leaves eight seconds for clocks that differ between processes.
+ */
+const ROLL_UP_LAG_MS = 10_000
+
+export interface NewClick {
+  /** A UUIDv7; the tracking reference of the visit. */
+  id: string
+  linkId: string
+  /** Whether the visitor was sent on with the tracking reference. */
+  tracked: boolean
+  kind: ClickKind
+  /** Epoch ms. */
+  createdAt: number
+  /** Where the visitor came from: for the watch over click velocity, and never stored. */
+  address?: string
+}
+
+export interface ClickRecorder {
+  /** Resolves when the click is on disk; refuses with `unavailable` (or the database's own error) when it may not be. */
+  record(click: NewClick): Promise<void>
+  /** How many clicks wait for the next write. */
+  waiting(): number
+  /** Resolves when no click waits any more, nor a flag about them. */
+  idle(): Promise<void>
+}
+
+/** Gathers the clicks of concurrent requests into one insert each. One for each process. */
+export function createClickRecorder(platform: Platform): ClickRecorder {
+  const clicks = new GroupCommit<ClickRow, void>({
+    maxBatch: MAX_BATCH,
+    maxWaiting: MAX_WAITING,
+    patienceMs: PATIENCE_MS,
+    async write(rows) {
+      await platform.database.transaction((tx) => insertClicks(tx, rows))
+      return []
+    },
+  })
+  const watch = createClickWatch(platform)
+  return {
+    record({ id, linkId, tracked, kind, createdAt, address }) {
+      if (tracked && kind === 'visit' && address) watch.observe({ address, linkId, at: createdAt })
+      return clicks.add({ id, link_id: linkId, tracked: tracked ? 1 : 0, kind, created_at: createdAt })
+    },
+    waiting: () => clicks.waiting,
+    async idle() {
+      await clicks.idle()
+      await watch.flush()
+    },
+  }
+}
+
+/** A click and the link it followed, with the terms that its approval locked: what the sale decision looks at. */
+export interface LinkedClick {
+  click: { id: string; created_at: number; tracked: boolean }
+  link: {
+    id: string
+    slug: string
+    merchant_id: string
+    offer_id: string
+    creator_id: string
+    /** Basis points. */
+    commission_rate: number
+    attribution_window_days: number
+    product_ids: string[] | null
+    /** Epoch ms, like every time here. */
+    locked_at: number
+  }
+}
+
+/** Clicks with their links, by click id. What cannot be an id, or is none of ours, is missing. */
+export async function linksOfClicks(
+  db: Queries | Tx,
+  clickIds: readonly string[],
+): Promise<Map<string, LinkedClick>> {
+  const clicks = await clicksById(db, [...new Set(clickIds.filter(isId))])
+  const links = await linkRecords(
+    db,
+    clicks.map((click) => click.link_id),
+  )
+  return new Map(
+    clicks.flatMap((click) => {
+      const link = links.get(click.link_id)
+      return link ? [[click.id, linkedClickOf(click, link)] as const] : []
+    }),
+  )
+}
+
+function linkedClickOf(click: ClickRow, link: LinkRecord): LinkedClick {
+  return {
+    click: { id: click.id, created_at: click.created_at, tracked: click.tracked === 1 },
+    link: {
+      id: link.id,
+      slug: link.slug,
+      merchant_id: link.merchantId,
+      offer_id: link.offerId,
+      creator_id: link.creatorId,
+      commission_rate: link.commissionRate,
+      attribution_window_days: link.attributionWindowDays,
+      product_ids: link.productIds,
+      locked_at: link.createdAt,
+    },
+  }
+}
+
+/**
+ * The number of tracked visits of each link, exact to the last click on disk; bots, prefetches, HEAD requests and clicks
+ * that could not earn are left out. Links without any are missing.
+ */
+export async function countVisits(db: Queries, linkIds: readonly string[]): Promise<Map<string, number>> {
+  if (linkIds.length === 0) return new Map()
+  for (;;) {
+    const tail = await readWatermark(db)
+    const counts = await visitCounts(db, linkIds, tail)
+    // A roll-up that committed between the two reads would have its clicks counted twice.
+    if (counts.some(({ watermark }) => (watermark ?? NIL_ID) !== tail)) continue
+    const visits = new Map<string, number>()
+    for (const row of counts) visits.set(row.link_id, (visits.get(row.link_id) ?? 0) + row.visits)
+    return visits
+  }
+}
+
+/** Adds the visits of a while ago to the counts by link. Several workers may do it at once: they take turns. */
+export function rollUpClicks(platform: Platform): Promise<void> {
+  return platform.database.transaction(async (tx) => {
+    const from = await lockWatermark(tx)
+    const to = firstIdAt(platform.clock.now() - ROLL_UP_LAG_MS)
+    if (to > from) await addVisitsToCounts(tx, from, to)
+  })
+}

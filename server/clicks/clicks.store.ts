@@ -1,0 +1,94 @@
+import type { Selectable } from 'kysely'
+import type { Queries, Tx } from '../platform/database.ts'
+import { NIL_ID } from '../platform/ids.ts'
+import type { Schema } from '../platform/schema.ts'
+
+export type ClickRow = Selectable<Schema['clicks']>
+
+/** Where the roll-up has come to: clicks with smaller ids are in `click_counts`. */
+const WATERMARK = 'clicks'
+
+export async function insertClicks(tx: Tx, rows: readonly ClickRow[]): Promise<void> {
+  await tx.insertInto('clicks').values(rows).execute()
+}
+
+export function clicksById(db: Queries | Tx, ids: readonly string[]): Promise<ClickRow[]> {
+  if (ids.length === 0) return Promise.resolve([])
+  return db.selectFrom('clicks').selectAll().where('id', 'in', ids).execute()
+}
+
+export async function readWatermark(db: Queries | Tx): Promise<string> {
+  const row = await db
+    .selectFrom('watermarks')
+    .select('value')
+    .where('name', '=', WATERMARK)
+    .executeTakeFirst()
+  return row?.value ?? NIL_ID
+}
+
+/** The watermark, held until the transaction ends, so that roll-ups take turns. */
+export async function lockWatermark(tx: Tx): Promise<string> {
+  await tx
+    .insertInto('watermarks')
+    .values({ name: WATERMARK, value: NIL_ID })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute()
+  const { value } = await tx
+    .updateTable('watermarks')
+    .set((eb) => ({ value: eb.ref('value') }))
+    .where('name', '=', WATERMARK)
+    .returning('value')
+    .executeTakeFirstOrThrow()
+  return value
+}
+
+/** Adds the visits from `from` (an id, inclusive) to `to` (exclusive) to the counts, and moves the watermark to `to`. */
+export async function addVisitsToCounts(tx: Tx, from: string, to: string): Promise<void> {
+  await tx
+    .insertInto('click_counts')
+    .columns(['link_id', 'clicks'])
+    .expression((eb) =>
+      eb
+        .selectFrom('clicks')
+        .select((column) => ['link_id', column.fn.countAll<number>().as('clicks')])
+        .where('id', '>=', from)
+        .where('id', '<', to)
+        .where('kind', '=', 'visit')
+        .where('tracked', '=', 1)
+        .groupBy('link_id'),
+    )
+    .onConflict((conflict) =>
+      conflict.column('link_id').doUpdateSet((eb) => ({
+        clicks: eb('click_counts.clicks', '+', eb.ref('excluded.clicks')),
+      })),
+    )
+    .execute()
+  await tx.updateTable('watermarks').set({ value: to }).where('name', '=', WATERMARK).execute()
+}
+
+export interface VisitCount {
+  link_id: string
+  visits: number
+  /** The watermark in the statement's own view of the database; `null` before the first roll-up. */
+  watermark: string | null
+}
+
+/** Rolled-up visits and the ones from the id `tail` on, a row each, all in one view of the database. */
+export function visitCounts(db: Queries, linkIds: readonly string[], tail: string): Promise<VisitCount[]> {
+  const watermark = db.selectFrom('watermarks').select('value').where('name', '=', WATERMARK)
+  return db
+    .selectFrom('click_counts')
+    .select(['link_id', 'clicks as visits', watermark.as('watermark')])
+    .where('link_id', 'in', linkIds)
+    .unionAll(
+      db
+        .selectFrom('clicks')
+        .select((eb) => ['link_id', eb.fn.countAll<number>().as('visits'), watermark.as('watermark')])
+        .where('id', '>=', tail)
+        .where('link_id', 'in', linkIds)
+        .where('kind', '=', 'visit')
+        .where('tracked', '=', 1)
+        .groupBy('link_id'),
+    )
+    .execute()
+}

@@ -1,0 +1,192 @@
+import { v7 } from 'uuid'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LinkRecord } from '../links/links.service.ts'
+import type { Platform } from '../platform/platform.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addLink, addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
+import { addUser } from '../proof/testbed/people.ts'
+import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import {
+  countVisits,
+  createClickRecorder,
+  linksOfClicks,
+  type NewClick,
+  rollUpClicks,
+} from './clicks.service.ts'
+
+const SECOND = 1000
+
+interface Context {
+  bed: Testbed
+  platform: Platform
+  link: LinkRecord
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`clicks on ${dialect}`)
+  it.before.each(async (context) => {
+    const bed = await openTestbed(dialect)
+    // Ids of the test's own time, since the roll-up goes by the time in them.
+    const platform = { ...bed.platform, ids: { next: () => v7({ msecs: bed.clock.now() }) } }
+    const merchant = await addMerchant(platform)
+    const offer = await addLiveOffer(platform, merchant, { product_ids: ['7'] })
+    const link = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
+    Object.assign(context, { bed, platform, link })
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  const clickOn = (platform: Platform, linkId: string, more: Partial<NewClick> = {}): NewClick => ({
+    id: platform.ids.next(),
+    linkId,
+    tracked: true,
+    kind: 'visit',
+    createdAt: platform.clock.now(),
+    ...more,
+  })
+  const visits = async (platform: Platform, link: LinkRecord) =>
+    (await countVisits(platform.database.reader, [link.id, platform.ids.next()])).get(link.id) ?? 0
+
+  it('has each click on disk when it answers, in a few transactions', async ({ platform, link }) => {
+    let transactions = 0
+    const { database } = platform
+    const counted: Platform = {
+      ...platform,
+      database: {
+        ...database,
+        transaction(work) {
+          transactions += 1
+          return database.transaction(work)
+        },
+      },
+    }
+    const recorder = createClickRecorder(counted)
+    const clicks = Array.from({ length: 600 }, () => clickOn(platform, link.id))
+    await Promise.all(clicks.map((click) => recorder.record(click)))
+    await recorder.idle()
+    const { count } = await database.reader
+      .selectFrom('clicks')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow()
+    assert.is(count, 600)
+    assert.is(transactions, 3)
+  })
+
+  it('answers nobody with success when the write fails, and goes on afterwards', async ({
+    platform,
+    link,
+  }) => {
+    let broken = true
+    const { database } = platform
+    const breaking: Platform = {
+      ...platform,
+      database: {
+        ...database,
+        transaction: (work) => (broken ? Promise.reject(new Error('disk gone')) : database.transaction(work)),
+      },
+    }
+    const recorder = createClickRecorder(breaking)
+    const failed = await Promise.allSettled([1, 2].map(() => recorder.record(clickOn(platform, link.id))))
+    assert.equal(
+      failed.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    )
+    broken = false
+    await recorder.record(clickOn(platform, link.id))
+    assert.is(await visits(platform, link), 1)
+  })
+
+  it('refuses more than it can hold at once', async ({ platform, link }) => {
+    const recorder = createClickRecorder(platform)
+    const records = Array.from({ length: 4097 }, () => recorder.record(clickOn(platform, link.id)))
+    const results = await Promise.allSettled(records)
+    const refused = results.filter((result) => result.status === 'rejected')
+    assert.is(refused.length, 1)
+    assert.ok(refused.every(({ reason }) => reason instanceof Refusal && reason.code === 'unavailable'))
+    assert.is(await visits(platform, link), 4096)
+  })
+
+  it('counts tracked visits only, the same before, between and after roll-ups', async ({
+    bed,
+    platform,
+    link,
+  }) => {
+    const recorder = createClickRecorder(platform)
+    const follow = async (more: Partial<NewClick> = {}) => {
+      bed.clock.pass(SECOND)
+      await recorder.record(clickOn(platform, link.id, more))
+    }
+    const rolledUp = async () =>
+      (await platform.database.reader.selectFrom('click_counts').select('clicks').executeTakeFirst())?.clicks
+    assert.is(await visits(platform, link), 0)
+    for (let n = 0; n < 12; n += 1) await follow()
+    await follow({ kind: 'bot' })
+    await follow({ kind: 'prefetch' })
+    await follow({ kind: 'head' })
+    await follow({ tracked: false })
+    assert.is(await visits(platform, link), 12)
+    await rollUpClicks(platform)
+    assert.is(await rolledUp(), 5)
+    assert.is(await visits(platform, link), 12)
+    for (let n = 0; n < 3; n += 1) await follow()
+    await Promise.all([rollUpClicks(platform), rollUpClicks(platform), rollUpClicks(platform)])
+    assert.is(await rolledUp(), 8)
+    assert.is(await visits(platform, link), 15)
+    bed.clock.pass(60 * SECOND)
+    await rollUpClicks(platform)
+    assert.is(await rolledUp(), 15)
+    assert.is(await visits(platform, link), 15)
+  })
+
+  it('counts right while roll-ups run', async ({ bed, platform, link }) => {
+    const recorder = createClickRecorder(platform)
+    for (let n = 0; n < 40; n += 1) {
+      bed.clock.pass(SECOND)
+      await recorder.record(clickOn(platform, link.id))
+      const [, count] = await Promise.all([rollUpClicks(platform), visits(platform, link)])
+      assert.is(count, n + 1)
+    }
+  })
+
+  it('does not go back with the clock', async ({ bed, platform, link }) => {
+    const recorder = createClickRecorder(platform)
+    await recorder.record(clickOn(platform, link.id))
+    bed.clock.pass(60 * SECOND)
+    await rollUpClicks(platform)
+    bed.clock.pass(-50 * SECOND)
+    await rollUpClicks(platform)
+    assert.is(await visits(platform, link), 1)
+    bed.clock.pass(100 * SECOND)
+    await rollUpClicks(platform)
+    assert.is(await visits(platform, link), 1)
+  })
+
+  it('finds the locked terms behind tracking references', async ({ platform, link }) => {
+    const recorder = createClickRecorder(platform)
+    const tracked = clickOn(platform, link.id)
+    const untracked = clickOn(platform, link.id, { tracked: false })
+    await Promise.all([recorder.record(tracked), recorder.record(untracked)])
+    const strangers = ['', 'x', "'; drop table clicks", '\0', platform.ids.next(), tracked.id.toUpperCase()]
+    const found = await linksOfClicks(platform.database.reader, [tracked.id, untracked.id, ...strangers])
+    assert.equal([...found.keys()].sort(), [tracked.id, untracked.id].sort())
+    assert.equal(found.get(tracked.id), {
+      click: { id: tracked.id, created_at: tracked.createdAt, tracked: true },
+      link: {
+        id: link.id,
+        slug: link.slug,
+        merchant_id: link.merchantId,
+        offer_id: link.offerId,
+        creator_id: link.creatorId,
+        commission_rate: 1250,
+        attribution_window_days: 30,
+        product_ids: ['7'],
+        locked_at: link.createdAt,
+      },
+    })
+    assert.is(found.get(untracked.id)?.click.tracked, false)
+    assert.is((await linksOfClicks(platform.database.reader, [])).size, 0)
+  })
+
+  it.run()
+}

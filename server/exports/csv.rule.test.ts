@@ -1,0 +1,63 @@
+// database: none
+import fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { csvCell, csvLine } from './csv.rule.ts'
+
+test('a text that a spreadsheet would run gets an apostrophe', () => {
+  assert.is(csvCell('=1+1', 'text'), "'=1+1")
+  assert.is(csvCell('+92 300', 'text'), "'+92 300")
+  assert.is(csvCell('-2', 'text'), "'-2")
+  assert.is(csvCell('@SUM(A1)', 'text'), "'@SUM(A1)")
+  assert.is(csvCell('\t=1', 'text'), "'\t=1")
+  assert.is(csvCell('\r=1', 'text'), '"\'\r=1"')
+  assert.is(csvCell('=HYPERLINK("x","y")', 'text'), '"\'=HYPERLINK(""x"",""y"")"')
+  assert.is(csvCell('a=1', 'text'), 'a=1')
+})
+
+test('numbers are exempt', () => {
+  assert.is(csvCell('-5.00', 'number'), '-5.00')
+  assert.is(csvCell(-12.5, 'number'), '-12.5')
+})
+
+test('nothing, an empty text and truth are told apart', () => {
+  assert.is(csvLine([csvCell(null, 'text'), csvCell('', 'text'), csvCell(false, 'text')]), ',"",false\r\n')
+  assert.is(csvCell(undefined, 'number'), '')
+})
+
+test('what is written is what an RFC 4180 reader reads, but for the apostrophe', () => {
+  const cell = fc.string({ unit: fc.constantFrom('a', '"', ',', '\r', '\n', '=', '-', '\t', 'ع', '😀') })
+  fc.assert(
+    fc.property(fc.array(fc.array(cell, { minLength: 2, maxLength: 4 }), { maxLength: 5 }), (records) => {
+      const file = records.map((cells) => csvLine(cells.map((value) => csvCell(value, 'text')))).join('')
+      const expected = records.map((cells) =>
+        cells.map((value) => (/^[=+\-@\t\r]/.test(value) ? `'${value}` : value)),
+      )
+      assert.equal(readCsv(file), expected)
+      for (const value of readCsv(file).flat()) assert.not.match(value, /^[=+\-@\t\r]/)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+/** A reader that follows the RFC's grammar and nothing else. */
+function readCsv(file: string): string[][] {
+  const records: string[][] = []
+  let record: string[] = []
+  let rest = file
+  while (rest !== '') {
+    const found = /^(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/.exec(rest)
+    if (!found) throw new Error(`no CSV: ${rest}`)
+    const [match, quoted, plain = '', end] = found
+    record.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'))
+    if (end === '\r\n') {
+      records.push(record)
+      record = []
+    }
+    rest = rest.slice(match.length)
+  }
+  assert.equal(record, [])
+  return records
+}
+
+test.run()

@@ -1,0 +1,64 @@
+// database: none
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { z } from 'zod'
+import { application } from '../../shared/schemas/applications.ts'
+import { billingCycle } from '../../shared/schemas/billing.ts'
+import { exportedClick, exportResource } from '../../shared/schemas/jobs.ts'
+import { payout } from '../../shared/schemas/payouts.ts'
+import { sale } from '../../shared/schemas/sales.ts'
+import { csvHeader, csvRecords, exportColumns, mayExport } from './export-columns.rule.ts'
+
+const WIRE = {
+  sales: sale,
+  payouts: payout,
+  clicks: exportedClick,
+  billing_cycles: billingCycle,
+  applications: application,
+} satisfies Record<z.infer<typeof exportResource>, z.ZodObject>
+
+/** The wire's fields with dots into what is nested. */
+function fieldsOf(schema: z.ZodObject, before = ''): string[] {
+  return Object.entries(schema.shape).flatMap(([name, field]) => {
+    let inner = field as z.ZodType
+    while (inner instanceof z.ZodOptional || inner instanceof z.ZodNullable)
+      inner = inner.unwrap() as z.ZodType
+    return inner instanceof z.ZodObject ? fieldsOf(inner, `${before}${name}.`) : [before + name]
+  })
+}
+
+for (const resource of exportResource.options) {
+  test(`an admin's columns of ${resource} are the wire's fields, and whose it is`, () => {
+    const columns = exportColumns(resource, 'admin').map(({ path }) => path)
+    assert.equal(
+      columns.filter((path) => path !== 'merchant_id').toSorted(),
+      fieldsOf(WIRE[resource]).toSorted(),
+    )
+    assert.is(columns.includes('merchant_id'), resource === 'sales' || resource === 'billing_cycles')
+  })
+}
+
+test('others see what is theirs', () => {
+  const paths = (...of: Parameters<typeof exportColumns>) => exportColumns(...of).map(({ path }) => path)
+  assert.ok(paths('sales', 'merchant').includes('platform_fee'))
+  assert.not(paths('sales', 'creator').includes('platform_fee'))
+  assert.not(paths('payouts', 'merchant').includes('failure_reason'))
+  assert.not(paths('payouts', 'merchant').includes('processor_payout_id'))
+  assert.not(paths('payouts', 'creator').includes('creator.id'))
+  assert.equal(paths('clicks', 'creator'), ['id', 'affiliate_link_slug', 'tracked', 'kind', 'created_at'])
+  assert.not(mayExport('creator', 'billing_cycles'))
+  assert.ok(mayExport('creator', 'clicks') && mayExport('merchant', 'billing_cycles'))
+})
+
+test('nested fields become columns, and what is missing stays empty', () => {
+  const columns = [
+    { path: 'creator.display_name', kind: 'text' as const },
+    { path: 'affiliate_link.slug', kind: 'text' as const },
+    { path: 'amount', kind: 'number' as const },
+  ]
+  assert.is(csvHeader(columns), 'creator.display_name,affiliate_link.slug,amount\r\n')
+  const record = { creator: { display_name: '=A' }, affiliate_link: null, amount: '-1.00' }
+  assert.is(csvRecords(columns)(record), "'=A,,-1.00\r\n")
+})
+
+test.run()

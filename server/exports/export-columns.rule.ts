@@ -1,0 +1,81 @@
+import type { Role } from '../../shared/schemas/common.ts'
+import type { ExportResource } from '../../shared/schemas/jobs.ts'
+import { type CellKind, type CellValue, csvCell, csvLine } from './csv.rule.ts'
+
+/** A CSV column: the wire's field, with dots into what is nested. */
+export interface Column {
+  path: string
+  kind: CellKind
+}
+
+const text = (...paths: string[]): Column[] => paths.map((path) => ({ path, kind: 'text' }))
+const number = (...paths: string[]): Column[] => paths.map((path) => ({ path, kind: 'number' }))
+
+/** Whether a role has any rows of a resource. */
+export function mayExport(role: Role, resource: ExportResource): boolean {
+  return resource !== 'billing_cycles' || role !== 'creator'
+}
+
+/**
+ * The columns of a resource in the order of its wire fields, as that role sees them. Admins see all that merchants and
+ * creators do, and whose it is.
+ */
+export function exportColumns(resource: ExportResource, role: Role): Column[] {
+  switch (resource) {
+    case 'sales':
+      return [
+        ...text('id', 'acceptance_status', 'rejection_reason', 'offer_id', 'creator_id'),
+        ...text('affiliate_link_slug', 'store_id', 'order_id', 'order_name'),
+        ...number('net_amount', 'commission_rate', 'commission'),
+        ...(role === 'creator' ? [] : number('platform_fee')),
+        ...text('currency', 'billing_cycle_id', 'ordered_at', 'created_at'),
+        ...(role === 'admin' ? text('merchant_id') : []),
+      ]
+    case 'payouts':
+      return [
+        ...text('id', 'state'),
+        ...number('amount'),
+        ...text('currency'),
+        ...(role === 'creator' ? [] : text('creator.id', 'creator.display_name')),
+        ...(role === 'merchant' ? [] : text('processor_payout_id', 'failure_reason')),
+        ...text('created_at', 'settled_at'),
+      ]
+    case 'billing_cycles':
+      return [
+        ...text('id', 'state', 'period_start', 'period_end'),
+        ...number('commission_total', 'fee_total', 'credit_total', 'amount_due'),
+        ...text('currency', 'processor_invoice_id', 'processor_payment_reference', 'payment_url'),
+        ...text('closed_at', 'charged_at'),
+        ...(role === 'admin' ? text('merchant_id') : []),
+      ]
+    case 'applications':
+      return [
+        ...text('id', 'offer_id', 'creator.id', 'creator.display_name', 'status', 'message'),
+        ...text('promotion_url'),
+        ...number('locked_commission_rate'),
+        ...text('affiliate_link.slug', 'affiliate_link.url', 'decision_reason', 'decided_at', 'created_at'),
+      ]
+    case 'clicks':
+      return text('id', 'affiliate_link_slug', 'tracked', 'kind', 'created_at')
+  }
+}
+
+/** The first line of a CSV file. */
+export function csvHeader(columns: readonly Column[]): string {
+  return csvLine(columns.map(({ path }) => csvCell(path, 'text')))
+}
+
+/** What turns wire objects into lines of CSV. */
+export function csvRecords(columns: readonly Column[]): (item: object) => string {
+  const cells = columns.map(({ path, kind }) => ({ names: path.split('.'), kind }))
+  return (item) => csvLine(cells.map(({ names, kind }) => csvCell(valueAt(item, names), kind)))
+}
+
+function valueAt(item: object, names: readonly string[]): CellValue {
+  let value: unknown = item
+  for (const name of names) {
+    if (value === null || value === undefined) return null
+    value = (value as Record<string, unknown>)[name]
+  }
+  return value as CellValue
+}

@@ -1,0 +1,176 @@
+// database: none
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buffer, text } from 'node:stream/consumers'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readConfig, SettingError } from '../platform/config.ts'
+import type { ExportStorage } from './export-storage.ts'
+import { exportStorage } from './open-storage.ts'
+
+/** As much of the package as is used here; it brings no types. */
+interface S3Server {
+  run(): Promise<AddressInfo>
+  close(): Promise<void>
+}
+type S3ServerClass = new (options: Record<string, unknown>) => S3Server
+const S3rver: S3ServerClass = createRequire(import.meta.url)('@20minutes/s3rver')
+
+const KEY = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e-1.csv'
+
+async function* pieces(...parts: string[]) {
+  yield* parts
+}
+
+interface Place {
+  storage: ExportStorage
+  close(): Promise<void>
+}
+
+const PLACES: Record<string, () => Promise<Place>> = {
+  async 'a local folder'() {
+    const folder = mkdtempSync(join(tmpdir(), 'affiliate-storage-'))
+    const config = readConfig({ DATA_DIR: folder })
+    return {
+      storage: await exportStorage(config),
+      async close() {
+        assert.equal(readdirSync(join(folder, 'exports')), [], 'nothing is left behind')
+        rmSync(folder, { recursive: true, force: true })
+      },
+    }
+  },
+  async 'a bucket'() {
+    const directory = mkdtempSync(join(tmpdir(), 'affiliate-s3-'))
+    const server = new S3rver({
+      address: '127.0.0.1',
+      port: 0,
+      silent: true,
+      directory,
+      configureBuckets: [{ name: 'exports-of-test' }],
+    })
+    const { port } = await server.run()
+    const config = readConfig({
+      EXPORT_STORAGE: 's3',
+      S3_ENDPOINT: `http://127.0.0.1:${port}`,
+      S3_BUCKET: 'exports-of-test',
+      S3_ACCESS_KEY_ID: 'S3RVER',
+      S3_SECRET_ACCESS_KEY: 'S3RVER',
+      S3_FORCE_PATH_STYLE: 'true',
+    })
+    const storage = await exportStorage(config)
+    return {
+      storage,
+      async close() {
+        ;(storage as ExportStorage & { close(): void }).close()
+        await server.close()
+        rmSync(directory, { recursive: true, force: true })
+      },
+    }
+  },
+}
+
+for (const [name, open] of Object.entries(PLACES)) {
+  const it = suite(`exports in ${name}`)
+  let place: Place
+
+  it.before(async () => {
+    place = await open()
+  })
+  it.after(async () => {
+    await place.close()
+  })
+
+  const readBack = async () => {
+    const file = await place.storage.read(KEY)
+    if (!file) throw new Error('no file')
+    const content = await text(file.content)
+    assert.is(file.bytes, Buffer.byteLength(content))
+    return content
+  }
+
+  it('has no file before there is one', async () => {
+    assert.is(await place.storage.read(KEY), null)
+    await place.storage.remove(KEY)
+  })
+
+  it('gives back what was written', async () => {
+    await place.storage.write(KEY, pieces('id,name\r\n', '1,عائشہ\r\n', '2,😀\r\n'))
+    assert.is(await readBack(), 'id,name\r\n1,عائشہ\r\n2,😀\r\n')
+    await place.storage.remove(KEY)
+    assert.is(await place.storage.read(KEY), null)
+  })
+
+  it('takes an empty file', async () => {
+    await place.storage.write(KEY, pieces())
+    assert.is(await readBack(), '')
+    await place.storage.remove(KEY)
+  })
+
+  it('takes a file of many parts, whole', async () => {
+    const line = `${'x'.repeat(1023)}\n`
+    const size = 20 * 1024
+    await place.storage.write(
+      KEY,
+      (async function* () {
+        for (let at = 0; at < size; at += 256) yield line.repeat(256)
+      })(),
+    )
+    const file = await place.storage.read(KEY)
+    if (!file) throw new Error('no file')
+    assert.is(file.bytes, size * 1024)
+    assert.ok((await buffer(file.content)).equals(Buffer.from(line.repeat(size))))
+    await place.storage.remove(KEY)
+  })
+
+  for (const megabytes of [0, 20]) {
+    it(`keeps nothing of what fails after ${megabytes} MB, and fails with its error`, async () => {
+      const failing = (async function* () {
+        for (let at = 0; at < megabytes; at += 1) yield 'y'.repeat(1024 * 1024)
+        throw new RangeError('the lease is lost')
+      })()
+      try {
+        await place.storage.write(KEY, failing)
+        assert.unreachable()
+      } catch (error) {
+        assert.instance(error, RangeError)
+      }
+      assert.is(await place.storage.read(KEY), null)
+    })
+  }
+
+  it('takes no key that leads elsewhere', async () => {
+    for (const key of ['../a.csv', 'a/b.csv', '/a.csv', '', 'a.csv.part']) {
+      try {
+        await place.storage.read(key)
+        assert.unreachable(key)
+      } catch (error) {
+        assert.match(String(error), /not a key of an export/)
+      }
+    }
+  })
+
+  it.run()
+}
+
+const settings = suite('settings of export storage')
+
+settings('name what is missing', () => {
+  const given = { EXPORT_STORAGE: 's3', S3_BUCKET: 'b', S3_ACCESS_KEY_ID: 'k', S3_SECRET_ACCESS_KEY: 's' }
+  assert.is(readConfig(given).S3_FORCE_PATH_STYLE, false)
+  for (const name of ['S3_BUCKET', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY']) {
+    try {
+      readConfig({ ...given, [name]: '' })
+      assert.unreachable(name)
+    } catch (error) {
+      assert.instance(error, SettingError)
+      assert.match(String(error), name)
+    }
+  }
+  assert.throws(() => readConfig({ ...given, S3_FORCE_PATH_STYLE: 'yes' }), /S3_FORCE_PATH_STYLE/)
+  assert.throws(() => readConfig({ EXPORT_STORAGE: 'ftp' }), /EXPORT_STORAGE/)
+})
+
+settings.run()

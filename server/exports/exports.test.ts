@@ -1,0 +1,177 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type ExportResource, exportResource } from '../../shared/schemas/jobs.ts'
+import { workOffExports } from '../jobs/export-loop.ts'
+import { toWireTime } from '../platform/clock.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addSales, buildExportWorld, type ExportWorld, saleRow } from '../proof/testbed/export-world.ts'
+import { outcomeOf, requestOf } from '../proof/testbed/people.ts'
+import { HOUR, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { jobsRouter } from './exports.procedures.ts'
+import { openExportFile } from './exports.service.ts'
+
+type Person = 'kurta' | 'shoes' | 'ayesha' | 'bilal' | 'admin'
+
+/** How many rows of the world each of them sees; `forbidden` is refused. */
+const SEEN: Record<ExportResource, Record<Person, number | 'forbidden'>> = {
+  sales: { kurta: 2, shoes: 2, ayesha: 2, bilal: 1, admin: 4 },
+  payouts: { kurta: 1, shoes: 2, ayesha: 1, bilal: 1, admin: 2 },
+  clicks: { kurta: 1, shoes: 2, ayesha: 2, bilal: 1, admin: 3 },
+  billing_cycles: { kurta: 1, shoes: 1, ayesha: 'forbidden', bilal: 'forbidden', admin: 2 },
+  applications: { kurta: 1, shoes: 2, ayesha: 2, bilal: 1, admin: 3 },
+}
+
+for (const dialect of testDialects()) {
+  const it = suite(`exports on ${dialect}`)
+  let bed: Testbed
+  let world: ExportWorld
+  const folder = mkdtempSync(join(tmpdir(), 'affiliate-exports-'))
+
+  const as = (actor: Actor) => jobsRouter.createCaller(requestOf(bed.platform, actor))
+  const exportAs = async (actor: Actor, input: Parameters<ReturnType<typeof as>['startExport']>[0]) => {
+    const { id } = await as(actor).startExport(input)
+    await workOffExports(bed.platform)
+    const job = await as(actor).get({ id })
+    assert.is(job.state, 'succeeded', job.error ?? '')
+    const file = await openExportFile(bed.platform, actor.userId, id)
+    if (file === 'expired') throw new Error('expired at once')
+    return { job, content: await text(file.content) }
+  }
+
+  it.before(async () => {
+    bed = await openTestbed(dialect, { DATA_DIR: folder })
+    world = await buildExportWorld(bed.platform)
+  })
+  it.after(async () => {
+    await bed.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  for (const resource of exportResource.options) {
+    for (const [person, seen] of Object.entries(SEEN[resource]) as [Person, number | 'forbidden'][]) {
+      it(`${person} exports ${resource}: ${seen}`, async () => {
+        const actor = world[person]
+        if (seen === 'forbidden') {
+          assert.is(await outcomeOf(as(actor).startExport({ resource, format: 'csv' })), 'forbidden')
+          return
+        }
+        const { job, content } = await exportAs(actor, { resource, format: 'ndjson' })
+        const rows = content
+          .split('\n')
+          .slice(0, -1)
+          .map((line) => JSON.parse(line))
+        assert.is(rows.length, seen)
+        assert.is(job.rows, seen)
+        assert.is(job.progress, 1)
+        const ids = rows.map((row) => row.id)
+        assert.equal(ids, ids.toSorted().reverse(), 'newest first')
+        const csv = await exportAs(actor, { resource, format: 'csv' })
+        const lines = csv.content.split('\r\n')
+        assert.is(lines.length, seen + 2, 'a header, the rows, and an end')
+        assert.equal(
+          lines.slice(1, -1).map((line) => line.split(',')[0]),
+          ids,
+        )
+      })
+    }
+  }
+
+  it('shows each what is theirs to see', async () => {
+    const rowsOf = async (actor: Actor, resource: ExportResource) =>
+      (await exportAs(actor, { resource, format: 'ndjson' })).content
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line))
+    const [part] = await rowsOf(world.kurta, 'payouts')
+    assert.is(part.amount, '100.00')
+    assert.is(part.creator.id, world.ayesha.userId)
+    const [own] = await rowsOf(world.ayesha, 'payouts')
+    assert.is(own.amount, '150.00')
+    assert.is(own.creator, undefined)
+    assert.ok((await rowsOf(world.kurta, 'sales')).every((row) => 'platform_fee' in row))
+    assert.ok((await rowsOf(world.ayesha, 'sales')).every((row) => !('platform_fee' in row)))
+    const all = await rowsOf(world.admin, 'sales')
+    assert.equal(
+      new Set(all.map((row) => row.merchant_id)),
+      new Set([world.kurta.userId, world.shoes.userId]),
+    )
+  })
+
+  it('keeps formulas out of CSV', async () => {
+    const { content } = await exportAs(world.kurta, { resource: 'applications', format: 'csv' })
+    assert.ok(content.includes(`,"'=ayesha, ""A""",`), content)
+  })
+
+  it('tells of a job to its starter only', async () => {
+    const { id } = await as(world.kurta).startExport({ resource: 'sales', format: 'csv' })
+    for (const person of ['shoes', 'ayesha', 'admin'] as const) {
+      assert.is(await outcomeOf(as(world[person]).get({ id })), 'not_found')
+      assert.is(await outcomeOf(openExportFile(bed.platform, world[person].userId, id)), 'not_found')
+    }
+    await workOffExports(bed.platform)
+    assert.is(await outcomeOf(openExportFile(bed.platform, world.admin.userId, id)), 'not_found')
+    assert.is(await outcomeOf(as(world.kurta).get({ id })), 'ok')
+  })
+
+  it('answers at once with a queued job without a file', async () => {
+    const job = await as(world.bilal).startExport({ resource: 'clicks', format: 'csv' })
+    assert.equal(
+      [job.kind, job.state, job.progress, job.rows, job.download_url, job.expires_at],
+      ['export', 'queued', 0, 0, null, null],
+    )
+    assert.is(await outcomeOf(openExportFile(bed.platform, world.bilal.userId, job.id)), 'not_found')
+    await workOffExports(bed.platform)
+    const done = await as(world.bilal).get({ id: job.id })
+    assert.is(done.download_url, `http://127.0.0.1:3000/jobs/${job.id}/file`)
+  })
+
+  it('takes rows from `from` on and before `to`', async () => {
+    const start = bed.clock.now()
+    for (let hour = 1; hour <= 3; hour += 1) {
+      bed.clock.pass(HOUR)
+      await addSales(bed.platform, [saleRow(bed.platform, world, world.links[2])])
+    }
+    const [from, to] = [toWireTime(start + HOUR), toWireTime(start + 3 * HOUR)]
+    const between = await exportAs(world.bilal, { resource: 'sales', format: 'ndjson', from, to })
+    const times = between.content
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line).created_at)
+    assert.equal(times, [toWireTime(start + 2 * HOUR), from])
+    const later = await exportAs(world.bilal, { resource: 'sales', format: 'csv', from: to })
+    assert.is(later.job.rows, 1)
+    const earlier = await exportAs(world.bilal, { resource: 'sales', format: 'csv', to: from })
+    assert.is(earlier.job.rows, 1)
+    const never = { resource: 'sales', format: 'csv', from: to, to } as const
+    assert.is(await outcomeOf(as(world.bilal).startExport(never)), 'validation_failed')
+  })
+
+  it('lets nobody have more than five under way, however many ask at once', async () => {
+    const asked = Array.from({ length: 9 }, () =>
+      outcomeOf(as(world.shoes).startExport({ resource: 'sales', format: 'csv' })),
+    )
+    const outcomes = await Promise.all(asked)
+    assert.is(outcomes.filter((outcome) => outcome === 'ok').length, 5)
+    assert.is(outcomes.filter((outcome) => outcome === 'conflict').length, 4)
+    assert.is(await outcomeOf(as(world.kurta).startExport({ resource: 'sales', format: 'csv' })), 'ok')
+    await workOffExports(bed.platform)
+    assert.is(await outcomeOf(as(world.shoes).startExport({ resource: 'sales', format: 'csv' })), 'ok')
+    await workOffExports(bed.platform)
+  })
+
+  it('has counted beforehand what it then wrote', async () => {
+    const jobs = await bed.platform.database.reader
+      .selectFrom('export_jobs')
+      .select(['resource', 'role', 'rows_total', 'rows_done'])
+      .execute()
+    assert.ok(jobs.length > 30)
+    for (const job of jobs) assert.is(job.rows_total, job.rows_done, `${job.resource} for ${job.role}`)
+  })
+
+  it.run()
+}

@@ -1,0 +1,262 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Actor } from '../platform/procedure.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addSales, buildExportWorld, type ExportWorld, saleRow } from '../proof/testbed/export-world.ts'
+import { outcomeOf, requestOf } from '../proof/testbed/people.ts'
+import { DAY, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import type { ExportStorage } from './export-storage.ts'
+import { jobsRouter } from './exports.procedures.ts'
+import { openExportFile, startExport } from './exports.service.ts'
+import { openLocalStorage } from './local-storage.ts'
+import {
+  EXPORT_LEASE_MS,
+  MAX_ATTEMPTS,
+  nextExportDueAt,
+  runNextExport,
+  sweepExports,
+} from './run-export.service.ts'
+
+const ROWS = 1200
+const NEVER = new AbortController().signal
+const SALES = { resource: 'sales', format: 'ndjson', from: null, to: null } as const
+
+/** The storage with a hook before each piece that it is given. */
+function watched(storage: ExportStorage, onPiece: (piece: number) => Promise<void> | void): ExportStorage {
+  return {
+    ...storage,
+    write: (key, content) =>
+      storage.write(
+        key,
+        (async function* () {
+          let piece = 0
+          for await (const part of content) {
+            await onPiece(piece)
+            piece += 1
+            yield part
+          }
+        })(),
+      ),
+  }
+}
+
+for (const dialect of testDialects()) {
+  const it = suite(`running exports on ${dialect}`)
+  let bed: Testbed
+  let world: ExportWorld
+  let expected: string[]
+  const folder = mkdtempSync(join(tmpdir(), 'affiliate-exports-'))
+  const storage = openLocalStorage(join(folder, 'exports'))
+
+  const start = async (actor: Actor = world.bilal) => (await startExport(bed.platform, actor, SALES)).id
+  const jobOf = (id: string, actor: Actor = world.bilal) =>
+    jobsRouter.createCaller(requestOf(bed.platform, actor)).get({ id })
+  const idsOf = async (jobId: string) => {
+    const file = await openExportFile(bed.platform, world.bilal.userId, jobId)
+    if (file === 'expired') throw new Error('expired')
+    return (await text(file.content))
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line).id as string)
+  }
+  const files = () => readdirSync(join(folder, 'exports'))
+
+  it.before(async () => {
+    bed = await openTestbed(dialect, { DATA_DIR: folder })
+    world = await buildExportWorld(bed.platform)
+    const rows = Array.from({ length: ROWS - 1 }, () => saleRow(bed.platform, world, world.links[2]))
+    for (let at = 0; at < rows.length; at += 400) await addSales(bed.platform, rows.slice(at, at + 400))
+    expected = (
+      await bed.platform.database.reader
+        .selectFrom('sales')
+        .select('id')
+        .where('creator_id', '=', world.bilal.userId)
+        .orderBy('id', 'desc')
+        .execute()
+    ).map((row) => row.id)
+    assert.is(expected.length, ROWS)
+  })
+  it.after(async () => {
+    await bed.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('neither repeats nor skips a row while rows come, and tells how far it is', async () => {
+    const id = await start()
+    const seen: [number, number][] = []
+    const growing = watched(storage, async () => {
+      bed.clock.pass(2000)
+      await addSales(bed.platform, [saleRow(bed.platform, world, world.links[2])])
+      const { rows, progress } = await jobOf(id)
+      seen.push([rows, progress])
+    })
+    assert.ok(await runNextExport(bed.platform, growing, NEVER))
+    assert.equal(await idsOf(id), expected)
+    assert.equal(seen, [
+      [0, 0],
+      [500, 0.41],
+      [1000, 0.83],
+    ])
+    const { rows, progress, state } = await jobOf(id)
+    assert.equal([rows, progress, state], [ROWS, 1, 'succeeded'])
+    assert.not(await runNextExport(bed.platform, storage, NEVER), 'nothing is left')
+    // The others of this suite count on what there was.
+    expected = await idsOf(await finished())
+    assert.is(expected.length, ROWS + 3)
+  })
+
+  const finished = async () => {
+    const id = await start()
+    await runNextExport(bed.platform, storage, NEVER)
+    return id
+  }
+
+  it('finishes what a crashed worker began, with a whole file', async () => {
+    const id = await start()
+    let wake = () => {}
+    const asleep = new Promise<void>((resolve) => {
+      wake = resolve
+    })
+    let fallsAsleep = () => {}
+    const halfway = new Promise<void>((resolve) => {
+      fallsAsleep = resolve
+    })
+    const stuck = watched(storage, async (piece) => {
+      if (piece < 1) return
+      fallsAsleep()
+      await asleep
+    })
+    const zombie = runNextExport(bed.platform, stuck, NEVER)
+    await halfway
+    assert.not(await runNextExport(bed.platform, storage, NEVER), 'its lease still holds')
+    bed.clock.pass(EXPORT_LEASE_MS)
+    assert.ok(await runNextExport(bed.platform, storage, NEVER))
+    assert.equal(await idsOf(id), expected)
+    const before = files()
+    wake()
+    await zombie
+    assert.equal(files(), before, 'who comes back from the dead leaves nothing')
+    assert.equal(await idsOf(id), expected)
+    assert.is((await jobOf(id)).state, 'succeeded')
+  })
+
+  it('clears away the half file of a killed process', async () => {
+    const id = await start()
+    const half = join(folder, 'exports', `${id}-1.ndjson.part`)
+    const { database, clock } = bed.platform
+    await database.transaction((tx) =>
+      tx
+        .updateTable('export_jobs')
+        .set({ state: 'running', lease_token: 'dead', attempts: 1, due_at: clock.now() + EXPORT_LEASE_MS })
+        .where('id', '=', id)
+        .execute(),
+    )
+    writeFileSync(half, '{"id":')
+    bed.clock.pass(EXPORT_LEASE_MS)
+    assert.ok(await runNextExport(bed.platform, storage, NEVER))
+    assert.equal(
+      files().filter((name) => name.startsWith(id)),
+      [`${id}-2.ndjson`],
+    )
+    assert.equal(await idsOf(id), expected)
+  })
+
+  it('puts a job back at once when its worker stops', async () => {
+    const id = await start()
+    const stopping = new AbortController()
+    const stopped = watched(storage, (piece) => {
+      if (piece === 1) stopping.abort()
+    })
+    await runNextExport(bed.platform, stopped, stopping.signal)
+    assert.is((await jobOf(id)).state, 'queued')
+    assert.ok(((await nextExportDueAt(bed.platform)) ?? Infinity) <= bed.clock.now())
+    assert.equal(
+      files().filter((name) => name.startsWith(id)),
+      [],
+    )
+    assert.ok(await runNextExport(bed.platform, storage, NEVER))
+    assert.equal(await idsOf(id), expected)
+  })
+
+  it('tries again later, and says so when it gives up', async () => {
+    const id = await start()
+    const broken = watched(storage, () => {
+      throw new Error('disk full at /var/exports')
+    })
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      assert.ok(await runNextExport(bed.platform, broken, NEVER), `attempt ${attempt}`)
+      assert.is((await jobOf(id)).state, attempt < MAX_ATTEMPTS ? 'queued' : 'failed')
+      assert.not(await runNextExport(bed.platform, broken, NEVER), 'not at once')
+      bed.clock.pass(600_001)
+    }
+    const job = await jobOf(id)
+    assert.match(job.error ?? '', /could not be finished/)
+    assert.not.match(job.error ?? '', /disk|var/)
+    assert.is(await outcomeOf(openExportFile(bed.platform, world.bilal.userId, id)), 'not_found')
+    assert.equal(
+      files().filter((name) => name.startsWith(id)),
+      [],
+    )
+  })
+
+  it('gives up on a job that kills every worker', async () => {
+    const id = await start()
+    await bed.platform.database.transaction((tx) =>
+      tx.updateTable('export_jobs').set({ attempts: MAX_ATTEMPTS }).where('id', '=', id).execute(),
+    )
+    assert.ok(await runNextExport(bed.platform, storage, NEVER))
+    assert.is((await jobOf(id)).state, 'failed')
+  })
+
+  it("runs one export of a user at a time, and another user's beside it", async () => {
+    const [first, second] = [await start(), await start()]
+    const other = await start(world.ayesha)
+    let others = 0
+    const during = watched(storage, async (piece) => {
+      if (piece > 0) return
+      while (await runNextExport(bed.platform, storage, NEVER)) others += 1
+    })
+    await runNextExport(bed.platform, during, NEVER)
+    assert.is(others, 1)
+    assert.is((await jobOf(other, world.ayesha)).state, 'succeeded')
+    assert.is((await jobOf(first)).state, 'succeeded')
+    assert.is((await jobOf(second)).state, 'queued')
+    await runNextExport(bed.platform, storage, NEVER)
+    assert.is((await jobOf(second)).state, 'succeeded')
+  })
+
+  it('gives a job to one of several workers', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => start()))
+    const claimed = await Promise.all(
+      Array.from({ length: 4 }, () => runNextExport(bed.platform, storage, NEVER)),
+    )
+    assert.is(claimed.filter(Boolean).length, 1)
+    while (await runNextExport(bed.platform, storage, NEVER));
+  })
+
+  it('keeps files from others, for seven days, and jobs for thirty', async () => {
+    const id = await finished()
+    const [name] = files().filter((file) => file.startsWith(id))
+    assert.is(statSync(join(folder, 'exports')).mode & 0o777, 0o700)
+    assert.is(statSync(join(folder, 'exports', name ?? '')).mode & 0o777, 0o600)
+    assert.ok(readFileSync(join(folder, 'exports', name ?? ''), 'utf8').endsWith('\n'))
+    bed.clock.pass(7 * DAY - 1)
+    await sweepExports(bed.platform, storage)
+    assert.is((await idsOf(id)).length, expected.length)
+    bed.clock.pass(1)
+    assert.is(await openExportFile(bed.platform, world.bilal.userId, id), 'expired')
+    assert.is((await jobOf(id)).download_url, null)
+    assert.ok((await sweepExports(bed.platform, storage)) >= 1)
+    assert.equal(files(), [])
+    assert.is(await openExportFile(bed.platform, world.bilal.userId, id), 'expired')
+    bed.clock.pass(23 * DAY + 1)
+    await sweepExports(bed.platform, storage)
+    assert.is(await outcomeOf(openExportFile(bed.platform, world.bilal.userId, id)), 'not_found')
+  })
+
+  it.run()
+}

@@ -1,0 +1,204 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { call } from '../proof/testbed/service-bed.ts'
+import { openWebTestbed, type WebTestbed } from '../proof/testbed/web.ts'
+
+const it = suite<{ bed: WebTestbed; lines: LogLine[] }>('what cannot be answered as asked')
+
+interface LogLine {
+  message: string
+  requestId?: string
+  status?: number
+}
+
+/** Each way in, with a body that it would take. */
+const WAYS = {
+  REST: { path: '/auth/login', body: '{"email":"a@example.pk","password":"x"}', limit: 256 * 1024 },
+  tRPC: { path: '/trpc/auth.login', body: '{"email":"a@example.pk","password":"x"}', limit: 256 * 1024 },
+  'the store webhook': { path: '/webhooks/store-sales', body: '{}', limit: 2 * 1024 * 1024 },
+  'the processor webhook': { path: '/webhooks/processor', body: '{}', limit: 2 * 1024 * 1024 },
+}
+type Way = keyof typeof WAYS
+
+const JSON_TYPE = 'application/json'
+interface Broken {
+  name: string
+  method?: string
+  path?: (path: string) => string
+  type?: string
+  body?: (way: (typeof WAYS)[Way]) => Buffer | string
+  headers?: Record<string, string>
+  /** Status and code; webhooks read no JSON, so there a signature that does not hold is all that is wrong. */
+  api: [number, string]
+  webhook: [number, string]
+}
+
+const UNSIGNED: [number, string] = [401, 'invalid_signature']
+const BROKEN: Broken[] = [
+  {
+    name: 'an unknown path',
+    path: (path) => `${path}/nothing`,
+    api: [404, 'not_found'],
+    webhook: [404, 'not_found'],
+  },
+  {
+    name: 'a wrong method',
+    method: 'PUT',
+    api: [405, 'method_not_allowed'],
+    webhook: [405, 'method_not_allowed'],
+  },
+  {
+    name: 'a body that is too large',
+    body: ({ limit }) => Buffer.alloc(limit + 1, 0x20),
+    api: [413, 'payload_too_large'],
+    webhook: [413, 'payload_too_large'],
+  },
+  { name: 'malformed JSON', body: () => '{"email":', api: [400, 'malformed_json'], webhook: UNSIGNED },
+  {
+    name: 'bytes that are no UTF-8',
+    body: () => Buffer.from([0x22, 0xff, 0x22]),
+    api: [400, 'malformed_json'],
+    webhook: UNSIGNED,
+  },
+  { name: 'a wrong content type', type: 'text/xml', api: [415, 'unsupported_media_type'], webhook: UNSIGNED },
+  {
+    name: 'a content type that is none',
+    type: 'nonsense',
+    api: [415, 'unsupported_media_type'],
+    webhook: [415, 'unsupported_media_type'],
+  },
+  {
+    name: 'an unsupported charset',
+    type: 'application/json; charset=utf-16',
+    api: [415, 'unsupported_media_type'],
+    webhook: UNSIGNED,
+  },
+  { name: 'JSON of another shape', body: () => '[1]', api: [400, 'validation_failed'], webhook: UNSIGNED },
+  { name: 'no body', body: () => '', api: [400, 'validation_failed'], webhook: UNSIGNED },
+  {
+    name: 'a path that is wrongly encoded',
+    path: (path) => `${path}%zz`,
+    api: [400, 'validation_failed'],
+    webhook: [400, 'validation_failed'],
+  },
+]
+
+it.before(async (world) => {
+  world.bed = await openWebTestbed('sqlite')
+  world.lines = []
+  for (const level of ['debug', 'info', 'warn', 'error'] as const) {
+    const write = (facts: object, message: string) => world.lines.push({ ...facts, message })
+    Object.assign(world.bed.platform.log, { [level]: write })
+  }
+})
+it.after(({ bed }) => bed.close())
+
+for (const [name, way] of Object.entries(WAYS)) {
+  for (const broken of BROKEN) {
+    it(`${name}: ${broken.name}`, async ({ bed, lines }) => {
+      const [status, code] = name.includes('webhook') ? broken.webhook : broken.api
+      lines.length = 0
+      const answer = await call(bed.base, broken.method ?? 'POST', broken.path?.(way.path) ?? way.path, {
+        raw: broken.body?.(way) ?? way.body,
+        headers: { 'content-type': broken.type ?? JSON_TYPE },
+      })
+      const problem = answer.body?.error?.data?.problem ?? answer.body
+      assert.is(problem.code, code, JSON.stringify(answer.body))
+      assert.is(answer.status, status)
+      assert.is(problem.status, status)
+      assert.is(problem.type, 'about:blank')
+      assert.type(problem.detail, 'string')
+      const isTrpc = answer.body.error !== undefined
+      const type = isTrpc ? /^application\/json/ : /^application\/problem\+json$/
+      assert.match(answer.headers.get('content-type') ?? '', type)
+      assert.is(answer.headers.get('x-content-type-options'), 'nosniff')
+      assert.is(answer.headers.get('cache-control'), 'no-store')
+      assert.is(answer.headers.get('www-authenticate'), status === 401 ? 'Bearer' : null)
+      const id = answer.headers.get('x-request-id')
+      assert.match(id ?? '', /^[0-9a-f-]{36}$/)
+      assert.is(problem.request_id, id)
+      const logged = lines.find((line) => line.message === 'request')
+      assert.equal([logged?.requestId, logged?.status], [id, status])
+      assert.not.match(JSON.stringify(answer.body), /stack|node_modules|FST_|SyntaxError/)
+    })
+  }
+}
+
+it('answers what is no HTTP, and goes on', async ({ bed }) => {
+  const { hostname, port } = new URL(bed.base)
+  for (const [sent, status] of [
+    ['nonsense\r\n\r\n', 400],
+    ['GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n', 400],
+    [`GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['POST /auth/login HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n', 400],
+    // Methods that tRPC's adapter cannot even read.
+    ['TRACE /trpc/offers.list HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 405],
+  ] as const) {
+    const text = await new Promise<string>((resolve, reject) => {
+      let received = ''
+      const socket = connect(Number(port), hostname, () => socket.write(sent))
+      socket.setEncoding('utf8').on('data', (part: string) => {
+        received += part
+      })
+      socket.on('close', () => resolve(received)).on('error', reject)
+    })
+    assert.match(text, new RegExp(`^HTTP/1.1 ${status} `), sent.slice(0, 40))
+  }
+  assert.is((await bed.ask('GET', '/healthz')).status, 200)
+})
+
+it('takes a client that goes away in the middle of its body for no bug', async ({ bed, lines }) => {
+  lines.length = 0
+  const { hostname, port } = new URL(bed.base)
+  for (const { path } of Object.values(WAYS)) {
+    const lead = `POST ${path} HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n`
+    const head = `${lead}Content-Type: application/json\r\nContent-Length: 9000\r\n\r\n{"`
+    const socket = connect(Number(port), hostname, () => socket.write(head))
+    await once(socket, 'data')
+    await once(socket.resetAndDestroy(), 'close')
+    assert.is((await bed.ask('GET', '/healthz')).status, 200)
+  }
+  assert.equal(
+    lines.filter(({ message }) => message === 'bug'),
+    [],
+  )
+})
+
+it('sends every answer with the headers that keep it data', async ({ bed }) => {
+  const expected: Record<string, string> = {
+    'content-security-policy': "default-src 'none';base-uri 'none';form-action 'none';frame-ancestors 'none'",
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'origin-agent-cluster': '?1',
+    'referrer-policy': 'no-referrer',
+    'strict-transport-security': 'max-age=31536000',
+    'x-content-type-options': 'nosniff',
+    'x-dns-prefetch-control': 'off',
+    'x-download-options': 'noopen',
+    'x-frame-options': 'DENY',
+    'x-permitted-cross-domain-policies': 'none',
+    'x-xss-protection': '0',
+    'cache-control': 'no-store',
+  }
+  for (const path of [
+    '/offers',
+    '/me',
+    '/openapi.json',
+    '/healthz',
+    '/go/none',
+    '/no/such/path',
+    '/trpc/offers.list',
+    '/metrics',
+  ]) {
+    const { headers } = await bed.ask('HEAD', path)
+    for (const [name, value] of Object.entries(expected))
+      assert.is(headers.get(name), value, `${name} at ${path}`)
+    assert.is(headers.get('server'), null)
+    assert.is(headers.get('x-powered-by'), null)
+    assert.is(headers.get('set-cookie'), null)
+  }
+})
+
+it.run()

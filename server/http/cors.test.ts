@@ -1,0 +1,125 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readConfig } from '../platform/config.ts'
+import { openWebTestbed, type WebTestbed } from '../proof/testbed/web.ts'
+
+const it = suite<{ bed: WebTestbed }>('CORS for two origins')
+
+const PAGE = 'https://app.example.com'
+const LOCAL = 'http://localhost:5173'
+
+it.before(async (world) => {
+  world.bed = await openWebTestbed('sqlite', { CORS_ORIGINS: `${PAGE}, ${LOCAL}` })
+})
+it.after(({ bed }) => bed.close())
+
+const preflight = (bed: WebTestbed, path: string, origin: string) =>
+  bed.ask('OPTIONS', path, {
+    headers: {
+      origin,
+      'access-control-request-method': 'PATCH',
+      'access-control-request-headers': 'authorization,content-type',
+    },
+  })
+
+it('answers preflights on REST and tRPC', async ({ bed }) => {
+  for (const path of ['/offers', '/me', '/trpc/offers.list']) {
+    const answer = await preflight(bed, path, PAGE)
+    assert.is(answer.status, 204)
+    assert.is(answer.headers.get('access-control-allow-origin'), PAGE)
+    assert.match(answer.headers.get('access-control-allow-methods') ?? '', /\bPATCH\b/)
+    const allowed = (answer.headers.get('access-control-allow-headers') ?? '').toLowerCase()
+    for (const name of ['authorization', 'content-type', 'trpc-accept', 'last-event-id'])
+      assert.ok(allowed.includes(name), name)
+    assert.is(answer.headers.get('access-control-max-age'), '600')
+    assert.is(answer.headers.get('access-control-allow-credentials'), null)
+    assert.match(answer.headers.get('vary') ?? '', /\borigin\b/i)
+  }
+})
+
+it('lets the named origins read answers, refusals and the headers that matter', async ({ bed }) => {
+  for (const origin of [PAGE, LOCAL]) {
+    for (const [path, status] of [
+      ['/offers', 200],
+      ['/me', 401],
+      ['/no/such/path', 404],
+      ['/trpc/offers.list?input=%7B%7D', 200],
+    ] as const) {
+      const answer = await bed.ask('GET', path, { headers: { origin } })
+      assert.is(answer.status, status)
+      assert.is(answer.headers.get('access-control-allow-origin'), origin, path)
+      assert.is(answer.headers.get('access-control-allow-credentials'), null)
+      const exposed = (answer.headers.get('access-control-expose-headers') ?? '').toLowerCase().split(', ')
+      for (const name of ['x-request-id', 'retry-after', 'ratelimit-remaining', 'location'])
+        assert.ok(exposed.includes(name), name)
+    }
+  }
+})
+
+it('lets no other origin', async ({ bed }) => {
+  for (const origin of [
+    'https://evil.example',
+    'http://app.example.com',
+    'https://app.example.com:8443',
+    'https://app.example.com.evil.example',
+    'null',
+  ]) {
+    assert.is((await preflight(bed, '/offers', origin)).headers.get('access-control-allow-origin'), null)
+    const answer = await bed.ask('GET', '/offers', { headers: { origin } })
+    assert.is(answer.status, 200)
+    assert.is(answer.headers.get('access-control-allow-origin'), null, origin)
+  }
+})
+
+it('changes nothing about unknown paths and wrong methods', async ({ bed }) => {
+  assert.is((await bed.ask('GET', '/no/such/path')).status, 404)
+  const wrong = await bed.ask('PUT', '/me', { body: {} })
+  assert.is(wrong.status, 405)
+  assert.is(wrong.headers.get('allow'), 'GET, HEAD, PATCH')
+})
+
+it.run()
+
+const unset = suite('CORS unset')
+
+unset('no page of another origin is let in', async () => {
+  const bed = await openWebTestbed('sqlite')
+  try {
+    const answer = await bed.ask('GET', '/offers', { headers: { origin: PAGE } })
+    assert.is(answer.status, 200)
+    assert.is(answer.headers.get('access-control-allow-origin'), null)
+    assert.is((await preflight(bed, '/offers', PAGE)).status, 405)
+  } finally {
+    await bed.close()
+  }
+})
+
+unset('the setting takes exact origins only', () => {
+  assert.equal(readConfig({ CORS_ORIGINS: `${PAGE},${LOCAL},${PAGE}` }).CORS_ORIGINS, [PAGE, LOCAL])
+  assert.is(readConfig({}).CORS_ORIGINS, undefined)
+  for (const bad of [
+    '*',
+    `${PAGE}/`,
+    'app.example.com',
+    `${PAGE},`,
+    'https://*.example.com',
+    'ftp://x.example',
+    'https://APP.example.com',
+    `${PAGE}/path`,
+    'null',
+    'https://a:b@app.example.com',
+  ])
+    assert.throws(() => readConfig({ CORS_ORIGINS: bad }), /^setting CORS_ORIGINS: must be origins/, bad)
+})
+
+unset('the other settings of the edge are checked too', () => {
+  assert.is(readConfig({ METRICS_TOKEN: 'x'.repeat(16) }).METRICS_TOKEN, 'x'.repeat(16))
+  for (const bad of ['short', 'with spaces in between'])
+    assert.throws(() => readConfig({ METRICS_TOKEN: bad }), /METRICS_TOKEN/)
+  const config = readConfig({ RATE_LIMIT_AUTH: '0' })
+  assert.equal([config.RATE_LIMIT_AUTH, config.RATE_LIMIT_PUBLIC], [0, 600])
+  for (const bad of ['-1', '1.5', 'off'])
+    assert.throws(() => readConfig({ RATE_LIMIT_PUBLIC: bad }), /RATE_LIMIT_PUBLIC/)
+})
+
+unset.run()

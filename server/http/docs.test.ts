@@ -1,0 +1,168 @@
+// time limit: 120 s
+// database: none
+import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
+import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { proceduresOf } from '../platform/procedure.ts'
+import { openWebTestbed, type WebTestbed } from '../proof/testbed/web.ts'
+import { appRouter } from './router.ts'
+
+const CHROMIUM = '/usr/bin/chromium'
+const FLAGS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+/** Where a picture of the page is left for people to look at; none unless set. */
+const SCREENSHOT = process.env.DOCS_SCREENSHOT
+
+const it = suite<{ bed: WebTestbed }>('the reference')
+
+it.before(async (world) => {
+  world.bed = await openWebTestbed('sqlite')
+})
+it.after(({ bed }) => bed.close())
+
+it('is one page and its assets, all of them ours', async ({ bed }) => {
+  const page = await fetch(`${bed.base}/docs`)
+  assert.is(page.status, 200)
+  assert.is(page.headers.get('content-type'), 'text/html; charset=utf-8')
+  assert.is(page.headers.get('x-frame-options'), 'DENY')
+  const text = await page.text()
+  assert.not.match(text, /https?:\/\//)
+  const assets = [...text.matchAll(/(?:src|href)="(docs\/[^"]+)"/g)].map((match) => match[1])
+  assert.is(assets.length, 4)
+  for (const path of assets) {
+    const asset = await fetch(`${bed.base}/${path}`)
+    assert.is(asset.status, 200, path)
+    assert.is(asset.headers.get('cache-control'), 'public, max-age=3600')
+    assert.match(asset.headers.get('content-security-policy') ?? '', /^default-src 'none'/)
+    assert.match(
+      asset.headers.get('content-type') ?? '',
+      /^(text\/(css|javascript); charset=utf-8|image\/png)$/,
+    )
+    assert.ok((await asset.arrayBuffer()).byteLength > 100)
+  }
+  for (const path of ['/docs/', '/docs/index.html', '/docs/../package.json', '/docs/..%2fpackage.json'])
+    assert.is((await fetch(bed.base + path)).status, 404, path)
+})
+
+it('is sent compressed to whoever takes that', async ({ bed }) => {
+  const url = `${bed.base}/docs/swagger-ui.css`
+  const plain = await (await fetch(url, { headers: { 'accept-encoding': 'identity' } })).arrayBuffer()
+  const zipped = await bytesOf(url)
+  assert.ok(zipped.length < plain.byteLength / 3)
+  assert.ok(gunzipSync(zipped).equals(Buffer.from(plain)))
+})
+
+if (isThere(CHROMIUM)) {
+  it('lists every operation in a real browser, which asks nobody else and complains of nothing', async ({
+    bed,
+  }) => {
+    await inChromium(async (browser) => {
+      const requests: string[] = []
+      const complaints: string[] = []
+      browser.on('request', (request) => requests.push(request.url()))
+      const page = await browser.newPage()
+      page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+      })
+      page.on('pageerror', (error) => complaints.push(String(error)))
+      page.on('requestfailed', (request) => complaints.push(`failed: ${request.url()}`))
+      page.on('response', (answer) => {
+        if (answer.status() >= 400) complaints.push(`${answer.status()} ${answer.url()}`)
+      })
+      await page.setViewportSize({ width: 1280, height: 1600 })
+      await page.goto(`${bed.base}/docs`)
+      await page.waitForSelector('.opblock')
+      const shown = await page.$$eval('.opblock', (blocks) =>
+        blocks.map((block) =>
+          ['.opblock-summary-method', '.opblock-summary-path']
+            .map((name) =>
+              // The address carries zero-width spaces, where it may be broken.
+              (block.querySelector(name)?.textContent ?? '').replace(/\u200b/g, '').trim(),
+            )
+            .join(' '),
+        ),
+      )
+      for (const { meta } of proceduresOf(appRouter)) {
+        if (!meta.rest) continue
+        const { method, path } = meta.rest
+        const operation = `${method} ${path.replace(/:(\w+)/g, '{$1}')}`
+        assert.ok(shown.includes(operation), `${operation} among ${shown.join(', ')}`)
+      }
+      if (SCREENSHOT) await page.screenshot({ path: SCREENSHOT })
+      assert.equal(await tryOut(page), 200, 'and a call from the page reaches the service')
+      if (SCREENSHOT) await page.screenshot({ path: SCREENSHOT.replace(/(\.\w+)$/, '-call$1') })
+      assert.ok(requests.length >= 6)
+      for (const url of requests) {
+        const { origin, protocol } = new URL(url)
+        assert.ok(origin === bed.base || protocol === 'data:', `asked ${url}`)
+      }
+      assert.equal(complaints, [])
+    })
+  })
+} else {
+  it.skip('there is no Chromium at /usr/bin/chromium to show the reference in', () => {})
+}
+
+it.run()
+
+/** Opens `GET /healthz` on the page and has it called; answers the status that the page shows. */
+async function tryOut(page: Page): Promise<number> {
+  const block = page.locator('#operations-operation-health')
+  await block.locator('.opblock-summary-control').click()
+  await block.getByRole('button', { name: 'Try it out' }).click()
+  await block.getByRole('button', { name: 'Execute' }).click()
+  const status = await block.locator('.live-responses-table .response-col_status').last().innerText()
+  return Number.parseInt(status, 10)
+}
+
+/** A browser of its own with nothing remembered, gone with everything it wrote when `work` ends. */
+async function inChromium(work: (browser: BrowserContext) => Promise<void>): Promise<void> {
+  const profile = mkdtempSync(join(tmpdir(), 'affiliate-chromium-'))
+  try {
+    const browser = await chromium.launchPersistentContext(profile, {
+      executablePath: CHROMIUM,
+      headless: true,
+      args: FLAGS,
+    })
+    try {
+      await work(browser)
+    } finally {
+      await browser.close()
+    }
+  } finally {
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+function isThere(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The body as it travels; fetch would unpack it. */
+function bytesOf(url: string): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    get(url, { headers: { 'accept-encoding': 'br, gzip' } }, async (response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of response) chunks.push(chunk as Buffer)
+      resolve(Buffer.concat(chunks))
+    }).on('error', reject)
+  })
+}

@@ -1,0 +1,170 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fastify, { type FastifyInstance } from 'fastify'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { problem } from '../../shared/schemas/common.ts'
+import { job } from '../../shared/schemas/jobs.ts'
+import { jobsRouter } from '../exports/exports.procedures.ts'
+import { exportStorage } from '../exports/open-storage.ts'
+import { sweepExports } from '../exports/run-export.service.ts'
+import { startExportLoops, workOffExports } from '../jobs/export-loop.ts'
+import type { Platform } from '../platform/platform.ts'
+import { type Actor, router } from '../platform/procedure.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { buildExportWorld, type ExportWorld } from '../proof/testbed/export-world.ts'
+import { eventually } from '../proof/testbed/service-bed.ts'
+import { DAY, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { createToken } from '../users/session-token.ts'
+import { sendProblem } from './errors.ts'
+import { registerJobFile } from './job-file.ts'
+import { registerRest } from './rest.ts'
+
+async function logIn(platform: Platform, { userId }: Actor): Promise<string> {
+  const { token, hash } = createToken()
+  const created_at = platform.clock.now()
+  const session = { id: platform.ids.next(), user_id: userId, token_hash: hash, created_at }
+  await platform.database.transaction((tx) =>
+    tx
+      .insertInto('sessions')
+      .values({ ...session, expires_at: created_at + 60 * DAY })
+      .execute(),
+  )
+  return token
+}
+
+for (const dialect of testDialects()) {
+  const it = suite(`job files on ${dialect}`)
+  let bed: Testbed
+  let world: ExportWorld
+  let server: FastifyInstance
+  let base: string
+  let token: string
+  const folder = mkdtempSync(join(tmpdir(), 'affiliate-job-file-'))
+
+  const ask = (method: string, path: string, bearer: string | null = token, body?: unknown) =>
+    fetch(base + path, {
+      method,
+      headers: {
+        ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+  const isProblem = async (answer: Response, status: number, code: string) => {
+    assert.is(answer.status, status)
+    assert.is(answer.headers.get('content-type'), 'application/problem+json')
+    const { code: told, status: repeated } = problem.parse(await answer.json())
+    assert.equal([told, repeated], [code, status])
+  }
+  const start = async (body: object = { resource: 'sales', format: 'csv' }) => {
+    const answer = await ask('POST', '/jobs/export', token, body)
+    assert.is(answer.status, 202)
+    const started = job.parse(await answer.json())
+    assert.is(answer.headers.get('location'), `/jobs/${started.id}`)
+    return started.id
+  }
+
+  it.before(async () => {
+    bed = await openTestbed(dialect, { DATA_DIR: folder })
+    const { platform } = bed
+    world = await buildExportWorld(platform)
+    token = await logIn(platform, world.kurta)
+    server = fastify({ genReqId: () => platform.ids.next() })
+    server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
+    registerRest(server, platform, router({ jobs: jobsRouter }))
+    registerJobFile(server, { platform })
+    base = await server.listen({ host: '127.0.0.1', port: 0 })
+  })
+  it.after(async () => {
+    await server.close()
+    await bed.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('sends the file to its starter once it is there', async () => {
+    const id = await start()
+    await isProblem(await ask('GET', `/jobs/${id}/file`), 404, 'not_found')
+    await workOffExports(bed.platform)
+    const answer = await ask('GET', `/jobs/${id}/file`)
+    assert.is(answer.status, 200)
+    assert.is(answer.headers.get('content-type'), 'text/csv; charset=utf-8; header=present')
+    assert.match(
+      answer.headers.get('content-disposition') ?? '',
+      /^attachment; filename="sales-2026-11-01-[0-9a-f]{6}\.csv"$/,
+    )
+    const content = await answer.text()
+    assert.is(answer.headers.get('content-length'), String(Buffer.byteLength(content)))
+    assert.match(content, /^id,acceptance_status,.*,created_at\r\n/)
+    assert.is(content.split('\r\n').length, 4)
+    const head = await ask('HEAD', `/jobs/${id}/file`)
+    assert.equal([head.status, await head.text()], [200, ''])
+    assert.is(head.headers.get('content-length'), String(Buffer.byteLength(content)))
+  })
+
+  it('sends NDJSON as such', async () => {
+    const id = await start({ resource: 'clicks', format: 'ndjson' })
+    await workOffExports(bed.platform)
+    const answer = await ask('GET', `/jobs/${id}/file`)
+    assert.is(answer.headers.get('content-type'), 'application/x-ndjson')
+    assert.is(JSON.parse(await answer.text()).kind, 'visit')
+  })
+
+  it('sends it to nobody else', async () => {
+    const id = await start()
+    await workOffExports(bed.platform)
+    await isProblem(await ask('GET', `/jobs/${id}/file`, null), 401, 'unauthenticated')
+    await isProblem(await ask('GET', `/jobs/${id}/file`, 'x'.repeat(43)), 401, 'unauthenticated')
+    for (const person of ['shoes', 'ayesha', 'admin'] as const) {
+      const other = await logIn(bed.platform, world[person])
+      await isProblem(await ask('GET', `/jobs/${id}/file`, other), 404, 'not_found')
+      await isProblem(await ask('GET', `/jobs/${id}`, other), 404, 'not_found')
+    }
+    await isProblem(await ask('GET', '/jobs/..%2f..%2fapp.key/file'), 400, 'validation_failed')
+    await isProblem(await ask('GET', `/jobs/${bed.platform.ids.next()}/file`), 404, 'not_found')
+  })
+
+  it('refuses what it cannot make sense of', async () => {
+    const bad = { resource: 'users', format: 'csv' }
+    await isProblem(await ask('POST', '/jobs/export', token, bad), 400, 'validation_failed')
+    const extra = { resource: 'sales', format: 'csv', merchant_id: world.shoes.userId }
+    await isProblem(await ask('POST', '/jobs/export', token, extra), 400, 'validation_failed')
+    await isProblem(
+      await ask('POST', '/jobs/export', null, { resource: 'sales', format: 'csv' }),
+      401,
+      'unauthenticated',
+    )
+    const creator = await logIn(bed.platform, world.ayesha)
+    const cycles = { resource: 'billing_cycles', format: 'csv' }
+    await isProblem(await ask('POST', '/jobs/export', creator, cycles), 403, 'forbidden')
+  })
+
+  it('is written by the worker as soon as it is asked for', async () => {
+    const loops = startExportLoops(bed.platform)
+    try {
+      const id = await start({ resource: 'applications', format: 'ndjson' })
+      const ended = await eventually(
+        async () => job.parse(await (await ask('GET', `/jobs/${id}`)).json()),
+        ({ state }) => state === 'succeeded',
+      )
+      assert.equal([ended.rows, ended.progress], [1, 1])
+      assert.is(ended.download_url, `http://127.0.0.1:3000/jobs/${id}/file`)
+    } finally {
+      await loops.stop()
+    }
+  })
+
+  it('is gone after seven days, swept or not', async () => {
+    const id = await start()
+    await workOffExports(bed.platform)
+    bed.clock.pass(7 * DAY)
+    await isProblem(await ask('GET', `/jobs/${id}/file`), 410, 'not_found')
+    await sweepExports(bed.platform, await exportStorage(bed.platform.config))
+    assert.equal(readdirSync(join(folder, 'exports')), [])
+    await isProblem(await ask('GET', `/jobs/${id}/file`), 410, 'not_found')
+    assert.is((await ask('GET', `/jobs/${id}`)).status, 200)
+  })
+
+  it.run()
+}

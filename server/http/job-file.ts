@@ -1,0 +1,57 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { idParam } from '../../shared/schemas/common.ts'
+import type { ExportFormat } from '../../shared/schemas/jobs.ts'
+import { openExportFile } from '../exports/exports.service.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { contextOf } from './context.ts'
+import { sendGone } from './errors.ts'
+import type { HttpApp } from './http-app.ts'
+
+interface FileRoute {
+  Params: { id: string }
+}
+
+const MEDIA_TYPE: Record<ExportFormat, string> = {
+  csv: 'text/csv; charset=utf-8; header=present',
+  ndjson: 'application/x-ndjson',
+}
+/** A client that takes nothing for so long has gone; without this it would keep its file open for ever. */
+const IDLE_MS = 60_000
+
+/** `GET` and `HEAD /jobs/:id/file`: an export's file for its starter, streamed from where it is kept. */
+export function registerJobFile(server: FastifyInstance, app: Pick<HttpApp, 'platform'>): void {
+  server.route<FileRoute>({
+    method: ['GET', 'HEAD'],
+    url: '/jobs/:id/file',
+    handler: (request, reply) => sendFile(app.platform, request, reply),
+  })
+}
+
+async function sendFile(
+  platform: HttpApp['platform'],
+  request: FastifyRequest<FileRoute>,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { actor: identify } = contextOf(platform, request)
+  const actor = typeof identify === 'function' ? await identify() : identify
+  if (!actor) throw new Refusal('unauthenticated', 'This needs a bearer token: log in first.')
+  const id = idParam.safeParse(request.params.id)
+  if (!id.success) {
+    throw new Refusal('validation_failed', 'The request has fields that cannot be accepted.', {
+      issues: [{ path: 'id', message: 'must be an id' }],
+    })
+  }
+  const file = await openExportFile(platform, actor.userId, id.data)
+  if (file === 'expired')
+    return sendGone(platform, request, reply, 'The file has expired: start the export again.')
+  reply
+    .type(MEDIA_TYPE[file.format])
+    .header('content-length', file.bytes)
+    .header('content-disposition', `attachment; filename="${file.name}"`)
+  if (request.method === 'HEAD') {
+    file.content.destroy()
+    return reply.send()
+  }
+  reply.raw.setTimeout(IDLE_MS, () => reply.raw.destroy())
+  return reply.send(file.content)
+}

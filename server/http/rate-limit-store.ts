@@ -1,0 +1,36 @@
+import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../platform/clock.ts'
+
+/** Counters that one limit keeps; past it the one that was used longest ago is forgotten. About 10 MB when full. */
+export const MAX_COUNTERS = 50_000
+
+interface Counter {
+  current: number
+  /** Epoch ms. */
+  since: number
+}
+
+/** Counts by key from the first call of a window to its end, by our clock. Each limit has a store of its own. */
+export function rateLimitStore(clock: Clock): FastifyRateLimitStoreCtor {
+  return class RateLimitStore implements FastifyRateLimitStore {
+    readonly #counters = new LRUCache<string, Counter>({ max: MAX_COUNTERS })
+
+    incr(
+      key: string,
+      answer: (error: Error | null, result?: { current: number; ttl: number }) => void,
+      windowMs: number,
+    ): void {
+      const now = clock.now()
+      const kept = this.#counters.get(key)
+      const counter = kept && now - kept.since < windowMs ? kept : { current: 0, since: now }
+      counter.current += 1
+      this.#counters.set(key, counter)
+      answer(null, { current: counter.current, ttl: counter.since + windowMs - now })
+    }
+
+    child(): FastifyRateLimitStore {
+      return new RateLimitStore()
+    }
+  }
+}

@@ -1,0 +1,249 @@
+import fastify, { type FastifyInstance } from 'fastify'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createClickRecorder } from '../clicks/clicks.service.ts'
+import type { LinkRecord } from '../links/links.service.ts'
+import { type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
+import type { Database } from '../platform/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { type TestDialect, testDialects } from '../proof/testbed/databases.ts'
+import { addLink, addLiveOffer, addMerchant, OFFER } from '../proof/testbed/listings.ts'
+import { addUser, setSuspended } from '../proof/testbed/people.ts'
+import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { sendProblem } from './errors.ts'
+import { registerRedirect } from './redirect.ts'
+
+const BROWSER = 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/130.0.0.0 Mobile Safari/537.36'
+const [BEFORE, AFTER] = OFFER.product_url.split('#') as [string, string]
+
+interface Context {
+  bed: Testbed
+  platform: Platform
+  merchant: Actor
+  creator: Actor
+  offer: ShownOffer
+  link: LinkRecord
+  web: Web
+}
+
+interface Web {
+  server: FastifyInstance
+  go(slug: string, options?: { method?: string; headers?: Record<string, string> }): Promise<Response>
+}
+
+/** The route on a real socket, alone: what the whole server puts around it is tested with the server. */
+async function serve(platform: Platform): Promise<Web> {
+  const server = fastify()
+  server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
+  registerRedirect(server, { platform, clicks: createClickRecorder(platform) })
+  const address = await server.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    server,
+    go: (slug, { method = 'GET', headers = {} } = {}) =>
+      fetch(`${address}/go/${slug}`, {
+        method,
+        redirect: 'manual',
+        headers: { 'user-agent': BROWSER, ...headers },
+      }),
+  }
+}
+
+function referenceOf(response: Response): string | null {
+  return new URL(response.headers.get('location') ?? 'https://none').searchParams.get('aff_ref')
+}
+
+function downError(dialect: TestDialect): Error {
+  const code = dialect === 'sqlite' ? 'SQLITE_IOERR' : '57P01'
+  return Object.assign(new Error('the database is down'), { code })
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`redirect on ${dialect}`)
+  it.before.each(async (context) => {
+    const bed = await openTestbed(dialect)
+    const { platform } = bed
+    const merchant = await addMerchant(platform)
+    const creator = await addUser(platform, 'creator')
+    const offer = await addLiveOffer(platform, merchant)
+    const link = await addLink(platform, merchant, creator, offer.id)
+    Object.assign(context, { bed, platform, merchant, creator, offer, link, web: await serve(platform) })
+  })
+  it.after.each(async ({ bed, web }) => {
+    await web.server.close()
+    await bed.close()
+  })
+
+  const clicks = (platform: Platform) =>
+    platform.database.reader
+      .selectFrom('clicks')
+      .select(['id', 'link_id', 'tracked', 'kind', 'created_at'])
+      .orderBy('id')
+      .execute()
+
+  it('sends a visitor on with the reference of a click that is on disk', async ({ platform, link, web }) => {
+    const answer = await web.go(link.slug)
+    assert.is(answer.status, 302)
+    assert.is(answer.headers.get('cache-control'), 'no-store')
+    assert.is(answer.headers.get('referrer-policy'), 'strict-origin-when-cross-origin')
+    assert.is(await answer.text(), '')
+    const id = referenceOf(answer)
+    assert.is(answer.headers.get('location'), `${BEFORE}&aff_ref=${id}#${AFTER}`)
+    const click = { id, link_id: link.id, tracked: 1, kind: 'visit', created_at: platform.clock.now() }
+    assert.equal(await clicks(platform), [click])
+  })
+
+  it('does not answer before the click has committed', async ({ platform, link }) => {
+    const gate = Promise.withResolvers<void>()
+    const writing = Promise.withResolvers<void>()
+    const database: Database = {
+      ...platform.database,
+      async transaction(work) {
+        writing.resolve()
+        await gate.promise
+        return platform.database.transaction(work)
+      },
+    }
+    const web = await serve({ ...platform, database })
+    let answered = false
+    const answer = web.go(link.slug).then((response) => {
+      answered = true
+      return response
+    })
+    await writing.promise
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.not.ok(answered)
+    gate.resolve()
+    const id = referenceOf(await answer)
+    assert.equal(
+      (await clicks(platform)).map((click) => click.id),
+      [id],
+    )
+    await web.server.close()
+  })
+
+  it('sends bots, prefetches and HEAD on with a reference too, logged as what they are', async ({
+    platform,
+    link,
+    web,
+  }) => {
+    const answers = [
+      await web.go(link.slug, { method: 'HEAD' }),
+      await web.go(link.slug, { headers: { 'user-agent': 'curl/8.5.0' } }),
+      await web.go(link.slug, { headers: { 'sec-purpose': 'prefetch;prerender' } }),
+    ]
+    assert.equal(
+      answers.map((answer) => answer.status),
+      [302, 302, 302],
+    )
+    assert.equal(
+      (await clicks(platform)).map(({ id, kind, tracked }) => [id, kind, tracked]),
+      answers.map((answer, index) => [referenceOf(answer), ['head', 'bot', 'prefetch'][index], 1]),
+    )
+  })
+
+  it('sends visitors to the plain product page when nothing can be earned', async (context) => {
+    const { platform, merchant, creator, offer, link, web } = context
+    const expectUntracked = async () => {
+      const answer = await web.go(link.slug)
+      assert.is(answer.status, 302)
+      assert.is(answer.headers.get('location'), OFFER.product_url)
+    }
+    await setSuspended(platform, creator.userId, true)
+    await expectUntracked()
+    await setSuspended(platform, creator.userId, false)
+    await setOfferStatus(platform, merchant.userId, offer.id, 'paused')
+    await expectUntracked()
+    await setOfferStatus(platform, merchant.userId, offer.id, 'ended')
+    await expectUntracked()
+    assert.equal(
+      (await clicks(platform)).map(({ kind, tracked }) => [kind, tracked]),
+      [
+        ['visit', 0],
+        ['visit', 0],
+        ['visit', 0],
+      ],
+    )
+  })
+
+  it('answers 410 for a suspended merchant and 404 for what is no link, without a click', async (context) => {
+    const { platform, merchant, link, web } = context
+    await setSuspended(platform, merchant.userId, true)
+    const gone = await web.go(link.slug)
+    assert.is(gone.status, 410)
+    assert.match(gone.headers.get('content-type') ?? '', /^application\/problem\+json/)
+    assert.is(gone.headers.get('cache-control'), 'no-store')
+    const { request_id, ...problem } = (await gone.json()) as Record<string, unknown>
+    assert.ok(request_id)
+    assert.equal(problem, {
+      type: 'about:blank',
+      title: 'Gone',
+      status: 410,
+      detail: 'This affiliate link leads nowhere any more.',
+      code: 'not_found',
+    })
+    const strangers = [
+      '23456789ab',
+      'x',
+      '%00%00%00%00',
+      '%2e%2e%2fgo',
+      'https:%2f%2fevil.pk',
+      'KURTA',
+      'ü'.repeat(9),
+    ]
+    for (const slug of strangers) {
+      const answer = await web.go(slug)
+      assert.is(answer.status, 404, slug)
+      assert.is(answer.headers.get('location'), null)
+      assert.is(answer.headers.get('cache-control'), 'no-store')
+      assert.is(((await answer.json()) as { code: string }).code, 'not_found')
+    }
+    assert.equal(await clicks(platform), [])
+  })
+
+  it('takes nothing of the target from the request', async ({ platform, merchant, offer, link, web }) => {
+    await updateOffer(platform, merchant.userId, offer.id, {
+      product_url: 'https://kurta.pk/p?b=%20x&aff_ref=forged&c',
+    })
+    const answer = await web.go(`${link.slug}?aff_ref=mine&url=https://evil.pk`, {
+      headers: { 'x-forwarded-host': 'evil.pk' },
+    })
+    const expected = `https://kurta.pk/p?b=%20x&c&aff_ref=${referenceOf(answer)}`
+    assert.is(answer.headers.get('location'), expected)
+    assert.is((await clicks(platform))[0]?.id, referenceOf(answer))
+  })
+
+  it('gives each of many visitors at once a click of their own', async ({ platform, link, web }) => {
+    const answers = await Promise.all(Array.from({ length: 300 }, () => web.go(link.slug)))
+    const references = answers.map(referenceOf).sort()
+    assert.is(new Set(references).size, 300)
+    assert.equal((await clicks(platform)).map((click) => click.id).sort(), references)
+  })
+
+  it('answers 503 with Retry-After while the database is down, and sends nobody on', async ({
+    platform,
+    link,
+  }) => {
+    const down = () => Promise.reject(downError(dialect))
+    const noWrites: Platform = { ...platform, database: { ...platform.database, transaction: down } }
+    const reader = {
+      selectFrom: () => {
+        throw downError(dialect)
+      },
+    } as unknown as Database['reader']
+    platform.caches.clear('slug')
+    const noReads: Platform = { ...platform, database: { ...platform.database, reader } }
+    for (const broken of [noReads, noWrites]) {
+      const web = await serve(broken)
+      const answer = await web.go(link.slug)
+      assert.is(answer.status, 503)
+      assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/)
+      assert.is(answer.headers.get('location'), null)
+      assert.is(((await answer.json()) as { code: string }).code, 'unavailable')
+      await web.server.close()
+    }
+    assert.equal(await clicks(platform), [])
+  })
+
+  it.run()
+}

@@ -1,0 +1,186 @@
+import fastify from 'fastify'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { z } from 'zod'
+import { assertEveryProcedureDeclares, publicProcedure, router } from '../platform/procedure.ts'
+import { type Answer, isProblem, openTinyApi, type TinyApi, tinyRouter } from '../proof/testbed/tiny-api.ts'
+import { registerRest } from './rest.ts'
+
+const it = suite<{ api: TinyApi }>('the REST adapter')
+
+it.before(async (world) => {
+  world.api = await openTinyApi()
+})
+it.after(({ api }) => api.close())
+
+const paths = (answer: Answer) => (answer.body.issues as { path: string }[]).map((issue) => issue.path)
+
+it('converts the texts of path and query by their schema', async ({ api }) => {
+  const answer = await api.ask('GET', '/things/a%20b%2Fc?count=7&ratio=1.5&flag=false&tags=1&tags=2&kind=a')
+  assert.equal(answer.body.got, { name: 'a b/c', count: 7, ratio: 1.5, flag: false, tags: [1, 2], kind: 'a' })
+  assert.equal((await api.ask('GET', '/things/1?tags=3')).body.got, { name: '1', tags: [3] })
+})
+
+const REFUSED_QUERIES = [
+  'count=1.5',
+  'count=0x1',
+  'count=1e1',
+  'count=%201',
+  'count=',
+  'count=101',
+  'count=1&count=2',
+]
+for (const query of [
+  ...REFUSED_QUERIES,
+  'flag=1',
+  'flag=yes',
+  'flag=TRUE',
+  'ratio=NaN',
+  'tags=x',
+  'kind=c',
+]) {
+  it(`refuses ?${query}`, async ({ api }) => {
+    const answer = await api.ask('GET', `/things/x?${query}`)
+    isProblem(answer, 400, 'validation_failed')
+    assert.is(paths(answer)[0]?.split('.')[0], query.split('=')[0])
+  })
+}
+
+it('refuses unknown parameters and fields, and those in the wrong place', async ({ api }) => {
+  assert.equal(paths(await api.ask('GET', '/things/x?other=1')), ['other'])
+  assert.equal(paths(await api.ask('GET', '/things/x?name=y')), ['name'])
+  assert.equal(paths(await api.ask('POST', '/things/x?count=1', { count: 1 })), ['count'])
+  assert.equal(paths(await api.ask('POST', '/things/x', { count: 1, name: 'y' })), ['name'])
+  assert.equal(paths(await api.ask('POST', '/things/x', { count: 1, role: 'admin' })), ['role'])
+  assert.equal(paths(await api.ask('POST', '/things/x', '{"count":1,"__proto__":{"flag":true}}')), [
+    '__proto__',
+  ])
+  assert.equal(paths(await api.ask('POST', '/things/x', '{"count":1,"constructor":1}')), ['constructor'])
+  isProblem(await api.ask('DELETE', '/things/x', { name: 'y' }), 400, 'validation_failed')
+})
+
+it('never converts a body', async ({ api }) => {
+  isProblem(await api.ask('POST', '/things/x', { count: '1' }), 400, 'validation_failed')
+  isProblem(await api.ask('POST', '/things/x', { count: 1, flag: 'true' }), 400, 'validation_failed')
+  // The schemas must not have learned to convert from the query before.
+  await api.ask('GET', '/things/x?count=1')
+  isProblem(await api.ask('POST', '/things/x', { count: '1' }), 400, 'validation_failed')
+})
+
+it("answers with the procedure's status and only with what its output names", async ({ api }) => {
+  const made = await api.ask('POST', '/things/x', { count: 1 })
+  assert.is(made.status, 201)
+  assert.equal(made.body, { name: 'x', count: 1 })
+  const cleared = await fetch(`${api.base}/things/x`, { method: 'DELETE' })
+  assert.is(cleared.status, 204)
+  assert.is(await cleared.text(), '')
+})
+
+it('takes a POST without a body where no field is needed', async ({ api }) => {
+  assert.is((await api.ask('POST', '/poke')).status, 204)
+  assert.is((await api.ask('POST', '/poke', {})).status, 204)
+  assert.is((await api.ask('POST', '/poke', '', 'application/json')).status, 204)
+  isProblem(await api.ask('POST', '/things/x'), 400, 'validation_failed')
+})
+
+it('refuses what is no JSON in UTF-8', async ({ api }) => {
+  isProblem(await api.ask('POST', '/things/x', '{"count":'), 400, 'malformed_json')
+  isProblem(await api.ask('POST', '/things/x', '[1]'), 400, 'validation_failed')
+  isProblem(await api.ask('POST', '/things/x', '"x"'), 400, 'validation_failed')
+  isProblem(await api.ask('POST', '/things/x', 'a=1', 'text/plain'), 415, 'unsupported_media_type')
+  isProblem(await api.ask('POST', '/things/x', 'a=1', 'nonsense'), 415, 'unsupported_media_type')
+  const latin = 'application/json; charset=iso-8859-1'
+  isProblem(await api.ask('POST', '/things/x', '{"count":1}', latin), 415, 'unsupported_media_type')
+  const utf8 = 'application/json; charset="UTF-8"'
+  assert.is((await api.ask('POST', '/things/x', '{"count":1}', utf8)).status, 201)
+  const bytes = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])
+  const response = await fetch(`${api.base}/things/x`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: bytes,
+  })
+  assert.is(response.status, 400)
+})
+
+it('refuses bodies that are too large', async ({ api }) => {
+  const large = JSON.stringify({ count: 1, pad: 'x'.repeat(2000) })
+  isProblem(await api.ask('POST', '/things/x', large), 413, 'payload_too_large')
+})
+
+it('refuses a path that is not properly encoded', async ({ api }) => {
+  const { status } = await api.ask('GET', '/things/%E0%A4%A')
+  assert.is(status, 400)
+})
+
+it('tells unknown paths from wrong methods', async ({ api }) => {
+  isProblem(await api.ask('GET', '/nothing'), 404, 'not_found')
+  isProblem(await api.ask('POST', '/nothing', '<a/>', 'application/xml'), 404, 'not_found')
+  const wrong = await api.ask('PATCH', '/things/x', {})
+  isProblem(wrong, 405, 'method_not_allowed')
+  assert.is(wrong.headers.get('allow'), 'DELETE, GET, HEAD, POST')
+  isProblem(await api.ask('PUT', '/things/x?y=1', '<a/>', 'application/xml'), 405, 'method_not_allowed')
+})
+
+it('answers HEAD like GET without the body', async ({ api }) => {
+  const response = await fetch(`${api.base}/things/x?count=7`, { method: 'HEAD' })
+  assert.is(response.status, 200)
+  assert.is(await response.text(), '')
+  assert.is((await fetch(`${api.base}/things/x?count=x`, { method: 'HEAD' })).status, 400)
+})
+
+it('answers refusals with their status and headers, and bugs without their text', async ({ api }) => {
+  isProblem(await api.ask('POST', '/things/x', { count: 13 }), 409, 'conflict')
+  const later = await api.ask('POST', '/things/x', { count: 14 })
+  isProblem(later, 503, 'unavailable')
+  assert.is(later.headers.get('retry-after'), '7')
+  for (const count of [15, 16]) {
+    const bug = await api.ask('POST', '/things/x', { count })
+    isProblem(bug, 500, 'internal')
+    assert.not.match(JSON.stringify(bug.body), /hunter2|stack|zod|number/i)
+  }
+})
+
+it('asks who calls before it looks at the input', async ({ api }) => {
+  const answer = await api.ask('GET', '/guarded?n=x')
+  isProblem(answer, 401, 'unauthenticated')
+  assert.is(answer.headers.get('www-authenticate'), 'Bearer')
+})
+
+it('finds in tRPC what it reads from it: a canary for upgrades', () => {
+  const record = tinyRouter._def.procedures as unknown as Record<string, { _def: Record<string, unknown> }>
+  const definition = record['things.make']?._def
+  assert.is(definition?.type, 'mutation')
+  assert.ok(Array.isArray(definition?.inputs) && definition.inputs[0] instanceof z.ZodObject)
+  assert.ok(definition?.output instanceof z.ZodObject)
+  assert.is((definition?.meta as { callers?: unknown } | undefined)?.callers, 'public')
+})
+
+it('does not boot a procedure that nobody gave callers to', () => {
+  const bare = publicProcedure({ summary: 'x' }).meta({ callers: [], summary: 'x' })
+  const unguarded = router({ things: router({ open: bare.query(() => 1) }) })
+  assert.throws(() => assertEveryProcedureDeclares(unguarded), /things\.open does not declare its callers/)
+})
+
+it('does not register a route whose input it cannot fill', async ({ api }) => {
+  const register = async (bad: Parameters<typeof registerRest>[2]) => {
+    const server = fastify()
+    registerRest(server, api.platform, bad)
+    await server.ready()
+  }
+  const meta = { rest: { method: 'GET', path: '/x/:id' }, summary: 'x' } as const
+  const refused = async (bad: Parameters<typeof registerRest>[2], why: RegExp) => {
+    try {
+      await register(bad)
+    } catch (error) {
+      return assert.match(String(error), why)
+    }
+    assert.unreachable('must not register')
+  }
+  await refused(router({ a: publicProcedure(meta).query(() => 1) }), /needs one z\.strictObject/)
+  const loose = publicProcedure(meta).input(z.object({ id: z.string() }))
+  await refused(router({ a: loose.query(() => 1) }), /must be strict/)
+  const without = publicProcedure(meta).input(z.strictObject({ other: z.string() }))
+  await refused(router({ a: without.query(() => 1) }), /no field for :id/)
+})
+
+it.run()

@@ -1,0 +1,110 @@
+import type { AnyRouter } from '@trpc/server'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Platform } from '../platform/platform.ts'
+import {
+  type ProcedureRecord,
+  proceduresOf,
+  type RequestContext,
+  type RestRoute,
+} from '../platform/procedure.ts'
+import { Refusal, type RefusalIssue } from '../platform/refusal.ts'
+import { coerceText, type TextValue } from './coerce.ts'
+import { contextOf } from './context.ts'
+import { type FieldSource, type InputShape, inputShapeOf } from './input-shape.ts'
+import { acceptJson } from './json-body.ts'
+import type { Admit } from './rate-limit.ts'
+
+/** One Fastify route for each procedure that names one: the same input, output and refusals as through tRPC. */
+export function registerRest(
+  server: FastifyInstance,
+  platform: Platform,
+  appRouter: AnyRouter,
+  admit?: Admit,
+): void {
+  server.register(async (scope) => {
+    acceptJson(scope, { parsed: true })
+    for (const procedure of proceduresOf(appRouter)) {
+      const { rest } = procedure.meta
+      if (rest) registerProcedure(scope, platform, appRouter, procedure, rest, admit)
+    }
+  })
+}
+
+function registerProcedure(
+  scope: FastifyInstance,
+  platform: Platform,
+  appRouter: AnyRouter,
+  procedure: ProcedureRecord,
+  rest: RestRoute,
+  admit: Admit | undefined,
+): void {
+  const shape = inputShapeOf(procedure, rest)
+  const status = rest.status ?? 200
+  scope.route({
+    method: rest.method,
+    url: rest.path,
+    async handler(request, reply) {
+      await admit?.(request, reply, [{ name: procedure.name, input: () => request.body }])
+      const context = contextOf(platform, request)
+      const result = await procedureOf(appRouter, context, procedure.name)(inputOf(request, shape))
+      reply.code(status)
+      if (rest.location) reply.header('location', filledIn(rest.location, result))
+      return status === 204 ? reply.send() : result
+    },
+  })
+}
+
+/** A path with the output's fields in place of its `:names`. */
+function filledIn(path: string, output: unknown): string {
+  const fields = output as Record<string, unknown>
+  return path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(fields[name])))
+}
+
+type Call = (input: unknown) => Promise<unknown>
+
+/**
+ * The procedure by its whole name, `offers.setStatus`, in one step: on the way there key by key, tRPC's caller would take
+ * `applications.apply` for a function's own `apply`.
+ */
+function procedureOf(appRouter: AnyRouter, context: RequestContext, name: string): Call {
+  const caller = appRouter.createCaller(context) as unknown as Record<string, Call>
+  return caller[name] as Call
+}
+
+/**
+ * Path, query and body as the one flat input that tRPC takes. Only the texts of path and query are converted; a body
+ * is taken as it is. Refuses with `validation_failed` a field that comes from somewhere else than its own place:
+ * otherwise a body could name another offer than the path.
+ */
+function inputOf(request: FastifyRequest, shape: InputShape): Record<string, unknown> {
+  const input: Record<string, unknown> = {}
+  const issues: RefusalIssue[] = []
+  const take = (source: FieldSource, given: Record<string, unknown>) => {
+    for (const [name, value] of Object.entries(given)) {
+      const field = shape.fields.get(name)
+      if (field?.source !== source) {
+        issues.push({ path: name.slice(0, 200), message: misplaced(source, field?.source) })
+      } else {
+        input[name] = source === 'body' ? value : coerceText(value as TextValue, field.schema)
+      }
+    }
+  }
+  take('path', request.params as Record<string, unknown>)
+  take('query', request.query as Record<string, unknown>)
+  take('body', bodyOf(request.body))
+  if (issues.length === 0) return input
+  throw new Refusal('validation_failed', 'The request has fields that cannot be accepted.', {
+    issues: issues.slice(0, 50),
+  })
+}
+
+function misplaced(source: FieldSource, belongsIn: FieldSource | undefined): string {
+  if (belongsIn) return `belongs in the ${belongsIn}, not in the ${source}`
+  return source === 'body' ? 'is not a known field' : 'is not a known parameter'
+}
+
+function bodyOf(body: unknown): Record<string, unknown> {
+  if (body === undefined || body === null) return {}
+  if (typeof body === 'object' && !Array.isArray(body)) return body as Record<string, unknown>
+  throw new Refusal('validation_failed', 'The body must be a JSON object.')
+}

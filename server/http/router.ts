@@ -1,0 +1,34 @@
+import { applicationsProcedures } from '../applications/applications.procedures.ts'
+import { billingRouter } from '../billing/billing.procedures.ts'
+import { jobsRouter } from '../exports/exports.procedures.ts'
+import { linksRouter } from '../links/links.procedures.ts'
+import { adminRouter } from '../moderation/moderation.procedures.ts'
+import { offersRouter } from '../offers/offers.procedures.ts'
+import { payoutsRouter } from '../payouts/payouts.procedures.ts'
+import { assertEveryProcedureDeclares, router } from '../platform/procedure.ts'
+import { salesRouter } from '../sales/sales.procedures.ts'
+import { storesRouter } from '../stores/stores.procedures.ts'
+import { liveRouter } from '../summaries/live.procedures.ts'
+import { summariesRouter } from '../summaries/summaries.procedures.ts'
+import { authRouter, usersRouter } from '../users/users.procedures.ts'
+
+/** Every procedure of the service; each concept brings its own. */
+export const appRouter = router({
+  auth: authRouter,
+  users: usersRouter,
+  stores: storesRouter,
+  offers: offersRouter,
+  applications: applicationsProcedures,
+  links: linksRouter,
+  sales: salesRouter,
+  payouts: payoutsRouter,
+  billing: billingRouter,
+  admin: adminRouter,
+  jobs: jobsRouter,
+  summaries: summariesRouter,
+  live: liveRouter,
+})
+
+assertEveryProcedureDeclares(appRouter)
+
+export type AppRouter = typeof appRouter

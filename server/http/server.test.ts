@@ -1,0 +1,241 @@
+import { writeFileSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { join } from 'node:path'
+import { createTRPCClient, httpBatchLink, TRPCClientError } from '@trpc/client'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { migrate } from '../platform/migrator.ts'
+import { type OpenDatabase, openDatabase } from '../platform/open-database.ts'
+import { proceduresOf } from '../platform/procedure.ts'
+import { type TestDialect, testDialects } from '../proof/testbed/databases.ts'
+import { openWebTestbed, type WebTestbed } from '../proof/testbed/web.ts'
+import { type AppRouter, appRouter } from './router.ts'
+
+const ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
+const TOKEN = 'x'.repeat(43)
+
+interface LogLine {
+  level: string
+  message: string
+  [field: string]: unknown
+}
+
+/** Puts a list in place of the log. */
+function listen(bed: WebTestbed): LogLine[] {
+  const lines: LogLine[] = []
+  for (const level of ['debug', 'info', 'warn', 'error'] as const) {
+    const write = (facts: object, message: string) => lines.push({ ...facts, level, message })
+    Object.assign(bed.platform.log, { [level]: write })
+  }
+  return lines
+}
+
+/** What a client gets that speaks HTTP by hand: status and body of whatever was sent. */
+function raw(base: string, path: string, headers: Record<string, string> = {}): Promise<[number, string]> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(base, { path, headers }, async (response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of response) chunks.push(chunk as Buffer)
+      resolve([response.statusCode ?? 0, Buffer.concat(chunks).toString('utf8')])
+    })
+    request.on('error', reject).end()
+  })
+}
+
+/** A file that is no database, and an address where no server listens. */
+async function openBrokenDatabase(dialect: TestDialect, folder: string): Promise<OpenDatabase> {
+  if (dialect === 'postgresql') return openDatabase('postgres://nobody@127.0.0.1:1/none', { create: false })
+  const file = join(folder, 'broken.db')
+  writeFileSync(file, 'this is no database '.repeat(500))
+  return openDatabase(`sqlite:${file}`, { create: false })
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: WebTestbed; lines: LogLine[] }>(`the server on ${dialect}`)
+
+  it.before.each(async (world) => {
+    world.bed = await openWebTestbed(dialect)
+    world.lines = listen(world.bed)
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  it('tells that it lives and is ready', async ({ bed }) => {
+    const health = await bed.ask('GET', '/healthz')
+    assert.is(health.status, 200)
+    assert.match(health.headers.get('x-request-id') ?? '', /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
+    assert.is(health.headers.get('x-content-type-options'), 'nosniff')
+    assert.match(health.headers.get('content-security-policy') ?? '', /default-src 'none'/)
+    assert.is(health.headers.get('x-powered-by'), null)
+    assert.is((await bed.ask('GET', '/readyz')).status, 200)
+    assert.is((await bed.ask('GET', '/healthz', { token: TOKEN })).status, 200, 'needs no valid token')
+  })
+
+  it('is not ready before the database is migrated', async ({ bed }) => {
+    const { database } = bed.testDatabase
+    const [last] = await database.writer
+      .selectFrom('mikro_orm_migrations' as never)
+      .select('name' as never)
+      .orderBy('name' as never, 'desc')
+      .limit(1)
+      .execute()
+    await database.writer
+      .deleteFrom('mikro_orm_migrations' as never)
+      .where('name' as never, '=', (last as { name: string }).name as never)
+      .execute()
+    const answer = await bed.ask('GET', '/readyz')
+    assert.is(answer.status, 503)
+    assert.is(answer.body.code, 'unavailable')
+    assert.ok(Number(answer.headers.get('retry-after')) > 0)
+  })
+
+  it('answers 503 with Retry-After on every route when the database is down', async ({ bed, lines }) => {
+    const listed = proceduresOf(appRouter).flatMap(({ meta }) => meta.rest ?? [])
+    assert.ok(listed.length > 20)
+    const { database } = bed.testDatabase
+    const broken = await openBrokenDatabase(dialect, bed.testDatabase.folder)
+    Object.assign(bed.platform, { database: broken })
+    Object.assign(bed.testDatabase, { database: broken })
+    for (const { method, path } of [
+      ...listed,
+      { method: 'GET', path: '/readyz' },
+      { method: 'GET', path: '/go/someslug' },
+    ]) {
+      const url = path.replace(/:\w+/g, ID)
+      const body = method === 'GET' ? undefined : {}
+      const answer = await bed.ask(method, url, { token: TOKEN, body })
+      assert.is(answer.status, 503, `${method} ${path}: ${JSON.stringify(answer.body)}`)
+      assert.is(answer.body.code, 'unavailable')
+      assert.ok(Number(answer.headers.get('retry-after')) > 0)
+    }
+    assert.is((await bed.ask('GET', '/healthz')).status, 200)
+    assert.not.ok(lines.some((line) => line.message === 'bug'))
+    Object.assign(bed.platform, { database })
+    Object.assign(bed.testDatabase, { database })
+    await broken.close()
+    assert.is((await bed.ask('GET', '/offers')).status, 200, 'and works on when it is back')
+  })
+
+  it('logs each request without what was sent in it', async ({ bed, lines }) => {
+    const secrets = { email: 'someone@example.pk', password: 'a long passphrase' }
+    const answer = await bed.ask('POST', '/auth/login', { body: secrets, headers: { cookie: 'a=secret' } })
+    assert.is(answer.status, 401)
+    await bed.ask('GET', `/offers?q=private-search`)
+    await bed.ask('GET', `/no/such/path-private`)
+    const logged = JSON.stringify(lines)
+    for (const secret of ['someone', 'passphrase', 'secret', 'private'])
+      assert.not.ok(logged.includes(secret))
+    const line = lines.find((one) => one.message === 'request')
+    assert.ok(line)
+    const { requestId, ms, ...facts } = line
+    assert.is(requestId, answer.headers.get('x-request-id'))
+    assert.is(requestId, answer.body.request_id)
+    assert.type(ms, 'number')
+    const route = '/auth/login'
+    assert.equal(facts, { level: 'info', message: 'request', method: 'POST', route, status: 401 })
+  })
+
+  it('logs a bug whole, once, and shows nothing of it', async ({ bed, lines }) => {
+    const { ids } = bed.platform
+    const next = ids.next
+    let calls = 0
+    // The first id is the request's own; the next is asked for inside the procedure.
+    Object.assign(bed.platform, {
+      ids: { next: () => (calls++ === 0 ? next() : assert.unreachable('an inner secret')) },
+    })
+    const answer = await bed.ask('POST', '/auth/register', {
+      body: { email: 'a@example.pk', password: 'a long passphrase', role: 'creator', display_name: 'A' },
+    })
+    Object.assign(bed.platform, { ids })
+    assert.is(answer.status, 500)
+    assert.is(answer.body.code, 'internal')
+    assert.not.match(JSON.stringify(answer.body), /inner secret|stack/)
+    const bugs = lines.filter((line) => line.message === 'bug')
+    assert.is(bugs.length, 1)
+    assert.is(bugs[0]?.requestId, answer.body.request_id)
+    assert.match(String(bugs[0]?.err), /an inner secret/)
+  })
+
+  it('serves a typed tRPC client with the same answers and refusals', async ({ bed }) => {
+    let token = ''
+    const client = createTRPCClient<AppRouter>({
+      links: [
+        httpBatchLink({
+          url: `${bed.base}/trpc`,
+          headers: () => (token ? { authorization: `Bearer ${token}` } : {}),
+        }),
+      ],
+    })
+    const email = 'creator@example.pk'
+    const password = 'a long passphrase'
+    const display_name = 'Creator'
+    const opened = await client.auth.register.mutate({ email, password, role: 'creator', display_name })
+    token = opened.token
+    const [me, again] = await Promise.all([client.users.me.query({}), client.users.me.query({})])
+    assert.equal(me, opened.user)
+    assert.equal(again, opened.user)
+    assert.equal((await bed.ask('GET', '/me', { token })).body, me)
+    await client.auth.logout.mutate({})
+    try {
+      await client.users.me.query({})
+      assert.unreachable('the session has ended')
+    } catch (error) {
+      assert.instance(error, TRPCClientError)
+      const data = (error as TRPCClientError<AppRouter>).data
+      assert.is(data?.problem.code, 'unauthenticated')
+      assert.is(data?.httpStatus, 401)
+      assert.match(data?.problem.request_id ?? '', /^[0-9a-f-]{36}$/)
+      assert.not.ok(JSON.stringify((error as TRPCClientError<AppRouter>).shape).includes('stack'))
+    }
+  })
+
+  it('bounds addresses, headers and bodies', async ({ bed }) => {
+    const [longPath] = await raw(bed.base, `/offers?q=${'x'.repeat(20_000)}`)
+    assert.is(longPath, 431)
+    const [longHeader] = await raw(bed.base, '/offers', { 'x-long': 'x'.repeat(20_000) })
+    assert.is(longHeader, 431)
+    const [badPath, problem] = await raw(bed.base, '/offers/%zz')
+    assert.is(badPath, 400)
+    assert.match(problem, /"code":"validation_failed"/)
+    const password = 'x'.repeat(300_000)
+    const large = await bed.ask('POST', '/auth/login', { body: { email: 'a@example.pk', password } })
+    assert.is(large.status, 413)
+  })
+
+  it('knows which methods a path takes', async ({ bed }) => {
+    const answer = await bed.ask('PUT', '/me', { body: {} })
+    assert.is(answer.status, 405)
+    assert.is(answer.headers.get('allow'), 'GET, HEAD, PATCH')
+    assert.is((await bed.ask('PUT', `/offers/${ID}/status`)).headers.get('allow'), 'PATCH')
+    assert.is((await bed.ask('DELETE', '/go/x')).headers.get('allow'), 'GET, HEAD')
+    assert.is((await bed.ask('GET', '/webhooks/processor')).headers.get('allow'), 'POST')
+  })
+
+  it('reads query fields of both kinds of place alike', async ({ bed }) => {
+    for (const query of [
+      'limit=0',
+      'limit=101',
+      'limit=x',
+      'cursor=nonsense',
+      'unknown=1',
+      'limit=1&limit=2',
+    ]) {
+      const answer = await bed.ask('GET', `/offers?${query}`)
+      assert.is(answer.status, 400, query)
+      assert.is(answer.body.code, 'validation_failed')
+    }
+    const answer = await bed.ask('GET', '/offers?limit=100')
+    assert.equal(answer.body, { items: [], next_cursor: null })
+  })
+
+  it('serves its own description', async ({ bed }) => {
+    const { body } = await bed.ask('GET', '/openapi.json')
+    assert.is(body.openapi, '3.1.0')
+    assert.equal(body.servers, [{ url: bed.platform.publicBaseUrl }])
+  })
+
+  it('can be migrated while it runs', async ({ bed }) => {
+    assert.equal(await migrate(bed.testDatabase.database), [])
+  })
+
+  it.run()
+}

@@ -1,0 +1,86 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openTinyApi, type TinyApi } from '../proof/testbed/tiny-api.ts'
+import { MAX_BATCH } from './trpc.ts'
+
+const it = suite<{ api: TinyApi }>('the tRPC mount')
+
+it.before(async (world) => {
+  world.api = await openTinyApi()
+})
+it.after(({ api }) => api.close())
+
+it('gives tRPC the same problems', async ({ api }) => {
+  const trpc = async (path: string, init?: RequestInit) => {
+    const response = await fetch(`${api.base}/trpc/${path}`, init)
+    const body = (await response.json()) as { error?: { data: { problem: Record<string, unknown> } } }
+    return { response, body, problem: body.error?.data.problem }
+  }
+  const post = (count: number) => ({
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'x', count }),
+  })
+  const ok = await trpc('things.make', post(1))
+  assert.equal(ok.body as unknown, { result: { data: { name: 'x', count: 1 } } })
+  for (const [count, status, code] of [
+    [13, 409, 'conflict'],
+    [14, 503, 'unavailable'],
+    [15, 500, 'internal'],
+  ] as const) {
+    const { response, problem, body } = await trpc('things.make', post(count))
+    assert.is(response.status, status)
+    assert.is(problem?.code, code)
+    assert.match(String(problem?.request_id), /^[0-9a-f-]{36}$/)
+    assert.not.match(JSON.stringify(body), /hunter2|stack/)
+    if (count === 14) assert.is(response.headers.get('retry-after'), '7')
+  }
+  assert.is((await trpc('things.make', { ...post(1), body: '{' })).problem?.code, 'malformed_json')
+  assert.is((await trpc('things.make', { ...post(1), body: '{}' })).problem?.code, 'validation_failed')
+  assert.is((await trpc('things.make')).problem?.code, 'method_not_allowed')
+  assert.is((await trpc('nothing.here')).problem?.code, 'not_found')
+  const xml = await trpc('things.make', {
+    method: 'POST',
+    headers: { 'content-type': 'text/xml' },
+    body: '<a/>',
+  })
+  assert.is(xml.problem?.code, 'unsupported_media_type')
+  assert.is((await trpc('things.guarded?input=%7B%22n%22:1%7D')).problem?.code, 'unauthenticated')
+  const large = await trpc('things.make', { ...post(1), body: JSON.stringify({ name: 'x'.repeat(2000) }) })
+  assert.is(large.response.status, 413)
+  assert.is(large.problem?.code, 'payload_too_large')
+})
+
+it('takes an input that is left out where nothing is required', async ({ api }) => {
+  const call = (path: string, init?: RequestInit) => fetch(`${api.base}/trpc/${path}`, init)
+  const json = { 'content-type': 'application/json' }
+  for (const init of [{}, { headers: json }, { headers: json, body: '' }, { headers: json, body: '{}' }]) {
+    const answer = await call('things.poke', { method: 'POST', ...init })
+    assert.is(answer.status, 200, await answer.text())
+  }
+  const batch = await call('things.poke,things.poke?batch=1', { method: 'POST' })
+  assert.is(batch.status, 200)
+  assert.is(((await batch.json()) as unknown[]).length, 2)
+  assert.is((await call('things.make', { method: 'POST' })).status, 400, 'something is required')
+  assert.is((await call('things.echo')).status, 400)
+  const wrong = { method: 'POST', headers: json, body: '{"extra":1}' }
+  assert.is((await call('things.poke', wrong)).status, 400, 'strict as ever')
+  const bytes = new TextEncoder().encode('{}')
+  assert.is((await call('things.poke', { method: 'POST', body: bytes })).status, 415, 'a body of no type')
+})
+
+it('bounds tRPC batches', async ({ api }) => {
+  const batch = (size: number) => {
+    const names = Array(size).fill('things.echo').join(',')
+    const input = Object.fromEntries(Array.from({ length: size }, (_, index) => [index, { name: 'x' }]))
+    return fetch(`${api.base}/trpc/${names}?batch=1&input=${encodeURIComponent(JSON.stringify(input))}`)
+  }
+  assert.is((await batch(MAX_BATCH)).status, 200)
+  const refused = await batch(MAX_BATCH + 1)
+  assert.is(refused.status, 400)
+  const body = JSON.stringify(await refused.json())
+  assert.match(body, /"code":"validation_failed"/)
+  assert.match(body, /"request_id":"[0-9a-f-]{36}"/)
+})
+
+it.run()

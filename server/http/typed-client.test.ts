@@ -1,0 +1,65 @@
+import { createTRPCClient, httpBatchLink, httpLink } from '@trpc/client'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { z } from 'zod'
+import { proceduresOf } from '../platform/procedure.ts'
+import { openWebTestbed } from '../proof/testbed/web.ts'
+import { type AppRouter, appRouter } from './router.ts'
+
+const it = suite('the typed tRPC client')
+
+it('reaches every procedure under its wire name, `applications.apply` too', async () => {
+  const bed = await openWebTestbed('sqlite')
+  try {
+    const client = createTRPCClient<AppRouter>({ links: [httpLink({ url: `${bed.base}/trpc` })] })
+    const offers = await client.offers.list.query({})
+    assert.equal(offers, { items: [], next_cursor: null })
+    const refused = await client.applications.apply
+      .mutate({ id: '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e' })
+      .catch((error) => error.data.problem.code)
+    assert.is(refused, 'unauthenticated')
+  } finally {
+    await bed.close()
+  }
+})
+
+for (const [name, link] of Object.entries({ httpLink, httpBatchLink })) {
+  it(`calls without an input what requires none: ${name}`, async () => {
+    const bed = await openWebTestbed('sqlite')
+    try {
+      const body = {
+        email: 'm@example.pk',
+        password: 'a long passphrase',
+        role: 'merchant',
+        display_name: 'M',
+      }
+      const { token } = (await bed.ask('POST', '/auth/register', { body })).body
+      const headers = { authorization: `Bearer ${token}` }
+      const client = createTRPCClient<AppRouter>({ links: [link({ url: `${bed.base}/trpc`, headers })] })
+      assert.is((await client.users.me.query()).display_name, 'M')
+      const empty = { items: [], next_cursor: null }
+      assert.equal(await client.offers.list.query(), empty)
+      assert.equal(await client.stores.list.query(), empty)
+      assert.equal(await client.sales.list.query(), empty)
+      await client.auth.logout.mutate()
+      const after = await client.users.me.query().catch((error) => error.data.problem.code)
+      assert.is(after, 'unauthenticated')
+    } finally {
+      await bed.close()
+    }
+  })
+}
+
+it('lets every input be left out of which no field is required', () => {
+  const strict = proceduresOf(appRouter).filter(({ inputs: [input] }) => {
+    assert.instance(input, z.ZodType)
+    const schema = input as z.ZodType
+    return schema.safeParse({}).success && !schema.safeParse(undefined).success
+  })
+  assert.equal(
+    strict.map(({ name }) => name),
+    [],
+  )
+})
+
+it.run()

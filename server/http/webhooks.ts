@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Platform } from '../platform/platform.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { verifyShopifyHmac } from '../shopify/signature.ts'
+import { storeForWebhook } from '../stores/stores.service.ts'
+import type { HttpApp } from './http-app.ts'
+
+const BODY_LIMIT = 2 * 1024 * 1024
+const MAX_HEADER_TEXT = 255
+
+/**
+ * The two ways in for events. Signature first, on the raw bytes; then the inbox, on disk; then 200. What the event
+ * means is found out later, by the worker: its sender never waits for that.
+ */
+export async function registerWebhooks(server: FastifyInstance, app: HttpApp): Promise<void> {
+  await server.register(async (scope) => {
+    // Bytes, whatever the content type says: a body that was parsed and written again has another signature.
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_LIMIT }, (_request, body, done) =>
+      done(null, body),
+    )
+    scope.post('/webhooks/store-sales', { bodyLimit: BODY_LIMIT }, (request) =>
+      receiveStoreEvent(app, request),
+    )
+    scope.post('/webhooks/processor', { bodyLimit: BODY_LIMIT }, (request) =>
+      receiveProcessorEvent(app, request),
+    )
+  })
+}
+
+const RECEIVED = { received: true } as const
+
+async function receiveStoreEvent(app: HttpApp, request: FastifyRequest): Promise<typeof RECEIVED> {
+  const { platform, inbox } = app
+  const rawBody = bodyOf(request)
+  const domain = headerOf(request, 'x-shopify-shop-domain')?.toLowerCase()
+  const store = domain ? await storeForWebhook(platform, domain) : null
+  const signature = headerOf(request, 'x-shopify-hmac-sha256')
+  if (!store || !verifyShopifyHmac(rawBody, signature, store.secrets)) {
+    throw refuse(platform, request, store ? 'wrong HMAC' : 'unknown shop domain')
+  }
+  await inbox.record({
+    source: 'store',
+    scope: store.storeId,
+    deliveryId: headerOf(request, 'x-shopify-webhook-id') ?? hashOf(rawBody),
+    topic: headerOf(request, 'x-shopify-topic') ?? null,
+    rawBody,
+  })
+  return RECEIVED
+}
+
+async function receiveProcessorEvent(app: HttpApp, request: FastifyRequest): Promise<typeof RECEIVED> {
+  const { platform, inbox, processorSignature } = app
+  const rawBody = bodyOf(request)
+  const verdict = processorSignature.scheme.verify({
+    headers: headersOf(request),
+    rawBody,
+    secrets: processorSignature.secrets,
+    now: platform.clock.now(),
+  })
+  if (!verdict.ok) throw refuse(platform, request, verdict.reason)
+  await inbox.record({
+    source: 'processor',
+    scope: 'processor',
+    deliveryId: verdict.deliveryId ?? hashOf(rawBody),
+    topic: null,
+    rawBody,
+  })
+  return RECEIVED
+}
+
+function bodyOf(request: FastifyRequest): Buffer {
+  return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+}
+
+/** A sender that gives no id of its own is told apart by what it sends. */
+function hashOf(rawBody: Buffer): string {
+  return `sha256:${createHash('sha256').update(rawBody).digest('hex')}`
+}
+
+/** One header as stored text; one that came several times or is out of bounds counts as absent. */
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name]
+  if (typeof value !== 'string' || value === '' || value.length > MAX_HEADER_TEXT) return undefined
+  return value.includes('\0') ? undefined : value
+}
+
+function headersOf(request: FastifyRequest): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : value,
+    ]),
+  )
+}
+
+function refuse(platform: Platform, request: FastifyRequest, reason: string): Refusal {
+  platform.log.warn({ requestId: request.id, route: request.routeOptions.url, reason }, 'webhook refused')
+  return new Refusal('invalid_signature', 'The signature of this webhook does not hold.')
+}

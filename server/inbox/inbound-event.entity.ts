@@ -1,0 +1,59 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { count, id, json, moment, oneOf, text, word } from '../platform/columns.ts'
+
+export const EVENT_SOURCES = ['store', 'processor'] as const
+export type EventSource = (typeof EVENT_SOURCES)[number]
+export const EVENT_STATES = ['pending', 'done', 'ignored', 'set_aside'] as const
+export type EventState = (typeof EVENT_STATES)[number]
+
+/** A signed event, on disk before its sender got 200, and what became of it. */
+export const InboundEvent = defineEntity({
+  name: 'InboundEvent',
+  tableName: 'inbound_events',
+  properties: {
+    id: id().primary(),
+    source: word<EventSource>(),
+    /** The store's id for a store's events, `processor` for the processor's. Order is kept within a scope. */
+    scope: text(),
+    delivery_id: text(),
+    /** Empty; the body's hash when this delivery id came before with another body. */
+    conflict_hash: text(),
+    /** SHA-256 of the raw body, hex. */
+    body_hash: text(),
+    topic: text().nullable(),
+    received_at: moment(),
+    state: word<EventState>(),
+    attempts: count(),
+    next_attempt_at: moment(),
+    /** Names the worker run that holds the event: what it writes counts only while this still stands. */
+    lease_token: text().nullable(),
+    lease_until: moment(),
+    /** Why it was ignored or set aside, or what went wrong at the last try. */
+    reason: text().nullable(),
+    /** JSON: what it led to (sale, cycle or payout). */
+    result: json().nullable(),
+    finished_at: moment().nullable(),
+  },
+  checks: [oneOf('inbound_events', 'source', EVENT_SOURCES), oneOf('inbound_events', 'state', EVENT_STATES)],
+  uniques: [{ name: 'inbound_events_delivery', properties: ['scope', 'delivery_id', 'conflict_hash'] }],
+  indexes: [
+    {
+      name: 'inbound_events_pending',
+      properties: ['source', 'next_attempt_at', 'id'],
+      where: "state = 'pending'",
+    },
+    { name: 'inbound_events_leased', properties: ['scope'], where: 'lease_token is not null' },
+  ],
+})
+
+/** The raw body, apart from the event's state: marking an event done must not rewrite kilobytes. */
+export const InboundBody = defineEntity({
+  name: 'InboundBody',
+  tableName: 'inbound_bodies',
+  properties: {
+    event: () => p.oneToOne(InboundEvent).owner().primary().deleteRule('restrict').updateRule('no action'),
+    /** `utf8`, or `base64` where the bytes are no clean UTF-8 text. */
+    encoding: word<'utf8' | 'base64'>(),
+    body: text(),
+  },
+})

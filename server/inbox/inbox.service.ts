@@ -1,0 +1,283 @@
+import { createHash, randomInt } from 'node:crypto'
+import { raiseFlag } from '../moderation/flags.service.ts'
+import { afterCommit, type Tx } from '../platform/database.ts'
+import { GroupCommit } from '../platform/group-commit.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { EventSource, EventState } from './inbound-event.entity.ts'
+import {
+  claimDueEvents,
+  countPending,
+  deleteOldBodies,
+  deliveryKey,
+  type EventFilter,
+  type EventRow,
+  findEvents,
+  firstBodyHashes,
+  insertBodies,
+  insertNewEvents,
+  nextDueAt,
+  settleEvent,
+} from './inbox.store.ts'
+import { decideRetry } from './retry.rule.ts'
+
+export { EVENT_SOURCES, type EventSource } from './inbound-event.entity.ts'
+export type { EventFilter, EventRow } from './inbox.store.ts'
+
+export interface ReceivedEvent {
+  source: EventSource
+  /** The store's id, or `processor`. */
+  scope: string
+  /** The sender's id of the delivery, the same on its retries. */
+  deliveryId: string
+  topic: string | null
+  rawBody: Buffer
+}
+
+/** `known`: it was here already. `conflict`: this delivery id came before with another body; both are kept. */
+export type Receipt = 'stored' | 'known' | 'conflict'
+
+export interface InboxRecorder {
+  /** Resolves once the event is on disk. Refuses with `unavailable` when that cannot be done in time. */
+  record(event: ReceivedEvent): Promise<Receipt>
+  /** How many events wait for the next write. */
+  waiting(): number
+  idle(): Promise<void>
+}
+
+/** The way into the inbox: what requests that run at once bring in goes to disk in one transaction. */
+export function createInboxRecorder(platform: Platform): InboxRecorder {
+  const group = new GroupCommit<ReceivedEvent, Receipt>({
+    write: (events) => writeEvents(platform, events),
+    maxBatch: 128,
+    maxWaiting: 2048,
+    patienceMs: 2000,
+  })
+  return {
+    record: (event) => group.add(event),
+    waiting: () => group.waiting,
+    idle: () => group.idle(),
+  }
+}
+
+async function writeEvents(platform: Platform, events: ReceivedEvent[]): Promise<Receipt[]> {
+  const rows = events.map((event) => newRows(platform, event))
+  const receipts = await platform.database.transaction(async (tx) => {
+    const added = await insertNewEvents(
+      tx,
+      rows.map((row) => row.event),
+    )
+    const repeated = rows.filter((row) => !added.has(row.event.id))
+    const conflicts = repeated.length > 0 ? await addConflicts(tx, repeated) : new Set<string>()
+    await insertBodies(
+      tx,
+      rows.filter((row) => added.has(row.event.id) || conflicts.has(row.event.id)).map((row) => row.body),
+    )
+    return rows.map(({ event }): Receipt => {
+      if (added.has(event.id)) return 'stored'
+      return conflicts.has(event.id) ? 'conflict' : 'known'
+    })
+  })
+  platform.signals.send('inbox')
+  return receipts
+}
+
+type NewRows = ReturnType<typeof newRows>
+
+function newRows(platform: Platform, event: ReceivedEvent) {
+  const id = platform.ids.next()
+  const now = platform.clock.now()
+  const text = event.rawBody.toString('utf8')
+  // PostgreSQL's text takes no NUL, and bytes that are no UTF-8 would not come back as they were.
+  const clean = !text.includes('\0') && Buffer.from(text, 'utf8').equals(event.rawBody)
+  return {
+    event: {
+      id,
+      source: event.source,
+      scope: event.scope,
+      delivery_id: event.deliveryId,
+      conflict_hash: '',
+      body_hash: createHash('sha256').update(event.rawBody).digest('hex'),
+      topic: event.topic,
+      received_at: now,
+      state: 'pending' as const,
+      attempts: 0,
+      next_attempt_at: now,
+      lease_token: null,
+      lease_until: 0,
+      reason: null,
+      result: null,
+      finished_at: null,
+    },
+    body: clean
+      ? { event_id: id, encoding: 'utf8' as const, body: text }
+      : { event_id: id, encoding: 'base64' as const, body: event.rawBody.toString('base64') },
+  }
+}
+
+/** Keeps those of the repeated deliveries whose body is another than at first; answers their ids. */
+async function addConflicts(tx: Tx, repeated: NewRows[]): Promise<Set<string>> {
+  const first = await firstBodyHashes(
+    tx,
+    repeated.map((row) => row.event),
+  )
+  const different = repeated.filter((row) => first.get(deliveryKey(row.event)) !== row.event.body_hash)
+  if (different.length === 0) return new Set()
+  return insertNewEvents(
+    tx,
+    different.map((row) => ({ ...row.event, conflict_hash: row.event.body_hash })),
+  )
+}
+
+/** An event that this worker holds until its lease runs out. */
+export interface ClaimedEvent {
+  id: string
+  source: EventSource
+  scope: string
+  deliveryId: string
+  topic: string | null
+  /** This delivery id came before with another body. */
+  conflicting: boolean
+  /** `null` when the retention time has taken the raw body. */
+  rawBody: Buffer | null
+  receivedAt: number
+  /** Tries before this one. */
+  attempts: number
+  leaseToken: string
+}
+
+/** Far longer than a batch takes; after a crash the events of the dead process wait for it to run out. */
+const LEASE_MS = 15_000
+
+/** Takes up to `limit` due events of a source, oldest first, whole stores at a time: nobody else has any of them. */
+export async function claimEvents(
+  platform: Platform,
+  source: EventSource,
+  limit: number,
+): Promise<ClaimedEvent[]> {
+  const now = platform.clock.now()
+  const token = platform.ids.next()
+  const rows = await platform.database.transaction((tx) =>
+    claimDueEvents(tx, platform.database.dialect, {
+      source,
+      now,
+      limit,
+      lease: { token, until: now + LEASE_MS },
+    }),
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    source: row.source,
+    scope: row.scope,
+    deliveryId: row.delivery_id,
+    topic: row.topic,
+    conflicting: row.conflict_hash !== '',
+    rawBody: row.body === null ? null : Buffer.from(row.body, row.encoding ?? 'utf8'),
+    receivedAt: row.received_at,
+    attempts: row.attempts,
+    leaseToken: token,
+  }))
+}
+
+/**
+ * What became of an event. `retry` waits with backoff, and is set aside after the last try. Whatever is set aside is
+ * flagged; `flagged` says that whoever applied it has raised a flag of its own already.
+ */
+export type EventOutcome =
+  | { kind: 'done'; result: Record<string, unknown> }
+  | { kind: 'ignored'; reason: string }
+  | { kind: 'set_aside'; reason: string; flagged?: true }
+  | { kind: 'retry'; reason: string }
+
+/** Sent for each event that this process has applied or tried to. */
+export function settledSignal(source: EventSource, outcome: EventOutcome['kind']): string {
+  return `event:${source}:${outcome}`
+}
+
+/** Somebody else took the event over since this worker claimed it: nothing of this worker's may be kept. */
+export class LeaseLost extends Error {
+  constructor(eventId: string) {
+    super(`the lease of event ${eventId} is lost`)
+    this.name = 'LeaseLost'
+  }
+}
+
+/**
+ * Records what became of a claimed event, in the transaction that applied it. Throws `LeaseLost` when another worker
+ * has it by now, which takes the whole transaction back.
+ */
+export async function settle(
+  platform: Platform,
+  tx: Tx,
+  event: ClaimedEvent,
+  outcome: EventOutcome,
+): Promise<void> {
+  const now = platform.clock.now()
+  const attempts = event.attempts + 1
+  const retry = outcome.kind === 'retry' ? decideRetry(attempts, randomInt(1_000_000) / 1_000_000) : null
+  const state = retry?.kind === 'retry' ? 'pending' : retry ? 'set_aside' : (outcome.kind as EventState)
+  const settlement = {
+    id: event.id,
+    state,
+    reason: outcome.kind === 'done' ? null : outcome.reason,
+    result: outcome.kind === 'done' ? JSON.stringify(outcome.result) : null,
+    attempts,
+    nextAttemptAt: retry?.kind === 'retry' ? now + retry.delayMs : now,
+  }
+  if (!(await settleEvent(tx, event.leaseToken, settlement, now))) throw new LeaseLost(event.id)
+  afterCommit(tx, () => platform.signals.send(settledSignal(event.source, outcome.kind)))
+  const flagged = outcome.kind === 'set_aside' && outcome.flagged
+  if (state === 'set_aside' && !flagged) await flagSetAside(platform, tx, event, settlement.reason ?? '')
+}
+
+async function flagSetAside(platform: Platform, tx: Tx, event: ClaimedEvent, reason: string): Promise<void> {
+  await raiseFlag(platform, tx, {
+    kind: event.conflicting ? 'event_body_conflict' : 'event_set_aside',
+    subjectType: 'inbound_event',
+    subjectId: event.id,
+    summary: event.conflicting
+      ? `A ${event.source} event came again under the same delivery id with another body.`
+      : `A ${event.source} event could not be applied: ${reason}`,
+    evidence: {
+      source: event.source,
+      scope: event.scope,
+      delivery_id: event.deliveryId,
+      topic: event.topic,
+      reason,
+      attempts: event.attempts + 1,
+    },
+  })
+}
+
+/** When the next event of a source falls due (epoch ms), `null` when nothing waits. */
+export function nextEventDueAt(platform: Platform, source: EventSource): Promise<number | null> {
+  return nextDueAt(platform.database.reader, source)
+}
+
+/** Past this many, waiting events are not counted one by one. */
+export const BACKLOG_COUNTED = 10_000
+
+/** How many events of a source wait to be applied (at most `BACKLOG_COUNTED`), and when the oldest of them came. */
+export function eventBacklog(
+  platform: Platform,
+  source: EventSource,
+): Promise<{ waiting: number; oldest: number | null }> {
+  return countPending(platform.database.reader, source, BACKLOG_COUNTED)
+}
+
+/** The newest events, for the operator. */
+export function listEvents(platform: Platform, filter: EventFilter): Promise<EventRow[]> {
+  return findEvents(platform.database.reader, filter)
+}
+
+const DAY_MS = 86_400_000
+
+/** Removes raw bodies past their retention time: they hold buyers' data. Answers how many went. */
+export async function removeOldBodies(platform: Platform): Promise<number> {
+  const before = platform.clock.now() - platform.config.RAW_EVENT_RETENTION_DAYS * DAY_MS
+  let removed = 0
+  for (;;) {
+    const some = await platform.database.transaction((tx) => deleteOldBodies(tx, before, 500))
+    removed += some
+    if (some === 0) return removed
+  }
+}

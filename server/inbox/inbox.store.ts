@@ -1,0 +1,224 @@
+import { type Insertable, type Selectable, sql } from 'kysely'
+import type { Queries, Tx } from '../platform/database.ts'
+import type { Schema } from '../platform/schema.ts'
+import type { EventSource, EventState } from './inbound-event.entity.ts'
+
+export type EventRow = Selectable<Schema['inbound_events']>
+type NewEventRow = Insertable<Schema['inbound_events']>
+type NewBodyRow = Insertable<Schema['inbound_bodies']>
+
+/** Adds the events that are not there yet; answers the ids of those that it added. */
+export async function insertNewEvents(tx: Tx, rows: NewEventRow[]): Promise<Set<string>> {
+  const added = await tx
+    .insertInto('inbound_events')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id')
+    .execute()
+  return new Set(added.map((row) => row.id))
+}
+
+export async function insertBodies(tx: Tx, rows: NewBodyRow[]): Promise<void> {
+  if (rows.length > 0) await tx.insertInto('inbound_bodies').values(rows).execute()
+}
+
+/** The hash of the body that first came under each delivery id of a scope. */
+export async function firstBodyHashes(
+  tx: Tx,
+  deliveries: readonly { scope: string; delivery_id: string }[],
+): Promise<Map<string, string>> {
+  const rows = await tx
+    .selectFrom('inbound_events')
+    .select(['scope', 'delivery_id', 'body_hash'])
+    .where('conflict_hash', '=', '')
+    .where((where) =>
+      where.or(
+        deliveries.map(({ scope, delivery_id }) =>
+          where.and([where('scope', '=', scope), where('delivery_id', '=', delivery_id)]),
+        ),
+      ),
+    )
+    .execute()
+  return new Map(rows.map((row) => [deliveryKey(row), row.body_hash]))
+}
+
+export function deliveryKey(row: { scope: string; delivery_id: string }): string {
+  return `${row.scope}\n${row.delivery_id}`
+}
+
+export interface Lease {
+  token: string
+  until: number
+}
+
+export interface ClaimedRow extends EventRow {
+  body: string | null
+  encoding: 'utf8' | 'base64' | null
+}
+
+/** Any number that no other part of the service takes as its advisory lock. */
+const CLAIM_LOCK = 7_041_948
+
+/**
+ * Leases up to `limit` due events of a source, oldest first, leaving out every scope of which somebody holds events
+ * already: so two workers never have events of one store at once, and a store's order is kept.
+ */
+export async function claimDueEvents(
+  tx: Tx,
+  dialect: 'sqlite' | 'postgresql',
+  claim: { source: EventSource; now: number; limit: number; lease: Lease },
+): Promise<ClaimedRow[]> {
+  // On SQLite the transaction holds the write lock already.
+  if (dialect === 'postgresql') await sql`select pg_advisory_xact_lock(${CLAIM_LOCK})`.execute(tx)
+  const held = tx
+    .selectFrom('inbound_events as held')
+    .select('held.scope')
+    .where('held.state', '=', 'pending')
+    .where('held.lease_token', 'is not', null)
+    .where('held.lease_until', '>', claim.now)
+  const due = await tx
+    .selectFrom('inbound_events as event')
+    .leftJoin('inbound_bodies as body', 'body.event_id', 'event.id')
+    .selectAll('event')
+    .select(['body.body', 'body.encoding'])
+    .where('event.state', '=', 'pending')
+    .where('event.source', '=', claim.source)
+    .where('event.next_attempt_at', '<=', claim.now)
+    .where('event.scope', 'not in', held)
+    .orderBy('event.next_attempt_at')
+    .orderBy('event.id')
+    .limit(claim.limit)
+    .execute()
+  if (due.length === 0) return []
+  // Whoever held one of them until its lease ran out may have settled it since it was read.
+  const leased = await tx
+    .updateTable('inbound_events')
+    .set({ lease_token: claim.lease.token, lease_until: claim.lease.until })
+    .where(
+      'id',
+      'in',
+      due.map((row) => row.id),
+    )
+    .where('state', '=', 'pending')
+    .where('next_attempt_at', '<=', claim.now)
+    .where('lease_until', '<=', claim.now)
+    .returning('id')
+    .execute()
+  const ours = new Set(leased.map((row) => row.id))
+  return due.filter((row) => ours.has(row.id))
+}
+
+export interface Settlement {
+  id: string
+  state: EventState
+  reason: string | null
+  result: string | null
+  attempts: number
+  nextAttemptAt: number
+}
+
+/** Ends the lease of one event with what became of it; false when the lease is not ours any more. */
+export async function settleEvent(
+  tx: Tx,
+  token: string,
+  settlement: Settlement,
+  now: number,
+): Promise<boolean> {
+  const updated = await tx
+    .updateTable('inbound_events')
+    .set({
+      state: settlement.state,
+      reason: settlement.reason,
+      result: settlement.result,
+      attempts: settlement.attempts,
+      next_attempt_at: settlement.nextAttemptAt,
+      lease_token: null,
+      lease_until: 0,
+      finished_at: settlement.state === 'pending' ? null : now,
+    })
+    .where('id', '=', settlement.id)
+    .where('state', '=', 'pending')
+    .where('lease_token', '=', token)
+    .executeTakeFirst()
+  return updated.numUpdatedRows === 1n
+}
+
+/** When the next pending event of a source falls due (epoch ms); `null` when none waits. */
+export async function nextDueAt(db: Queries, source: EventSource): Promise<number | null> {
+  const row = await db
+    .selectFrom('inbound_events')
+    .select('next_attempt_at')
+    .where('state', '=', 'pending')
+    .where('source', '=', source)
+    .orderBy('next_attempt_at')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.next_attempt_at ?? null
+}
+
+/** Counts the `most` first pending events of a source along the index of what falls due. */
+export async function countPending(
+  db: Queries,
+  source: EventSource,
+  most: number,
+): Promise<{ waiting: number; oldest: number | null }> {
+  const row = await db
+    .selectFrom((from) =>
+      from
+        .selectFrom('inbound_events')
+        .select('received_at')
+        .where('state', '=', 'pending')
+        .where('source', '=', source)
+        .orderBy('next_attempt_at')
+        .limit(most)
+        .as('pending'),
+    )
+    .select((select) => [
+      select.fn.countAll<number>().as('waiting'),
+      select.fn.min<number | null>('received_at').as('oldest'),
+    ])
+    .executeTakeFirstOrThrow()
+  return row
+}
+
+export interface EventFilter {
+  source?: EventSource | undefined
+  state?: EventState | undefined
+  /** One sender's delivery: the event, and those that came under the same id with another body. */
+  delivery?: { scope: string; deliveryId: string } | undefined
+  limit: number
+}
+
+/** Newest first. */
+export function findEvents(db: Queries, filter: EventFilter): Promise<EventRow[]> {
+  const { source, state, delivery, limit } = filter
+  let query = db.selectFrom('inbound_events').selectAll().orderBy('id', 'desc').limit(limit)
+  if (source) query = query.where('source', '=', source)
+  if (state) query = query.where('state', '=', state)
+  if (delivery) {
+    query = query.where('scope', '=', delivery.scope).where('delivery_id', '=', delivery.deliveryId)
+  }
+  return query.execute()
+}
+
+/** Removes raw bodies of finished events that came before `before` (epoch ms). Answers how many went. */
+export async function deleteOldBodies(tx: Tx, before: number, limit: number): Promise<number> {
+  const old = await tx
+    .selectFrom('inbound_events as event')
+    .innerJoin('inbound_bodies as body', 'body.event_id', 'event.id')
+    .select('event.id')
+    .where('event.received_at', '<', before)
+    .where('event.state', '<>', 'pending')
+    .limit(limit)
+    .execute()
+  if (old.length === 0) return 0
+  await tx
+    .deleteFrom('inbound_bodies')
+    .where(
+      'event_id',
+      'in',
+      old.map((row) => row.id),
+    )
+    .execute()
+  return old.length
+}

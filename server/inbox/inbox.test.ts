@@ -1,0 +1,226 @@
+import { createHash } from 'node:crypto'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../proof/testbed/databases.ts'
+import {
+  eventsOf,
+  type Marketplace,
+  openFlagsOf,
+  openMarketplace,
+  type Shop,
+} from '../proof/testbed/marketplace.ts'
+import { DAY, MINUTE } from '../proof/testbed/testbed.ts'
+import { claimEvents, type EventOutcome, LeaseLost, removeOldBodies, settle } from './inbox.service.ts'
+import { MAX_ATTEMPTS } from './retry.rule.ts'
+
+interface Context {
+  market: Marketplace
+  shop: Shop
+}
+
+const DONE: EventOutcome = { kind: 'done', result: {} }
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`inbox on ${dialect}`)
+  it.before.each(async (context) => {
+    context.market = await openMarketplace(dialect)
+    context.shop = await context.market.addShop()
+  })
+  it.after.each(({ market }) => market?.close())
+
+  const bodiesOf = ({ platform }: Marketplace) =>
+    platform.database.reader.selectFrom('inbound_bodies').selectAll().orderBy('event_id').execute()
+  const claim = ({ platform }: Marketplace, limit = 100) => claimEvents(platform, 'store', limit)
+  const ids = (events: readonly { deliveryId: string }[]) => events.map((event) => event.deliveryId)
+
+  it('stores a delivery once, whenever it comes again', async ({ market, shop }) => {
+    const first = await market.deliver(shop, '{}', { deliveryId: 'a' })
+    const again = await market.deliver(shop, '{}', { deliveryId: 'a' })
+    // At once: all three go into one group commit.
+    const together = await Promise.all(
+      ['b', 'b', 'a'].map((deliveryId) => market.deliver(shop, '{}', { deliveryId })),
+    )
+    assert.equal([first, again, ...together], ['stored', 'known', 'stored', 'known', 'known'])
+    assert.is((await eventsOf(market.platform)).length, 2)
+    assert.is((await bodiesOf(market)).length, 2)
+    await market.verify()
+  })
+
+  it('tells the deliveries of two stores with one id apart', async ({ market, shop }) => {
+    const other = await market.addShop()
+    const receipts = await Promise.all(
+      [shop, other].map((one) => market.deliver(one, '{}', { deliveryId: 'a' })),
+    )
+    assert.equal(receipts, ['stored', 'stored'])
+  })
+
+  it('keeps another body under a known id aside, and flags it', async ({ market, shop }) => {
+    const send = (body: string) => market.deliver(shop, body, { deliveryId: 'a', topic: 'shop/update' })
+    assert.equal(await Promise.all(['one', 'two', 'one', 'two'].map(send)), [
+      'stored',
+      'conflict',
+      'known',
+      'known',
+    ])
+    assert.is(await send('three'), 'conflict')
+    await market.workOff()
+    const events = await eventsOf(market.platform)
+    assert.equal(
+      events.map((event) => [event.state, event.conflict_hash !== '']),
+      [
+        ['ignored', false],
+        ['set_aside', true],
+        ['set_aside', true],
+      ],
+    )
+    assert.equal(
+      await openFlagsOf(market.platform),
+      events.slice(1).map((event) => `event_body_conflict ${event.id}`),
+    )
+    assert.equal(
+      (await bodiesOf(market)).map((row) => row.body),
+      ['one', 'two', 'three'],
+    )
+    await market.verify()
+  })
+
+  it('gives every body back byte for byte', async ({ market, shop }) => {
+    const bodies = [
+      Buffer.from('{"name":"Kurtā \\u0000 \\/ 🧵"}'),
+      Buffer.from([0xff, 0xfe, 0x00, 0x41]),
+      Buffer.from('nul\0nul'),
+      Buffer.from([0xef, 0xbb, 0xbf, 0x7b, 0x7d]),
+      Buffer.from([0xed, 0xa0, 0x80]),
+      Buffer.alloc(0),
+    ]
+    for (const body of bodies) await market.deliver(shop, body)
+    const claimed = await claim(market)
+    assert.equal(
+      claimed.map((event) => event.rawBody?.toString('hex')),
+      bodies.map((body) => body.toString('hex')),
+    )
+    const hashes = (await eventsOf(market.platform)).map((event) => event.body_hash)
+    assert.equal(
+      hashes,
+      bodies.map((body) => createHash('sha256').update(body).digest('hex')),
+    )
+  })
+
+  it('claims in order, and never gives two workers events of one store', async ({ market, shop }) => {
+    const other = await market.addShop()
+    for (const deliveryId of ['a1', 'a2', 'a3']) await market.deliver(shop, '{}', { deliveryId })
+    await market.deliver(other, '{}', { deliveryId: 'b1' })
+    const first = await claim(market, 2)
+    const second = await claim(market)
+    assert.equal([ids(first), ids(second), ids(await claim(market))], [['a1', 'a2'], ['b1'], []])
+    await market.platform.database.transaction(async (tx) => {
+      for (const event of first) await settle(market.platform, tx, event, DONE)
+    })
+    assert.equal(ids(await claim(market)), ['a3'])
+  })
+
+  it('gives many claimers at once each event once', async ({ market, shop }) => {
+    const shops = [shop, await market.addShop(), await market.addShop()]
+    await Promise.all(Array.from({ length: 30 }, (_, n) => market.deliver(shops[n % 3] as Shop, '{}')))
+    const claims = await Promise.all(Array.from({ length: 6 }, () => claim(market, 10)))
+    const all = claims.flat()
+    assert.is(new Set(all.map((event) => event.id)).size, all.length)
+    for (const { storeId } of shops) {
+      const holders = new Set(all.filter((event) => event.scope === storeId).map((event) => event.leaseToken))
+      assert.ok(holders.size <= 1)
+    }
+  })
+
+  it('lets another worker take over when a lease has run out, and keeps nothing of the first', async ({
+    market,
+    shop,
+  }) => {
+    const { platform, clock } = market
+    await market.deliver(shop, '{}')
+    const [slow] = await claim(market)
+    clock.pass(14_999)
+    assert.is((await claim(market)).length, 0)
+    clock.pass(1)
+    const [quick] = await claim(market)
+    if (!slow || !quick) throw new Error('nothing claimed')
+    const attempt = platform.database.transaction(async (tx) => {
+      await tx.insertInto('watermarks').values({ name: 'of the slow one', value: '' }).execute()
+      await settle(platform, tx, slow, DONE)
+    })
+    assert.ok((await attempt.catch((error) => error)) instanceof LeaseLost)
+    const marks = await platform.database.reader.selectFrom('watermarks').selectAll().execute()
+    assert.is(marks.length, 0)
+    await platform.database.transaction((tx) => settle(platform, tx, quick, DONE))
+    const [event] = await eventsOf(platform)
+    assert.equal([event?.state, event?.attempts, event?.lease_token], ['done', 1, null])
+    const late = platform.database.transaction((tx) => settle(platform, tx, quick, DONE))
+    assert.ok((await late.catch((error) => error)) instanceof LeaseLost)
+  })
+
+  it('tries again with backoff, then sets aside and flags', async ({ market, shop }) => {
+    const { platform, clock } = market
+    await market.deliver(shop, '{}')
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      const [event] = await claim(market)
+      if (!event) throw new Error(`nothing to try at attempt ${attempt}`)
+      assert.is(event.attempts, attempt - 1)
+      await platform.database.transaction((tx) =>
+        settle(platform, tx, event, { kind: 'retry', reason: 'not yet' }),
+      )
+      const [row] = await eventsOf(platform)
+      if (!row) throw new Error('the event is gone')
+      if (attempt === MAX_ATTEMPTS) assert.equal([row.state, row.reason], ['set_aside', 'not yet'])
+      else {
+        assert.is(row.state, 'pending')
+        assert.is((await claim(market)).length, 0, 'claimed before its time')
+        clock.pass(row.next_attempt_at - clock.now())
+      }
+    }
+    const [row] = await eventsOf(platform)
+    assert.equal(await openFlagsOf(platform), [`event_set_aside ${row?.id}`])
+    await market.verify()
+  })
+
+  it('sets aside at once what can never be applied, and ignores what it does not need', async ({
+    market,
+    shop,
+  }) => {
+    await market.deliver(shop, '{"id": }')
+    await market.deliver(shop, Buffer.from([0xff, 0x00]))
+    await market.deliver(shop, '{}', { topic: 'orders/create' })
+    await market.workOff()
+    const events = await eventsOf(market.platform)
+    assert.equal(
+      events.map((event) => [event.state, event.attempts, event.reason]),
+      [
+        ['set_aside', 1, 'malformed: not JSON'],
+        ['set_aside', 1, 'malformed: not JSON'],
+        ['ignored', 1, 'nothing to do for topic orders/create'],
+      ],
+    )
+    assert.is((await openFlagsOf(market.platform)).length, 2)
+    await market.verify()
+  })
+
+  it('removes raw bodies past their time, of finished events only', async ({ market, shop }) => {
+    const { platform, clock } = market
+    await market.deliver(shop, '{}', { deliveryId: 'old and done', topic: 'shop/update' })
+    await market.workOff()
+    await market.deliver(shop, '{}', { deliveryId: 'old and pending' })
+    clock.pass(90 * DAY)
+    assert.is(await removeOldBodies(platform), 0)
+    clock.pass(MINUTE)
+    await market.deliver(shop, '{}', { deliveryId: 'new' })
+    assert.is(await removeOldBodies(platform), 1)
+    const left = new Set((await bodiesOf(market)).map((row) => row.event_id))
+    const events = await eventsOf(platform)
+    assert.equal(
+      events.filter((event) => left.has(event.id)).map((event) => event.delivery_id),
+      ['old and pending', 'new'],
+    )
+    assert.is(await market.deliver(shop, '{}', { deliveryId: 'old and done' }), 'known')
+    assert.is(await market.deliver(shop, '[]', { deliveryId: 'old and done' }), 'conflict')
+  })
+
+  it.run()
+}

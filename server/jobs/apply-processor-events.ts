@@ -1,0 +1,60 @@
+import { applyPaymentConfirmation } from '../billing/payment.service.ts'
+import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
+import { applyPayoutEvent } from '../payouts/settlement.service.ts'
+import type { Tx } from '../platform/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import {
+  MalformedEvent,
+  type ProcessorEvent,
+  type ProcessorEventRules,
+  readProcessorEvent,
+} from '../processor/events.rule.ts'
+
+/** Makes the function that applies the processor's signed events, each in a transaction of its own. */
+export function processorEventApplier(rules: ProcessorEventRules) {
+  return async (platform: Platform, events: readonly ClaimedEvent[]): Promise<void> => {
+    for (const event of events) {
+      const read = readEvent(event, rules)
+      await platform.database.transaction(async (tx) => {
+        const outcome = 'event' in read ? await applyEvent(platform, tx, read.event) : read
+        await settle(platform, tx, event, outcome)
+      })
+    }
+  }
+}
+
+function readEvent(
+  claimed: ClaimedEvent,
+  rules: ProcessorEventRules,
+): { event: ProcessorEvent } | EventOutcome {
+  if (claimed.conflicting) {
+    return { kind: 'set_aside', reason: 'this delivery id came before with another body' }
+  }
+  if (!claimed.rawBody) return { kind: 'set_aside', reason: 'its body is past the retention time' }
+  try {
+    return { event: readProcessorEvent(parseBody(claimed.rawBody), rules) }
+  } catch (error) {
+    if (error instanceof MalformedEvent) return { kind: 'set_aside', reason: `malformed: ${error.message}` }
+    throw error
+  }
+}
+
+function parseBody(rawBody: Buffer): unknown {
+  try {
+    return JSON.parse(rawBody.toString('utf8'))
+  } catch {
+    throw new MalformedEvent('the body is no JSON')
+  }
+}
+
+function applyEvent(platform: Platform, tx: Tx, event: ProcessorEvent): Promise<EventOutcome> | EventOutcome {
+  switch (event.kind) {
+    case 'billing_payment_confirmed':
+      return applyPaymentConfirmation(platform, tx, event)
+    case 'payout_confirmed':
+    case 'payout_failed':
+      return applyPayoutEvent(platform, tx, event)
+    case 'ignore':
+      return { kind: 'ignored', reason: `nothing to do for type ${event.type}` }
+  }
+}

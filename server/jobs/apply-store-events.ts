@@ -1,0 +1,76 @@
+import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
+import { afterCommit } from '../platform/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
+import { MalformedOrder } from '../shopify/malformed-order.ts'
+import { readOrderFacts } from '../shopify/order-facts.ts'
+import { merchantsOfStores } from '../stores/store-owners.service.ts'
+
+/** The one topic that reports a sale; everything else that a store signs is noted and needs nothing. */
+export const ORDER_PAID_TOPIC = 'orders/paid'
+
+/** The header is not signed, and the address is for paid orders: a sender that leaves it out means them. */
+function isOrderPaid(topic: string | null): boolean {
+  return topic === null || topic.toLowerCase() === ORDER_PAID_TOPIC
+}
+
+/** Turns a batch of signed store events into sales, in one transaction with the events' own settlement. */
+export async function applyStoreEvents(platform: Platform, events: readonly ClaimedEvent[]): Promise<void> {
+  await platform.database.transaction(async (tx) => {
+    const merchants = await merchantsOfStores(tx, [...new Set(events.map((event) => event.scope))])
+    const outcomes = new Map<string, EventOutcome>()
+    const reports: ReportedOrder[] = []
+    for (const event of events) {
+      const read = readEvent(platform, event, merchants)
+      if ('order' in read) reports.push(read)
+      else outcomes.set(event.id, read)
+    }
+    const recorded = await recordOrders(platform, tx, reports)
+    reports.forEach((report, index) => {
+      const sale = recorded[index] as RecordedSale
+      outcomes.set(report.eventId, outcomeOf(sale, report))
+      if (!sale.known) afterCommit(tx, () => platform.signals.send(saleSignal(sale.acceptanceStatus)))
+    })
+    for (const event of events) {
+      await settle(platform, tx, event, outcomes.get(event.id) as EventOutcome)
+    }
+  })
+}
+
+/** Sent for each sale that this process has recorded. */
+export function saleSignal(status: RecordedSale['acceptanceStatus']): string {
+  return `sale:${status}`
+}
+
+function readEvent(
+  platform: Platform,
+  event: ClaimedEvent,
+  merchants: Map<string, string>,
+): ReportedOrder | EventOutcome {
+  if (event.conflicting) {
+    return { kind: 'set_aside', reason: 'this delivery id came before with another body' }
+  }
+  if (!isOrderPaid(event.topic)) {
+    return { kind: 'ignored', reason: `nothing to do for topic ${event.topic}` }
+  }
+  const merchantId = merchants.get(event.scope)
+  if (!merchantId) return { kind: 'set_aside', reason: 'its store is not known' }
+  if (!event.rawBody) return { kind: 'set_aside', reason: 'its body is past the retention time' }
+  try {
+    const order = readOrderFacts(event.rawBody.toString('utf8'), platform.config.TRACKING_PARAMETER)
+    return { eventId: event.id, storeId: event.scope, merchantId, order }
+  } catch (error) {
+    if (error instanceof MalformedOrder) return { kind: 'set_aside', reason: `malformed: ${error.reason}` }
+    throw error
+  }
+}
+
+function outcomeOf(sale: RecordedSale, report: ReportedOrder): EventOutcome {
+  if (sale.known) {
+    return {
+      kind: 'ignored',
+      reason: `order ${report.order.order_id} is recorded already as sale ${sale.saleId}`,
+    }
+  }
+  return { kind: 'done', result: { sale_id: sale.saleId, acceptance_status: sale.acceptanceStatus } }
+}

@@ -1,0 +1,84 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { cyclesOf, eventsOf, type Marketplace, openMarketplace } from '../proof/testbed/marketplace.ts'
+import { startScheduler } from './scheduler.ts'
+import { startWorker } from './worker.ts'
+
+interface Context {
+  market: Marketplace
+}
+
+/** Resolves once `look` finds something; the test runner's time limit ends a wait for nothing. */
+async function eventually<Found>(look: () => Promise<Found | null | undefined | false>): Promise<Found> {
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+for (const dialect of testDialects()) {
+  const tests = suite<Context>(`worker and scheduler on ${dialect}`)
+  tests.before.each(async (context) => {
+    context.market = await openMarketplace(dialect)
+  })
+  tests.after.each(({ market }) => market?.close())
+
+  /** A test at whose end the books must be right. */
+  const it = (name: string, work: (context: Context) => Promise<void>) =>
+    tests(name, async (context) => {
+      await work(context)
+      await context.market.verify()
+    })
+
+  it('bring an order to a payout by themselves, and stop cleanly', async ({ market }) => {
+    const { platform, processor, clock } = market
+    const shop = await market.addShop()
+    const link = await market.addLink(shop, await market.addCreator())
+    const worker = startWorker({ platform, processor, eventRules: GENERIC_PROCESSOR_EVENTS })
+    await market.order(shop, link, 900_000)
+    const cycle = await eventually(async () => (await cyclesOf(platform, shop.merchantId))[0])
+    clock.set('2026-12-01T00:00:00.000Z')
+    const billing = startScheduler(platform, processor)
+    await eventually(async () => (await cyclesOf(platform, shop.merchantId))[0]?.processor_invoice_id)
+    await billing.stop()
+    await market.confirmPayment(cycle.id)
+    await eventually(async () => (await cyclesOf(platform, shop.merchantId))[0]?.state === 'charged')
+    const payouts = startScheduler(platform, processor)
+    const submitted = await eventually(async () =>
+      platform.database.reader
+        .selectFrom('payouts')
+        .selectAll()
+        .where('state', '=', 'submitted')
+        .executeTakeFirst(),
+    )
+    await market.settlePayout(submitted.id, 'confirmed')
+    await eventually(async () => (await eventsOf(platform)).every((event) => event.state === 'done'))
+    await payouts.stop()
+    await worker.stop()
+    const runs = await platform.database.reader
+      .selectFrom('schedule_runs')
+      .selectAll()
+      .orderBy('name')
+      .execute()
+    assert.equal(
+      runs.map((run) => [run.name, run.finished_at !== null, JSON.parse(run.outcome ?? '{}')]),
+      [
+        ['billing', true, { cycles: 0 }],
+        ['payouts', true, { payouts: 1 }],
+      ],
+    )
+  })
+
+  it('start no job that is switched off', async () => {
+    const off = await openMarketplace(dialect, { SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off' })
+    await startScheduler(off.platform, off.processor).stop()
+    const runs = await off.platform.database.reader.selectFrom('schedule_runs').selectAll().execute()
+    assert.equal(runs, [])
+    await off.close()
+  })
+
+  tests.run()
+}

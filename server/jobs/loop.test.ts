@@ -1,0 +1,108 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { Loop } from './loop.ts'
+
+interface Context {
+  bed: Testbed
+}
+
+const it = suite<Context>('worker loop')
+it.before(async (context) => {
+  context.bed = await openTestbed('sqlite')
+})
+it.after(({ bed }) => bed.close())
+
+const never = async () => null
+
+/** A promise and the function that fulfils it. */
+const gate = () => Promise.withResolvers<void>()
+
+it('runs again at once while there is something to do, and then when it is signalled', async ({ bed }) => {
+  const left = [3, 2, 0]
+  const idle = gate()
+  const woken = gate()
+  const loop = new Loop(bed.platform, {
+    name: 'test',
+    signals: ['work'],
+    async run() {
+      const done = left.shift()
+      if (done === 0) idle.resolve()
+      if (done === undefined) woken.resolve()
+      return done ?? 0
+    },
+    nextDueAt: never,
+    longestSleepMs: 60_000,
+  })
+  await idle.promise
+  bed.platform.signals.send('work')
+  await woken.promise
+  await loop.stop()
+})
+
+it('misses no signal that comes during a run, and never runs twice at a time', async ({ bed }) => {
+  let running = 0
+  let runs = 0
+  const again = gate()
+  const loop = new Loop(bed.platform, {
+    name: 'test',
+    signals: ['work'],
+    async run() {
+      assert.is(running, 0)
+      running += 1
+      runs += 1
+      if (runs === 1) for (const _ of [1, 2, 3]) bed.platform.signals.send('work')
+      await new Promise((resolve) => setImmediate(resolve))
+      running -= 1
+      if (runs === 2) again.resolve()
+      return 0
+    },
+    nextDueAt: never,
+    longestSleepMs: 60_000,
+  })
+  await again.promise
+  await loop.stop()
+  assert.is(runs, 2)
+})
+
+it('sleeps until something falls due', async ({ bed }) => {
+  const second = gate()
+  let runs = 0
+  const loop = new Loop(bed.platform, {
+    name: 'test',
+    signals: [],
+    async run() {
+      runs += 1
+      if (runs === 2) second.resolve()
+      return 0
+    },
+    nextDueAt: async () => bed.clock.now() + 5,
+    longestSleepMs: 60_000,
+  })
+  await second.promise
+  await loop.stop()
+})
+
+it('goes on after an error, and waits for the run that is under way when it is stopped', async ({ bed }) => {
+  const started = gate()
+  const finish = gate()
+  let finished = false
+  const loop = new Loop(bed.platform, {
+    name: 'test',
+    signals: ['work'],
+    async run() {
+      if (!finished) started.resolve()
+      await finish.promise
+      finished = true
+      throw new Error('on purpose')
+    },
+    nextDueAt: never,
+  })
+  await started.promise
+  const stopped = loop.stop()
+  finish.resolve()
+  await stopped
+  assert.ok(finished)
+})
+
+it.run()

@@ -1,0 +1,26 @@
+import type { Platform } from '../platform/platform.ts'
+
+export async function noteStarted(platform: Platform, name: string): Promise<void> {
+  const started = { started_at: platform.clock.now(), finished_at: null, outcome: null }
+  await platform.database.transaction((tx) =>
+    tx
+      .insertInto('schedule_runs')
+      .values({ name, ...started })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet(started))
+      .execute(),
+  )
+}
+
+export async function noteFinished(
+  platform: Platform,
+  name: string,
+  outcome: Record<string, unknown>,
+): Promise<void> {
+  await platform.database.transaction((tx) =>
+    tx
+      .updateTable('schedule_runs')
+      .set({ finished_at: platform.clock.now(), outcome: JSON.stringify(outcome) })
+      .where('name', '=', name)
+      .execute(),
+  )
+}

@@ -1,0 +1,258 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { closeDueCycles } from '../billing/billing.service.ts'
+import { runPayouts } from '../payouts/payouts.service.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { claimAttempts } from '../processor/attempts.service.ts'
+import type { CallOutcome, Processor } from '../processor/port.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import {
+  attemptsOf,
+  cycleOf,
+  cyclesOf,
+  type Marketplace,
+  openFlagsOf,
+  openMarketplace,
+  payoutOf,
+  type Shop,
+} from '../proof/testbed/marketplace.ts'
+import { setSuspended } from '../proof/testbed/people.ts'
+import { openRival } from '../proof/testbed/rival.ts'
+import { DAY, MINUTE } from '../proof/testbed/testbed.ts'
+import { sendAttempts } from './send-attempts.ts'
+
+interface Context {
+  market: Marketplace
+  shop: Shop
+  creator: Actor
+  cycleId: string
+}
+
+const SALE = 800_000
+
+for (const dialect of testDialects()) {
+  const tests = suite<Context>(`calls to the processor on ${dialect}`)
+
+  /** A closed cycle whose invoice has not been asked for yet. */
+  tests.before.each(async (context) => {
+    const market = await openMarketplace(dialect)
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    await market.order(shop, await market.addLink(shop, creator), SALE)
+    await market.workOff()
+    const [cycle] = await cyclesOf(market.platform, shop.merchantId)
+    await closeDueCycles(market.platform, { asOf: cycle?.period_end ?? 0 })
+    Object.assign(context, { market, shop, creator, cycleId: cycle?.id })
+  })
+  tests.after.each(({ market }) => market?.close())
+
+  /** A test at whose end the books must be right. */
+  const it = (name: string, work: (context: Context) => Promise<void>) =>
+    tests(name, async (context) => {
+      await work(context)
+      await context.market.verify()
+    })
+
+  const attempt = async ({ market, cycleId }: Context) => {
+    const [row, ...others] = await attemptsOf(market.platform, cycleId)
+    assert.is(others.length, 0)
+    if (!row) throw new Error('no attempt')
+    return row
+  }
+  /** Charges the cycle and makes the creator's payout, not sent yet; answers its id. */
+  const makePayout = async ({ market, cycleId }: Context) => {
+    await market.workOff()
+    await market.confirmPayment(cycleId)
+    await market.workOff()
+    const [made] = await runPayouts(market.platform, market.processor)
+    if (made?.kind !== 'paid_out' || !made.payoutId) throw new Error('no payout')
+    return made.payoutId
+  }
+
+  it('sends the frozen amount under the key of the attempt', async (context) => {
+    const { market, shop, cycleId } = context
+    await market.workOff()
+    const row = await attempt(context)
+    assert.equal(market.processor.calls, [
+      { kind: 'invoice', attemptId: row.id, reference: cycleId, amount: 110_000 },
+    ])
+    const email = `${shop.merchantId}@example.com`
+    assert.equal(market.processor.invoices[0]?.rest, { id: shop.merchantId, email, name: 'merchant' })
+    assert.equal([row.state, row.tries, row.processor_id], ['created', 1, 'inv_1'])
+    assert.is((await cycleOf(market.platform, cycleId)).processor_invoice_id, 'inv_1')
+  })
+
+  it('looks an unknown outcome up, and takes what it finds', async (context) => {
+    const { market, cycleId } = context
+    market.processor.answers = ['lose']
+    await market.workOff()
+    assert.equal((await attempt(context)).state, 'waiting')
+    assert.is(await market.processor.lookups.length, 0)
+    await market.after(2001)
+    assert.equal(market.processor.lookups, [cycleId])
+    assert.is(market.processor.calls.length, 1)
+    assert.equal([(await attempt(context)).state, (await attempt(context)).tries], ['created', 2])
+  })
+
+  it('looks an unknown outcome up, and calls again with the same key when the processor knows nothing', async (context) => {
+    const { market, cycleId } = context
+    market.processor.answers = ['drop', 'drop']
+    await market.workOff()
+    for (let tries = 0; tries < 3; tries += 1) await market.after(MINUTE)
+    const row = await attempt(context)
+    assert.equal(
+      market.processor.calls.map((call) => [call.attemptId, call.amount]),
+      [1, 2, 3].map(() => [row.id, 110_000]),
+    )
+    assert.equal(market.processor.lookups, [cycleId, cycleId])
+    assert.equal([row.state, market.processor.invoices.length], ['created', 1])
+  })
+
+  it('does not call again while the look-up fails, tells a person in the end, and goes on', async (context) => {
+    const { market, cycleId } = context
+    market.processor.answers = ['lose']
+    market.processor.lookupsFail = true
+    await market.workOff()
+    for (let tries = 2; tries < 12; tries += 1) await market.after(11 * MINUTE)
+    assert.equal(await openFlagsOf(market.platform), [])
+    await market.after(11 * MINUTE)
+    assert.equal(await openFlagsOf(market.platform), [`processor_disagrees ${cycleId}`])
+    assert.is(market.processor.calls.length, 1)
+    market.processor.lookupsFail = false
+    await market.after(11 * MINUTE)
+    assert.is((await attempt(context)).state, 'created')
+  })
+
+  it('takes a refusal as final, and flags it', async (context) => {
+    const { market, cycleId } = context
+    market.processor.answers = ['refuse']
+    await market.workOff()
+    await market.after(DAY)
+    const row = await attempt(context)
+    assert.equal([row.state, row.detail], ['refused', '422 no such account'])
+    assert.is(market.processor.calls.length, 1)
+    assert.equal(await openFlagsOf(market.platform), [`processor_refusal ${cycleId}`])
+  })
+
+  it('waits as long as the processor asks for', async (context) => {
+    const { market } = context
+    market.processor.answers = ['throttle']
+    market.processor.retryAfterMs = 5 * MINUTE
+    await market.workOff()
+    await market.after(5 * MINUTE - 1)
+    assert.is(market.processor.calls.length, 1)
+    await market.after(1)
+    assert.is(market.processor.calls.length, 2)
+    assert.is((await attempt(context)).state, 'created')
+  })
+
+  it('looks up first after a crash between claim and call', async (context) => {
+    const { market, cycleId } = context
+    assert.is((await claimAttempts(market.platform, 10)).length, 1)
+    // Two time limits of a call, and five seconds more.
+    await market.after(25_000 - 1)
+    assert.is(market.processor.calls.length, 0)
+    await market.after(1)
+    assert.equal(market.processor.lookups, [cycleId])
+    assert.is(market.processor.calls.length, 1)
+    assert.equal([(await attempt(context)).state, (await attempt(context)).tries], ['created', 2])
+  })
+
+  const LATE_ANSWERS: CallOutcome[] = [
+    { kind: 'refused', status: 400, detail: 'too late' },
+    { kind: 'created', id: 'inv_too_late', hostedUrl: null },
+    { kind: 'unknown', detail: 'too late' },
+  ]
+  for (const late of LATE_ANSWERS) {
+    it(`keeps nothing of what a worker hears after its lease ran out: ${late.kind}`, async (context) => {
+      const { market, cycleId } = context
+      const { processor } = market
+      const rival = await openRival(market.bed)
+      const slow: Processor = {
+        async createInvoice(call) {
+          await processor.createInvoice(call)
+          market.clock.pass(MINUTE)
+          await sendAttempts(rival.platform, processor)
+          return late
+        },
+        createPayout: (call) => processor.createPayout(call),
+        findInvoices: (reference) => processor.findInvoices(reference),
+        findPayouts: (reference) => processor.findPayouts(reference),
+      }
+      await sendAttempts(market.platform, slow)
+      await rival.close()
+      assert.equal(
+        [(await attempt(context)).state, (await attempt(context)).processor_id],
+        ['created', 'inv_1'],
+      )
+      assert.is((await cycleOf(market.platform, cycleId)).processor_invoice_id, 'inv_1')
+      assert.equal(await openFlagsOf(market.platform), [])
+    })
+  }
+
+  it('flags another amount under our reference, and moves nothing until it agrees', async (context) => {
+    const { market, cycleId } = context
+    market.processor.answers = ['lose']
+    await market.workOff()
+    const held = market.processor.invoices[0]
+    if (held) held.amount = 1
+    await market.after(MINUTE)
+    assert.equal(await openFlagsOf(market.platform), [`processor_disagrees ${cycleId}`])
+    assert.is((await attempt(context)).state, 'waiting')
+    if (held) held.amount = 110_000
+    await market.after(MINUTE)
+    assert.is((await attempt(context)).state, 'created')
+    assert.is(market.processor.calls.length, 1)
+  })
+
+  it('flags an id that another invoice has, and keeps the other calls going', async (context) => {
+    const { market, creator, cycleId } = context
+    const other = await market.addShop()
+    await market.order(other, await market.addLink(other, creator), SALE)
+    market.processor.nextId = () => 'inv_same'
+    await market.workOff()
+    const [cycle] = await cyclesOf(market.platform, other.merchantId)
+    await closeDueCycles(market.platform, { asOf: cycle?.period_end ?? 0 })
+    await market.workOff()
+    assert.is((await cycleOf(market.platform, cycleId)).processor_invoice_id, 'inv_same')
+    assert.equal(await openFlagsOf(market.platform), [`processor_disagrees ${cycle?.id}`])
+    const [row] = await attemptsOf(market.platform, cycle?.id ?? '')
+    assert.is(row?.state, 'waiting')
+  })
+
+  it("holds a suspended creator's payout until the reinstatement", async (context) => {
+    const { market, creator } = context
+    const payoutId = await makePayout(context)
+    await setSuspended(market.platform, creator.userId, true)
+    await market.workOff()
+    await market.after(DAY)
+    assert.is(market.processor.payouts.length, 0)
+    assert.is((await attemptsOf(market.platform, payoutId))[0]?.tries, 0)
+    await setSuspended(market.platform, creator.userId, false)
+    await market.after(MINUTE)
+    assert.is(market.processor.payouts.length, 1)
+    assert.is((await payoutOf(market.platform, payoutId)).state, 'submitted')
+  })
+
+  it('holds it too when the processor turned it away before, and lets run on what it has', async (context) => {
+    const { market, creator } = context
+    const payoutId = await makePayout(context)
+    market.processor.answers = ['throttle']
+    await market.workOff()
+    await setSuspended(market.platform, creator.userId, true)
+    await market.after(MINUTE)
+    await market.after(MINUTE)
+    assert.is(market.processor.payouts.length, 0)
+    await setSuspended(market.platform, creator.userId, false)
+    market.processor.answers = ['lose']
+    await market.after(MINUTE)
+    await setSuspended(market.platform, creator.userId, true)
+    await market.after(MINUTE)
+    assert.is((await payoutOf(market.platform, payoutId)).state, 'submitted')
+    await market.settlePayout(payoutId, 'confirmed')
+    await market.workOff()
+    assert.is((await payoutOf(market.platform, payoutId)).state, 'paid')
+  })
+
+  tests.run()
+}

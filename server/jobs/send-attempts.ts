@@ -1,0 +1,134 @@
+import { CURRENCY, formatMoney } from '../../shared/money.ts'
+import { recordInvoice } from '../billing/payment.service.ts'
+import { getPayout, recordSubmitted } from '../payouts/settlement.service.ts'
+import type { Platform } from '../platform/platform.ts'
+import {
+  type ClaimedAttempt,
+  claimAttempts,
+  flagDisagreement,
+  postpone,
+  putBack,
+  settleCreated,
+  settleRefused,
+} from '../processor/attempts.service.ts'
+import type { CallOutcome, LookupItem, Processor } from '../processor/port.ts'
+import { openDestination } from '../users/payout-destinations.service.ts'
+import { isSuspended } from '../users/users.service.ts'
+
+const ATTEMPTS_AT_ONCE = 20
+/** How often a payout that waits for its creator's reinstatement is looked at again, ms. */
+const SUSPENDED_DELAY_MS = 60_000
+
+/** Makes the calls to the processor that are due. Answers how many attempts it took up. */
+export async function sendAttempts(platform: Platform, processor: Processor): Promise<number> {
+  const attempts = await claimAttempts(platform, ATTEMPTS_AT_ONCE)
+  const sent = await Promise.allSettled(attempts.map((attempt) => sendAttempt(platform, processor, attempt)))
+  const failed = sent.find((result) => result.status === 'rejected')
+  if (failed) throw failed.reason
+  return attempts.length
+}
+
+/** One that fails holds up no other; whatever it had led to is looked up before the next try. */
+async function sendAttempt(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<void> {
+  try {
+    await trySending(platform, processor, attempt)
+  } catch (error) {
+    const fault = platform.database.faultOf(error)
+    if (fault?.kind === 'unavailable') throw error
+    platform.log.error({ err: error, attempt: attempt.id }, 'a call to the processor could not be recorded')
+    await platform.database.transaction(async (tx) => {
+      const detail = fault?.kind === 'unique' ? DOUBLE_ID : String(error).replace(/\p{Cc}+/gu, ' ')
+      if (fault?.kind === 'unique') await flagDisagreement(platform, tx, attempt, detail)
+      await postpone(platform, tx, attempt, detail.slice(0, 300))
+    })
+  }
+}
+
+const DOUBLE_ID = 'it gave us an id that stands for another invoice or payout already'
+
+async function trySending(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<void> {
+  if (attempt.earlierTries > 0) {
+    // An earlier try may have taken effect without our hearing of it: ask before calling again with the same key.
+    const known = await lookUp(processor, attempt)
+    if (known !== 'unknown_there') return recordLookup(platform, attempt, known)
+  }
+  if (await waitsForReinstatement(platform, attempt)) {
+    return platform.database.transaction((tx) =>
+      putBack(platform, tx, attempt, 'the creator is suspended', SUSPENDED_DELAY_MS),
+    )
+  }
+  await recordOutcome(platform, attempt, await call(platform, processor, attempt))
+}
+
+/** What has not been sent yet waits while its creator is suspended; what has been sent runs on. */
+async function waitsForReinstatement(platform: Platform, attempt: ClaimedAttempt): Promise<boolean> {
+  if (attempt.kind !== 'payout') return false
+  const payout = await getPayout(platform, attempt.subjectId)
+  if (!payout) throw new Error(`attempt ${attempt.id} is for no payout`)
+  return (await isSuspended(platform.database.reader, [payout.creator_id])).size > 0
+}
+
+async function call(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<CallOutcome> {
+  const common = { attemptId: attempt.id, reference: attempt.subjectId, amount: attempt.amount }
+  if (attempt.kind === 'invoice') {
+    const { customer } = attempt.request as { customer: { id: string; email: string; name: string } }
+    return processor.createInvoice({ ...common, customer })
+  }
+  const { destination_id } = attempt.request as { destination_id: string }
+  return processor.createPayout({ ...common, destination: await openDestination(platform, destination_id) })
+}
+
+type Known = LookupItem | 'unknown_there' | { unclear: string } | { disagrees: string }
+
+async function lookUp(processor: Processor, attempt: ClaimedAttempt): Promise<Known> {
+  const found =
+    attempt.kind === 'invoice'
+      ? await processor.findInvoices(attempt.subjectId)
+      : await processor.findPayouts(attempt.subjectId)
+  if (found.kind === 'unavailable') return { unclear: found.detail }
+  const items = found.items.filter((item) => item.reference === attempt.subjectId)
+  const [item, ...others] = items
+  if (!item) return 'unknown_there'
+  if (others.length > 0) return { disagrees: `the processor holds ${items.length} under one reference` }
+  if (item.amount !== attempt.amount || item.currency !== CURRENCY) {
+    return { disagrees: `the processor holds another amount: ${formatMoney(item.amount)} ${item.currency}` }
+  }
+  return item
+}
+
+function recordLookup(
+  platform: Platform,
+  attempt: ClaimedAttempt,
+  known: Exclude<Known, 'unknown_there'>,
+): Promise<void> {
+  if ('unclear' in known) return recordOutcome(platform, attempt, { kind: 'unknown', detail: known.unclear })
+  if ('disagrees' in known) {
+    return platform.database.transaction(async (tx) => {
+      await flagDisagreement(platform, tx, attempt, known.disagrees)
+      await postpone(platform, tx, attempt, known.disagrees)
+    })
+  }
+  return recordOutcome(platform, attempt, {
+    kind: 'created',
+    id: known.id,
+    hostedUrl: known.hosted_url ?? null,
+  })
+}
+
+async function recordOutcome(
+  platform: Platform,
+  attempt: ClaimedAttempt,
+  outcome: CallOutcome,
+): Promise<void> {
+  await platform.database.transaction(async (tx) => {
+    if (outcome.kind === 'refused') {
+      return settleRefused(platform, tx, attempt, `${outcome.status} ${outcome.detail}`)
+    }
+    if (outcome.kind !== 'created') {
+      return postpone(platform, tx, attempt, outcome.detail, outcome.retryAfterMs)
+    }
+    if (!(await settleCreated(platform, tx, attempt, outcome.id))) return
+    if (attempt.kind === 'invoice') return recordInvoice(tx, attempt.subjectId, outcome)
+    return recordSubmitted(platform, tx, attempt.subjectId, outcome.id)
+  })
+}

@@ -1,0 +1,105 @@
+import { rollUpClicks } from '../clicks/clicks.service.ts'
+import {
+  type ClaimedEvent,
+  type EventSource,
+  nextEventDueAt,
+  removeOldBodies,
+  settle,
+} from '../inbox/inbox.service.ts'
+import type { Platform } from '../platform/platform.ts'
+import { nextAttemptDue } from '../processor/attempts.service.ts'
+import type { ProcessorEventRules } from '../processor/events.rule.ts'
+import type { Processor } from '../processor/port.ts'
+import { processorEventApplier } from './apply-processor-events.ts'
+import { applyStoreEvents } from './apply-store-events.ts'
+import { type ApplyEvents, drainEvents } from './drain-events.ts'
+import { startExportLoops } from './export-loop.ts'
+import { Loop } from './loop.ts'
+import { startModerationLoop } from './moderation-loop.ts'
+import { sendAttempts } from './send-attempts.ts'
+
+const BATCH_SIZE = 500
+const ROLL_UP_EVERY_MS = 5000
+const RETENTION_EVERY_MS = 3_600_000
+
+export interface WorkerParts {
+  platform: Platform
+  processor: Processor
+  eventRules: ProcessorEventRules
+}
+
+/** Applies everything that is due now, until nothing is; for tests and commands that want the end state. */
+export async function workOff(parts: WorkerParts): Promise<void> {
+  for (;;) {
+    const done =
+      (await drainSource(parts.platform, 'store', applyStoreEvents)) +
+      (await drainSource(parts.platform, 'processor', processorEventApplier(parts.eventRules))) +
+      (await sendAttempts(parts.platform, parts.processor))
+    if (done === 0) return
+  }
+}
+
+function drainSource(platform: Platform, source: EventSource, apply: ApplyEvents): Promise<number> {
+  return drainEvents(platform, source, BATCH_SIZE, apply, (event, error) => giveBack(platform, event, error))
+}
+
+/** An event that could not be applied comes again later, and is set aside after its last try. */
+function giveBack(platform: Platform, event: ClaimedEvent, error: unknown): Promise<void> {
+  // A message can quote the event itself, and PostgreSQL refuses to store a NUL.
+  const reason = String(error instanceof Error ? error.message : error).replace(/\p{Cc}+/gu, ' ')
+  return platform.database.transaction((tx) =>
+    settle(platform, tx, event, { kind: 'retry', reason: reason.slice(0, 500) }),
+  )
+}
+
+export interface Worker {
+  /** Finishes what is under way and stops. */
+  stop(): Promise<void>
+}
+
+/** Starts the worker: one loop a kind of work, each woken by its signal and by what falls due. */
+export function startWorker(parts: WorkerParts): Worker {
+  const { platform } = parts
+  const applyProcessorEvents = processorEventApplier(parts.eventRules)
+  const loops = [
+    new Loop(platform, {
+      name: 'store events',
+      signals: ['inbox'],
+      run: () => drainSource(platform, 'store', applyStoreEvents),
+      nextDueAt: () => nextEventDueAt(platform, 'store'),
+    }),
+    new Loop(platform, {
+      name: 'processor events',
+      signals: ['inbox'],
+      run: () => drainSource(platform, 'processor', applyProcessorEvents),
+      nextDueAt: () => nextEventDueAt(platform, 'processor'),
+    }),
+    new Loop(platform, {
+      name: 'processor calls',
+      signals: ['attempts'],
+      run: () => sendAttempts(platform, parts.processor),
+      nextDueAt: () => nextAttemptDue(platform),
+    }),
+    new Loop(platform, {
+      name: 'click counts',
+      signals: [],
+      run: () => rollUpClicks(platform).then(() => 0),
+      nextDueAt: async () => null,
+      longestSleepMs: ROLL_UP_EVERY_MS,
+    }),
+    new Loop(platform, {
+      name: 'retention',
+      signals: [],
+      run: () => removeOldBodies(platform).then(() => 0),
+      nextDueAt: async () => null,
+      longestSleepMs: RETENTION_EVERY_MS,
+    }),
+    startModerationLoop(platform),
+    startExportLoops(platform),
+  ]
+  return {
+    async stop() {
+      await Promise.all(loops.map((loop) => loop.stop()))
+    },
+  }
+}

@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import type { Config } from './platform/config.ts'
+import { SettingError } from './platform/config.ts'
+import { dataFolder } from './platform/data-folder.ts'
+
+export { dataFolder } from './platform/data-folder.ts'
+
+/** The key that seals secrets at rest: the setting, or outside production a file of its own that is made once. */
+export function readAppKey(config: Config, options: { create: boolean }): Buffer {
+  if (config.APP_KEY) return Buffer.from(config.APP_KEY, 'base64')
+  const file = join(dataFolder(config), 'app.key')
+  if (!existsSync(file)) {
+    if (!options.create) {
+      throw new SettingError(
+        'APP_KEY',
+        `is not set and there is no ${file}: start the service once, or set it`,
+      )
+    }
+    makePrivately(file, randomBytes(32).toString('base64'))
+  }
+  const key = Buffer.from(readFileSync(file, 'utf8').trim(), 'base64')
+  if (key.length !== 32) throw new SettingError('APP_KEY', `${file} does not hold 32 bytes in base64`)
+  return key
+}
+
+/** What the sandbox processor and the service share; `url` is known while the sandbox runs. */
+export type SandboxAccess = z.infer<typeof sandboxAccessSchema>
+
+const sandboxAccessSchema = z.object({
+  api_key: z.string().min(1),
+  webhook_secret: z.string().min(1),
+  url: z.string().nullable(),
+})
+
+export function sandboxFile(config: Config): string {
+  return join(dataFolder(config), 'sandbox.json')
+}
+
+/**
+ * The sandbox's keys: the settings, else those of a file that is made once. `null` when there is none and none may be
+ * made.
+ */
+export function readSandboxAccess(config: Config, options: { create: boolean }): SandboxAccess | null {
+  const file = sandboxFile(config)
+  if (!existsSync(file)) {
+    if (!options.create) return null
+    const made: SandboxAccess = {
+      api_key: randomBytes(24).toString('base64url'),
+      webhook_secret: `whsec_${randomBytes(24).toString('base64')}`,
+      url: null,
+    }
+    makePrivately(file, JSON.stringify(made, null, 2))
+  }
+  const kept = parseSandboxAccess(file)
+  return {
+    api_key: config.PROCESSOR_API_KEY ?? kept.api_key,
+    webhook_secret: config.PROCESSOR_WEBHOOK_SECRETS?.[0] ?? kept.webhook_secret,
+    url: kept.url,
+  }
+}
+
+function parseSandboxAccess(file: string): SandboxAccess {
+  try {
+    return sandboxAccessSchema.parse(JSON.parse(readFileSync(file, 'utf8')))
+  } catch {
+    throw new SettingError(
+      'PROCESSOR',
+      `${file} does not hold the sandbox's keys; remove it to have new ones`,
+    )
+  }
+}
+
+export function writeSandboxAccess(config: Config, access: SandboxAccess): void {
+  const file = sandboxFile(config)
+  const draft = writeDraft(file, JSON.stringify(access, null, 2))
+  renameSync(draft, file)
+}
+
+/**
+ * Makes a file that is there whole or not at all, unless another process has made it first: then that one stands,
+ * since the other process is using what it wrote.
+ */
+function makePrivately(file: string, text: string): void {
+  const draft = writeDraft(file, text)
+  try {
+    linkSync(draft, file)
+  } catch {
+    // Made by another process meanwhile, or on a file system that knows no links.
+    if (!existsSync(file)) renameSync(draft, file)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  // The name must be on disk before anything is that was sealed with the key.
+  const folder = openSync(dirname(file), 'r')
+  fsyncSync(folder)
+  closeSync(folder)
+}
+
+/** A file beside `file`, readable to nobody else, and on disk. */
+function writeDraft(file: string, text: string): string {
+  const draft = `${file}.${randomBytes(6).toString('hex')}.tmp`
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  } catch (error) {
+    throw new SettingError('DATA_DIR', `${file} cannot be written: ${(error as Error).message}`)
+  }
+  return draft
+}

@@ -1,0 +1,60 @@
+import { defineEntity } from '@mikro-orm/core'
+import { count, id, moment, oneOf, paisa, word } from '../platform/columns.ts'
+import { refersTo } from '../platform/relations.ts'
+
+export const ENTRY_KINDS = [
+  'sale_accepted',
+  'credit_granted',
+  'cycle_closed',
+  'cycle_charged',
+  'payout_created',
+  'payout_confirmed',
+  'payout_failed',
+] as const
+export type EntryKind = (typeof ENTRY_KINDS)[number]
+
+export const ACCOUNTS = [
+  'merchant_unbilled',
+  'merchant_receivable',
+  'creator_pending',
+  'creator_released',
+  'payouts_in_transit',
+  'platform_fees',
+  'platform_credits',
+  'processor_clearing',
+] as const
+export type Account = (typeof ACCOUNTS)[number]
+
+/** One business event in the journal. Written once per (kind, subject); a trigger refuses update and delete. */
+export const LedgerEntry = defineEntity({
+  name: 'LedgerEntry',
+  tableName: 'ledger_entries',
+  properties: {
+    id: id().primary(),
+    kind: word<EntryKind>(),
+    /** The sale, credit, billing cycle or payout that it is about. */
+    subject_id: id(),
+    created_at: moment(),
+  },
+  checks: [oneOf('ledger_entries', 'kind', ENTRY_KINDS)],
+  uniques: [{ name: 'ledger_entries_subject', properties: ['subject_id', 'kind'] }],
+})
+
+/** One leg of an entry: debit above zero, credit below. The legs of an entry sum to zero. */
+export const LedgerPosting = defineEntity({
+  name: 'LedgerPosting',
+  tableName: 'ledger_postings',
+  properties: {
+    entry: () => refersTo(LedgerEntry).primary(),
+    line: count().primary(),
+    account: word<Account>(),
+    /** The merchant or creator whose account it is; the nil UUID for the platform's own. */
+    owner_id: id(),
+    amount: paisa(),
+  },
+  checks: [
+    oneOf('ledger_postings', 'account', ACCOUNTS),
+    { name: 'ledger_postings_amount_check', expression: 'amount <> 0' },
+  ],
+  indexes: [{ name: 'ledger_postings_account', properties: ['owner_id', 'account', 'amount'] }],
+})

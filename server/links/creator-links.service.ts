@@ -1,0 +1,38 @@
+import type { Paisa } from '../../shared/money.ts'
+import { idParam } from '../../shared/schemas/common.ts'
+import { countVisits } from '../clicks/clicks.service.ts'
+import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/page.ts'
+import type { Platform } from '../platform/platform.ts'
+import { linkEarnings } from '../sales/link-earnings.service.ts'
+import { linkRecordOf, type ShownLink, shownLinks } from './links.service.ts'
+import { linksOf } from './links.store.ts'
+
+/** A creator's link with what has come of it. */
+export interface CreatorLink extends ShownLink {
+  clicks: number
+  acceptedSales: number
+  commissionEarned: Paisa
+}
+
+/** A creator's own links, newest first. Refuses with `validation_failed` a cursor of another list. */
+export async function listCreatorLinks(
+  platform: Platform,
+  creatorId: string,
+  query: { limit: number; cursor?: string | undefined },
+): Promise<Page<CreatorLink>> {
+  const { reader } = platform.database
+  const after = decodeCursor(query.cursor, idParam)
+  const rows = await linksOf(reader, creatorId, after, query.limit + 1)
+  const page = pageOf(rows, query.limit, (last) => encodeCursor(last.id))
+  const ids = page.items.map((row) => row.id)
+  const visits = await countVisits(reader, ids)
+  const earnings = await linkEarnings(reader, ids)
+  const links = await shownLinks(platform, page.items.map(linkRecordOf))
+  const items = links.map((link) => ({
+    ...link,
+    clicks: visits.get(link.id) ?? 0,
+    acceptedSales: earnings.get(link.id)?.accepted_sales ?? 0,
+    commissionEarned: earnings.get(link.id)?.commission ?? 0,
+  }))
+  return { ...page, items }
+}

@@ -1,0 +1,186 @@
+import type { BasisPoints } from '../../shared/rates.ts'
+import { type OfferRecord, offerRecords } from '../offers/offers.service.ts'
+import { withTrackingReference } from '../offers/product-url.rule.ts'
+import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { displayNamesOf, isSuspended } from '../users/users.service.ts'
+import {
+  insertLink,
+  type LinkRow,
+  linkBySlug,
+  linksByApplication,
+  linksById,
+  targetOfSlug,
+} from './links.store.ts'
+import { canBeSlug, randomSlug } from './slug.ts'
+
+const CACHE = 'slug'
+/** Two equal slugs are a matter of some hundred thousand years; five in a row are a broken source of randomness. */
+const MAX_SLUG_TRIES = 5
+
+/** What an approval locks. Rate in basis points. */
+export interface NewLink {
+  applicationId: string
+  offerId: string
+  merchantId: string
+  creatorId: string
+  commissionRate: BasisPoints
+  attributionWindowDays: number
+  productIds: string[] | null
+}
+
+/** A link with its locked terms; times in epoch ms. */
+export interface LinkRecord extends NewLink {
+  id: string
+  slug: string
+  createdAt: number
+}
+
+/** Makes the link of an approved application, in the transaction that approves it. */
+export async function createLink(platform: Platform, tx: Tx, link: NewLink): Promise<LinkRecord> {
+  for (let attempt = 1; attempt <= MAX_SLUG_TRIES; attempt += 1) {
+    const row: LinkRow = {
+      id: platform.ids.next(),
+      slug: randomSlug(),
+      application_id: link.applicationId,
+      offer_id: link.offerId,
+      merchant_id: link.merchantId,
+      creator_id: link.creatorId,
+      commission_rate: link.commissionRate,
+      attribution_window_days: link.attributionWindowDays,
+      product_ids: link.productIds && JSON.stringify(link.productIds),
+      created_at: platform.clock.now(),
+    }
+    if (!(await insertLink(tx, row))) continue
+    afterCommit(tx, () => platform.caches.drop(CACHE, row.slug))
+    return linkRecordOf(row)
+  }
+  throw new Error('no free slug found')
+}
+
+/** The address that a creator shares. */
+export function linkUrl(platform: Platform, slug: string): string {
+  return `${platform.publicBaseUrl}/go/${slug}`
+}
+
+/** Links by id; unknown ids are missing. */
+export async function linkRecords(
+  db: Queries | Tx,
+  linkIds: readonly string[],
+): Promise<Map<string, LinkRecord>> {
+  const rows = await linksById(db, [...new Set(linkIds)])
+  return new Map(rows.map((row) => [row.id, linkRecordOf(row)]))
+}
+
+/** Links by the application whose approval made them; undecided and rejected ones are missing. */
+export async function linksOfApplications(
+  db: Queries | Tx,
+  applicationIds: readonly string[],
+): Promise<Map<string, LinkRecord>> {
+  const rows = await linksByApplication(db, applicationIds)
+  return new Map(rows.map((row) => [row.application_id, linkRecordOf(row)]))
+}
+
+/** Where a link leads now. */
+export interface RedirectTarget {
+  linkId: string
+  /**
+   * `tracked`: to the product page with the tracking reference. `untracked`: without it, since no sale could be accepted (offer
+   * not live, creator suspended). `gone`: nowhere, the merchant is suspended.
+   */
+  state: 'tracked' | 'untracked' | 'gone'
+  /** The product page, fit for a Location header. */
+  url: string
+  /** The same with the tracking reference belonging between the two. */
+  beforeReference: string
+  afterReference: string
+}
+
+/**
+ * Where a slug leads; `null` when there is no such link. Cached. Refuses with `unavailable` when the
+ * database does not answer in time.
+ */
+export async function resolveTarget(platform: Platform, slug: string): Promise<RedirectTarget | null> {
+  if (!canBeSlug(slug)) return null
+  return platform.caches.get(CACHE, slug, () => readTarget(platform, slug))
+}
+
+async function readTarget(platform: Platform, slug: string): Promise<RedirectTarget | null> {
+  const row = await targetOfSlug(platform.database.reader, slug)
+  if (!row) return null
+  const { product_url: url } = row
+  const fragmentAt = url.indexOf('#')
+  const page = fragmentAt === -1 ? url : url.slice(0, fragmentAt)
+  return {
+    linkId: row.link_id,
+    state: stateOf(row.status, row.merchant_suspended_at !== null, row.creator_suspended_at !== null),
+    url,
+    beforeReference: withTrackingReference(page, platform.config.TRACKING_PARAMETER, ''),
+    afterReference: url.slice(page.length),
+  }
+}
+
+function stateOf(
+  status: OfferRecord['status'],
+  merchantSuspended: boolean,
+  creatorSuspended: boolean,
+): RedirectTarget['state'] {
+  if (merchantSuspended) return 'gone'
+  return status === 'live' && !creatorSuspended ? 'tracked' : 'untracked'
+}
+
+/** A link with what callers are shown of its parties. */
+export interface ShownLink extends LinkRecord {
+  active: boolean
+  creator: { id: string; display_name: string }
+  offer: OfferRecord & { merchant: { id: string; display_name: string } }
+}
+
+/** The public face of a link; logs no click. Refuses with `not_found`. */
+export async function resolveLink(platform: Platform, slug: string): Promise<ShownLink> {
+  const row = canBeSlug(slug) ? await linkBySlug(platform.database.reader, slug) : undefined
+  const [shown] = row ? await shownLinks(platform, [linkRecordOf(row)]) : []
+  if (!shown) throw new Refusal('not_found', 'There is no such affiliate link.')
+  return shown
+}
+
+/** Links with the present state of their offers and parties, in the order given. */
+export async function shownLinks(platform: Platform, links: readonly LinkRecord[]): Promise<ShownLink[]> {
+  const { reader } = platform.database
+  const people = [...new Set(links.flatMap((link) => [link.creatorId, link.merchantId]))]
+  const offers = await offerRecords(
+    platform,
+    reader,
+    links.map((link) => link.offerId),
+  )
+  const names = await displayNamesOf(reader, people)
+  const suspended = await isSuspended(reader, people)
+  const party = (id: string) => ({ id, display_name: names.get(id) ?? '' })
+  return links.map((link) => {
+    const offer = offers.get(link.offerId)
+    if (!offer) throw new Error(`link ${link.id} without its offer`)
+    const state = stateOf(offer.status, suspended.has(link.merchantId), suspended.has(link.creatorId))
+    return {
+      ...link,
+      active: state === 'tracked',
+      creator: party(link.creatorId),
+      offer: { ...offer, merchant: party(link.merchantId) },
+    }
+  })
+}
+
+export function linkRecordOf(row: LinkRow): LinkRecord {
+  return {
+    id: row.id,
+    slug: row.slug,
+    applicationId: row.application_id,
+    offerId: row.offer_id,
+    merchantId: row.merchant_id,
+    creatorId: row.creator_id,
+    commissionRate: row.commission_rate,
+    attributionWindowDays: row.attribution_window_days,
+    productIds: row.product_ids === null ? null : JSON.parse(row.product_ids),
+    createdAt: row.created_at,
+  }
+}

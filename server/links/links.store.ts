@@ -1,0 +1,60 @@
+import type { Selectable } from 'kysely'
+import type { Queries, Tx } from '../platform/database.ts'
+import type { Schema } from '../platform/schema.ts'
+
+export type LinkRow = Selectable<Schema['affiliate_links']>
+
+/** Adds a link; `false` when its slug is taken. */
+export async function insertLink(tx: Tx, row: LinkRow): Promise<boolean> {
+  const added = await tx
+    .insertInto('affiliate_links')
+    .values(row)
+    .onConflict((conflict) => conflict.column('slug').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return added !== undefined
+}
+
+export function linksById(db: Queries | Tx, ids: readonly string[]): Promise<LinkRow[]> {
+  if (ids.length === 0) return Promise.resolve([])
+  return db.selectFrom('affiliate_links').selectAll().where('id', 'in', ids).execute()
+}
+
+export function linksByApplication(db: Queries | Tx, applicationIds: readonly string[]): Promise<LinkRow[]> {
+  if (applicationIds.length === 0) return Promise.resolve([])
+  return db.selectFrom('affiliate_links').selectAll().where('application_id', 'in', applicationIds).execute()
+}
+
+export function linkBySlug(db: Queries, slug: string): Promise<LinkRow | undefined> {
+  return db.selectFrom('affiliate_links').selectAll().where('slug', '=', slug).executeTakeFirst()
+}
+
+/** The creator's links, newest first, after the id `after`. */
+export function linksOf(
+  db: Queries,
+  creatorId: string,
+  after: string | null,
+  limit: number,
+): Promise<LinkRow[]> {
+  let query = db.selectFrom('affiliate_links').selectAll().where('creator_id', '=', creatorId)
+  if (after !== null) query = query.where('id', '<', after)
+  return query.orderBy('id', 'desc').limit(limit).execute()
+}
+
+/** All that the redirect needs to know, in one query: it runs for each slug whenever its cached answer has aged. */
+export function targetOfSlug(db: Queries, slug: string) {
+  return db
+    .selectFrom('affiliate_links as link')
+    .innerJoin('offers as offer', 'offer.id', 'link.offer_id')
+    .innerJoin('users as merchant', 'merchant.id', 'link.merchant_id')
+    .innerJoin('users as creator', 'creator.id', 'link.creator_id')
+    .select([
+      'link.id as link_id',
+      'offer.product_url',
+      'offer.status',
+      'merchant.suspended_at as merchant_suspended_at',
+      'creator.suspended_at as creator_suspended_at',
+    ])
+    .where('link.slug', '=', slug)
+    .executeTakeFirst()
+}

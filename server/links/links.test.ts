@@ -1,0 +1,167 @@
+import { suite, test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createClickRecorder } from '../clicks/clicks.service.ts'
+import { type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addLink, addLiveOffer, addMerchant, OFFER } from '../proof/testbed/listings.ts'
+import { addUser, outcomeOf, requestOf, setSuspended } from '../proof/testbed/people.ts'
+import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { linksRouter } from './links.procedures.ts'
+import { type LinkRecord, resolveTarget } from './links.service.ts'
+import { canBeSlug, randomSlug } from './slug.ts'
+
+test('slugs are short, unambiguous and spread over the alphabet', () => {
+  const slugs = new Set(Array.from({ length: 5000 }, randomSlug))
+  assert.is(slugs.size, 5000)
+  const letters = new Map<string, number>()
+  for (const slug of slugs) {
+    assert.match(slug, /^[2-9a-hjkmnp-z]{10}$/)
+    assert.ok(canBeSlug(slug))
+    for (const letter of slug) letters.set(letter, (letters.get(letter) ?? 0) + 1)
+  }
+  assert.is(letters.size, 31)
+  const expected = 50_000 / 31
+  for (const count of letters.values()) assert.ok(Math.abs(count - expected) < expected * 0.25)
+})
+
+test('what cannot be a slug is known without asking the database', () => {
+  for (const text of ['', 'abc', 'A2345', 'ab cd', 'ab/cd', '../..', 'x\0yz2', 'ü2345', 'x'.repeat(33)]) {
+    assert.not.ok(canBeSlug(text), text)
+  }
+})
+
+test.run()
+
+interface Context {
+  bed: Testbed
+  platform: Platform
+  merchant: Actor
+  creator: Actor
+  offer: ShownOffer
+  link: LinkRecord
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`links on ${dialect}`)
+  it.before.each(async (context) => {
+    const bed = await openTestbed(dialect)
+    const { platform } = bed
+    const merchant = await addMerchant(platform, 'Kurta House')
+    const creator = await addUser(platform, 'creator', 'Ayesha')
+    const offer = await addLiveOffer(platform, merchant)
+    const link = await addLink(platform, merchant, creator, offer.id)
+    Object.assign(context, { bed, platform, merchant, creator, offer, link })
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  const as = (platform: Platform, actor: Actor | null) => linksRouter.createCaller(requestOf(platform, actor))
+
+  it('resolves a slug for everybody, without a click', async ({
+    platform,
+    merchant,
+    creator,
+    offer,
+    link,
+  }) => {
+    const url = `http://127.0.0.1:3000/go/${link.slug}`
+    assert.equal(await as(platform, null).resolve({ slug: link.slug }), {
+      slug: link.slug,
+      url,
+      active: true,
+      creator: { id: creator.userId, display_name: 'Ayesha' },
+      offer: {
+        id: offer.id,
+        title: 'Lawn kurta',
+        category: 'Fashion',
+        niche: 'Lawn',
+        status: 'live',
+        merchant: { id: merchant.userId, display_name: 'Kurta House' },
+      },
+    })
+    assert.equal(await platform.database.reader.selectFrom('clicks').selectAll().execute(), [])
+    for (const slug of ['23456789ab', 'NOT-A-SLUG', 'x\0y']) {
+      assert.is(await outcomeOf(as(platform, null).resolve({ slug })), 'not_found')
+    }
+    assert.is(await outcomeOf(as(platform, null).resolve({ slug: '' })), 'validation_failed')
+    await setOfferStatus(platform, merchant.userId, offer.id, 'paused')
+    assert.not.ok((await as(platform, null).resolve({ slug: link.slug })).active)
+  })
+
+  it('lists own links with clicks and earnings, for creators only', async ({
+    platform,
+    merchant,
+    creator,
+    link,
+  }) => {
+    const recorder = createClickRecorder(platform)
+    for (const kind of ['visit', 'visit', 'bot'] as const) {
+      const id = platform.ids.next()
+      await recorder.record({ id, linkId: link.id, tracked: true, kind, createdAt: platform.clock.now() })
+    }
+    const second = await addLiveOffer(platform, merchant, { commission_rate: 575 })
+    await addLink(platform, merchant, creator, second.id)
+    const { items } = await as(platform, creator).list({})
+    assert.equal(
+      items.map(({ clicks, accepted_sales, commission_earned, commission_rate }) => ({
+        clicks,
+        accepted_sales,
+        commission_earned,
+        commission_rate,
+      })),
+      [
+        { clicks: 0, accepted_sales: 0, commission_earned: '0.00', commission_rate: 5.75 },
+        { clicks: 2, accepted_sales: 0, commission_earned: '0.00', commission_rate: 12.5 },
+      ],
+    )
+    const page = await as(platform, creator).list({ limit: 1 })
+    const rest = await as(platform, creator).list({ limit: 1, cursor: page.next_cursor ?? undefined })
+    assert.equal([...page.items, ...rest.items], items)
+    assert.is(rest.next_cursor, null)
+    assert.equal((await as(platform, await addUser(platform, 'creator')).list({})).items, [])
+    assert.is(await outcomeOf(as(platform, null).list({})), 'unauthenticated')
+    assert.is(await outcomeOf(as(platform, merchant).list({})), 'forbidden')
+    assert.is(await outcomeOf(as(platform, creator).list({ cursor: 'x' })), 'validation_failed')
+    assert.is(await outcomeOf(as(platform, creator).list({ limit: 0 })), 'validation_failed')
+  })
+
+  it('knows where a slug leads, and follows every change at once', async (context) => {
+    const { platform, merchant, creator, offer, link } = context
+    const target = () => resolveTarget(platform, link.slug)
+    assert.equal(await target(), {
+      linkId: link.id,
+      state: 'tracked',
+      url: OFFER.product_url,
+      beforeReference: 'https://kurta.pk/products/lawn?variant=7&ref=Caf%C3%A9&aff_ref=',
+      afterReference: '#reviews',
+    })
+    await setSuspended(platform, creator.userId, true)
+    assert.is((await target())?.state, 'untracked')
+    await setSuspended(platform, creator.userId, false)
+    assert.is((await target())?.state, 'tracked')
+    await setSuspended(platform, merchant.userId, true)
+    assert.is((await target())?.state, 'gone')
+    await setSuspended(platform, merchant.userId, false)
+    await updateOffer(platform, merchant.userId, offer.id, { product_url: 'https://kurta.pk' })
+    assert.is((await target())?.beforeReference, 'https://kurta.pk/?aff_ref=')
+    await setOfferStatus(platform, merchant.userId, offer.id, 'paused')
+    assert.is((await target())?.state, 'untracked')
+    await setOfferStatus(platform, merchant.userId, offer.id, 'ended')
+    assert.is((await target())?.state, 'untracked')
+    assert.is(await resolveTarget(platform, '23456789ab'), null)
+    assert.is(await resolveTarget(platform, 'x\0'), null)
+  })
+
+  it('gives up on a database that does not answer', async ({ platform, link }) => {
+    const never = { where: () => never, innerJoin: () => never, select: () => never } as Record<
+      string,
+      unknown
+    >
+    Object.assign(never, { selectFrom: () => never, executeTakeFirst: () => new Promise(() => {}) })
+    const stalled = { ...platform, database: { ...platform.database, reader: never } } as unknown as Platform
+    assert.is(await outcomeOf(resolveTarget(stalled, link.slug)), 'unavailable')
+  })
+
+  it.run()
+}

@@ -1,0 +1,154 @@
+import { sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { OpenDatabase } from '../platform/open-database.ts'
+import { openTestDatabase, type TestDatabase, testDialects } from '../proof/testbed/databases.ts'
+import { idNumber, populate } from '../proof/testbed/one-of-each.ts'
+import { APPEND_ONLY, type FORBIDDEN_UPDATES, NEVER_DELETED } from './guards.ts'
+
+const REFUSED = /only ever added|never go|goes backwards|this change of \w+ is refused/
+
+async function change(database: OpenDatabase, statement: string): Promise<bigint> {
+  const { numAffectedRows } = await database.transaction((tx) => sql.raw(statement).execute(tx))
+  return numAffectedRows ?? 0n
+}
+
+async function assertRefused(database: OpenDatabase, statement: string): Promise<void> {
+  const outcome = await change(database, statement).catch((error: Error) => error.message)
+  assert.match(String(outcome), REFUSED, statement)
+}
+
+interface Moves {
+  /** `set` clauses that no row may meet; on the row with this number. */
+  refused: [number, string][]
+  /** In order, on rows as the former moves left them. */
+  allowed: [number, string][]
+}
+
+/** Numbers as in `one-of-each.ts`: cycles 60 charged, 61 closed, 62 open; payouts 70 pending to 73 failed; and so on. */
+const MOVES: Record<keyof typeof FORBIDDEN_UPDATES, Moves> = {
+  billing_cycles: {
+    refused: [
+      [60, "state = 'closed', processor_payment_reference = null"],
+      [60, "state = 'open', processor_payment_reference = null"],
+      [60, "processor_payment_reference = 'another'"],
+      [60, 'amount_due = 1'],
+      [61, "state = 'open'"],
+      [61, 'commission_total = commission_total + 1'],
+      [61, 'fee_total = 0'],
+      [61, 'credit_total = 1'],
+      [61, 'amount_due = 0'],
+      [61, 'sales_count = 2'],
+      [61, 'period_end = period_end + 1'],
+      [62, "state = 'charged', processor_payment_reference = 'p'"],
+      [62, `merchant_id = '${idNumber(2)}'`],
+      [62, 'period_start = period_start - 1'],
+    ],
+    allowed: [
+      [62, 'commission_total = commission_total + 1, sales_count = sales_count + 1'],
+      [62, 'period_end = period_end + 5'],
+      [62, "state = 'closed', credit_total = 1, amount_due = 10, closed_at = 5"],
+      [62, "processor_invoice_id = 'inv', payment_url = 'https://pay.example'"],
+      [61, "state = 'charged', processor_payment_reference = 'p', charged_at = 5"],
+      [60, "state = 'charged'"],
+    ],
+  },
+  payouts: {
+    refused: [
+      [71, "state = 'pending'"],
+      [72, "state = 'failed'"],
+      [72, "state = 'submitted'"],
+      [73, "state = 'paid'"],
+      [73, "state = 'pending'"],
+      [70, 'amount = amount + 1'],
+      [70, `creator_id = '${idNumber(1)}'`],
+    ],
+    allowed: [
+      [70, "state = 'submitted', processor_payout_id = 'x', submitted_at = 5"],
+      [70, "state = 'failed', failure_reason = 'closed', settled_at = 5"],
+      [71, "state = 'paid', settled_at = 5"],
+      [72, "state = 'paid'"],
+    ],
+  },
+  processor_attempts: {
+    refused: [
+      [101, "state = 'waiting'"],
+      [101, "state = 'refused'"],
+      [102, "state = 'waiting'"],
+      [102, "state = 'created'"],
+      [100, 'amount = 1'],
+      [100, "kind = 'invoice'"],
+      [100, `request = '{"iban":"another"}'`],
+      [100, `subject_id = '${idNumber(1)}'`],
+    ],
+    allowed: [
+      [100, "tries = tries + 1, lease_token = 't', lease_until = 5"],
+      [100, "state = 'created', processor_id = 'x', lease_token = null, settled_at = 5"],
+    ],
+  },
+  inbound_events: {
+    refused: [
+      [90, "state = 'pending'"],
+      [90, "state = 'set_aside'"],
+      [92, "state = 'done'"],
+      [91, "scope = 'another'"],
+      [91, "delivery_id = 'another'"],
+      [91, "body_hash = 'another'"],
+    ],
+    allowed: [
+      [91, "lease_token = 't', lease_until = 5"],
+      [91, "state = 'set_aside', attempts = 9, reason = 'malformed'"],
+      [91, "state = 'pending', attempts = 0"],
+      [91, "state = 'done', finished_at = 5"],
+      [93, "state = 'ignored'"],
+    ],
+  },
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<{ testDatabase: TestDatabase; database: OpenDatabase }>(`guards on ${dialect}`)
+
+  it.before(async (context) => {
+    context.testDatabase = await openTestDatabase(dialect)
+    context.database = context.testDatabase.database
+    await populate(context.database)
+  })
+
+  it.after(({ testDatabase }) => testDatabase.close())
+
+  for (const table of APPEND_ONLY) {
+    it(`${table} only grows`, async ({ database }) => {
+      const columns = (await database.writer.introspection.getTables()).find(
+        ({ name }) => name === table,
+      )?.columns
+      for (const { name } of columns ?? [])
+        await assertRefused(database, `update ${table} set "${name}" = "${name}"`)
+      await assertRefused(database, `delete from ${table}`)
+      if (dialect === 'postgresql') await assertRefused(database, `truncate ${table} cascade`)
+    })
+  }
+
+  for (const table of NEVER_DELETED) {
+    it(`rows of ${table} never go`, async ({ database }) => {
+      await assertRefused(database, `delete from ${table}`)
+      if (dialect === 'postgresql') await assertRefused(database, `truncate ${table} cascade`)
+    })
+  }
+
+  for (const [table, moves] of Object.entries(MOVES)) {
+    it(`${table} move forward only`, async ({ database }) => {
+      const update = ([number, set]: [number, string]) =>
+        `update ${table} set ${set} where id = '${idNumber(number)}'`
+      for (const move of moves.refused) await assertRefused(database, update(move))
+      for (const move of moves.allowed) assert.is(await change(database, update(move)), 1n, move[1])
+    })
+  }
+
+  it('what has to go can go', async ({ database }) => {
+    for (const table of ['inbound_bodies', 'sessions', 'store_secrets']) {
+      assert.is(await change(database, `delete from ${table}`), 1n, table)
+    }
+  })
+
+  it.run()
+}

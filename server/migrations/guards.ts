@@ -1,0 +1,56 @@
+/*
+ * What the migration `00002-guards` makes triggers of. Never edited once that has landed: a later migration brings its
+ * own list.
+ */
+
+/** Tables whose rows are only ever added. */
+export const APPEND_ONLY = [
+  'ledger_entries',
+  'ledger_postings',
+  'sales',
+  'credits',
+  'payout_lines',
+  'affiliate_links',
+  'audit_entries',
+  'payout_destinations',
+]
+
+/** Tables whose rows move forward, but never go. */
+export const NEVER_DELETED = [
+  'billing_cycles',
+  'billing_cycle_shares',
+  'payouts',
+  'processor_attempts',
+  'inbound_events',
+]
+
+/** Conditions over `old` and `new` under which an update is refused: states only move forward, frozen figures stay. */
+export const FORBIDDEN_UPDATES = {
+  billing_cycles: `
+    (old.state = 'charged' and new.state <> 'charged')
+    or (old.state = 'closed' and new.state = 'open')
+    or (old.state = 'open' and new.state = 'charged')
+    or new.merchant_id <> old.merchant_id
+    or new.period_start <> old.period_start
+    or (old.state = 'charged' and new.processor_payment_reference <> old.processor_payment_reference)
+    or (old.state <> 'open' and (
+      new.commission_total <> old.commission_total or new.fee_total <> old.fee_total
+      or new.credit_total <> old.credit_total or new.amount_due <> old.amount_due
+      or new.sales_count <> old.sales_count or new.period_end <> old.period_end))`,
+  payouts: `
+    (old.state in ('paid', 'failed') and new.state <> old.state)
+    or (old.state = 'submitted' and new.state = 'pending')
+    or new.amount <> old.amount
+    or new.creator_id <> old.creator_id`,
+  processor_attempts: `
+    (old.state <> 'waiting' and new.state <> old.state)
+    or new.amount <> old.amount
+    or new.kind <> old.kind
+    or new.subject_id <> old.subject_id
+    or new.request <> old.request`,
+  inbound_events: `
+    (old.state in ('done', 'ignored') and new.state <> old.state)
+    or new.scope <> old.scope
+    or new.delivery_id <> old.delivery_id
+    or new.body_hash <> old.body_hash`,
+}

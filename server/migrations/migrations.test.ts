@@ -1,0 +1,125 @@
+import { sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { migrate, migrationState, openOrm } from '../platform/migrator.ts'
+import type { OpenDatabase } from '../platform/open-database.ts'
+import { ENTITIES } from '../platform/schema.ts'
+import { openTestDatabase, type TestDialect, testDialects } from '../proof/testbed/databases.ts'
+import { ONE_OF_EACH, populate } from '../proof/testbed/one-of-each.ts'
+import { raceProcesses } from '../proof/testbed/racing-processes.ts'
+import { schemaShape } from '../proof/testbed/schema-shape.ts'
+import { postgresqlMigrations } from './postgresql/index.ts'
+import { sqliteMigrations } from './sqlite/index.ts'
+
+const NAMES = { sqlite: sqliteMigrations, postgresql: postgresqlMigrations }
+
+/** Each dialect's own full-text search, which no entity can describe. */
+const BEYOND_ENTITIES = /^offer_search|^offers (column search_vector|index CREATE INDEX offers_search) /
+
+async function withEmptyDatabase(
+  dialect: TestDialect,
+  work: (database: OpenDatabase, url: string) => Promise<void>,
+): Promise<void> {
+  const { database, url, close } = await openTestDatabase(dialect, { migrated: false })
+  try {
+    await work(database, url)
+  } finally {
+    await close()
+  }
+}
+
+/** Every row of the given tables, as JSON with sorted names. */
+async function rowsOf(
+  database: OpenDatabase,
+  columns: Map<string, string[]>,
+): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>()
+  for (const [table, names] of columns) {
+    const { rows } = await sql<Record<string, unknown>>`
+      select ${sql.join(names.map((name) => sql.ref(name)))} from ${sql.table(table)}`.execute(
+      database.writer,
+    )
+    found.set(table, rows.map((row) => JSON.stringify(row)).sort())
+  }
+  return found
+}
+
+/** The columns that there are by now, of the tables that the entities describe. */
+async function columnsOf(database: OpenDatabase): Promise<Map<string, string[]>> {
+  const tables = (await database.writer.introspection.getTables()).filter(({ name }) => name in ONE_OF_EACH)
+  return new Map(tables.map((table) => [table.name, table.columns.map((column) => column.name).sort()]))
+}
+
+for (const dialect of testDialects()) {
+  const names = NAMES[dialect].map((migration) => migration.name)
+  const it = suite(`migrations on ${dialect}`)
+
+  it('make the schema that the entities describe', () =>
+    withEmptyDatabase(dialect, (migrated) =>
+      withEmptyDatabase(dialect, async (described) => {
+        await migrate(migrated)
+        const orm = await openOrm(described)
+        await orm.schema.execute(await orm.schema.getCreateSchemaSQL())
+        const shape = (await schemaShape(migrated)).filter((line) => !BEYOND_ENTITIES.test(line))
+        assert.equal(shape, await schemaShape(described))
+        assert.ok(shape.length > 250 && shape.some((line) => line.includes('sales_accepted_check')))
+      }),
+    ))
+
+  it('run in order, once; a second run finds nothing to do', () =>
+    withEmptyDatabase(dialect, async (database) => {
+      assert.equal(await migrationState(database), { executed: [], pending: names })
+      assert.equal(await migrate(database), names)
+      assert.equal(await migrationState(database), { executed: names, pending: [] })
+      assert.equal(await migrate(database), [])
+      assert.equal(await migrationState(database), { executed: names, pending: [] })
+      assert.equal([...names].sort(), names)
+    }))
+
+  it('have rows of every table to be tried on', () => {
+    const tables = ENTITIES.map((entity) => entity.meta.tableName).sort()
+    assert.equal(Object.keys(ONE_OF_EACH).sort(), tables)
+    assert.ok(Object.values(ONE_OF_EACH).every((rows) => rows.length > 0))
+  })
+
+  it('lose nothing of a populated database, each of them', () =>
+    withEmptyDatabase(dialect, async (database) => {
+      const { migrator } = await openOrm(database)
+      for (const name of names) {
+        const columns = await columnsOf(database)
+        const before = await rowsOf(database, columns)
+        assert.equal(
+          [...before].filter(([, rows]) => rows.length === 0),
+          [],
+          `no rows before ${name}`,
+        )
+        await migrator.up({ to: name })
+        assert.equal(await rowsOf(database, columns), before, name)
+        if (dialect === 'sqlite') {
+          assert.equal((await sql`pragma foreign_key_check`.execute(database.reader)).rows, [], name)
+          const [verdict] = (await sql`pragma integrity_check`.execute(database.reader)).rows
+          assert.equal(verdict, { integrity_check: 'ok' }, name)
+        }
+        await populate(database)
+      }
+    }))
+
+  it('of two processes at once all succeed, and run once', () =>
+    withEmptyDatabase(dialect, async (database, url) => {
+      const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
+      const printed = await raceProcesses(2, {
+        prepare: `
+          const { openDatabase } = await import(${module('../platform/open-database.ts')})
+          const { migrate, openOrm } = await import(${module('../platform/migrator.ts')})
+          const database = await openDatabase(${JSON.stringify(url)}, { create: true })
+          await openOrm(database)`,
+        run: `
+          console.log(JSON.stringify(await migrate(database)))
+          await database.close()`,
+      })
+      assert.equal(printed.flatMap((line) => JSON.parse(line) as string[]).sort(), names)
+      assert.equal((await migrationState(database)).pending, [])
+    }))
+
+  it.run()
+}

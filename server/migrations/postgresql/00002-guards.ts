@@ -1,0 +1,25 @@
+import { Migration } from '@mikro-orm/migrations'
+import { APPEND_ONLY, FORBIDDEN_UPDATES, NEVER_DELETED } from '../guards.ts'
+
+export class Migration00002Guards extends Migration {
+  override up(): void {
+    this.addSql(`create function refuse_change() returns trigger language plpgsql as
+      'begin raise exception ''this change of % is refused'', tg_table_name; end'`)
+    for (const table of APPEND_ONLY) {
+      this.addSql(`create trigger "${table}_append_only" before update or delete on "${table}"
+        for each row execute function refuse_change()`)
+    }
+    for (const table of NEVER_DELETED) {
+      this.addSql(`create trigger "${table}_refuse_delete" before delete on "${table}"
+        for each row execute function refuse_change()`)
+    }
+    for (const table of [...APPEND_ONLY, ...NEVER_DELETED]) {
+      this.addSql(`create trigger "${table}_no_truncate" before truncate on "${table}"
+        for each statement execute function refuse_change()`)
+    }
+    for (const [table, condition] of Object.entries(FORBIDDEN_UPDATES)) {
+      this.addSql(`create trigger "${table}_forward_only" before update on "${table}"
+        for each row when (${condition}) execute function refuse_change()`)
+    }
+  }
+}

@@ -1,0 +1,14 @@
+import { Migration00001Initial } from './00001-initial.ts'
+import { Migration00002Guards } from './00002-guards.ts'
+import { Migration00003Exports } from './00003-exports.ts'
+import { Migration00004Catalogue } from './00004-catalogue.ts'
+import { Migration00005Moderation } from './00005-moderation.ts'
+
+/** In the order in which they run. A migration that has landed is never edited. */
+export const sqliteMigrations = [
+  { name: '00001-initial', class: Migration00001Initial },
+  { name: '00002-guards', class: Migration00002Guards },
+  { name: '00003-exports', class: Migration00003Exports },
+  { name: '00004-catalogue', class: Migration00004Catalogue },
+  { name: '00005-moderation', class: Migration00005Moderation },
+]

@@ -1,0 +1,21 @@
+import { defineEntity } from '@mikro-orm/core'
+import { id, json, moment, text } from '../platform/columns.ts'
+
+/** What an operator or admin did to money or a person; rows are only added. */
+export const AuditEntry = defineEntity({
+  name: 'AuditEntry',
+  tableName: 'audit_entries',
+  properties: {
+    id: id().primary(),
+    /** A user's id, or `operator` for the command line. */
+    actor: text(),
+    action: text(),
+    subject_type: text(),
+    subject_id: text(),
+    reason: text().nullable(),
+    before: json().nullable(),
+    after: json().nullable(),
+    created_at: moment(),
+  },
+  indexes: [{ name: 'audit_entries_subject', properties: ['subject_id', 'id'] }],
+})

@@ -1,0 +1,49 @@
+import { formatMoney } from '../../shared/money.ts'
+import { toWireTime } from '../platform/clock.ts'
+import type { Tx } from '../platform/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { closeFlag } from './flag-queue.service.ts'
+import { openFlags, raiseFlag } from './flags.service.ts'
+import { DAY_MS } from './sale-patterns.store.ts'
+import { isOverdue } from './unpaid-cycle.rule.ts'
+import { chargedAmong, cyclesClosedBefore, type UnpaidCycle } from './unpaid-cycles.store.ts'
+
+const KIND = 'cycle_unpaid'
+
+/** Flags closed cycles whose payment is overdue, and takes those off the queue that have been paid since. */
+export async function watchCycles(platform: Platform): Promise<boolean> {
+  const now = platform.clock.now()
+  const { FLAG_CYCLE_UNPAID_DAYS: graceDays } = platform.config
+  await platform.database.transaction(async (tx) => {
+    for (const cycle of await cyclesClosedBefore(tx, now - graceDays * DAY_MS, KIND)) {
+      const { closed_at: closedAt, resolved_at: resolvedAt } = cycle
+      if (closedAt === null || !isOverdue({ closedAt, resolvedAt, now, graceDays })) continue
+      await flagCycle(platform, tx, cycle, closedAt)
+    }
+    const flagged = (await openFlags(tx, KIND)).map((flag) => flag.subject_id)
+    for (const subjectId of await chargedAmong(tx, flagged)) {
+      await closeFlag(
+        platform,
+        tx,
+        { kind: KIND, subjectType: 'billing_cycle', subjectId },
+        'It has been paid.',
+      )
+    }
+  })
+  return false
+}
+
+function flagCycle(platform: Platform, tx: Tx, cycle: UnpaidCycle, closedAt: number): Promise<void> {
+  return raiseFlag(platform, tx, {
+    kind: KIND,
+    subjectType: 'billing_cycle',
+    subjectId: cycle.id,
+    summary: `A merchant has not paid a billing cycle of Rs ${formatMoney(cycle.amount_due)} for ${platform.config.FLAG_CYCLE_UNPAID_DAYS} days.`,
+    evidence: {
+      merchant_id: cycle.merchant_id,
+      amount_due: formatMoney(cycle.amount_due),
+      closed_at: toWireTime(closedAt),
+      processor_invoice_id: cycle.processor_invoice_id,
+    },
+  })
+}

@@ -1,0 +1,71 @@
+import type { Queries, Tx } from '../platform/database.ts'
+import type { FlagRow } from './flags.store.ts'
+
+export interface FlagFilter {
+  kind?: string | undefined
+  severity?: FlagRow['severity'] | undefined
+  status?: FlagRow['status'] | undefined
+}
+
+/** Newest first, from the one before `before`. */
+export function findFlags(
+  db: Queries,
+  filter: FlagFilter,
+  before: string | null,
+  limit: number,
+): Promise<FlagRow[]> {
+  let query = db.selectFrom('flags').selectAll().orderBy('id', 'desc').limit(limit)
+  if (filter.kind !== undefined) query = query.where('kind', '=', filter.kind)
+  if (filter.severity !== undefined) query = query.where('severity', '=', filter.severity)
+  if (filter.status !== undefined) query = query.where('status', '=', filter.status)
+  if (before !== null) query = query.where('id', '<', before)
+  return query.execute()
+}
+
+export function findFlag(db: Queries, id: string): Promise<FlagRow | undefined> {
+  return db.selectFrom('flags').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+export function findOpenFlag(
+  db: Queries,
+  kind: string,
+  subjectType: string,
+  subjectId: string,
+): Promise<FlagRow | undefined> {
+  return db
+    .selectFrom('flags')
+    .selectAll()
+    .where('kind', '=', kind)
+    .where('subject_type', '=', subjectType)
+    .where('subject_id', '=', subjectId)
+    .where('status', '=', 'open')
+    .executeTakeFirst()
+}
+
+/** Compare and set: `undefined` when the flag is not open. */
+export function markResolved(
+  tx: Tx,
+  id: string,
+  note: string,
+  resolvedAt: number,
+): Promise<FlagRow | undefined> {
+  return tx
+    .updateTable('flags')
+    .set({ status: 'resolved', note, resolved_at: resolvedAt })
+    .where('id', '=', id)
+    .where('status', '=', 'open')
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** How many flags of a kind about one subject have been resolved. */
+export async function countResolved(db: Queries, kind: string, subjectId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('flags')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('subject_id', '=', subjectId)
+    .where('kind', '=', kind)
+    .where('status', '=', 'resolved')
+    .executeTakeFirstOrThrow()
+  return count
+}

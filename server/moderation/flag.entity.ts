@@ -1,0 +1,35 @@
+import { defineEntity } from '@mikro-orm/core'
+import { id, json, moment, oneOf, text, word } from '../platform/columns.ts'
+
+export const FLAG_SEVERITIES = ['low', 'medium', 'high'] as const
+
+/** Something for a person to look at. At most one open flag per (kind, subject). */
+export const Flag = defineEntity({
+  name: 'Flag',
+  tableName: 'flags',
+  properties: {
+    id: id().primary(),
+    kind: text(),
+    severity: word<(typeof FLAG_SEVERITIES)[number]>(),
+    subject_type: text(),
+    subject_id: text(),
+    summary: text(),
+    evidence: json(),
+    status: word<'open' | 'resolved'>(),
+    note: text().nullable(),
+    created_at: moment(),
+    resolved_at: moment().nullable(),
+  },
+  checks: [oneOf('flags', 'severity', FLAG_SEVERITIES), oneOf('flags', 'status', ['open', 'resolved'])],
+  uniques: [
+    {
+      name: 'flags_one_open',
+      properties: ['kind', 'subject_type', 'subject_id'],
+      where: "status = 'open'",
+    },
+  ],
+  indexes: [
+    { name: 'flags_status', properties: ['status', 'id'] },
+    { name: 'flags_subject', properties: ['subject_id', 'kind'] },
+  ],
+})

@@ -1,0 +1,78 @@
+import type { FlagKindWire } from '../../shared/schemas/admin.ts'
+import type { Queries, Tx } from '../platform/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { type FlagRow, findOpenFlags, insertOrRefreshFlag, lastResolvedAt } from './flags.store.ts'
+
+/** What can be flagged in this service, and how urgently a person should look. */
+export const FLAG_KINDS = {
+  event_set_aside: 'high',
+  event_body_conflict: 'high',
+  payment_amount_mismatch: 'high',
+  second_payment_reference: 'high',
+  payout_amount_mismatch: 'high',
+  payout_contradiction: 'high',
+  processor_refusal: 'high',
+  processor_disagrees: 'high',
+  payout_failed_repeatedly: 'medium',
+  payout_destination_replaced: 'medium',
+  click_velocity: 'medium',
+  conversion_unusual: 'medium',
+  self_purchase: 'medium',
+  shared_iban: 'high',
+  shared_mailbox: 'high',
+  rejected_sales_burst: 'medium',
+  cycle_unpaid: 'medium',
+  offer_vetting: 'low',
+  credit_request: 'medium',
+} as const satisfies Record<FlagKindWire, FlagRow['severity']>
+
+export type FlagKind = keyof typeof FLAG_KINDS
+
+export interface NewFlag {
+  kind: FlagKind
+  subjectType:
+    | 'user'
+    | 'store'
+    | 'offer'
+    | 'affiliate_link'
+    | 'sale'
+    | 'billing_cycle'
+    | 'payout'
+    | 'inbound_event'
+  subjectId: string
+  /** One sentence for the person who works through the queue. */
+  summary: string
+  /** What led to it: plain data without buyers' details or secrets. */
+  evidence: Record<string, unknown>
+}
+
+/** Raises a flag, or refreshes the evidence of the one that is open for this kind and subject already. */
+export async function raiseFlag(platform: Platform, tx: Tx, flag: NewFlag): Promise<void> {
+  await insertOrRefreshFlag(tx, {
+    id: platform.ids.next(),
+    kind: flag.kind,
+    severity: FLAG_KINDS[flag.kind],
+    subject_type: flag.subjectType,
+    subject_id: flag.subjectId,
+    summary: flag.summary,
+    evidence: JSON.stringify(flag.evidence),
+    status: 'open',
+    note: null,
+    created_at: platform.clock.now(),
+    resolved_at: null,
+  })
+}
+
+/** Open flags of one kind, newest first. */
+export function openFlags(db: Queries, kind: FlagKind): Promise<FlagRow[]> {
+  return findOpenFlags(db, kind)
+}
+
+/** When a flag of this kind was last resolved, by subject (epoch ms); subjects without one are missing. */
+export function resolvedFlagTimes(
+  db: Queries,
+  kind: FlagKind,
+  subjectIds: readonly string[],
+): Promise<Map<string, number>> {
+  return lastResolvedAt(db, kind, subjectIds)
+}

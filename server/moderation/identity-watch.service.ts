@@ -1,0 +1,101 @@
+import type { Tx } from '../platform/database.ts'
+import { firstIdAt, NIL_ID } from '../platform/ids.ts'
+import type { Platform } from '../platform/platform.ts'
+import { raiseFlag } from './flags.service.ts'
+import {
+  accountsBetween,
+  destinationsBetween,
+  destinationsWithIban,
+  holdersOfMailboxes,
+  type IbanRow,
+  insertMailboxes,
+} from './identities.store.ts'
+import { mailboxOf } from './mailbox.rule.ts'
+import { lockWatermark, moveWatermark } from './watermarks.store.ts'
+
+const ACCOUNTS = 'moderation.accounts'
+const DESTINATIONS = 'moderation.destinations'
+const ROWS_AT_ONCE = 500
+/** How long a row may take from its id to its commit without being overlooked, ms. */
+const LAG_MS = 30_000
+
+/**
+ * Compares the accounts and payout destinations that have come since the last time with all there are: a creator and a merchant
+ * with one mailbox, several users with one IBAN. Answers whether more wait.
+ */
+export async function watchIdentities(platform: Platform): Promise<boolean> {
+  const to = firstIdAt(platform.clock.now() - LAG_MS)
+  const moreAccounts = await platform.database.transaction((tx) => watchAccounts(platform, tx, to))
+  const moreDestinations = await platform.database.transaction((tx) => watchDestinations(platform, tx, to))
+  return moreAccounts || moreDestinations
+}
+
+async function watchAccounts(platform: Platform, tx: Tx, to: string): Promise<boolean> {
+  const from = await lockWatermark(tx, ACCOUNTS, NIL_ID)
+  if (to <= from) return false
+  const accounts = await accountsBetween(tx, from, to, ROWS_AT_ONCE)
+  const mailboxes = accounts.map(({ id, email }) => ({
+    user_id: id,
+    fingerprint: platform.vault.fingerprint(mailboxOf(email), 'mailbox'),
+  }))
+  await insertMailboxes(tx, mailboxes)
+  await flagSharedMailboxes(
+    platform,
+    tx,
+    mailboxes.map((mailbox) => mailbox.fingerprint),
+  )
+  const more = accounts.length === ROWS_AT_ONCE
+  await moveWatermark(tx, ACCOUNTS, (more && accounts.at(-1)?.id) || to)
+  return more
+}
+
+async function flagSharedMailboxes(
+  platform: Platform,
+  tx: Tx,
+  fingerprints: readonly string[],
+): Promise<void> {
+  const holders = await holdersOfMailboxes(tx, fingerprints)
+  for (const sharing of Map.groupBy(holders, (holder) => holder.fingerprint).values()) {
+    const merchantIds = sharing.flatMap((holder) => (holder.role === 'merchant' ? holder.user_id : []))
+    if (merchantIds.length === 0) continue
+    for (const creator of sharing.filter((holder) => holder.role === 'creator')) {
+      await raiseFlag(platform, tx, {
+        kind: 'shared_mailbox',
+        subjectType: 'user',
+        subjectId: creator.user_id,
+        summary: "A creator's e-mail goes to the same mailbox as a merchant's.",
+        evidence: { creator_id: creator.user_id, merchant_ids: merchantIds },
+      })
+    }
+  }
+}
+
+async function watchDestinations(platform: Platform, tx: Tx, to: string): Promise<boolean> {
+  const from = await lockWatermark(tx, DESTINATIONS, NIL_ID)
+  if (to <= from) return false
+  const fresh = await destinationsBetween(tx, from, to, ROWS_AT_ONCE)
+  const fingerprints = [...new Set(fresh.map((row) => row.iban_fingerprint))]
+  const byIban = Map.groupBy(await destinationsWithIban(tx, fingerprints), (row) => row.iban_fingerprint)
+  for (const row of fresh) {
+    const others = byIban.get(row.iban_fingerprint)?.filter((other) => isEarlierOfAnother(other, row)) ?? []
+    if (others.length === 0) continue
+    await raiseFlag(platform, tx, {
+      kind: 'shared_iban',
+      subjectType: 'user',
+      subjectId: row.user_id,
+      summary: 'A user gave an IBAN that another user had given before.',
+      evidence: {
+        user_id: row.user_id,
+        other_user_ids: [...new Set(others.map((other) => other.user_id))].slice(0, 50),
+        iban_last4: row.iban_last4,
+      },
+    })
+  }
+  const more = fresh.length === ROWS_AT_ONCE
+  await moveWatermark(tx, DESTINATIONS, (more && fresh.at(-1)?.id) || to)
+  return more
+}
+
+function isEarlierOfAnother(other: IbanRow, row: IbanRow): boolean {
+  return other.user_id !== row.user_id && other.id < row.id
+}

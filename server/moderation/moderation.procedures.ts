@@ -1,0 +1,124 @@
+import { percentToBasisPoints } from '../../shared/rates.ts'
+import {
+  type FlagWire,
+  flag,
+  flagPage,
+  listFlaggedInput,
+  resolveFlagInput,
+  suspensionInput,
+  vetOfferInput,
+} from '../../shared/schemas/admin.ts'
+import { offer } from '../../shared/schemas/offers.ts'
+import { type UserWire, user } from '../../shared/schemas/users.ts'
+import { wireOffer } from '../offers/offer-wire.ts'
+import { vetOffer } from '../offers/vetting.service.ts'
+import { toWireTime } from '../platform/clock.ts'
+import { mapPage } from '../platform/page.ts'
+import { procedure, router } from '../platform/procedure.ts'
+import { reinstateUser, suspendUser, type UserRecord } from '../users/users.service.ts'
+import { type FlagRow, listFlags, resolveFlag } from './flag-queue.service.ts'
+
+export const adminRouter = router({
+  listFlagged: procedure(['admin'], {
+    rest: { method: 'GET', path: '/admin/flagged' },
+    summary: 'The fraud and moderation queue',
+    description:
+      'Open flags unless `status` asks for the resolved ones, newest first. There is at most one open flag for a kind and a subject; what happens meanwhile goes into its evidence.',
+  })
+    .input(listFlaggedInput)
+    .output(flagPage)
+    .query(async ({ ctx, input }) => mapPage(await listFlags(ctx.platform, input), flagWire)),
+
+  resolveFlag: procedure(['admin'], {
+    rest: { method: 'POST', path: '/admin/flagged/:id/resolve' },
+    summary: 'Take a flag off the queue',
+    description:
+      'Notes what was found and done. The same note again changes nothing; another one is refused with `already_decided`.',
+    errors: ['not_found', 'already_decided'],
+  })
+    .input(resolveFlagInput)
+    .output(flag)
+    .mutation(async ({ ctx, input }) =>
+      flagWire(
+        await resolveFlag(ctx.platform, { flagId: input.id, note: input.note, actor: ctx.actor.userId }),
+      ),
+    ),
+
+  vetOffer: procedure(['admin'], {
+    rest: { method: 'POST', path: '/admin/offers/:id/vet' },
+    summary: "Decide on an offer's high commission",
+    description:
+      'Holds for the rate that it is made on: an approval for lower ones too, a rejection for higher ones too. With `commission_rate` it is refused when the offer has another rate by now.',
+    errors: ['not_found', 'conflict'],
+  })
+    .input(vetOfferInput)
+    .output(offer)
+    .mutation(async ({ ctx, input }) => {
+      const { id, decision, reason, commission_rate: rate } = input
+      const vetted = await vetOffer(ctx.platform, {
+        offerId: id,
+        actor: ctx.actor.userId,
+        decision,
+        reason: reason ?? null,
+        commissionRate: rate === undefined ? undefined : (percentToBasisPoints(rate) ?? undefined),
+      })
+      return wireOffer(vetted)
+    }),
+
+  suspendUser: procedure(['admin'], {
+    rest: { method: 'POST', path: '/admin/users/:id/suspend' },
+    summary: 'Suspend a user',
+    description:
+      'Ends all their sessions at once. A merchant: offers leave the list, links answer 410, sales are rejected. A creator: links stop carrying a reference, sales are rejected, payouts wait. Again changes nothing.',
+    errors: ['not_found', 'conflict'],
+  })
+    .input(suspensionInput)
+    .output(user)
+    .mutation(async ({ ctx, input }) =>
+      userWire(await suspendUser(ctx.platform, changeOf(input, ctx.actor.userId))),
+    ),
+
+  reinstateUser: procedure(['admin'], {
+    rest: { method: 'POST', path: '/admin/users/:id/reinstate' },
+    summary: 'Undo a suspension',
+    description: 'They log in anew. Again changes nothing.',
+    errors: ['not_found'],
+  })
+    .input(suspensionInput)
+    .output(user)
+    .mutation(async ({ ctx, input }) =>
+      userWire(await reinstateUser(ctx.platform, changeOf(input, ctx.actor.userId))),
+    ),
+})
+
+function changeOf(input: { id: string; reason?: string | undefined }, actor: string) {
+  return { userId: input.id, actor, reason: input.reason ?? null }
+}
+
+function flagWire(row: FlagRow): FlagWire {
+  return {
+    id: row.id,
+    kind: row.kind as FlagWire['kind'],
+    severity: row.severity,
+    subject_type: row.subject_type,
+    subject_id: row.subject_id,
+    summary: row.summary,
+    evidence: JSON.parse(row.evidence),
+    status: row.status,
+    note: row.note,
+    created_at: toWireTime(row.created_at),
+    resolved_at: row.resolved_at === null ? null : toWireTime(row.resolved_at),
+  }
+}
+
+/** An account without what is its owner's own business: balance and payout destination. */
+function userWire(account: UserRecord): UserWire {
+  return {
+    id: account.id,
+    email: account.email,
+    role: account.role,
+    display_name: account.displayName,
+    suspended: account.suspendedAt !== null,
+    created_at: toWireTime(account.createdAt),
+  }
+}

@@ -1,0 +1,333 @@
+// time limit: 120 s
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Actor } from '../platform/procedure.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addLink, addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
+import { orderBody } from '../proof/testbed/orders.ts'
+import { addUser } from '../proof/testbed/people.ts'
+import { HOUR } from '../proof/testbed/testbed.ts'
+import { openWebTestbed, type WebAnswer, type WebTestbed } from '../proof/testbed/web.ts'
+import { recordOrders } from '../sales/sales.service.ts'
+import { readOrderFacts } from '../shopify/order-facts.ts'
+import { createToken } from '../users/session-token.ts'
+import { type FlagKind, raiseFlag } from './flags.service.ts'
+
+interface Person extends Actor {
+  token: string
+}
+interface World {
+  web: WebTestbed
+  admin: Person
+  merchant: Person
+  creator: Person
+}
+type Body = Record<string, unknown>
+
+for (const dialect of testDialects()) {
+  const it = suite<World>(`the admins' routes on ${dialect}`)
+  it.before.each(async (world) => {
+    world.web = await openWebTestbed(dialect, { RATE_LIMIT_PUBLIC: '0', RATE_LIMIT_AUTH: '0' })
+    world.admin = await logIn(world.web, await addUser(world.web.platform, 'admin'))
+    world.merchant = await logIn(world.web, await addMerchant(world.web.platform))
+    world.creator = await logIn(world.web, await addUser(world.web.platform, 'creator'))
+  })
+  it.after.each(({ web }) => web.close())
+
+  const logIn = async ({ platform }: WebTestbed, actor: Actor): Promise<Person> => {
+    const { token, hash } = createToken()
+    const now = platform.clock.now()
+    const session = {
+      id: actor.sessionId,
+      user_id: actor.userId,
+      token_hash: hash,
+      created_at: now,
+      expires_at: now + HOUR,
+    }
+    await platform.database.transaction((tx) => tx.insertInto('sessions').values(session).execute())
+    return { ...actor, token }
+  }
+  const raise = (web: WebTestbed, kind: FlagKind, subjectId: string, evidence: Body = {}) =>
+    web.platform.database.transaction((tx) =>
+      raiseFlag(web.platform, tx, { kind, subjectType: 'user', subjectId, summary: `a ${kind}`, evidence }),
+    )
+  const queue = async ({ web, admin }: World, query = '') => {
+    const answer = await web.ask('GET', `/admin/flagged${query}`, { token: admin.token })
+    assert.is(answer.status, 200, JSON.stringify(answer.body))
+    return answer.body as { items: Body[]; next_cursor: string | null }
+  }
+  const post = ({ web }: World, who: Person | null, path: string, body: Body = {}) =>
+    web.ask('POST', path, { ...(who && { token: who.token }), body })
+  const codeOf = ({ status, body }: WebAnswer) => `${status} ${body.code ?? ''}`.trim()
+  const auditOf = (web: WebTestbed, subjectId: string) =>
+    web.platform.database.reader
+      .selectFrom('audit_entries')
+      .select(['actor', 'action', 'reason'])
+      .where('subject_id', '=', subjectId)
+      .orderBy('id')
+      .execute()
+
+  it('lists open flags newest first, by kind and severity, in pages', async (world) => {
+    const { web, merchant, creator } = world
+    await raise(web, 'self_purchase', creator.userId, { self_purchases: 1 })
+    await raise(web, 'self_purchase', creator.userId, { self_purchases: 2 })
+    await raise(web, 'self_purchase', merchant.userId)
+    await raise(web, 'shared_iban', creator.userId)
+    const all = await queue(world)
+    assert.equal(
+      all.items.map((flag) => [flag.kind, flag.subject_id]),
+      [
+        ['shared_iban', creator.userId],
+        ['self_purchase', merchant.userId],
+        ['self_purchase', creator.userId],
+      ],
+    )
+    const { id, created_at, ...rest } = all.items[2] as Body
+    assert.ok(id && created_at)
+    assert.equal(rest, {
+      kind: 'self_purchase',
+      severity: 'medium',
+      subject_type: 'user',
+      subject_id: creator.userId,
+      summary: 'a self_purchase',
+      evidence: { self_purchases: 2 },
+      status: 'open',
+      note: null,
+      resolved_at: null,
+    })
+    assert.equal((await queue(world, '?kind=shared_iban')).items, [all.items[0]])
+    assert.equal((await queue(world, '?severity=medium')).items, all.items.slice(1))
+    assert.equal((await queue(world, '?status=resolved')).items, [])
+    const first = await queue(world, '?limit=2')
+    assert.equal(first.items, all.items.slice(0, 2))
+    const second = await queue(world, `?limit=2&cursor=${first.next_cursor}`)
+    assert.equal(second, { items: all.items.slice(2), next_cursor: null })
+  })
+
+  it('takes a flag off the queue once, with a note and an audit row', async (world) => {
+    const { web, admin, creator } = world
+    await raise(web, 'self_purchase', creator.userId)
+    const [flag] = (await queue(world)).items as [Body]
+    const path = `/admin/flagged/${flag.id}/resolve`
+    const resolved = await post(world, admin, path, { note: 'a gift to her mother' })
+    assert.is(resolved.status, 200)
+    assert.equal(resolved.body, {
+      ...flag,
+      status: 'resolved',
+      note: 'a gift to her mother',
+      resolved_at: new Date(web.clock.now()).toISOString(),
+    })
+    web.clock.pass(1000)
+    const again = await post(world, admin, path, { note: 'a gift to her mother' })
+    assert.equal(again.body, resolved.body)
+    assert.is(codeOf(await post(world, admin, path, { note: 'another' })), '409 already_decided')
+    assert.equal((await queue(world)).items, [])
+    assert.equal((await queue(world, '?status=resolved')).items, [resolved.body])
+    assert.equal(await auditOf(web, String(flag.id)), [
+      { actor: admin.userId, action: 'flag.resolve', reason: 'a gift to her mother' },
+    ])
+    await raise(web, 'self_purchase', creator.userId)
+    assert.is((await queue(world)).items.length, 1, 'what happens anew is put on the queue anew')
+  })
+
+  it('puts high commissions on the queue, and takes them off when they are decided', async (world) => {
+    const { web, admin, merchant } = world
+    const waiting = async () => (await queue(world, '?kind=offer_vetting')).items
+    const made = await post(world, merchant, '/offers', {
+      title: 'Lawn kurta',
+      product_url: 'https://kurta.pk/products/lawn',
+      category: 'Fashion',
+      niche: 'Lawn',
+      commission_rate: 45,
+    })
+    const id = String(made.body.id)
+    const patch = (body: Body, path = '') =>
+      web.ask('PATCH', `/offers/${id}${path}`, { token: merchant.token, body })
+    const vet = (body: Body) => post(world, admin, `/admin/offers/${id}/vet`, body)
+    assert.equal(
+      (await waiting()).map((flag) => [flag.subject_id, (flag.evidence as Body).commission_rate]),
+      [[id, 45]],
+    )
+    assert.is((await patch({ commission_rate: 20 })).status, 200)
+    assert.equal(await waiting(), [])
+    await patch({ commission_rate: 50 })
+    assert.is((await waiting()).length, 1)
+
+    const [flag] = (await waiting()) as [Body]
+    await post(world, admin, `/admin/flagged/${flag.id}/resolve`, { note: 'later' })
+    assert.is(codeOf(await patch({ status: 'live' }, '/status')), '409 vetting_required')
+    assert.is((await waiting()).length, 1, 'asking to go live asks anew')
+
+    assert.is(codeOf(await vet({ decision: 'approve', commission_rate: 45 })), '409 conflict')
+    const approved = await vet({ decision: 'approve', commission_rate: 50, reason: 'a launch' })
+    assert.is(approved.status, 200)
+    assert.is(approved.body.vetting, 'approved')
+    assert.equal(await waiting(), [])
+    assert.equal(
+      (await auditOf(web, id)).map((entry) => [entry.actor, entry.action, entry.reason]),
+      [[admin.userId, 'offer.vet', 'a launch']],
+    )
+    assert.is((await patch({ status: 'live' }, '/status')).status, 200)
+    const rejected = await vet({ decision: 'reject' })
+    assert.is(rejected.body.vetting, 'rejected')
+    await patch({ status: 'paused' }, '/status')
+    assert.is(codeOf(await patch({ status: 'live' }, '/status')), '409 vetting_required')
+    assert.equal(await waiting(), [], 'a rejection is a decision')
+    await patch({ commission_rate: 40 })
+    assert.is((await waiting()).length, 1, 'below it the question is open again')
+    await patch({ status: 'ended' }, '/status')
+    assert.equal(await waiting(), [])
+  })
+
+  it('suspends and reinstates once each', async (world) => {
+    const { web, admin, creator } = world
+    const path = `/admin/users/${creator.userId}`
+    const suspended = await post(world, admin, `${path}/suspend`, { reason: 'self-clicks' })
+    assert.equal(suspended.body, {
+      id: creator.userId,
+      email: `${creator.userId}@example.com`,
+      role: 'creator',
+      display_name: 'creator',
+      suspended: true,
+      created_at: '2026-11-01T07:00:00.000Z',
+    })
+    assert.equal((await post(world, admin, `${path}/suspend`)).body, suspended.body)
+    assert.is((await post(world, admin, `${path}/reinstate`)).body.suspended, false)
+    assert.is((await post(world, admin, `${path}/reinstate`)).body.suspended, false)
+    assert.equal(
+      (await auditOf(web, creator.userId)).map((entry) => `${entry.action} ${entry.reason}`),
+      ['user.suspend self-clicks', 'user.reinstate null'],
+    )
+    assert.is(codeOf(await post(world, admin, `/admin/users/${admin.userId}/suspend`)), '409 conflict')
+  })
+
+  it('takes a request for a credit, and moves no money', async (world) => {
+    const { web, merchant } = world
+    const { accepted } = await sell(world)
+    const path = `/sales/${accepted}/credit-request`
+    const wish = { amount: '137.50', reason: 'The parcel came back.' }
+    const asked = await post(world, merchant, path, wish)
+    assert.is(asked.status, 202)
+    assert.equal(asked.body, {
+      sale_id: accepted,
+      ...wish,
+      currency: 'PKR',
+      status: 'pending',
+      created_at: new Date(web.clock.now()).toISOString(),
+    })
+    web.clock.pass(1000)
+    assert.equal((await post(world, merchant, path, wish)).body, asked.body)
+    const [flag, ...more] = (await queue(world, '?kind=credit_request')).items as [Body]
+    assert.equal(more, [])
+    assert.is(flag.subject_id, accepted)
+    const { order_id, order_name, billing_cycle_id, ...evidence } = flag.evidence as Body
+    assert.ok(order_id && order_name && billing_cycle_id)
+    assert.equal(evidence, { merchant_id: merchant.userId, ...wish, billed: '137.50', earlier_requests: 0 })
+    const { reader } = web.platform.database
+    assert.equal(await reader.selectFrom('credits').selectAll().execute(), [])
+    const entries = await reader.selectFrom('ledger_entries').select('kind').execute()
+    assert.equal(entries, [{ kind: 'sale_accepted' }])
+  })
+
+  it('refuses a credit for more than was billed, for what was not, and a second wish', async (world) => {
+    const { web, merchant, creator, admin } = world
+    const { accepted, rejected } = await sell(world)
+    const ask = async (who: Person | null, sale: string, changes: Body = {}) =>
+      codeOf(
+        await post(world, who, `/sales/${sale}/credit-request`, { amount: '1', reason: 'why', ...changes }),
+      )
+    for (const changes of [
+      { amount: '0' },
+      { amount: '0.00' },
+      { amount: '-1' },
+      { amount: '1.234' },
+      { amount: 1 },
+      { reason: '' },
+      { reason: undefined },
+      { role: 'admin' },
+    ]) {
+      assert.is(await ask(merchant, accepted, changes), '400 validation_failed', JSON.stringify(changes))
+    }
+    assert.is(await ask(merchant, 'no-id'), '400 validation_failed')
+    assert.is(await ask(null, accepted), '401 unauthenticated')
+    assert.is(await ask(creator, accepted), '403 forbidden')
+    assert.is(await ask(admin, accepted), '403 forbidden')
+    assert.is(await ask(merchant, web.platform.ids.next()), '404 not_found')
+    const other = await logIn(web, await addMerchant(web.platform))
+    assert.is(await ask(other, accepted), '404 not_found')
+    assert.is(await ask(merchant, accepted, { amount: '137.51' }), '409 conflict')
+    assert.is(await ask(merchant, rejected), '409 conflict')
+    assert.equal((await queue(world)).items, [])
+    assert.is(await ask(merchant, accepted), '202')
+    assert.is(await ask(merchant, accepted, { amount: '2' }), '409 conflict')
+    const [flag] = (await queue(world)).items as [Body]
+    await post(world, admin, `/admin/flagged/${flag.id}/resolve`, { note: 'declined' })
+    assert.is(await ask(merchant, accepted, { amount: '2' }), '202')
+    const [next] = (await queue(world)).items as [Body]
+    assert.is((next.evidence as Body).earlier_requests, 1)
+  })
+
+  it('is for admins, and for what there is', async (world) => {
+    const { web, admin, merchant, creator } = world
+    const unknown = web.platform.ids.next()
+    const routes: [string, string, Body | undefined][] = [
+      ['GET', '/admin/flagged', undefined],
+      ['POST', `/admin/flagged/${unknown}/resolve`, { note: 'looked' }],
+      ['POST', `/admin/offers/${unknown}/vet`, { decision: 'approve' }],
+      ['POST', `/admin/users/${unknown}/suspend`, {}],
+      ['POST', `/admin/users/${unknown}/reinstate`, {}],
+    ]
+    for (const [method, path, body] of routes) {
+      const ask = async (token?: string, changes: Body = {}) =>
+        codeOf(await web.ask(method, path, { token, body: body && { ...body, ...changes } }))
+      assert.is(await ask(), '401 unauthenticated', path)
+      assert.is(await ask('x'.repeat(43)), '401 unauthenticated', path)
+      assert.is(await ask(merchant.token), '403 forbidden', path)
+      assert.is(await ask(creator.token), '403 forbidden', path)
+      if (body === undefined) continue
+      assert.is(await ask(admin.token), '404 not_found', path)
+      assert.is(await ask(admin.token, { suspended: false }), '400 validation_failed', path)
+      assert.is(await ask(admin.token, { reason: '', note: '' }), '400 validation_failed', path)
+      assert.is(codeOf(await post(world, admin, path.replace(unknown, 'x'), body)), '400 validation_failed')
+    }
+    for (const query of ['kind=x', 'severity=x', 'status=all', 'limit=0', 'cursor=x', 'q=x']) {
+      const answer = await web.ask('GET', `/admin/flagged?${query}`, { token: admin.token })
+      assert.is(codeOf(answer), '400 validation_failed', query)
+    }
+    for (const body of [{}, { decision: 'approved' }, { decision: 'approve', commission_rate: 1.234 }]) {
+      const answer = await post(world, admin, `/admin/offers/${unknown}/vet`, body)
+      assert.is(codeOf(answer), '400 validation_failed', JSON.stringify(body))
+    }
+  })
+
+  /** An accepted sale of Rs 1,000 at 12.5 % and a rejected one, both of the merchant's. */
+  const sell = async ({ web, merchant, creator }: World) => {
+    const { platform } = web
+    const offer = await addLiveOffer(platform, merchant)
+    const link = await addLink(platform, merchant, creator, offer.id)
+    const { reader } = platform.database
+    const store = await reader
+      .selectFrom('stores')
+      .select('id')
+      .where('merchant_id', '=', merchant.userId)
+      .executeTakeFirstOrThrow()
+    const now = platform.clock.now()
+    const click = platform.ids.next()
+    const row = { id: click, link_id: link.id, tracked: 1, kind: 'visit' as const, created_at: now }
+    await platform.database.transaction((tx) => tx.insertInto('clicks').values(row).execute())
+    const reports = [{ click }, {}].map((changes) => ({
+      eventId: platform.ids.next(),
+      storeId: store.id,
+      merchantId: merchant.userId,
+      order: readOrderFacts(orderBody({ createdAt: now, price: 100_000, ...changes }), 'aff_ref'),
+    }))
+    const sales = await platform.database.transaction((tx) => recordOrders(platform, tx, reports))
+    assert.equal(
+      sales.map((sale) => sale.acceptanceStatus),
+      ['accepted', 'rejected'],
+    )
+    return { accepted: sales[0]?.saleId as string, rejected: sales[1]?.saleId as string }
+  }
+
+  it.run()
+}

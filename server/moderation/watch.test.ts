@@ -1,0 +1,284 @@
+// time limit: 120 s
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addMerchant } from '../proof/testbed/listings.ts'
+import { giveDestination } from '../proof/testbed/marketplace.ts'
+import { addUser } from '../proof/testbed/people.ts'
+import { DAY, HOUR, MINUTE } from '../proof/testbed/testbed.ts'
+import { openWatchedWorld, type WatchedWorld } from '../proof/testbed/watched-world.ts'
+import { resolveFlag } from './flag-queue.service.ts'
+
+const SETTINGS = {
+  FLAG_SELF_PURCHASES: '2',
+  FLAG_REJECTED_SALES: '4',
+  FLAG_CONVERSION_VISITS: '10',
+  FLAG_CONVERSION_NONE: '40',
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<{ world: WatchedWorld }>(`the watches on ${dialect}`)
+  it.before.each(async (context) => {
+    context.world = await openWatchedWorld(dialect, SETTINGS)
+  })
+  it.after.each(({ world }) => world.close())
+
+  const resolveAll = async (world: WatchedWorld, kind: string) => {
+    for (const flag of await world.flags(kind)) {
+      await resolveFlag(world.platform, { flagId: flag.id, actor: 'operator', note: 'looked at' })
+    }
+  }
+  const emailOf = (userId: string) => `${userId}@example.com`
+  const setEmail = (world: WatchedWorld, userId: string, email: string) =>
+    world.platform.database.transaction((tx) =>
+      tx.updateTable('users').set({ email }).where('id', '=', userId).execute(),
+    )
+
+  it('flags nobody for everyday trade', async ({ world }) => {
+    const clicks = await world.visit(30)
+    for (const click of clicks.slice(0, 3)) await world.order({ click })
+    for (let count = 0; count < 20; count += 1) await world.order()
+    await world.order({ financialStatus: 'pending' })
+    await world.watch()
+    const flags = await world.platform.database.reader.selectFrom('flags').selectAll().execute()
+    assert.equal(flags, [])
+  })
+
+  it('flags a creator who buys through the own link, once for each time somebody looked', async ({
+    world,
+  }) => {
+    const email = emailOf(world.creator.userId)
+    const buy = async () => {
+      const [click] = await world.visit(1)
+      return (await world.order({ click: click as string, email })).saleId
+    }
+    const first = await buy()
+    await world.watch()
+    assert.equal(await world.flags('self_purchase'), [])
+    const second = await buy()
+    await world.watch()
+    const [flag, ...others] = await world.flags('self_purchase')
+    assert.equal(others, [])
+    assert.is(flag?.subject_id, world.creator.userId)
+    assert.equal(flag?.evidence, { self_purchases: 2, within_days: 30, latest_sale_ids: [second] })
+    assert.is.not(first, second)
+
+    await buy()
+    await world.watch()
+    assert.equal(
+      (await world.flags('self_purchase')).map(({ id, evidence }) => [id, evidence.self_purchases]),
+      [[flag?.id, 3]],
+    )
+    await resolveAll(world, 'self_purchase')
+    await buy()
+    await world.watch()
+    assert.equal(await world.flags('self_purchase'), [], 'what was looked at does not count again')
+    await buy()
+    await world.watch()
+    assert.equal(
+      (await world.flags('self_purchase')).map(({ evidence }) => evidence.self_purchases),
+      [2],
+    )
+  })
+
+  it('forgets what is older than the window', async ({ world }) => {
+    const email = emailOf(world.creator.userId)
+    for (let time = 0; time < 2; time += 1) {
+      const [click] = await world.visit(1)
+      await world.order({ click: click as string, email })
+      world.clock.pass(31 * DAY)
+      await world.watch()
+    }
+    assert.equal(await world.flags('self_purchase'), [])
+  })
+
+  it('flags a store whose orders are rejected in numbers', async ({ world }) => {
+    const clicks = await world.visit(8)
+    for (const click of clicks.slice(0, 3)) await world.order({ click, financialStatus: 'pending' })
+    await world.watch()
+    assert.equal(await world.flags('rejected_sales_burst'), [])
+    await world.order({ click: '0190a1b2-0000-7000-8000-000000000000' })
+    await world.order()
+    await world.watch()
+    const [flag] = await world.flags('rejected_sales_burst')
+    assert.is(flag?.subject_id, world.storeId)
+    assert.equal(flag?.evidence, {
+      merchant_id: world.merchant.userId,
+      orders: 4,
+      rejected: 4,
+      reasons: { not_paid: 3, unknown_tracking_reference: 1 },
+      within_hours: 24,
+    })
+    await resolveAll(world, 'rejected_sales_burst')
+    world.clock.pass(HOUR)
+    for (const click of clicks.slice(3, 6)) await world.order({ click, financialStatus: 'pending' })
+    await world.watch()
+    assert.equal(await world.flags('rejected_sales_burst'), [])
+  })
+
+  it('is quiet about a few rejections among many sales', async ({ world }) => {
+    const clicks = await world.visit(60)
+    for (const click of clicks.slice(0, 4)) await world.order({ click, financialStatus: 'pending' })
+    for (const click of clicks.slice(4, 14)) await world.order({ click })
+    await world.watch()
+    assert.equal(await world.flags('rejected_sales_burst'), [])
+  })
+
+  it('flags a conversion too good to be true', async ({ world }) => {
+    const clicks = await world.visit(9)
+    for (const click of clicks) await world.order({ click })
+    await world.watch()
+    assert.equal(await world.flags('conversion_unusual'), [], 'too few visits to tell')
+    const [click] = await world.visit(1)
+    await world.order({ click: click as string })
+    await world.watch()
+    const [flag] = await world.flags('conversion_unusual')
+    assert.is(flag?.subject_id, world.link.id)
+    assert.equal(flag?.evidence, {
+      visits: 10,
+      sales: 10,
+      conversion: 'too_high',
+      within_days: 14,
+      affiliate_link_slug: world.link.slug,
+      creator_id: world.creator.userId,
+      merchant_id: world.merchant.userId,
+      offer_id: world.link.offerId,
+    })
+    await resolveAll(world, 'conversion_unusual')
+    world.clock.pass(DAY)
+    await world.visit(100)
+    world.clock.pass(MINUTE)
+    const [later] = await world.visit(1)
+    await world.order({ click: later as string })
+    await world.watch()
+    assert.equal(await world.flags('conversion_unusual'), [], 'only later visits and sales count')
+  })
+
+  it('flags visits in numbers that bought nothing, when their day is over', async ({ world }) => {
+    await world.visit(25)
+    world.clock.pass(DAY)
+    await world.visit(20)
+    await world.watch()
+    assert.equal(await world.flags('conversion_unusual'), [])
+    world.clock.pass(DAY)
+    await world.watch()
+    const [flag] = await world.flags('conversion_unusual')
+    assert.is(flag?.evidence.conversion, 'none')
+    assert.is(flag?.evidence.visits, 45)
+  })
+
+  it('sums up each visit once, over a pause of the worker too', async ({ world }) => {
+    const sums = () =>
+      world.platform.database.reader
+        .selectFrom('link_days')
+        .select(['day', 'visits'])
+        .orderBy('day')
+        .execute()
+    await world.visit(3)
+    await world.watch()
+    await world.watch()
+    await world.visit(2)
+    world.clock.pass(3 * DAY)
+    await world.visit(4)
+    await world.watch()
+    const today = Math.floor(world.clock.now() / DAY)
+    assert.equal(await sums(), [
+      { day: today - 3, visits: 5 },
+      { day: today, visits: 4 },
+    ])
+    world.clock.pass(20 * DAY)
+    await world.watch()
+    assert.equal(await sums(), [], 'days past the window go')
+  })
+
+  it('flags a creator whose e-mail goes to a merchant’s mailbox', async ({ world }) => {
+    const { platform } = world
+    const other = await addUser(platform, 'creator')
+    await setEmail(world, other.userId, 'a.khan+creator@gmail.com')
+    await world.watch()
+    assert.equal(await world.flags('shared_mailbox'), [])
+    const merchant = await addUser(platform, 'merchant')
+    await setEmail(world, merchant.userId, 'akhan@googlemail.com')
+    await world.watch()
+    const [flag, ...more] = await world.flags('shared_mailbox')
+    assert.equal(more, [])
+    assert.is(flag?.subject_id, other.userId)
+    assert.equal(flag?.evidence, { creator_id: other.userId, merchant_ids: [merchant.userId] })
+    await resolveAll(world, 'shared_mailbox')
+    await world.watch()
+    assert.equal(await world.flags('shared_mailbox'), [])
+  })
+
+  it('flags a user who gives an IBAN that another has given', async ({ world }) => {
+    const { platform } = world
+    const [one, two] = [await addUser(platform, 'creator'), await addUser(platform, 'creator')]
+    await giveDestination(platform, one.userId)
+    await giveDestination(platform, one.userId)
+    await world.watch()
+    assert.equal(await world.flags('shared_iban'), [], 'one user may give it twice')
+    await giveDestination(platform, two.userId)
+    await world.watch()
+    assert.equal(
+      (await world.flags('shared_iban')).map(({ subject_id, evidence }) => ({ subject_id, ...evidence })),
+      [{ subject_id: two.userId, user_id: two.userId, other_user_ids: [one.userId], iban_last4: '6702' }],
+    )
+  })
+
+  it('flags a cycle that is not paid for 14 days, and lets go of it when it is', async ({ world }) => {
+    const { platform, clock, merchant } = world
+    const id = platform.ids.next()
+    const cycle = {
+      id,
+      merchant_id: merchant.userId,
+      state: 'closed' as const,
+      period_start: clock.now() - DAY,
+      period_end: clock.now(),
+      sales_count: 1,
+      commission_total: 10_000,
+      fee_total: 1000,
+      credit_total: 0,
+      amount_due: 11_000,
+      processor_invoice_id: 'inv_1',
+      processor_payment_reference: null,
+      payment_url: null,
+      created_at: clock.now(),
+      closed_at: clock.now(),
+      charged_at: null,
+    }
+    await platform.database.transaction((tx) => tx.insertInto('billing_cycles').values(cycle).execute())
+    clock.pass(14 * DAY - 2 * MINUTE)
+    await world.watch()
+    assert.equal(await world.flags('cycle_unpaid'), [])
+    await world.watch()
+    const [flag] = await world.flags('cycle_unpaid')
+    assert.is(flag?.subject_id, id)
+    assert.is(flag?.evidence.amount_due, '110.00')
+
+    await resolveAll(world, 'cycle_unpaid')
+    await world.watch()
+    assert.equal(await world.flags('cycle_unpaid'), [], 'a person has looked')
+    clock.pass(14 * DAY)
+    await world.watch()
+    assert.is((await world.flags('cycle_unpaid')).length, 1)
+    await platform.database.transaction((tx) =>
+      tx
+        .updateTable('billing_cycles')
+        .set({ state: 'charged', processor_payment_reference: 'pay_1', charged_at: clock.now() })
+        .where('id', '=', id)
+        .execute(),
+    )
+    await world.watch()
+    assert.equal(await world.flags('cycle_unpaid'), [])
+  })
+
+  it('two workers at once see each thing once', async ({ world }) => {
+    await addMerchant(world.platform)
+    await world.visit(20)
+    world.clock.pass(MINUTE)
+    await Promise.all([world.watch(), world.watch(), world.watch()])
+    const [row] = await world.platform.database.reader.selectFrom('link_days').selectAll().execute()
+    assert.is(row?.visits, 20)
+  })
+
+  it.run()
+}

@@ -1,0 +1,24 @@
+import type { Tx } from '../platform/database.ts'
+
+/**
+ * How far a watch has come in a table that it works through by id, held until the transaction ends so that two workers take
+ * turns. `initial` where it has not begun yet.
+ */
+export async function lockWatermark(tx: Tx, name: string, initial: string): Promise<string> {
+  await tx
+    .insertInto('watermarks')
+    .values({ name, value: initial })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute()
+  const { value } = await tx
+    .updateTable('watermarks')
+    .set((eb) => ({ value: eb.ref('value') }))
+    .where('name', '=', name)
+    .returning('value')
+    .executeTakeFirstOrThrow()
+  return value
+}
+
+export async function moveWatermark(tx: Tx, name: string, to: string): Promise<void> {
+  await tx.updateTable('watermarks').set({ value: to }).where('name', '=', name).execute()
+}

@@ -1,0 +1,234 @@
+import { sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { OfferSort } from '../../shared/schemas/offers.ts'
+import type { Database } from '../platform/database.ts'
+import { foldedWords } from '../platform/folded-text.ts'
+import type { Platform } from '../platform/platform.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { OFFER } from '../proof/testbed/listings.ts'
+import { setSuspended } from '../proof/testbed/people.ts'
+import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { listOffers, listStatements, type OfferFilter, type OfferListing } from './offer-catalogue.store.ts'
+
+const OFFERS = 20_000
+const SORTS: readonly OfferSort[] = ['newest', 'commission_desc', 'commission_asc']
+const INDEX_ORDER = { newest: 'newest', commission_desc: 'high', commission_asc: 'low' } as const
+const PUBLIC = { kind: 'public' } as const
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: Testbed; database: Database; merchantId: string }>(
+    `plans of the offer list on ${dialect}`,
+  )
+  it.before(async (context) => {
+    context.bed = await openTestbed(dialect)
+    context.database = context.bed.platform.database
+    context.merchantId = await fill(context.bed.platform)
+  })
+  it.after(({ bed }) => bed.close())
+
+  /** The steps of the plan, and the indexes by which it reads offers. */
+  const planOf = async (
+    database: Database,
+    listing: OfferListing,
+    how: 'all' | 'gather' | 'walk' = 'all',
+  ) => {
+    const plans: Plan[] = []
+    for (const statement of listStatements(dialect, listing, how)) {
+      plans.push(
+        dialect === 'sqlite'
+          ? sqlitePlan((await sql<SqliteStep>`explain query plan ${statement}`.execute(database.reader)).rows)
+          : postgresPlan(
+              (await sql<PostgresExplained>`explain (format json) ${statement}`.execute(database.reader))
+                .rows,
+            ),
+      )
+    }
+    return plans
+  }
+
+  /** Of each sort the first page and one from the middle. */
+  const pagesOf = async (
+    database: Database,
+    filter: OfferFilter,
+    sort: OfferSort,
+    scope: OfferListing['scope'],
+  ) => {
+    const first = { scope, filter, sort, after: null, limit: 26 }
+    const rows = await listOffers(database.reader, dialect, { ...first, limit: 300 })
+    const middle = rows.at(-1)
+    if (!middle) throw new Error(`nothing is found by ${JSON.stringify(filter)}`)
+    return [first, { ...first, after: { commissionRate: middle.commission_rate, id: middle.id } }]
+  }
+
+  const expectIndex = async (
+    database: Database,
+    filter: OfferFilter,
+    sorts: readonly OfferSort[],
+    prefix: string,
+    scope: OfferListing['scope'] = PUBLIC,
+  ) => {
+    for (const sort of sorts) {
+      for (const listing of await pagesOf(database, filter, sort, scope)) {
+        for (const plan of await planOf(database, listing)) {
+          const said = `${JSON.stringify(listing)}: ${JSON.stringify(plan)}`
+          assert.equal(plan.scans, [], said)
+          assert.equal(plan.sorts, [], said)
+          // PostgreSQL weighs the costs, and may take another index that brings the same order.
+          if (dialect === 'postgresql') assert.ok(plan.indexes.length === 1, said)
+          else assert.equal(plan.indexes, [`offers_${prefix}_${INDEX_ORDER[sort]}`], said)
+        }
+      }
+    }
+  }
+
+  it('reads one index, without a sort, for each filter and sort', async ({ database, merchantId }) => {
+    await expectIndex(database, {}, SORTS, 'live')
+    await expectIndex(database, { category: 'CATEGORY 3' }, SORTS, 'category')
+    await expectIndex(database, { niche: 'niche 3' }, SORTS, 'niche')
+    await expectIndex(database, { category: 'category 3', niche: 'niche 3' }, SORTS, 'category_niche')
+    await expectIndex(database, { merchantId }, SORTS, 'merchant')
+    await expectIndex(database, {}, SORTS, 'merchant', { kind: 'own', merchantId, status: undefined })
+    await expectIndex(database, {}, SORTS, 'merchant', { kind: 'own', merchantId, status: 'live' })
+  })
+
+  it('looks a commission range up in the index of its sort', async ({ database, merchantId }) => {
+    const range = { commissionMin: 500, commissionMax: 2500 }
+    const byRate = ['commission_desc', 'commission_asc'] as const
+    await expectIndex(database, range, byRate, 'live')
+    await expectIndex(database, { ...range, category: 'category 3' }, byRate, 'category')
+    await expectIndex(database, { ...range, niche: 'niche 3' }, byRate, 'niche')
+    await expectIndex(
+      database,
+      { ...range, category: 'category 3', niche: 'niche 3' },
+      byRate,
+      'category_niche',
+    )
+    await expectIndex(database, { ...range, merchantId }, byRate, 'merchant')
+    await expectIndex(database, range, ['newest'], 'live')
+  })
+
+  it('finds few matches of a text by its own index, and sorts no more than those', async ({ database }) => {
+    for (const sort of SORTS) {
+      const listing = { scope: PUBLIC, filter: { text: 'rare' }, sort, after: null, limit: 26 }
+      for (const plan of await planOf(database, listing, 'gather')) {
+        assert.ok(plan.text, JSON.stringify(plan))
+        assert.equal(plan.scans, [], JSON.stringify(plan))
+      }
+    }
+  })
+
+  it('walks the index of the sort where a text matches many', async ({ database }) => {
+    if (dialect !== 'sqlite') return
+    for (const sort of SORTS) {
+      const listing = { scope: PUBLIC, filter: { text: 'common' }, sort, after: null, limit: 26 }
+      for (const plan of await planOf(database, listing, 'walk')) {
+        assert.equal([plan.scans, plan.sorts], [[], []], JSON.stringify(plan))
+      }
+    }
+  })
+
+  it('plans alike once SQLite has statistics', async ({ bed, database, merchantId }) => {
+    if (dialect !== 'sqlite') return
+    await sql`analyze`.execute(bed.testDatabase.database.writer)
+    await expectIndex(database, {}, SORTS, 'live')
+    await expectIndex(database, { category: 'category 3', commissionMin: 500 }, SORTS, 'category')
+    await expectIndex(database, { merchantId, niche: 'niche 0' }, SORTS, 'merchant')
+  })
+
+  it.run()
+}
+
+/** How a statement is carried out. */
+interface Plan {
+  /** Tables of ours that are read from end to end. */
+  scans: string[]
+  sorts: string[]
+  /** By which offers are read. */
+  indexes: string[]
+  /** Whether the full-text index is asked. */
+  text: boolean
+}
+
+interface SqliteStep {
+  detail: string
+}
+
+function sqlitePlan(steps: SqliteStep[]): Plan {
+  const details = steps.map((step) => step.detail)
+  const found = (pattern: RegExp) => details.flatMap((detail) => detail.match(pattern)?.[1] ?? [])
+  return {
+    scans: found(/^SCAN (offers|users|offer_search_rows)(?! USING (?:COVERING )?INDEX)/),
+    sorts: found(/^(USE TEMP B-TREE.*)/),
+    indexes: found(/^(?:SCAN|SEARCH) offers USING (?:COVERING )?INDEX (\S+)/),
+    text: details.some((detail) => detail.includes('offer_search VIRTUAL TABLE')),
+  }
+}
+
+interface PostgresNode {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  Plans?: PostgresNode[]
+}
+interface PostgresExplained {
+  'QUERY PLAN': { Plan: PostgresNode }[]
+}
+
+function postgresPlan(rows: PostgresExplained[]): Plan {
+  const nodesIn = (node: PostgresNode): PostgresNode[] => [node, ...(node.Plans ?? []).flatMap(nodesIn)]
+  const nodes = rows.flatMap((row) => row['QUERY PLAN']).flatMap(({ Plan: top }) => nodesIn(top))
+  const named = (name: RegExp) => nodes.flatMap((node) => node['Index Name']?.match(name)?.[0] ?? [])
+  return {
+    scans: nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? (node['Relation Name'] ?? []) : [])),
+    sorts: nodes.map((node) => node['Node Type']).filter((type) => type.includes('Sort')),
+    indexes: named(/^offers_(?!search)\w+/),
+    text: named(/^offers_search$/).length > 0,
+  }
+}
+
+const MERCHANTS = 2000
+
+/** Offers of many merchants, most of them live; answers the merchant that has every twentieth of them. */
+async function fill(platform: Platform): Promise<string> {
+  const { clock, database, ids } = platform
+  const merchants = Array.from({ length: MERCHANTS }, () => ids.next())
+  const users = merchants.map((id) => ({
+    id,
+    email: `${id}@example.com`,
+    password_hash: 'none',
+    role: 'merchant' as const,
+    display_name: 'merchant',
+    suspended_at: null,
+    created_at: clock.now(),
+  }))
+  await database.transaction((tx) => tx.insertInto('users').values(users).execute())
+  for (const id of merchants.slice(-3)) await setSuspended(platform, id, true)
+  const offer = (i: number) => {
+    const title = ['Offer', i % 2 ? 'common' : '', i % 1000 ? '' : 'rare'].join(' ')
+    return {
+      ...OFFER,
+      product_ids: null,
+      id: ids.next(),
+      merchant_id: merchants[i % 20 === 0 ? 0 : i % MERCHANTS] ?? '',
+      title,
+      category: `Category ${i % 4}`,
+      category_key: `category ${i % 4}`,
+      niche: `Niche ${(i >> 2) % 5}`,
+      niche_key: `niche ${(i >> 2) % 5}`,
+      search_words: foldedWords(title).join(' '),
+      commission_rate: 500 * (1 + ((i * 7919) % 7)),
+      status: i % 5 === 1 ? ('ended' as const) : ('live' as const),
+      vetting_verdict: null,
+      vetted_rate: null,
+      created_at: clock.now(),
+      updated_at: clock.now(),
+    }
+  }
+  for (let start = 0; start < OFFERS; start += 1000) {
+    const rows = Array.from({ length: 1000 }, (_, i) => offer(start + i))
+    await database.transaction((tx) => tx.insertInto('offers').values(rows).execute())
+  }
+  if (database.dialect === 'postgresql') await sql`analyze`.execute(database.reader)
+  return merchants[0] ?? ''
+}

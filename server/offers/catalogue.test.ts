@@ -1,0 +1,218 @@
+import fc from 'fast-check'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { z } from 'zod'
+import type { listOffersInput, OfferSort } from '../../shared/schemas/offers.ts'
+import { foldedKey, foldedWords } from '../platform/folded-text.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
+import { inOrderOf, rowOf } from '../proof/testbed/offer-rows.ts'
+import { requestOf, setSuspended } from '../proof/testbed/people.ts'
+import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { OFFER_STATUSES, type OfferStatus } from './offer-status.rule.ts'
+import { offersRouter } from './offers.procedures.ts'
+import { setOfferStatus, updateOffer } from './offers.service.ts'
+import { insertOffer, type OfferRow } from './offers.store.ts'
+
+const SORTS: readonly OfferSort[] = ['newest', 'commission_desc', 'commission_asc']
+
+const CATEGORIES = ['Fashion', 'FASHION', 'Shoes', 'کپڑے', 'كپڑے', 'Café', 'CAFE']
+const NICHES = ['Lawn', 'lawn', 'Winter', "Men's"]
+const WORDS = ['lawn', 'Lawns', 'kurta', 'کُرتا', 'لان', '🔥', '100%', 'Café', 'AND', '"', "men's", '3-piece']
+const QUERIES = [
+  ...WORDS,
+  'law',
+  'ku',
+  'lawn kurta',
+  '"lawn',
+  '-lawn',
+  'lawn*',
+  'OR',
+  'lawn OR kurta',
+  '( ) :',
+  '🔥 لا',
+]
+
+type Visitor = ReturnType<typeof offersRouter.createCaller>
+type Query = Exclude<z.input<typeof listOffersInput>, undefined>
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: Testbed; platform: Platform; merchant: Actor; visitor: Visitor }>(
+    `the catalogue on ${dialect}`,
+  )
+  it.before.each(async (context) => {
+    context.bed = await openTestbed(dialect)
+    context.platform = context.bed.platform
+    context.merchant = await addMerchant(context.platform)
+    context.visitor = offersRouter.createCaller(requestOf(context.platform, null))
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  it('property: pages put together are what is sought, in order', async ({ platform, merchant, visitor }) => {
+    const merchants = [merchant, await addMerchant(platform), await addMerchant(platform)]
+    const suspended = merchants[2]?.userId ?? ''
+    await setSuspended(platform, suspended, true)
+    const rows: OfferRow[] = []
+    const check = async (offers: DrawnOffer[], queries: SoughtQuery[]) => {
+      for (const drawn of offers) rows.push(await insertDrawn(platform, merchants, drawn))
+      for (const { owner, mine, status, ...query } of queries) {
+        const scope = merchants[owner ?? 0]?.userId
+        const given: Query = { ...query, ...(owner === undefined ? {} : { merchant_id: scope }) }
+        const sought = mine ? { ...given, mine, ...(status ? { status } : {}) } : given
+        const caller = mine ? offersRouter.createCaller(requestOf(platform, merchant)) : visitor
+        const expected = rows
+          .filter((row) => (mine ? row.merchant_id === merchant.userId : row.status === 'live'))
+          .filter((row) => mine || row.merchant_id !== suspended)
+          .filter((row) => !mine || !status || row.status === status)
+          .filter((row) => isSought(row, given))
+          .sort(inOrderOf(given.sort ?? 'newest'))
+        assert.equal(
+          await idsOf(caller, sought),
+          expected.map((row) => row.id),
+          JSON.stringify(sought),
+        )
+      }
+    }
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(drawnOffer, { minLength: 1, maxLength: 8 }),
+        fc.array(drawnQuery, { minLength: 5, maxLength: 10 }),
+        check,
+      ),
+      { numRuns: 20, endOnFailure: true },
+    )
+    const bounds = [undefined, 0.01, 5, 10]
+    const ranges = bounds.flatMap((low) =>
+      bounds.map((high) => ({ commission_min: low, commission_max: high })),
+    )
+    const everything = SORTS.flatMap((sort) => ranges.map((range) => ({ ...range, sort, limit: 7 })))
+    await check([], everything)
+  })
+
+  it('neither repeats nor skips while others come, go and change', async ({
+    platform,
+    merchant,
+    visitor,
+  }) => {
+    for (const sort of SORTS) {
+      const steady = new Set<string>()
+      const restless: string[] = []
+      for (let i = 0; i < 30; i += 1) {
+        const { id } = await addLiveOffer(platform, merchant, {
+          commission_rate: 500 + (i % 4) * 100,
+          niche: sort,
+        })
+        if (i % 3 === 0) restless.push(id)
+        else steady.add(id)
+      }
+      const seen: string[] = []
+      let cursor: string | null | undefined
+      do {
+        const page = await visitor.list({ sort, niche: sort, limit: 4, cursor: cursor ?? undefined })
+        seen.push(...page.items.map((item) => item.id))
+        cursor = page.next_cursor
+        const moved = restless.pop()
+        if (moved && restless.length % 2) await setOfferStatus(platform, merchant.userId, moved, 'paused')
+        else if (moved)
+          await updateOffer(platform, merchant.userId, moved, { commission_rate: 700, title: 'x' })
+        await addLiveOffer(platform, merchant, { commission_rate: 600, niche: sort })
+      } while (cursor)
+      const kept = seen.filter((id) => steady.has(id))
+      assert.is(kept.length, steady.size, sort)
+      assert.is(new Set(kept).size, steady.size, sort)
+      if (sort === 'newest') assert.is(new Set(seen).size, seen.length)
+    }
+  })
+
+  it('shows an offer twice or not at all only when its rate crosses the place between pages', async ({
+    platform,
+    merchant,
+    visitor,
+  }) => {
+    const ids: string[] = []
+    for (const commission_rate of [100, 200, 300, 400]) {
+      ids.push((await addLiveOffer(platform, merchant, { commission_rate })).id)
+    }
+    const query = { sort: 'commission_asc', limit: 2 } as const
+    const first = await visitor.list(query)
+    await updateOffer(platform, merchant.userId, ids[0] ?? '', { commission_rate: 350 })
+    await updateOffer(platform, merchant.userId, ids[3] ?? '', { commission_rate: 50 })
+    const second = await visitor.list({ ...query, cursor: first.next_cursor ?? undefined })
+    const shown = [...first.items, ...second.items].map((item) => ids.indexOf(item.id))
+    assert.equal(shown, [0, 1, 2, 0])
+  })
+
+  it.run()
+}
+
+const drawnOffer = fc.record({
+  owner: fc.nat(2),
+  status: fc.constantFrom<OfferStatus>(...OFFER_STATUSES, 'live', 'live', 'live'),
+  category: fc.constantFrom(...CATEGORIES),
+  niche: fc.constantFrom(...NICHES),
+  title: fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 4 }).map((words) => words.join(' ')),
+  description: fc.option(
+    fc.array(fc.constantFrom(...WORDS), { maxLength: 4 }).map((words) => words.join('\n')),
+  ),
+  commission_rate: fc.constantFrom(1, 500, 500, 1000, 1001, 9000),
+})
+type DrawnOffer = typeof drawnOffer extends fc.Arbitrary<infer Drawn> ? Drawn : never
+
+/** Seldom, so that most of what is sought is found on several pages. */
+const sometimes = <Drawn>(drawn: fc.Arbitrary<Drawn>) =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: drawn })
+const drawnQuery = fc.record({
+  category: sometimes(fc.constantFrom(...CATEGORIES)),
+  niche: sometimes(fc.constantFrom(...NICHES)),
+  commission_min: fc.constantFrom(undefined, undefined, 0, 0.01, 5, 10.01),
+  commission_max: fc.constantFrom(undefined, undefined, 0.01, 5, 10, 100),
+  q: sometimes(fc.constantFrom(...QUERIES)),
+  sort: fc.constantFrom(...SORTS),
+  limit: fc.constantFrom(3, 7, 25, 100),
+  owner: sometimes(fc.nat(2)),
+  mine: fc.boolean(),
+  status: sometimes(fc.constantFrom(...OFFER_STATUSES)),
+})
+
+/** As callers send it, but for the merchant: the number of one instead of the id. */
+type SoughtQuery = Omit<Query, 'merchant_id'> & { owner?: number | undefined }
+
+async function insertDrawn(platform: Platform, merchants: Actor[], drawn: DrawnOffer): Promise<OfferRow> {
+  const { owner, ...fields } = drawn
+  const row = rowOf(platform, merchants[owner]?.userId ?? '', fields)
+  await platform.database.transaction((tx) => insertOffer(tx, row))
+  return row
+}
+
+/** The model: what a filter means, said once more without a database. */
+function isSought(row: OfferRow, query: Query): boolean {
+  const { category, niche, commission_min = 0, commission_max = 100, merchant_id, q } = query
+  if (category !== undefined && foldedKey(category) !== foldedKey(row.category)) return false
+  if (niche !== undefined && foldedKey(niche) !== foldedKey(row.niche)) return false
+  if (merchant_id !== undefined && merchant_id !== row.merchant_id) return false
+  if (row.commission_rate < Math.round(commission_min * 100)) return false
+  if (row.commission_rate > Math.round(commission_max * 100)) return false
+  if (q === undefined) return true
+  const held = foldedWords(`${row.title} ${row.description ?? ''}`)
+  const words = foldedWords(q)
+  const last = words.at(-1)
+  return (
+    last !== undefined &&
+    words.slice(0, -1).every((word) => held.includes(word)) &&
+    held.some((word) => word.startsWith(last))
+  )
+}
+
+/** The ids of all pages. */
+async function idsOf(caller: Visitor, query: Query): Promise<string[]> {
+  const ids: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await caller.list({ ...query, cursor })
+    ids.push(...page.items.map((item) => item.id))
+    cursor = page.next_cursor ?? undefined
+  } while (cursor)
+  return ids
+}

@@ -1,0 +1,183 @@
+import fc from 'fast-check'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { OfferSort } from '../../shared/schemas/offers.ts'
+import { foldedWords } from '../platform/folded-text.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addLiveOffer, addMerchant, OFFER } from '../proof/testbed/listings.ts'
+import { inOrderOf, rowOf } from '../proof/testbed/offer-rows.ts'
+import { requestOf, setSuspended } from '../proof/testbed/people.ts'
+import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { listOffers, MOST_SORTED_MATCHES, type OfferListing } from './offer-catalogue.store.ts'
+import { offersRouter } from './offers.procedures.ts'
+import { createOffer, type OfferFields, setOfferStatus, updateOffer } from './offers.service.ts'
+import { changeOffer, insertOffer, type OfferRow } from './offers.store.ts'
+
+const SORTS: readonly OfferSort[] = ['newest', 'commission_desc', 'commission_asc']
+
+type Visitor = ReturnType<typeof offersRouter.createCaller>
+type Query = NonNullable<Parameters<Visitor['list']>[0]>
+
+const LISTING: OfferListing = {
+  scope: { kind: 'public' },
+  filter: {},
+  sort: 'newest',
+  after: null,
+  limit: 26,
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: Testbed; platform: Platform; merchant: Actor; visitor: Visitor }>(
+    `text search of offers on ${dialect}`,
+  )
+  it.before.each(async (context) => {
+    context.bed = await openTestbed(dialect)
+    context.platform = context.bed.platform
+    context.merchant = await addMerchant(context.platform)
+    context.visitor = offersRouter.createCaller(requestOf(context.platform, null))
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  it('finds words in any script, whatever is typed', async ({ platform, merchant, visitor }) => {
+    await addLiveOffer(platform, merchant, { title: '🔥 لان کُرتا — 3-piece', description: 'Café "Anarkali"' })
+    await addLiveOffer(platform, merchant, { title: "Men's khussa", description: null })
+    const found = async (q: string) => (await visitor.list({ q })).items.map((item) => item.title.slice(0, 5))
+    const first = ['🔥 لان'.slice(0, 5)]
+    const every = [
+      'لان',
+      'لا',
+      'کرتا',
+      'كُرتا',
+      '🔥',
+      'CAFE',
+      'anarkali',
+      'piece 3',
+      '"anarkali" cafe',
+      'anar',
+    ]
+    for (const q of every) assert.equal(await found(q), first, q)
+    for (const q of ['mens', 'MEN’S KHUSSA', 'khus']) assert.equal(await found(q), ["Men's"], q)
+    const none = [
+      'narkali',
+      'anar cafe',
+      "'; drop table offers; --",
+      '*',
+      '"',
+      "'",
+      '\\',
+      ':*',
+      '&',
+      '🇵🇰',
+      '%',
+      '()',
+    ]
+    for (const q of [...none, 'NEAR(lawn kurta)', 'words:lawn', 'NOT', 'x'.repeat(200)]) {
+      assert.equal(await found(q), [], q)
+    }
+  })
+
+  it('property: no text breaks the search', async ({ platform, merchant, visitor }) => {
+    const { id } = await addLiveOffer(platform, merchant)
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary', minLength: 1, maxLength: 60 }), async (text) => {
+        const fields = { title: `Offer ${text}`, category: text, niche: text } as const
+        const row = await readRow(platform, id)
+        await platform.database.transaction((tx) => changeOffer(tx, row, storable(fields)))
+        const words = foldedWords(text)
+        const { scope, ...rest } = LISTING
+        const search = (filter: OfferListing['filter']) =>
+          listOffers(platform.database.reader, dialect, { scope, ...rest, filter })
+        const { title, category, niche } = storable(fields)
+        assert.is((await search({ text: title, category, niche })).length, 1)
+        assert.is((await search({ text: text })).length, words.length > 0 ? 1 : 0)
+      }),
+      { numRuns: 100 },
+    )
+    assert.ok((await visitor.list({ q: 'offer' })).items.length === 1)
+  })
+
+  it('follows every edit of texts and status', async ({ platform, merchant, visitor }) => {
+    const { id } = await createOffer(platform, merchant.userId, {
+      ...OFFER,
+      title: 'Alpha',
+      description: 'Beta',
+    })
+    const shows = async (query: Query) => (await visitor.list(query)).items.length === 1
+    const edit = (fields: Partial<OfferFields>) => updateOffer(platform, merchant.userId, id, fields)
+    assert.not.ok(await shows({ q: 'alpha' }))
+    await setOfferStatus(platform, merchant.userId, id, 'live')
+    assert.ok(await shows({ q: 'alpha beta' }))
+    await edit({ title: 'Gamma' })
+    assert.not.ok(await shows({ q: 'alpha' }))
+    assert.ok(await shows({ q: 'gamma beta' }))
+    await edit({ description: null, category: 'Töys', niche: 'Wood' })
+    assert.not.ok(await shows({ q: 'beta' }))
+    assert.ok(await shows({ q: 'gamma', category: 'toys', niche: 'WOOD' }))
+    assert.not.ok(await shows({ category: OFFER.category }))
+    await setOfferStatus(platform, merchant.userId, id, 'paused')
+    assert.not.ok(await shows({ q: 'gamma' }))
+    await setOfferStatus(platform, merchant.userId, id, 'live')
+    await setSuspended(platform, merchant.userId, true)
+    assert.not.ok(await shows({ q: 'gamma' }))
+    await setSuspended(platform, merchant.userId, false)
+    assert.ok(await shows({ q: 'gamma' }))
+  })
+
+  it('finds the same by sorting few matches and by walking past many', async ({ platform, merchant }) => {
+    const total = 1.5 * MOST_SORTED_MATCHES
+    const tenths = new Set<string>()
+    await platform.database.transaction(async (tx) => {
+      for (let i = 0; i < total; i += 1) {
+        const title = i % 5 === 4 ? 'Other' : 'Common'
+        const description = i % 10 === 0 ? 'tenth' : null
+        const row = rowOf(platform, merchant.userId, { title, description, commission_rate: 1 + (i % 7) })
+        await insertOffer(tx, row)
+        if (description) tenths.add(row.id)
+      }
+    })
+    const page = { ...LISTING, limit: 100 }
+    for (const sort of SORTS) {
+      for (const [text, size] of [
+        ['common', 0.8 * total],
+        ['common tenth', 0.1 * total],
+        ['tent', 0.1 * total],
+        ['comm', 0.8 * total],
+      ] as const) {
+        const seen: OfferRow[] = []
+        for (;;) {
+          const last = seen.at(-1)
+          const after = last ? { commissionRate: last.commission_rate, id: last.id } : null
+          const rows = await listOffers(platform.database.reader, dialect, {
+            ...page,
+            sort,
+            after,
+            filter: { text },
+          })
+          seen.push(...rows)
+          if (rows.length < page.limit) break
+        }
+        assert.is(new Set(seen.map((row) => row.id)).size, size)
+        assert.equal(seen, [...seen].sort(inOrderOf(sort)))
+        assert.ok(seen.every((row) => (text.includes('ten') ? tenths.has(row.id) : row.title === 'Common')))
+      }
+    }
+  })
+
+  it.run()
+}
+
+async function readRow(platform: Platform, id: string): Promise<OfferRow> {
+  const rows = await listOffers(platform.database.reader, platform.database.dialect, LISTING)
+  const row = rows.find((one) => one.id === id)
+  if (!row) throw new Error(`offer ${id} is not listed`)
+  return row
+}
+
+/** What PostgreSQL can hold: the wire's schema lets no NUL pass. */
+function storable<Fields extends Record<string, string>>(fields: Fields): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, text]) => [name, text.replaceAll('\0', '').toWellFormed()]),
+  ) as Fields
+}

@@ -1,0 +1,82 @@
+import fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { decideOfferMove, OFFER_STATUSES, type OfferMove } from './offer-status.rule.ts'
+import { VETTING_STATES } from './vetting.rule.ts'
+
+const ready = { merchantHasStore: true, vetting: 'not_required' } as const
+const codeOf = (move: OfferMove) => (move.kind === 'refused' ? move.code : move.kind)
+
+test('exactly the five moves are possible, and the same status again changes nothing', () => {
+  const table = OFFER_STATUSES.map((from) =>
+    OFFER_STATUSES.map((to) => codeOf(decideOfferMove({ from, to, ...ready }))),
+  )
+  const no = 'illegal_transition'
+  assert.equal(table, [
+    ['unchanged', 'moved', no, no],
+    [no, 'unchanged', 'moved', 'moved'],
+    [no, 'moved', 'unchanged', 'moved'],
+    [no, no, no, 'unchanged'],
+  ])
+})
+
+test('a refused move says what would be possible', () => {
+  const refused = decideOfferMove({ from: 'draft', to: 'ended', ...ready })
+  assert.is(refused.kind === 'refused' && /can become live/.test(refused.detail), true)
+  const final = decideOfferMove({ from: 'ended', to: 'live', ...ready })
+  assert.is(final.kind === 'refused' && /stays as it is/.test(final.detail), true)
+})
+
+test('going live needs a store, from draft and from paused', () => {
+  for (const from of ['draft', 'paused'] as const) {
+    assert.is(codeOf(decideOfferMove({ ...ready, from, to: 'live', merchantHasStore: false })), 'conflict')
+  }
+})
+
+test('going live needs vetting where the rate needs it, from draft and from paused', () => {
+  for (const from of ['draft', 'paused'] as const) {
+    const go = (vetting: (typeof VETTING_STATES)[number]) =>
+      codeOf(decideOfferMove({ from, to: 'live', merchantHasStore: true, vetting }))
+    assert.equal(VETTING_STATES.map(go), ['moved', 'vetting_required', 'moved', 'vetting_required'])
+  }
+})
+
+test('pausing and ending ask for nothing', () => {
+  for (const to of ['paused', 'ended'] as const) {
+    const move = decideOfferMove({ from: 'live', to, merchantHasStore: false, vetting: 'rejected' })
+    assert.equal(move, { kind: 'moved', to })
+  }
+})
+
+test('a live offer stays live without new questions', () => {
+  const move = decideOfferMove({ from: 'live', to: 'live', merchantHasStore: false, vetting: 'pending' })
+  assert.equal(move, { kind: 'unchanged' })
+})
+
+test('property: whatever is asked in whatever order, ended is final and draft is never entered again', () => {
+  const step = fc.record({
+    to: fc.constantFrom(...OFFER_STATUSES),
+    merchantHasStore: fc.boolean(),
+    vetting: fc.constantFrom(...VETTING_STATES),
+  })
+  fc.assert(
+    fc.property(fc.constantFrom(...OFFER_STATUSES), fc.array(step, { maxLength: 20 }), (first, steps) => {
+      let status = first
+      for (const facts of steps) {
+        const move = decideOfferMove({ from: status, ...facts })
+        assert.is(move.kind === 'unchanged', facts.to === status)
+        if (move.kind !== 'moved') continue
+        assert.is(move.to, facts.to)
+        assert.is.not(status, 'ended')
+        assert.is.not(move.to, 'draft')
+        if (move.to === 'live') {
+          assert.ok(facts.merchantHasStore && ['not_required', 'approved'].includes(facts.vetting))
+        }
+        status = move.to
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test.run()

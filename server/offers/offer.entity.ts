@@ -1,0 +1,63 @@
+import { defineEntity } from '@mikro-orm/core'
+import { basisPoints, count, id, json, moment, oneOf, text, word } from '../platform/columns.ts'
+import { refersTo } from '../platform/relations.ts'
+import { User } from '../users/user.entity.ts'
+
+export const OFFER_STATUSES = ['draft', 'live', 'paused', 'ended'] as const
+
+export const Offer = defineEntity({
+  name: 'Offer',
+  tableName: 'offers',
+  properties: {
+    id: id().primary(),
+    merchant: () => refersTo(User),
+    title: text(),
+    description: text().nullable(),
+    product_url: text(),
+    image_url: text().nullable(),
+    category: text(),
+    niche: text(),
+    commission_rate: basisPoints(),
+    status: word<(typeof OFFER_STATUSES)[number]>(),
+    attribution_window_days: count(),
+    /** JSON array of the store's product ids as strings; `null` means every product. */
+    product_ids: json().nullable(),
+    /** The last vetting, and the rate that it was made on. */
+    vetting_verdict: word<'approved' | 'rejected'>().nullable(),
+    vetted_rate: basisPoints().nullable(),
+    /** `category`, `niche` and the words of title and description as they are compared: see folded-text.ts. */
+    category_key: text().default(''),
+    niche_key: text().default(''),
+    search_words: text().default(''),
+    created_at: moment(),
+    updated_at: moment(),
+  },
+  checks: [
+    oneOf('offers', 'status', OFFER_STATUSES),
+    { name: 'offers_rate_check', expression: 'commission_rate between 1 and 9000' },
+  ],
+  indexes: [
+    ...listIndexes('live', []),
+    ...listIndexes('category', ['category_key']),
+    ...listIndexes('niche', ['niche_key']),
+    ...listIndexes('category_niche', ['category_key', 'niche_key']),
+    ...listIndexes('merchant', ['merchant_id']),
+  ],
+})
+
+/** One index for each order of the list; a merchant sees own offers in every status, all others only live ones. */
+function listIndexes(prefix: string, equal: string[]) {
+  const orders = {
+    newest: ['id', 'commission_rate'],
+    high: ['commission_rate', 'id'],
+    low: ['commission_rate', 'id desc'],
+  }
+  return Object.entries(orders).map(([order, sorted]) => ({
+    name: `offers_${prefix}_${order}`,
+    columns: [...equal, ...sorted].map((column) => {
+      const [name = column, direction] = column.split(' ')
+      return { name, ...(direction ? { sort: 'DESC' as const } : {}) }
+    }),
+    ...(prefix === 'merchant' ? {} : { where: "status = 'live'" }),
+  }))
+}

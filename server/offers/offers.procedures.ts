@@ -1,0 +1,95 @@
+import { percentToBasisPoints } from '../../shared/rates.ts'
+import {
+  createOfferInput,
+  getOfferInput,
+  listOffersInput,
+  offer,
+  offerPage,
+  setOfferStatusInput,
+  updateOfferInput,
+} from '../../shared/schemas/offers.ts'
+import { mapPage } from '../platform/page.ts'
+import { procedure, publicProcedure, router } from '../platform/procedure.ts'
+import { wireOffer } from './offer-wire.ts'
+import { createOffer, getOffer, listOffers, setOfferStatus, updateOffer } from './offers.service.ts'
+
+export const offersRouter = router({
+  list: publicProcedure({
+    rest: { method: 'GET', path: '/offers' },
+    summary: 'Browse live offers',
+    description: "With `mine=true` and a merchant's token: own offers in every status, filtered by `status`.",
+    errors: ['unauthenticated', 'forbidden'],
+  })
+    .input(listOffersInput)
+    .output(offerPage)
+    .query(async ({ ctx, input }) => {
+      const { q, merchant_id, commission_min, commission_max, ...rest } = input
+      const query = {
+        ...rest,
+        text: q,
+        merchantId: merchant_id,
+        commissionMin: rateOrNone(commission_min),
+        commissionMax: rateOrNone(commission_max),
+      }
+      return mapPage(await listOffers(ctx.platform, ctx.actor, query), wireOffer)
+    }),
+
+  get: publicProcedure({
+    rest: { method: 'GET', path: '/offers/:id' },
+    summary: 'Get an offer',
+    description: 'Everybody sees live offers; the others are for their merchant and admins.',
+    errors: ['not_found'],
+  })
+    .input(getOfferInput)
+    .output(offer)
+    .query(async ({ ctx, input }) => wireOffer(await getOffer(ctx.platform, ctx.actor, input.id))),
+
+  create: procedure(['merchant'], {
+    rest: { method: 'POST', path: '/offers', status: 201 },
+    summary: 'Create an offer as a draft',
+  })
+    .input(createOfferInput)
+    .output(offer)
+    .mutation(async ({ ctx, input }) => {
+      const fields = { ...input, commission_rate: basisPointsOf(input.commission_rate) }
+      return wireOffer(await createOffer(ctx.platform, ctx.actor.userId, fields))
+    }),
+
+  update: procedure(['merchant'], {
+    rest: { method: 'PATCH', path: '/offers/:id' },
+    summary: 'Edit an offer',
+    description:
+      'commission_rate, attribution_window_days and product_ids apply to later approvals only: a link keeps the terms of its approval.',
+    errors: ['not_found', 'conflict', 'vetting_required'],
+  })
+    .input(updateOfferInput)
+    .output(offer)
+    .mutation(async ({ ctx, input }) => {
+      const { id, ...rest } = input
+      const fields = { ...rest, commission_rate: rateOrNone(rest.commission_rate) }
+      return wireOffer(await updateOffer(ctx.platform, ctx.actor.userId, id, fields))
+    }),
+
+  setStatus: procedure(['merchant'], {
+    rest: { method: 'PATCH', path: '/offers/:id/status' },
+    summary: "Change an offer's status",
+    description:
+      'draft → live, live → paused, paused → live, live or paused → ended. Going live needs a store, and above the high-commission threshold an approved vetting.',
+    errors: ['not_found', 'illegal_transition', 'conflict', 'vetting_required'],
+  })
+    .input(setOfferStatusInput)
+    .output(offer)
+    .mutation(async ({ ctx, input }) =>
+      wireOffer(await setOfferStatus(ctx.platform, ctx.actor.userId, input.id, input.status)),
+    ),
+})
+
+function basisPointsOf(percent: number): number {
+  const rate = percentToBasisPoints(percent)
+  if (rate === null) throw new Error(`the schema let ${percent} % pass`)
+  return rate
+}
+
+function rateOrNone(percent: number | undefined): number | undefined {
+  return percent === undefined ? undefined : basisPointsOf(percent)
+}

@@ -1,0 +1,301 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Platform } from '../platform/platform.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addMerchant } from '../proof/testbed/listings.ts'
+import { addUser, outcomeOf, requestOf } from '../proof/testbed/people.ts'
+import { MINUTE, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { connectStore } from '../stores/stores.service.ts'
+import { offersRouter } from './offers.procedures.ts'
+import { vetOffer } from './vetting.service.ts'
+
+const DRAFT = {
+  title: 'Lawn kurta',
+  product_url: 'https://kurta.pk/products/lawn',
+  category: 'Fashion',
+  niche: 'Lawn',
+  commission_rate: 12.5,
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: Testbed; platform: Platform; merchant: Actor }>(`offers on ${dialect}`)
+  it.before.each(async (context) => {
+    context.bed = await openTestbed(dialect)
+    context.platform = context.bed.platform
+    context.merchant = await addMerchant(context.platform, 'Kurta House')
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  const as = (platform: Platform, actor: Actor | null) =>
+    offersRouter.createCaller(requestOf(platform, actor))
+
+  it('creates a draft with the defaults of the contract', async ({ platform, merchant }) => {
+    const made = await as(platform, merchant).create(DRAFT)
+    const { id, ...rest } = made
+    assert.equal(rest, {
+      merchant: { id: merchant.userId, display_name: 'Kurta House' },
+      ...DRAFT,
+      description: null,
+      image_url: null,
+      status: 'draft',
+      vetting: 'not_required',
+      attribution_window_days: 30,
+      product_ids: null,
+      created_at: '2026-11-01T07:00:00.000Z',
+      updated_at: '2026-11-01T07:00:00.000Z',
+    })
+    assert.equal(await as(platform, merchant).get({ id }), made)
+  })
+
+  it('refuses fields out of bounds, unknown ones, and addresses that are not public', async ({
+    platform,
+    merchant,
+  }) => {
+    const refused = [
+      { commission_rate: 0 },
+      { commission_rate: 90.01 },
+      { commission_rate: 1.234 },
+      { title: ' ' },
+      { title: 'x'.repeat(201) },
+      { category: 'x'.repeat(61) },
+      { niche: 'a\0b' },
+      { description: 'x'.repeat(5001) },
+      { attribution_window_days: 0 },
+      { attribution_window_days: 366 },
+      { product_ids: [] },
+      { product_ids: ['gid://1'] },
+      { product_url: 'http://kurta.pk/x' },
+      { product_url: 'https://127.0.0.1/x' },
+      { product_url: 'https://user:pass@kurta.pk/x' },
+      { image_url: 'https://localhost/x.png' },
+      { status: 'live' },
+      { merchant_id: merchant.userId },
+    ]
+    for (const field of refused) {
+      const outcome = await outcomeOf(as(platform, merchant).create({ ...DRAFT, ...field } as typeof DRAFT))
+      assert.is(outcome, 'validation_failed', JSON.stringify(field))
+    }
+  })
+
+  it('lets only merchants create, edit and move offers, and only their own', async ({
+    platform,
+    merchant,
+  }) => {
+    const { id } = await as(platform, merchant).create(DRAFT)
+    const callers: [Actor | null, string][] = [
+      [null, 'unauthenticated'],
+      [await addUser(platform, 'creator'), 'forbidden'],
+      [await addUser(platform, 'admin'), 'forbidden'],
+      [await addMerchant(platform), 'not_found'],
+    ]
+    for (const [actor, code] of callers) {
+      const offers = as(platform, actor)
+      assert.is(await outcomeOf(offers.create(DRAFT)), code === 'not_found' ? 'ok' : code)
+      assert.is(await outcomeOf(offers.update({ id, title: 'x' })), code)
+      assert.is(await outcomeOf(offers.setStatus({ id, status: 'live' })), code)
+    }
+  })
+
+  it('shows live offers to everybody and the others to their owner and admins', async ({
+    platform,
+    merchant,
+  }) => {
+    const own = as(platform, merchant)
+    const { id } = await own.create(DRAFT)
+    const strangers = [null, await addUser(platform, 'creator'), await addMerchant(platform)]
+    const admin = await addUser(platform, 'admin')
+    for (const status of ['draft', 'live', 'paused', 'ended'] as const) {
+      if (status !== 'draft') await own.setStatus({ id, status })
+      assert.is((await own.get({ id })).status, status)
+      assert.is((await as(platform, admin).get({ id })).status, status)
+      for (const actor of strangers) {
+        const offers = as(platform, actor)
+        assert.is(await outcomeOf(offers.get({ id })), status === 'live' ? 'ok' : 'not_found')
+        assert.is((await offers.list({})).items.length, status === 'live' ? 1 : 0)
+      }
+    }
+    assert.is(await outcomeOf(own.get({ id: platform.ids.next() })), 'not_found')
+    assert.is(await outcomeOf(own.get({ id: 'x' })), 'validation_failed')
+  })
+
+  it('hides a suspended merchant', async ({ platform, merchant }) => {
+    const { id } = await as(platform, merchant).create(DRAFT)
+    await as(platform, merchant).setStatus({ id, status: 'live' })
+    await platform.database.transaction((tx) =>
+      tx.updateTable('users').set({ suspended_at: 1 }).where('id', '=', merchant.userId).execute(),
+    )
+    assert.equal((await as(platform, null).list({})).items, [])
+    assert.is(await outcomeOf(as(platform, null).get({ id })), 'not_found')
+  })
+
+  it('moves along the allowed ways, with a store only', async ({ platform }) => {
+    const merchant = await addUser(platform, 'merchant')
+    const offers = as(platform, merchant)
+    const { id } = await offers.create(DRAFT)
+    assert.is(await outcomeOf(offers.setStatus({ id, status: 'live' })), 'conflict')
+    assert.is(await outcomeOf(offers.setStatus({ id, status: 'ended' })), 'illegal_transition')
+    await connectStore(platform, merchant.userId, { shop_domain: 'a.pk', webhook_secret: 'secret-one' })
+    assert.is((await offers.setStatus({ id, status: 'draft' })).status, 'draft')
+    assert.is((await offers.setStatus({ id, status: 'live' })).status, 'live')
+    assert.is(await outcomeOf(offers.setStatus({ id, status: 'draft' })), 'illegal_transition')
+    assert.is((await offers.setStatus({ id, status: 'ended' })).status, 'ended')
+    assert.is(await outcomeOf(offers.update({ id, title: 'x' })), 'conflict')
+    assert.is(await outcomeOf(offers.setStatus({ id, status: 'live' })), 'illegal_transition')
+  })
+
+  it('edits what is given and leaves the rest', async ({ bed, platform, merchant }) => {
+    const offers = as(platform, merchant)
+    const made = await offers.create({ ...DRAFT, description: 'old', product_ids: ['1', '2'] })
+    assert.equal(await offers.update({ id: made.id }), made)
+    bed.clock.pass(MINUTE)
+    const change = { description: null, product_url: 'https://kurta.pk/ü', commission_rate: 15 }
+    const edited = await offers.update({ id: made.id, ...change })
+    assert.equal(edited, {
+      ...made,
+      ...change,
+      product_url: 'https://kurta.pk/%C3%BC',
+      updated_at: '2026-11-01T07:01:00.000Z',
+    })
+    assert.equal(await offers.get({ id: made.id }), edited)
+    assert.equal((await offers.update({ id: made.id, product_ids: null })).product_ids, null)
+    assert.is(
+      await outcomeOf(offers.update({ id: made.id, product_url: 'ftp://kurta.pk' })),
+      'validation_failed',
+    )
+    assert.is(await outcomeOf(offers.update({ id: made.id, id2: 1 } as { id: string })), 'validation_failed')
+  })
+
+  it('asks for a vetting of high rates before they are live', async ({ platform, merchant }) => {
+    const offers = as(platform, merchant)
+    const actor = (await addUser(platform, 'admin')).userId
+    const { id } = await offers.create({ ...DRAFT, commission_rate: 40 })
+    assert.is((await offers.get({ id })).vetting, 'pending')
+    assert.is(await outcomeOf(offers.setStatus({ id, status: 'live' })), 'vetting_required')
+    const vetting = { offerId: id, actor, reason: 'known shop' }
+    await vetOffer(platform, { ...vetting, decision: 'reject' })
+    assert.is(await outcomeOf(offers.setStatus({ id, status: 'live' })), 'vetting_required')
+    const stale = vetOffer(platform, { ...vetting, decision: 'approve', commissionRate: 3500 })
+    assert.is(await outcomeOf(stale), 'conflict')
+    const vetted = await vetOffer(platform, { ...vetting, decision: 'approve', commissionRate: 4000 })
+    assert.is(vetted.vetting, 'approved')
+    await vetOffer(platform, { ...vetting, decision: 'approve' })
+    await offers.setStatus({ id, status: 'live' })
+    assert.is(await outcomeOf(offers.update({ id, commission_rate: 40.01 })), 'vetting_required')
+    assert.is((await offers.update({ id, commission_rate: 39 })).vetting, 'approved')
+    assert.is((await offers.update({ id, commission_rate: 40 })).vetting, 'approved')
+    await offers.setStatus({ id, status: 'paused' })
+    assert.is((await offers.update({ id, commission_rate: 50 })).vetting, 'pending')
+    assert.is(await outcomeOf(offers.setStatus({ id, status: 'live' })), 'vetting_required')
+
+    const unknown = { ...vetting, offerId: platform.ids.next(), decision: 'approve' as const }
+    assert.is(await outcomeOf(vetOffer(platform, unknown)), 'not_found')
+    const audit = await platform.database.reader
+      .selectFrom('audit_entries')
+      .selectAll()
+      .orderBy('id')
+      .execute()
+    assert.equal(
+      audit.map((entry) => [entry.actor, entry.subject_id, entry.reason, entry.after]),
+      [
+        [actor, id, 'known shop', '{"vetting":"rejected","vetted_rate":4000}'],
+        [actor, id, 'known shop', '{"vetting":"approved","vetted_rate":4000}'],
+      ],
+    )
+  })
+
+  it('drops the redirect targets when visitors must go elsewhere', async ({ platform, merchant }) => {
+    const offers = as(platform, merchant)
+    const { id } = await offers.create(DRAFT)
+    const remembers = async () => {
+      let loaded = false
+      await platform.caches.get('slug', 'x', async () => {
+        loaded = true
+        return 1
+      })
+      return !loaded
+    }
+    await remembers()
+    await offers.update({ id, title: 'Other' })
+    assert.ok(await remembers())
+    await offers.update({ id, product_url: 'https://kurta.pk/other' })
+    assert.not.ok(await remembers())
+    await offers.setStatus({ id, status: 'live' })
+    assert.not.ok(await remembers())
+  })
+
+  it('filters, sorts and pages what is live', async ({ platform, merchant }) => {
+    const offers = as(platform, merchant)
+    const shelf: [string, string, string, number, string | null][] = [
+      ['Lawn kurta', 'Fashion', 'Lawn', 10, '100% cotton'],
+      ['Khussa', 'Shoes', 'Hand made', 20, null],
+      ['Shawl_A', 'fashion', 'Winter', 10, 'Warm'],
+      ['Cap', 'Fashion', 'Sindhi', 5.25, null],
+    ]
+    for (const [title, category, niche, commission_rate, description] of shelf) {
+      const { id } = await offers.create({
+        title,
+        category,
+        niche,
+        commission_rate,
+        description,
+        product_url: 'https://a.pk',
+      })
+      await offers.setStatus({ id, status: 'live' })
+    }
+    const visitor = as(platform, null)
+    const titles = async (query: Parameters<typeof visitor.list>[0]) =>
+      (await visitor.list(query)).items.map((item) => item.title)
+
+    assert.equal(await titles({}), ['Cap', 'Shawl_A', 'Khussa', 'Lawn kurta'])
+    assert.equal(await titles({ category: 'FASHION' }), ['Cap', 'Shawl_A', 'Lawn kurta'])
+    assert.equal(await titles({ niche: 'hand made' }), ['Khussa'])
+    assert.equal(await titles({ commission_min: 10, commission_max: 10 }), ['Shawl_A', 'Lawn kurta'])
+    assert.equal(await titles({ merchant_id: merchant.userId, commission_min: 20 }), ['Khussa'])
+    assert.equal(await titles({ merchant_id: platform.ids.next() }), [])
+    assert.equal(await titles({ q: 'KURTA' }), ['Lawn kurta'])
+    assert.equal(await titles({ q: '100%' }), ['Lawn kurta'])
+    assert.equal(await titles({ q: 'a shawl_' }), ['Shawl_A'])
+    assert.equal(await titles({ q: '_' }), [])
+    assert.equal(await titles({ q: '\\' }), [])
+    for (const [sort, order] of [
+      ['commission_desc', ['Khussa', 'Shawl_A', 'Lawn kurta', 'Cap']],
+      ['commission_asc', ['Cap', 'Shawl_A', 'Lawn kurta', 'Khussa']],
+      ['newest', ['Cap', 'Shawl_A', 'Khussa', 'Lawn kurta']],
+    ] as const) {
+      const seen: string[] = []
+      let cursor: string | null | undefined
+      do {
+        const page = await visitor.list({ sort, limit: 1, cursor: cursor ?? undefined })
+        seen.push(...page.items.map((item) => item.title))
+        cursor = page.next_cursor
+      } while (cursor)
+      assert.equal(seen, order)
+    }
+    const { next_cursor } = await visitor.list({ limit: 1 })
+    const other = visitor.list({ sort: 'commission_asc', cursor: next_cursor ?? undefined })
+    assert.is(await outcomeOf(other), 'validation_failed')
+    assert.is(await outcomeOf(visitor.list({ limit: 101 })), 'validation_failed')
+  })
+
+  it('lists own offers in every status, for merchants only', async ({ platform, merchant }) => {
+    const offers = as(platform, merchant)
+    const { id } = await offers.create(DRAFT)
+    await offers.create({ ...DRAFT, title: 'Other' })
+    await offers.setStatus({ id, status: 'live' })
+    assert.is((await offers.list({ mine: true })).items.length, 2)
+    assert.equal(
+      (await offers.list({ mine: true, status: 'draft' })).items.map((o) => o.title),
+      ['Other'],
+    )
+    const other = as(platform, await addMerchant(platform))
+    assert.equal((await other.list({ mine: true })).items, [])
+    assert.is(await outcomeOf(as(platform, null).list({ mine: true })), 'unauthenticated')
+    const creator = as(platform, await addUser(platform, 'creator'))
+    assert.is(await outcomeOf(creator.list({ mine: true })), 'forbidden')
+    assert.is(await outcomeOf(creator.list({ status: 'draft' })), 'validation_failed')
+    assert.is((await creator.list({ status: 'live' })).items.length, 1)
+  })
+
+  it.run()
+}

@@ -1,0 +1,225 @@
+import fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { checkProductUrl, MAX_PRODUCT_URL_LENGTH, withTrackingReference } from './product-url.rule.ts'
+
+const messageOf = (text: string) => {
+  const check = checkProductUrl(text)
+  return check.ok ? `allowed: ${check.url}` : check.message
+}
+
+test('ordinary shop addresses are allowed as they stand', () => {
+  for (const url of [
+    'https://khaadi.com.pk/products/lawn-3pc?variant=42&size=%D9%85#reviews',
+    'https://shop.example.com/',
+    'https://www.example.pk/a/b?x=1&x=2&&y',
+    'https://xn--mgbai9azgqp6j.xn--mgbai9azgqp6j/',
+  ]) {
+    assert.equal(checkProductUrl(url), { ok: true, url })
+  }
+})
+
+test('an address is answered in ASCII, as a Location header needs it', () => {
+  assert.equal(checkProductUrl('  HTTPS://Shop.Example.COM:443/لان?رنگ=1 '), {
+    ok: true,
+    url: 'https://shop.example.com/%D9%84%D8%A7%D9%86?%D8%B1%D9%86%DA%AF=1',
+  })
+  assert.equal(checkProductUrl('https://bücher.example.com'), {
+    ok: true,
+    url: 'https://xn--bcher-kva.example.com/',
+  })
+})
+
+test('only https, written in full', () => {
+  for (const text of [
+    '',
+    'shop.pk/x',
+    'http://shop.pk/',
+    'javascript:alert(1)//https://shop.pk',
+    'data:text/html,x',
+    'https:shop.pk',
+    'https:/shop.pk',
+    'https:///shop.pk',
+    '//shop.pk/',
+    'ftp://shop.pk/',
+  ]) {
+    assert.match(messageOf(text), /begin with https/, text)
+  }
+})
+
+test('no address literal in any notation', () => {
+  for (const host of [
+    '127.0.0.1',
+    '8.8.8.8',
+    '2130706433',
+    '0x7f000001',
+    '0x7f.1',
+    '0177.0.0.1',
+    '127.1',
+    '127.0.0.1.',
+    '１２７.0.0.1',
+    '%31%32%37.0.0.1',
+    '[::1]',
+    '[2001:db8::1]',
+    '[::ffff:127.0.0.1]',
+    '169.254.169.254',
+  ]) {
+    assert.match(messageOf(`https://${host}/`), /public host name/, host)
+  }
+})
+
+test('no single label, reserved name, trailing dot or odd label', () => {
+  for (const host of [
+    'localhost',
+    'LOCALHOST',
+    'a.localhost',
+    'intranet',
+    'printer.local',
+    'db.internal',
+    'shop.test',
+    'shop.invalid',
+    'shop.example',
+    'x.onion',
+    'router.home.arpa',
+    'shop.pk.',
+    'a_b.pk',
+    '-a.pk',
+    'a-.pk',
+    'a!b.pk',
+    `${'a'.repeat(64)}.pk`,
+    `${'a.'.repeat(130)}pk`,
+    'shop.p1',
+  ]) {
+    assert.match(messageOf(`https://${host}/`), /public host name/, host)
+  }
+})
+
+test('a name that only ends like a reserved one is public', () => {
+  assert.ok(checkProductUrl('https://notlocalhost.com/').ok)
+  assert.ok(checkProductUrl('https://localhost.pk/').ok)
+  assert.ok(checkProductUrl('https://127.0.0.1.pk/').ok)
+})
+
+test('no credentials, no port, no unsafe characters, no broken host', () => {
+  assert.match(messageOf('https://user@shop.pk/'), /user name/)
+  assert.match(messageOf('https://:secret@shop.pk/'), /user name/)
+  assert.match(messageOf('https://shop.pk@evil.pk/'), /user name/)
+  assert.match(messageOf('https://shop.pk:8443/'), /port/)
+  assert.match(messageOf('https://shop.pk:80/'), /port/)
+  for (const text of [
+    'https://shop.pk\\@evil.pk/',
+    'https://sh\top.pk/',
+    'https://shop.pk/a b',
+    'https://shop.pk/\r\nX:1',
+  ]) {
+    assert.match(messageOf(text), /must not contain/)
+  }
+  for (const text of [
+    'https://%/',
+    'https://sh<op.pk/',
+    'https://shop.pk:99999/',
+    'https://1.2.3.400/',
+    'https://[::1/',
+  ]) {
+    assert.match(messageOf(text), /not a valid address/)
+  }
+})
+
+test('the length counts before and after percent-encoding', () => {
+  const base = 'https://shop.pk/'
+  const full = base + 'a'.repeat(MAX_PRODUCT_URL_LENGTH - base.length)
+  assert.ok(checkProductUrl(full).ok)
+  assert.match(messageOf(`${full}a`), /at most 2048 characters$/)
+  assert.match(messageOf(base + 'ل'.repeat(400)), /once percent-encoded/)
+})
+
+test('the reference joins a query, a fragment or neither', () => {
+  const add = (url: string) => withTrackingReference(url, 'aff_ref', 'r1')
+  assert.is(add('https://a.pk/'), 'https://a.pk/?aff_ref=r1')
+  assert.is(add('https://a.pk/?'), 'https://a.pk/?aff_ref=r1')
+  assert.is(add('https://a.pk/x#top'), 'https://a.pk/x?aff_ref=r1#top')
+  assert.is(add('https://a.pk/x?a=1#top?b=2'), 'https://a.pk/x?a=1&aff_ref=r1#top?b=2')
+  assert.is(add('https://a.pk/x#'), 'https://a.pk/x?aff_ref=r1#')
+})
+
+test('everything else stays byte for byte', () => {
+  const query = 'q=a+b%20c&&x&y=&z=%zz&k=?&arr[]=1&arr%5B%5D=2&%D9%84=ü'
+  assert.is(
+    withTrackingReference(`https://a.pk/%7e/a?${query}#/r?aff_ref=old`, 'aff_ref', 'r1'),
+    `https://a.pk/%7e/a?${query}&aff_ref=r1#/r?aff_ref=old`,
+  )
+})
+
+test('a parameter of the same name is replaced however it is written, others of like names stay', () => {
+  assert.is(
+    withTrackingReference(
+      'https://a.pk/?aff_ref=x&a=1&aff%5Fref=y&aff_ref&AFF_REF=z&aff_ref2=w',
+      'aff_ref',
+      'r1',
+    ),
+    'https://a.pk/?a=1&AFF_REF=z&aff_ref2=w&aff_ref=r1',
+  )
+  assert.is(withTrackingReference('https://a.pk/?a+b=1&c=2', 'a b', 'r'), 'https://a.pk/?c=2&a%20b=r')
+  assert.is(withTrackingReference('https://a.pk/??p=1&%3Fp=2', 'p', 'r'), 'https://a.pk/??p=1&%3Fp=2&p=r')
+})
+
+test('parameter and reference cannot break out of their place', () => {
+  assert.is(withTrackingReference('https://a.pk/', 'p&q', 'a=b#c&d'), 'https://a.pk/?p%26q=a%3Db%23c%26d')
+})
+
+const piece = fc.string({ unit: fc.constantFrom(...'abp=%2+?/[]é'), maxLength: 8 })
+const query = fc.array(piece, { maxLength: 6 }).map((pieces) => pieces.join('&'))
+const fragment = fc.option(fc.string({ unit: fc.constantFrom(...'ab#?&=%'), maxLength: 8 }))
+
+test('property: the shop reads exactly one reference, and all else in the same bytes and order', () => {
+  fc.assert(
+    fc.property(query, fragment, fc.uuid({ version: 7 }), (before, after, reference) => {
+      const url = `https://shop.pk/x?${before}${after === null ? '' : `#${after}`}`
+      const tracked = withTrackingReference(url, 'p', reference)
+      assert.equal(new URL(tracked).searchParams.getAll('p'), [reference])
+      const others = [...new URL(url).searchParams].filter(([name]) => name !== 'p')
+      assert.equal([...new URL(tracked).searchParams].slice(0, -1), others)
+      assert.ok(tracked.endsWith(`p=${reference}${after === null ? '' : `#${after}`}`))
+      assert.is(withTrackingReference(tracked, 'p', reference), tracked)
+      const hadOne = new URL(url).searchParams.has('p')
+      if (!hadOne && before !== '') assert.ok(tracked.startsWith(`https://shop.pk/x?${before}&p=`))
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('property: what is allowed parses to an https address without port and credentials, and is allowed again unchanged', () => {
+  const text = fc.oneof(
+    fc.webUrl({ validSchemes: ['https', 'http'], withFragments: true, withQueryParameters: true }),
+    fc.string(),
+  )
+  fc.assert(
+    fc.property(text, (given) => {
+      const check = checkProductUrl(given)
+      if (!check.ok) return assert.ok(check.message.length > 0)
+      const url = new URL(check.url)
+      assert.equal([url.protocol, url.port, url.username, url.password], ['https:', '', '', ''])
+      assert.match(check.url, /^[\x21-\x7e]+$/)
+      assert.equal(checkProductUrl(check.url), check)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('property: no IPv4 number is ever a public host name', () => {
+  fc.assert(
+    fc.property(fc.nat(0xffffffff), (address) => {
+      const [a, b, c, d] = [24, 16, 8, 0].map((shift) => (address >>> shift) & 255)
+      const spellings = [
+        address,
+        `0x${address.toString(16)}`,
+        `0${address.toString(8)}`,
+        `${a}.${b}.${c}.${d}`,
+      ]
+      for (const host of spellings) assert.is(checkProductUrl(`https://${host}/`).ok, false)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test.run()

@@ -1,0 +1,216 @@
+import { type Selectable, sql } from 'kysely'
+import type { Queries, Tx } from '../platform/database.ts'
+import type { Schema } from '../platform/schema.ts'
+import type { PayoutState } from './payout-eligibility.rule.ts'
+
+export type PayoutRow = Selectable<Schema['payouts']>
+
+/** Creators with released money in no payout, and how much, paisa. */
+export function releasedByCreator(
+  db: Queries,
+  creatorId: string | null = null,
+): Promise<{ creator_id: string; released: number }[]> {
+  return db
+    .selectFrom('billing_cycle_shares')
+    .select((query) => ['creator_id', query.fn.sum<number>('commission').as('released')])
+    .where('released_at', 'is not', null)
+    .where('payout_id', 'is', null)
+    .$if(creatorId !== null, (query) => query.where('creator_id', '=', creatorId ?? ''))
+    .groupBy('creator_id')
+    .orderBy('creator_id')
+    .execute()
+}
+
+export interface PayableShare {
+  billing_cycle_id: string
+  merchant_id: string
+  commission: number
+}
+
+/** A creator's released shares in no payout, locked until the transaction ends. */
+export function lockPayableShares(
+  tx: Tx,
+  dialect: 'sqlite' | 'postgresql',
+  creatorId: string,
+): Promise<PayableShare[]> {
+  return tx
+    .selectFrom('billing_cycle_shares as share')
+    .innerJoin('billing_cycles as cycle', 'cycle.id', 'share.billing_cycle_id')
+    .select(['share.billing_cycle_id', 'cycle.merchant_id', 'share.commission'])
+    .where('share.creator_id', '=', creatorId)
+    .where('share.released_at', 'is not', null)
+    .where('share.payout_id', 'is', null)
+    .orderBy('share.billing_cycle_id')
+    .$if(dialect === 'postgresql', (query) => query.forUpdate('share'))
+    .execute()
+}
+
+export async function insertPayout(
+  tx: Tx,
+  payout: PayoutRow,
+  shares: readonly PayableShare[],
+): Promise<void> {
+  await tx.insertInto('payouts').values(payout).execute()
+  await tx
+    .insertInto('payout_lines')
+    .values(
+      shares.map((share) => ({
+        payout_id: payout.id,
+        billing_cycle_id: share.billing_cycle_id,
+        merchant_id: share.merchant_id,
+        amount: share.commission,
+      })),
+    )
+    .execute()
+}
+
+/** Ties free shares to a payout; answers how many it could tie. */
+export async function takeShares(
+  tx: Tx,
+  creatorId: string,
+  cycleIds: readonly string[],
+  payoutId: string,
+): Promise<number> {
+  const taken = await tx
+    .updateTable('billing_cycle_shares')
+    .set({ payout_id: payoutId })
+    .where('creator_id', '=', creatorId)
+    .where('billing_cycle_id', 'in', cycleIds)
+    .where('payout_id', 'is', null)
+    .executeTakeFirst()
+  return Number(taken.numUpdatedRows)
+}
+
+/** Frees the shares of a failed payout. */
+export async function freeShares(tx: Tx, payoutId: string): Promise<void> {
+  await tx
+    .updateTable('billing_cycle_shares')
+    .set({ payout_id: null })
+    .where('payout_id', '=', payoutId)
+    .execute()
+}
+
+/** Compare-and-set of a payout's state; false when it is not in `from` any more. */
+export async function movePayout(
+  tx: Tx,
+  payoutId: string,
+  from: PayoutState,
+  change: Partial<PayoutRow>,
+): Promise<boolean> {
+  const updated = await tx
+    .updateTable('payouts')
+    .set(change)
+    .where('id', '=', payoutId)
+    .where('state', '=', from)
+    .executeTakeFirst()
+  return updated.numUpdatedRows === 1n
+}
+
+export function lockPayout(
+  tx: Tx,
+  dialect: 'sqlite' | 'postgresql',
+  payoutId: string,
+): Promise<PayoutRow | undefined> {
+  return tx
+    .selectFrom('payouts')
+    .selectAll()
+    .where('id', '=', payoutId)
+    .$if(dialect === 'postgresql', (query) => query.forUpdate())
+    .executeTakeFirst()
+}
+
+export function findPayout(db: Queries, payoutId: string): Promise<PayoutRow | undefined> {
+  return db.selectFrom('payouts').selectAll().where('id', '=', payoutId).executeTakeFirst()
+}
+
+/** A creator's payouts that failed after the last one that was paid, newest first. */
+export function failuresSinceLastPaid(db: Queries, creatorId: string): Promise<PayoutRow[]> {
+  const paid = db
+    .selectFrom('payouts as paid')
+    .select((query) => query.fn.max('paid.settled_at').as('at'))
+    .where('paid.creator_id', '=', creatorId)
+    .where('paid.state', '=', 'paid')
+  return db
+    .selectFrom('payouts')
+    .selectAll()
+    .where('creator_id', '=', creatorId)
+    .where('state', '=', 'failed')
+    .where((where) => where('settled_at', '>', where.fn.coalesce(paid, where.lit(0))))
+    .orderBy('settled_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+}
+
+/**
+ * The failed payouts that a new one would replace: for each released share of a creator in no payout, the last that
+ * carried it. They can be several, since a payout may be made while an earlier one is still on its way.
+ */
+export async function failedBehindPayableShares(db: Queries, creatorId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('billing_cycle_shares as share')
+    .innerJoin('payout_lines as line', 'line.billing_cycle_id', 'share.billing_cycle_id')
+    .innerJoin('payouts as payout', 'payout.id', 'line.payout_id')
+    .select(['share.billing_cycle_id', 'payout.id'])
+    .where('share.creator_id', '=', creatorId)
+    .where('share.released_at', 'is not', null)
+    .where('share.payout_id', 'is', null)
+    .where('payout.creator_id', '=', creatorId)
+    .orderBy('payout.id')
+    .execute()
+  return [...new Set(new Map(rows.map((row) => [row.billing_cycle_id, row.id])).values())]
+}
+
+export interface PayoutFilter {
+  state: PayoutState | null
+  limit: number
+  /** Only payouts older than this id. */
+  before: string | null
+}
+
+export function findPayouts(
+  db: Queries,
+  creatorId: string | null,
+  filter: PayoutFilter,
+): Promise<PayoutRow[]> {
+  return db
+    .selectFrom('payouts')
+    .selectAll()
+    .$if(creatorId !== null, (query) => query.where('creator_id', '=', creatorId ?? ''))
+    .$if(filter.state !== null, (query) => query.where('state', '=', filter.state ?? 'pending'))
+    .$if(filter.before !== null, (query) => query.where('id', '<', filter.before ?? ''))
+    .orderBy('id', 'desc')
+    .limit(filter.limit)
+    .execute()
+}
+
+/** The payouts that carry money of one merchant's cycles, each with that merchant's part only, paisa. */
+export function findPayoutParts(
+  db: Queries,
+  merchantId: string,
+  filter: PayoutFilter,
+): Promise<(PayoutRow & { part: number })[]> {
+  return db
+    .selectFrom('payouts as payout')
+    .innerJoin('payout_lines as line', 'line.payout_id', 'payout.id')
+    .selectAll('payout')
+    .select(sql<number>`sum(line.amount)`.as('part'))
+    .where('line.merchant_id', '=', merchantId)
+    .$if(filter.state !== null, (query) => query.where('payout.state', '=', filter.state ?? 'pending'))
+    .$if(filter.before !== null, (query) => query.where('payout.id', '<', filter.before ?? ''))
+    .groupBy('payout.id')
+    .orderBy('payout.id', 'desc')
+    .limit(filter.limit)
+    .execute()
+}
+
+/** The payouts that carried a creator's share of one cycle, oldest first: at most one of them has not failed. */
+export function payoutsOfShare(db: Queries, cycleId: string, creatorId: string): Promise<PayoutRow[]> {
+  return db
+    .selectFrom('payouts as payout')
+    .innerJoin('payout_lines as line', 'line.payout_id', 'payout.id')
+    .selectAll('payout')
+    .where('line.billing_cycle_id', '=', cycleId)
+    .where('payout.creator_id', '=', creatorId)
+    .orderBy('payout.id')
+    .execute()
+}

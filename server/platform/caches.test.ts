@@ -1,0 +1,82 @@
+// database: none
+import { setTimeout as pause } from 'node:timers/promises'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Caches } from './caches.ts'
+
+/** A source whose loads are counted. */
+function source(value: unknown) {
+  let loads = 0
+  const load = async () => {
+    loads += 1
+    return value
+  }
+  return { load, loads: () => loads }
+}
+
+test('a value is loaded once and kept, and so is the news that there is none', async () => {
+  const caches = new Caches()
+  for (const value of [{ id: 1 }, null, undefined, 0]) {
+    const { load, loads } = source(value)
+    const key = String(value)
+    assert.is(await caches.get('slugs', key, load), value)
+    assert.is(await caches.get('slugs', key, load), value)
+    assert.is(loads(), 1)
+  }
+})
+
+test('names do not share keys, and dropping one key or clearing one name leaves the rest', async () => {
+  const caches = new Caches()
+  const offers = source('offer')
+  const slugs = source('slug')
+  const others = source('other')
+  const readAll = async () => {
+    assert.is(await caches.get('offers', 'a', offers.load), 'offer')
+    assert.is(await caches.get('slugs', 'a', slugs.load), 'slug')
+    assert.is(await caches.get('slugs', 'b', others.load), 'other')
+    return [offers.loads(), slugs.loads(), others.loads()]
+  }
+  assert.equal(await readAll(), [1, 1, 1])
+  caches.drop('slugs', 'a')
+  assert.equal(await readAll(), [1, 2, 1])
+  caches.clear('slugs')
+  assert.equal(await readAll(), [1, 3, 2])
+})
+
+test('what was being loaded when something was dropped is answered, but not kept', async () => {
+  const caches = new Caches()
+  for (const drop of [() => caches.drop('slugs', 'a'), () => caches.clear('slugs')]) {
+    const { promise, resolve } = Promise.withResolvers<string>()
+    const stale = caches.get('slugs', 'a', () => promise)
+    drop()
+    resolve('stale')
+    assert.is(await stale, 'stale')
+    assert.is(await caches.get('slugs', 'a', async () => 'fresh'), 'fresh')
+    caches.clear('slugs')
+  }
+})
+
+test('a failed load reaches its caller and is not kept', async () => {
+  const caches = new Caches()
+  const failing = caches.get('slugs', 'a', () => Promise.reject(new Error('down')))
+  assert.is(await failing.catch((error: Error) => error.message), 'down')
+  assert.is(await caches.get('slugs', 'a', async () => 'up'), 'up')
+})
+
+test("another process's change shows within two seconds", async () => {
+  const caches = new Caches()
+  await caches.get('slugs', 'a', async () => 'before')
+  await pause(1600)
+  assert.is(await caches.get('slugs', 'a', async () => 'after'), 'after')
+})
+
+test('the number of entries is bounded', async () => {
+  const caches = new Caches()
+  const first = source('first')
+  await caches.get('slugs', 'first', first.load)
+  for (let index = 0; index < 50_000; index += 1) await caches.get('slugs', `${index}`, async () => index)
+  await caches.get('slugs', 'first', first.load)
+  assert.is(first.loads(), 2)
+})
+
+test.run()

@@ -1,0 +1,208 @@
+// database: none
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readConfig, SettingError } from './config.ts'
+
+const KEY = Buffer.alloc(32, 1).toString('base64')
+const HTTP = {
+  PROCESSOR: 'http',
+  PROCESSOR_URL: 'https://pay.example/v1',
+  PROCESSOR_API_KEY: 'key',
+  PROCESSOR_WEBHOOK_SECRETS: 'one',
+}
+const PRODUCTION = { ...HTTP, NODE_ENV: 'production', APP_KEY: KEY }
+
+/** The refusal's one line. */
+function refusalOf(environment: Record<string, string>): string {
+  try {
+    readConfig(environment)
+  } catch (error) {
+    assert.instance(error, SettingError)
+    return (error as SettingError).message
+  }
+  assert.unreachable(`accepted ${JSON.stringify(environment)}`)
+  return ''
+}
+
+function refused(environment: Record<string, string>, name: string): void {
+  const line = refusalOf(environment)
+  assert.ok(line.startsWith(`setting ${name}: `), line)
+  assert.not.match(line, '\n')
+}
+
+/** What the wire contract says of its settings; the others are tested where they are used. */
+const DEFAULTS = {
+  NODE_ENV: 'development',
+  HOST: '127.0.0.1',
+  PORT: 3000,
+  PUBLIC_BASE_URL: undefined,
+  DATABASE_URL: 'sqlite:./data/affiliate.db',
+  DATA_DIR: undefined,
+  APP_KEY: undefined,
+  ROLES: ['web', 'worker', 'scheduler'],
+  PROCESSOR: 'sandbox',
+  PROCESSOR_URL: undefined,
+  PROCESSOR_API_KEY: undefined,
+  PROCESSOR_SIGNATURE: 'standard-webhooks',
+  PROCESSOR_WEBHOOK_SECRETS: undefined,
+  PROCESSOR_EVENTS: undefined,
+  PROCESSOR_TIMEOUT_MS: 10_000,
+  PLATFORM_FEE_RATE: 1000,
+  PAYOUT_THRESHOLD: 100_000,
+  HIGH_COMMISSION_RATE: 3000,
+  BILLING_PERIOD: 'monthly',
+  BILLING_TIMEZONE: 'Asia/Karachi',
+  SCHEDULE_BILLING: '5 0 * * *',
+  SCHEDULE_PAYOUTS: '*/15 * * * *',
+  TRACKING_PARAMETER: 'aff_ref',
+  TRUST_PROXY: undefined,
+  RAW_EVENT_RETENTION_DAYS: 90,
+  LOG_LEVEL: 'info',
+}
+
+test('without any setting there are the defaults of the wire contract', () => {
+  const config = readConfig({})
+  for (const [name, value] of Object.entries(DEFAULTS)) {
+    assert.equal(config[name as keyof typeof DEFAULTS], value, name)
+  }
+})
+
+test('an empty setting is one that is not set', () => {
+  assert.equal(readConfig({ PORT: '', APP_KEY: '', TRUST_PROXY: '' }), readConfig({}))
+})
+
+const ACCEPTED: [string, string, unknown][] = [
+  ['HOST', '0.0.0.0', '0.0.0.0'],
+  ['HOST', '::1', '::1'],
+  ['HOST', 'localhost', 'localhost'],
+  ['PORT', '0', 0],
+  ['PORT', '65535', 65_535],
+  ['PUBLIC_BASE_URL', 'https://aff.example/', 'https://aff.example'],
+  ['PUBLIC_BASE_URL', 'https://aff.example/shop//', 'https://aff.example/shop'],
+  ['DATABASE_URL', 'sqlite:/var/lib/a.db', 'sqlite:/var/lib/a.db'],
+  ['DATABASE_URL', 'sqlite:///var/lib/a.db', 'sqlite:///var/lib/a.db'],
+  ['DATABASE_URL', 'postgres://u:p@db/x', 'postgres://u:p@db/x'],
+  ['DATABASE_URL', 'postgresql://u@/x?host=/run/pg', 'postgresql://u@/x?host=/run/pg'],
+  ['APP_KEY', KEY, KEY],
+  ['ROLES', 'web', ['web']],
+  ['ROLES', 'worker, web,worker', ['worker', 'web']],
+  ['PROCESSOR_WEBHOOK_SECRETS', 'new, old,', ['new', 'old']],
+  ['PROCESSOR_TIMEOUT_MS', '100', 100],
+  ['PLATFORM_FEE_RATE', '0', 0],
+  ['PLATFORM_FEE_RATE', '12.5', 1250],
+  ['HIGH_COMMISSION_RATE', '100', 10_000],
+  ['PAYOUT_THRESHOLD', '0', 0],
+  ['PAYOUT_THRESHOLD', '999.9', 99_990],
+  ['BILLING_PERIOD', 'weekly', 'weekly'],
+  ['BILLING_TIMEZONE', 'UTC', 'UTC'],
+  ['SCHEDULE_BILLING', 'off', 'off'],
+  ['SCHEDULE_PAYOUTS', '0 6 * jan-mar mon', '0 6 * jan-mar mon'],
+  ['TRACKING_PARAMETER', 'ref-1', 'ref-1'],
+  ['TRUST_PROXY', 'true', 'true'],
+  ['TRUST_PROXY', 'loopback, 10.0.0.0/8,fd00::/8, 192.0.2.7', 'loopback,10.0.0.0/8,fd00::/8,192.0.2.7'],
+  ['RAW_EVENT_RETENTION_DAYS', '1', 1],
+]
+
+for (const [name, text, value] of ACCEPTED) {
+  test(`${name} takes ${text}`, () => {
+    assert.equal(readConfig({ [name]: text })[name as 'PORT'], value)
+  })
+}
+
+const REFUSED: Record<string, string[]> = {
+  NODE_ENV: ['Production', 'prod', 'live'],
+  HOST: ['a b', 'http://127.0.0.1', '127.0.0.1:80', '-x'],
+  PORT: ['-1', '65536', '3000.5', '0x50', 'http', ' 80', '1e3'],
+  PUBLIC_BASE_URL: [
+    'aff.example',
+    'ftp://aff.example',
+    'https://',
+    'https://a/?x=1',
+    'https://a/#x',
+    'https://u:p@a/',
+  ],
+  DATABASE_URL: [
+    'affiliate.db',
+    'sqlite:',
+    'sqlite::memory:',
+    'sqlite:./data/',
+    'sqlite://data/a.db',
+    'mysql://x/y',
+    'postgres://',
+    'postgres://a b/c',
+    'postgres://h:port/x',
+  ],
+  APP_KEY: [
+    'short',
+    Buffer.alloc(31).toString('base64'),
+    Buffer.alloc(33).toString('base64'),
+    `${KEY} x`,
+    `!${KEY}`,
+  ],
+  ROLES: ['', 'web,', 'api', 'web;worker', 'WEB'].filter(Boolean),
+  PROCESSOR: ['stripe', 'Sandbox'],
+  PROCESSOR_URL: ['pay.example', 'https://key@pay.example'],
+  PROCESSOR_SIGNATURE: ['none', 'v1'],
+  PROCESSOR_WEBHOOK_SECRETS: [',', ' , '],
+  PROCESSOR_TIMEOUT_MS: ['0', '99', '120001', '10s', '1.5'],
+  PLATFORM_FEE_RATE: ['-1', '100.01', '10.001', '10%', '.5', 'ten', 'NaN', '1e1'],
+  HIGH_COMMISSION_RATE: ['101', ''].filter(Boolean),
+  PAYOUT_THRESHOLD: ['-0.01', '1,000', 'Rs 1000', '1000.001', '1e3'],
+  BILLING_PERIOD: ['yearly', 'Monthly'],
+  BILLING_TIMEZONE: ['Karachi', 'PKT', 'Asia/Lahor', '5'],
+  SCHEDULE_BILLING: [
+    'never',
+    '5 0 * *',
+    '61 0 * * *',
+    'a b c d e',
+    '*/0 * * * *',
+    '0 0 0 1 1 *',
+    '@daily',
+    '0 0 31 2 *',
+  ],
+  SCHEDULE_PAYOUTS: ['15', '0 25 * * *', '0 0 * * 8'],
+  TRACKING_PARAMETER: ['aff ref', 'a=b', '1ref', 'x'.repeat(41), 'ré'],
+  TRUST_PROXY: [
+    'yes',
+    'proxy.example',
+    '10.0.0.0/33',
+    '::/129',
+    '10.0.0.0/',
+    'true,10.0.0.1',
+    '10.0.0.1,',
+    '1',
+  ],
+  RAW_EVENT_RETENTION_DAYS: ['0', '3651', 'forever'],
+  LOG_LEVEL: ['loud', 'INFO'],
+}
+
+for (const [name, values] of Object.entries(REFUSED)) {
+  test(`${name} refuses nonsense with one line that names it`, () => {
+    for (const value of values) refused({ [name]: value }, name)
+  })
+}
+
+test('a refused secret is not repeated', () => {
+  const line = refusalOf({ APP_KEY: 'hunter2' })
+  assert.not.match(line, 'hunter2')
+})
+
+test('production refuses the sandbox, even one that nobody asked for, and demands a key', () => {
+  refused({ NODE_ENV: 'production', APP_KEY: KEY }, 'PROCESSOR')
+  refused({ ...PRODUCTION, PROCESSOR: 'sandbox' }, 'PROCESSOR')
+  refused({ ...PRODUCTION, APP_KEY: '' }, 'APP_KEY')
+  assert.is(readConfig(PRODUCTION).NODE_ENV, 'production')
+})
+
+test('a real processor needs its address, key and secrets', () => {
+  for (const name of ['PROCESSOR_URL', 'PROCESSOR_API_KEY', 'PROCESSOR_WEBHOOK_SECRETS']) {
+    refused({ ...HTTP, [name]: '' }, name)
+  }
+})
+
+test('the sandbox signs in one way only', () => {
+  refused({ PROCESSOR_SIGNATURE: 'hmac' }, 'PROCESSOR_SIGNATURE')
+  assert.is(readConfig({ ...HTTP, PROCESSOR_SIGNATURE: 'hmac' }).PROCESSOR_SIGNATURE, 'hmac')
+})
+
+test.run()

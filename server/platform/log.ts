@@ -1,0 +1,11 @@
+import pino, { type Logger } from 'pino'
+
+export type { Logger } from 'pino'
+
+/** JSON lines on stderr, so that stdout stays free for what a command has to say. */
+export function createLog(level: string): Logger {
+  return pino(
+    { level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ fd: 2, sync: true }),
+  )
+}

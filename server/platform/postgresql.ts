@@ -1,0 +1,91 @@
+import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
+import { DatabaseError, Pool, type PoolClient, types } from 'pg'
+import { type Database, runTransaction } from './database.ts'
+import { postgresFault } from './database-faults.ts'
+import type { Schema } from './schema.ts'
+
+export interface PostgresDatabase extends Database {
+  readonly dialect: 'postgresql'
+  readonly url: string
+  readonly pool: Pool
+  readonly writer: Kysely<Schema>
+}
+
+const INT8 = 20
+const NUMERIC = 1700
+
+/** Sums and counts come as text; every one of ours is a whole number, and one that is not exact must not pass. */
+function exactNumber(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new Error(`not an exact whole number: ${text}`)
+  return value
+}
+
+/** A database that has stalled must not hold callers for ever: the longest set-wise statement takes a few seconds. */
+const QUERY_TIMEOUT_MS = 60_000
+
+/** `queryTimeoutMs`: how long one statement may take, 0 for as long as it likes. */
+export function openPostgres(
+  url: string,
+  options: { poolSize?: number; queryTimeoutMs?: number } = {},
+): PostgresDatabase {
+  const pool = new Pool({
+    connectionString: url,
+    max: options.poolSize ?? 10,
+    connectionTimeoutMillis: 1500,
+    idleTimeoutMillis: 30_000,
+    query_timeout: options.queryTimeoutMs ?? QUERY_TIMEOUT_MS,
+    types: {
+      getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+        oid === INT8 || oid === NUMERIC
+          ? exactNumber
+          : types.getTypeParser(oid, format as 'text')) as typeof types.getTypeParser,
+    },
+  })
+  // A connection that the server drops is reported by its next query; without a listener it would end the process.
+  pool.on('error', () => {})
+  pool.on('connect', (client: PoolClient) => client.on('error', () => {}))
+  const writer = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: usedWhileSound(pool) }) })
+  return {
+    dialect: 'postgresql',
+    url,
+    pool,
+    writer,
+    reader: writer,
+    transaction: (work) => runTransaction(writer, postgresFault, work),
+    faultOf: postgresFault,
+    close: () => writer.destroy(),
+  }
+}
+
+/** The pool as Kysely uses it, without connections of which nobody knows what they still do. */
+function usedWhileSound(pool: Pool): PostgresPool {
+  return {
+    connect: async () => soundOrEnded(await pool.connect()),
+    end: () => pool.end(),
+    options: pool.options,
+  }
+}
+
+/**
+ * A statement that was not answered in time may still be under way, and the rollback behind it is never sent: the next
+ * borrower of the connection would find an open transaction and commit it with its own. Such a connection is closed,
+ * by which the server rolls back.
+ */
+function soundOrEnded(client: PoolClient): PostgresPoolClient {
+  let unsound: unknown
+  const query = async (sql: string, parameters: unknown[]) => {
+    if (unsound !== undefined) throw unsound
+    try {
+      return await client.query(sql, parameters)
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) unsound = error
+      throw error
+    }
+  }
+  // Kysely's second form of `query`, with a cursor, is for streams, which nothing uses on PostgreSQL.
+  return {
+    query: query as unknown as PostgresPoolClient['query'],
+    release: () => client.release(unsound !== undefined),
+  }
+}

@@ -1,0 +1,181 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { type AnyRouter, initTRPC, TRPCError } from '@trpc/server'
+import { ERROR_STATUS, type ErrorCode } from '../../shared/error-codes.ts'
+import type { Role } from '../../shared/schemas/common.ts'
+import type { Platform } from './platform.ts'
+import { problemOf, refusalOf } from './problem.ts'
+import { Refusal } from './refusal.ts'
+
+/** Who is calling. */
+export interface Actor {
+  userId: string
+  role: Role
+  sessionId: string
+}
+
+/** What a request brings along. `actor` may be a function: who calls is then found out only when a procedure runs. */
+export interface RequestContext {
+  platform: Platform
+  actor: Actor | null | (() => Promise<Actor | null>)
+  requestId: string
+  /** The caller's network address, as far as TRUST_PROXY lets us know it. */
+  clientAddress: string
+  /** For a subscription: aborted when the caller has gone. */
+  gone?: AbortSignal
+}
+
+export interface RestRoute {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** As Fastify writes it: `/offers/:id`. */
+  path: string
+  /** Of a success; 200 unless told. */
+  status?: 200 | 201 | 202 | 204
+  /** Where what was made can be found: a path whose `:names` are fields of the output. */
+  location?: string
+}
+
+export interface ProcedureMeta {
+  /** Its route beside tRPC; without one it is reached through tRPC only. */
+  rest?: RestRoute
+  /** One line for the reference. */
+  summary: string
+  description?: string
+  /** The codes that this procedure itself can refuse with; those of its input and callers are understood. */
+  errors?: readonly ErrorCode[]
+}
+
+/** The roles that may call, or everybody. */
+export type Callers = 'public' | readonly Role[]
+
+export interface DeclaredMeta extends ProcedureMeta {
+  callers: Callers
+}
+
+/** The id of the request being answered, for tRPC's complaints that come before there is a context. */
+export const requestIds = new AsyncLocalStorage<string>()
+
+const t = initTRPC
+  .context<RequestContext>()
+  .meta<DeclaredMeta>()
+  .create({
+    isDev: false,
+    sse: {
+      ping: { enabled: true, intervalMs: 10_000 },
+      // Three pings that do not come: the connection is dead, whatever TCP believes.
+      client: { reconnectAfterInactivityMs: 30_000 },
+    },
+    errorFormatter({ shape, error, ctx }) {
+      const requestId = ctx?.requestId ?? requestIds.getStore() ?? ''
+      const problem = problemOf(error, requestId, ctx?.platform.database ?? { faultOf: () => null })
+      return {
+        code: shape.code,
+        message: problem.body.detail,
+        data: { code: error.code, httpStatus: problem.status, path: shape.data.path, problem: problem.body },
+      }
+    },
+  })
+
+export const router = t.router
+
+const TRPC_CODE: Record<number, TRPCError['code']> = {
+  400: 'BAD_REQUEST',
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_SUPPORTED',
+  409: 'CONFLICT',
+  413: 'PAYLOAD_TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  429: 'TOO_MANY_REQUESTS',
+  500: 'INTERNAL_SERVER_ERROR',
+  503: 'SERVICE_UNAVAILABLE',
+}
+
+/** A refusal as tRPC carries it. */
+export function trpcErrorOf(refusal: Refusal): TRPCError {
+  const code = TRPC_CODE[ERROR_STATUS[refusal.code]] ?? 'INTERNAL_SERVER_ERROR'
+  return new TRPCError({ code, message: refusal.detail, cause: refusal })
+}
+
+/** Outermost: whatever goes wrong further in leaves as a `TRPCError` whose cause is a `Refusal`. */
+const refusing = t.middleware(async ({ ctx, next, path }) => {
+  const result = await next()
+  if (result.ok) return result
+  const refusal = refusalOf(result.error, ctx.platform.database)
+  const { log } = ctx.platform
+  const facts = { requestId: ctx.requestId, procedure: path }
+  if (refusal.code === 'internal') log.error({ ...facts, err: result.error.cause ?? result.error }, 'bug')
+  else if (refusal.internalDetail) log.warn({ ...facts, detail: refusal.internalDetail }, refusal.code)
+  return { ...result, error: trpcErrorOf(refusal) }
+})
+
+async function identify(ctx: RequestContext): Promise<Actor | null> {
+  return typeof ctx.actor === 'function' ? ctx.actor() : ctx.actor
+}
+
+/** A procedure that everybody may call; `ctx.actor` is `null` for a caller without a credential. */
+export function publicProcedure(meta: ProcedureMeta) {
+  return t.procedure
+    .meta({ ...meta, callers: 'public' })
+    .use(refusing)
+    .use(async ({ ctx, next }) => next({ ctx: { ...ctx, actor: await identify(ctx) } }))
+}
+
+/**
+ * A procedure for these roles: without a credential it refuses with `unauthenticated`, with another role's with
+ * `forbidden`, both before it looks at the input.
+ */
+export function procedure(roles: readonly Role[], meta: ProcedureMeta) {
+  return t.procedure
+    .meta({ ...meta, callers: roles })
+    .use(refusing)
+    .use(async ({ ctx, next }) => {
+      const actor = await identify(ctx)
+      if (!actor) throw new Refusal('unauthenticated', 'This needs a bearer token: log in first.')
+      if (!roles.includes(actor.role)) {
+        throw new Refusal('forbidden', `This is not for the role ${actor.role}.`)
+      }
+      return next({ ctx: { ...ctx, actor } })
+    })
+}
+
+/** A procedure as the adapters see it. `_def.procedures` and these fields are tRPC's, half documented: a test watches them. */
+export interface ProcedureRecord {
+  name: string
+  type: 'query' | 'mutation' | 'subscription'
+  meta: DeclaredMeta
+  /** zod schemas; at most one of each here. */
+  inputs: readonly unknown[]
+  output: unknown
+}
+
+interface TrpcProcedure {
+  _def: {
+    type: ProcedureRecord['type']
+    meta?: Partial<DeclaredMeta>
+    inputs?: readonly unknown[]
+    output?: unknown
+  }
+}
+
+/** Every procedure of a router, by name. Throws when one does not declare who may call it. */
+export function proceduresOf(appRouter: AnyRouter): ProcedureRecord[] {
+  const procedures = Object.entries(appRouter._def.procedures as Record<string, TrpcProcedure>)
+  return procedures.map(([name, { _def }]) => {
+    const { callers, summary, ...meta } = _def.meta ?? {}
+    const declared = callers === 'public' || (Array.isArray(callers) && callers.length > 0)
+    if (!declared || summary === undefined) throw new Error(`procedure ${name} does not declare its callers`)
+    return {
+      name,
+      type: _def.type,
+      meta: { ...meta, summary, callers: callers as Callers },
+      inputs: _def.inputs ?? [],
+      output: _def.output,
+    }
+  })
+}
+
+/** To be called at boot: a procedure that nobody gave callers to must not serve. */
+export function assertEveryProcedureDeclares(appRouter: AnyRouter): void {
+  proceduresOf(appRouter)
+}

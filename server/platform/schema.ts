@@ -1,0 +1,57 @@
+import type { InferKyselyDB } from '@mikro-orm/sql'
+import { Application } from '../applications/application.entity.ts'
+import { BillingCycle, BillingCycleShare } from '../billing/billing-cycle.entity.ts'
+import { Credit } from '../billing/credit.entity.ts'
+import { Click, ClickCount } from '../clicks/click.entity.ts'
+import { ExportJob } from '../exports/export-job.entity.ts'
+import { InboundBody, InboundEvent } from '../inbox/inbound-event.entity.ts'
+import { ScheduleRun } from '../jobs/schedule-run.entity.ts'
+import { LedgerEntry, LedgerPosting } from '../ledger/ledger.entity.ts'
+import { AffiliateLink } from '../links/affiliate-link.entity.ts'
+import { AuditEntry } from '../moderation/audit-entry.entity.ts'
+import { Flag } from '../moderation/flag.entity.ts'
+import { LinkDay, Mailbox } from '../moderation/watched.entity.ts'
+import { Offer } from '../offers/offer.entity.ts'
+import { Payout, PayoutLine } from '../payouts/payout.entity.ts'
+import { ProcessorAttempt } from '../processor/attempt.entity.ts'
+import { Sale } from '../sales/sale.entity.ts'
+import { Store, StoreSecret } from '../stores/store.entity.ts'
+import { PayoutDestination } from '../users/payout-destination.entity.ts'
+import { Session } from '../users/session.entity.ts'
+import { User } from '../users/user.entity.ts'
+import { Watermark } from './watermark.entity.ts'
+
+/** Every table of the service, in the order in which rows can be made. */
+export const ENTITIES = [
+  User,
+  Session,
+  PayoutDestination,
+  Store,
+  StoreSecret,
+  Offer,
+  Application,
+  AffiliateLink,
+  Click,
+  ClickCount,
+  BillingCycle,
+  BillingCycleShare,
+  Credit,
+  Sale,
+  Payout,
+  PayoutLine,
+  LedgerEntry,
+  LedgerPosting,
+  InboundEvent,
+  InboundBody,
+  ProcessorAttempt,
+  Flag,
+  AuditEntry,
+  LinkDay,
+  Mailbox,
+  ScheduleRun,
+  ExportJob,
+  Watermark,
+]
+
+/** Table and column types for the query builder, inferred from the entities. */
+export type Schema = InferKyselyDB<(typeof ENTITIES)[number]>

@@ -1,0 +1,191 @@
+import type Database from 'better-sqlite3'
+import {
+  CompiledQuery,
+  createQueryId,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  IdentifierNode,
+  type QueryCompiler,
+  type QueryResult,
+  RawNode,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+import { DatabaseBusy, sqliteFault } from './database-faults.ts'
+
+/** How long a transaction waits to begin while another process writes, in ms. Then it is `unavailable`, not repeated. */
+const BEGIN_PATIENCE_MS = 1000
+const LONGEST_PAUSE_MS = 25
+
+/** Enough for every statement of the service; batches of one statement with many lengths must not grow it for ever. */
+const MAX_STATEMENTS = 500
+
+/**
+ * Kysely over one better-sqlite3 handle, with a few differences from the library's own dialect: transactions begin
+ * `immediate`, since a deferred one that reads before it writes loses to other processes however long it waits; they
+ * wait for another process's lock without holding up this one; prepared statements are kept; and a whole number that
+ * is not exact does not pass.
+ */
+export class SqliteDialect implements Dialect {
+  readonly #open: () => Database.Database
+
+  constructor(open: () => Database.Database) {
+    this.#open = open
+  }
+
+  createDriver(): Driver {
+    return new SqliteDriver(this.#open)
+  }
+
+  createQueryCompiler(): QueryCompiler {
+    return new SqliteQueryCompiler()
+  }
+
+  createAdapter(): SqliteAdapter {
+    return new SqliteAdapter()
+  }
+
+  createIntrospector(db: ConstructorParameters<typeof SqliteIntrospector>[0]): SqliteIntrospector {
+    return new SqliteIntrospector(db)
+  }
+}
+
+class SqliteDriver implements Driver {
+  readonly #open: () => Database.Database
+  #connection: SqliteConnection | undefined
+
+  constructor(open: () => Database.Database) {
+    this.#open = open
+  }
+
+  async init(): Promise<void> {
+    this.#connection = new SqliteConnection(this.#open())
+  }
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    if (!this.#connection) throw new Error('the SQLite driver is not initialised')
+    return this.#connection
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    const end = performance.now() + BEGIN_PATIENCE_MS
+    // SQLite's own waiting (busy_timeout) would stop the whole process: no request could even be told "try later".
+    for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+      try {
+        await connection.executeQuery(CompiledQuery.raw('begin immediate'))
+        return
+      } catch (error) {
+        if (sqliteFault(error)?.kind !== 'contention') throw error
+        if (performance.now() >= end) throw new DatabaseBusy('another process keeps its write lock')
+        await new Promise((resolve) => setTimeout(resolve, pause))
+      }
+    }
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('commit'))
+  }
+
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    // SQLite itself rolls back on some errors (disk full, I/O): a second rollback would hide the first error.
+    if ((connection as SqliteConnection).inTransaction) {
+      await connection.executeQuery(CompiledQuery.raw('rollback'))
+    }
+  }
+
+  async savepoint(connection: DatabaseConnection, name: string, compile: QueryCompiler['compileQuery']) {
+    await this.#savepointCommand('savepoint', connection, name, compile)
+  }
+
+  async rollbackToSavepoint(
+    connection: DatabaseConnection,
+    name: string,
+    compile: QueryCompiler['compileQuery'],
+  ) {
+    await this.#savepointCommand('rollback to', connection, name, compile)
+  }
+
+  async releaseSavepoint(
+    connection: DatabaseConnection,
+    name: string,
+    compile: QueryCompiler['compileQuery'],
+  ) {
+    await this.#savepointCommand('release', connection, name, compile)
+  }
+
+  async #savepointCommand(
+    command: string,
+    connection: DatabaseConnection,
+    name: string,
+    compile: QueryCompiler['compileQuery'],
+  ) {
+    const node = RawNode.createWithChildren([
+      RawNode.createWithSql(`${command} `),
+      IdentifierNode.create(name),
+    ])
+    await connection.executeQuery(compile(node, createQueryId()))
+  }
+
+  async destroy(): Promise<void> {
+    this.#connection?.close()
+  }
+}
+
+/** Beyond 2^53 the driver rounds in silence, and a rounded amount of money must not pass. */
+function assertExact(row: unknown): void {
+  for (const value of Object.values(row as object)) {
+    if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
+      throw new Error(`not an exact whole number: ${value}`)
+    }
+  }
+}
+
+class SqliteConnection implements DatabaseConnection {
+  readonly #db: Database.Database
+  readonly #statements = new Map<string, Database.Statement>()
+
+  constructor(db: Database.Database) {
+    this.#db = db
+  }
+
+  get inTransaction(): boolean {
+    return this.#db.inTransaction
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const statement = this.#prepare(query.sql)
+    if (statement.reader) {
+      const rows = statement.all(query.parameters)
+      for (const row of rows) assertExact(row)
+      return { rows: rows as R[] }
+    }
+    const { changes, lastInsertRowid } = statement.run(query.parameters)
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
+  }
+
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    // A statement of its own: a kept one could be asked again while this iteration stands open.
+    for (const row of this.#db.prepare(query.sql).iterate(query.parameters)) {
+      assertExact(row)
+      yield { rows: [row as R] }
+    }
+  }
+
+  close(): void {
+    this.#statements.clear()
+    this.#db.close()
+  }
+
+  #prepare(sql: string): Database.Statement {
+    const kept = this.#statements.get(sql)
+    if (kept) return kept
+    const statement = this.#db.prepare(sql)
+    if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear()
+    this.#statements.set(sql, statement)
+    return statement
+  }
+}

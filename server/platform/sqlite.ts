@@ -1,0 +1,61 @@
+import BetterSqlite from 'better-sqlite3'
+import { Kysely } from 'kysely'
+import { type Database, runTransaction } from './database.ts'
+import { sqliteFault } from './database-faults.ts'
+import type { Schema } from './schema.ts'
+import { SqliteDialect } from './sqlite-dialect.ts'
+
+/**
+ * How long opening, and a read, waits for another process's lock, in ms. Neither meets one but for moments: in WAL
+ * mode readers wait for writers only while a file is repaired after a crash.
+ */
+const BUSY_TIMEOUT_MS = 5000
+
+export interface SqliteDatabase extends Database {
+  readonly dialect: 'sqlite'
+  readonly file: string
+  /** The writing side, for migrations. */
+  readonly writer: Kysely<Schema>
+}
+
+/**
+ * How long a transaction waits behind others of this process, in ms. With what it then waits for another process to let
+ * it begin, a caller hears within five seconds.
+ */
+const TURN_PATIENCE_MS = 4000
+
+/**
+ * Opens an SQLite file with two handles: one writer (every transaction of the process, one after the other) and one
+ * reader. WAL with `synchronous=FULL`: what was answered is on disk even when the power goes.
+ */
+export function openSqlite(file: string, options: { create: boolean }): SqliteDatabase {
+  const open = () => {
+    const handle = new BetterSqlite(file, { fileMustExist: !options.create, timeout: BUSY_TIMEOUT_MS })
+    const mode = handle.pragma('journal_mode = WAL', { simple: true })
+    if (mode !== 'wal') throw new Error(`${file} cannot be used in WAL mode, but only in mode ${mode}`)
+    handle.pragma('synchronous = FULL')
+    handle.pragma('foreign_keys = ON')
+    // The dialect waits for the write lock itself, without holding up the process.
+    handle.pragma('busy_timeout = 0')
+    return handle
+  }
+  const openReader = () => {
+    const handle = new BetterSqlite(file, { fileMustExist: !options.create, timeout: BUSY_TIMEOUT_MS })
+    handle.pragma('query_only = ON')
+    return handle
+  }
+  const writer = new Kysely<Schema>({ dialect: new SqliteDialect(open) })
+  const reader = new Kysely<Schema>({ dialect: new SqliteDialect(openReader) })
+  return {
+    dialect: 'sqlite',
+    file,
+    writer,
+    reader,
+    transaction: (work) => runTransaction(writer, sqliteFault, work, TURN_PATIENCE_MS),
+    faultOf: sqliteFault,
+    async close() {
+      await reader.destroy()
+      await writer.destroy()
+    },
+  }
+}

@@ -1,0 +1,42 @@
+import { defineEntity } from '@mikro-orm/core'
+import { count, id, json, moment, oneOf, paisa, text, word } from '../platform/columns.ts'
+
+export const ATTEMPT_KINDS = ['invoice', 'payout'] as const
+export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
+export const ATTEMPT_STATES = ['waiting', 'created', 'refused'] as const
+
+/**
+ * One intention to call the processor, committed before the call is made. Its id is the idempotency key. While it is
+ * `waiting` after a first try, the outcome is unknown and no other attempt for its subject may exist.
+ */
+export const ProcessorAttempt = defineEntity({
+  name: 'ProcessorAttempt',
+  tableName: 'processor_attempts',
+  properties: {
+    id: id().primary(),
+    kind: word<AttemptKind>(),
+    /** The billing cycle or the payout. */
+    subject_id: id(),
+    amount: paisa(),
+    /** JSON: what else goes into the call, frozen like the amount, since one key must always carry one body. */
+    request: json(),
+    state: word<(typeof ATTEMPT_STATES)[number]>(),
+    tries: count(),
+    next_try_at: moment(),
+    lease_token: text().nullable(),
+    lease_until: moment(),
+    /** The processor's id of the invoice or payout. */
+    processor_id: text().nullable(),
+    detail: text().nullable(),
+    created_at: moment(),
+    settled_at: moment().nullable(),
+  },
+  checks: [
+    oneOf('processor_attempts', 'kind', ATTEMPT_KINDS),
+    oneOf('processor_attempts', 'state', ATTEMPT_STATES),
+  ],
+  uniques: [
+    { name: 'processor_attempts_one', properties: ['subject_id'], where: "state in ('waiting', 'created')" },
+  ],
+  indexes: [{ name: 'processor_attempts_waiting', properties: ['next_try_at'], where: "state = 'waiting'" }],
+})

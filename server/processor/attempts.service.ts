@@ -1,0 +1,183 @@
+import { randomInt } from 'node:crypto'
+import { formatMoney } from '../../shared/money.ts'
+import { raiseFlag } from '../moderation/flags.service.ts'
+import { type BackoffPolicy, retryDelay } from '../platform/backoff.rule.ts'
+import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { AttemptKind } from './attempt.entity.ts'
+import {
+  type AttemptRow,
+  attemptsFor,
+  claimDueAttempts,
+  insertAttempt,
+  nextAttemptDueAt,
+  updateLeased,
+} from './attempts.store.ts'
+
+export interface NewAttempt {
+  kind: AttemptKind
+  /** The billing cycle or payout. */
+  subjectId: string
+  /** Paisa; frozen from here on. */
+  amount: number
+  /** What else goes into the call, frozen as well. */
+  request: Record<string, unknown>
+}
+
+/**
+ * Notes the intention to call the processor, in the transaction that makes the call due. The attempt's id is the
+ * idempotency key of every try. A second attempt beside a waiting or successful one is refused by the database.
+ */
+export async function queueAttempt(platform: Platform, tx: Tx, attempt: NewAttempt): Promise<void> {
+  const now = platform.clock.now()
+  await insertAttempt(tx, {
+    id: platform.ids.next(),
+    kind: attempt.kind,
+    subject_id: attempt.subjectId,
+    amount: attempt.amount,
+    request: JSON.stringify(attempt.request),
+    state: 'waiting',
+    tries: 0,
+    next_try_at: now,
+    lease_token: null,
+    lease_until: 0,
+    processor_id: null,
+    detail: null,
+    created_at: now,
+    settled_at: null,
+  })
+  afterCommit(tx, () => platform.signals.send('attempts'))
+}
+
+export interface ClaimedAttempt {
+  id: string
+  kind: AttemptKind
+  subjectId: string
+  amount: number
+  request: Record<string, unknown>
+  /** Tries before this one. Above zero the outcome of an earlier one may be unknown. */
+  earlierTries: number
+  leaseToken: string
+}
+
+/** Takes due attempts; a try is counted before its call, so that a crash in between counts as unknown. */
+export async function claimAttempts(platform: Platform, limit: number): Promise<ClaimedAttempt[]> {
+  const now = platform.clock.now()
+  const token = platform.ids.next()
+  // Longer than any call can take, with its look-up: the lease must not end while a call is under way.
+  const until = now + 2 * platform.config.PROCESSOR_TIMEOUT_MS + 5000
+  const rows = await platform.database.transaction((tx) =>
+    claimDueAttempts(tx, platform.database.dialect, { now, limit, token, until }),
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    kind: row.kind,
+    subjectId: row.subject_id,
+    amount: row.amount,
+    request: JSON.parse(row.request),
+    earlierTries: row.tries,
+    leaseToken: token,
+  }))
+}
+
+/** The processor has it. False when another worker settled the attempt meanwhile: then nothing must be recorded. */
+export function settleCreated(
+  platform: Platform,
+  tx: Tx,
+  attempt: ClaimedAttempt,
+  processorId: string,
+): Promise<boolean> {
+  return updateLeased(
+    tx,
+    { id: attempt.id, token: attempt.leaseToken },
+    { state: 'created', processor_id: processorId, settled_at: platform.clock.now(), detail: null },
+  )
+}
+
+/** The processor said a final no: known not to have happened, so a person decides what follows. */
+export async function settleRefused(
+  platform: Platform,
+  tx: Tx,
+  attempt: ClaimedAttempt,
+  detail: string,
+): Promise<void> {
+  const settled = await updateLeased(
+    tx,
+    { id: attempt.id, token: attempt.leaseToken },
+    { state: 'refused', settled_at: platform.clock.now(), detail },
+  )
+  if (!settled) return
+  await raiseFlag(platform, tx, {
+    kind: 'processor_refusal',
+    subjectType: subjectType(attempt.kind),
+    subjectId: attempt.subjectId,
+    summary: `The processor refused the ${attempt.kind}: ${detail}`,
+    evidence: { attempt_id: attempt.id, amount: formatMoney(attempt.amount), detail },
+  })
+}
+
+const RETRY: BackoffPolicy = { firstMs: 2000, factor: 2, maxMs: 600_000 }
+/** After so many tries without an outcome a person is told; the attempt goes on all the same. */
+const TRIES_BEFORE_FLAG = 12
+
+/** No outcome yet: tried again with the same key, after a look-up. */
+export async function postpone(
+  platform: Platform,
+  tx: Tx,
+  attempt: ClaimedAttempt,
+  detail: string,
+  leastDelayMs = 0,
+): Promise<void> {
+  const tries = attempt.earlierTries + 1
+  const delay = Math.max(leastDelayMs, retryDelay(tries, RETRY, randomInt(1_000_000) / 1_000_000))
+  await updateLeased(
+    tx,
+    { id: attempt.id, token: attempt.leaseToken },
+    { next_try_at: platform.clock.now() + delay, detail },
+  )
+  if (tries === TRIES_BEFORE_FLAG) await flagDisagreement(platform, tx, attempt, `no outcome: ${detail}`)
+}
+
+/** Not sent at all (its creator is suspended): the try does not count, and is made later. */
+export async function putBack(
+  platform: Platform,
+  tx: Tx,
+  attempt: ClaimedAttempt,
+  detail: string,
+  delayMs: number,
+): Promise<void> {
+  await updateLeased(
+    tx,
+    { id: attempt.id, token: attempt.leaseToken },
+    { tries: attempt.earlierTries, next_try_at: platform.clock.now() + delayMs, detail },
+  )
+}
+
+/** What the processor holds is not what we asked for: nothing moves until a person has looked. */
+export async function flagDisagreement(
+  platform: Platform,
+  tx: Tx,
+  attempt: ClaimedAttempt,
+  detail: string,
+): Promise<void> {
+  await raiseFlag(platform, tx, {
+    kind: 'processor_disagrees',
+    subjectType: subjectType(attempt.kind),
+    subjectId: attempt.subjectId,
+    summary: `The processor and we do not agree about this ${attempt.kind}: ${detail}`,
+    evidence: { attempt_id: attempt.id, amount: formatMoney(attempt.amount), detail },
+  })
+}
+
+export function nextAttemptDue(platform: Platform): Promise<number | null> {
+  return nextAttemptDueAt(platform.database.reader)
+}
+
+/** Every attempt made for one billing cycle or payout, oldest first. */
+export function listAttempts(db: Queries, kind: AttemptKind, subjectId: string): Promise<AttemptRow[]> {
+  return attemptsFor(db, kind, subjectId)
+}
+
+function subjectType(kind: AttemptKind): 'billing_cycle' | 'payout' {
+  return kind === 'invoice' ? 'billing_cycle' : 'payout'
+}

@@ -1,0 +1,238 @@
+import * as fc from 'fast-check'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { formatMoney } from '../../shared/money.ts'
+import { MalformedEvent, readProcessorEvent } from './events.rule.ts'
+import { GENERIC_PROCESSOR_EVENTS, processorEventsSchema } from './events.settings.ts'
+
+const PAYMENT = {
+  type: 'billing.payment_confirmed',
+  data: { invoice_id: 'inv_1', payment_reference: 'pay_1', amount: '1250.00', currency: 'PKR' },
+}
+const FAILED = {
+  type: 'payout.failed',
+  data: { payout_id: 'po_1', reference: 'ours', amount: '99.05', currency: 'PKR', reason: 'account closed' },
+}
+
+function malformed(body: unknown, reason: RegExp, rules = GENERIC_PROCESSOR_EVENTS) {
+  assert.throws(
+    () => readProcessorEvent(body, rules),
+    (error: unknown) => error instanceof MalformedEvent && reason.test(error.message),
+    JSON.stringify(body),
+  )
+}
+
+const generic = suite('generic event names')
+generic('a payment confirmation', () => {
+  assert.equal(readProcessorEvent(PAYMENT, GENERIC_PROCESSOR_EVENTS), {
+    kind: 'billing_payment_confirmed',
+    type: 'billing.payment_confirmed',
+    invoice_id: 'inv_1',
+    payment_reference: 'pay_1',
+    amount: 125_000,
+    currency: 'PKR',
+  })
+})
+
+generic('payout events', () => {
+  const failed = readProcessorEvent(FAILED, GENERIC_PROCESSOR_EVENTS)
+  assert.equal(failed, {
+    kind: 'payout_failed',
+    type: 'payout.failed',
+    payout_id: 'po_1',
+    reference: 'ours',
+    reason: 'account closed',
+    amount: 9905,
+    currency: 'PKR',
+  })
+  const confirmed = readProcessorEvent({ ...FAILED, type: 'payout.confirmed' }, GENERIC_PROCESSOR_EVENTS)
+  assert.is(confirmed.kind, 'payout_confirmed')
+  assert.not('reason' in confirmed)
+})
+
+generic('a type without a rule is ignored, whatever its data', () => {
+  const event = readProcessorEvent({ type: 'invoice.viewed', data: 5 }, GENERIC_PROCESSOR_EVENTS)
+  assert.equal(event, { kind: 'ignore', type: 'invoice.viewed' })
+})
+
+generic('a failure without a readable reason is still a failure', () => {
+  for (const reason of [undefined, null, 7, '', '\u0000\n']) {
+    const event = readProcessorEvent(
+      { ...FAILED, data: { ...FAILED.data, reason } },
+      GENERIC_PROCESSOR_EVENTS,
+    )
+    assert.is(event.kind === 'payout_failed' && event.reason, 'no reason given')
+  }
+  const data = { ...FAILED.data, reason: `bad\u0000\r\nIBAN ${'x'.repeat(900)}` }
+  const event = readProcessorEvent({ ...FAILED, data }, GENERIC_PROCESSOR_EVENTS)
+  assert.ok(event.kind === 'payout_failed' && event.reason.startsWith('bad IBAN x'))
+  assert.is(event.kind === 'payout_failed' && event.reason.length, 500)
+})
+
+generic('malformed bodies say what is wrong', () => {
+  for (const body of [null, 5, 'text', [], undefined]) malformed(body, /no JSON object/)
+  malformed({}, /event type is missing \(type\)/)
+  malformed({ type: {} }, /event type is no plain text/)
+  malformed({ type: 'payout.failed' }, /amount is missing \(data.amount\)/)
+  const cases: [Record<string, unknown>, RegExp][] = [
+    [{ invoice_id: undefined }, /invoice id is missing \(data.invoice_id\)/],
+    [{ invoice_id: '' }, /invoice id is no plain text/],
+    [{ invoice_id: 'a\u0000b' }, /invoice id is no plain text/],
+    [{ invoice_id: 2 ** 53 }, /invoice id is no plain text/],
+    [{ invoice_id: 'x'.repeat(201) }, /invoice id is no plain text/],
+    [{ payment_reference: [] }, /payment reference is no plain text/],
+    [{ amount: '1250.005' }, /amount is no exact number of rupees/],
+    [{ amount: 0.125 }, /amount is no exact number of rupees/],
+    [{ amount: 1e300 }, /amount is no exact number of rupees/],
+    [{ amount: '1,250.00' }, /amount is no exact number of rupees/],
+    [{ amount: '0.00' }, /amount is not above zero/],
+    [{ amount: '-5.00' }, /amount is not above zero/],
+    [{ currency: undefined }, /currency is missing/],
+    [{ currency: 'rupees' }, /currency is no three-letter code/],
+  ]
+  for (const [change, reason] of cases)
+    malformed({ ...PAYMENT, data: { ...PAYMENT.data, ...change } }, reason)
+})
+
+generic('another currency is read, not judged', () => {
+  const event = readProcessorEvent(
+    { ...PAYMENT, data: { ...PAYMENT.data, currency: 'usd' } },
+    GENERIC_PROCESSOR_EVENTS,
+  )
+  assert.is(event.kind !== 'ignore' && event.currency, 'USD')
+})
+
+generic('any amount comes through to the paisa', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 10 ** 15 - 1 }), (amount) => {
+      const data = { ...PAYMENT.data, amount: formatMoney(amount) }
+      const event = readProcessorEvent({ ...PAYMENT, data }, GENERIC_PROCESSOR_EVENTS)
+      assert.is(event.kind !== 'ignore' && event.amount, amount)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+generic('arbitrary JSON is read or refused as malformed, never anything else', () => {
+  const types = fc.constantFrom('billing.payment_confirmed', 'payout.confirmed', 'payout.failed', 'other')
+  const bodies = fc.oneof(
+    fc.jsonValue(),
+    fc.record({ type: types, data: fc.jsonValue() }),
+    fc.record({
+      type: types,
+      data: fc.dictionary(fc.constantFrom(...Object.keys(FAILED.data)), fc.jsonValue()),
+    }),
+  )
+  fc.assert(
+    fc.property(bodies, (body) => {
+      try {
+        readProcessorEvent(body, GENERIC_PROCESSOR_EVENTS)
+      } catch (error) {
+        assert.instance(error, MalformedEvent)
+      }
+    }),
+    { numRuns: 1000 },
+  )
+})
+generic.run()
+
+const mapped = suite('another processor by settings alone')
+const SAFEPAY = processorEventsSchema.parse({
+  type_field: 'webhook_event_type',
+  rules: [
+    {
+      types: ['payment.completed'],
+      when: [{ field: 'subject.payment.type', not_equals: 'PAYOUT' }],
+      meaning: 'billing_payment_confirmed',
+      fields: {
+        invoice_id: 'subject.payment.token',
+        payment_reference: 'identifier',
+        amount: 'subject.payment.amount',
+        currency: 'subject.payment.currency',
+      },
+      amount_unit: 'paisa',
+      assumed_currency: 'PKR',
+    },
+    {
+      types: ['payment.failed', 'payment.rejected'],
+      when: [
+        { field: 'subject.payment.type', one_of: ['PAYOUT'] },
+        { field: 'subject.payment.request_id', present: true },
+      ],
+      meaning: 'payout_failed',
+      fields: {
+        payout_id: 'subject.payment.token',
+        reference: 'subject.payment.request_id',
+        reason: 'subject.payment.failures.0.message',
+        amount: 'subject.payment.amount',
+      },
+      assumed_currency: 'PKR',
+    },
+  ],
+})
+
+mapped('fields, units and currency come from where the rules say', () => {
+  const body = {
+    webhook_event_type: 'payment.completed',
+    identifier: 'evt_9',
+    subject: { payment: { type: 'RTP_LATER', token: 42, amount: 125_000 } },
+  }
+  assert.equal(readProcessorEvent(body, SAFEPAY), {
+    kind: 'billing_payment_confirmed',
+    type: 'payment.completed',
+    invoice_id: '42',
+    payment_reference: 'evt_9',
+    amount: 125_000,
+    currency: 'PKR',
+  })
+  malformed(
+    { ...body, subject: { payment: { ...body.subject.payment, amount: 1.5 } } },
+    /no exact number of paisa/,
+    SAFEPAY,
+  )
+})
+
+mapped('conditions decide, and a failure can be read through a list', () => {
+  const payment = {
+    type: 'PAYOUT',
+    token: 'p1',
+    request_id: 'r1',
+    amount: '200',
+    failures: [{ message: 'no funds' }],
+  }
+  const read = (change: object, type = 'payment.rejected') =>
+    readProcessorEvent({ webhook_event_type: type, subject: { payment: { ...payment, ...change } } }, SAFEPAY)
+  const event = read({})
+  assert.equal(event.kind === 'payout_failed' && [event.reason, event.amount], ['no funds', 20_000])
+  assert.is(read({ type: 'RTP_LATER' }).kind, 'ignore')
+  assert.is(read({ request_id: undefined }).kind, 'ignore')
+  assert.is(read({}, 'payment.completed').kind, 'ignore')
+})
+
+mapped('the first rule that fits wins', () => {
+  const rules = processorEventsSchema.parse({
+    rules: [
+      { types: ['payout.failed'], when: [{ field: 'data.reason', equals: 'test' }], meaning: 'ignore' },
+      { types: ['payout.failed'], meaning: 'payout_failed' },
+    ],
+  })
+  const body = { ...FAILED, data: { ...FAILED.data, reason: 'test' } }
+  assert.is(readProcessorEvent(body, rules).kind, 'ignore')
+  assert.is(readProcessorEvent(FAILED, rules).kind, 'payout_failed')
+})
+
+mapped('settings that make no sense are refused', () => {
+  const wrong = [
+    { rules: [] },
+    { rules: [{ types: [], meaning: 'ignore' }] },
+    { rules: [{ types: ['a'], meaning: 'paid' }] },
+    { rules: [{ types: ['a'], meaning: 'ignore', fields: { invoice: 'x' } }] },
+    { rules: [{ types: ['a'], meaning: 'ignore', when: [{ field: 'a', equals: 1, present: true }] }] },
+    { rules: [{ types: ['a'], meaning: 'ignore', when: [{ field: 'a..b', equals: 1 }] }] },
+    { type_field: '' },
+  ]
+  for (const settings of wrong) {
+    assert.not(processorEventsSchema.safeParse(settings).success, JSON.stringify(settings))
+  }
+})
+mapped.run()

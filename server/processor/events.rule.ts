@@ -1,0 +1,205 @@
+import { type Paisa, parseMoney } from '../../shared/money.ts'
+
+export type EventMeaning = 'billing_payment_confirmed' | 'payout_confirmed' | 'payout_failed' | 'ignore'
+
+export type FieldValue = string | number | boolean | null
+
+/**
+ * A condition on one field of the body (a dotted path). An absent field equals nothing: `equals` and `one_of`
+ * fail on it, `not_equals` holds.
+ */
+export type FieldPredicate =
+  | { field: string; equals: FieldValue }
+  | { field: string; not_equals: FieldValue }
+  | { field: string; one_of: FieldValue[] }
+  | { field: string; present: boolean }
+
+/** Where each fact stands in the body, as dotted paths (`data.invoice_id`, `items.0.id`). */
+export interface FieldLocations {
+  invoice_id: string
+  payment_reference: string
+  payout_id: string
+  reference: string
+  reason: string
+  amount: string
+  currency: string
+}
+
+export interface EventRule {
+  /** The event types that the rule speaks of. */
+  types: string[]
+  /** All must hold. */
+  when: FieldPredicate[]
+  meaning: EventMeaning
+  fields: FieldLocations
+  /** `rupees`: decimal rupees as text or number (`"1250.00"`); `paisa`: a whole number of paisa. */
+  amount_unit: 'rupees' | 'paisa'
+  /** Used when the body names no currency at all. */
+  assumed_currency: string | null
+}
+
+/** The first rule whose types and conditions fit decides; without one the event is ignored. */
+export interface ProcessorEventRules {
+  /** Where the event's type stands in the body. */
+  type_field: string
+  rules: EventRule[]
+}
+
+export type ProcessorEvent =
+  | {
+      kind: 'billing_payment_confirmed'
+      type: string
+      invoice_id: string
+      payment_reference: string
+      amount: Paisa
+      currency: string
+    }
+  | {
+      kind: 'payout_confirmed'
+      type: string
+      payout_id: string
+      /** Our own payout's id, as given with the call. */
+      reference: string
+      amount: Paisa
+      currency: string
+    }
+  | {
+      kind: 'payout_failed'
+      type: string
+      payout_id: string
+      reference: string
+      reason: string
+      amount: Paisa
+      currency: string
+    }
+  | { kind: 'ignore'; type: string }
+
+/** A signed event that cannot be read. Its message is plain enough for the flag that an operator sees. */
+export class MalformedEvent extends Error {
+  constructor(reason: string) {
+    super(reason)
+    this.name = 'MalformedEvent'
+  }
+}
+
+const MAX_ID_LENGTH = 200
+const MAX_REASON_LENGTH = 500
+// NUL and its like would make a row that PostgreSQL refuses, on each retry anew.
+const CONTROL_CHARACTERS = /\p{Cc}/u
+
+/**
+ * What a processor's event means for us, by the configured rules.
+ *
+ * `body` is the parsed JSON. The amount is in paisa and positive; whether it is the right one is for the owner of the
+ * invoice or payout to say. Throws `MalformedEvent` when a fact that the meaning needs is absent or unreadable.
+ */
+export function readProcessorEvent(body: unknown, rules: ProcessorEventRules): ProcessorEvent {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new MalformedEvent('the body is no JSON object')
+  }
+  const type = readText(body, rules.type_field, 'event type')
+  const rule = rules.rules.find((candidate) => fits(candidate, type, body))
+  if (rule === undefined || rule.meaning === 'ignore') return { kind: 'ignore', type }
+  const { fields } = rule
+  const money = { amount: readAmount(body, rule), currency: readCurrency(body, rule) }
+  if (rule.meaning === 'billing_payment_confirmed') {
+    return {
+      kind: rule.meaning,
+      type,
+      invoice_id: readText(body, fields.invoice_id, 'invoice id'),
+      payment_reference: readText(body, fields.payment_reference, 'payment reference'),
+      ...money,
+    }
+  }
+  const payout = {
+    type,
+    payout_id: readText(body, fields.payout_id, 'payout id'),
+    reference: readText(body, fields.reference, 'reference'),
+    ...money,
+  }
+  return rule.meaning === 'payout_confirmed'
+    ? { kind: rule.meaning, ...payout }
+    : { kind: rule.meaning, ...payout, reason: readReason(body, fields.reason) }
+}
+
+function fits(rule: EventRule, type: string, body: object): boolean {
+  return rule.types.includes(type) && rule.when.every((predicate) => holds(predicate, body))
+}
+
+function holds(predicate: FieldPredicate, body: object): boolean {
+  const value = valueAt(body, predicate.field)
+  if ('equals' in predicate) return value === predicate.equals
+  if ('not_equals' in predicate) return value !== predicate.not_equals
+  if ('one_of' in predicate) return predicate.one_of.some((wanted) => wanted === value)
+  return (value !== undefined) === predicate.present
+}
+
+function valueAt(body: object, path: string): unknown {
+  let value: unknown = body
+  for (const key of path.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+    value = Reflect.get(value, key)
+  }
+  return value
+}
+
+function readText(body: object, path: string, what: string): string {
+  const value = valueAt(body, path)
+  if (value === undefined || value === null) throw new MalformedEvent(`${what} is missing (${path})`)
+  const text = Number.isSafeInteger(value) ? String(value) : value
+  if (
+    typeof text !== 'string' ||
+    text === '' ||
+    text.length > MAX_ID_LENGTH ||
+    CONTROL_CHARACTERS.test(text)
+  ) {
+    throw new MalformedEvent(`${what} is no plain text (${path})`)
+  }
+  return text
+}
+
+/** A failed payout has failed even when nobody says why, so an unreadable reason is no reason to refuse. */
+function readReason(body: object, path: string): string {
+  const value = valueAt(body, path)
+  const text =
+    typeof value === 'string'
+      ? value
+          .toWellFormed()
+          .replace(/\p{Cc}+/gu, ' ')
+          .trim()
+      : ''
+  return text === '' ? 'no reason given' : text.slice(0, MAX_REASON_LENGTH)
+}
+
+function readAmount(body: object, rule: EventRule): Paisa {
+  const path = rule.fields.amount
+  const value = valueAt(body, path)
+  if (value === undefined || value === null) throw new MalformedEvent(`amount is missing (${path})`)
+  const amount = rule.amount_unit === 'rupees' ? rupeesToPaisa(value) : wholePaisa(value)
+  if (amount === null) {
+    throw new MalformedEvent(`amount is no exact number of ${rule.amount_unit} (${path})`)
+  }
+  if (amount <= 0) throw new MalformedEvent(`amount is not above zero (${path})`)
+  return amount
+}
+
+function rupeesToPaisa(value: unknown): Paisa | null {
+  // A JSON number prints as its shortest decimal, so 1250.5 reads exactly and 0.125 is refused.
+  const text = typeof value === 'number' ? String(value) : value
+  return typeof text === 'string' ? parseMoney(text) : null
+}
+
+function wholePaisa(value: unknown): Paisa | null {
+  const amount = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value
+  return typeof amount === 'number' && Number.isSafeInteger(amount) ? amount : null
+}
+
+function readCurrency(body: object, rule: EventRule): string {
+  const path = rule.fields.currency
+  const value = valueAt(body, path) ?? rule.assumed_currency
+  if (value === null) throw new MalformedEvent(`currency is missing (${path})`)
+  if (typeof value !== 'string' || !/^[A-Za-z]{3}$/.test(value)) {
+    throw new MalformedEvent(`currency is no three-letter code (${path})`)
+  }
+  return value.toUpperCase()
+}

@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { z } from 'zod'
+import { MalformedEvent, readProcessorEvent } from './events.rule.ts'
+import { GENERIC_PROCESSOR_EVENTS } from './events.settings.ts'
+
+const FIXTURES = new URL('../../fixtures/', import.meta.url)
+const VALUES: Record<string, string> = {
+  invoice_id: 'inv_1',
+  payout_id: 'po_1',
+  reference: 'payout-1',
+  amount: '1250.00',
+}
+
+const manifest = z
+  .array(
+    z.strictObject({
+      file: z.string(),
+      title: z.string(),
+      needs: z.enum(['nothing', 'closed cycle', 'charged cycle', 'submitted payout', 'paid payout']),
+      expect: z.strictObject({
+        reading: z.enum([
+          'billing_payment_confirmed',
+          'payout_confirmed',
+          'payout_failed',
+          'ignore',
+          'malformed',
+        ]),
+        event: z.enum(['done', 'ignored', 'set_aside']),
+        cycle: z.enum(['closed', 'charged']).optional(),
+        payout: z.enum(['submitted', 'paid', 'failed']).optional(),
+        flagged: z.boolean(),
+      }),
+    }),
+  )
+  .parse(JSON.parse(readFileSync(new URL('processor.manifest.json', FIXTURES), 'utf8')))
+
+test('the manifest names each processor fixture once', () => {
+  const files = readdirSync(new URL('processor/', FIXTURES)).sort()
+  assert.equal(manifest.map(({ file }) => file).sort(), files)
+})
+
+for (const { file, title, expect } of manifest) {
+  test(`${file}: ${title}`, () => {
+    const template = readFileSync(new URL(`processor/${file}`, FIXTURES), 'utf8')
+    const text = template.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => VALUES[name] ?? whole)
+    assert.not.match(text, /\{\{/)
+    assert.is(readingOf(JSON.parse(text)), expect.reading)
+  })
+}
+
+function readingOf(body: unknown): string {
+  try {
+    return readProcessorEvent(body, GENERIC_PROCESSOR_EVENTS).kind
+  } catch (error) {
+    assert.instance(error, MalformedEvent)
+    return 'malformed'
+  }
+}
+
+test.run()

@@ -1,0 +1,259 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createHttpProcessor } from './http-processor.ts'
+
+type Behaviour = (answer: ServerResponse, asked: IncomingMessage) => void
+interface Asked {
+  method: string | undefined
+  url: string | undefined
+  headers: IncomingMessage['headers']
+  body: string
+}
+
+const IBAN = 'PK36SCBL0000001123456702'
+const INVOICE = {
+  attemptId: 'attempt-1',
+  reference: 'cycle-1',
+  amount: 125_000,
+  customer: { id: 'm1', email: 'm@example.pk', name: 'Merchant' },
+}
+const PAYOUT = {
+  attemptId: 'attempt-2',
+  reference: 'payout-1',
+  amount: 5,
+  destination: { iban: IBAN, account_title: 'Creator' },
+}
+
+/** Runs against a server that behaves as told, and hands back what it was asked. */
+async function against(
+  behaviour: Behaviour,
+  run: (processor: ReturnType<typeof createHttpProcessor>, asked: Asked[]) => Promise<void>,
+  timeoutMs = 5000,
+): Promise<void> {
+  const asked: Asked[] = []
+  const server = createServer(async (incoming, answer) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk)
+    const { method, url, headers } = incoming
+    asked.push({ method, url, headers, body: Buffer.concat(chunks).toString('utf8') })
+    behaviour(answer, incoming)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  const processor = createHttpProcessor({
+    url: `http://127.0.0.1:${port}/base`,
+    apiKey: 'sk_secret',
+    timeoutMs,
+    now: () => Date.parse('2026-11-20T00:00:00Z'),
+  })
+  try {
+    await run(processor, asked)
+  } finally {
+    await processor.close()
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+}
+
+const json =
+  (status: number, body: unknown, headers: Record<string, string> = {}): Behaviour =>
+  (answer) =>
+    answer.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+
+const calls = suite('calls')
+calls('an invoice goes out by the contract and comes back created', async () => {
+  await against(
+    json(201, { id: 'inv_1', hosted_url: 'https://pay.example/inv_1', more: 1 }),
+    async (processor, asked) => {
+      const outcome = await processor.createInvoice(INVOICE)
+      assert.equal(outcome, { kind: 'created', id: 'inv_1', hostedUrl: 'https://pay.example/inv_1' })
+      assert.is(`${asked[0]?.method} ${asked[0]?.url}`, 'POST /base/invoices')
+      assert.is(asked[0]?.headers.authorization, 'Bearer sk_secret')
+      assert.is(asked[0]?.headers['idempotency-key'], 'attempt-1')
+      const { customer } = INVOICE
+      const sent = { reference: 'cycle-1', amount: '1250.00', currency: 'PKR', customer }
+      assert.equal(JSON.parse(asked[0]?.body ?? ''), sent)
+    },
+  )
+})
+
+calls('a payout goes out by the contract; a replayed 200 counts as created', async () => {
+  await against(json(200, { id: 'po_1' }), async (processor, asked) => {
+    assert.equal(await processor.createPayout(PAYOUT), { kind: 'created', id: 'po_1', hostedUrl: null })
+    assert.is(asked[0]?.url, '/base/payouts')
+    const { destination } = PAYOUT
+    const sent = { reference: 'payout-1', amount: '0.05', currency: 'PKR', destination }
+    assert.equal(JSON.parse(asked[0]?.body ?? ''), sent)
+  })
+})
+
+calls('a hosted page that is no web address is left out', async () => {
+  for (const hosted_url of ['javascript:alert(1)', 'nonsense', 7, null]) {
+    await against(json(201, { id: 'inv_1', hosted_url }), async (processor) => {
+      assert.equal(await processor.createInvoice(INVOICE), { kind: 'created', id: 'inv_1', hostedUrl: null })
+    })
+  }
+})
+
+calls('4xx is final, with the words of the processor and without our secrets', async () => {
+  for (const status of [400, 401, 402, 403, 404, 410, 422]) {
+    await against(json(status, { detail: `no ${IBAN} by sk_secret\u0007` }), async (processor) => {
+      const detail = `answered ${status}: no [redacted] by [redacted] `
+      assert.equal(await processor.createPayout(PAYOUT), { kind: 'refused', status, detail })
+    })
+  }
+})
+
+calls('425 and 429 are retried after what Retry-After says', async () => {
+  const cases: [string, number | undefined][] = [
+    ['7', 7000],
+    ['Fri, 20 Nov 2026 00:01:00 GMT', 60_000],
+    ['Thu, 19 Nov 2026 00:00:00 GMT', 0],
+    ['999999999', 86_400_000],
+    ['soon', undefined],
+  ]
+  for (const [header, expected] of cases) {
+    await against(json(429, {}, { 'retry-after': header }), async (processor) => {
+      const outcome = await processor.createInvoice(INVOICE)
+      assert.is(outcome.kind, 'retry')
+      assert.is(outcome.kind === 'retry' && outcome.retryAfterMs, expected)
+    })
+  }
+  await against(json(425, {}), async (processor) => {
+    assert.equal(await processor.createInvoice(INVOICE), { kind: 'retry', detail: 'answered 425' })
+  })
+})
+
+calls('whatever may have taken effect is unknown', async () => {
+  for (const status of [202, 204, 302, 408, 409, 500, 502, 503, 504]) {
+    const headers: Record<string, string> = status === 302 ? { location: '/base/elsewhere' } : {}
+    await against(json(status, { id: 'inv_1' }, headers), async (processor, asked) => {
+      assert.is((await processor.createInvoice(INVOICE)).kind, 'unknown', String(status))
+      assert.is(asked.length, 1, 'no redirect is followed and nothing repeated')
+    })
+  }
+})
+
+calls('an unreadable answer is unknown', async () => {
+  for (const text of ['{"id":', '', '[]', '{}', '{"id":7}', '{"id":""}', '{"id":"a\\u0000"}']) {
+    await against(
+      (answer) => answer.writeHead(201).end(text),
+      async (processor) => {
+        const detail = 'answered 201 without a readable id'
+        assert.equal(await processor.createInvoice(INVOICE), { kind: 'unknown', detail }, text)
+      },
+    )
+  }
+})
+
+calls('no answer in time is unknown, before the head and in the middle of the body', async () => {
+  const behaviours: Behaviour[] = [() => {}, (answer) => answer.writeHead(201).write('{"id":')]
+  for (const behaviour of behaviours) {
+    const run = async (processor: ReturnType<typeof createHttpProcessor>) => {
+      const outcome = await processor.createInvoice(INVOICE)
+      assert.equal(outcome, { kind: 'unknown', detail: 'no answer in time' })
+    }
+    await against(behaviour, run, 60)
+  }
+})
+
+calls('a reset is unknown, before the head and in the middle of the body', async () => {
+  const behaviours: Behaviour[] = [
+    (answer) => answer.destroy(),
+    (answer) => {
+      answer.writeHead(201, { 'content-length': '50' })
+      answer.write('{"id":', () => answer.destroy())
+    },
+  ]
+  for (const behaviour of behaviours) {
+    await against(behaviour, async (processor) => {
+      const outcome = await processor.createInvoice(INVOICE)
+      assert.is(outcome.kind, 'unknown')
+      assert.match(outcome.kind === 'unknown' ? outcome.detail : '', /the connection broke/)
+    })
+  }
+})
+
+calls('an answer over the bound is cut off and unknown', async () => {
+  await against(json(201, { id: 'inv_1', padding: 'x'.repeat(70_000) }), async (processor) => {
+    const outcome = await processor.createInvoice(INVOICE)
+    assert.equal(outcome, { kind: 'unknown', detail: 'the answer is over 65536 bytes' })
+  })
+})
+
+calls('a connection that was never made is known not to have happened', async () => {
+  // The port was free a moment ago, and nobody listens on it any more.
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  await new Promise((resolve) => server.close(resolve))
+  const processor = createHttpProcessor({ url: `http://127.0.0.1:${port}`, apiKey: 'k', timeoutMs: 2000 })
+  const detail = 'no connection (ECONNREFUSED)'
+  assert.equal(await processor.createInvoice(INVOICE), { kind: 'retry', detail })
+  assert.equal(await processor.findInvoices('cycle-1'), { kind: 'unavailable', detail })
+  await processor.close()
+})
+calls.run()
+
+const ITEM = { id: 'po_1', reference: 'a b&c', amount: '1250.00', currency: 'PKR', status: 'processing' }
+const lookups = suite('look-ups')
+lookups('found items carry paisa; an empty list means never known', async () => {
+  await against(
+    json(200, { items: [{ ...ITEM, hosted_url: 'http://h/', extra: 1 }] }),
+    async (processor, asked) => {
+      const items = [{ ...ITEM, amount: 125_000, hosted_url: 'http://h/' }]
+      assert.equal(await processor.findPayouts('a b&c'), { kind: 'found', items })
+      assert.is(`${asked[0]?.method} ${asked[0]?.url}`, 'GET /base/payouts?reference=a+b%26c')
+      assert.is(asked[0]?.headers['idempotency-key'], undefined)
+    },
+  )
+  await against(json(200, { items: [] }), async (processor) => {
+    assert.equal(await processor.findInvoices('cycle-1'), { kind: 'found', items: [] })
+  })
+})
+
+lookups('another amount or currency comes through as reported, for the caller to flag', async () => {
+  await against(json(200, { items: [{ ...ITEM, amount: '1.00', currency: 'USD' }] }), async (processor) => {
+    const outcome = await processor.findPayouts('a b&c')
+    assert.equal(outcome.kind === 'found' && [outcome.items[0]?.amount, outcome.items[0]?.currency], [
+      100,
+      'USD',
+    ])
+  })
+})
+
+lookups('a malformed list is unavailable, never empty', async () => {
+  const wrong = [
+    { ...ITEM, amount: 1250 },
+    { ...ITEM, amount: '12.505' },
+    { ...ITEM, amount: '-1.00' },
+    { ...ITEM, currency: 'rupees' },
+    { ...ITEM, status: '' },
+    { ...ITEM, id: undefined },
+    { ...ITEM, reference: 'somebody else' },
+  ]
+  for (const body of [...wrong.map((item) => ({ items: [item] })), [], {}, null]) {
+    await against(json(200, body), async (processor) => {
+      assert.is((await processor.findPayouts('a b&c')).kind, 'unavailable', JSON.stringify(body))
+    })
+  }
+})
+
+lookups('an error, a reset or silence is unavailable', async () => {
+  const behaviours: Behaviour[] = [
+    json(404, {}),
+    json(500, { detail: 'x' }),
+    (answer) => answer.destroy(),
+    () => {},
+  ]
+  for (const behaviour of behaviours) {
+    const run = async (processor: ReturnType<typeof createHttpProcessor>) => {
+      assert.is((await processor.findPayouts('a')).kind, 'unavailable')
+    }
+    await against(behaviour, run, 100)
+  }
+})
+lookups.run()

@@ -1,0 +1,186 @@
+import { Agent, request } from 'undici'
+import { createSignatureScheme } from '../signatures/verify-signature.ts'
+import type { SandboxEvent, SandboxStore } from './sandbox.store.ts'
+import type { SandboxSwitches } from './switches.ts'
+
+const RECEIVER_TIMEOUT_MS = 10_000
+const LONGEST_BACKOFF_MS = 30_000
+// With a clock of its own a timer cannot know when an event is due, so it looks again at least this often.
+const LONGEST_NAP_MS = 1000
+
+export interface DeliveryOptions {
+  /** A function is asked on each attempt; null means that the receiver is not up yet. */
+  webhookUrl: string | (() => string | null)
+  webhookSecret: string
+  now: () => number
+  /** 0 to 1, for the jitter of retries. */
+  random: () => number
+  /** First pause after a failed delivery; doubled with each further one. */
+  retryBaseMs: number
+}
+
+export type Delivery = ReturnType<typeof createDelivery>
+
+/** Sends what is due, one at a time, until each event has been answered 2xx; at least once, with a fixed webhook-id. */
+export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
+  const agent = new Agent({ connect: { timeout: RECEIVER_TIMEOUT_MS } })
+  const scheme = createSignatureScheme({ scheme: 'standard-webhooks' })
+  const { now } = options
+  let timer: NodeJS.Timeout | undefined
+  let pass: Promise<void> | null = null
+  let wokenAgain = false
+  let closed = false
+  const inFlight = new Map<string, Promise<void>>()
+  const waiting = new Set<{ done: () => boolean; resolve: () => void; reject: (error: Error) => void }>()
+
+  /** True when the receiver took the event. */
+  async function sendOnce(event: SandboxEvent): Promise<boolean> {
+    const url = typeof options.webhookUrl === 'function' ? options.webhookUrl() : options.webhookUrl
+    if (url === null) return false
+    const rawBody = Buffer.from(event.body)
+    const signature = scheme.sign({
+      deliveryId: event.id,
+      rawBody,
+      secret: options.webhookSecret,
+      now: now(),
+    })
+    try {
+      const answer = await request(url, {
+        dispatcher: agent,
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...signature },
+        body: rawBody,
+        signal: AbortSignal.timeout(RECEIVER_TIMEOUT_MS),
+      })
+      await answer.body.dump()
+      return answer.statusCode >= 200 && answer.statusCode < 300
+    } catch {
+      return false
+    }
+  }
+
+  /** One attempt at a time for each event: a second caller waits for the first one's attempt instead. */
+  function attempt(id: string): Promise<void> {
+    const running = inFlight.get(id) ?? attemptOnce(id).finally(() => inFlight.delete(id))
+    inFlight.set(id, running)
+    return running
+  }
+
+  async function attemptOnce(id: string): Promise<void> {
+    const event = store.eventById(id)
+    if (!event || event.delivered_at !== null) return
+    const taken = await sendOnce(event)
+    if (closed) return
+    if (taken) {
+      store.recordArrival(id, store.switches().duplicate_events, now())
+      return
+    }
+    const pause = Math.min(options.retryBaseMs * 2 ** Math.min(event.attempts, 20), LONGEST_BACKOFF_MS)
+    store.recordFailure(id, now() + Math.ceil(pause * (0.5 + options.random() / 2)))
+  }
+
+  async function sendDue(): Promise<void> {
+    store.settle(now())
+    const switches = store.switches()
+    const postponed = new Set<string>()
+    for (const id of sendingOrder(store.sendable(now()), switches)) {
+      if (closed || store.switches().hold_events) return
+      if (postponed.has(id)) continue
+      await attempt(id)
+      if (closed) return
+      // The other copies of an event whose delivery failed wait for its backoff too.
+      if ((store.eventById(id)?.next_attempt_at ?? 0) > now()) postponed.add(id)
+    }
+  }
+
+  function wake(): void {
+    if (closed) return
+    if (pass) {
+      wokenAgain = true
+      return
+    }
+    clearTimeout(timer)
+    pass = sendDue().finally(() => {
+      pass = null
+      if (closed) return
+      for (const waiter of [...waiting]) if (waiter.done()) waiter.resolve()
+      scheduleNext()
+    })
+  }
+
+  function scheduleNext(): void {
+    if (wokenAgain) {
+      wokenAgain = false
+      wake()
+      return
+    }
+    const at = store.nextMoment(store.switches().hold_events)
+    if (at !== null) timer = setTimeout(wake, Math.min(Math.max(at - now(), 0), LONGEST_NAP_MS))
+  }
+
+  return {
+    /** To be called after anything that may have made an event due. */
+    wake,
+
+    /** Settles one event now and tries once to deliver it, before anything else that is due. */
+    async sendNow(id: string): Promise<void> {
+      store.settle(now())
+      if (!closed && !store.switches().hold_events) await attempt(id)
+    },
+
+    /** Resolves when no event that could be sent is undelivered; with `scheduled`, also none that is due later. */
+    idle(scheduled: boolean): Promise<void> {
+      const done = () =>
+        store.switches().hold_events || store.undelivered(scheduled ? Number.MAX_SAFE_INTEGER : now()) === 0
+      return new Promise<void>((resolve, reject) => {
+        const waiter = {
+          done,
+          resolve: () => {
+            waiting.delete(waiter)
+            resolve()
+          },
+          reject,
+        }
+        waiting.add(waiter)
+        wake()
+      })
+    },
+
+    /** Ends timers and connections; what is undelivered stays in the file. */
+    async close(): Promise<void> {
+      closed = true
+      clearTimeout(timer)
+      for (const { reject } of waiting) reject(new Error('the sandbox was closed while events were due'))
+      await agent.destroy()
+      await pass
+    },
+  }
+}
+
+/** Ids in the order of sending, once for each copy still to be sent. */
+function sendingOrder(events: SandboxEvent[], switches: SandboxSwitches): string[] {
+  const copies = events.flatMap((event) =>
+    // At least one: when the switch went down after some copies, one more closes the event.
+    Array.from({ length: Math.max(1, switches.duplicate_events + 1 - event.copies_sent) }, () => event.id),
+  )
+  if (switches.event_order === 'reversed') return copies.reverse()
+  if (switches.event_order === 'as_made') return copies
+  const random = seeded(switches.order_seed)
+  for (let last = copies.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(random() * (last + 1))
+    const [a, b] = [copies[last], copies[other]]
+    if (a !== undefined && b !== undefined) [copies[last], copies[other]] = [b, a]
+  }
+  return copies
+}
+
+/** mulberry32: small, and the same sequence on every machine. */
+function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

@@ -1,0 +1,126 @@
+import { createServer } from 'node:http'
+import { createSignatureScheme } from '../signatures/verify-signature.ts'
+import { type SandboxOptions, startSandbox } from './start-sandbox.ts'
+
+export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+export const API_KEY = 'sk_test'
+
+export interface Received {
+  id: string
+  type: string
+  data: Record<string, string>
+}
+
+/** A real webhook receiver: keeps what is validly signed, and answers with the statuses given first, then 200. */
+export async function startReceiver(options: { port?: number; statuses?: number[] } = {}) {
+  const scheme = createSignatureScheme({ scheme: 'standard-webhooks' })
+  const received: Received[] = []
+  const statuses = [...(options.statuses ?? [])]
+  let onArrival: () => void = () => {}
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const rawBody = Buffer.concat(chunks)
+    const headers: Record<string, string> = {}
+    for (const [name, value] of Object.entries(request.headers)) headers[name] = String(value)
+    const verdict = scheme.verify({ headers, rawBody, secrets: [SECRET], now: Date.now() })
+    if (!verdict.ok) {
+      response.writeHead(401).end()
+      return
+    }
+    received.push({ id: String(verdict.deliveryId), ...JSON.parse(rawBody.toString('utf8')) })
+    response.writeHead(statuses.shift() ?? 200).end()
+    onArrival()
+  })
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  return {
+    received,
+    port,
+    url: `http://127.0.0.1:${port}/webhooks/processor`,
+    /** Resolves with the next event that comes in. */
+    next: () =>
+      new Promise<void>((resolve) => {
+        onArrival = resolve
+      }),
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+export function sandboxOptions(
+  over: Partial<SandboxOptions> & Pick<SandboxOptions, 'webhookUrl'>,
+): SandboxOptions {
+  return {
+    databasePath: ':memory:',
+    host: '127.0.0.1',
+    port: 0,
+    apiKey: API_KEY,
+    webhookSecret: SECRET,
+    random: () => 0.5,
+    retryBaseMs: 5,
+    ...over,
+  }
+}
+
+/** Runs with a sandbox that sends to a receiver, and closes both whatever happens. */
+export async function withSandbox(
+  run: (
+    sandbox: Awaited<ReturnType<typeof startSandbox>>,
+    receiver: Awaited<ReturnType<typeof startReceiver>>,
+  ) => Promise<void>,
+  statuses: number[] = [],
+): Promise<void> {
+  const receiver = await startReceiver({ statuses })
+  const sandbox = await startSandbox(sandboxOptions({ webhookUrl: receiver.url }))
+  try {
+    await run(sandbox, receiver)
+  } finally {
+    await sandbox.close()
+    await receiver.close()
+  }
+}
+
+export function invoiceBody(reference = 'cycle-1', amount = '1250.00') {
+  return {
+    reference,
+    amount,
+    currency: 'PKR',
+    customer: { id: 'm1', email: 'm@example.pk', name: 'Merchant' },
+  }
+}
+
+export function payoutBody(reference = 'payout-1', amount = '1000.00') {
+  return {
+    reference,
+    amount,
+    currency: 'PKR',
+    destination: { iban: 'PK36SCBL0000001123456702', account_title: 'Creator' },
+  }
+}
+
+/** One request to the sandbox with its key; `headers` come on top. */
+export async function ask(
+  base: string,
+  method: string,
+  path: string,
+  options: { body?: unknown; key?: string; headers?: Record<string, string> } = {},
+) {
+  const response = await fetch(`${base}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${API_KEY}`,
+      ...(options.key === undefined ? {} : { 'idempotency-key': options.key }),
+      ...options.headers,
+    },
+    ...(options.body === undefined
+      ? {}
+      : { body: typeof options.body === 'string' ? options.body : JSON.stringify(options.body) }),
+  })
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.includes('json')
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+}

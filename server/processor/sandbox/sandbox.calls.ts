@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto'
+import { v7 as uuid } from 'uuid'
+import { z } from 'zod'
+import { CURRENCY, formatMoney, type Paisa, parseMoney } from '../../../shared/money.ts'
+import type { NewEvent, ObjectKind, SandboxObject, SandboxStore } from './sandbox.store.ts'
+import type { SandboxSwitches } from './switches.ts'
+
+const amount = z.string().transform((text, context): Paisa => {
+  const paisa = parseMoney(text)
+  if (paisa !== null && paisa > 0) return paisa
+  context.addIssue({ code: 'custom', message: 'not an amount above zero' })
+  return z.NEVER
+})
+const text = z.string().min(1).max(500)
+const common = { reference: text, amount, currency: z.literal(CURRENCY) }
+
+const CALL_SCHEMAS = {
+  invoice: z.strictObject({ ...common, customer: z.strictObject({ id: text, email: text, name: text }) }),
+  payout: z.strictObject({ ...common, destination: z.strictObject({ iban: text, account_title: text }) }),
+}
+
+export type AcceptedCall =
+  | { kind: 'created'; object: SandboxObject; eventId: string | null }
+  | { kind: 'refused'; status: 409 | 422; detail: string }
+
+const REFUSED: AcceptedCall = { kind: 'refused', status: 422, detail: 'refused by the sandbox' }
+
+/**
+ * One POST /invoices or /payouts, in one transaction: the object, its coming event and the answer to its
+ * idempotency key are kept together or not at all. `eventId` is null on a repeated call.
+ */
+export function acceptCall(
+  store: SandboxStore,
+  call: { kind: ObjectKind; key: string; body: unknown; now: number },
+): AcceptedCall {
+  const parsed = CALL_SCHEMAS[call.kind].safeParse(call.body)
+  const hash = createHash('sha256')
+    .update(JSON.stringify([call.kind, parsed.success ? parsed.data : call.body]))
+    .digest('hex')
+  return store.atomically(() => {
+    const known = store.answerOf(call.key)
+    if (known) return answerAgain(store, known, hash)
+    if (!parsed.success) {
+      const issue = parsed.error.issues[0]
+      return { kind: 'refused', status: 422, detail: `${issue?.path.join('.') || 'body'}: ${issue?.message}` }
+    }
+    if (store.take('refuse_next')) {
+      store.keepAnswer(call.key, hash, null)
+      return REFUSED
+    }
+    return create(store, { ...call, reference: parsed.data.reference, amount: parsed.data.amount, hash })
+  })
+}
+
+function answerAgain(
+  store: SandboxStore,
+  known: { request_hash: string; object_id: string | null },
+  hash: string,
+): AcceptedCall {
+  if (known.request_hash !== hash) {
+    return { kind: 'refused', status: 409, detail: 'this idempotency key was used with another body' }
+  }
+  const object = known.object_id === null ? undefined : store.objectById(known.object_id)
+  return object ? { kind: 'created', object, eventId: null } : REFUSED
+}
+
+function create(
+  store: SandboxStore,
+  call: { kind: ObjectKind; key: string; reference: string; amount: Paisa; hash: string; now: number },
+): AcceptedCall {
+  const switches = store.switches()
+  const isInvoice = call.kind === 'invoice'
+  const object: SandboxObject = {
+    id: `${isInvoice ? 'inv' : 'po'}_${uuid()}`,
+    kind: call.kind,
+    reference: call.reference,
+    amount: call.amount,
+    currency: CURRENCY,
+    status: isInvoice ? 'open' : 'processing',
+    created_at: call.now,
+  }
+  const event = eventFor(object, switches, !isInvoice && store.take('fail_next_payouts'))
+  store.insertObject(object)
+  store.insertEvent(event)
+  store.keepAnswer(call.key, call.hash, object.id)
+  return { kind: 'created', object, eventId: event.id }
+}
+
+function eventFor(object: SandboxObject, switches: SandboxSwitches, fails: boolean): NewEvent {
+  const confirmed = formatMoney(object.amount + switches.confirm_amount_delta)
+  const { reference, currency } = object
+  const data =
+    object.kind === 'invoice'
+      ? { invoice_id: object.id, payment_reference: `pay_${uuid()}`, amount: confirmed, currency }
+      : { payout_id: object.id, reference, amount: fails ? formatMoney(object.amount) : confirmed, currency }
+  const type =
+    object.kind === 'invoice' ? 'billing.payment_confirmed' : fails ? 'payout.failed' : 'payout.confirmed'
+  return {
+    id: `evt_${uuid()}`,
+    object_id: object.id,
+    outcome: fails ? 'failed' : 'paid',
+    body: JSON.stringify({ type, data: fails ? { ...data, reason: switches.failure_reason } : data }),
+    due_at: object.created_at + (switches.events_before_answer ? 0 : switches.event_delay_ms),
+  }
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+
+const count = z.int().min(0).max(1_000_000)
+
+/** How the sandbox misbehaves. Counters count POSTs (or payouts) still to be affected and go down as they are used. */
+const fields = {
+  /** Milliseconds from an accepted call until the money has moved and its event is due. */
+  event_delay_ms: count.max(86_400_000),
+  /** The next payouts end as `payout.failed`, decided when they are accepted. */
+  fail_next_payouts: count,
+  failure_reason: z.string().min(1).max(500),
+  /** 422, without effect. Final: the same idempotency key gets it again. */
+  refuse_next: count,
+  /** 500, without effect. */
+  error_next: count,
+  /** 429 with `Retry-After: 1`, without effect. */
+  limit_next: count,
+  /** Takes effect; the connection is destroyed without an answer. */
+  lose_next_answers: count,
+  /** Takes effect; the connection is destroyed in the middle of the answer. */
+  garble_next_answers: count,
+  /** The next calls wait for `stall_ms` and take effect only then, even when the caller has gone. */
+  stall_next: count,
+  stall_ms: count.max(600_000),
+  /** Each event is sent this many extra times, with the same webhook-id. */
+  duplicate_events: count.max(100),
+  /** The order among the events that are due at once. `shuffled` depends on `order_seed` alone. */
+  event_order: z.enum(['as_made', 'reversed', 'shuffled']),
+  order_seed: z.int().min(0).max(0xffffffff),
+  /** The event is due at once, and is sent before the call is answered. */
+  events_before_answer: z.boolean(),
+  /** Money still moves when it is due, but no event is sent until this is false again. */
+  hold_events: z.boolean(),
+  /** Paisa added to the amount of confirming events, fixed when the call is accepted. */
+  confirm_amount_delta: z.int().min(-1_000_000_000).max(1_000_000_000),
+}
+
+export const switchesSchema = z.strictObject(fields)
+export const switchChangeSchema = switchesSchema.partial()
+export type SandboxSwitches = z.infer<typeof switchesSchema>
+
+export type SwitchCounter =
+  | 'fail_next_payouts'
+  | 'refuse_next'
+  | 'error_next'
+  | 'limit_next'
+  | 'lose_next_answers'
+  | 'garble_next_answers'
+  | 'stall_next'
+
+export const WELL_BEHAVED: SandboxSwitches = {
+  event_delay_ms: 0,
+  fail_next_payouts: 0,
+  failure_reason: 'the account does not accept transfers',
+  refuse_next: 0,
+  error_next: 0,
+  limit_next: 0,
+  lose_next_answers: 0,
+  garble_next_answers: 0,
+  stall_next: 0,
+  stall_ms: 1000,
+  duplicate_events: 0,
+  event_order: 'as_made',
+  order_seed: 1,
+  events_before_answer: false,
+  hold_events: false,
+  confirm_amount_delta: 0,
+}

@@ -1,0 +1,133 @@
+import type { HmacSettings } from './hmac-settings.ts'
+import {
+  anyMacMatches,
+  base64Bytes,
+  bodyObject,
+  bodyToken,
+  headerText,
+  headerToken,
+  hexBytes,
+  isWithin,
+  mac,
+  readTimestamp,
+  textBytes,
+  writeTimestamp,
+} from './mac.ts'
+import {
+  refused,
+  type SignatureScheme,
+  type SignatureVerdict,
+  type SignedRequest,
+  type SigningInput,
+} from './scheme.ts'
+
+const KEY_READERS = { text: textBytes, base64: base64Bytes, hex: hexBytes }
+
+interface Presented {
+  signatures: string[]
+  timestamp: string | null
+}
+
+/** An HMAC scheme that is described by settings alone; see `hmacSettingsSchema`. */
+export function createHmacScheme(settings: HmacSettings): SignatureScheme {
+  const readKey = KEY_READERS[settings.secret_encoding]
+  return {
+    verify: (input) => verify(settings, input, input.secrets.map(readKey)),
+    sign(input) {
+      const key = readKey(input.secret)
+      if (key === null) throw new Error(`the secret is empty or not ${settings.secret_encoding}`)
+      return signedHeaders(settings, input, key)
+    },
+    secretProblem(secret) {
+      if (readKey(secret) !== null) return null
+      return settings.secret_encoding === 'text' ? 'must not be empty' : `must be ${settings.secret_encoding}`
+    },
+  }
+}
+
+function verify(
+  settings: HmacSettings,
+  input: SignedRequest,
+  keys: readonly (Buffer | null)[],
+): SignatureVerdict {
+  const header = headerText(input.headers, settings.signature_header)
+  const presented = header === null ? null : readSignatureHeader(settings, header)
+  if (presented === null) return refused(`${settings.signature_header} is missing or malformed`)
+
+  let signedAt: number | null = null
+  let timestamp = ''
+  if (settings.template.includes('{timestamp}')) {
+    const given =
+      settings.timestamp_header === null
+        ? presented.timestamp
+        : headerText(input.headers, settings.timestamp_header)
+    signedAt = given === null ? null : readTimestamp(given, settings.timestamp_format)
+    if (given === null || signedAt === null) return refused('the timestamp is missing or not one time')
+    if (!isWithin(settings.tolerance_seconds * 1000, signedAt, input.now)) {
+      return refused('the timestamp is too far from our clock')
+    }
+    timestamp = given
+  }
+
+  const id = settings.id_header === null ? null : headerToken(input.headers, settings.id_header)
+  if (settings.id_header !== null && id === null)
+    return refused(`${settings.id_header} is missing or not one id`)
+
+  const parts = render(settings.template, { timestamp, id: id ?? '', body: input.rawBody })
+  const { algorithm, encoding } = settings
+  if (!anyMacMatches({ algorithm, encoding, keys, presented: presented.signatures, parts })) {
+    return refused('no signature matches')
+  }
+  const fromBody = settings.id_field === null ? null : bodyToken(bodyObject(input.rawBody), settings.id_field)
+  return { ok: true, deliveryId: id ?? fromBody, signedAt }
+}
+
+function readSignatureHeader(settings: HmacSettings, header: string): Presented | null {
+  const { prefix } = settings
+  const strip = (values: string[]) =>
+    values.filter((value) => value.startsWith(prefix)).map((value) => value.slice(prefix.length))
+  if (settings.header_form === 'value') {
+    // In a list parted by blanks, a comma before a blank means two joined headers.
+    if (settings.separator === ' ' && /,(\s|$)/.test(header)) return null
+    const values = settings.separator === null ? [header] : header.split(settings.separator)
+    return { signatures: strip(values.map((value) => value.trim())), timestamp: null }
+  }
+  const pairs = header.split(',').map((pair) => {
+    const border = pair.indexOf('=')
+    return border < 0 ? null : { key: pair.slice(0, border).trim(), value: pair.slice(border + 1).trim() }
+  })
+  const valuesOf = (key: string) => pairs.flatMap((pair) => (pair?.key === key ? [pair.value] : []))
+  const timestamps = valuesOf(settings.timestamp_key)
+  // Two times leave open which one was signed: two joined headers, or somebody's attempt.
+  if (pairs.includes(null) || timestamps.length > 1) return null
+  return { signatures: strip(valuesOf(settings.signature_key)), timestamp: timestamps[0] ?? null }
+}
+
+/** The signed content as parts, so that the body stays bytes and is never searched for placeholders. */
+function render(
+  template: string,
+  values: { timestamp: string; id: string; body: Buffer },
+): (string | Buffer)[] {
+  const byName = new Map<string, string | Buffer>([
+    ['{timestamp}', values.timestamp],
+    ['{id}', values.id],
+    ['{body}', values.body],
+  ])
+  return template.split(/(\{(?:timestamp|id|body)\})/).map((part) => byName.get(part) ?? part)
+}
+
+function signedHeaders(settings: HmacSettings, input: SigningInput, key: Buffer): Record<string, string> {
+  const timestamp = writeTimestamp(input.now, settings.timestamp_format)
+  const parts = render(settings.template, { timestamp, id: input.deliveryId, body: input.rawBody })
+  const signature = `${settings.prefix}${mac(settings.algorithm, key, parts).toString(settings.encoding)}`
+  const timedByPair = settings.header_form === 'pairs' && settings.timestamp_header === null
+  const pairs = [
+    ...(timedByPair ? [`${settings.timestamp_key}=${timestamp}`] : []),
+    `${settings.signature_key}=${signature}`,
+  ]
+  return {
+    [settings.signature_header]: settings.header_form === 'pairs' ? pairs.join(',') : signature,
+    ...(settings.timestamp_header === null ? {} : { [settings.timestamp_header]: timestamp }),
+    ...(settings.id_header === null ? {} : { [settings.id_header]: input.deliveryId }),
+  }
+}

@@ -1,0 +1,291 @@
+import * as fc from 'fast-check'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { mac } from './mac.ts'
+import type { SignatureScheme } from './scheme.ts'
+import { createSignatureScheme, hmacSettingsSchema } from './verify-signature.ts'
+
+const stripeForm = createSignatureScheme({
+  scheme: 'hmac',
+  hmac: hmacSettingsSchema.parse({
+    template: '{timestamp}.{body}',
+    signature_header: 'Stripe-Signature',
+    header_form: 'pairs',
+    id_field: 'id',
+  }),
+})
+const headerForm = createSignatureScheme({
+  scheme: 'hmac',
+  hmac: hmacSettingsSchema.parse({
+    template: '{id}|{timestamp}|{body}',
+    algorithm: 'sha512',
+    encoding: 'base64',
+    secret_encoding: 'hex',
+    signature_header: 'X-Signature',
+    prefix: 'sig=',
+    separator: ' ',
+    timestamp_header: 'X-Time',
+    timestamp_format: 'unix_milliseconds',
+    tolerance_seconds: 60,
+    id_header: 'X-Event',
+  }),
+})
+const standard = createSignatureScheme({ scheme: 'standard-webhooks' })
+const raast = createSignatureScheme({ scheme: 'safepay-raast' })
+const v2 = createSignatureScheme({ scheme: 'safepay-v2' })
+
+interface Sample {
+  name: string
+  scheme: SignatureScheme
+  secret: string
+  otherSecret: string
+  toleranceMs: number | null
+}
+
+const base64Secret = (fill: number) => Buffer.alloc(32, fill).toString('base64')
+const SAMPLES: Sample[] = [
+  {
+    name: 'standard-webhooks',
+    scheme: standard,
+    secret: `whsec_${base64Secret(1)}`,
+    otherSecret: `whsec_${base64Secret(2)}`,
+    toleranceMs: 300_000,
+  },
+  {
+    name: 'safepay-raast',
+    scheme: raast,
+    secret: base64Secret(1),
+    otherSecret: base64Secret(2),
+    toleranceMs: 300_000,
+  },
+  { name: 'safepay-v2', scheme: v2, secret: 'one', otherSecret: 'two', toleranceMs: null },
+  { name: 'hmac pairs', scheme: stripeForm, secret: 'one', otherSecret: 'two', toleranceMs: 300_000 },
+  { name: 'hmac header', scheme: headerForm, secret: 'ab01', otherSecret: 'ab02', toleranceMs: 60_000 },
+]
+const NOW = 1_700_000_000_000
+const BODY = Buffer.from('{"identifier":"evt_1","token":"evt_1","id":"evt_1","name":"\\u0627 \u0627\u0631"}')
+
+function signed(sample: Sample, now = NOW) {
+  return sample.scheme.sign({ deliveryId: 'evt_1', rawBody: BODY, secret: sample.secret, now })
+}
+
+const everyScheme = suite('every scheme')
+for (const sample of SAMPLES) {
+  const verify = (over: Partial<Parameters<SignatureScheme['verify']>[0]> = {}) =>
+    sample.scheme.verify({
+      headers: signed(sample),
+      rawBody: BODY,
+      secrets: [sample.secret],
+      now: NOW,
+      ...over,
+    })
+
+  everyScheme(`${sample.name}: accepts what it signed and reads the event id`, () => {
+    const signedAt = sample.toleranceMs === null ? null : NOW
+    assert.equal(verify(), { ok: true, deliveryId: 'evt_1', signedAt })
+  })
+
+  everyScheme(`${sample.name}: any of several secrets may match`, () => {
+    assert.ok(verify({ secrets: [sample.otherSecret, sample.secret] }).ok)
+    assert.not(verify({ secrets: [sample.otherSecret] }).ok)
+    assert.not(verify({ secrets: [] }).ok)
+  })
+
+  everyScheme(`${sample.name}: an empty or unreadable secret opens nothing`, () => {
+    for (const secret of ['', 'whsec_']) {
+      assert.not(verify({ secrets: [secret] }).ok)
+    }
+    assert.type(sample.scheme.secretProblem(''), 'string')
+    assert.is(sample.scheme.secretProblem(sample.secret), null)
+    assert.throws(() => sample.scheme.sign({ deliveryId: 'x', rawBody: BODY, secret: '', now: NOW }))
+  })
+
+  everyScheme(`${sample.name}: one changed byte of body or signature is refused`, () => {
+    const changed = Buffer.from(BODY)
+    changed[changed.length - 3] = 0x2e
+    assert.not(verify({ rawBody: changed }).ok)
+    for (const [name, value] of Object.entries(signed(sample))) {
+      const last = value.at(-3) === '1' ? '2' : '1'
+      const headers = { ...signed(sample), [name]: `${value.slice(0, -3)}${last}${value.slice(-2)}` }
+      assert.not(verify({ headers }).ok, name)
+    }
+  })
+
+  everyScheme(`${sample.name}: refuses a missing header, and one that came twice`, () => {
+    for (const [name, value] of Object.entries(signed(sample))) {
+      assert.not(verify({ headers: { ...signed(sample), [name]: undefined } }).ok, `${name} missing`)
+      assert.not(verify({ headers: { ...signed(sample), [name]: '' } }).ok, `${name} empty`)
+      assert.not(verify({ headers: { ...signed(sample), [name]: `${value}, ${value}` } }).ok, `${name} twice`)
+    }
+  })
+
+  if (sample.toleranceMs !== null) {
+    const tolerance = sample.toleranceMs
+    everyScheme(`${sample.name}: holds to the allowed clock difference, either way`, () => {
+      for (const way of [-1, 1]) {
+        assert.ok(verify({ now: NOW + way * tolerance }).ok)
+        assert.not(verify({ now: NOW + way * (tolerance + 1) }).ok)
+      }
+    })
+  }
+
+  everyScheme(`${sample.name}: never throws, and accepts nothing arbitrary`, () => {
+    const names = [...Object.keys(signed(sample)), 'x-sfpy-event-id', '__proto__', 'constructor']
+    const value = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom(
+        ...Object.values(signed(sample)),
+        'v1,',
+        'v1,AAAA',
+        't=,v1=',
+        'sha256=',
+        'a'.repeat(5000),
+      ),
+      fc.constantFrom(undefined, 5, null, ['a']).map((odd) => odd as string | undefined),
+    )
+    const headers = fc.array(fc.tuple(fc.constantFrom(...names), value)).map((all) => Object.fromEntries(all))
+    fc.assert(
+      fc.property(
+        headers,
+        fc.uint8Array(),
+        fc.array(fc.string()),
+        fc.integer(),
+        (some, body, secrets, now) => {
+          const verdict = sample.scheme.verify({
+            headers: some,
+            rawBody: Buffer.from(body),
+            secrets: [...secrets, sample.secret],
+            now: now % 2 === 0 ? NOW : now,
+          })
+          assert.is(verdict.ok, false)
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  everyScheme(`${sample.name}: signing and verifying agree on any body and id`, () => {
+    const id = fc.stringMatching(/^[A-Za-z0-9_-]{1,40}$/)
+    fc.assert(
+      fc.property(id, fc.json(), (deliveryId, text) => {
+        const rawBody = Buffer.from(
+          JSON.stringify({ identifier: deliveryId, token: deliveryId, id: deliveryId, text }),
+        )
+        const headers = sample.scheme.sign({ deliveryId, rawBody, secret: sample.secret, now: NOW })
+        const verdict = sample.scheme.verify({ headers, rawBody, secrets: [sample.secret], now: NOW })
+        assert.is(verdict.ok && verdict.deliveryId, deliveryId)
+      }),
+      { numRuns: 100 },
+    )
+  })
+}
+everyScheme.run()
+
+const vectors = suite('check vectors')
+vectors('standard-webhooks', () => {
+  const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+  const rawBody = Buffer.from('{"test": 2432232314}')
+  const now = 1_614_265_330_000
+  const headers = standard.sign({ deliveryId: 'msg_p5jXN8AQM9LWM0D4loKWxJek', rawBody, secret, now })
+  assert.equal(headers, {
+    'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    'webhook-timestamp': '1614265330',
+    'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  })
+  assert.ok(standard.verify({ headers, rawBody, secrets: [secret], now }).ok)
+})
+
+vectors('safepay-raast', () => {
+  const headers = {
+    'x-sfpy-timestamp': '2026-09-14T12:25:40.123456789Z',
+    'x-sfpy-signature': 'sha256=02411bbed338389702db6bf1c63f258207ea0d2e2bf378397c99fcb1cb21f00b',
+  }
+  const verdict = raast.verify({
+    headers,
+    rawBody: Buffer.from('{"webhook_event_type":"payment.settled"}'),
+    secrets: ['MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='],
+    now: Date.parse('2026-09-14T12:25:40.123Z'),
+  })
+  assert.equal(verdict, { ok: true, deliveryId: null, signedAt: Date.parse('2026-09-14T12:25:40.123Z') })
+})
+
+vectors('the Stripe form', () => {
+  const input = {
+    headers: {
+      'stripe-signature':
+        't=1614265330,v1=347e9afe3d74ec4c5cbefd270edc9246513ae3da7b375223e302560fbd4146eb,v0=other',
+    },
+    rawBody: Buffer.from('{"id":"evt_1"}'),
+    secrets: ['whsec_test'],
+    now: 1_614_265_330_000,
+  }
+  assert.equal(stripeForm.verify(input), { ok: true, deliveryId: 'evt_1', signedAt: input.now })
+})
+vectors.run()
+
+const corners = suite('corners')
+corners('any of several signatures in one header may match', () => {
+  for (const sample of SAMPLES.filter(({ name }) => ['standard-webhooks', 'hmac header'].includes(name))) {
+    const name = sample.name === 'hmac header' ? 'x-signature' : 'webhook-signature'
+    const good = signed(sample)[name]
+    const wrong = `${name === 'x-signature' ? 'sig=' : 'v1,'}${Buffer.alloc(32).toString('base64')}`
+    for (const list of [`${wrong} ${good}`, `${good} ${wrong}`, `v1a,zzz ${good}`]) {
+      const headers = { ...signed(sample), [name]: list }
+      const input = { headers, rawBody: BODY, secrets: [sample.secret], now: NOW }
+      assert.ok(sample.scheme.verify(input).ok, list)
+    }
+  }
+  const time = NOW / 1000
+  const good = mac('sha256', Buffer.from('one'), [`${time}.`, BODY]).toString('hex')
+  const headers = { 'stripe-signature': `t=${time},v1=${'0'.repeat(64)},v1=${good}` }
+  assert.ok(stripeForm.verify({ headers, rawBody: BODY, secrets: ['one'], now: NOW }).ok)
+})
+
+corners('several times in a Stripe header are refused, wherever the second stands', () => {
+  const good = stripeForm.sign({ deliveryId: '', rawBody: BODY, secret: 'one', now: NOW })['stripe-signature']
+  for (const header of [`${good},t=${NOW / 1000}`, `t=1,${good}`, `${good},nonsense`]) {
+    const headers = { 'stripe-signature': header }
+    assert.not(stripeForm.verify({ headers, rawBody: BODY, secrets: ['one'], now: NOW }).ok, header)
+  }
+})
+
+corners('the border between id and timestamp cannot be moved', () => {
+  const secret = `whsec_${base64Secret(1)}`
+  const headers = standard.sign({
+    deliveryId: 'm',
+    rawBody: Buffer.from(`${NOW / 1000}.5`),
+    secret,
+    now: NOW,
+  })
+  const moved = { ...headers, 'webhook-id': `m.${NOW / 1000}` }
+  const input = { headers: moved, rawBody: Buffer.from('5'), secrets: [secret], now: NOW }
+  assert.not(standard.verify(input).ok)
+})
+
+corners('safepay-raast: the unsigned event id must be the one that the body names', () => {
+  const secret = base64Secret(1)
+  const verdictOn = (body: string, eventId: string | undefined) => {
+    const rawBody = Buffer.from(body)
+    const headers = raast.sign({ deliveryId: 'evt_1', rawBody, secret, now: NOW })
+    return raast.verify({
+      headers: { ...headers, 'x-sfpy-event-id': eventId },
+      rawBody,
+      secrets: [secret],
+      now: NOW,
+    })
+  }
+  assert.not(verdictOn('{"identifier":"evt_1"}', 'evt_2').ok)
+  assert.not(verdictOn('{"identifier":"evt_1"}', undefined).ok)
+  assert.not(verdictOn('{}', 'evt_1').ok)
+  assert.not(verdictOn('{"identifier":7}', undefined).ok)
+  assert.equal(verdictOn('not json', 'evt_1'), { ok: true, deliveryId: null, signedAt: NOW })
+})
+
+corners('a malformed body is still let in when its signature holds', () => {
+  const rawBody = Buffer.from('{"token":')
+  const headers = v2.sign({ deliveryId: '', rawBody, secret: 'one', now: NOW })
+  const verdict = v2.verify({ headers, rawBody, secrets: ['one'], now: NOW })
+  assert.equal(verdict, { ok: true, deliveryId: null, signedAt: null })
+})
+
+corners.run()

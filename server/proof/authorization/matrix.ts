@@ -1,0 +1,109 @@
+/** Who can be calling. The last four hold a token that once was, or never was, that of a rightful caller. */
+export const CALLERS = [
+  'anonymous',
+  'merchant',
+  'creator',
+  'admin',
+  'suspended',
+  'ended',
+  'expired',
+  'garbage',
+] as const
+export type Caller = (typeof CALLERS)[number]
+
+/** `ok`: the call does what it is for. Else the status that refuses it. */
+export type Verdict = 'ok' | '401' | '403' | '404'
+
+/**
+ * Every procedure and who may do what with it, over REST and tRPC alike. A plus names one of several ways to call it
+ * that differ in who may.
+ */
+const PROCEDURES = `
+                            anonymous  merchant  creator  admin  suspended  ended  expired  garbage
+  auth.register             ok         ok        ok       ok     401        401    401      401
+  auth.login                ok         ok        ok       ok     401        401    401      401
+  auth.logout               401        ok        ok       ok     401        401    401      401
+  auth.changePassword       401        ok        ok       ok     401        401    401      401
+  users.me                  401        ok        ok       ok     401        401    401      401
+  users.updateMe            401        ok        ok       ok     401        401    401      401
+  stores.connect            401        ok        403      403    401        401    401      401
+  stores.list               401        ok        403      403    401        401    401      401
+  stores.rotateSecret       401        ok        403      403    401        401    401      401
+  stores.remove             401        ok        403      403    401        401    401      401
+  offers.list               ok         ok        ok       ok     401        401    401      401
+  offers.list+mine          401        ok        403      403    401        401    401      401
+  offers.get+live           ok         ok        ok       ok     401        401    401      401
+  offers.get+draft          404        ok        404      ok     401        401    401      401
+  offers.create             401        ok        403      403    401        401    401      401
+  offers.update             401        ok        403      403    401        401    401      401
+  offers.setStatus          401        ok        403      403    401        401    401      401
+  applications.apply        401        403       ok       403    401        401    401      401
+  applications.listForOffer 401        ok        403      403    401        401    401      401
+  applications.list         401        ok        ok       403    401        401    401      401
+  applications.decide       401        ok        403      403    401        401    401      401
+  links.resolve             ok         ok        ok       ok     401        401    401      401
+  links.list                401        403       ok       403    401        401    401      401
+  sales.list                401        ok        ok       403    401        401    401      401
+  sales.get                 401        ok        ok       403    401        401    401      401
+  sales.requestCredit       401        ok        403      403    401        401    401      401
+  payouts.list              401        ok        ok       403    401        401    401      401
+  billing.listCycles        401        ok        403      403    401        401    401      401
+  admin.listFlagged         401        403       403      ok     401        401    401      401
+  admin.resolveFlag         401        403       403      ok     401        401    401      401
+  admin.vetOffer            401        403       403      ok     401        401    401      401
+  admin.suspendUser         401        403       403      ok     401        401    401      401
+  admin.reinstateUser       401        403       403      ok     401        401    401      401
+  jobs.startExport          401        ok        ok       ok     401        401    401      401
+  jobs.startExport+billing  401        ok        403      ok     401        401    401      401
+  jobs.get                  401        ok        ok       ok     401        401    401      401
+  summaries.get             401        ok        ok       403    401        401    401      401
+  live.changes              401        ok        ok       403    401        401    401      401
+`
+
+/**
+ * The routes that are no procedures. Those that look at no session answer everybody alike: a visitor's, a store's or a
+ * probe's stray header must not keep them out. The server's METRICS_TOKEN is set, and no user's token is that one.
+ */
+const EDGES = `
+                                    anonymous  merchant  creator  admin  suspended  ended  expired  garbage
+  GET /go/:slug                     ok         ok        ok       ok     ok         ok     ok       ok
+  GET /jobs/:id/file                401        ok        ok       ok     401        401    401      401
+  POST /webhooks/store-sales+signed ok         ok        ok       ok     ok         ok     ok       ok
+  POST /webhooks/store-sales+forged 401        401       401      401    401        401    401      401
+  POST /webhooks/processor+signed   ok         ok        ok       ok     ok         ok     ok       ok
+  POST /webhooks/processor+forged   401        401       401      401    401        401    401      401
+  GET /healthz                      ok         ok        ok       ok     ok         ok     ok       ok
+  GET /readyz                       ok         ok        ok       ok     ok         ok     ok       ok
+  GET /metrics                      401        401       401      401    401        401    401      401
+  GET /openapi.json                 ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs                         ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/start.js                ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/swagger-ui.css          ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/swagger-ui-bundle.js    ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/favicon-32x32.png       ok         ok        ok       ok     ok         ok     ok       ok
+`
+
+export type Row = Record<Caller, Verdict>
+
+export const PROCEDURE_CELLS = readTable(PROCEDURES)
+export const EDGE_CELLS = readTable(EDGES)
+
+function readTable(text: string): Map<string, Row> {
+  const [heading = '', ...lines] = text.trim().split('\n')
+  if (heading.trim().split(/\s+/).join() !== CALLERS.join())
+    throw new Error('the columns are not the callers')
+  const rows = new Map<string, Row>()
+  for (const line of lines) {
+    const cells = line.trim().split(/\s+/)
+    const verdicts = cells.splice(-CALLERS.length)
+    const name = cells.join(' ')
+    if (name === '' || rows.has(name)) throw new Error(`row "${line.trim()}" has no name of its own`)
+    rows.set(name, Object.fromEntries(CALLERS.map((caller, n) => [caller, readVerdict(verdicts[n])])) as Row)
+  }
+  return rows
+}
+
+function readVerdict(text: string | undefined): Verdict {
+  if (text === 'ok' || text === '401' || text === '403' || text === '404') return text
+  throw new Error(`"${text}" is no verdict`)
+}

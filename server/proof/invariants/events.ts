@@ -1,0 +1,47 @@
+import { sql } from 'kysely'
+import { type Invariant, sqlInvariant } from './invariant.ts'
+
+/** What must hold of the inbox, and between it and what came of it. */
+export const EVENT_INVARIANTS: Invariant[] = [
+  sqlInvariant({
+    name: 'events-once',
+    statement: 'Each delivery is kept once, and another body under its id once more.',
+    table: 'inbound_events',
+    breaches: sql`
+      select 'delivery ' || delivery_id || ' of ' || scope as subject, count(*) || ' events' as detail
+      from inbound_events group by scope, delivery_id, conflict_hash having count(*) > 1
+      union all
+      select 'event ' || other.id, 'its body is the first one under its delivery id'
+      from inbound_events as other
+      join inbound_events as original on original.scope = other.scope
+        and original.delivery_id = other.delivery_id and original.conflict_hash = ''
+      where other.conflict_hash <> '' and other.body_hash = original.body_hash`,
+  }),
+  sqlInvariant({
+    name: 'events-explained',
+    // The flags of the five reasons are about a billing cycle or a payout.
+    statement: 'An event that is ignored or set aside says why, and whatever is set aside has been flagged.',
+    table: 'inbound_events',
+    breaches: sql`
+      select 'event ' || id as subject, state || ' without a reason' as detail from inbound_events
+      where state in ('ignored', 'set_aside') and reason is null
+      union all
+      select 'event ' || event.id, 'set aside without a flag: ' || event.reason from inbound_events as event
+      where event.state = 'set_aside'
+        and event.reason not in ('amount_mismatch', 'currency_mismatch', 'second_reference', 'contradiction', 'other_payout_id')
+        and not exists (select 1 from flags where flags.subject_id = cast(event.id as text))`,
+  }),
+  sqlInvariant({
+    name: 'events-applied',
+    statement: 'Each sale came from an event that is done, and each order event that is done has its sale.',
+    table: 'inbound_events',
+    breaches: sql`
+      select 'sale ' || sale.id as subject, 'its event is ' || coalesce(event.state, 'missing') as detail
+      from sales as sale left join inbound_events as event on event.id = sale.event_id
+      where event.id is null or event.state <> 'done' or event.scope <> cast(sale.store_id as text)
+      union all
+      select 'event ' || event.id, 'done, and no sale came from it'
+      from inbound_events as event left join sales as sale on sale.event_id = event.id
+      where event.source = 'store' and event.state = 'done' and sale.id is null`,
+  }),
+]

@@ -1,0 +1,106 @@
+import { sql } from 'kysely'
+import { type Invariant, sqlInvariant } from './invariant.ts'
+
+/** What must hold between sales, their links and the journal. */
+export const SALE_INVARIANTS: Invariant[] = [
+  sqlInvariant({
+    name: 'one-sale-an-order',
+    statement: 'A store reports each order once.',
+    table: 'sales',
+    breaches: sql`
+      select 'order ' || order_id || ' of store ' || store_id as subject, count(*) || ' sales' as detail
+      from sales group by store_id, order_id having count(*) > 1`,
+  }),
+  sqlInvariant({
+    name: 'sale-amounts',
+    statement:
+      'Commission lies between zero and the net amount; a rejected sale pays nothing; the rate is the locked one.',
+    table: 'sales',
+    breaches: sql`
+      select 'sale ' || sale.id as subject,
+        'net ' || sale.net_amount || ', commission ' || sale.commission || ', fee ' || sale.platform_fee
+          || ', rate ' || coalesce(sale.commission_rate, -1) || ', locked rate ' || coalesce(link.commission_rate, -1) as detail
+      from sales as sale
+      left join affiliate_links as link on link.id = sale.link_id
+      where sale.commission < 0 or sale.commission > sale.net_amount
+        or (sale.acceptance_status = 'rejected' and (sale.commission <> 0 or sale.platform_fee <> 0 or sale.billing_cycle_id is not null))
+        or (sale.acceptance_status = 'accepted' and (
+          link.id is null or sale.billing_cycle_id is null
+          or sale.commission_rate <> link.commission_rate
+          or link.merchant_id <> sale.merchant_id
+          or link.creator_id <> sale.creator_id
+          or sale.commission <> (sale.net_amount * sale.commission_rate + 5000) / 10000))`,
+  }),
+  sqlInvariant({
+    name: 'sales-match-links',
+    statement:
+      'A sale names the offer, creator and merchant of its link; without a link it names no offer, creator or click.',
+    table: 'sales',
+    breaches: sql`
+      select 'sale ' || sale.id as subject, case
+          when sale.link_id is null then 'it has no link, and an offer, creator or click'
+          when link.id is null then 'its link ' || sale.link_id || ' does not exist'
+          else 'its offer, creator or merchant is not that of its link ' || link.id
+        end as detail
+      from sales as sale
+      left join affiliate_links as link on link.id = sale.link_id
+      where (sale.link_id is null
+          and (sale.offer_id is not null or sale.creator_id is not null or sale.click_id is not null))
+        or (sale.link_id is not null and (link.id is null
+          or sale.merchant_id <> link.merchant_id
+          or sale.offer_id is null or sale.offer_id <> link.offer_id
+          or sale.creator_id is null or sale.creator_id <> link.creator_id))`,
+  }),
+  sqlInvariant({
+    name: 'sales-after-events',
+    statement: 'No sale is dated before the event that reported it was received.',
+    table: 'sales',
+    breaches: sql`
+      select 'sale ' || sale.id as subject,
+        'dated ' || sale.created_at || ', its event ' || event.id || ' was received at ' || event.received_at as detail
+      from sales as sale
+      join inbound_events as event on event.id = sale.event_id
+      where sale.created_at < event.received_at`,
+  }),
+  sqlInvariant({
+    name: 'sales-in-journal',
+    statement:
+      'Each accepted sale has one entry with its commission and fee, and only accepted sales have one.',
+    table: 'sales',
+    breaches: sql`
+      select 'sale ' || sale.id as subject, case
+          when entry.id is null then 'it has no journal entry'
+          when sale.acceptance_status = 'rejected' then 'it is rejected and has a journal entry'
+          else 'commission ' || sale.commission || ' and fee ' || sale.platform_fee || ' are not what its entry says'
+        end as detail
+      from sales as sale
+      left join ledger_entries as entry on entry.subject_id = sale.id and entry.kind = 'sale_accepted'
+      left join (
+        select posting.entry_id,
+          sum(case when posting.account = 'merchant_unbilled' then posting.amount else 0 end) as unbilled,
+          sum(case when posting.account = 'creator_pending' then posting.amount else 0 end) as pending,
+          sum(case when posting.account = 'platform_fees' then posting.amount else 0 end) as fees,
+          min(case when posting.account = 'merchant_unbilled' then cast(posting.owner_id as text) end) as merchant_id,
+          min(case when posting.account = 'creator_pending' then cast(posting.owner_id as text) end) as creator_id
+        from ledger_postings as posting
+        join ledger_entries as of_sale on of_sale.id = posting.entry_id and of_sale.kind = 'sale_accepted'
+        group by posting.entry_id
+      ) as legs on legs.entry_id = entry.id
+      where (sale.acceptance_status = 'accepted') <> (entry.id is not null)
+        or (entry.id is not null and (
+          legs.unbilled <> sale.commission + sale.platform_fee or legs.pending <> -sale.commission or legs.fees <> -sale.platform_fee
+          or legs.merchant_id <> cast(sale.merchant_id as text) or legs.creator_id <> cast(sale.creator_id as text)))`,
+  }),
+  sqlInvariant({
+    name: 'sales-in-cycles',
+    statement:
+      "Each accepted sale is in a billing cycle of its own merchant, accepted before that cycle's end.",
+    table: 'sales',
+    breaches: sql`
+      select 'sale ' || sale.id as subject, 'accepted at ' || sale.created_at || ' into cycle ' || cycle.id
+          || ' of merchant ' || cycle.merchant_id || ', which ends at ' || cycle.period_end as detail
+      from sales as sale
+      join billing_cycles as cycle on cycle.id = sale.billing_cycle_id
+      where cycle.merchant_id <> sale.merchant_id or sale.created_at >= cycle.period_end`,
+  }),
+]

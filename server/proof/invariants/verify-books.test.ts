@@ -1,0 +1,139 @@
+import { sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { closeDueCycles } from '../../billing/billing.service.ts'
+import { grantCredit } from '../../billing/credits.service.ts'
+import { runPayouts } from '../../payouts/payouts.service.ts'
+import type { Database, Tx } from '../../platform/database.ts'
+import { testDialects } from '../testbed/databases.ts'
+import { cyclesOf, type Marketplace, openMarketplace } from '../testbed/marketplace.ts'
+import { removeGuards } from '../testbed/tamper.ts'
+import { TAMPERINGS } from '../testbed/tamperings.ts'
+import { INVARIANTS, verifyBooks } from './verify-books.ts'
+
+interface Context {
+  market: Marketplace
+}
+
+/**
+ * Books in which something of every kind has happened: cycles open, closed and charged, payouts paid, failed, on their
+ * way and not yet sent, a credit that is partly used, rejected sales, events done, ignored and set aside,
+ * bodies that are text and bodies that are not.
+ */
+async function fillBooks(market: Marketplace): Promise<void> {
+  const { platform, processor } = market
+  const [shop, other] = [await market.addShop('shop'), await market.addShop('other')]
+  const [ayesha, bilal] = [await market.addCreator('Ayesha'), await market.addCreator('Bilal')]
+  const links = { ayesha: await market.addLink(shop, ayesha), bilal: await market.addLink(other, bilal) }
+  const pay = async (word: 'confirmed' | 'failed' | null) => {
+    for (const outcome of await runPayouts(platform, processor)) {
+      if (outcome.kind !== 'paid_out' || !outcome.payoutId) continue
+      await market.workOff()
+      if (word) await market.settlePayout(outcome.payoutId, word)
+      await market.after(60_000)
+    }
+  }
+  await market.order(shop, links.ayesha, 400_000)
+  await market.earn(shop, links.ayesha, 400_000)
+  await pay('failed')
+  await market.earn(shop, links.ayesha, 800_000)
+  await pay('confirmed')
+  await market.earn(other, links.bilal, 900_000)
+  await pay(null)
+  await market.earn(shop, links.ayesha, 10_000)
+  await grantCredit(platform, {
+    merchantId: shop.merchantId,
+    amount: 500_00,
+    reference: 'r',
+    reason: 'r',
+    actor: 'operator',
+  })
+  await market.order(shop, links.ayesha, 300_000)
+  await market.workOff()
+  const open = (await cyclesOf(platform, shop.merchantId)).at(-1)
+  await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: open?.period_end ?? 0 })
+  const body = await market.order(shop, links.ayesha, 200_000)
+  await market.deliver(shop, body)
+  await market.order(other, links.ayesha, 200_000)
+  await market.order(shop, links.ayesha, 200_000, { createdAt: 0 })
+  await market.deliver(shop, '{}', { deliveryId: 'twice' })
+  await market.deliver(shop, '[]', { deliveryId: 'twice' })
+  await market.deliver(shop, Buffer.from([0, 255]))
+  await market.earn(other, links.bilal, 800_000)
+  processor.answers = ['drop']
+  await runPayouts(platform, processor)
+  await market.workOff()
+}
+
+class TakeBack extends Error {}
+
+/** What the invariants say while `tamper` stands; it is taken back afterwards. */
+async function breachesAfter(
+  database: Database,
+  tamper: (tx: Tx) => Promise<unknown>,
+): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>()
+  const taken = database.transaction(async (tx) => {
+    await tamper(tx)
+    for (const { name, breaches } of await verifyBooks({ ...database, reader: tx })) {
+      if (breaches.length > 0)
+        found.set(
+          name,
+          breaches.map((breach) => breach.subject),
+        )
+    }
+    throw new TakeBack()
+  })
+  const error = await taken.catch((thrown) => thrown)
+  if (!(error instanceof TakeBack)) throw error
+  return found
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`invariants on ${dialect}`)
+  it.before(async (context) => {
+    context.market = await openMarketplace(dialect)
+    await fillBooks(context.market)
+    await context.market.verify()
+    await removeGuards(context.market.bed.testDatabase.database)
+  })
+  it.after(({ market }) => market?.close())
+
+  it('looks at rows of every table, and finds nothing in books that are right', async ({ market }) => {
+    const heard: string[] = []
+    const results = await verifyBooks(market.platform.database, (name) => heard.push(name))
+    assert.equal(
+      results.filter(({ breaches }) => breaches.length > 0),
+      [],
+    )
+    assert.ok(results.every(({ rows }) => rows > 0))
+    assert.equal(
+      heard,
+      INVARIANTS.map(({ name }) => name),
+    )
+    assert.is(new Set(heard).size, heard.length)
+  })
+
+  it('has a tampering for every invariant', () => {
+    const tampered = new Set(TAMPERINGS.map(({ invariant }) => invariant))
+    assert.equal([...tampered].toSorted(), INVARIANTS.map(({ name }) => name).toSorted())
+  })
+
+  for (const { invariant, what, statement, subject } of TAMPERINGS) {
+    it(`${invariant} reports ${what}`, async ({ market }) => {
+      const row = await sql<{ subject: string }>`${subject}`.execute(market.platform.database.reader)
+      const expected = row.rows[0]?.subject
+      assert.ok(expected, 'the books hold no such row')
+      const found = await breachesAfter(market.platform.database, async (tx) => {
+        const changed = await statement.execute(tx)
+        assert.ok(Number(changed.numAffectedRows) >= 1, 'nothing was changed')
+      })
+      assert.ok(
+        found.get(invariant)?.some((reported) => reported.includes(expected)),
+        `${expected}: ${JSON.stringify([...found])}`,
+      )
+    })
+  }
+
+  it.run()
+}

@@ -1,0 +1,45 @@
+import type { Database } from '../../platform/database.ts'
+import { BILLING_INVARIANTS } from './billing.ts'
+import { BODY_INVARIANTS } from './bodies.ts'
+import { EVENT_INVARIANTS } from './events.ts'
+import type { Breach, Invariant } from './invariant.ts'
+import { JOURNAL_INVARIANTS } from './journal.ts'
+import { PAYOUT_INVARIANTS } from './payouts.ts'
+import { RECEIPTS_REPLAY } from './receipts.ts'
+import { SALE_INVARIANTS } from './sales.ts'
+
+export const INVARIANTS: readonly Invariant[] = [
+  ...JOURNAL_INVARIANTS,
+  ...SALE_INVARIANTS,
+  RECEIPTS_REPLAY,
+  ...BILLING_INVARIANTS,
+  ...PAYOUT_INVARIANTS,
+  ...EVENT_INVARIANTS,
+  ...BODY_INVARIANTS,
+]
+
+export interface InvariantResult {
+  name: string
+  statement: string
+  /** Rows looked at. */
+  rows: number
+  breaches: Breach[]
+}
+
+/** Checks every invariant over the live database; reads only. `onProgress` hears the name of each before it is checked. */
+export async function verifyBooks(
+  database: Database,
+  onProgress: (name: string) => void = () => {},
+): Promise<InvariantResult[]> {
+  const results: InvariantResult[] = []
+  for (const invariant of INVARIANTS) {
+    onProgress(invariant.name)
+    results.push({
+      name: invariant.name,
+      statement: invariant.statement,
+      rows: await invariant.count(database.reader),
+      breaches: await invariant.breaches(database.reader),
+    })
+  }
+  return results
+}

@@ -1,0 +1,295 @@
+// database: none
+import { fileURLToPath } from 'node:url'
+import { suite, test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { findCycles } from './structure/cycles.ts'
+import {
+  findBadNames,
+  findDefaultExports,
+  findLongFiles,
+  findTestsNobodyRuns,
+  findUnfinishedMarks,
+} from './structure/habits.ts'
+import { findImpureRules } from './structure/purity.ts'
+import { findRoadBreaches } from './structure/road.ts'
+import { splitSource } from './structure/source-text.ts'
+import { type Breach, readTree, type SourceTree, treeOf } from './structure/source-tree.ts'
+
+const CHECKS = {
+  'imports follow the one-way road': findRoadBreaches,
+  'rules are pure': findImpureRules,
+  'imports form no cycle': findCycles,
+  'exports have names': findDefaultExports,
+  'files and folders have telling kebab-case names': findBadNames,
+  'files are short': findLongFiles,
+  'every test is run': findTestsNobodyRuns,
+  'nothing is marked as unfinished': findUnfinishedMarks,
+} satisfies Record<string, (tree: SourceTree) => Breach[]>
+
+const repository = suite('the repository')
+const tree = await readTree(fileURLToPath(new URL('../..', import.meta.url)))
+
+for (const [name, check] of Object.entries(CHECKS)) {
+  repository(name, () => {
+    const breaches = check(tree).map(({ path, line, why }) => `${path}:${line} ${why}`)
+    assert.equal(breaches, [])
+  })
+}
+
+repository('was read: its rules and platform are in the tree', () => {
+  const paths = tree.map(({ path }) => path)
+  assert.ok(paths.includes('server/platform/schema.ts') && paths.includes('shared/money.ts'))
+})
+
+repository.run()
+
+/** A check that cannot fail is a defect: each case is one invented file that must be refused, at that line. */
+interface Refused {
+  check: keyof typeof CHECKS
+  path: string
+  text: string
+  line?: number
+  why: RegExp
+  beside?: Record<string, string>
+}
+
+const MARK = `TO${'DO'}`
+const arrow = (path: string, target: string, why: RegExp, typeOnly = false): Refused => {
+  const text = `import { a } from 'zod'\nimport ${typeOnly ? 'type ' : ''}{ b } from '${target}'\n`
+  return { check: 'imports follow the one-way road', path, text, line: 2, why }
+}
+const impure = (statement: string, why: RegExp): Refused => {
+  const text = `const a = 1\n${statement}\n`
+  return { check: 'rules are pure', path: 'server/sales/accept-sale.rule.ts', text, line: 2, why }
+}
+const badTest = (text: string, line: number, why: RegExp): Refused => {
+  return { check: 'every test is run', path: 'server/sales/sales.test.ts', text, line, why }
+}
+
+const REFUSED: Refused[] = [
+  arrow(
+    'server/sales/sales.service.ts',
+    './sales.procedures.ts',
+    /service of sales may not import a procedures/,
+  ),
+  arrow('server/sales/sales.service.ts', '../http/errors.ts', /may not import an edge of http/),
+  arrow('server/sales/sales.service.ts', '../../cli/output.ts', /may not import an edge/),
+  arrow('server/sales/sales.service.ts', '../app.ts', /may not import an edge/),
+  arrow('server/sales/sales.store.ts', './sales.service.ts', /a store of sales may not import a service/),
+  arrow('server/sales/sale.entity.ts', './sales.service.ts', /an entity of sales may not import a service/),
+  arrow(
+    'server/processor/http-processor.ts',
+    '../billing/billing.service.ts',
+    /a part of processor may not import/,
+  ),
+  arrow('server/sales/sales.procedures.ts', '../http/rest.ts', /may not import an edge of http/),
+  arrow('server/sales/sales.procedures.ts', './sales.store.ts', /a procedure asks the service/),
+  arrow('server/sales/sales.service.ts', '../offers/offers.store.ts', /rows of offers belong to offers/),
+  arrow(
+    'server/sales/sales.service.ts',
+    '../offers/offer.entity.ts',
+    /rows of offers belong to offers/,
+    true,
+  ),
+  arrow('server/sales/sales.store.ts', '../offers/offer.entity.ts', /rows of offers belong to offers/),
+  arrow('server/http/webhooks.ts', '../inbox/inbox.store.ts', /rows of inbox belong to inbox/),
+  arrow('cli/users.ts', '../server/users/user.entity.ts', /rows of users belong to users/),
+  arrow(
+    'server/sales/sales.procedures.ts',
+    '../ledger/ledger.service.ts',
+    /journal is used by services only/,
+  ),
+  arrow('cli/ledger.ts', '../server/ledger/ledger.service.ts', /journal is used by services only/),
+  arrow('server/sales/sales.store.ts', '../ledger/accounts.ts', /journal is used by services only/),
+  arrow('server/platform/database.ts', '../users/users.service.ts', /platform\/ knows no concept/),
+  arrow('server/platform/database.ts', '../users/user.entity.ts', /platform\/ knows no concept/, true),
+  arrow('server/platform/schema.ts', '../users/users.store.ts', /platform\/ knows no concept/),
+  arrow('server/platform/log.ts', '../http/errors.ts', /platform\/ knows no concept/),
+  arrow(
+    'server/migrations/sqlite/0001-first.ts',
+    '../../users/users.store.ts',
+    /platform\/ knows no concept/,
+  ),
+  arrow('shared/money.ts', '../server/platform/refusal.ts', /shared\/ knows neither server nor cli/),
+  arrow('shared/money.ts', '../cli/output.ts', /shared\/ knows neither server nor cli/, true),
+  arrow('shared/client.ts', '../server/http/router.ts', /shared\/ knows neither server nor cli/),
+  arrow('server/sales/sales.service.ts', './sales.test.ts', /needs no test or script/),
+  arrow('server/sales/sales.service.ts', '../../scripts/test.ts', /needs no test or script/),
+  {
+    check: 'imports follow the one-way road',
+    path: 'server/sales/sales.store.ts',
+    text: "\nexport async function late() {\n  await import('./sales.service.ts')\n}\n",
+    line: 3,
+    why: /a store of sales may not import/,
+  },
+  {
+    check: 'imports follow the one-way road',
+    path: 'server/sales/sales.store.ts',
+    text: "export {\n  a,\n  b,\n} from './sales.service.ts'\n",
+    line: 4,
+    why: /a store of sales may not import/,
+  },
+
+  impure('export async function decide() {}', /"async": a rule that waits/),
+  impure('await facts', /"await": a rule that waits/),
+  impure('const then = Promise.all([])', /"Promise"/),
+  impure('const now = Date.now()', /"Date.now": a rule that reads the clock/),
+  impure('const now = new Date()', /"new Date": a rule that reads the clock/),
+  impure('const now = new Date( )', /reads the clock/),
+  impure('const now = new Date', /reads the clock/),
+  impure('const now = Date()', /reads the clock/),
+  impure('const now = DateTime.now()', /reads the clock/),
+  impure('const now = DateTime.utc()', /reads the clock/),
+  impure('const now = performance.now()', /"performance": a rule that reads the clock/),
+  impure('const dice = Math.random()', /rolls dice/),
+  impure('const dice = crypto.getRandomValues(a)', /rolls dice/),
+  impure('const dice = randomUUID()', /rolls dice/),
+  impure('const home = process.env', /"process.": a rule that looks at its process/),
+  impure("const home = process['env']", /looks at its process/),
+  impure('console.log(a)', /acts on the outside/),
+  impure('setTimeout(a, 1)', /acts on the outside/),
+  impure('let count = 0', /keeps state between calls/),
+  impure("import { readFileSync } from 'node:fs'", /imports node:fs: a rule imports only types/),
+  impure("import { z } from 'zod'", /imports zod: a rule imports only/),
+  impure("import { listSales } from './sales.store.ts'", /imports server\/sales\/sales\.store\.ts: a rule/),
+  impure("import { newId } from '../platform/ids.ts'", /imports server\/platform\/ids\.ts: a rule/),
+  impure("import 'luxon-plugin'", /imports luxon-plugin: a rule/),
+
+  {
+    check: 'imports form no cycle',
+    path: 'server/sales/a.service.ts',
+    text: "import { b } from './b.service.ts'\n",
+    why: /sales\/a\.service\.ts → server\/sales\/b\.service\.ts → server\/sales\/a\.service\.ts/,
+    beside: { 'server/sales/b.service.ts': "export * from './a.service.ts'\n" },
+  },
+  {
+    check: 'imports form no cycle',
+    path: 'shared/self.ts',
+    text: "import { b } from './self.ts'\n",
+    line: 1,
+    why: /shared\/self\.ts → shared\/self\.ts/,
+  },
+  { check: 'exports have names', path: 'cli/a.ts', text: '\nexport default 1\n', line: 2, why: /by default/ },
+  {
+    check: 'exports have names',
+    path: 'cli/a.ts',
+    text: 'export { a as default }\n',
+    line: 1,
+    why: /by default/,
+  },
+  ...['acceptSale.ts', 'Sale.entity.ts', 'accept_sale.rule.ts', 'accept-.ts'].map((name): Refused => {
+    return {
+      check: 'files and folders have telling kebab-case names',
+      path: `server/sales/${name}`,
+      text: '',
+      why: /kebab/,
+    }
+  }),
+  ...['server/utils/a.ts', 'cli/helpers/a.ts', 'shared/common/a.ts', 'shared/utils.ts'].map(
+    (path): Refused => {
+      return { check: 'files and folders have telling kebab-case names', path, text: '', why: /does not say/ }
+    },
+  ),
+  {
+    check: 'files are short',
+    path: 'cli/a.ts',
+    text: 'a()\n'.repeat(401),
+    line: 401,
+    why: /401 lines, 400 at most/,
+  },
+  badTest("import { test } from 'uvu'\ntest('one', () => {})\n// test.run()\n", 1, /runs none of its tests/),
+  badTest("const a = suite('a')\nconst b = suite('b')\nb.run()\n", 1, /never calls a\.run\(\)/),
+  badTest("const a = suite('a')\ntest('x', () => {})\na.run()\n", 2, /never calls test\.run\(\)/),
+  badTest("test('x', () => {})\ntest.only('y', () => {})\ntest.run()\n", 2, /only some of its tests/),
+  {
+    check: 'nothing is marked as unfinished',
+    path: 'cli/a.ts',
+    text: `\n// ${MARK}: more\n`,
+    line: 2,
+    why: /finish it/,
+  },
+  {
+    check: 'nothing is marked as unfinished',
+    path: 'cli/a.ts',
+    text: `throw new Error('Not implem${'ented'}')\n`,
+    line: 1,
+    why: /finish it/,
+  },
+]
+
+const negative = suite('what must be refused')
+
+for (const { check, path, text, line, why, beside } of REFUSED) {
+  negative(`${check}: ${path} with ${JSON.stringify(text.slice(0, 80))}`, () => {
+    const breaches = CHECKS[check](treeOf({ [path]: text, ...beside }))
+    assert.is(breaches.length, 1, `refused once: ${JSON.stringify(breaches)}`)
+    assert.match(breaches[0]?.why ?? '', why)
+    if (line) assert.is(breaches[0]?.line, line)
+  })
+}
+
+negative('each check is seen to fail', () => {
+  assert.equal([...new Set(REFUSED.map(({ check }) => check))].sort(), Object.keys(CHECKS).sort())
+})
+
+negative.run()
+
+const HEALTHY = {
+  'server/main.ts': "import { openApp } from './app.ts'\n",
+  'server/app.ts':
+    "import { post } from './ledger/ledger.service.ts'\nimport { a } from './sales/sales.service.ts'\n",
+  'server/http/router.ts': "import { a } from '../sales/sales.procedures.ts'\n",
+  'server/http/webhooks.ts': "import { receive } from '../inbox/inbox.service.ts'\n",
+  'server/http/trpc.ts': "import { log } from '../platform/log.ts'\n",
+  'server/sales/sales.procedures.ts':
+    "import { builder } from '../http/trpc.ts'\nimport { list } from './sales.service.ts'\n",
+  'server/sales/sales.service.ts': `import { post } from '../ledger/ledger.service.ts'
+import { offerOf } from '../offers/offers.service.ts'
+import { decide } from './accept-sale.rule.ts'
+import { insertSales } from './sales.store.ts'
+`,
+  'server/sales/accept-sale.rule.ts': `import { DateTime } from 'luxon'
+import type { OfferRecord } from '../offers/offers.service.ts'
+import { rateOf } from '../../shared/rates.ts'
+import { commissionOn } from './commission.rule.ts'
+/** Not async, no Date.now() and no process.env, which this comment may say. */
+const said = 'await Date.now()'
+const day = new Date(facts.at)
+const half = facts.process / 2 / DateTime.fromMillis(facts.at).day
+const pattern = /await[/]'/
+function late(offer: OfferRecord) { let count = 0; return count }
+`,
+  'server/sales/commission.rule.ts': "import type { SaleFacts } from './accept-sale.rule.ts'\n",
+  'server/sales/sales.store.ts':
+    "import { Sale } from './sale.entity.ts'\nimport type { Facts } from './accept-sale.rule.ts'\n",
+  'server/sales/sale.entity.ts':
+    "import { User } from '../users/user.entity.ts'\nimport { id } from '../platform/columns.ts'\n",
+  'server/platform/schema.ts': "import { Sale } from '../sales/sale.entity.ts'\n",
+  'server/platform/migrator.ts': "const list = () => import('../migrations/sqlite/index.ts')\n",
+  'server/jobs/schedule.ts': "import { closeDue } from '../billing/billing.service.ts'\n",
+  'cli/serve.ts':
+    "import { money } from '../shared/money.ts'\nconst app = await import('../server/app.ts')\n",
+  'shared/client.ts': "import type { Router } from '../server/http/router.ts'\n",
+  'server/sales/sales.test.ts': `import { Offer } from '../offers/offer.entity.ts'
+const source = \`import { a } from '../http/rest.ts'
+export default \${source('test.only(')}\`
+for (const name of ['a']) { const sales = suite(name); sales.run() }
+`,
+}
+
+test('a healthy tree breaks nothing', () => {
+  for (const check of Object.values(CHECKS)) assert.equal(check(treeOf(HEALTHY)), [])
+})
+
+test('code is told from comments, strings, templates and regular expressions', () => {
+  const text = `const a = 'x // y' // c\nconst b = /['"\`/*]/.test(\`t \${a ? \`in\` : '}'} u\`) / 2 /* d\n */ + e`
+  const { code, comments } = splitSource(text)
+  assert.is(
+    code.replace(/ +/g, ' '),
+    "const a = ' ' \nconst b = / /.test(` $" + "{a ? ` ` : ' '} `) / 2 \n + e",
+  )
+  assert.is(comments.replace(/ +/g, ' '), ' // c\n /* d\n */ ')
+  assert.is(code.length, text.length)
+})
+
+test.run()

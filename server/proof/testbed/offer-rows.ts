@@ -1,0 +1,27 @@
+import type { OfferSort } from '../../../shared/schemas/offers.ts'
+import type { OfferRow } from '../../offers/offers.store.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { OFFER } from './listings.ts'
+
+/** A row as the service would have made it, in any status. */
+export function rowOf(platform: Platform, merchantId: string, fields: Partial<OfferRow>): OfferRow {
+  const now = platform.clock.now()
+  return {
+    ...OFFER,
+    product_ids: null,
+    id: platform.ids.next(),
+    merchant_id: merchantId,
+    status: 'live',
+    vetting_verdict: null,
+    vetted_rate: null,
+    created_at: now,
+    updated_at: now,
+    ...fields,
+  }
+}
+
+/** The order of a list, said without a database. */
+export function inOrderOf(sort: OfferSort): (a: OfferRow, b: OfferRow) => number {
+  const sign = { newest: 0, commission_desc: -1, commission_asc: 1 }[sort]
+  return (a, b) => sign * (a.commission_rate - b.commission_rate) || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
+}

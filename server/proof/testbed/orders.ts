@@ -1,0 +1,40 @@
+import { formatMoney, type Paisa } from '../../../shared/money.ts'
+
+export interface OrderChanges {
+  /** Epoch ms: when the order was placed. */
+  createdAt: number
+  /** Paisa; the one line's price. */
+  price: Paisa
+  /** A click's id; none when left out. */
+  click?: string
+  id?: string
+  name?: string
+  email?: string
+  financialStatus?: string
+}
+
+let counter = 1
+
+/** A paid order with one line, shaped as Shopify sends it, as far as the service looks at it. */
+export function orderBody(changes: OrderChanges): string {
+  const number = counter++
+  const order = {
+    id: Number(changes.id ?? 7_000_000_000_000 + number),
+    name: changes.name ?? `#${1000 + number}`,
+    created_at: new Date(changes.createdAt).toISOString(),
+    currency: 'PKR',
+    test: false,
+    financial_status: changes.financialStatus ?? 'paid',
+    cancelled_at: null,
+    taxes_included: false,
+    email: changes.email ?? 'bushra.buyer@example.com',
+    phone: '+923331234567',
+    customer: { first_name: 'Bushra', last_name: 'Buyerova' },
+    landing_site: changes.click === undefined ? '/' : `/products/kurta?aff_ref=${changes.click}`,
+    note_attributes: [],
+    line_items: [
+      { product_id: 8_123_456_789_012, title: 'Kurta', quantity: 1, price: formatMoney(changes.price) },
+    ],
+  }
+  return JSON.stringify(order)
+}

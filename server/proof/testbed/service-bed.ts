@@ -1,0 +1,93 @@
+import { type Service, startService } from '../../service.ts'
+import { openTestDatabase, type TestDatabase, type TestDialect } from './databases.ts'
+
+export interface ServiceBed {
+  service: Service
+  url: string
+  testDatabase: TestDatabase
+  close(): Promise<void>
+}
+
+/** The whole service, started as its users start it: real HTTP, worker, sandbox, on a database of its own. */
+export async function openServiceBed(
+  dialect: TestDialect,
+  settings: Record<string, string> = {},
+): Promise<ServiceBed> {
+  const testDatabase = await openTestDatabase(dialect, { migrated: false })
+  const service = await startService({
+    environment: {
+      HOST: '127.0.0.1',
+      PORT: '0',
+      DATABASE_URL: testDatabase.url,
+      DATA_DIR: testDatabase.folder,
+      SCHEDULE_BILLING: 'off',
+      SCHEDULE_PAYOUTS: 'off',
+      LOG_LEVEL: 'silent',
+      RATE_LIMIT_AUTH: '0',
+      RATE_LIMIT_PUBLIC: '0',
+      ...settings,
+    },
+  })
+  if (!service.url) throw new Error('the service does not listen')
+  return {
+    service,
+    url: service.url,
+    testDatabase,
+    async close() {
+      await service.stop()
+      await testDatabase.close()
+    },
+  }
+}
+
+export interface Answer {
+  status: number
+  headers: Headers
+  // Tests look into answers field by field; each schema has its own tests.
+  // biome-ignore lint/suspicious/noExplicitAny: the body of any route
+  body: any
+}
+
+/** A JSON call as an outside client makes it; redirects are not followed. */
+export async function call(
+  base: string,
+  method: string,
+  path: string,
+  options: { token?: string; body?: unknown; headers?: Record<string, string>; raw?: Buffer | string } = {},
+): Promise<Answer> {
+  const answer = await fetch(new URL(path, base), {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(options.token && { authorization: `Bearer ${options.token}` }),
+      ...(options.body !== undefined && { 'content-type': 'application/json' }),
+      ...options.headers,
+    },
+    body: options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
+  })
+  const text = await answer.text()
+  return { status: answer.status, headers: answer.headers, body: text === '' ? null : parsed(text) }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** Asks again until `done` says yes; for effects that the worker brings about. Throws after `withinMs`. */
+export async function eventually<T>(
+  ask: () => Promise<T>,
+  done: (value: T) => boolean,
+  withinMs = 15_000,
+): Promise<T> {
+  const end = Date.now() + withinMs
+  for (;;) {
+    const value = await ask()
+    if (done(value)) return value
+    if (Date.now() > end) throw new Error(`still not so after ${withinMs} ms: ${JSON.stringify(value)}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}

@@ -1,0 +1,70 @@
+import { Caches } from '../../platform/caches.ts'
+import type { Clock } from '../../platform/clock.ts'
+import { type Config, readConfig } from '../../platform/config.ts'
+import { systemIds } from '../../platform/ids.ts'
+import { createLog } from '../../platform/log.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { Signals } from '../../platform/signals.ts'
+import { createVault } from '../../platform/vault.ts'
+import { openTestDatabase, type TestDatabase, type TestDialect } from './databases.ts'
+
+/** A clock that stands still until it is told to move. */
+export class ManualClock implements Clock {
+  #now: number
+
+  constructor(start: string) {
+    this.#now = Date.parse(start)
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  /** Moves on by `ms`. */
+  pass(ms: number): void {
+    this.#now += ms
+  }
+
+  set(time: string): void {
+    this.#now = Date.parse(time)
+  }
+}
+
+export interface Testbed {
+  platform: Platform
+  clock: ManualClock
+  testDatabase: TestDatabase
+  close(): Promise<void>
+}
+
+export const MINUTE = 60_000
+export const HOUR = 60 * MINUTE
+export const DAY = 24 * HOUR
+
+/** A platform over a fresh database with a clock at 1 November 2026, noon in Karachi. */
+export async function openTestbed(
+  dialect: TestDialect,
+  settings: Record<string, string> = {},
+): Promise<Testbed> {
+  const testDatabase = await openTestDatabase(dialect)
+  const clock = new ManualClock('2026-11-01T07:00:00.000Z')
+  const config: Config = readConfig({
+    DATABASE_URL: testDatabase.url,
+    LOG_LEVEL: 'silent',
+    RATE_LIMIT_AUTH: '0',
+    RATE_LIMIT_PUBLIC: '0',
+    ...settings,
+  })
+  const platform: Platform = {
+    config,
+    database: testDatabase.database,
+    clock,
+    ids: systemIds,
+    vault: createVault(Buffer.alloc(32, 7)),
+    log: createLog(config.LOG_LEVEL),
+    signals: new Signals(),
+    caches: new Caches(),
+    publicBaseUrl: 'http://127.0.0.1:3000',
+  }
+  return { platform, clock, testDatabase, close: () => testDatabase.close() }
+}

@@ -1,0 +1,269 @@
+import * as fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import {
+  CLOCK_TOLERANCE_MS,
+  decideSale,
+  type RejectionReason,
+  SALE_REJECTION_REASONS,
+  SALE_RULE_VERSION,
+} from './accept-sale.rule.ts'
+import type { LinkTerms, SaleClick, SaleFacts, SaleOrder } from './sale-facts.ts'
+
+const SUIT = '8123456789012'
+const CLICK_ID = '0197a3c0-5b1e-7d42-9c3f-2a64d1f0b8e7'
+const CLICKED_AT = Date.UTC(2026, 2, 1, 19, 0)
+const DAY = 86_400_000
+
+const link: LinkTerms = {
+  id: '0197a3c0-0000-7000-8000-000000000001',
+  slug: 'lawn-by-sana',
+  merchant_id: 'merchant',
+  offer_id: 'offer',
+  creator_id: 'creator',
+  commission_rate: 1250,
+  attribution_window_days: 30,
+  product_ids: [SUIT],
+  locked_at: CLICKED_AT - 90 * DAY,
+}
+const click: SaleClick = { id: CLICK_ID, created_at: CLICKED_AT, tracked: true, link }
+const line = {
+  product_id: SUIT,
+  title: 'Lawn Suit',
+  quantity: 1,
+  original_quantity: 1,
+  unit_price: 499_900,
+  discount: 0,
+  tax: 0,
+  gift_card: false,
+}
+const order: SaleOrder = {
+  order_id: '6100000000001',
+  order_name: '#1001',
+  created_at: CLICKED_AT + 3_600_000,
+  currency: 'PKR',
+  test: false,
+  financial_status: 'paid',
+  cancelled: false,
+  taxes_included: false,
+  tracking_reference: CLICK_ID,
+  tracking_source: 'landing_site',
+  lines: [line],
+}
+const facts: SaleFacts = {
+  order,
+  buyer_is_creator: false,
+  reporting_merchant_id: 'merchant',
+  click,
+  creator_suspended: false,
+  merchant_suspended: false,
+  platform_fee_rate: 1000,
+}
+
+const withOrder = (changes: Partial<SaleOrder>): SaleFacts => ({ ...facts, order: { ...order, ...changes } })
+const withClick = (changes: Partial<SaleClick>): SaleFacts => ({ ...facts, click: { ...click, ...changes } })
+const withLink = (changes: Partial<LinkTerms>): SaleFacts => withClick({ link: { ...link, ...changes } })
+const reasonFor = (given: SaleFacts) => decideSale(given).rejection_reason
+const verdictOf = (given: SaleFacts, name: RejectionReason) =>
+  decideSale(given).checks.find((check) => check.name === name)
+
+test('an order in order is accepted, with every check on the receipt and half paisa rounded up', () => {
+  const decision = decideSale(facts)
+  assert.is(decision.rule_version, SALE_RULE_VERSION)
+  assert.is(decision.acceptance_status, 'accepted')
+  assert.is(decision.rejection_reason, null)
+  assert.equal(
+    decision.checks.map(({ name, verdict }) => [name, verdict]),
+    SALE_REJECTION_REASONS.map((name) => [name, 'passed']),
+  )
+  assert.is(decision.net_amount, 499_900)
+  assert.is(decision.commission_rate, 1250)
+  assert.is(decision.commission, 62_488)
+  assert.is(decision.platform_fee, 6_249)
+})
+
+const EXAMPLES: Record<RejectionReason, SaleFacts[]> = {
+  test_order: [withOrder({ test: true })],
+  not_paid: [
+    withOrder({ financial_status: null }),
+    withOrder({ financial_status: 'pending' }),
+    withOrder({ financial_status: 'partially_paid' }),
+    withOrder({ financial_status: 'refunded' }),
+    withOrder({ cancelled: true }),
+  ],
+  currency_not_pkr: [withOrder({ currency: 'USD' }), withOrder({ currency: 'INR' })],
+  no_tracking_reference: [{ ...withOrder({ tracking_reference: null, tracking_source: null }), click: null }],
+  unknown_tracking_reference: [
+    { ...facts, click: null },
+    { ...withOrder({ tracking_reference: null }), click: null },
+  ],
+  other_merchants_link: [withLink({ merchant_id: 'somebody else' })],
+  untracked_click: [withClick({ tracked: false })],
+  click_after_order: [withOrder({ created_at: CLICKED_AT - CLOCK_TOLERANCE_MS - 1 })],
+  outside_attribution_window: [
+    withOrder({ created_at: CLICKED_AT + 30 * DAY + 1 }),
+    withLink({ attribution_window_days: 0 }),
+  ],
+  creator_suspended: [{ ...facts, creator_suspended: true }],
+  merchant_suspended: [{ ...facts, merchant_suspended: true }],
+  self_purchase: [{ ...facts, buyer_is_creator: true }],
+  product_not_in_offer: [withLink({ product_ids: ['5'] }), withOrder({ lines: [] })],
+  nothing_payable: [
+    withOrder({ lines: [{ ...line, discount: 499_900 }] }),
+    withOrder({ lines: [{ ...line, unit_price: 3 }] }),
+    withOrder({ lines: [{ ...line, gift_card: true }] }),
+    withOrder({ lines: [{ ...line, quantity: 0 }] }),
+  ],
+}
+
+for (const reason of SALE_REJECTION_REASONS) {
+  test(`rejected: ${reason}`, () => {
+    for (const example of EXAMPLES[reason]) {
+      const decision = decideSale(example)
+      assert.is(decision.acceptance_status, 'rejected')
+      assert.is(decision.rejection_reason, reason)
+      assert.is(decision.commission, 0)
+      assert.is(decision.platform_fee, 0)
+    }
+  })
+}
+
+test('a partial refund is still paid', () => {
+  assert.is(reasonFor(withOrder({ financial_status: 'partially_refunded' })), null)
+})
+
+test('the window ends with its last millisecond, the clock tolerance with its own', () => {
+  assert.is(reasonFor(withOrder({ created_at: CLICKED_AT + 30 * DAY })), null)
+  assert.is(reasonFor(withOrder({ created_at: CLICKED_AT })), null)
+  assert.is(reasonFor(withOrder({ created_at: CLICKED_AT - CLOCK_TOLERANCE_MS })), null)
+  assert.is(reasonFor(withLink({ attribution_window_days: 1 })), null)
+})
+
+test('a rejected sale shows what it was about: the basis, over all lines while no link is known', () => {
+  const lines = [line, { ...line, product_id: '5', unit_price: 100 }]
+  const unknown = decideSale({ ...withOrder({ lines }), click: null })
+  assert.is(unknown.net_amount, 500_000)
+  assert.is(unknown.commission_rate, null)
+  const suspended = decideSale({ ...withOrder({ lines }), creator_suspended: true })
+  assert.is(suspended.net_amount, 499_900)
+  assert.is(suspended.commission_rate, 1250)
+})
+
+test('amounts of another currency never stand as rupees', () => {
+  const decision = decideSale(withOrder({ currency: 'USD' }))
+  assert.is(decision.net_amount, 0)
+  assert.equal(decision.basis_lines, [])
+  assert.is(verdictOf(withOrder({ currency: 'USD' }), 'nothing_payable')?.verdict, 'not_applicable')
+})
+
+test("another merchant's terms are neither used nor shown", () => {
+  const decision = decideSale(withLink({ merchant_id: 'somebody else', product_ids: ['5'] }))
+  assert.is(decision.commission_rate, null)
+  assert.is(decision.net_amount, 499_900)
+  assert.not.match(JSON.stringify(decision), /somebody else|1250|attribution_window_days/)
+  const later = decision.checks.slice(SALE_REJECTION_REASONS.indexOf('other_merchants_link') + 1)
+  const judged = later.filter((check) => check.verdict !== 'not_applicable').map((check) => check.name)
+  assert.equal(judged, ['merchant_suspended'])
+})
+
+test('the checks after the first failure run all the same', () => {
+  const both = decideSale({
+    ...withOrder({ test: true, financial_status: 'pending' }),
+    buyer_is_creator: true,
+  })
+  const failed = both.checks.filter((check) => check.verdict === 'failed').map((check) => check.name)
+  assert.equal(failed, ['test_order', 'not_paid', 'self_purchase'])
+})
+
+test('terms that name no product let every product pass', () => {
+  for (const product_ids of [null, []]) {
+    assert.is(reasonFor(withLink({ product_ids })), null)
+    assert.is(verdictOf(withLink({ product_ids }), 'product_not_in_offer')?.verdict, 'not_applicable')
+  }
+})
+
+const anyLine = fc.record({
+  product_id: fc.constantFrom(SUIT, '5', null),
+  title: fc.constant('x'),
+  quantity: fc.nat(5),
+  original_quantity: fc.nat(5),
+  unit_price: fc.oneof(fc.nat(20), fc.nat(1_000_000)),
+  discount: fc.nat(100_000),
+  tax: fc.nat(100_000),
+  gift_card: fc.boolean(),
+})
+const rarely = fc.nat(9).map((roll) => roll === 0)
+const anyFacts: fc.Arbitrary<SaleFacts> = fc.record({
+  order: fc.record({
+    order_id: fc.constant('1'),
+    order_name: fc.constant('#1'),
+    created_at: fc.integer({ min: CLICKED_AT - 2 * CLOCK_TOLERANCE_MS, max: CLICKED_AT + 40 * DAY }),
+    currency: fc.constantFrom('PKR', 'PKR', 'PKR', 'USD'),
+    test: rarely,
+    financial_status: fc.constantFrom('paid', 'paid', 'partially_refunded', 'pending', null),
+    cancelled: rarely,
+    taxes_included: fc.boolean(),
+    tracking_reference: fc.constantFrom(CLICK_ID, CLICK_ID, null),
+    tracking_source: fc.constantFrom('landing_site' as const, 'note_attributes' as const, null),
+    lines: fc.array(anyLine, { maxLength: 5 }),
+  }),
+  buyer_is_creator: rarely,
+  reporting_merchant_id: fc.constantFrom('merchant', 'merchant', 'merchant', 'other'),
+  click: fc.option(
+    fc.record({
+      id: fc.constant(CLICK_ID),
+      created_at: fc.constant(CLICKED_AT),
+      tracked: rarely.map((no) => !no),
+      link: fc.record({
+        id: fc.constant(link.id),
+        slug: fc.constant(link.slug),
+        merchant_id: fc.constant('merchant'),
+        offer_id: fc.constant('offer'),
+        creator_id: fc.constant('creator'),
+        commission_rate: fc.integer({ min: 1, max: 9000 }),
+        attribution_window_days: fc.integer({ min: 1, max: 365 }),
+        product_ids: fc.constantFrom(null, [SUIT], ['5', SUIT], []),
+        locked_at: fc.constant(link.locked_at),
+      }),
+    }),
+    { freq: 9 },
+  ),
+  creator_suspended: rarely,
+  merchant_suspended: rarely,
+  platform_fee_rate: fc.integer({ min: 0, max: 10_000 }),
+})
+
+test('the reason is the first failed check; only an accepted sale pays, and never more than its basis', () => {
+  fc.assert(
+    fc.property(anyFacts, (given) => {
+      const decision = decideSale(given)
+      assert.equal(
+        decision.checks.map((check) => check.name),
+        [...SALE_REJECTION_REASONS],
+      )
+      const failed = decision.checks.find((check) => check.verdict === 'failed')
+      assert.is(decision.rejection_reason, failed?.name ?? null)
+      assert.is(decision.acceptance_status, failed ? 'rejected' : 'accepted')
+      assert.is(decision.commission > 0, !failed)
+      assert.ok(decision.commission <= decision.net_amount)
+      assert.ok(decision.platform_fee >= 0 && decision.platform_fee <= decision.commission)
+      if (!failed) assert.is(decision.commission_rate, given.click?.link.commission_rate)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('replayed from the stored facts, a decision comes out the same', () => {
+  fc.assert(
+    fc.property(anyFacts, (given) => {
+      const stored = JSON.stringify(given)
+      const decision = decideSale(given)
+      assert.equal(decideSale(JSON.parse(stored)), decision)
+      assert.equal(JSON.parse(JSON.stringify(decision)), decision)
+      assert.is(JSON.stringify(given), stored, 'the facts are left as they were')
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test.run()

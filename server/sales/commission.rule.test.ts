@@ -1,0 +1,193 @@
+import * as fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { OrderLine } from '../shopify/order-facts.ts'
+import { basisOf, commissionOn, platformFeeOn } from './commission.rule.ts'
+
+const SUIT = '8123456789012'
+
+function line(changes: Partial<OrderLine> = {}): OrderLine {
+  const quantity = changes.quantity ?? 1
+  return {
+    product_id: SUIT,
+    title: 'Lawn Suit',
+    quantity,
+    original_quantity: quantity,
+    unit_price: 100_000,
+    discount: 0,
+    tax: 0,
+    gift_card: false,
+    ...changes,
+  }
+}
+const plain = (...lines: OrderLine[]) => ({ taxes_included: false, lines })
+const taxed = (...lines: OrderLine[]) => ({ taxes_included: true, lines })
+const net = (order: { taxes_included: boolean; lines: OrderLine[] }) => basisOf(order, null).basis
+
+test('price × quantity − allocations, summed over the lines', () => {
+  const order = plain(line({ quantity: 2, discount: 15_000 }), line({ unit_price: 35_050, quantity: 3 }))
+  assert.is(net(order), 2 * 100_000 - 15_000 + 3 * 35_050)
+})
+
+test('taxes come off only when prices contain them, after the discount', () => {
+  const lines = [line({ unit_price: 118_000, discount: 11_800, tax: 16_200 })]
+  assert.is(net(taxed(...lines)), 90_000)
+  assert.is(net(plain(...lines)), 106_200)
+  assert.is(basisOf(plain(...lines), null).lines[0]?.tax, 0)
+})
+
+test('the receipt of a line adds up by hand', () => {
+  const order = taxed(
+    line({ quantity: 2, original_quantity: 3, unit_price: 110_000, discount: 10_000, tax: 48_814 }),
+  )
+  assert.equal(basisOf(order, [SUIT]), {
+    lines: [
+      {
+        product_id: SUIT,
+        title: 'Lawn Suit',
+        quantity: 2,
+        unit_price: 110_000,
+        gross: 220_000,
+        discount: 6_667, // 10,000 × 2 ÷ 3 = 6,666.67
+        tax: 32_543, // 48,814 × 2 ÷ 3 = 32,542.67
+        net: 180_790,
+        counted: true,
+        why_not: null,
+      },
+    ],
+    basis: 180_790,
+  })
+})
+
+test('shares of what remains are rounded half up, once on the total of a line', () => {
+  const remaining = (discount: number, quantity: number, original_quantity: number) =>
+    basisOf(plain(line({ discount, quantity, original_quantity })), null).lines[0]?.discount
+  assert.is(remaining(1, 1, 2), 1) // 0.5
+  assert.is(remaining(3, 1, 2), 2) // 1.5
+  assert.is(remaining(1, 1, 3), 0) // 0.33
+  assert.is(remaining(2, 1, 3), 1) // 0.67
+  assert.is(remaining(9, 1, 6), 2) // 1.5
+  assert.is(remaining(999, 0, 6), 0)
+  assert.is(remaining(999, 6, 6), 999)
+  assert.is(remaining(10_000_000_000_000, 999_999, 1_000_000), 9_999_990_000_000)
+})
+
+test('pieces added by an edit do not raise the discount, and an order of none keeps it whole', () => {
+  assert.is(net(plain(line({ quantity: 3, original_quantity: 2, discount: 50_000 }))), 250_000)
+  assert.is(net(plain(line({ quantity: 1, original_quantity: 0, discount: 10_000 }))), 90_000)
+})
+
+test('gift cards are left out, and other products when the terms name some', () => {
+  const order = plain(
+    line({ gift_card: true }),
+    line({ product_id: '5', unit_price: 20_000 }),
+    line({ product_id: null, unit_price: 3_000 }),
+    line({ unit_price: 100 }),
+  )
+  const why = (ids: string[] | null) => basisOf(order, ids).lines.map((one) => one.why_not)
+  assert.equal(why([SUIT]), ['gift_card', 'other_product', 'other_product', null])
+  assert.is(basisOf(order, [SUIT]).basis, 100)
+  assert.equal(why(null), ['gift_card', null, null, null])
+  assert.is(basisOf(order, null).basis, 23_100)
+  assert.equal(why([]), why(null), 'an empty list names no product')
+  assert.is(basisOf(order, ['5', SUIT]).basis, 20_100)
+})
+
+test('a line is never below zero and takes nothing from the others', () => {
+  const odd = line({ discount: 150_000 })
+  assert.is(net(plain(odd)), 0)
+  assert.is(net(plain(odd, line())), 100_000)
+  assert.is(net(taxed(line({ discount: 90_000, tax: 20_000 }))), 0)
+})
+
+test('commission and fee are rounded half up to the paisa', () => {
+  assert.is(commissionOn(499_900, 1250), 62_488) // 62,487.5
+  assert.is(commissionOn(100, 1250), 13) // 12.5
+  assert.is(commissionOn(100, 1249), 12) // 12.49
+  assert.is(commissionOn(1, 5000), 1) // 0.5
+  assert.is(commissionOn(1, 4999), 0)
+  assert.is(commissionOn(0, 9000), 0)
+  assert.is(commissionOn(9_999_999_999_999, 9000), 8_999_999_999_999)
+  assert.is(platformFeeOn(62_488, 1000), 6_249) // 6,248.8
+  assert.is(platformFeeOn(5, 1000), 1) // 0.5
+  assert.is(platformFeeOn(62_488, 0), 0)
+})
+
+test('a rate above the whole or an amount below zero is a bug', () => {
+  assert.throws(() => commissionOn(100, 10_001))
+  assert.throws(() => commissionOn(-1, 1000))
+  assert.throws(() => commissionOn(0.5, 1000))
+})
+
+const anyLine: fc.Arbitrary<OrderLine> = fc.record({
+  product_id: fc.constantFrom(SUIT, '5', '6', null),
+  title: fc.string({ maxLength: 5 }),
+  quantity: fc.nat(20),
+  original_quantity: fc.nat(20),
+  unit_price: fc.nat(10_000_000),
+  discount: fc.nat(2_000_000),
+  tax: fc.nat(2_000_000),
+  gift_card: fc.boolean(),
+})
+const anyOrder = fc.record({ taxes_included: fc.boolean(), lines: fc.array(anyLine, { maxLength: 8 }) })
+const anyProducts = fc.option(fc.subarray([SUIT, '5', '6']))
+
+test('0 ≤ commission ≤ basis ≤ gross, and each counted line adds up', () => {
+  fc.assert(
+    fc.property(anyOrder, anyProducts, fc.integer({ min: 1, max: 9000 }), (order, products, rate) => {
+      const { lines, basis } = basisOf(order, products)
+      const commission = commissionOn(basis, rate)
+      assert.ok(commission >= 0 && commission <= basis)
+      assert.ok(basis <= lines.reduce((sum, one) => sum + one.gross, 0))
+      for (const one of lines) {
+        assert.is(one.net, Math.max(0, one.gross - one.discount - one.tax))
+        assert.is(one.counted, one.why_not === null)
+      }
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('the basis never grows when a line is removed, and does not depend on the order of lines', () => {
+  fc.assert(
+    fc.property(anyOrder, anyProducts, fc.nat(), (order, products, pick) => {
+      const whole = basisOf(order, products).basis
+      const fewer = order.lines.filter((_, index) => index !== pick % Math.max(1, order.lines.length))
+      assert.ok(basisOf({ ...order, lines: fewer }, products).basis <= whole)
+      assert.is(basisOf({ ...order, lines: order.lines.toReversed() }, products).basis, whole)
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('a discount split into what remains and what went loses at most the one paisa of two halves', () => {
+  fc.assert(
+    fc.property(
+      fc.nat(10_000_000_000),
+      fc.integer({ min: 1, max: 500 }),
+      fc.nat(),
+      (discount, ordered, pick) => {
+        const kept = pick % (ordered + 1)
+        const share = (quantity: number) =>
+          basisOf(plain(line({ quantity, original_quantity: ordered, discount })), null).lines[0]?.discount ??
+          0
+        const excess = share(kept) + share(ordered - kept) - discount
+        assert.ok(excess >= -1 && excess <= 1)
+        assert.ok(Math.abs(share(kept) * ordered - discount * kept) * 2 <= ordered, 'nearest paisa')
+        assert.ok(share(kept) <= discount)
+      },
+    ),
+    { numRuns: 1000 },
+  )
+})
+
+test('a higher rate never pays less', () => {
+  fc.assert(
+    fc.property(fc.nat(1_000_000_000), fc.nat(9000), fc.nat(9000), (basis, one, other) => {
+      assert.ok(commissionOn(basis, Math.min(one, other)) <= commissionOn(basis, Math.max(one, other)))
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test.run()

@@ -1,0 +1,59 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readOrderFacts } from '../shopify/order-facts.ts'
+import { isBuyer, saleOrderOf } from './sale-facts.ts'
+
+const CLICK = '0197a3c0-5b1e-7d42-9c3f-2a64d1f0b8e7'
+
+function order(reference: string | null) {
+  const person = { email: 'buyer@example.com', first_name: 'Bushra', phone: '+923001234567' }
+  const body = {
+    id: 1,
+    name: '#1',
+    created_at: '2026-03-01T12:00:00Z',
+    currency: 'PKR',
+    ...person,
+    customer: person,
+    shipping_address: { ...person, address1: 'House 12' },
+    note: 'for Bushra',
+    note_attributes: [{ name: 'for', value: 'Bushra' }],
+    landing_site: reference === null ? null : `/x?aff_ref=${reference}`,
+    line_items: [
+      { title: 'Shawl', quantity: 1, price: '1.00', properties: [{ name: 'for', value: 'Bushra' }] },
+    ],
+  }
+  return readOrderFacts(JSON.stringify(body), 'aff_ref')
+}
+
+test('nothing of the buyer is kept', () => {
+  const kept = JSON.stringify(saleOrderOf(order(CLICK)))
+  assert.not.match(kept, /buyer@|bushra|3001234567|house/i)
+})
+
+test('only what can be a click id is kept of the tracking reference', () => {
+  const tracking = (reference: string | null) => {
+    const { tracking_reference, tracking_source } = saleOrderOf(order(reference))
+    return [tracking_reference, tracking_source]
+  }
+  assert.equal(tracking(CLICK), [CLICK, 'landing_site'])
+  assert.equal(tracking(CLICK.toUpperCase()), [CLICK, 'landing_site'])
+  assert.equal(tracking(null), [null, null])
+  const others = [
+    'bushra',
+    `${CLICK}0`,
+    CLICK.replace('-7', '-4'),
+    CLICK.replace('-9', '-c'),
+    `${CLICK}%0Aelse`,
+  ]
+  for (const other of others) assert.equal(tracking(other), [null, 'landing_site'], other)
+})
+
+test("the buyer is the creator when the e-mail is the creator's, however it is written", () => {
+  assert.ok(isBuyer(order(null), ' Buyer@Example.com'))
+  assert.not.ok(isBuyer(order(null), 'other@example.com'))
+  assert.not.ok(isBuyer(order(null), null))
+  assert.not.ok(isBuyer({ ...order(null), buyer_email: null }, null))
+  assert.not.ok(isBuyer({ ...order(null), buyer_email: null }, ''))
+})
+
+test.run()

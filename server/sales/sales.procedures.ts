@@ -1,0 +1,78 @@
+import { formatMoney, parseMoney } from '../../shared/money.ts'
+import { creditRequest, requestCreditInput } from '../../shared/schemas/admin.ts'
+import { idParam } from '../../shared/schemas/common.ts'
+import { getSaleInput, listSalesInput, salePage, saleWithReceipt } from '../../shared/schemas/sales.ts'
+import { toWireTime } from '../platform/clock.ts'
+import { decodeCursor, encodeCursor, mapPage, pageOf } from '../platform/page.ts'
+import { type Actor, procedure, router } from '../platform/procedure.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { requestCredit } from './credit-request.service.ts'
+import { wireReceipt, wireSale } from './sale-wire.ts'
+import { getSale, listSales, type SaleScope } from './sales.service.ts'
+
+export const salesRouter = router({
+  list: procedure(['merchant', 'creator'], {
+    rest: { method: 'GET', path: '/sales' },
+    summary: 'List own sales',
+    description:
+      'Of own stores for a merchant, of own links for a creator; accepted and rejected, newest first.',
+  })
+    .input(listSalesInput)
+    .output(salePage)
+    .query(async ({ ctx, input }) => {
+      const rows = await listSales(ctx.platform, scopeOf(ctx.actor), {
+        acceptanceStatus: input.acceptance_status ?? null,
+        offerId: input.offer_id ?? null,
+        from: input.from === undefined ? null : Date.parse(input.from),
+        to: input.to === undefined ? null : Date.parse(input.to),
+        before: decodeCursor(input.cursor, idParam),
+        limit: input.limit + 1,
+      })
+      return mapPage(
+        pageOf(rows, input.limit, (last) => encodeCursor(last.id)),
+        (row) => wireSale(row, ctx.actor.role),
+      )
+    }),
+
+  get: procedure(['merchant', 'creator'], {
+    rest: { method: 'GET', path: '/sales/:id' },
+    summary: 'One sale with its decision receipt',
+    description:
+      'Each check of the decision with what it saw and its verdict, and the arithmetic line by line.',
+    errors: ['not_found'],
+  })
+    .input(getSaleInput)
+    .output(saleWithReceipt)
+    .query(async ({ ctx, input }) => {
+      const row = await getSale(ctx.platform, scopeOf(ctx.actor), input.id)
+      if (!row) throw new Refusal('not_found', 'There is no such sale.')
+      return { ...wireSale(row, ctx.actor.role), receipt: wireReceipt(row, ctx.actor.role) }
+    }),
+
+  requestCredit: procedure(['merchant'], {
+    rest: { method: 'POST', path: '/sales/:id/credit-request', status: 202 },
+    summary: 'Ask for a billing credit on an own sale',
+    description:
+      'Moves no money: an operator grants or declines it. At most what was billed for the sale. The same request again changes nothing while it waits; another one is refused.',
+    errors: ['not_found', 'conflict'],
+  })
+    .input(requestCreditInput)
+    .output(creditRequest)
+    .mutation(async ({ ctx, input }) => {
+      const amount = parseMoney(input.amount) ?? 0
+      const { id: saleId, reason } = input
+      const request = await requestCredit(ctx.platform, ctx.actor.userId, { saleId, amount, reason })
+      return {
+        sale_id: request.saleId,
+        amount: formatMoney(request.amount),
+        currency: 'PKR' as const,
+        reason: request.reason,
+        status: 'pending' as const,
+        created_at: toWireTime(request.createdAt),
+      }
+    }),
+})
+
+function scopeOf(actor: Actor): SaleScope {
+  return actor.role === 'merchant' ? { merchantId: actor.userId } : { creatorId: actor.userId }
+}

@@ -1,0 +1,247 @@
+import { readFileSync } from 'node:fs'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { FIXTURE_PRODUCT_ID, fillFixture } from '../../fixtures/fill-fixture.ts'
+import { formatMoney, parseMoney } from '../../shared/money.ts'
+import { percentToBasisPoints } from '../../shared/rates.ts'
+import type { Platform } from '../platform/platform.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import {
+  cyclesOf,
+  eventsOf,
+  type Marketplace,
+  openFlagsOf,
+  openMarketplace,
+  type Shop,
+} from '../proof/testbed/marketplace.ts'
+import { orderBody } from '../proof/testbed/orders.ts'
+import { setSuspended } from '../proof/testbed/people.ts'
+import { poisonOrder } from '../proof/testbed/tamper.ts'
+import { MINUTE } from '../proof/testbed/testbed.ts'
+import { getSale, listSales } from './sales.service.ts'
+
+interface ManifestEntry {
+  file: string
+  order_id: string
+  order_name: string
+  terms: { commission_rate_percent: number; attribution_window_days: number; product_ids: string[] | null }
+  expect: {
+    acceptance_status: string
+    rejection_reason: string | null
+    net_amount: string
+    commission: string
+    platform_fee: string
+  }
+}
+
+const FIXTURES = new URL('../../fixtures/', import.meta.url)
+const read = (path: string) => readFileSync(new URL(path, FIXTURES), 'utf8')
+const manifest: ManifestEntry[] = JSON.parse(read('store-sales.manifest.json'))
+const EVERYTHING = { acceptanceStatus: null, offerId: null, from: null, to: null, limit: 1000, before: null }
+
+interface Context {
+  market: Marketplace
+  shop: Shop
+}
+
+const salesOf = (platform: Platform) =>
+  platform.database.reader.selectFrom('sales').selectAll().orderBy('id').execute()
+
+/** One click of a creator of its own on a link with the entry's terms, and the fixture filled with it. */
+async function fixtureBody({ market, shop }: Context, entry: ManifestEntry): Promise<string> {
+  const creator = await market.addCreator('Sana')
+  const rate = percentToBasisPoints(entry.terms.commission_rate_percent)
+  const link = await market.addLink(shop, creator, {
+    commission_rate: rate ?? 0,
+    attribution_window_days: entry.terms.attribution_window_days,
+    product_ids: entry.terms.product_ids,
+  })
+  return fillFixture(read(`store-sales/${entry.file}`), {
+    click: await market.click(link),
+    clickAt: market.clock.now(),
+    creatorEmail: `${creator.userId}@example.com`,
+    productId: FIXTURE_PRODUCT_ID,
+  })
+}
+
+/** Everything of the buyer that stands in a body: e-mail, phone, names and street. */
+function buyerData(body: string): string[] {
+  const order = JSON.parse(body)
+  const people = [order, order.customer, order.billing_address, order.shipping_address].filter(Boolean)
+  const fields = ['email', 'contact_email', 'phone', 'first_name', 'last_name', 'address1', 'browser_ip']
+  return people.flatMap((person) => fields.map((field) => person[field])).filter((value) => value)
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`sales on ${dialect}`)
+  it.before.each(async (context) => {
+    context.market = await openMarketplace(dialect, { HIGH_COMMISSION_RATE: '100' })
+    context.shop = await context.market.addShop()
+  })
+  it.after.each(({ market }) => market?.close())
+
+  it('makes of every fixture the sale that the manifest says, once, and keeps nothing of the buyer', async (context) => {
+    const { market, shop } = context
+    const bodies = new Map<string, string>()
+    for (const entry of manifest) bodies.set(entry.order_id, await fixtureBody(context, entry))
+    for (const body of bodies.values()) await market.deliver(shop, body)
+    await market.workOff()
+    const sales = await salesOf(market.platform)
+    const figures = sales.map((sale) => ({
+      order_id: sale.order_id,
+      order_name: sale.order_name,
+      acceptance_status: sale.acceptance_status,
+      rejection_reason: sale.rejection_reason,
+      net_amount: formatMoney(sale.net_amount),
+      commission: formatMoney(sale.commission),
+      platform_fee: formatMoney(sale.platform_fee),
+    }))
+    const expected = manifest.map(({ order_id, order_name, expect }) => ({ order_id, order_name, ...expect }))
+    assert.equal(figures, expected)
+    const [cycle] = await cyclesOf(market.platform, shop.merchantId)
+    const accepted = manifest.filter(({ expect }) => expect.acceptance_status === 'accepted')
+    const sum = (key: 'commission' | 'platform_fee') =>
+      accepted.reduce((total, { expect }) => total + (parseMoney(expect[key]) ?? Number.NaN), 0)
+    assert.equal(
+      [cycle?.sales_count, cycle?.commission_total, cycle?.fee_total],
+      [accepted.length, sum('commission'), sum('platform_fee')],
+    )
+    for (const sale of sales) {
+      const kept = JSON.stringify({ ...sale, order_id: null }).toLowerCase()
+      const words = buyerData(bodies.get(sale.order_id) ?? '')
+      for (const word of words)
+        assert.not.ok(kept.includes(word.toLowerCase()), `${sale.order_name} keeps ${word}`)
+    }
+    assert.ok([...bodies.values()].some((body) => buyerData(body).length >= 5))
+    await market.verify()
+
+    for (const body of bodies.values()) await market.deliver(shop, body)
+    await market.workOff()
+    assert.equal(await salesOf(market.platform), sales)
+    const events = await eventsOf(market.platform)
+    assert.equal(
+      events.map((event) => event.state),
+      [...manifest.map(() => 'done'), ...manifest.map(() => 'ignored')],
+    )
+    await market.verify()
+  })
+
+  it('makes one sale of an order that comes twice within one batch', async ({ market, shop }) => {
+    const link = await market.addLink(shop, await market.addCreator())
+    const body = await market.order(shop, link, 100_000)
+    await market.deliver(shop, body)
+    await market.order(shop, link, 200_000)
+    await market.workOff()
+    const sales = await salesOf(market.platform)
+    assert.equal(
+      sales.map((sale) => sale.commission),
+      [12_500, 25_000],
+    )
+    const events = await eventsOf(market.platform)
+    assert.equal(
+      events.map((event) => event.state),
+      ['done', 'ignored', 'done'],
+    )
+    assert.equal(JSON.parse(events[0]?.result ?? '{}'), {
+      sale_id: sales[0]?.id,
+      acceptance_status: 'accepted',
+    })
+    await market.verify()
+  })
+
+  it('tells the same order id of two stores apart', async ({ market, shop }) => {
+    const other = await market.addShop()
+    const creator = await market.addCreator()
+    for (const one of [shop, other]) {
+      await market.order(one, await market.addLink(one, creator), 100_000, { id: '5', name: '#5' })
+    }
+    await market.workOff()
+    const sales = await salesOf(market.platform)
+    assert.equal(
+      sales.map((sale) => [sale.store_id, sale.acceptance_status]),
+      [shop, other].map((one) => [one.storeId, 'accepted']),
+    )
+    await market.verify()
+  })
+
+  it("rejects what another merchant's link brought, and shows that merchant and creator nothing", async ({
+    market,
+    shop,
+  }) => {
+    const other = await market.addShop()
+    const creator = await market.addCreator()
+    await market.order(shop, await market.addLink(other, creator), 100_000)
+    await market.workOff()
+    const [sale] = await salesOf(market.platform)
+    assert.equal(
+      [sale?.rejection_reason, sale?.creator_id, sale?.offer_id, sale?.link_id, sale?.click_id],
+      ['other_merchants_link', null, null, null, null],
+    )
+    const seen = async (scope: Parameters<typeof listSales>[1]) =>
+      (await listSales(market.platform, scope, EVERYTHING)).length
+    assert.equal(
+      [
+        await seen({ merchantId: shop.merchantId }),
+        await seen({ merchantId: other.merchantId }),
+        await seen({ creatorId: creator.userId }),
+      ],
+      [1, 0, 0],
+    )
+    assert.is(await getSale(market.platform, { merchantId: other.merchantId }, sale?.id ?? ''), undefined)
+    await market.verify()
+  })
+
+  it('judges suspensions when the order is processed', async ({ market, shop }) => {
+    const creator = await market.addCreator()
+    const link = await market.addLink(shop, creator)
+    await market.order(shop, link, 100_000)
+    await setSuspended(market.platform, creator.userId, true)
+    await market.workOff()
+    await setSuspended(market.platform, creator.userId, false)
+    await market.order(shop, link, 100_000)
+    await setSuspended(market.platform, shop.merchantId, true)
+    await market.workOff()
+    await setSuspended(market.platform, shop.merchantId, false)
+    await market.order(shop, link, 100_000)
+    await market.workOff()
+    const sales = await salesOf(market.platform)
+    assert.equal(
+      sales.map((sale) => sale.rejection_reason),
+      ['creator_suspended', 'merchant_suspended', null],
+    )
+    await market.verify()
+  })
+
+  it('lets a poisoned order fall out of its batch, and applies the rest in its order', async ({
+    market,
+    shop,
+  }) => {
+    const { platform } = market
+    const link = await market.addLink(shop, await market.addCreator())
+    for (const name of ['#1', '#2', '#3']) await market.order(shop, link, 100_000, { name })
+    // Only the database says no to it, as to a bug that nobody has thought of.
+    await poisonOrder(market.bed.testDatabase.database, '#2')
+    await market.workOff()
+    const names = async () => (await salesOf(platform)).map((sale) => sale.order_name)
+    assert.equal(await names(), ['#1', '#3'])
+    const states = async () => (await eventsOf(platform)).map((event) => event.state)
+    assert.equal(await states(), ['done', 'pending', 'done'])
+    for (let attempt = 1; attempt < 12; attempt += 1) await market.after(11 * MINUTE)
+    assert.equal(await states(), ['done', 'set_aside', 'done'])
+    const [, poisoned] = await eventsOf(platform)
+    assert.equal(await openFlagsOf(platform), [`event_set_aside ${poisoned?.id}`])
+    assert.is(poisoned?.attempts, 12)
+    await market.verify()
+  })
+
+  it('forgets an order that names a store which is none of ours', async ({ market, shop }) => {
+    const body = orderBody({ price: 100, createdAt: market.clock.now() })
+    await market.deliver({ ...shop, storeId: market.platform.ids.next() }, body)
+    await market.workOff()
+    const [event] = await eventsOf(market.platform)
+    assert.equal([event?.state, event?.reason], ['set_aside', 'its store is not known'])
+    await market.verify()
+  })
+
+  it.run()
+}

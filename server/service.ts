@@ -1,0 +1,110 @@
+import { join } from 'node:path'
+import { type App, openApp } from './app.ts'
+import { createClickRecorder } from './clicks/clicks.service.ts'
+import { createServer } from './http/server.ts'
+import { createInboxRecorder } from './inbox/inbox.service.ts'
+import { type Scheduler, startScheduler } from './jobs/scheduler.ts'
+import { startWorker, type Worker } from './jobs/worker.ts'
+import { dataFolder, writeSandboxAccess } from './keys.ts'
+import { checkAppKey } from './platform/app-key-check.ts'
+import { migrate, migrationState } from './platform/migrator.ts'
+import type { Sandbox } from './processor/sandbox/start-sandbox.ts'
+
+export interface Service {
+  app: App
+  /** `http://host:port` of the web role; `null` without it. */
+  url: string | null
+  sandboxUrl: string | null
+  /** Names of the migrations that this start applied. */
+  migrated: string[]
+  /** Stops taking requests, finishes what is under way, and closes everything. */
+  stop(): Promise<void>
+}
+
+/** Starts the roles that ROLES names in this process, on a database that it migrates first. */
+export async function startService(
+  options: { environment?: Record<string, string | undefined> } = {},
+): Promise<Service> {
+  let listening: string | null = null
+  let sandbox: Sandbox | null = null
+  const app = await openApp({
+    ...options,
+    create: true,
+    publicBaseUrl: () => app.platform.config.PUBLIC_BASE_URL ?? listening ?? defaultUrl(app),
+    sandboxUrl: () => sandbox?.url ?? null,
+  })
+  const stops: (() => Promise<void>)[] = [() => app.close()]
+  const stop = async () => {
+    for (const end of stops.splice(0).reverse()) await end()
+  }
+  try {
+    const { config } = app.platform
+    const migrated = await migrate(app.database)
+    await checkAppKey(app.database, app.platform.vault)
+    if (config.ROLES.includes('web')) {
+      const web = await startWeb(app)
+      listening = web.url
+      stops.push(web.stop)
+    }
+    if (app.sandbox && !config.PROCESSOR_URL && config.ROLES.includes('worker')) {
+      sandbox = await runSandbox(app, () => listening)
+      stops.push(() => endSandbox(app, sandbox))
+    }
+    const background: (Worker | Scheduler)[] = []
+    if (config.ROLES.includes('worker')) background.push(startWorker(app))
+    if (config.ROLES.includes('scheduler')) background.push(startScheduler(app.platform, app.processor))
+    for (const part of background) stops.push(() => part.stop())
+    return { app, url: listening, sandboxUrl: sandbox?.url ?? null, migrated, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+function defaultUrl(app: App): string {
+  const { HOST, PORT } = app.platform.config
+  return `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
+}
+
+async function startWeb(app: App): Promise<{ url: string; stop: () => Promise<void> }> {
+  const { platform } = app
+  const clicks = createClickRecorder(platform)
+  const inbox = createInboxRecorder(platform)
+  const server = await createServer({
+    platform,
+    clicks,
+    inbox,
+    processorSignature: app.processorSignature,
+    pendingMigrations: async () => (await migrationState(app.database)).pending,
+  })
+  const url = await server.listen({ host: platform.config.HOST, port: platform.config.PORT })
+  return {
+    url,
+    async stop() {
+      await server.close()
+      await Promise.all([clicks.idle(), inbox.idle()])
+    },
+  }
+}
+
+/** The sandbox keeps its own state in a file, so that it forgets nothing when the service is killed. */
+async function runSandbox(app: App, ownUrl: () => string | null): Promise<Sandbox> {
+  const { startSandbox } = await import('./processor/sandbox/start-sandbox.ts')
+  const access = app.sandbox
+  if (!access) throw new Error('no keys for the sandbox')
+  const sandbox = await startSandbox({
+    databasePath: join(dataFolder(app.platform.config), 'sandbox.db'),
+    host: '127.0.0.1',
+    port: 0,
+    apiKey: access.api_key,
+    webhookSecret: access.webhook_secret,
+    webhookUrl: () => `${ownUrl() ?? app.platform.publicBaseUrl}/webhooks/processor`,
+  })
+  writeSandboxAccess(app.platform.config, { ...access, url: sandbox.url })
+  return sandbox
+}
+
+async function endSandbox(app: App, sandbox: Sandbox | null): Promise<void> {
+  await sandbox?.close()
+  if (app.sandbox) writeSandboxAccess(app.platform.config, { ...app.sandbox, url: null })
+}

@@ -1,0 +1,82 @@
+import type { Paisa } from '../../shared/money.ts'
+import { MalformedOrder } from './malformed-order.ts'
+
+/** Readers for one field each: a checked plain value, or `MalformedOrder` that names the field. */
+
+export type Fields = Record<string, unknown>
+
+/** A hundred billion rupees in paisa: far above any order, and low enough that no sum or product over an order loses a digit. */
+export const LARGEST_AMOUNT: Paisa = 10_000_000_000_000
+
+const ID = /^[1-9]\d{0,19}$/
+const AMOUNT = /^(\d{1,11})(?:\.(\d{1,20}))?$/
+const MOMENT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
+const CONTROLS = /\p{Cc}/gu
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The objects of a list; a list that is missing or null is empty. */
+export function readList(value: unknown, name: string): Fields[] {
+  if (value === undefined || value === null) return []
+  if (!Array.isArray(value) || !value.every(isFields))
+    throw new MalformedOrder(`${name} is no list of objects`)
+  return value
+}
+
+/** A store's id as its digits; see `parseLossless` for ids above 2^53. */
+export function readId(value: unknown, name: string): string {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return String(value)
+  if (typeof value === 'string' && ID.test(value)) return value
+  throw new MalformedOrder(
+    `${name} is ${value === undefined || value === null ? 'missing' : 'no whole number above 0'}`,
+  )
+}
+
+/**
+ * A decimal string that is not negative, in hundredths of its currency (paisa for PKR). Shopify writes PKR with two places, but
+ * apps that add taxes sometimes write more: such an amount is rounded half up to the paisa, each amount by itself, because the
+ * order is no less real for it and the difference stays below one paisa an amount.
+ */
+export function readAmount(value: unknown, name: string): Paisa {
+  const match = typeof value === 'string' ? AMOUNT.exec(value) : null
+  if (!match) throw new MalformedOrder(`${name} is no decimal amount in a string`)
+  const [, whole, fraction = ''] = match
+  const roundUp = fraction.charCodeAt(2) >= 0x35 ? 1 : 0
+  return Number(whole) * 100 + Number(fraction.slice(0, 2).padEnd(2, '0')) + roundUp
+}
+
+export function readCount(value: unknown, name: string): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  throw new MalformedOrder(`${name} is no whole number of pieces`)
+}
+
+/** A flag that Shopify may leave out: missing and null mean false. */
+export function readFlag(value: unknown, name: string): boolean {
+  if (value === undefined || value === null) return false
+  if (typeof value === 'boolean') return value
+  throw new MalformedOrder(`${name} is neither true nor false`)
+}
+
+/** RFC 3339 with an offset → epoch ms. Days that the calendar does not have are refused; `Date.parse` would move them on. */
+export function readMoment(value: unknown, name: string): number {
+  const match = typeof value === 'string' ? MOMENT.exec(value) : null
+  const moment = match ? Date.parse(match[0]) : Number.NaN
+  if (!match || Number.isNaN(moment)) throw new MalformedOrder(`${name} is no RFC 3339 time with an offset`)
+  const [, year, month, day] = match.map(Number)
+  if (new Date(Date.UTC(year ?? 0, (month ?? 0) - 1, day)).getUTCDate() !== day) {
+    throw new MalformedOrder(`${name} is a day that does not exist`)
+  }
+  return moment
+}
+
+/**
+ * Text of at most `limit` characters, or `null` when there is none. Control characters go, and halves of surrogate pairs: a zero
+ * character is one that PostgreSQL refuses to store.
+ */
+export function readText(value: unknown, limit: number): string | null {
+  if (typeof value !== 'string') return null
+  const text = value.slice(0, limit).replace(CONTROLS, ' ').toWellFormed().trim()
+  return text === '' ? null : text
+}

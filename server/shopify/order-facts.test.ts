@@ -1,0 +1,286 @@
+import * as fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { MalformedOrder } from './malformed-order.ts'
+import { type OrderFacts, readOrderFacts } from './order-facts.ts'
+
+const line = {
+  id: 14012345678901,
+  product_id: 8123456789012,
+  title: 'Ajrak Shawl',
+  quantity: 3,
+  current_quantity: 2,
+  price: '1850.00',
+  total_discount: '0.00',
+  discount_allocations: [{ amount: '100.00' }, { amount: '55.50' }],
+  tax_lines: [{ price: '282.20', rate: 0.18, title: 'GST' }],
+  gift_card: false,
+}
+const order = {
+  id: 6100000000001,
+  name: '#1001',
+  created_at: '2026-03-01T00:30:00+05:00',
+  currency: 'PKR',
+  test: false,
+  financial_status: 'paid',
+  cancelled_at: null,
+  taxes_included: true,
+  email: '  Ayesha.K@Example.com ',
+  note_attributes: [],
+  landing_site: null,
+  line_items: [line],
+}
+
+function read(changes: Record<string, unknown> = {}): OrderFacts {
+  return readOrderFacts(JSON.stringify({ ...order, ...changes }), 'aff_ref')
+}
+function readLine(changes: Record<string, unknown>) {
+  return read({ line_items: [{ ...line, ...changes }] }).lines[0]
+}
+function refusal(read: () => unknown): string {
+  try {
+    read()
+  } catch (error) {
+    if (error instanceof MalformedOrder) return error.reason
+    throw error
+  }
+  throw new Error('was read')
+}
+
+test('an order becomes plain, checked facts', () => {
+  assert.equal(read({ unknown_field: { deep: [1, 2] } }), {
+    order_id: '6100000000001',
+    order_name: '#1001',
+    created_at: Date.UTC(2026, 1, 28, 19, 30),
+    currency: 'PKR',
+    test: false,
+    financial_status: 'paid',
+    cancelled: false,
+    taxes_included: true,
+    buyer_email: 'ayesha.k@example.com',
+    tracking_reference: null,
+    tracking_source: null,
+    lines: [
+      {
+        product_id: '8123456789012',
+        title: 'Ajrak Shawl',
+        quantity: 2,
+        original_quantity: 3,
+        unit_price: 185_000,
+        discount: 15_550,
+        tax: 28_220,
+        gift_card: false,
+      },
+    ],
+  })
+  assert.equal(JSON.parse(JSON.stringify(read())), read())
+})
+
+test('a bare body is enough: what Shopify may leave out has a meaning', () => {
+  const bare = {
+    id: 7,
+    created_at: '2026-03-01T12:00:00Z',
+    currency: 'PKR',
+    line_items: [{ quantity: 1, price: '5' }],
+  }
+  const facts = readOrderFacts(JSON.stringify(bare), 'aff_ref')
+  assert.is(facts.order_name, '7')
+  assert.is(facts.financial_status, null)
+  assert.is(facts.buyer_email, null)
+  assert.is(facts.taxes_included, false)
+  assert.equal(facts.lines, [
+    {
+      product_id: null,
+      title: '',
+      quantity: 1,
+      original_quantity: 1,
+      unit_price: 500,
+      discount: 0,
+      tax: 0,
+      gift_card: false,
+    },
+  ])
+})
+
+test('ids above 2^53 keep every digit, and so does a text of digits next to them', () => {
+  const text = JSON.stringify({ ...order, note: '[12345678901234567890' })
+    .replace('6100000000001', '820982911946154508')
+    .replace('8123456789012', ' 9007199254740993')
+  const facts = readOrderFacts(text, 'aff_ref')
+  assert.is(facts.order_id, '820982911946154508')
+  assert.is(facts.lines[0]?.product_id, '9007199254740993')
+  fc.assert(
+    fc.property(
+      fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }),
+      fc.constantFrom('', ' ', '\n\t'),
+      (id, space) => {
+        const body = JSON.stringify(order).replace('"id":6100000000001', `"id":${space}${id}`)
+        assert.is(readOrderFacts(body, 'aff_ref').order_id, String(id))
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+test('an id that is no whole number above 0 is refused', () => {
+  for (const id of [
+    '0',
+    '-5',
+    '1.5',
+    '8.2e17',
+    '1e300',
+    '"00012"',
+    '"x"',
+    '{}',
+    'true',
+    '123456789012345678901234',
+  ]) {
+    const body = JSON.stringify(order).replace('"id":6100000000001', `"id":${id}`)
+    assert.match(
+      refusal(() => readOrderFacts(body, 'aff_ref')),
+      /^id is no whole number above 0/,
+      id,
+    )
+  }
+  assert.is(
+    refusal(() => read({ id: null })),
+    'id is missing',
+  )
+  assert.is(
+    refusal(() => read({ id: undefined })),
+    'id is missing',
+  )
+})
+
+test('what is no order is refused with a plain reason', () => {
+  for (const text of ['', '{', 'nope', '{"id":1}}', '\ufeff{}', '{"id":1234567890123456789,}']) {
+    assert.is(
+      refusal(() => readOrderFacts(text, 'aff_ref')),
+      'not JSON',
+      text,
+    )
+  }
+  for (const text of ['null', '[]', '7', '"order"']) {
+    assert.is(
+      refusal(() => readOrderFacts(text, 'aff_ref')),
+      'not an object',
+      text,
+    )
+  }
+  assert.match(
+    refusal(() => read({ line_items: undefined })),
+    /line_items is no list/,
+  )
+  assert.match(
+    refusal(() => read({ line_items: [null] })),
+    /line_items is no list of objects/,
+  )
+  assert.match(
+    refusal(() => read({ line_items: Array(1001).fill(line) })),
+    /more than 1000/,
+  )
+  assert.match(
+    refusal(() => read({ currency: 'Rs' })),
+    /currency/,
+  )
+  assert.match(
+    refusal(() => read({ currency: undefined })),
+    /currency/,
+  )
+  assert.match(
+    refusal(() => read({ test: 'false' })),
+    /test is neither/,
+  )
+  assert.match(
+    refusal(() => read({ taxes_included: 1 })),
+    /taxes_included is neither/,
+  )
+  assert.match(
+    refusal(() => readLine({ quantity: -1 })),
+    /line_items\[0\]\.quantity/,
+  )
+  assert.match(
+    refusal(() => readLine({ quantity: '1' })),
+    /quantity/,
+  )
+  assert.match(
+    refusal(() => readLine({ current_quantity: 0.5 })),
+    /current_quantity/,
+  )
+  assert.match(
+    refusal(() => readLine({ gift_card: 'no' })),
+    /gift_card/,
+  )
+  assert.match(
+    refusal(() => readLine({ product_id: 'shawl' })),
+    /product_id/,
+  )
+  assert.match(
+    refusal(() => readLine({ tax_lines: {} })),
+    /tax_lines is no list/,
+  )
+})
+
+test('a reason never repeats a value', () => {
+  assert.not.match(
+    refusal(() => readLine({ price: 'ayesha@example.com' })),
+    /ayesha/,
+  )
+})
+
+test('sums that would lose digits are refused', () => {
+  assert.match(
+    refusal(() => readLine({ price: '99999999999.99', quantity: 2 })),
+    /out of range/,
+  )
+  assert.match(
+    refusal(() => readLine({ price: '1.00', quantity: Number.MAX_SAFE_INTEGER })),
+    /out of range/,
+  )
+  const taxed = { ...line, tax_lines: [{ price: '99999999999.99' }] }
+  assert.match(
+    refusal(() => read({ line_items: [taxed, taxed] })),
+    /out of range/,
+  )
+  assert.match(
+    refusal(() => readLine({ price: '100000000000.00' })),
+    /no decimal amount/,
+  )
+})
+
+test('text that a database would refuse is cleaned', () => {
+  const facts = read({ name: '#1\u00001\ud800', line_items: [{ ...line, title: 'شال\u0007' }] })
+  assert.is(facts.order_name, '#1 1\ufffd')
+  assert.is(facts.lines[0]?.title, 'شال')
+})
+
+test('the buyer is known by the first e-mail there is', () => {
+  const email = (changes: Record<string, unknown>) => read({ email: null, ...changes }).buyer_email
+  assert.is(email({ contact_email: 'A@B.pk' }), 'a@b.pk')
+  assert.is(email({ email: '', customer: { email: 'C@B.pk' } }), 'c@b.pk')
+  assert.is(email({ customer: null }), null)
+  assert.is(email({ customer: 'x', contact_email: 5 }), null)
+})
+
+test('any JSON whatever is either read or refused as malformed', () => {
+  const keys = Object.keys(order)
+  fc.assert(
+    fc.property(fc.constantFrom(...keys), fc.jsonValue(), fc.jsonValue(), (key, value, whole) => {
+      for (const body of [
+        { ...order, [key]: value },
+        { ...order, line_items: [{ ...line, [key]: value }] },
+        whole,
+      ]) {
+        try {
+          const facts = readOrderFacts(JSON.stringify(body), 'aff_ref')
+          assert.equal(JSON.parse(JSON.stringify(facts)), facts)
+        } catch (error) {
+          assert.instance(error, MalformedOrder)
+        }
+      }
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test.run()

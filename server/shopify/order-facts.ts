@@ -1,0 +1,121 @@
+import type { Paisa } from '../../shared/money.ts'
+import {
+  type Fields,
+  isFields,
+  LARGEST_AMOUNT,
+  readAmount,
+  readCount,
+  readFlag,
+  readId,
+  readList,
+  readMoment,
+  readText,
+} from './fields.ts'
+import { parseLossless } from './lossless-json.ts'
+import { MalformedOrder } from './malformed-order.ts'
+import { readTracking, type Tracking } from './tracking.ts'
+
+/** One line of an order. Amounts are for the whole line as it was ordered, in hundredths of the order's currency. */
+export interface OrderLine {
+  /** `null` for a custom item, as draft orders have them. */
+  product_id: string | null
+  title: string
+  /** Pieces after edits and returns. */
+  quantity: number
+  /** Pieces as ordered: what `discount` and `tax` were worked out on. */
+  original_quantity: number
+  unit_price: Paisa
+  discount: Paisa
+  tax: Paisa
+  gift_card: boolean
+}
+
+/** What the service needs to know of an `orders/paid` body: plain data, all of it checked. */
+export interface OrderFacts extends Tracking {
+  order_id: string
+  order_name: string
+  /** Epoch ms: when the order was placed, not when it was paid. */
+  created_at: number
+  /** The shop's currency, which the amounts are in (never the buyer's presentment currency). */
+  currency: string
+  test: boolean
+  financial_status: string | null
+  cancelled: boolean
+  taxes_included: boolean
+  /** Lower case; `null` for apps without access to buyers' data. For the decision only: it must not be stored with a sale. */
+  buyer_email: string | null
+  lines: OrderLine[]
+}
+
+const MAX_LINES = 1000
+const CURRENCY_CODE = /^[A-Z]{3}$/
+
+/**
+ * Reads a Shopify `orders/paid` body. Throws `MalformedOrder` for a body that no decision can be taken on; whatever is unknown
+ * or not needed is passed over. `trackingParameter` names the query parameter and note attribute that carry the click.
+ */
+export function readOrderFacts(rawBody: string, trackingParameter: string): OrderFacts {
+  const order = parseLossless(rawBody)
+  if (!isFields(order)) throw new MalformedOrder('not an object')
+  const order_id = readId(order.id, 'id')
+  return {
+    order_id,
+    order_name: readText(order.name, 100) ?? order_id,
+    created_at: readMoment(order.created_at, 'created_at'),
+    currency: readCurrency(order.currency),
+    test: readFlag(order.test, 'test'),
+    financial_status: readText(order.financial_status, 40),
+    cancelled: order.cancelled_at !== undefined && order.cancelled_at !== null,
+    taxes_included: readFlag(order.taxes_included, 'taxes_included'),
+    buyer_email: readBuyerEmail(order),
+    ...readTracking(order, trackingParameter),
+    lines: readLines(order.line_items),
+  }
+}
+
+function readCurrency(value: unknown): string {
+  if (typeof value === 'string' && CURRENCY_CODE.test(value)) return value
+  throw new MalformedOrder('currency is no code of three letters')
+}
+
+function readBuyerEmail(order: Fields): string | null {
+  const customer = isFields(order.customer) ? order.customer : {}
+  for (const value of [order.email, order.contact_email, customer.email]) {
+    const email = readText(value, 320)
+    if (email !== null) return email.toLowerCase()
+  }
+  return null
+}
+
+function readLines(value: unknown): OrderLine[] {
+  if (!Array.isArray(value)) throw new MalformedOrder('line_items is no list')
+  if (value.length > MAX_LINES) throw new MalformedOrder(`more than ${MAX_LINES} line_items`)
+  const lines = readList(value, 'line_items').map((line, index) => readLine(line, `line_items[${index}]`))
+  const totals = [
+    lines.reduce((sum, line) => sum + line.unit_price * Math.max(line.quantity, line.original_quantity), 0),
+    lines.reduce((sum, line) => sum + line.discount, 0),
+    lines.reduce((sum, line) => sum + line.tax, 0),
+  ]
+  if (totals.some((total) => total > LARGEST_AMOUNT)) throw new MalformedOrder('amounts are out of range')
+  return lines
+}
+
+function readLine(line: Fields, name: string): OrderLine {
+  const original_quantity = readCount(line.quantity, `${name}.quantity`)
+  const edited = line.current_quantity !== undefined && line.current_quantity !== null
+  const hasProduct = line.product_id !== undefined && line.product_id !== null
+  return {
+    product_id: hasProduct ? readId(line.product_id, `${name}.product_id`) : null,
+    title: readText(line.title, 255) ?? '',
+    quantity: edited ? readCount(line.current_quantity, `${name}.current_quantity`) : original_quantity,
+    original_quantity,
+    unit_price: readAmount(line.price, `${name}.price`),
+    discount: sumOf(line.discount_allocations, 'amount', `${name}.discount_allocations`),
+    tax: sumOf(line.tax_lines, 'price', `${name}.tax_lines`),
+    gift_card: readFlag(line.gift_card, `${name}.gift_card`),
+  }
+}
+
+function sumOf(list: unknown, field: 'amount' | 'price', name: string): Paisa {
+  return readList(list, name).reduce((sum, entry) => sum + readAmount(entry[field], `${name}.${field}`), 0)
+}

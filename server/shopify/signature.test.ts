@@ -1,0 +1,84 @@
+import * as fc from 'fast-check'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { signShopifyBody, verifyShopifyHmac } from './signature.ts'
+
+const body = Buffer.from('{"id":820982911946154508,"landing_site":"\\/products\\/x","note":"شکریہ"}')
+
+test('the digest is the published HMAC-SHA256 (RFC 4231, case 2), in base64', () => {
+  const signed = signShopifyBody(Buffer.from('what do ya want for nothing?'), 'Jefe')
+  const published = '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843'
+  assert.is(signed, Buffer.from(published, 'hex').toString('base64'))
+})
+
+test('any of the secrets of a store may have signed, whatever its place', () => {
+  const header = signShopifyBody(body, 'former')
+  assert.ok(verifyShopifyHmac(body, header, ['former']))
+  assert.ok(verifyShopifyHmac(body, header, ['present', 'former']))
+  assert.ok(verifyShopifyHmac(body, header, ['former', 'present']))
+})
+
+test('no header, no secret, a wrong secret and an empty secret are refused', () => {
+  const header = signShopifyBody(body, 'right')
+  assert.not.ok(verifyShopifyHmac(body, undefined, ['right']))
+  assert.not.ok(verifyShopifyHmac(body, '', ['right']))
+  assert.not.ok(verifyShopifyHmac(body, header, []))
+  assert.not.ok(verifyShopifyHmac(body, header, ['wrong']))
+  assert.not.ok(verifyShopifyHmac(body, signShopifyBody(body, ''), ['']))
+})
+
+test('only the canonical base64 of 32 bytes is taken, and nothing throws on the rest', () => {
+  const header = signShopifyBody(body, 's')
+  const twisted = [
+    `${header} `,
+    ` ${header}`,
+    `${header}, ${header}`,
+    header.slice(0, -1),
+    `${header}=`,
+    `${header.slice(0, 10)}\n${header.slice(10)}`,
+    `*${header}`,
+    Buffer.from(header, 'base64').toString('hex'),
+    Buffer.from(header, 'base64').subarray(0, 31).toString('base64'),
+    Buffer.concat([Buffer.from(header, 'base64'), Buffer.alloc(1)]).toString('base64'),
+  ]
+  for (const other of twisted) assert.not.ok(verifyShopifyHmac(body, other, ['s']), JSON.stringify(other))
+
+  const urlSafe = Buffer.from('fb'.repeat(32), 'hex').toString('base64url')
+  assert.not.ok(verifyShopifyHmac(body, `${urlSafe}=`, ['s']))
+  // The last letter carries two unused bits: spellings that set them decode alike and must not pass.
+  const last = header.charCodeAt(42)
+  const spare = header.slice(0, 42) + String.fromCharCode(last + 1) + header.slice(43)
+  assert.not.ok(verifyShopifyHmac(body, spare, ['s']))
+})
+
+test('a body that differs in one byte is refused', () => {
+  const header = signShopifyBody(body, 's')
+  const reserialised = Buffer.from(body.toString().replaceAll('\\/', '/'))
+  assert.not.ok(verifyShopifyHmac(reserialised, header, ['s']))
+  fc.assert(
+    fc.property(fc.nat(body.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
+      const other = Buffer.from(body)
+      other.writeUInt8(other.readUInt8(at) ^ change, at)
+      assert.not.ok(verifyShopifyHmac(other, header, ['s']))
+    }),
+    { numRuns: 200 },
+  )
+})
+
+test('what is signed verifies, for any bytes and any secret; any other header does not', () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 300 }),
+      fc.string({ unit: 'grapheme', minLength: 1 }),
+      fc.string(),
+      (bytes, secret, noise) => {
+        const raw = Buffer.from(bytes)
+        assert.ok(verifyShopifyHmac(raw, signShopifyBody(raw, secret), [secret]))
+        assert.not.ok(verifyShopifyHmac(raw, noise, [secret]))
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+test.run()

@@ -1,0 +1,48 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readTracking } from './tracking.ts'
+
+test('note_attributes come before landing_site, and an empty or odd place is passed over', () => {
+  const landing_site = '/products/x?aff_ref=landed'
+  const noted = (value: unknown, name = 'aff_ref') => [
+    { name: 'gift_wrap', value: 'yes' },
+    { name, value },
+  ]
+  const found = (changes: Record<string, unknown>) => {
+    const { tracking_reference, tracking_source } = readTracking(changes, 'aff_ref')
+    return [tracking_reference, tracking_source]
+  }
+  assert.equal(found({ note_attributes: noted(' noted '), landing_site }), ['noted', 'note_attributes'])
+  for (const note_attributes of [
+    noted(''),
+    noted(null),
+    noted({}),
+    noted('n', 'AFF_REF'),
+    [null, 'x', 7],
+    {},
+    null,
+  ]) {
+    assert.equal(found({ note_attributes, landing_site }), ['landed', 'landing_site'])
+  }
+  assert.equal(found({ note_attributes: [...noted(''), ...noted('second')] }), ['second', 'note_attributes'])
+  assert.equal(found({}), [null, null])
+})
+
+test('landing_site may be a path or an address, with broken escapes, fragments and repeats', () => {
+  const from = (landing_site: unknown) => readTracking({ landing_site }, 'aff_ref').tracking_reference
+  assert.is(from('/products/x?utm=1&aff_ref=a-1'), 'a-1')
+  assert.is(from('https://shop.example/products/x?aff_ref=a-1&v=2#reviews'), 'a-1')
+  assert.is(from('/x?bad=%E0%A4%A&aff_ref=a-1&%'), 'a-1')
+  assert.is(from('/x?aff_ref=&aff_ref=a-1'), 'a-1')
+  assert.is(from('/x?aff_ref=a%2D1'), 'a-1')
+  assert.is(from('/x#?aff_ref=a-1'), null)
+  assert.is(from('/x?my_aff_ref=a-1'), null)
+  assert.is(from('/x?aff_ref'), null)
+  assert.is(from('/aff_ref=a-1'), null)
+  assert.is(from(''), null)
+  assert.is(from(42), null)
+  assert.is(from(`/x?aff_ref=${'y'.repeat(5000)}`)?.length, 200)
+  assert.is(readTracking({ landing_site: '/x?via=b' }, 'via').tracking_reference, 'b')
+})
+
+test.run()

@@ -1,0 +1,204 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addUser, outcomeOf, requestOf } from '../proof/testbed/people.ts'
+import { DAY, HOUR, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { storesRouter } from './stores.procedures.ts'
+import { listEveryStore, merchantHasStore, releaseDomain, storeForWebhook } from './stores.service.ts'
+
+const DOMAIN = 'kurta.myshopify.com'
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: Testbed }>(`stores on ${dialect}`)
+  it.before.each(async (context) => {
+    context.bed = await openTestbed(dialect)
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  async function merchantOf({ platform }: Testbed) {
+    const actor = await addUser(platform, 'merchant')
+    return { actor, stores: storesRouter.createCaller(requestOf(platform, actor)) }
+  }
+
+  async function secretsAt({ platform }: Testbed, domain = DOMAIN) {
+    return (await storeForWebhook(platform, domain))?.secrets ?? null
+  }
+
+  it('connects a store by its plain host name, and never shows the secret', async ({ bed }) => {
+    const { actor, stores } = await merchantOf(bed)
+    const made = await stores.connect({ shop_domain: ` KURTA.MyShopify.com `, webhook_secret: 'secret-one' })
+    assert.equal(Object.keys(made).sort(), ['created_at', 'id', 'platform', 'shop_domain'])
+    assert.is(made.shop_domain, DOMAIN)
+    assert.equal((await stores.list({})).items, [made])
+    assert.ok(await merchantHasStore(bed.platform.database.reader, actor.userId))
+    const found = await storeForWebhook(bed.platform, 'Kurta.myshopify.COM')
+    assert.equal(found, { storeId: made.id, merchantId: actor.userId, secrets: ['secret-one'] })
+    const rows = await bed.platform.database.reader.selectFrom('store_secrets').selectAll().execute()
+    assert.not.match(JSON.stringify(rows), 'secret-one')
+  })
+
+  it('refuses what is no host name, and unknown fields', async ({ bed }) => {
+    const { stores } = await merchantOf(bed)
+    for (const shop_domain of [
+      'https://a.pk',
+      'a.pk/x',
+      'a.pk:80',
+      'shop',
+      '1.2.3.4',
+      'a..pk',
+      '-a.pk',
+      '',
+    ]) {
+      assert.is(
+        await outcomeOf(stores.connect({ shop_domain, webhook_secret: 'secret-one' })),
+        'validation_failed',
+      )
+    }
+    for (const webhook_secret of ['short', 'with a space', 'x'.repeat(257)]) {
+      assert.is(await outcomeOf(stores.connect({ shop_domain: DOMAIN, webhook_secret })), 'validation_failed')
+    }
+    const extra = { shop_domain: DOMAIN, webhook_secret: 'secret-one', merchant_id: bed.platform.ids.next() }
+    assert.is(await outcomeOf(stores.connect(extra)), 'validation_failed')
+    assert.is(await storeForWebhook(bed.platform, 'no host\0name'), null)
+  })
+
+  it('is for merchants, and each sees own stores only', async ({ bed }) => {
+    const { platform } = bed
+    const { stores } = await merchantOf(bed)
+    const made = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    const nobody = storesRouter.createCaller(requestOf(platform, null))
+    assert.is(await outcomeOf(nobody.list({})), 'unauthenticated')
+    const creator = storesRouter.createCaller(requestOf(platform, await addUser(platform, 'creator')))
+    assert.is(await outcomeOf(creator.list({})), 'forbidden')
+    const other = await merchantOf(bed)
+    assert.equal((await other.stores.list({})).items, [])
+    const { id } = made
+    assert.is(await outcomeOf(other.stores.remove({ id })), 'not_found')
+    assert.is(await outcomeOf(other.stores.rotateSecret({ id, webhook_secret: 'secret-two' })), 'not_found')
+  })
+
+  it('lets a domain and a secret belong to one store only', async ({ bed }) => {
+    const first = await merchantOf(bed)
+    const second = await merchantOf(bed)
+    await first.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    const again = { shop_domain: DOMAIN, webhook_secret: 'secret-two' }
+    assert.is(await outcomeOf(first.stores.connect(again)), 'store_taken')
+    assert.is(await outcomeOf(second.stores.connect(again)), 'store_taken')
+    const shared = { shop_domain: 'other.myshopify.com', webhook_secret: 'secret-one' }
+    assert.is(await outcomeOf(second.stores.connect(shared)), 'secret_taken')
+    assert.is(await outcomeOf(first.stores.connect(shared)), 'secret_taken')
+  })
+
+  it('lets one of two win who connect the same domain or secret at once', async ({ bed }) => {
+    const callers = await Promise.all(Array.from({ length: 6 }, () => merchantOf(bed)))
+    const domains = await Promise.all(
+      callers.map(({ stores }, n) =>
+        outcomeOf(stores.connect({ shop_domain: DOMAIN, webhook_secret: `secret-${n}-xx` })),
+      ),
+    )
+    assert.equal(domains.sort(), ['ok', ...Array(5).fill('store_taken')])
+    const secrets = await Promise.all(
+      callers.map(({ stores }, n) =>
+        outcomeOf(stores.connect({ shop_domain: `s${n}.myshopify.com`, webhook_secret: 'one-for-all' })),
+      ),
+    )
+    assert.equal(secrets.sort(), ['ok', ...Array(5).fill('secret_taken')])
+  })
+
+  it('keeps the former secret valid for 24 hours, and takes it back', async ({ bed }) => {
+    const { stores } = await merchantOf(bed)
+    const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    assert.equal(await secretsAt(bed), ['secret-one'])
+    await stores.rotateSecret({ id, webhook_secret: 'secret-two' })
+    assert.equal(await secretsAt(bed), ['secret-two', 'secret-one'])
+    await stores.rotateSecret({ id, webhook_secret: 'secret-two' })
+    assert.equal(await secretsAt(bed), ['secret-two', 'secret-one'])
+    await stores.rotateSecret({ id, webhook_secret: 'secret-one' })
+    assert.equal(await secretsAt(bed), ['secret-one', 'secret-two'])
+    bed.clock.pass(DAY - 1)
+    assert.equal(await secretsAt(bed), ['secret-one', 'secret-two'])
+    bed.clock.pass(1)
+    assert.equal(await secretsAt(bed), ['secret-one'])
+  })
+
+  it('clears an expired former secret out of the way, but no valid one', async ({ bed }) => {
+    const first = await merchantOf(bed)
+    const second = await merchantOf(bed)
+    const { id } = await first.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    await first.stores.rotateSecret({ id, webhook_secret: 'secret-two' })
+    bed.clock.pass(23 * HOUR)
+    const wanted = { shop_domain: 'other.myshopify.com', webhook_secret: 'secret-one' }
+    assert.is(await outcomeOf(second.stores.connect(wanted)), 'secret_taken')
+    bed.clock.pass(HOUR)
+    assert.is(await outcomeOf(second.stores.connect(wanted)), 'ok')
+  })
+
+  it('keeps a few secrets, however often they are rotated, also at once', async ({ bed }) => {
+    const { stores } = await merchantOf(bed)
+    const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-zero' })
+    for (let n = 1; n <= 6; n += 1) await stores.rotateSecret({ id, webhook_secret: `secret-${n}-xx` })
+    assert.equal(await secretsAt(bed), ['secret-6-xx', 'secret-5-xx', 'secret-4-xx', 'secret-3-xx'])
+    await Promise.all(
+      ['a', 'b', 'c'].map((n) => stores.rotateSecret({ id, webhook_secret: `secret-${n}-xx` })),
+    )
+    const rows = await bed.platform.database.reader.selectFrom('store_secrets').selectAll().execute()
+    assert.is(rows.filter((row) => row.valid_until === null).length, 1)
+    assert.is(rows.length, 4)
+  })
+
+  it('removes a store with its secrets, and brings the same row back for the same merchant', async ({
+    bed,
+  }) => {
+    const first = await merchantOf(bed)
+    const second = await merchantOf(bed)
+    const made = await first.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    assert.equal(await secretsAt(bed), ['secret-one'])
+    await first.stores.remove({ id: made.id })
+    assert.is(await outcomeOf(first.stores.remove({ id: made.id })), 'not_found')
+    assert.is(await secretsAt(bed), null)
+    assert.not.ok(await merchantHasStore(bed.platform.database.reader, first.actor.userId))
+    const others = await second.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    assert.is.not(others.id, made.id)
+    assert.is(
+      await outcomeOf(first.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-two' })),
+      'store_taken',
+    )
+    await second.stores.remove({ id: others.id })
+    const back = await first.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-two' })
+    assert.equal(back, made)
+    assert.equal(await secretsAt(bed), ['secret-two'])
+  })
+
+  it('has an operator free a domain, on the record', async ({ bed }) => {
+    const { platform } = bed
+    const squatter = await merchantOf(bed)
+    const owner = await merchantOf(bed)
+    const { id } = await squatter.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    assert.equal(await secretsAt(bed), ['secret-one'])
+    await releaseDomain(platform, 'KURTA.myshopify.com', 'operator', 'squatted')
+    assert.is(await outcomeOf(releaseDomain(platform, DOMAIN, 'operator')), 'not_found')
+    assert.is(await secretsAt(bed), null)
+    await owner.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    const [entry, ...more] = await platform.database.reader.selectFrom('audit_entries').selectAll().execute()
+    assert.equal(more, [])
+    assert.is(entry?.action, 'store.release')
+    assert.is(entry?.subject_id, id)
+    assert.is(entry?.reason, 'squatted')
+    assert.is((await listEveryStore(platform, { limit: 10 })).items.length, 2)
+  })
+
+  it('pages through stores, newest first, and refuses a cursor of its caller making', async ({ bed }) => {
+    const { stores } = await merchantOf(bed)
+    for (let n = 0; n < 5; n += 1) {
+      await stores.connect({ shop_domain: `s${n}.myshopify.com`, webhook_secret: `secret-${n}-xx` })
+    }
+    const first = await stores.list({ limit: 3 })
+    const rest = await stores.list({ limit: 3, cursor: first.next_cursor ?? undefined })
+    assert.is(rest.next_cursor, null)
+    const domains = [...first.items, ...rest.items].map((store) => store.shop_domain.slice(0, 2))
+    assert.equal(domains, ['s4', 's3', 's2', 's1', 's0'])
+    assert.is(await outcomeOf(stores.list({ cursor: 'nonsense' })), 'validation_failed')
+  })
+
+  it.run()
+}

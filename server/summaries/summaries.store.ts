@@ -1,0 +1,134 @@
+import { type SqlBool, sql } from 'kysely'
+import type { Queries } from '../platform/database.ts'
+import { firstIdAt } from '../platform/ids.ts'
+
+/** Whose rows: a merchant's, of own stores, or a creator's, of own links. */
+export type OwnScope = { merchantId: string } | { creatorId: string }
+
+/** Epoch ms; `to` exclusive, `null` for no end. */
+export interface Period {
+  from: number
+  to: number | null
+}
+
+/** Far more than lies between the moment of a sale and its id, which are made one after the other. */
+const ID_SLACK_MS = 3_600_000
+
+export interface OutcomeCount {
+  /** `null`: accepted. */
+  rejection_reason: string | null
+  sales: number
+  /** Paisa. */
+  commission: number
+}
+
+/** The statement behind `countOutcomes`; reads the caller's own sales of the period, by the index on scope and id. */
+export function outcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
+  return db
+    .selectFrom('sales')
+    .select([
+      'rejection_reason',
+      sql<number>`count(*)`.as('sales'),
+      sql<number>`sum(commission)`.as('commission'),
+    ])
+    .where(ownedBy(scope))
+    .where('id', '>=', firstIdAt(from - ID_SLACK_MS))
+    .where('created_at', '>=', from)
+    .$if(to !== null, (query) =>
+      query.where('id', '<', firstIdAt((to ?? 0) + ID_SLACK_MS)).where('created_at', '<', to ?? 0),
+    )
+    .groupBy('rejection_reason')
+    .orderBy(sql`count(*)`, 'desc')
+    .orderBy('rejection_reason')
+}
+
+/** Sales of a period by their outcome, the most frequent first. */
+export function countOutcomes(db: Queries, scope: OwnScope, period: Period): Promise<OutcomeCount[]> {
+  return outcomesQuery(db, scope, period).execute()
+}
+
+export function ownedBy(scope: OwnScope) {
+  return 'merchantId' in scope
+    ? sql<SqlBool>`sales.merchant_id = ${scope.merchantId}`
+    : sql<SqlBool>`sales.creator_id = ${scope.creatorId}`
+}
+
+export interface OfferShare {
+  offer_id: string
+  sales: number
+  /** Paisa, as below. */
+  commission: number
+  platform_fee: number
+}
+
+/** The statement behind `topOffers`; reads the cycle's sales, by their index. */
+export function topOffersQuery(db: Queries, cycleId: string, limit: number) {
+  return db
+    .selectFrom('sales')
+    .select([
+      sql<string>`offer_id`.as('offer_id'),
+      sql<number>`count(*)`.as('sales'),
+      sql<number>`sum(commission)`.as('commission'),
+      sql<number>`sum(platform_fee)`.as('platform_fee'),
+    ])
+    .where('billing_cycle_id', '=', cycleId)
+    .groupBy('offer_id')
+    .orderBy(sql`sum(commission)`, 'desc')
+    .orderBy('offer_id')
+    .limit(limit)
+}
+
+/** The offers that earned most commission in a billing cycle. */
+export function topOffers(db: Queries, cycleId: string, limit: number): Promise<OfferShare[]> {
+  return topOffersQuery(db, cycleId, limit).execute()
+}
+
+export async function offerTitles(db: Queries, offerIds: readonly string[]): Promise<Map<string, string>> {
+  if (offerIds.length === 0) return new Map()
+  const rows = await db.selectFrom('offers').select(['id', 'title']).where('id', 'in', offerIds).execute()
+  return new Map(rows.map((row) => [row.id, row.title]))
+}
+
+export interface CreatorShare {
+  creator_id: string
+  sales: number
+  commission: number
+}
+
+/** The statement behind `topCreators`. */
+export function topCreatorsQuery(db: Queries, cycleId: string, limit: number) {
+  return db
+    .selectFrom('billing_cycle_shares')
+    .select(['creator_id', 'sales_count as sales', 'commission'])
+    .where('billing_cycle_id', '=', cycleId)
+    .orderBy('commission', 'desc')
+    .orderBy('creator_id')
+    .limit(limit)
+}
+
+/** The creators who earned most in a billing cycle. */
+export function topCreators(db: Queries, cycleId: string, limit: number): Promise<CreatorShare[]> {
+  return topCreatorsQuery(db, cycleId, limit).execute()
+}
+
+/** The statement behind `ownLinkIds`. */
+export function linkIdsQuery(db: Queries, creatorId: string, after: string | null, limit: number) {
+  return db
+    .selectFrom('affiliate_links')
+    .select('id')
+    .where('creator_id', '=', creatorId)
+    .$if(after !== null, (query) => query.where('id', '>', after ?? ''))
+    .orderBy('id')
+    .limit(limit)
+}
+
+/** Ids of a creator's links after the id `after`, ascending. */
+export async function ownLinkIds(
+  db: Queries,
+  creatorId: string,
+  after: string | null,
+  limit: number,
+): Promise<string[]> {
+  const rows = await linkIdsQuery(db, creatorId, after, limit).execute()
+  return rows.map((row) => row.id)
+}

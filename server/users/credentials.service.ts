@@ -1,0 +1,113 @@
+import type { Tx } from '../platform/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { hashPassword, passwordMatches } from './passwords.ts'
+import { type Profile, profileOf } from './profile.service.ts'
+import { createToken } from './session-token.ts'
+import { deleteExpiredSessions, deleteSession, deleteSessions, insertSession } from './sessions.store.ts'
+import { createUser } from './users.service.ts'
+import { findUserByEmail, findUserById, holdActiveUser, setPasswordHash } from './users.store.ts'
+
+const SESSION_MS = 30 * 24 * 60 * 60 * 1000
+
+export interface OpenedSession {
+  profile: Profile
+  /** The bearer token: this is the only time that it is known. */
+  token: string
+  /** Epoch ms. */
+  expiresAt: number
+}
+
+export interface Registration {
+  email: string
+  password: string
+  role: 'merchant' | 'creator'
+  displayName: string
+}
+
+/** Makes an account and logs it in. Refuses with `email_taken`. */
+export async function register(platform: Platform, given: Registration): Promise<OpenedSession> {
+  const passwordHash = await hashPassword(given.password)
+  const opened = await platform.database.transaction(async (tx) => {
+    const user = await createUser(platform, tx, {
+      email: given.email,
+      passwordHash,
+      role: given.role,
+      displayName: given.displayName,
+    })
+    return { userId: user.id, ...(await openSession(platform, tx, user.id)) }
+  })
+  return withProfile(platform, opened)
+}
+
+/**
+ * Logs a user in. An unknown e-mail and a wrong password are refused alike, in like time, with `invalid_credentials`;
+ * only who knows the password learns of a suspension (`account_suspended`).
+ */
+export async function login(platform: Platform, email: string, password: string): Promise<OpenedSession> {
+  const user = await findUserByEmail(platform.database.reader, email)
+  const matches = await passwordMatches(password, user?.password_hash)
+  if (!user || !matches) throw wrongCredentials()
+  if (user.suspended_at !== null) {
+    throw new Refusal('account_suspended', 'This account is suspended.')
+  }
+  const opened = await platform.database.transaction(async (tx) => {
+    if (!(await holdActiveUser(tx, user.id, user.password_hash))) throw wrongCredentials()
+    await deleteExpiredSessions(tx, user.id, platform.clock.now())
+    return { userId: user.id, ...(await openSession(platform, tx, user.id)) }
+  })
+  return withProfile(platform, opened)
+}
+
+function wrongCredentials(): Refusal {
+  return new Refusal('invalid_credentials', 'The e-mail or the password is wrong.')
+}
+
+async function openSession(platform: Platform, tx: Tx, userId: string) {
+  const { token, hash } = createToken()
+  const now = platform.clock.now()
+  const expiresAt = now + SESSION_MS
+  await insertSession(tx, {
+    id: platform.ids.next(),
+    user_id: userId,
+    token_hash: hash,
+    created_at: now,
+    expires_at: expiresAt,
+  })
+  return { token, expiresAt }
+}
+
+async function withProfile(
+  platform: Platform,
+  opened: { userId: string; token: string; expiresAt: number },
+): Promise<OpenedSession> {
+  const profile = await profileOf(platform, opened.userId)
+  return { profile, token: opened.token, expiresAt: opened.expiresAt }
+}
+
+/** Ends the session that asks. */
+export async function logout(platform: Platform, actor: Actor): Promise<void> {
+  await platform.database.transaction((tx) => deleteSession(tx, actor.userId, actor.sessionId))
+}
+
+/**
+ * Gives the caller another password and ends every other session. Refuses with `invalid_credentials`, and with
+ * `conflict` when another change was quicker.
+ */
+export async function changePassword(
+  platform: Platform,
+  actor: Actor,
+  change: { currentPassword: string; newPassword: string },
+): Promise<void> {
+  const user = await findUserById(platform.database.reader, actor.userId)
+  const matches = await passwordMatches(change.currentPassword, user?.password_hash)
+  if (!user || !matches) throw new Refusal('invalid_credentials', 'The current password is wrong.')
+  const hashed = await hashPassword(change.newPassword)
+  await platform.database.transaction(async (tx) => {
+    if (!(await setPasswordHash(tx, user.id, user.password_hash, hashed))) {
+      throw new Refusal('conflict', 'The password was changed meanwhile.')
+    }
+    await deleteSessions(tx, user.id, actor.sessionId)
+  })
+}

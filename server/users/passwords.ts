@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto'
+import { hash, type Options, verify } from '@node-rs/argon2'
+import { Refusal } from '../platform/refusal.ts'
+
+/** OWASP's minimum for argon2id: 19 MiB, two passes, one lane; about 50 ms on one core. */
+const ARGON2ID: Options = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+
+/** How many hashes may be made at once, so that log-ins cannot take every core and much memory. */
+const MAX_RUNNING = 2
+/** How many callers may wait for their turn; past it they are told to come back, in about the time the queue takes. */
+const MAX_WAITING = 100
+
+let running = 0
+const waiting: (() => void)[] = []
+
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  if (running >= MAX_RUNNING) {
+    if (waiting.length >= MAX_WAITING) {
+      throw new Refusal('unavailable', 'Too many people log in right now. Try again shortly.', {
+        retryAfter: 5,
+      })
+    }
+    await new Promise<void>((resolve) => waiting.push(resolve))
+  } else {
+    running += 1
+  }
+  try {
+    return await work()
+  } finally {
+    // The turn passes on to the next without being given back, so that nobody slips in between.
+    const next = waiting.shift()
+    if (next) next()
+    else running -= 1
+  }
+}
+
+/** The same characters may be typed in several ways; all of them are one password. */
+const bytesOf = (password: string) => Buffer.from(password.normalize('NFKC'))
+
+/** argon2id in PHC form. Refuses with `unavailable` when too many wait. */
+export function hashPassword(password: string): Promise<string> {
+  return inTurn(() => hash(bytesOf(password), ARGON2ID))
+}
+
+let nobodys: Promise<string> | undefined
+
+/** The hash of a password that nobody has. */
+function dummyHash(): Promise<string> {
+  nobodys ??= hash(randomBytes(32), ARGON2ID)
+  return nobodys
+}
+
+/**
+ * Compares a password with a hash. Without a hash (no such account) it takes as long and answers `false`, so that
+ * time does not tell which accounts there are. Refuses with `unavailable` when too many wait.
+ */
+export async function passwordMatches(password: string, hashed: string | undefined): Promise<boolean> {
+  const dummy = await dummyHash()
+  const matches = await inTurn(() => verify(hashed ?? dummy, bytesOf(password)))
+  return matches && hashed !== undefined
+}

@@ -1,0 +1,120 @@
+import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
+import type { Queries, Tx } from '../platform/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { checkIban } from './iban.rule.ts'
+import { passwordMatches } from './passwords.ts'
+import {
+  addDestination,
+  destinationChange,
+  type OwnDestinations,
+  ownDestinations,
+  type PayoutAccount,
+} from './payout-destinations.service.ts'
+import { type UserRecord, userRecordOf } from './users.service.ts'
+import { findUserById, holdActiveUser, setDisplayName, type UserRow } from './users.store.ts'
+
+/** An account as its owner sees it. */
+export interface Profile {
+  user: UserRecord
+  /** Creators only, like the balance. */
+  destinations: OwnDestinations | null
+  balance: CreatorBalance | null
+}
+
+/** Refuses with `not_found`. */
+export async function profileOf(platform: Platform, userId: string): Promise<Profile> {
+  return readProfile(platform, platform.database.reader, userId)
+}
+
+async function readProfile(platform: Platform, db: Queries, userId: string): Promise<Profile> {
+  const row = await userRow(db, userId)
+  const user = userRecordOf(row)
+  if (user.role !== 'creator') return { user, destinations: null, balance: null }
+  return {
+    user,
+    destinations: await ownDestinations(platform, db, userId),
+    balance: await creatorBalance(db, userId),
+  }
+}
+
+export interface ProfileChange {
+  displayName?: string
+  destination?: { iban: string; account_title: string }
+  currentPassword?: string
+}
+
+/**
+ * Changes what is given. A creator's first payout destination counts at once; replacing it needs the password, raises
+ * a flag and takes effect after 24 hours. Refuses with `validation_failed` and `invalid_credentials`.
+ */
+export async function updateProfile(
+  platform: Platform,
+  userId: string,
+  change: ProfileChange,
+): Promise<Profile> {
+  const row = await userRow(platform.database.reader, userId)
+  const account = change.destination && checkedAccount(row, change.destination)
+  const passwordGiven = account ? await checkPassword(platform, row, account, change.currentPassword) : false
+  return platform.database.transaction(async (tx) => {
+    if (change.displayName !== undefined) await setDisplayName(tx, userId, change.displayName)
+    if (account) await moveDestination(platform, tx, row, account, passwordGiven)
+    return readProfile(platform, tx, userId)
+  })
+}
+
+async function userRow(db: Queries, userId: string): Promise<UserRow> {
+  const row = await findUserById(db, userId)
+  if (row) return row
+  throw new Refusal('not_found', 'There is no such user.')
+}
+
+function checkedAccount(user: UserRow, given: { iban: string; account_title: string }): PayoutAccount {
+  if (user.role !== 'creator') throw invalid('payout_destination', 'is for creators only')
+  const check = checkIban(given.iban)
+  if (!check.ok) throw invalid('payout_destination.iban', check.message)
+  return { iban: check.iban, account_title: given.account_title }
+}
+
+/** Whether a password was given and right; a wrong one is refused, and so is none where one is needed. */
+async function checkPassword(
+  platform: Platform,
+  user: UserRow,
+  account: PayoutAccount,
+  password: string | undefined,
+): Promise<boolean> {
+  if (password === undefined) {
+    const change = await destinationChange(platform, platform.database.reader, user.id, account)
+    if (change === 'replacement') throw passwordNeeded()
+    return false
+  }
+  if (await passwordMatches(password, user.password_hash)) return true
+  throw new Refusal('invalid_credentials', 'The current password is wrong.')
+}
+
+async function moveDestination(
+  platform: Platform,
+  tx: Tx,
+  user: UserRow,
+  account: PayoutAccount,
+  passwordGiven: boolean,
+): Promise<void> {
+  // The password was compared before the transaction: a change of it, or a suspension, since then takes this back.
+  if (!(await holdActiveUser(tx, user.id, user.password_hash))) {
+    throw new Refusal('conflict', 'The account changed meanwhile. Log in again.')
+  }
+  const change = await destinationChange(platform, tx, user.id, account)
+  if (change === 'same') return
+  if (change === 'replacement' && !passwordGiven) throw passwordNeeded()
+  await addDestination(platform, tx, user.id, account)
+}
+
+function passwordNeeded(): Refusal {
+  return invalid('current_password', 'is needed to replace a payout destination')
+}
+
+function invalid(path: string, message: string): Refusal {
+  return new Refusal('validation_failed', 'The request has fields that cannot be accepted.', {
+    issues: [{ path, message }],
+  })
+}

@@ -1,0 +1,176 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { OPERATOR } from '../moderation/audit.service.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { outcomeOf } from '../proof/testbed/people.ts'
+import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { login, register } from './credentials.service.ts'
+import {
+  authenticate,
+  createAdmin,
+  displayNamesOf,
+  emailsOf,
+  findUser,
+  isSuspended,
+  listUsers,
+  reinstateUser,
+  setPassword,
+  suspendUser,
+} from './users.service.ts'
+
+const PASSWORD = 'a long passphrase'
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: Testbed }>(`accounts and suspension on ${dialect}`)
+
+  it.before.each(async (world) => {
+    world.bed = await openTestbed(dialect)
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  const newCreator = (bed: Testbed, email = 'creator@example.pk') =>
+    register(bed.platform, { email, password: PASSWORD, role: 'creator', displayName: 'Creator' })
+  const auditOf = (bed: Testbed, id: string) =>
+    bed.platform.database.reader
+      .selectFrom('audit_entries')
+      .selectAll()
+      .where('subject_id', '=', id)
+      .orderBy('id')
+      .execute()
+
+  it('suspends once, ends all sessions and notes who did it', async ({ bed }) => {
+    const { platform } = bed
+    const { profile, token } = await newCreator(bed)
+    const { id, email } = profile.user
+    const change = { userId: id, actor: OPERATOR, reason: 'self-clicks' }
+    assert.is((await suspendUser(platform, change)).suspendedAt, bed.clock.now())
+    assert.is(await authenticate(platform, token), null)
+    bed.clock.pass(1000)
+    assert.is((await suspendUser(platform, change)).suspendedAt, bed.clock.now() - 1000)
+    assert.is(await outcomeOf(login(platform, email, PASSWORD)), 'account_suspended')
+    assert.is(await outcomeOf(login(platform, email, 'another passphrase')), 'invalid_credentials')
+    assert.equal(await isSuspended(platform.database.reader, [id, platform.ids.next()]), new Set([id]))
+
+    assert.is((await reinstateUser(platform, { ...change, reason: null })).suspendedAt, null)
+    assert.is((await reinstateUser(platform, change)).suspendedAt, null)
+    assert.is(await authenticate(platform, token), null, 'the old session stays ended')
+    assert.is(await outcomeOf(login(platform, email, PASSWORD)), 'ok')
+    const audit = await auditOf(bed, id)
+    assert.equal(
+      audit.map(({ actor, action, reason, before, after }) => ({ actor, action, reason, before, after })),
+      [
+        {
+          actor: OPERATOR,
+          action: 'user.suspend',
+          reason: 'self-clicks',
+          before: '{"suspended":false}',
+          after: '{"suspended":true}',
+        },
+        {
+          actor: OPERATOR,
+          action: 'user.reinstate',
+          reason: null,
+          before: '{"suspended":true}',
+          after: '{"suspended":false}',
+        },
+      ],
+    )
+    assert.is(await outcomeOf(suspendUser(platform, { ...change, userId: platform.ids.next() })), 'not_found')
+  })
+
+  it('drops what the hot paths remember', async ({ bed }) => {
+    const { platform } = bed
+    const { profile } = await newCreator(bed)
+    let loads = 0
+    const read = (name: string) => platform.caches.get(name, 'key', async () => ++loads)
+    await read('slug')
+    await read('store')
+    await suspendUser(platform, { userId: profile.user.id, actor: OPERATOR, reason: null })
+    await read('slug')
+    await read('store')
+    assert.is(loads, 4)
+  })
+
+  it('keeps one active admin, also when two suspend each other at once', async ({ bed }) => {
+    const { platform } = bed
+    const one = await createAdmin(platform, 'one@example.pk', PASSWORD, 'One')
+    assert.is(
+      await outcomeOf(suspendUser(platform, { userId: one.id, actor: one.id, reason: null })),
+      'conflict',
+    )
+    const two = await createAdmin(platform, 'two@example.pk', PASSWORD, 'Two')
+    const outcomes = await Promise.all([
+      outcomeOf(suspendUser(platform, { userId: two.id, actor: one.id, reason: null })),
+      outcomeOf(suspendUser(platform, { userId: one.id, actor: two.id, reason: null })),
+    ])
+    assert.equal(outcomes.sort(), ['conflict', 'ok'])
+    const active = await listUsers(platform, { role: 'admin', suspended: false, limit: 10 })
+    assert.is(active.items.length, 1)
+    const [suspended] = (await listUsers(platform, { role: 'admin', suspended: true, limit: 10 })).items
+    assert.ok(suspended)
+    const again = { userId: suspended.id, actor: OPERATOR, reason: null }
+    assert.is(await outcomeOf(suspendUser(platform, again)), 'ok', 'again changes nothing')
+  })
+
+  it('makes admins from the command line, with the rules of every account', async ({ bed }) => {
+    const { platform } = bed
+    const admin = await createAdmin(platform, ' Boss@Example.PK', PASSWORD, 'Boss')
+    assert.is(admin.email, 'boss@example.pk')
+    assert.is(admin.role, 'admin')
+    assert.equal(await findUser(platform, 'BOSS@example.pk'), admin)
+    assert.equal(await findUser(platform, admin.id), admin)
+    assert.is(await outcomeOf(findUser(platform, 'nobody@example.pk')), 'not_found')
+    assert.is(await outcomeOf(createAdmin(platform, 'boss@example.pk', PASSWORD, 'Boss')), 'email_taken')
+    assert.is(await outcomeOf(createAdmin(platform, 'x', PASSWORD, 'Boss')), 'validation_failed')
+    assert.is(await outcomeOf(createAdmin(platform, 'x@example.pk', 'short', 'Boss')), 'validation_failed')
+    assert.equal(
+      (await auditOf(bed, admin.id)).map((entry) => entry.action),
+      ['user.create_admin'],
+    )
+  })
+
+  it('sets a password and ends all sessions', async ({ bed }) => {
+    const { platform } = bed
+    const { profile, token } = await newCreator(bed)
+    await setPassword(platform, profile.user.email, 'the second passphrase')
+    assert.is(await authenticate(platform, token), null)
+    assert.is(await outcomeOf(login(platform, profile.user.email, PASSWORD)), 'invalid_credentials')
+    assert.is(await outcomeOf(login(platform, profile.user.email, 'the second passphrase')), 'ok')
+    assert.is(await outcomeOf(setPassword(platform, profile.user.id, 'short')), 'validation_failed')
+    assert.is(await outcomeOf(setPassword(platform, 'nobody@example.pk', PASSWORD)), 'not_found')
+  })
+
+  it('lists by pages, newest first', async ({ bed }) => {
+    const { platform } = bed
+    const emails = ['a@example.pk', 'b@example.pk', 'c@example.pk']
+    const ids: string[] = []
+    for (const email of emails) {
+      ids.push((await newCreator(bed, email)).profile.user.id)
+    }
+    const first = await listUsers(platform, { limit: 2 })
+    assert.equal(
+      first.items.map((user) => user.email),
+      ['c@example.pk', 'b@example.pk'],
+    )
+    const second = await listUsers(platform, { limit: 2, cursor: first.next_cursor ?? '' })
+    assert.equal(
+      second.items.map((user) => user.email),
+      ['a@example.pk'],
+    )
+    assert.is(second.next_cursor, null)
+    for (const cursor of [
+      '',
+      'x',
+      Buffer.from('"x"').toString('base64url'),
+      Buffer.from('{}').toString('base64url'),
+    ]) {
+      assert.is(await outcomeOf(listUsers(platform, { limit: 2, cursor })), 'validation_failed')
+    }
+    const { reader } = platform.database
+    assert.equal([...(await emailsOf(reader, ids)).values()].sort(), emails)
+    assert.is((await displayNamesOf(reader, ids)).get(ids[0] ?? ''), 'Creator')
+    assert.is((await emailsOf(reader, [])).size, 0)
+  })
+
+  it.run()
+}

@@ -1,0 +1,141 @@
+import { z } from 'zod'
+import { CURRENCY, formatMoney } from '../../shared/money.ts'
+import {
+  changePasswordInput,
+  loginInput,
+  noInput,
+  registerInput,
+  session,
+  type UserWire,
+  updateMeInput,
+  user,
+} from '../../shared/schemas/users.ts'
+import { toWireTime } from '../platform/clock.ts'
+import type { Platform } from '../platform/platform.ts'
+import { procedure, publicProcedure, router } from '../platform/procedure.ts'
+import { changePassword, login, logout, type OpenedSession, register } from './credentials.service.ts'
+import { type Profile, profileOf, updateProfile } from './profile.service.ts'
+
+const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
+
+/** A profile in the wire's words. */
+function userWire(platform: Platform, { user, destinations, balance }: Profile): UserWire {
+  return {
+    id: user.id,
+    email: user.email,
+    role: user.role,
+    display_name: user.displayName,
+    suspended: user.suspendedAt !== null,
+    created_at: toWireTime(user.createdAt),
+    ...(destinations && destinationsWire(destinations)),
+    ...(balance && {
+      balance: {
+        pending: formatMoney(balance.pending),
+        released: formatMoney(balance.released),
+        in_transit: formatMoney(balance.inTransit),
+        paid: formatMoney(balance.paid),
+        payout_threshold: formatMoney(platform.config.PAYOUT_THRESHOLD),
+        currency: CURRENCY,
+      },
+    }),
+  }
+}
+
+function destinationsWire({ current, upcoming }: NonNullable<Profile['destinations']>) {
+  return {
+    payout_destination: current && {
+      iban_last4: current.ibanLast4,
+      account_title: current.accountTitle,
+    },
+    upcoming_payout_destination: upcoming && {
+      iban_last4: upcoming.ibanLast4,
+      account_title: upcoming.accountTitle,
+      effective_at: toWireTime(upcoming.effectiveAt),
+    },
+  }
+}
+
+function sessionWire(platform: Platform, opened: OpenedSession) {
+  return {
+    user: userWire(platform, opened.profile),
+    token: opened.token,
+    expires_at: toWireTime(opened.expiresAt),
+  }
+}
+
+export const authRouter = router({
+  register: publicProcedure({
+    rest: { method: 'POST', path: '/auth/register', status: 201 },
+    summary: 'Open an account as a merchant or a creator, and log in',
+    errors: ['email_taken'],
+  })
+    .input(registerInput)
+    .output(session)
+    .mutation(async ({ ctx, input }) => {
+      const { email, password, role, display_name } = input
+      const opened = await register(ctx.platform, { email, password, role, displayName: display_name })
+      return sessionWire(ctx.platform, opened)
+    }),
+
+  login: publicProcedure({
+    rest: { method: 'POST', path: '/auth/login' },
+    summary: 'Log in',
+    description: 'An unknown e-mail and a wrong password are answered alike. The token is valid for 30 days.',
+    errors: ['invalid_credentials', 'account_suspended'],
+  })
+    .input(loginInput)
+    .output(session)
+    .mutation(async ({ ctx, input }) =>
+      sessionWire(ctx.platform, await login(ctx.platform, input.email, input.password)),
+    ),
+
+  logout: procedure(EVERY_ROLE, {
+    rest: { method: 'POST', path: '/auth/logout', status: 204 },
+    summary: 'End this session',
+  })
+    .input(noInput)
+    .output(z.void())
+    .mutation(({ ctx }) => logout(ctx.platform, ctx.actor)),
+
+  changePassword: procedure(EVERY_ROLE, {
+    rest: { method: 'POST', path: '/auth/password', status: 204 },
+    summary: 'Change the password and end every other session',
+    errors: ['invalid_credentials', 'conflict'],
+  })
+    .input(changePasswordInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) =>
+      changePassword(ctx.platform, ctx.actor, {
+        currentPassword: input.current_password,
+        newPassword: input.new_password,
+      }),
+    ),
+})
+
+export const usersRouter = router({
+  me: procedure(EVERY_ROLE, {
+    rest: { method: 'GET', path: '/me' },
+    summary: 'The account that calls',
+  })
+    .input(noInput)
+    .output(user)
+    .query(async ({ ctx }) => userWire(ctx.platform, await profileOf(ctx.platform, ctx.actor.userId))),
+
+  updateMe: procedure(EVERY_ROLE, {
+    rest: { method: 'PATCH', path: '/me' },
+    summary: 'Change the display name, or where payouts go',
+    description:
+      "A creator's first payout destination counts at once. Replacing it needs the current password, is looked at by an operator, and takes effect after 24 hours.",
+    errors: ['invalid_credentials', 'conflict'],
+  })
+    .input(updateMeInput)
+    .output(user)
+    .mutation(async ({ ctx, input }) => {
+      const profile = await updateProfile(ctx.platform, ctx.actor.userId, {
+        displayName: input.display_name,
+        destination: input.payout_destination,
+        currentPassword: input.current_password,
+      })
+      return userWire(ctx.platform, profile)
+    }),
+})

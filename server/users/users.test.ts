@@ -1,0 +1,226 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { DAY } from '../proof/testbed/testbed.ts'
+import { openWebTestbed, type WebAnswer, type WebTestbed } from '../proof/testbed/web.ts'
+
+const PASSWORD = 'a long passphrase'
+const IBAN = 'PK36SCBL0000001123456702'
+
+let counter = 0
+const newEmail = () => `person${counter++}@example.pk`
+
+async function register(bed: WebTestbed, role: 'merchant' | 'creator', email = newEmail()) {
+  const answer = await bed.ask('POST', '/auth/register', {
+    body: { email, password: PASSWORD, role, display_name: 'Ayesha Khan' },
+  })
+  assert.is(answer.status, 201, JSON.stringify(answer.body))
+  const user = answer.body.user as Record<string, unknown>
+  return { email, token: String(answer.body.token), user, id: String(user.id), answer }
+}
+
+function isRefused(answer: WebAnswer, status: number, code: string, ...paths: string[]): void {
+  assert.is(answer.body.code, code, JSON.stringify(answer.body))
+  assert.is(answer.status, status)
+  const issues = (answer.body.issues ?? []) as { path: string }[]
+  if (paths.length > 0) assert.equal(issues.map((issue) => issue.path).sort(), paths.sort())
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: WebTestbed }>(`users on ${dialect}`)
+
+  it.before(async (world) => {
+    world.bed = await openWebTestbed(dialect)
+  })
+  it.after(({ bed }) => bed.close())
+
+  it('registers a creator and answers a token that works', async ({ bed }) => {
+    const { answer, token, user } = await register(bed, 'creator', '  Ayesha@Example.PK ')
+    assert.equal(Object.keys(answer.body).sort(), ['expires_at', 'token', 'user'])
+    assert.match(token, /^[A-Za-z0-9_-]{43}$/)
+    assert.is(answer.body.expires_at, new Date(bed.clock.now() + 30 * DAY).toISOString())
+    assert.equal(user, {
+      id: user.id,
+      email: 'ayesha@example.pk',
+      role: 'creator',
+      display_name: 'Ayesha Khan',
+      suspended: false,
+      created_at: '2026-11-01T07:00:00.000Z',
+      payout_destination: null,
+      upcoming_payout_destination: null,
+      balance: {
+        pending: '0.00',
+        released: '0.00',
+        in_transit: '0.00',
+        paid: '0.00',
+        payout_threshold: '1000.00',
+        currency: 'PKR',
+      },
+    })
+    const me = await bed.ask('GET', '/me', { token })
+    assert.is(me.status, 200)
+    assert.equal(me.body, user)
+    assert.is(me.headers.get('cache-control'), 'no-store')
+  })
+
+  it('registers a merchant, who has no balance', async ({ bed }) => {
+    const { user } = await register(bed, 'merchant')
+    const fields = ['created_at', 'display_name', 'email', 'id', 'role', 'suspended']
+    assert.equal(Object.keys(user).sort(), fields)
+  })
+
+  it('keeps neither passwords nor tokens', async ({ bed }) => {
+    const { token } = await register(bed, 'creator')
+    const { reader } = bed.platform.database
+    const stored = JSON.stringify([
+      await reader.selectFrom('users').selectAll().execute(),
+      await reader.selectFrom('sessions').selectAll().execute(),
+    ])
+    assert.not.ok(stored.includes(token) || stored.includes(PASSWORD))
+    assert.match(stored, /\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+  })
+
+  it('refuses registrations that make no sense', async ({ bed }) => {
+    const good = { email: newEmail(), password: PASSWORD, role: 'creator', display_name: 'A' }
+    const post = (change: Record<string, unknown>) =>
+      bed.ask('POST', '/auth/register', { body: { ...good, ...change } })
+    isRefused(await post({ email: 'nobody' }), 400, 'validation_failed', 'email')
+    isRefused(await post({ email: `${'x'.repeat(250)}@example.pk` }), 400, 'validation_failed', 'email')
+    isRefused(await post({ password: 'too short' }), 400, 'validation_failed', 'password')
+    isRefused(await post({ password: 'x'.repeat(257) }), 400, 'validation_failed', 'password')
+    isRefused(await post({ role: 'admin' }), 400, 'validation_failed', 'role')
+    isRefused(await post({ display_name: '  ' }), 400, 'validation_failed', 'display_name')
+    isRefused(await post({ display_name: 'a\u0000b' }), 400, 'validation_failed', 'display_name')
+    isRefused(await post({ suspended: false, id: 'x' }), 400, 'validation_failed', 'id', 'suspended')
+    isRefused(
+      await bed.ask('POST', '/auth/register', { body: {} }),
+      400,
+      'validation_failed',
+      'display_name',
+      'email',
+      'password',
+      'role',
+    )
+  })
+
+  it('has one account an e-mail, also when two register at once', async ({ bed }) => {
+    const email = newEmail()
+    const again = (text: string) =>
+      bed.ask('POST', '/auth/register', {
+        body: { email: text, password: PASSWORD, role: 'merchant', display_name: 'A' },
+      })
+    const statuses = (await Promise.all([again(email), again(email), again(email)])).map((one) => one.status)
+    assert.equal(statuses.sort(), [201, 409, 409])
+    isRefused(await again(email.toUpperCase()), 409, 'email_taken')
+  })
+
+  it('logs in with the right password only, and does not tell which part was wrong', async ({ bed }) => {
+    const { email } = await register(bed, 'merchant')
+    const login = (body: unknown) => bed.ask('POST', '/auth/login', { body })
+    const good = await login({ email: email.toUpperCase(), password: PASSWORD })
+    assert.is(good.status, 200)
+    assert.is((await bed.ask('GET', '/me', { token: String(good.body.token) })).status, 200)
+    const wrong = await login({ email, password: 'another passphrase' })
+    const unknown = await login({ email: newEmail(), password: PASSWORD })
+    for (const answer of [wrong, unknown]) isRefused(answer, 401, 'invalid_credentials')
+    assert.is(wrong.body.detail, unknown.body.detail)
+    isRefused(await login({ email }), 400, 'validation_failed', 'password')
+  })
+
+  it('refuses what is no valid token everywhere, and needs one where there is no public answer', async ({
+    bed,
+  }) => {
+    for (const [method, path] of [
+      ['GET', '/me'],
+      ['PATCH', '/me'],
+      ['POST', '/auth/logout'],
+      ['POST', '/auth/password'],
+    ] as const) {
+      const answer = await bed.ask(method, path, method === 'GET' ? {} : { body: {} })
+      isRefused(answer, 401, 'unauthenticated')
+      assert.is(answer.headers.get('www-authenticate'), 'Bearer')
+    }
+    const unknown = 'x'.repeat(43)
+    for (const authorization of [
+      'Bearer',
+      'Bearer x',
+      `Bearer ${unknown}`,
+      `Basic ${unknown}`,
+      'Bearer a b',
+      '',
+    ]) {
+      const headers = { authorization }
+      isRefused(await bed.ask('GET', '/me', { headers }), 401, 'unauthenticated')
+      isRefused(
+        await bed.ask('POST', '/auth/login', { headers, body: { email: newEmail(), password: 'x' } }),
+        401,
+        'unauthenticated',
+      )
+    }
+  })
+
+  it('ends a session by logout, and no other', async ({ bed }) => {
+    const { email, token } = await register(bed, 'creator')
+    const other = String(
+      (await bed.ask('POST', '/auth/login', { body: { email, password: PASSWORD } })).body.token,
+    )
+    assert.is((await bed.ask('POST', '/auth/logout', { token })).status, 204)
+    isRefused(await bed.ask('GET', '/me', { token }), 401, 'unauthenticated')
+    assert.is((await bed.ask('GET', '/me', { token: other })).status, 200)
+  })
+
+  it('ends every other session with a new password', async ({ bed }) => {
+    const { email, token } = await register(bed, 'creator')
+    const login = (password: string) => bed.ask('POST', '/auth/login', { body: { email, password } })
+    const other = String((await login(PASSWORD)).body.token)
+    const change = (current_password: string, new_password: string) =>
+      bed.ask('POST', '/auth/password', { token, body: { current_password, new_password } })
+    isRefused(await change('not the password', 'the second passphrase'), 401, 'invalid_credentials')
+    isRefused(await change(PASSWORD, 'short'), 400, 'validation_failed', 'new_password')
+    assert.is((await bed.ask('GET', '/me', { token: other })).status, 200)
+    assert.is((await change(PASSWORD, 'the second passphrase')).status, 204)
+    assert.is((await bed.ask('GET', '/me', { token })).status, 200)
+    isRefused(await bed.ask('GET', '/me', { token: other }), 401, 'unauthenticated')
+    isRefused(await login(PASSWORD), 401, 'invalid_credentials')
+    assert.is((await login('the second passphrase')).status, 200)
+  })
+
+  it('ends sessions after 30 days', async ({ bed }) => {
+    const started = bed.clock.now()
+    const { email, token } = await register(bed, 'creator')
+    bed.clock.pass(30 * DAY - 1)
+    assert.is((await bed.ask('GET', '/me', { token })).status, 200)
+    bed.clock.pass(1)
+    isRefused(await bed.ask('GET', '/me', { token }), 401, 'unauthenticated')
+    await bed.ask('POST', '/auth/login', { body: { email, password: PASSWORD } })
+    const sessions = await bed.platform.database.reader
+      .selectFrom('sessions')
+      .innerJoin('users', 'users.id', 'sessions.user_id')
+      .select('sessions.id')
+      .where('users.email', '=', email)
+      .execute()
+    assert.is(sessions.length, 1, 'the expired one is gone')
+    bed.clock.set(new Date(started).toISOString())
+  })
+
+  it('changes the display name and nothing that is not a field', async ({ bed }) => {
+    const { token } = await register(bed, 'merchant')
+    const patch = (body: unknown) => bed.ask('PATCH', '/me', { token, body })
+    const changed = await patch({ display_name: ' Bilal ' })
+    assert.is(changed.body.display_name, 'Bilal')
+    assert.equal((await bed.ask('GET', '/me', { token })).body, changed.body)
+    assert.equal((await patch({})).body, changed.body)
+    for (const field of ['role', 'email', 'suspended', 'balance', 'id']) {
+      isRefused(await patch({ [field]: 'creator' }), 400, 'validation_failed', field)
+    }
+    const destination = { iban: IBAN, account_title: 'B' }
+    isRefused(
+      await patch({ payout_destination: destination }),
+      400,
+      'validation_failed',
+      'payout_destination',
+    )
+  })
+
+  it.run()
+}

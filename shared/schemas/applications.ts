@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { idParam, longText, pageInput, pageOf, percent, wireTime } from './common.ts'
+import { linkReference } from './links.ts'
+import { party } from './offers.ts'
+
+export const applicationStatus = z.enum(['pending', 'approved', 'rejected'])
+
+export const application = z
+  .object({
+    id: idParam,
+    offer_id: idParam,
+    creator: party,
+    status: applicationStatus,
+    message: z.string().nullable(),
+    promotion_url: z.string().nullable(),
+    locked_commission_rate: percent.nullable().describe('The rate of the approval; null before it.'),
+    affiliate_link: linkReference.nullable().describe('Made by the approval.'),
+    decision_reason: z.string().nullable(),
+    decided_at: wireTime.nullable(),
+    created_at: wireTime,
+  })
+  .meta({ id: 'Application' })
+export type Application = z.infer<typeof application>
+
+export const applyInput = z.strictObject({
+  id: idParam,
+  message: longText(0, 2000).nullable().default(null),
+  promotion_url: z
+    .string()
+    .trim()
+    .min(1)
+    .max(2048)
+    .nullable()
+    .default(null)
+    .describe('Where the creator will promote the offer: https, a public host name.'),
+})
+
+export const listOfferApplicationsInput = z.strictObject({
+  id: idParam,
+  status: applicationStatus.optional(),
+  ...pageInput,
+})
+export const listApplicationsInput = z
+  .strictObject({ status: applicationStatus.optional(), ...pageInput })
+  .prefault({})
+
+export const decideApplicationInput = z.strictObject({
+  id: idParam,
+  decision: z.enum(['approve', 'reject']),
+  reason: longText(0, 1000).nullable().default(null),
+})
+
+export const applicationPage = pageOf(application)

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { currency, idParam, moneyText, pageInput, pageOf, wireTime } from './common.ts'
+
+export const billingCycleState = z.enum(['open', 'closed', 'charged'])
+
+export const billingCycle = z
+  .object({
+    id: idParam,
+    state: billingCycleState,
+    period_start: wireTime,
+    period_end: wireTime.describe('Exclusive.'),
+    commission_total: moneyText,
+    fee_total: moneyText,
+    credit_total: moneyText.describe('The credit that this cycle really used.'),
+    amount_due: moneyText.describe('What is invoiced; 0.00 while the cycle is open.'),
+    currency,
+    processor_invoice_id: z.string().nullable(),
+    processor_payment_reference: z.string().nullable(),
+    payment_url: z.string().nullable(),
+    closed_at: wireTime.nullable(),
+    charged_at: wireTime.nullable(),
+  })
+  .meta({ id: 'BillingCycle' })
+export type BillingCycleWire = z.infer<typeof billingCycle>
+
+export const listCyclesInput = z
+  .strictObject({ state: billingCycleState.optional(), ...pageInput })
+  .prefault({})
+export const cyclePage = pageOf(billingCycle)

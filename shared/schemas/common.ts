@@ -1,0 +1,106 @@
+import { z } from 'zod'
+import { ERROR_STATUS, type ErrorCode } from '../error-codes.ts'
+import { CURRENCY } from '../money.ts'
+import { percentToBasisPoints } from '../rates.ts'
+
+/** What an account may do. Admins are made on the command line only. */
+export const role = z.enum(['merchant', 'creator', 'admin'])
+export type Role = z.infer<typeof role>
+
+/** An id in a path, a query or a body: one of our UUIDs, in small letters. */
+export const idParam = z
+  .string()
+  .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, 'must be an id such as in "id"')
+  .meta({ description: 'A UUIDv7, in small letters.', example: '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e' })
+
+/** Money as it is answered: always two places. Paisa → `formatMoney`. */
+export const moneyText = z
+  .string()
+  .regex(/^-?\d{1,13}\.\d{2}$/, 'must be an amount such as 1250.00')
+  .meta({ description: 'Rupees with exactly two places.', example: '1250.00' })
+
+/** Money as it is sent to us: up to two places, not below zero. → Paisa with `parseMoney`. */
+export const moneyInput = z
+  .string()
+  .regex(/^\d{1,13}(\.\d{1,2})?$/, 'must be an amount in rupees such as "1250.00"')
+  .meta({ description: 'Rupees with at most two places.', example: '1250.00' })
+
+/** Percent with at most two decimals. → basis points with `percentToBasisPoints`. */
+export const percent = z
+  .number()
+  .min(0)
+  .max(100)
+  .refine((value) => percentToBasisPoints(value) !== null, 'must have at most two decimals')
+  .meta({ description: 'Percent with at most two decimals.', example: 12.5 })
+
+/** A moment as it is answered: RFC 3339, UTC, milliseconds. Epoch ms → `toWireTime`. */
+export const wireTime = z.iso
+  .datetime({ precision: 3 })
+  .meta({ description: 'RFC 3339, UTC.', example: '2026-11-20T17:30:00.000Z' })
+
+/** A moment as it is sent to us: RFC 3339 with `Z` or an offset. → epoch ms with `Date.parse`. */
+export const wireTimeInput = z.iso
+  .datetime({ offset: true, error: 'must be a moment such as 2026-11-20T17:30:00Z' })
+  .meta({ description: 'RFC 3339 with Z or an offset.', example: '2026-11-20T17:30:00Z' })
+
+export const currency = z.literal(CURRENCY).meta({ description: 'All amounts are Pakistani rupees.' })
+
+/** Control characters: none of them belongs into a line of text, and PostgreSQL refuses NUL in any. */
+const NO_CONTROLS = /^[^\p{Cc}\u2028\u2029]*$/u
+const NO_CONTROLS_BUT_BREAKS = /^(?:[^\p{Cc}]|[\n\r\t])*$/u
+
+/** Half of a surrogate pair is no character: what is stored would be another text than what was sent. */
+const wholeCharacters = (text: string) => text.isWellFormed()
+const NOT_WHOLE = 'must not hold half of a character'
+
+/** One line of text, trimmed, `least` to `most` characters. */
+export const lineOfText = (least: number, most: number) =>
+  z
+    .string()
+    .trim()
+    .min(least)
+    .max(most)
+    .regex(NO_CONTROLS, 'must be one line without control characters')
+    .refine(wholeCharacters, NOT_WHOLE)
+
+/** Text with line breaks, trimmed, `least` to `most` characters. */
+export const longText = (least: number, most: number) =>
+  z
+    .string()
+    .trim()
+    .min(least)
+    .max(most)
+    .regex(NO_CONTROLS_BUT_BREAKS, 'must not hold control characters other than line breaks and tabs')
+    .refine(wholeCharacters, NOT_WHOLE)
+
+/** The two fields of every list's input: `z.strictObject({ …, ...pageInput })`, with `.prefault({})` if all are optional. */
+export const pageInput = {
+  limit: z.int().min(1).max(100).default(25).describe('How many items at most.'),
+  cursor: z.string().max(1000).optional().describe('`next_cursor` of the page before.'),
+}
+
+/** A list's answer. */
+export const pageOf = <Item extends z.ZodType>(item: Item) =>
+  z.object({
+    items: z.array(item),
+    next_cursor: z.string().nullable().describe('Give it as `cursor` for the next page; null on the last.'),
+  })
+
+export const errorCode = z.enum(Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]])
+
+/** RFC 9457: every error's body on REST, and `error.data.problem` on tRPC. */
+export const problem = z
+  .object({
+    type: z.string().describe('Always about:blank: `code` tells problems apart.'),
+    title: z.string().describe("The status' name."),
+    status: z.int(),
+    detail: z.string().describe('For people.'),
+    code: errorCode.describe('For programs; stable.'),
+    request_id: z.string().describe('Names the request in the log of the service.'),
+    issues: z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .optional()
+      .describe('What is wrong with which field, for `validation_failed`.'),
+  })
+  .meta({ id: 'Problem' })
+export type Problem = z.infer<typeof problem>

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { idParam, wireTime, wireTimeInput } from './common.ts'
+
+export const exportResource = z.enum(['sales', 'payouts', 'clicks', 'billing_cycles', 'applications'])
+export type ExportResource = z.infer<typeof exportResource>
+
+export const exportFormat = z.enum(['csv', 'ndjson'])
+export type ExportFormat = z.infer<typeof exportFormat>
+
+export const jobState = z.enum(['queued', 'running', 'succeeded', 'failed'])
+export type JobState = z.infer<typeof jobState>
+
+export const job = z
+  .object({
+    id: idParam,
+    kind: z.literal('export'),
+    state: jobState,
+    progress: z.number().min(0).max(1).describe('The part that is done; 1 once the file is there.'),
+    rows: z.int().describe('Rows written so far, without the header.').meta({ example: 1250 }),
+    error: z.string().nullable().describe('Why it failed, for people.').meta({ example: null }),
+    created_at: wireTime,
+    finished_at: wireTime.nullable(),
+    expires_at: wireTime.nullable().describe('When the file goes.'),
+    download_url: z.string().nullable().meta({
+      description:
+        'Where the file is; asks for the same bearer token. Null until it is there and once it is gone.',
+      example: 'https://api.example.com/jobs/019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e/file',
+    }),
+  })
+  .meta({ id: 'Job' })
+export type Job = z.infer<typeof job>
+
+export const startExportInput = z.strictObject({
+  resource: exportResource,
+  format: exportFormat,
+  from: wireTimeInput.optional().describe('Inclusive, on created_at.'),
+  to: wireTimeInput.optional().describe('Exclusive, on created_at.'),
+})
+export const getJobInput = z.strictObject({ id: idParam })
+
+/** A click as exports show it; there is no list of clicks. */
+export const exportedClick = z.object({
+  id: idParam,
+  affiliate_link_slug: z.string(),
+  tracked: z.boolean(),
+  kind: z.enum(['visit', 'bot', 'prefetch', 'head']),
+  created_at: wireTime,
+})
+export type ExportedClick = z.infer<typeof exportedClick>

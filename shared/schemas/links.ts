@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { currency, idParam, moneyText, pageInput, pageOf, percent, wireTime } from './common.ts'
+import { offerStatus, party } from './offers.ts'
+
+export const slug = z
+  .string()
+  .min(1)
+  .max(64)
+  .meta({ description: 'The last part of a link.', example: 'k7m2xq9wpd' })
+
+const linkUrl = z.string().meta({
+  description: 'The address to share.',
+  example: 'https://go.example.com/go/k7m2xq9wpd',
+})
+
+/** What a link needs to name itself on other resources. */
+export const linkReference = z.object({ slug, url: linkUrl })
+
+const linkedOffer = z.object({
+  id: idParam,
+  title: z.string(),
+  category: z.string(),
+  niche: z.string(),
+  status: offerStatus,
+  merchant: party,
+})
+
+export const resolvedLink = z
+  .object({
+    slug,
+    url: linkUrl,
+    active: z.boolean().describe('Whether visitors who follow it can earn the creator commission now.'),
+    creator: party,
+    offer: linkedOffer,
+  })
+  .meta({ id: 'ResolvedLink' })
+export type ResolvedLink = z.infer<typeof resolvedLink>
+
+export const affiliateLink = z
+  .object({
+    id: idParam,
+    slug,
+    url: linkUrl,
+    active: z.boolean(),
+    offer: linkedOffer,
+    commission_rate: percent.describe('Locked at the approval, like window and products.'),
+    attribution_window_days: z.int(),
+    product_ids: z.array(z.string()).nullable(),
+    clicks: z.int().describe('Tracked visits; without bots, prefetches and HEAD requests.'),
+    accepted_sales: z.int(),
+    commission_earned: moneyText,
+    currency,
+    created_at: wireTime,
+  })
+  .meta({ id: 'AffiliateLink' })
+export type AffiliateLink = z.infer<typeof affiliateLink>
+
+export const resolveLinkInput = z.strictObject({ slug })
+export const listLinksInput = z.strictObject({ ...pageInput }).prefault({})
+export const linkPage = pageOf(affiliateLink)

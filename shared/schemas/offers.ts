@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import { idParam, lineOfText, longText, pageInput, pageOf, percent, wireTime } from './common.ts'
+
+export const offerStatus = z.enum(['draft', 'live', 'paused', 'ended'])
+export const vettingState = z
+  .enum(['not_required', 'pending', 'approved', 'rejected'])
+  .describe('Whether an admin must approve, or has decided on, a high commission rate.')
+export const offerSort = z.enum(['newest', 'commission_desc', 'commission_asc'])
+export type OfferSort = z.infer<typeof offerSort>
+
+/** A user as others see them. */
+export const party = z.object({ id: idParam, display_name: z.string() })
+
+const commissionRate = percent.min(0.01).max(90).meta({
+  description: "Percent of a sale's net amount, with at most two decimals.",
+  example: 12.5,
+})
+const webAddress = z.string().trim().min(1).max(2048)
+const productIds = z
+  .array(
+    z
+      .string()
+      .regex(/^\d{1,20}$/, "must be the store's product id in digits")
+      .meta({ example: '8123456789012' }),
+  )
+  .min(1)
+  .max(500)
+  .nullable()
+  .describe("The store's product ids that earn commission; null for every product.")
+
+const editable = {
+  title: lineOfText(1, 200),
+  description: longText(0, 5000).nullable(),
+  product_url: webAddress.meta({
+    description: 'Where visitors are sent: https, a public host name, no credentials.',
+    example: 'https://my-shop.pk/products/lawn-kurta',
+  }),
+  image_url: webAddress.nullable().describe('https, a public host name, no credentials.'),
+  category: lineOfText(1, 60),
+  niche: lineOfText(1, 60),
+  commission_rate: commissionRate,
+  attribution_window_days: z
+    .int()
+    .min(1)
+    .max(365)
+    .describe('How many days after a click an order still earns commission.'),
+  product_ids: productIds,
+}
+
+export const offer = z
+  .object({
+    id: idParam,
+    merchant: party,
+    title: z.string(),
+    description: z.string().nullable(),
+    product_url: z.string(),
+    image_url: z.string().nullable(),
+    category: z.string(),
+    niche: z.string(),
+    commission_rate: percent,
+    status: offerStatus,
+    vetting: vettingState,
+    attribution_window_days: z.int(),
+    product_ids: z.array(z.string()).nullable(),
+    created_at: wireTime,
+    updated_at: wireTime,
+  })
+  .meta({ id: 'Offer' })
+export type Offer = z.infer<typeof offer>
+
+export const createOfferInput = z.strictObject({
+  ...editable,
+  description: editable.description.default(null),
+  image_url: editable.image_url.default(null),
+  attribution_window_days: editable.attribution_window_days.default(30),
+  product_ids: editable.product_ids.default(null),
+})
+
+export const updateOfferInput = z.strictObject({
+  id: idParam,
+  ...z.object(editable).partial().shape,
+})
+
+export const setOfferStatusInput = z.strictObject({ id: idParam, status: offerStatus })
+export const getOfferInput = z.strictObject({ id: idParam })
+
+export const listOffersInput = z
+  .strictObject({
+    category: lineOfText(1, 60).optional().describe('Whole category, in any case and spelling.'),
+    niche: lineOfText(1, 60).optional().describe('Whole niche, in any case and spelling.'),
+    commission_min: percent.optional().describe('At least this commission rate, in percent.'),
+    commission_max: percent.optional().describe('At most this commission rate, in percent.'),
+    merchant_id: idParam.optional(),
+    q: lineOfText(1, 200)
+      .optional()
+      .describe(
+        'Words that title and description must hold together, in any case and order; of the last one the beginning is enough. Punctuation means nothing.',
+      ),
+    sort: offerSort
+      .default('newest')
+      .describe('`newest` goes by when an offer was made; equal commission rates come newest first.'),
+    mine: z.boolean().default(false).describe('Own offers in every status; for merchants.'),
+    status: offerStatus.optional().describe('With `mine` only: without it all that is listed is live.'),
+    ...pageInput,
+  })
+  .prefault({})
+
+export const offerPage = pageOf(offer)

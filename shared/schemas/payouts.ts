@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { currency, idParam, moneyText, pageInput, pageOf, wireTime } from './common.ts'
+
+export const payoutState = z.enum(['pending', 'submitted', 'paid', 'failed'])
+
+export const payout = z
+  .object({
+    id: idParam,
+    state: payoutState,
+    amount: moneyText.describe("For a merchant: the part that came from the merchant's own billing cycles."),
+    currency,
+    creator: z
+      .object({ id: idParam, display_name: z.string() })
+      .optional()
+      .describe('For the merchant only.'),
+    processor_payout_id: z.string().nullable().optional().describe('For the creator only.'),
+    failure_reason: z.string().nullable().optional().describe('For the creator only.'),
+    created_at: wireTime,
+    settled_at: wireTime.nullable(),
+  })
+  .meta({ id: 'Payout' })
+export type PayoutWire = z.infer<typeof payout>
+
+export const listPayoutsInput = z.strictObject({ state: payoutState.optional(), ...pageInput }).prefault({})
+export const payoutPage = pageOf(payout)

@@ -1,0 +1,134 @@
+import { z } from 'zod'
+import { billingCycle } from './billing.ts'
+import { currency, idParam, moneyText, wireTime, wireTimeInput } from './common.ts'
+import { payout, payoutState } from './payouts.ts'
+import { sale } from './sales.ts'
+
+const count = z.int().min(0)
+
+const outcomes = z
+  .object({
+    from: wireTime,
+    to: wireTime.describe('Exclusive.'),
+    accepted: count,
+    commission: moneyText.describe('Of the accepted sales.'),
+    rejected: count,
+    rejected_by_reason: z
+      .array(z.object({ reason: z.string().meta({ example: 'outside_attribution_window' }), sales: count }))
+      .describe('The most frequent first.'),
+  })
+  .describe('Sales recorded in the period.')
+
+/** Why the next payout run would leave a creator out. */
+export const payoutWait = z.enum([
+  'below_threshold',
+  'suspended',
+  'no_destination',
+  'failed_three_times',
+  'failure_not_confirmed',
+])
+
+export const creatorSummary = z
+  .object({
+    role: z.literal('creator'),
+    clicks: count.describe('Tracked visits of all own links, ever; `from` and `to` do not apply.'),
+    sales: outcomes,
+    pending: moneyText.describe('Earned in billing cycles that are not charged yet.'),
+    released: moneyText.describe('Payable.'),
+    in_transit: moneyText.describe('In payouts that the processor has not confirmed yet.'),
+    paid: moneyText,
+    payout_threshold: moneyText,
+    next_payout: z
+      .object({
+        amount: moneyText.describe('What the next run pays, or would pay if it did not wait.'),
+        waits_for: payoutWait.nullable().meta({ description: 'Null: the next run pays.', example: null }),
+        missing: moneyText.describe('What is missing to the threshold.'),
+        replaces_failed: z
+          .boolean()
+          .describe('It pays again what had failed: the run asks the processor about that payout first.'),
+      })
+      .describe('What the next payout run will make of the released balance, as things stand.'),
+    currency,
+  })
+  .meta({ id: 'CreatorSummary' })
+export type CreatorSummaryWire = z.infer<typeof creatorSummary>
+
+const byOffer = z.object({
+  offer_id: idParam,
+  title: z.string(),
+  sales: count,
+  commission: moneyText,
+  platform_fee: moneyText,
+})
+
+const byCreator = z.object({
+  creator_id: idParam,
+  display_name: z.string(),
+  sales: count,
+  commission: moneyText,
+})
+
+const openCycle = z.object({
+  id: idParam,
+  period_start: wireTime,
+  period_end: wireTime.describe('Exclusive.'),
+  sales: count,
+  commission_total: moneyText,
+  fee_total: moneyText,
+  expected_credit: moneyText.describe('What of the available credit a close would use now.'),
+  expected_amount_due: moneyText.describe(
+    'What would be invoiced if the cycle closed as it is; 0.00 when it would be extended instead.',
+  ),
+  by_offer: z.array(byOffer).describe('Most commission first, `top` at most.'),
+  by_creator: z.array(byCreator).describe('Most commission first, `top` at most.'),
+})
+
+export const merchantSummary = z
+  .object({
+    role: z.literal('merchant'),
+    sales: outcomes,
+    open_cycle: openCycle
+      .nullable()
+      .describe('The open billing cycle so far; null when nothing has been accepted since the last close.'),
+    receivable: moneyText.describe('Invoiced, or about to be, and not paid yet.'),
+    available_credit: moneyText.describe('Granted and not used by any cycle yet.'),
+    currency,
+  })
+  .meta({ id: 'MerchantSummary' })
+export type MerchantSummaryWire = z.infer<typeof merchantSummary>
+
+export const summary = z.union([creatorSummary, merchantSummary])
+
+export const summaryInput = z
+  .strictObject({
+    from: wireTimeInput.optional().describe('Inclusive; 30 days before `to` unless given.'),
+    to: wireTimeInput.optional().describe('Exclusive; now unless given. At most 366 days after `from`.'),
+    top: z.int().min(1).max(100).default(10).describe('How many offers and creators at most.'),
+  })
+  .prefault({})
+
+const at = wireTime.describe('When it happened.')
+
+/** What a live stream tells: the thing as it is when it is told, with the change that is the reason for telling. */
+export const liveEvent = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('start'), at }),
+  z.object({ kind: z.literal('sale'), at, sale }),
+  z.object({ kind: z.literal('payout'), at, change: payoutState, payout }),
+  z.object({
+    kind: z.literal('billing_cycle'),
+    at,
+    change: z.enum(['opened', 'closed', 'invoiced', 'charged']),
+    billing_cycle: billingCycle,
+  }),
+])
+export type LiveEvent = z.infer<typeof liveEvent>
+
+export const liveInput = z
+  .strictObject({
+    lastEventId: z
+      .string()
+      .max(2000)
+      .optional()
+      .describe('The id of the last event that arrived; sent by the client itself when it reconnects.'),
+  })
+  .prefault({})

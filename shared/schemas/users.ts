@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import { currency, idParam, lineOfText, moneyText, role, wireTime } from './common.ts'
+
+/** Trimmed and in small letters, which is how accounts are told apart. */
+export const emailAddress = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .max(254)
+  .regex(z.regexes.email, 'must be an e-mail address')
+  .meta({ format: 'email', example: 'ayesha@example.pk' })
+
+export const newPassword = z
+  .string()
+  .min(10, 'must have at least 10 characters')
+  .max(256, 'must have at most 256 characters')
+  .meta({ format: 'password', example: 'a long passphrase' })
+
+/** A password to compare: an old account may have been made under other rules, so only the upper bound holds. */
+const givenPassword = z.string().max(256).meta({ format: 'password', example: 'a long passphrase' })
+
+export const displayName = lineOfText(1, 100).meta({ example: 'Ayesha Khan' })
+
+export const registerInput = z.strictObject({
+  email: emailAddress,
+  password: newPassword,
+  role: z.enum(['merchant', 'creator']),
+  display_name: displayName,
+})
+
+export const loginInput = z.strictObject({ email: emailAddress, password: givenPassword })
+
+export const changePasswordInput = z.strictObject({
+  current_password: givenPassword,
+  new_password: newPassword,
+})
+
+/** Of a procedure that takes nothing. */
+export const noInput = z.strictObject({}).prefault({})
+
+const payoutDestinationInput = z
+  .strictObject({
+    iban: z.string().max(60).meta({ example: 'PK36SCBL0000001123456702' }),
+    account_title: lineOfText(1, 100).meta({ example: 'AYESHA KHAN' }),
+  })
+  .describe('Where payouts go; creators only. A Pakistani IBAN, spaces allowed.')
+
+export const updateMeInput = z
+  .strictObject({
+    display_name: displayName.optional(),
+    payout_destination: payoutDestinationInput.optional(),
+    current_password: givenPassword.optional().describe('Needed to replace a payout destination.'),
+  })
+  .prefault({})
+
+const payoutDestination = z.object({
+  iban_last4: z.string().meta({ example: '6702' }),
+  account_title: z.string(),
+})
+
+const balance = z.object({
+  pending: moneyText.describe('Earned in billing cycles that are not charged yet.'),
+  released: moneyText.describe('Payable: goes out once it reaches the threshold.'),
+  in_transit: moneyText.describe('In payouts that the processor has not confirmed yet.'),
+  paid: moneyText,
+  payout_threshold: moneyText,
+  currency,
+})
+
+export const user = z
+  .object({
+    id: idParam,
+    email: z.string(),
+    role,
+    display_name: z.string(),
+    suspended: z.boolean(),
+    created_at: wireTime,
+    payout_destination: payoutDestination
+      .nullable()
+      .optional()
+      .describe('Creators only: where a payout made now would go.'),
+    upcoming_payout_destination: payoutDestination
+      .extend({ effective_at: wireTime })
+      .nullable()
+      .optional()
+      .describe('Creators only: a replacement that has not come into effect yet.'),
+    balance: balance.optional().describe('Creators only.'),
+  })
+  .meta({ id: 'User' })
+export type UserWire = z.infer<typeof user>
+
+export const session = z
+  .object({
+    user,
+    token: z.string().describe('Send it as `Authorization: Bearer <token>`. It is shown only here.'),
+    expires_at: wireTime,
+  })
+  .meta({ id: 'Session' })
