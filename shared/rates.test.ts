@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../server/proof/testbed/property.ts'
 import { basisPointsToPercent, percentToBasisPoints, rateOf } from './rates.ts'
 
 test('percent and basis points, both ways', () => {

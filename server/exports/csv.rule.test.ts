@@ -1,7 +1,8 @@
 // database: none
-import fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { csvCell, csvLine } from './csv.rule.ts'
 
 test('a text that a spreadsheet would run gets an apostrophe', () => {

@@ -1,7 +1,8 @@
 // database: none
-import fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { countVisit, subscriberOf, type VisitWindow, visitsWithin } from './click-velocity.rule.ts'
 
 const SPAN = 600_000

@@ -1,7 +1,8 @@
 // database: none
-import fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { mailboxOf } from './mailbox.rule.ts'
 
 test('leaves out labels everywhere, and dots at Gmail', () => {

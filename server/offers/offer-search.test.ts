@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
@@ -9,6 +8,7 @@ import { testDialects } from '../proof/testbed/databases.ts'
 import { addLiveOffer, addMerchant, OFFER } from '../proof/testbed/listings.ts'
 import { inOrderOf, rowOf } from '../proof/testbed/offer-rows.ts'
 import { requestOf, setSuspended } from '../proof/testbed/people.ts'
+import { fc } from '../proof/testbed/property.ts'
 import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
 import { listOffers, MOST_SORTED_MATCHES, type OfferListing } from './offer-catalogue.store.ts'
 import { offersRouter } from './offers.procedures.ts'
@@ -85,13 +85,13 @@ for (const dialect of testDialects()) {
         const fields = { title: `Offer ${text}`, category: text, niche: text } as const
         const row = await readRow(platform, id)
         await platform.database.transaction((tx) => changeOffer(tx, row, storable(fields)))
-        const words = foldedWords(text)
         const { scope, ...rest } = LISTING
         const search = (filter: OfferListing['filter']) =>
           listOffers(platform.database.reader, dialect, { scope, ...rest, filter })
         const { title, category, niche } = storable(fields)
         assert.is((await search({ text: title, category, niche })).length, 1)
-        assert.is((await search({ text: text })).length, words.length > 0 ? 1 : 0)
+        // What the edge refuses never gets here: PostgreSQL cannot hold a NUL, so the words around one would be others.
+        assert.is((await search({ text: category })).length, foldedWords(category).length > 0 ? 1 : 0)
       }),
       { numRuns: 100 },
     )

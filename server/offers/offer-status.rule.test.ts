@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { decideOfferMove, OFFER_STATUSES, type OfferMove } from './offer-status.rule.ts'
 import { VETTING_STATES } from './vetting.rule.ts'
 

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { mayRaiseLiveOffer, type VettingDecision, vettingPermits, vettingStateOf } from './vetting.rule.ts'
 
 const THRESHOLD = 3000

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { FIRST_RETRY_WITHIN_MS, retryDelay } from './backoff.rule.ts'
 
 const policy = { firstMs: 1000, factor: 2, maxMs: 60_000 }

@@ -1,7 +1,8 @@
 // database: none
-import * as fc from 'fast-check'
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
 import { Refusal } from './refusal.ts'
 

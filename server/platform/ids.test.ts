@@ -1,8 +1,9 @@
 // database: none
-import * as fc from 'fast-check'
+
 import { v7 } from 'uuid'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { firstIdAt, isId, NIL_ID, systemIds } from './ids.ts'
 
 test('ids of one process sort in the order in which they were made', () => {

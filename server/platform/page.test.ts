@@ -1,8 +1,9 @@
 // database: none
-import fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
+import { fc } from '../proof/testbed/property.ts'
 import { decodeCursor, encodeCursor, mapPage, pageOf } from './page.ts'
 import { Refusal } from './refusal.ts'
 

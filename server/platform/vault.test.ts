@@ -1,7 +1,8 @@
 // database: none
-import * as fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { createVault } from './vault.ts'
 
 const vault = createVault(Buffer.alloc(32, 1))

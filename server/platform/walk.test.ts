@@ -1,7 +1,8 @@
 // database: none
-import fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { systemIds } from './ids.ts'
 import { ABOVE_ALL_IDS, idAfter, inPeriod, itemsOf } from './walk.ts'
 

@@ -1,6 +1,6 @@
-import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import type { OrderLine } from '../shopify/order-facts.ts'
 import { basisOf, commissionOn, platformFeeOn } from './commission.rule.ts'
 

@@ -1,6 +1,6 @@
-import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { parseLossless } from './lossless-json.ts'
 import { MalformedOrder } from './malformed-order.ts'
 

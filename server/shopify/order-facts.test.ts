@@ -1,6 +1,6 @@
-import * as fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { MalformedOrder } from './malformed-order.ts'
 import { type OrderFacts, readOrderFacts } from './order-facts.ts'
 

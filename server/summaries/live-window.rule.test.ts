@@ -1,8 +1,9 @@
 // database: none
-import fc from 'fast-check'
+
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { firstIdAt, isId } from '../platform/ids.ts'
+import { fc } from '../proof/testbed/property.ts'
 import {
   cursorOf,
   isNew,

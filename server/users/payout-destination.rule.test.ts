@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../proof/testbed/property.ts'
 import { DESTINATION_DELAY_MS, effectiveDestination, whenEffective } from './payout-destination.rule.ts'
 
 const HOUR = 3_600_000

@@ -1,6 +1,6 @@
-import * as fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fc } from '../../proof/testbed/property.ts'
 import { mac } from './mac.ts'
 import type { SignatureScheme } from './scheme.ts'
 import { createSignatureScheme, hmacSettingsSchema } from './verify-signature.ts'

@@ -1,17 +1,16 @@
 import { chdir, cwd } from 'node:process'
 import type { Command, Option } from 'commander'
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { reportFailure } from '../../../cli/failures.ts'
 import { buildProgram } from '../../../cli/program.ts'
 import { type Marketplace, openMarketplace } from '../testbed/marketplace.ts'
 import { orderBody } from '../testbed/orders.ts'
+import { fc } from '../testbed/property.ts'
 import { badString } from './hostile.ts'
 
-/** FUZZ_COMMANDS=20000 is a long form; FUZZ_SEED repeats a run. */
+/** FUZZ_COMMANDS=20000 is a long form; TEST_SEED repeats a run. */
 const COMMANDS = Number(process.env.FUZZ_COMMANDS ?? 1500)
-const seed = process.env.FUZZ_SEED === undefined ? undefined : Number(process.env.FUZZ_SEED)
 /** Those that run until somebody ends them, call out, write files where they are told to, or read a password. */
 const LEFT_OUT = [
   'users create-admin',
@@ -206,7 +205,7 @@ it('end with 0, 1 or 2, in words, and as one JSON document where that was asked 
         `${flaw}: affiliate ${JSON.stringify(args)}\n${ended.stdout}\n${ended.stderr}`.slice(0, 4000),
       )
   })
-  await fc.assert(property, { seed, numRuns: COMMANDS })
+  await fc.assert(property, { numRuns: COMMANDS })
   console.log(
     `\nfuzz of the command line: ${leaves.length} commands, ${COMMANDS} lines, ${JSON.stringify(Object.fromEntries([...codes].sort()))}`,
   )

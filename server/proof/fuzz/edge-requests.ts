@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../testbed/property.ts'
 import type { Targets } from './fuzzed-service.ts'
 import { badQuery, badSegment, oddHeaders } from './odd-parts.ts'
 import type { FuzzRequest } from './requests.ts'

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import type { JsonSchema } from '../../http/input-shape.ts'
 import { idFieldsOf } from '../authorization/foreign-ids.ts'
+import { fc } from '../testbed/property.ts'
 import { ID_WORDS, type IdWord, type Targets } from './fuzzed-service.ts'
 
 /** Texts that fit what the pattern of a schema cannot tell, by the field's name. */

@@ -2,12 +2,12 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { appRouter } from '../../http/router.ts'
 import { proceduresOf } from '../../platform/procedure.ts'
 import { type TestDialect, testDialects } from '../testbed/databases.ts'
+import { fc } from '../testbed/property.ts'
 import { edgeRequest } from './edge-requests.ts'
 import type { Aftermath, Targets } from './fuzzed-service.ts'
 import { flawOf, rawFlawOf } from './judge.ts'
@@ -17,9 +17,8 @@ import { CONCURRENCY, openPool, PATIENCE_MS, sendRaw, sendRequest } from './send
 import { trpcBatch, trpcRequest } from './trpc-requests.ts'
 import { processorWebhook, storeWebhook } from './webhook-requests.ts'
 
-/** Over all databases together. FUZZ_REQUESTS=1000000 is the long form; FUZZ_SEED repeats a run. */
+/** Over all databases together. FUZZ_REQUESTS=1000000 is the long form; TEST_SEED repeats a run or, as `random`, goes elsewhere. */
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 20_000)
-const seed = process.env.FUZZ_SEED === undefined ? undefined : Number(process.env.FUZZ_SEED)
 const dialects = testDialects()
 /** Of those, what goes out as bytes over sockets of its own. */
 const RAW_SHARE = 0.1
@@ -60,10 +59,10 @@ function anyRequest(targets: Targets): fc.Arbitrary<FuzzRequest> {
 
 /** Says of a failure what failed, instead of all that went out together with it. */
 async function holds<T>(property: fc.IAsyncProperty<T>, numRuns: number): Promise<void> {
-  const run = await fc.check(property, { seed, numRuns, endOnFailure: true })
+  const run = await fc.check(property, { numRuns, endOnFailure: true })
   if (!run.failed) return
   const why = run.errorInstance instanceof Error ? run.errorInstance.message : String(run.errorInstance)
-  throw new Error(`${why}\nFUZZ_SEED=${run.seed} FUZZ_REQUESTS=${REQUESTS} repeats it.`)
+  throw new Error(`${why}\nTEST_SEED=${run.seed} FUZZ_REQUESTS=${REQUESTS} repeats it.`)
 }
 
 /** Does `work` for each, as many at once as there are connections, so that none is timed while it waits for its turn. */

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../testbed/property.ts'
 
 const DEEP = 3000
 const LONG = 70_000

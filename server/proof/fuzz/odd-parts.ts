@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../testbed/property.ts'
 import { badName, badString } from './hostile.ts'
 
 const CONTENT_TYPES = [

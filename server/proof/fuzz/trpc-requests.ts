@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { inputShapeOf } from '../../http/input-shape.ts'
 import type { ProcedureRecord } from '../../platform/procedure.ts'
+import { fc } from '../testbed/property.ts'
 import { fromSchema, idsFor } from './from-schema.ts'
 import type { Targets } from './fuzzed-service.ts'
 import { contentType, oddHeaders, segment } from './odd-parts.ts'
