@@ -32,3 +32,30 @@ export async function readLine(option: string, text: string, most: number): Prom
   if (parsed.success) return parsed.data
   throw wrongUsage(`${option} must be one line of 1 to ${most} characters.`)
 }
+
+/** Text of 1 to `most` characters, with line breaks. */
+export async function readText(option: string, text: string, most: number): Promise<string> {
+  const { longText } = await import('../shared/schemas/common.ts')
+  const parsed = longText(1, most).safeParse(text)
+  if (parsed.success) return parsed.data
+  throw wrongUsage(`${option} must be text of 1 to ${most} characters.`)
+}
+
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** One of our ids, in any case. Refuses (exit 2) anything else. */
+export function readId(what: string, text: string): string {
+  const id = text.trim().toLowerCase()
+  if (ID.test(id)) return id
+  throw wrongUsage(
+    `"${text}" is no id of ${/^[aeio]/.test(what) ? 'an' : 'a'} ${what}: ids look like 019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e.`,
+  )
+}
+
+/** `12.5` → basis points. Refuses (exit 2) anything else. */
+export async function readPercent(option: string, text: string): Promise<number> {
+  const { percentToBasisPoints } = await import('../shared/rates.ts')
+  const rate = /^\d+(\.\d+)?$/.test(text.trim()) ? percentToBasisPoints(Number(text)) : null
+  if (rate !== null && rate <= 10_000) return rate
+  throw wrongUsage(`${option} must be a percentage from 0 to 100 with at most two decimals.`)
+}

@@ -19,15 +19,25 @@ export async function backUp(database: OpenDatabase, file: string): Promise<Back
   if (existsSync(target)) throw new Failure(`${target} exists already. Name a file that does not.`)
   const draft = `${target}.${process.pid}.tmp`
   makePrivateFile(draft)
+  const clean = () => rmSync(draft, { force: true })
+  const interrupt = () => {
+    clean()
+    process.exit(130)
+  }
+  for (const signal of SIGNALS) process.once(signal, interrupt)
   try {
     const restore =
       database.dialect === 'sqlite' ? await copySqlite(database.file, draft) : await dump(database.url, draft)
     renameSync(draft, target)
     return { file: target, bytes: statSync(target).size, restore: restore(target) }
   } finally {
-    rmSync(draft, { force: true })
+    for (const signal of SIGNALS) process.off(signal, interrupt)
+    clean()
   }
 }
+
+/** Whoever ends it gets no half of a backup left behind. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 type RestoreText = (file: string) => string
 

@@ -15,7 +15,7 @@ for (const dialect of testDialects()) {
   const onSqlite = dialect === 'sqlite' ? it : () => undefined
   let books: Books
   it.before(async () => {
-    books = await openBooks(dialect)
+    books = await openBooks(dialect, { here: true })
   })
   it.after(() => books.market.close())
 
@@ -104,6 +104,33 @@ for (const dialect of testDialects()) {
     assert.match(lines.stdout, /All \d+ invariants hold/)
   })
 
+  it('seals the journal, and compares it with a seal that was kept', async () => {
+    const never = await books.affiliate(['ledger', 'verify'])
+    assert.match(never.stdout, /The journal was never sealed/)
+    const made = await books.affiliate(['ledger', 'seal'])
+    assert.is(made.code, 0, made.stderr)
+    const [digest = ''] = made.stdout.split('\n')
+    assert.match(digest, /^[0-9a-f]{64}$/)
+    assert.match(made.stdout, /Sealed: number 1, of .*; 1 ledger moved/)
+    const [again, kept, unknown, slip] = await Promise.all([
+      books.json('ledger', 'seal'),
+      books.affiliate(['ledger', 'verify', '--against', digest.toUpperCase()]),
+      books.affiliate(['ledger', 'verify', '--against', '0'.repeat(64)]),
+      books.affiliate(['ledger', 'verify', '--against', digest.slice(1)]),
+    ])
+    assert.equal([again.created, again.ledgers, again.seal.digest], [false, 0, digest])
+    assert.is(kept.code, 0, kept.stderr)
+    assert.match(kept.stdout, /as-sealed\t1\t0\t/)
+    assert.match(kept.stdout, new RegExp(`Last seal: ${digest} \\(number 1, of `))
+    assert.equal([unknown.code, slip.code], [1, 2])
+    assert.match(unknown.stderr, /^affiliate: The books do not hold: as-sealed; rows: digest 0{64}\n$/)
+    assert.match(
+      unknown.stdout,
+      /not the digest of the one seal in this database\. Either the books were rewritten/,
+    )
+    assert.match(slip.stderr, /It must be the 64 characters/)
+  })
+
   it('closes cycles, first only in words', async () => {
     const { items } = await books.json('billing', 'cycles', '--state', 'open')
     assert.is(items.length, 1)
@@ -153,7 +180,7 @@ for (const dialect of testDialects()) {
     ])
     assert.match(
       story.stdout,
-      new RegExp(`Payout ${payout.id} of Rs 5,624\\.88.* failed .*returned by the bank`),
+      new RegExp(`Payout ${payout.id} .*of Rs 5,624\\.88.* failed .*returned by the bank`),
     )
     assert.match(story.stdout, /goes out with the next payout run/)
     assert.is(failed.items[0].failure_reason, 'returned by the bank')

@@ -37,8 +37,18 @@ test('every command says what it does and shows an example', () => {
 
 test('wrong usage: exit 2 and one line, from any folder', async () => {
   const cases: [string[], RegExp][] = [
-    [['nonsense'], /unknown command 'nonsense'/],
-    [['users', 'lst'], /unknown command 'lst'/],
+    [['nonsense'], /unknown command 'nonsense'\. See "affiliate --help"/],
+    [['users', 'lst'], /unknown command 'lst' \(Did you mean list\?\)/],
+    [['user'], /unknown command 'user' \(Did you mean users\?\)/],
+    [['explain'], /unknown command 'explain' \(Did you mean sales explain\?\)/],
+    [['flagged', 'resolv'], /unknown command 'resolv'\. Did you mean resolve\?/],
+    [['users', 'list', '--rol', 'admin'], /unknown option '--rol' \(Did you mean --role\?\)/],
+    [['status', '--jsno'], /unknown option '--jsno' \(Did you mean --json\?\)/],
+    [['completion', 'powershell'], /bash, zsh, fish/],
+    [['offers', 'vet', '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'], /--approve or --reject/],
+    [['offers', 'vet', 'x', '--approve'], /is no id of an offer/],
+    [['billing', 'reissue', '#1001'], /is no id of a billing cycle/],
+    [['webhooks', 'replay', 'x', '--times', '0'], /whole number from 1 to 1000/],
     [['users', 'list', '--limit', '0'], /whole number from 1 to 1000/],
     [['users', 'list', '--role', 'king'], /one of merchant, creator, admin/],
     [['users', 'create-admin', 'a@x.pk'], /--password-stdin/],
@@ -118,11 +128,14 @@ test('an unmigrated database, a broken one and a wrong setting are each told in 
   const key = { APP_KEY: Buffer.alloc(32).toString('base64') }
   const cases: [Record<string, string>, RegExp][] = [
     [{ ...key, DATABASE_URL: 'sqlite:empty.db' }, /lacks \d+ migrations?\. Run "affiliate db migrate"/],
-    [{ ...key, DATABASE_URL: 'sqlite:broken.db' }, /database cannot be used: file is not a database/],
+    [
+      { ...key, DATABASE_URL: 'sqlite:broken.db' },
+      /database cannot be used: restore it from a backup, or name another file\. \(file is not a database\)/,
+    ],
     [{ DATABASE_URL: 'mysql://x' }, /setting DATABASE_URL: /],
     [
       { ...key, DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' },
-      /database cannot be used: .*127\.0\.0\.1:1/,
+      /database cannot be used: see that it runs.*127\.0\.0\.1:1/,
     ],
     [{ BILLING_TIMEZONE: 'Asia/Nowhere' }, /setting BILLING_TIMEZONE: must be a time zone/],
   ]

@@ -25,15 +25,20 @@ export async function openContext(command: Command): Promise<CommandContext> {
   return { config, yes, environment, out: new Output({ json, zone: config.BILLING_TIMEZONE, layout }) }
 }
 
-/** Runs `work` over the services and an existing, migrated database, and closes them. Makes neither database nor key. */
+/**
+ * Runs `work` over the services and an existing, migrated database, and closes them. Makes neither database nor key.
+ * With `readOnly` the database itself refuses every write, and nobody who writes waits for us.
+ */
 export async function withApp(
   command: Command,
   work: (context: CommandContext & { app: App }) => Promise<void>,
+  options: { readOnly?: boolean } = {},
 ): Promise<void> {
   const context = await openContext(command)
   await refuseMissingDatabase(context.config)
   const { openApp } = await import('../server/app.ts')
   const app = await openApp({
+    ...options,
     create: false,
     environment: context.environment,
     logLevel: context.environment.LOG_LEVEL || 'silent',
@@ -46,15 +51,19 @@ export async function withApp(
   }
 }
 
-/** Runs `work` over the database as it is, migrated or not, without services and keys. */
+/**
+ * Runs `work` over the database as it is, migrated or not, without services and keys. With `readOnly` the database itself
+ * refuses every write.
+ */
 export async function withDatabase(
   command: Command,
   work: (context: CommandContext & { database: OpenDatabase }) => Promise<void>,
+  options: { readOnly?: boolean } = {},
 ): Promise<void> {
   const context = await openContext(command)
   await refuseMissingDatabase(context.config)
   const { openDatabase } = await import('../server/platform/open-database.ts')
-  const database = await openDatabase(context.config.DATABASE_URL, { create: false })
+  const database = await openDatabase(context.config.DATABASE_URL, { create: false, ...options })
   try {
     await work({ ...context, database })
   } finally {
@@ -86,7 +95,7 @@ async function refuseMissingDatabase(config: Config): Promise<void> {
 
 /** Refuses a database that lacks migrations: the commands' queries are for the newest schema. */
 export async function assertMigrated(database: OpenDatabase): Promise<void> {
-  const { migrationState } = await import('../server/platform/migrator.ts')
+  const { migrationState } = await import('../server/platform/migration-state.ts')
   await assertReachable(database)
   const { pending } = await migrationState(database)
   if (pending.length === 0) return
@@ -102,6 +111,14 @@ export async function assertReachable(database: OpenDatabase): Promise<void> {
   await sql`select 1`.execute(database.reader)
 }
 
+/** Whether `confirm` asks somebody: there is a terminal, and `--yes` has not answered already. */
+export function isAsked({ yes }: CommandContext): boolean {
+  return !yes && Boolean(process.stdin.isTTY && process.stderr.isTTY)
+}
+
+/** For commands that only look: `withApp(command, work, READS)`. */
+export const READS = { readOnly: true } as const
+
 /**
  * Asks before what cannot be undone. `--yes` answers it; where nobody can be asked, it is refused, or with
  * `unattended: 'goes on'` (for what scripts do day by day) done.
@@ -112,12 +129,12 @@ export async function confirm(
   unattended: 'is refused' | 'goes on' = 'is refused',
 ): Promise<void> {
   if (context.yes) return
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+  if (!isAsked(context)) {
     if (unattended === 'goes on') return
     throw new Failure(`${question} Nobody can be asked here: add --yes.`)
   }
-  const { createInterface } = await import('node:readline/promises')
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await terminal.question(`${question} [y/N] `).finally(() => terminal.close())
-  if (!/^y(es)?$/i.test(answer.trim())) throw new Failure('Nothing was done.')
+  const { Terminal } = await import('./terminal.ts')
+  const terminal = new Terminal()
+  const agreed = await terminal.agrees(question).finally(() => terminal.close())
+  if (!agreed) throw new Failure('Nothing was done.')
 }

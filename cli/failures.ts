@@ -37,8 +37,13 @@ interface Report {
 }
 
 /** Says what went wrong on stderr: one line for people, a problem object with `--json`. Answers the exit code. */
-export async function reportFailure(error: unknown, args: readonly string[]): Promise<0 | 1 | 2> {
-  const report = commanderReport(error) ?? (await reportOf(error))
+export async function reportFailure(
+  error: unknown,
+  args: readonly string[],
+  /** Of every command, such as `sales explain`. */
+  commandNames: readonly string[] = [],
+): Promise<0 | 1 | 2> {
+  const report = (await commanderReport(error, commandNames)) ?? (await reportOf(error))
   if (report.exitCode === 0 || report.detail === '') return report.exitCode
   const afterDashes = args.indexOf('--')
   const json = (afterDashes === -1 ? args : args.slice(0, afterDashes)).includes('--json')
@@ -59,12 +64,26 @@ async function problemText({ code, detail, extra }: Report): Promise<string> {
 }
 
 /** Commander's own errors; help that was asked for is none, and help shown for want of a command was printed already. */
-function commanderReport(error: unknown): Report | null {
+async function commanderReport(error: unknown, commandNames: readonly string[]): Promise<Report | null> {
   if (!(error instanceof Error)) return null
   const { code, exitCode, message } = error as CommanderError
   if (typeof code !== 'string' || !code.startsWith('commander.')) return null
-  const detail = code === 'commander.help' ? '' : message.replace(/^error: /, '').replace(/\n/g, ' ')
+  const words = message.replace(/^error: /, '').replace(/\n/g, ' ')
+  const detail = code === 'commander.help' ? '' : await withSuggestion(code, words, commandNames)
   return { exitCode: exitCode === 0 ? 0 : 2, code: 'validation_failed', detail }
+}
+
+/** Commander looks for the nearest word where it stands; what was typed may be a command of a group. */
+async function withSuggestion(code: string, words: string, commandNames: readonly string[]): Promise<string> {
+  const unknown = code === 'commander.unknownCommand' ? /^unknown command '([^']*)'$/.exec(words) : null
+  if (unknown === null) return words
+  const { nearestWord } = await import('./nearest-word.ts')
+  const lastWord = (name: string) => name.split(' ').at(-1) ?? ''
+  const nearest = nearestWord(unknown[1] ?? '', commandNames.map(lastWord))
+  const names = commandNames.filter((name) => lastWord(name) === nearest)
+  return names.length === 0
+    ? `${words}. See "affiliate --help".`
+    : `${words} (Did you mean ${names.join(' or ')}?)`
 }
 
 async function reportOf(error: unknown): Promise<Report> {
@@ -95,6 +114,35 @@ async function settingReport(error: unknown): Promise<Report | null> {
   return { exitCode: 1, code: 'validation_failed', detail: error.message }
 }
 
+/** By the codes of SQLite, PostgreSQL and the system: what is wrong, and how it is mended. */
+const MENDS: readonly (readonly [RegExp, string])[] = [
+  [
+    /^SQLITE_READONLY/,
+    'The database cannot be written: run as the user of the service, or make the file and its folder writable. Nothing was changed.',
+  ],
+  [
+    /^(SQLITE_FULL|ENOSPC|53100|EDQUOT)/,
+    'The disk is full: free some space and run it again. Nothing was changed.',
+  ],
+  [
+    /^(SQLITE_IOERR|58030|EIO|EFBIG)/,
+    'The disk cannot be written: see its space and health. Nothing was changed.',
+  ],
+  [
+    /^(SQLITE_NOTADB|SQLITE_CORRUPT)/,
+    'The database cannot be used: restore it from a backup, or name another file.',
+  ],
+  [/^SQLITE_CANTOPEN/, 'The database cannot be opened: your user must be able to read it and its folder.'],
+  [/^SQLITE_AUTH|^SQLITE_PERM|^EACCES|^EPERM/, 'Permission is lacking: run as the user of the service.'],
+  [/^28/, 'The database cannot be used: correct user and password in DATABASE_URL.'],
+  [/^3D/, 'The database cannot be used: make it with createdb, or name another in DATABASE_URL.'],
+  [
+    /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/,
+    'The database cannot be used: see that it runs, and that DATABASE_URL names it.',
+  ],
+  [/^25006/, 'The database takes no writes (read-only).'],
+]
+
 /** The database, or the port to listen on, is not to be had. Wrapped errors are looked into. */
 async function faultReport(error: unknown): Promise<Report | null> {
   const { postgresFault, sqliteFault } = await import('../server/platform/database-faults.ts')
@@ -103,9 +151,10 @@ async function faultReport(error: unknown): Promise<Report | null> {
     if (syscall === 'listen') return unavailable(listenProblem(cause))
     const fault = sqliteFault(cause) ?? postgresFault(cause)
     if (fault?.kind === 'contention') return unavailable('The database is busy. Try again shortly.')
-    // Classes 28 and 3D: the password is wrong, or there is no such database.
-    if (fault?.kind === 'unavailable' || /^(28|3D)/.test(code)) {
-      return unavailable(`The database cannot be used: ${message || code}`)
+    const mend = MENDS.find(([pattern]) => pattern.test(code))?.[1]
+    if (mend !== undefined) return unavailable(`${mend} (${message || code})`)
+    if (fault?.kind === 'unavailable') {
+      return unavailable(`The database cannot be used: ${message || code}. "affiliate doctor" says more.`)
     }
   }
   return null

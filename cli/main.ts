@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { commandNames } from './command.ts'
 import { reportFailure } from './failures.ts'
 import { buildProgram } from './program.ts'
 
@@ -6,10 +7,11 @@ import { buildProgram } from './program.ts'
 async function run(args: readonly string[]): Promise<void> {
   endQuietlyOnClosedPipe()
   if (existsSync('.env')) process.loadEnvFile('.env')
+  const program = buildProgram()
   try {
-    await buildProgram().parseAsync(args, { from: 'user' })
+    await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    process.exitCode = await reportFailure(error, args)
+    process.exitCode = await reportFailure(error, args, commandNames(program))
   }
 }
 

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { layoutTable } from './table.ts'
+import { layoutTable, printable } from './table.ts'
 
 export { displayMoney, formatMoney } from '../shared/money.ts'
 
@@ -19,11 +19,16 @@ export interface Column {
 
 type Style = Parameters<typeof styleText>[0]
 
+/** What takes no longer needs no progress, ms. */
+const QUICK_MS = 1000
+
 /** What a command has to say: one document with `--json`, else text for people. Nothing else goes to stdout. */
 export class Output {
   readonly json: boolean
   readonly layout: Layout
   readonly #zone: string
+  #waitingSince: number | null = null
+  #progressShown = false
 
   constructor(options: { json: boolean; zone: string; layout: Layout }) {
     this.json = options.json
@@ -51,17 +56,32 @@ export class Output {
     return this.layout.colour ? styleText(style, text, { validateStream: false }) : text
   }
 
+  /** One line for each pair, the values one under the other. */
+  pairs(rows: readonly (readonly [name: string, value: string])[]): string[] {
+    const width = Math.max(0, ...rows.map(([name]) => name.length))
+    return rows.map(([name, value]) =>
+      `${this.style('dim', name.padEnd(width))}  ${printable(value)}`.trimEnd(),
+    )
+  }
+
   heading(text: string): string {
     return this.style('bold', text)
   }
 
-  /** What is being done, for people who wait at a terminal. */
+  /** What is being done, for people who wait at a terminal: from the second second on. */
   progress(text: string): void {
-    if (process.stderr.isTTY && !this.json) process.stderr.write(`\r\u001b[K${text}`)
+    if (!process.stderr.isTTY || this.json) return
+    this.#waitingSince ??= performance.now()
+    if (performance.now() - this.#waitingSince < QUICK_MS) return
+    const width = Math.max(8, (process.stderr.columns || 80) - 1)
+    process.stderr.write(`\r\u001b[K${[...text].slice(0, width).join('')}`)
+    this.#progressShown = true
   }
 
   endProgress(): void {
-    this.progress('')
+    if (this.#progressShown) process.stderr.write('\r\u001b[K')
+    this.#progressShown = false
+    this.#waitingSince = null
   }
 }
 

@@ -1,4 +1,5 @@
 import type { App } from '../server/app.ts'
+import type { Queries } from '../server/platform/database.ts'
 
 /** Who an id stands for, for people and for `--json`. */
 export interface Person {
@@ -10,9 +11,13 @@ export interface Person {
 const AT_ONCE = 500
 
 /** The users of these ids, however many. */
-export async function peopleOf(app: App, ids: readonly string[]): Promise<(id: string) => Person> {
+export function peopleOf(app: App, ids: readonly string[]): Promise<(id: string) => Person> {
+  return peopleIn(app.database.reader, ids)
+}
+
+/** The same from a database alone. */
+export async function peopleIn(reader: Queries, ids: readonly string[]): Promise<(id: string) => Person> {
   const { displayNamesOf, emailsOf } = await import('../server/users/users.service.ts')
-  const { reader } = app.database
   const people = new Map<string, Person>()
   const distinct = [...new Set(ids)]
   for (let at = 0; at < distinct.length; at += AT_ONCE) {

@@ -1,12 +1,22 @@
 import { Command } from 'commander'
 import { addBillingCommands } from './commands/billing.ts'
+import { addCompletionCommand } from './commands/completion.ts'
 import { addDatabaseCommands } from './commands/db.ts'
 import { addDemoCommand } from './commands/demo.ts'
+import { addDoctorCommand } from './commands/doctor.ts'
+import { addFlagCommands } from './commands/flagged.ts'
+import { addJobCommands } from './commands/jobs.ts'
 import { addLedgerCommands } from './commands/ledger.ts'
+import { addOfferCommands } from './commands/offers.ts'
 import { addPayoutCommands } from './commands/payouts.ts'
 import { addSaleCommands } from './commands/sales.ts'
+import { addSaleListCommand } from './commands/sales-list.ts'
+import { addSecondTryCommands } from './commands/second-tries.ts'
 import { addServeCommand } from './commands/serve.ts'
+import { addStatusCommand } from './commands/status.ts'
+import { addStoreCommands } from './commands/stores.ts'
 import { addUserCommands } from './commands/users.ts'
+import { addWebhookEventCommands } from './commands/webhook-events.ts'
 import { addWebhookCommands } from './commands/webhooks.ts'
 
 /**
@@ -40,10 +50,20 @@ Examples:
   addDemoCommand(program)
   addDatabaseCommands(program)
   addUserCommands(program)
+  addStoreCommands(program)
+  addOfferCommands(program)
+  addFlagCommands(program)
   addSaleCommands(program)
+  addSaleListCommand(program)
   addWebhookCommands(program)
+  addWebhookEventCommands(program)
   addBillingCommands(program)
   addPayoutCommands(program)
+  addSecondTryCommands(program)
   addLedgerCommands(program)
+  addJobCommands(program)
+  addStatusCommand(program)
+  addDoctorCommand(program)
+  addCompletionCommand(program)
   return program
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { App } from '../server/app.ts'
 import { getCycle, listCycles } from '../server/billing/billing.service.ts'
 import { listPayouts } from '../server/payouts/payouts.service.ts'
@@ -15,25 +16,47 @@ export async function prepareProcessorEvent(
   deliveryId: string,
   options: ReplayOptions,
 ): Promise<SignedEvent> {
-  const { scheme, secrets } = app.processorSignature
-  const [secret] = secrets
-  if (secret === undefined) {
-    throw new Failure(
-      'There is no webhook secret of the processor. Start the service once, or set PROCESSOR_WEBHOOK_SECRETS.',
-    )
-  }
   const values = await subjectValues(app, fixture, options)
   const template = await readFixture('processor', fixture.file)
   const text = template.replace(/\{\{(\w+)\}\}/g, (_whole, name: string) => jsonText(values[name] ?? ''))
-  const rawBody = Buffer.from(text)
+  return signAsProcessor(app, { fixture: fixture.name, expected, deliveryId }, Buffer.from(text), options)
+}
+
+const SECRETS_MISSING =
+  'There is no webhook secret of the processor. Start the service once, or set PROCESSOR_WEBHOOK_SECRETS.'
+/** More than any scheme lets a clock differ. */
+const STALE_MS = 3_600_000
+
+/** The bytes under the processor's signature, or what `--corrupt` makes of it. */
+export function signAsProcessor(
+  app: App,
+  event: { fixture: string; expected: string | null; deliveryId: string },
+  body: Buffer,
+  { corrupt }: Pick<ReplayOptions, 'corrupt'>,
+): SignedEvent {
+  const { scheme, secrets } = app.processorSignature
+  const secret = corrupt === 'signature' ? otherSecret(secrets[0]) : secrets[0]
+  if (secret === undefined) throw new Failure(SECRETS_MISSING)
+  const now = app.platform.clock.now() - (corrupt === 'timestamp' ? STALE_MS : 0)
   return {
-    fixture: fixture.name,
+    ...event,
     path: '/webhooks/processor',
-    expected,
-    rawBody,
-    delivery: { scope: 'processor', deliveryId },
-    headers: scheme.sign({ deliveryId, rawBody, secret, now: app.platform.clock.now() }),
+    rawBody: corrupt === 'body' ? changed(body) : body,
+    delivery: { scope: 'processor', deliveryId: event.deliveryId },
+    headers: scheme.sign({ deliveryId: event.deliveryId, rawBody: body, secret, now }),
   }
+}
+
+/** As many random bytes, written alike. */
+function otherSecret(secret: string | undefined): string | undefined {
+  if (secret === undefined) return undefined
+  const other = randomBytes(32).toString('base64')
+  return secret.startsWith('whsec_') ? `whsec_${other}` : other
+}
+
+/** The same JSON in other bytes. */
+export function changed(body: Buffer): Buffer {
+  return Buffer.concat([body, Buffer.from(' ')])
 }
 
 function jsonText(value: string): string {

@@ -7,29 +7,36 @@ export function replayLines(replays: readonly Replay[], out: Output): string[] {
   return out.table(
     [
       { title: 'Fixture' },
-      { title: 'Answer' },
+      { title: 'Answers' },
       { title: 'Event' },
       { title: 'Led to', flexible: true },
-      { title: 'The manifest says', flexible: true },
+      { title: 'Must lead to', flexible: true },
     ],
     replays.map((replay) => [
       replay.fixture,
-      String(replay.answer.status),
+      answersText(replay),
       replay.event?.state ?? '–',
       ledTo(replay),
-      replay.expected,
+      replay.expected ?? '–',
     ]),
   )
 }
 
-function ledTo({ answer, event, sale }: Replay): string {
+/** `200`, or `3 × 200, 401`. */
+function answersText({ answers }: Replay): string {
+  return [...Map.groupBy(answers, ({ status }) => status)]
+    .map(([status, same]) => (same.length > 1 ? `${same.length} × ${status}` : String(status)))
+    .join(', ')
+}
+
+function ledTo({ answers, event, sale }: Replay): string {
   if (sale) {
     const { acceptance_status, rejection_reason, net_amount, commission, platform_fee } = sale
     if (acceptance_status === 'rejected') return `rejected: ${rejection_reason} (sale ${sale.id})`
     const amounts = `net ${displayMoney(net_amount)}, commission ${displayMoney(commission)}, fee ${displayMoney(platform_fee)}`
     return `accepted: ${amounts} (sale ${sale.id})`
   }
-  if (!event) return answer.body.slice(0, 200)
+  if (!event) return refusalOf(answers.at(-1)?.body ?? '')
   if (event.reason !== null)
     return event.state === 'pending' ? `tried again later: ${event.reason}` : event.reason
   const result: Record<string, unknown> = event.result === null ? {} : JSON.parse(event.result)
@@ -38,12 +45,21 @@ function ledTo({ answer, event, sale }: Replay): string {
     .join(', ')
 }
 
-export function wireReplay({ fixture, expected, deliveryId, answer, event, sale }: Replay) {
+/** The service's own words for its refusal. */
+function refusalOf(body: string): string {
+  const problem = parsed(body) as { code?: unknown; detail?: unknown } | null
+  if (typeof problem?.code === 'string') return `${problem.code}: ${problem.detail}`
+  return body.slice(0, 200)
+}
+
+export function wireReplay({ fixture, expected, deliveryId, answers, event, sale }: Replay) {
+  const last = answers.at(-1)
   return {
     fixture,
     expected,
     delivery_id: deliveryId,
-    answer: { status: answer.status, body: parsed(answer.body) },
+    answer: last && { status: last.status, body: parsed(last.body) },
+    answers: answers.map(({ status }) => status),
     event: event && {
       id: event.id,
       state: event.state,

@@ -14,6 +14,7 @@ import { emailsOf } from '../server/users/users.service.ts'
 import { Failure, wrongUsage } from './failures.ts'
 import { readFixture, type StoreFixture } from './fixture-files.ts'
 import type { ReplayOptions, SignedEvent } from './replay.ts'
+import { changed } from './replay-processor.ts'
 import type { ServiceCaller } from './service-caller.ts'
 
 const NO_CLICK = 'no-click'
@@ -34,35 +35,55 @@ export async function prepareOrders(
         : needClick.map((one) => one.fixture.name).join(', ')
     throw wrongUsage(`A click belongs into ${names}: name an affiliate link with --link SLUG.`)
   }
-  const { domain, store } = await sendingStore(app, options)
+  const sender = await sendingStore(app, options)
   const values =
     options.link === undefined ? valuesWithoutClick(app) : await clickValues(app, caller, options.link)
   return wanted.map(({ fixture, expected, deliveryId }, at) => {
-    const rawBody = Buffer.from(fillFixture(texts[at] ?? '', values))
-    return {
-      fixture: fixture.name,
-      path: '/webhooks/store-sales',
-      expected,
-      rawBody,
-      delivery: { scope: store.storeId, deliveryId },
-      headers: {
-        'x-shopify-topic': 'orders/paid',
-        'x-shopify-hmac-sha256': signShopifyBody(rawBody, store.secrets[0] ?? ''),
-        'x-shopify-shop-domain': domain,
-        'x-shopify-webhook-id': deliveryId,
-        'x-shopify-event-id': randomUUID(),
-        'x-shopify-triggered-at': new Date(app.platform.clock.now()).toISOString(),
-        'x-shopify-api-version': '2026-10',
-      },
-    }
+    const body = Buffer.from(fillFixture(texts[at] ?? '', values))
+    return signAsStore(app, sender, { fixture: fixture.name, expected, deliveryId }, body, options)
   })
 }
 
-/** The store named, else the only one of the link's merchant, else the only one there is. */
-async function sendingStore(
+export interface Sender {
+  domain: string
+  store: WebhookStore
+}
+
+/** The bytes under the store's signature, or what `--corrupt` makes of it. */
+export function signAsStore(
   app: App,
-  options: ReplayOptions,
-): Promise<{ domain: string; store: WebhookStore }> {
+  { domain, store }: Sender,
+  event: { fixture: string; expected: string | null; deliveryId: string; topic?: string | null },
+  body: Buffer,
+  { corrupt }: Pick<ReplayOptions, 'corrupt'>,
+): SignedEvent {
+  if (corrupt === 'timestamp') {
+    throw wrongUsage('Stores sign no time, so there is none to break: use --corrupt signature or body.')
+  }
+  const { topic = 'orders/paid', ...rest } = event
+  const secret = corrupt === 'signature' ? randomUUID() : (store.secrets[0] ?? '')
+  return {
+    ...rest,
+    path: '/webhooks/store-sales',
+    rawBody: corrupt === 'body' ? changed(body) : body,
+    delivery: { scope: store.storeId, deliveryId: event.deliveryId },
+    headers: {
+      ...(topic === null ? {} : { 'x-shopify-topic': topic }),
+      'x-shopify-hmac-sha256': signShopifyBody(body, secret),
+      'x-shopify-shop-domain': domain,
+      'x-shopify-webhook-id': event.deliveryId,
+      'x-shopify-event-id': randomUUID(),
+      'x-shopify-triggered-at': new Date(app.platform.clock.now()).toISOString(),
+      'x-shopify-api-version': '2026-10',
+    },
+  }
+}
+
+/** The store named, else the only one of the link's merchant, else the only one there is. */
+export async function sendingStore(
+  app: App,
+  options: Pick<ReplayOptions, 'store' | 'link'>,
+): Promise<Sender> {
   const domain = options.store ?? (await onlyDomain(app, options.link))
   const store = await storeForWebhook(app.platform, domain)
   if (store) return { domain, store }
@@ -92,7 +113,7 @@ function valuesWithoutClick(app: App): FixtureValues {
 }
 
 /** Follows the link over HTTP like a visitor, and reads from the redirect what a shop would be told. */
-async function clickValues(app: App, caller: ServiceCaller, slug: string): Promise<FixtureValues> {
+export async function clickValues(app: App, caller: ServiceCaller, slug: string): Promise<FixtureValues> {
   const link = await resolveLink(app.platform, slug)
   const { status, location } = await caller.visit(`/go/${encodeURIComponent(link.slug)}`)
   const { reader } = app.database

@@ -1,10 +1,12 @@
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { App } from '../server/app.ts'
 import { type EventRow, listEvents } from '../server/inbox/inbox.service.ts'
+import { isId } from '../server/platform/ids.ts'
 import { getSale, type SaleWithSlug } from '../server/sales/sales.service.ts'
 import { Failure, wrongUsage } from './failures.ts'
 import { expectedEvent, expectedSale, readFixtures } from './fixture-files.ts'
+import { didYouMean } from './nearest-word.ts'
 import { prepareProcessorEvent } from './replay-processor.ts'
 import { prepareOrders } from './replay-store.ts'
 import { type Answer, ServiceCaller } from './service-caller.ts'
@@ -16,6 +18,13 @@ export interface ReplayOptions {
   eventId?: string
   cycle?: string
   payout?: string
+  /** A file, or `-` for stdin. */
+  body?: string
+  /** Who sends the file. */
+  as: 'store' | 'processor'
+  times: number
+  shuffle?: boolean
+  corrupt?: 'signature' | 'body' | 'timestamp'
 }
 
 /** A signed event, ready to be sent. */
@@ -26,41 +35,72 @@ export interface SignedEvent {
   rawBody: Buffer
   /** How the inbox tells it apart. */
   delivery: { scope: string; deliveryId: string }
-  /** What the manifest says that it must lead to. */
-  expected: string
+  /** What the manifest says that it must lead to; `null` where no manifest knows it. */
+  expected: string | null
 }
 
-/** What was answered to a fixture, and what it led to. */
+/** What was answered to an event, and what it led to. */
 export interface Replay {
   fixture: string
-  expected: string
+  expected: string | null
   deliveryId: string
-  answer: Answer
+  /** One a delivery. */
+  answers: Answer[]
   /** `null`: refused, or not in this database. */
   event: EventRow | null
   sale: SaleWithSlug | null
 }
 
 /**
- * Signs fixtures as their sender would and sends them to the running service, one after the other. The secrets come from
+ * Signs events as their sender would and sends them to the running service, one after the other. The secrets come from
  * the database and the keys, the fixtures' gaps from a click that is made first, or from a cycle or payout that is there.
  */
-export async function replayFixtures(
+export async function replayEvents(
   app: App,
-  fixture: string,
+  name: string | undefined,
   options: ReplayOptions,
   progress: (text: string) => void,
 ): Promise<Replay[]> {
   const caller = new ServiceCaller(options.url ?? listeningAddress(app))
   try {
+    const events = await prepare(app, caller, name, options)
+    const answers = await sendAll(caller, events, options, progress)
+    const deadline = performance.now() + PATIENCE_MS
     const replays: Replay[] = []
-    for (const event of await prepare(app, caller, fixture, options)) {
-      progress(`sending ${event.fixture}`)
-      replays.push(await send(app, caller, event))
+    for (const event of events) {
+      progress(`waiting for what comes of ${event.fixture}`)
+      const replay = await outcomeOf(app, event, answers.get(event) ?? [], deadline)
+      replays.push(options.corrupt === undefined ? replay : { ...replay, expected: 'refused' })
     }
     return replays
   } finally {
     await caller.close()
+  }
+}
+
+async function sendAll(
+  caller: ServiceCaller,
+  events: readonly SignedEvent[],
+  options: ReplayOptions,
+  progress: (text: string) => void,
+): Promise<Map<SignedEvent, Answer[]>> {
+  const deliveries = events.flatMap((event) => Array.from({ length: options.times }, () => event))
+  if (options.shuffle) shuffle(deliveries)
+  const answers = new Map<SignedEvent, Answer[]>()
+  for (const [at, event] of deliveries.entries()) {
+    progress(`sending ${event.fixture} (${at + 1} of ${deliveries.length})`)
+    const answer = await caller.post(event.path, event.headers, event.rawBody)
+    answers.set(event, [...(answers.get(event) ?? []), answer])
+  }
+  return answers
+}
+
+function shuffle(items: unknown[]): void {
+  for (let at = items.length - 1; at > 0; at -= 1) {
+    const other = randomInt(at + 1)
+    const kept = items[at]
+    items[at] = items[other]
+    items[other] = kept
   }
 }
 
@@ -73,18 +113,43 @@ function listeningAddress({ platform: { config } }: App): string {
 async function prepare(
   app: App,
   caller: ServiceCaller,
+  name: string | undefined,
+  options: ReplayOptions,
+): Promise<SignedEvent[]> {
+  const deliveryId = options.eventId ?? randomUUID()
+  if (options.body !== undefined) {
+    if (name !== undefined) throw wrongUsage('Name a fixture or a file with --body, not both.')
+    const { prepareFile } = await import('./replay-recorded.ts')
+    return [await prepareFile(app, caller, options.body, deliveryId, options)]
+  }
+  if (name === undefined) throw wrongUsage('Name a fixture, a recorded event, or a file with --body.')
+  if (isId(name)) {
+    const { prepareRecorded } = await import('./replay-recorded.ts')
+    return [await prepareRecorded(app, caller, name, deliveryId, options)]
+  }
+  return prepareFixtures(app, caller, name, deliveryId, options)
+}
+
+async function prepareFixtures(
+  app: App,
+  caller: ServiceCaller,
   name: string,
+  deliveryId: string,
   options: ReplayOptions,
 ): Promise<SignedEvent[]> {
   const { storeSales, processor } = await readFixtures()
-  const deliveryId = options.eventId ?? randomUUID()
   const processorFixture = processor.find((fixture) => fixture.name === name)
   if (processorFixture) {
     const expected = expectedEvent(processorFixture)
     return [await prepareProcessorEvent(app, processorFixture, expected, deliveryId, options)]
   }
   const orders = storeSales.filter((fixture) => name === 'all' || fixture.name === name)
-  if (orders.length === 0) throw wrongUsage(`There is no fixture ${name}. See "affiliate webhooks fixtures".`)
+  if (orders.length === 0) {
+    const names = [...storeSales, ...processor].map((fixture) => fixture.name)
+    throw wrongUsage(
+      `There is no fixture ${name}.${didYouMean(name, names)} See "affiliate webhooks fixtures".`,
+    )
+  }
   if (orders.length > 1 && options.eventId !== undefined) {
     throw wrongUsage('--event-id is for one fixture: a delivery id stands for one body.')
   }
@@ -96,15 +161,13 @@ async function prepare(
   return prepareOrders(app, caller, wanted, options)
 }
 
-async function send(app: App, caller: ServiceCaller, event: SignedEvent): Promise<Replay> {
+async function outcomeOf(app: App, event: SignedEvent, answers: Answer[], deadline: number): Promise<Replay> {
   const { fixture, expected, delivery } = event
-  const bodyHash = await hashOf(event.rawBody)
-  const answer = await caller.post(event.path, event.headers, event.rawBody)
-  const taken = answer.status >= 200 && answer.status < 300
-  const row = taken ? await settledEvent(app, delivery, bodyHash) : null
+  const taken = answers.some(({ status }) => status >= 200 && status < 300)
+  const row = taken ? await settledEvent(app, delivery, await hashOf(event.rawBody), deadline) : null
   const saleId = row?.result ? (JSON.parse(row.result) as { sale_id?: string }).sale_id : undefined
   const sale = saleId ? ((await getSale(app.platform, 'all', saleId)) ?? null) : null
-  return { fixture, expected, deliveryId: delivery.deliveryId, answer, event: row, sale }
+  return { fixture, expected, deliveryId: delivery.deliveryId, answers, event: row, sale }
 }
 
 async function hashOf(bytes: Buffer): Promise<string> {
@@ -120,8 +183,8 @@ async function settledEvent(
   app: App,
   delivery: SignedEvent['delivery'],
   bodyHash: string,
+  deadline: number,
 ): Promise<EventRow> {
-  const deadline = performance.now() + PATIENCE_MS
   for (;;) {
     const rows = await listEvents(app.platform, { delivery, limit: 10 })
     const row = rows.find((one) => one.body_hash === bodyHash)

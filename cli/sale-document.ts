@@ -13,6 +13,7 @@ export function storyDocument(story: SaleExplanation) {
     order_name: story.orderName,
     acceptance_status: decision.acceptance_status,
     rejection_reason: decision.rejection_reason,
+    rule_version: decision.rule_version,
     ordered_at: wireTime(story.orderedAt),
     decided_at: wireTime(story.decidedAt),
     store: { id: story.store.id, shop_domain: story.store.shopDomain },

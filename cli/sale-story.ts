@@ -1,4 +1,5 @@
-import type { ExplainedPayout, SaleExplanation } from '../server/sales/explain.service.ts'
+import type { SaleExplanation } from '../server/sales/explain.service.ts'
+import type { SalePayout } from '../server/sales/sale-outcome.service.ts'
 import { displayMoney } from '../shared/money.ts'
 import { basisPointsToPercent } from '../shared/rates.ts'
 import type { Output } from './output.ts'
@@ -14,6 +15,7 @@ export function storyLines(story: SaleExplanation, out: Output): string[] {
     ...eventLines(story, out),
     '',
     out.heading('Checks'),
+    `  By version ${story.decision.rule_version} of the rule; the first that does not hold rejects the sale.`,
     ...checkLines(story.decision, out),
     '',
     out.heading('What commission is taken of'),
@@ -127,15 +129,18 @@ function moneyLines(story: SaleExplanation, out: Output): string[] {
   return [...lines, ...payoutLines(story.payouts, out)]
 }
 
-function payoutLines(payouts: readonly ExplainedPayout[], out: Output): string[] {
-  const told = payouts.map(({ id, amount, state, createdAt, settledAt, failureReason }) => {
+function payoutLines(payouts: readonly SalePayout[], out: Output): string[] {
+  const told = payouts.map((payout, index) => {
+    const { id, amount, state, createdAt, settledAt, failureReason, processorPayoutId } = payout
     const end = {
       pending: 'is about to be sent to the processor',
       submitted: 'is with the processor',
       paid: `was paid ${out.time(settledAt)}`,
       failed: `failed ${out.time(settledAt)}: ${printable(failureReason ?? 'no reason given')}; its amount went back into the balance`,
     }[state]
-    return `  Payout ${id} of ${displayMoney(amount)}, made ${out.time(createdAt)}, ${end}.`
+    const instead = payouts[index - 1]?.state === 'failed' ? ' in place of the failed one' : ''
+    const there = processorPayoutId ? ` (${processorPayoutId} at the processor)` : ''
+    return `  Payout ${id}${there} of ${displayMoney(amount)}, made ${out.time(createdAt)}${instead}, ${end}.`
   })
   const waiting = payouts.every((payout) => payout.state === 'failed')
   return waiting ? [...told, '  It goes out with the next payout run that the creator qualifies for.'] : told

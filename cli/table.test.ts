@@ -33,6 +33,40 @@ test('a narrow terminal cuts the flexible column, never amounts and ids', () => 
   }
 })
 
+test('what cannot be cut to the width stands as one block a row', () => {
+  assert.equal(layoutTable(COLUMNS, ROWS, { width: 20, colour: false }), [
+    'Gulshan-e-Iqbal Tex…',
+    '  Amount  Rs 12,500.00',
+    '  Id      abc',
+    '',
+    'Zoya',
+    '  Amount  Rs 5.00',
+    '  Id      defg',
+  ])
+  const long = [['1', 'a sentence that is longer than the terminal is wide', '–']]
+  const columns = [{ title: 'Id' }, { title: 'What' }, { title: 'Empty' }]
+  assert.equal(layoutTable(columns, long, { width: 30, colour: false }), [
+    '1',
+    '  What   a sentence that is',
+    '         longer than the',
+    '         terminal is wide',
+  ])
+})
+
+test('emoji and East Asian letters take two columns, marks none', () => {
+  const rows = [
+    ['👩‍🌾 کپڑا', 'x'],
+    ['漢字', 'x'],
+    ['e\u0301', 'x'],
+  ]
+  const lines = layoutTable([{ title: 'Name', flexible: true }, { title: 'T' }], rows, {
+    width: 40,
+    colour: false,
+  })
+  // One emoji, a blank and four letters; two letters of two columns; one letter with its accent.
+  assert.equal(lines.slice(1), ['👩‍🌾 کپڑا  x', '漢字     x', 'e\u0301        x'])
+})
+
 test('off a terminal cells are whole and parted by tabs', () => {
   assert.equal(layoutTable(COLUMNS, ROWS, { width: null, colour: false })[1], ROWS[0]?.join('\t'))
 })

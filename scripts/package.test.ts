@@ -52,6 +52,16 @@ const application = await applying.applications.apply.mutate({ id: offer.id, mes
 const [listed, me] = await Promise.all([anybody.offers.list.query({}), applying.users.me.query({})])
 const stranger = await anybody.users.me.query({}).catch((error: unknown) => isRefusal(error, 'unauthenticated'))
 
+const live = await new Promise<string>((resolve, reject) => {
+  const subscription = selling.live.changes.subscribe(undefined, {
+    onData({ data }) {
+      subscription.unsubscribe()
+      resolve(data.kind)
+    },
+    onError: reject,
+  })
+})
+
 // @ts-expect-error a rate is a number
 terms.commission_rate = '12.5'
 // @ts-expect-error there is no such procedure
@@ -67,6 +77,7 @@ console.log(
     titles: listed.items.map(({ title }) => title),
     me: me.role,
     stranger,
+    live,
     money: formatMoney(parseMoney('1250') ?? 0),
   }),
 )
@@ -162,6 +173,7 @@ it('gives another project a client that calls the service', async ({ project }) 
       titles: ['Brass lamp'],
       me: 'creator',
       stranger: true,
+      live: 'start',
       money: '1250.00',
     })
   } finally {

@@ -1,5 +1,6 @@
 import type { ZodError } from 'zod'
 import { readAppKey, readSandboxAccess, type SandboxAccess } from './keys.ts'
+import { tellOthers } from './platform/cache-news.ts'
 import { Caches } from './platform/caches.ts'
 import { systemClock } from './platform/clock.ts'
 import { type Config, readConfig, SettingError } from './platform/config.ts'
@@ -34,6 +35,8 @@ export interface App {
 export interface OpenOptions {
   /** Whether a missing database or key may be made. */
   create: boolean
+  /** The database itself then refuses every write. */
+  readOnly?: boolean
   /** Put in place of what the environment says, for a command's own options. */
   environment?: Record<string, string | undefined>
   /** Known once the server listens; a function, since links are made only then. */
@@ -65,6 +68,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
       return baseUrl()
     },
   }
+  tellOthers(platform.caches, database)
   const processor = createProcessor(config, sandbox, options.sandboxUrl)
   return {
     platform,

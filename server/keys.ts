@@ -4,7 +4,6 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -16,6 +15,7 @@ import { z } from 'zod'
 import type { Config } from './platform/config.ts'
 import { SettingError } from './platform/config.ts'
 import { dataFolder } from './platform/data-folder.ts'
+import { makePrivateFolder } from './platform/private-files.ts'
 
 export { dataFolder } from './platform/data-folder.ts'
 
@@ -114,7 +114,7 @@ function makePrivately(file: string, text: string): void {
 function writeDraft(file: string, text: string): string {
   const draft = `${file}.${randomBytes(6).toString('hex')}.tmp`
   try {
-    mkdirSync(dirname(file), { recursive: true })
+    makePrivateFolder(dirname(file))
     writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true })
   } catch (error) {
     throw new SettingError('DATA_DIR', `${file} cannot be written: ${(error as Error).message}`)

@@ -7,6 +7,8 @@ import { type Scheduler, startScheduler } from './jobs/scheduler.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
 import { dataFolder, writeSandboxAccess } from './keys.ts'
 import { checkAppKey } from './platform/app-key-check.ts'
+import { hearOthers } from './platform/cache-news.ts'
+import { SettingError } from './platform/config.ts'
 import { migrate, migrationState } from './platform/migrator.ts'
 import type { Sandbox } from './processor/sandbox/start-sandbox.ts'
 
@@ -42,6 +44,8 @@ export async function startService(
     const migrated = await migrate(app.database)
     await checkAppKey(app.database, app.platform.vault)
     if (config.ROLES.includes('web')) {
+      const news = hearOthers(app.platform, app.database)
+      stops.push(news.stop)
       const web = await startWeb(app)
       listening = web.url
       stops.push(web.stop)
@@ -87,21 +91,35 @@ async function startWeb(app: App): Promise<{ url: string; stop: () => Promise<vo
   }
 }
 
-/** The sandbox keeps its own state in a file, so that it forgets nothing when the service is killed. */
+/**
+ * The sandbox keeps its own state in a file, so that it forgets nothing when the service is killed. Refuses the folder of
+ * another process' running sandbox, whose address would be overwritten.
+ */
 async function runSandbox(app: App, ownUrl: () => string | null): Promise<Sandbox> {
   const { startSandbox } = await import('./processor/sandbox/start-sandbox.ts')
   const access = app.sandbox
   if (!access) throw new Error('no keys for the sandbox')
+  const folder = dataFolder(app.platform.config)
   const sandbox = await startSandbox({
-    databasePath: join(dataFolder(app.platform.config), 'sandbox.db'),
+    databasePath: join(folder, 'sandbox.db'),
     host: '127.0.0.1',
     port: 0,
     apiKey: access.api_key,
     webhookSecret: access.webhook_secret,
     webhookUrl: () => `${ownUrl() ?? app.platform.publicBaseUrl}/webhooks/processor`,
+  }).catch((error: unknown) => {
+    throw isLocked(error) ? new SettingError('DATA_DIR', takenBy(folder)) : error
   })
   writeSandboxAccess(app.platform.config, { ...access, url: sandbox.url })
   return sandbox
+}
+
+function isLocked(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY'
+}
+
+function takenBy(folder: string): string {
+  return `${folder} has a sandbox processor that another process runs: end that one, give this one another DATA_DIR, or set PROCESSOR_URL to the running sandbox`
 }
 
 async function endSandbox(app: App, sandbox: Sandbox | null): Promise<void> {

@@ -1,5 +1,13 @@
-import { createTRPCClient, httpBatchLink, type TRPCClient, TRPCClientError } from '@trpc/client'
+import {
+  createTRPCClient,
+  httpBatchLink,
+  httpSubscriptionLink,
+  splitLink,
+  type TRPCClient,
+  TRPCClientError,
+} from '@trpc/client'
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server'
+import { EventSource } from 'eventsource'
 import type { AppRouter } from '../server/http/router.ts'
 import type { ErrorCode } from './error-codes.ts'
 import type { Problem } from './schemas/common.ts'
@@ -10,7 +18,10 @@ export { CURRENCY, displayMoney, formatMoney, type Paisa, parseMoney } from './m
 export { type BasisPoints, basisPointsToPercent, percentToBasisPoints } from './rates.ts'
 export type { Problem } from './schemas/common.ts'
 
-/** `client.offers.list.query({ … })`, `client.applications.apply.mutate({ … })`: every procedure by its name. */
+/**
+ * `client.offers.list.query({ … })`, `client.applications.apply.mutate({ … })`,
+ * `client.live.changes.subscribe({}, { onData })`: every procedure by its name.
+ */
 export type MarketplaceClient = TRPCClient<AppRouter>
 
 /** What each procedure takes: `Inputs['offers']['create']`. */
@@ -34,23 +45,34 @@ const MAX_URL_LENGTH = 2000
 
 /**
  * A typed client of the service. Calls of one moment travel together. A refused call throws a `TRPCClientError`, in
- * which `problemIn` finds what the service said.
+ * which `problemIn` finds what the service said; a refused or broken subscription hands it to `onError`.
  */
 export function createClient(options: ClientOptions): MarketplaceClient {
-  const { url, token, fetch } = options
+  const { token, fetch } = options
+  const url = `${options.url.replace(/\/+$/, '')}/trpc`
+  const credential = (): Record<string, string> => {
+    const shown = typeof token === 'function' ? token() : token
+    return shown ? { authorization: `Bearer ${shown}` } : {}
+  }
+  const calls = httpBatchLink<AppRouter>({
+    url,
+    maxItems: MAX_CALLS,
+    maxURLLength: MAX_URL_LENGTH,
+    ...(fetch && { fetch }),
+    headers: credential,
+  })
+  // Not the platform's own EventSource: where there is one, it can show no token.
+  const streams = httpSubscriptionLink<AppRouter, typeof EventSource>({
+    url,
+    EventSource,
+    eventSourceOptions: {
+      fetch: (address, init) =>
+        (fetch ?? globalThis.fetch)(address, { ...init, headers: { ...init.headers, ...credential() } }),
+    },
+  })
+  const isStream = ({ type }: { type: string }) => type === 'subscription'
   return createTRPCClient<AppRouter>({
-    links: [
-      httpBatchLink({
-        url: `${url.replace(/\/+$/, '')}/trpc`,
-        maxItems: MAX_CALLS,
-        maxURLLength: MAX_URL_LENGTH,
-        ...(fetch && { fetch }),
-        headers() {
-          const shown = typeof token === 'function' ? token() : token
-          return shown ? { authorization: `Bearer ${shown}` } : {}
-        },
-      }),
-    ],
+    links: [splitLink({ condition: isStream, true: streams, false: calls })],
   })
 }
 

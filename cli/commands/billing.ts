@@ -1,11 +1,13 @@
 import type { Command } from 'commander'
 import type { CloseOutcome, CycleRow } from '../../server/billing/billing.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
+import { type CallState, callStates, callText, wireCall } from '../call-state.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
-import { confirm, withApp } from '../context.ts'
+import { confirm, READS, withApp } from '../context.ts'
 import { Failure } from '../failures.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../output.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
+import { addReconcileCommand } from './reconcile.ts'
 
 interface CloseOptions {
   asOf?: string
@@ -56,29 +58,47 @@ export function addBillingCommands(program: Command): void {
       (merchant: string, amount: string, options: { reference: string; reason: string }, command: Command) =>
         credit(merchant, amount, options, command),
     )
+  addReconcileCommand(group)
 }
 
 function cycles(options: CyclesOptions, command: Command): Promise<void> {
-  return withApp(command, async ({ app, out }) => {
-    const { listCycles } = await import('../../server/billing/billing.service.ts')
-    const { findUser } = await import('../../server/users/users.service.ts')
-    const merchant = options.merchant === undefined ? null : await findUser(app.platform, options.merchant)
-    const rows = await listCycles(app.platform, {
-      merchantId: merchant?.id ?? null,
-      state: options.state ?? null,
-      limit: options.limit,
-      before: null,
-    })
-    const person = await peopleOf(
-      app,
-      rows.map((row) => row.merchant_id),
-    )
-    const items = rows.map((row) => wireCycle(row, person(row.merchant_id)))
-    out.show({ items }, () => cycleTable(out, rows, person))
-  })
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { listCycles } = await import('../../server/billing/billing.service.ts')
+      const { findUser } = await import('../../server/users/users.service.ts')
+      const merchant = options.merchant === undefined ? null : await findUser(app.platform, options.merchant)
+      const rows = await listCycles(app.platform, {
+        merchantId: merchant?.id ?? null,
+        state: options.state ?? null,
+        limit: options.limit,
+        before: null,
+      })
+      const person = await peopleOf(
+        app,
+        rows.map((row) => row.merchant_id),
+      )
+      const calls = await callStates(
+        app,
+        'invoice',
+        rows.filter((row) => row.state === 'closed').map((row) => row.id),
+      )
+      const items = rows.map((row) => ({
+        ...wireCycle(row, person(row.merchant_id)),
+        call: wireCall(calls.get(row.id)),
+      }))
+      out.show({ items }, () => cycleTable(out, rows, person, calls))
+    },
+    READS,
+  )
 }
 
-function cycleTable(out: Output, rows: readonly CycleRow[], person: (id: string) => Person): string[] {
+function cycleTable(
+  out: Output,
+  rows: readonly CycleRow[],
+  person: (id: string) => Person,
+  calls: ReadonlyMap<string, CallState>,
+): string[] {
   return out.table(
     [
       { title: 'Merchant', flexible: true },
@@ -103,7 +123,7 @@ function cycleTable(out: Output, rows: readonly CycleRow[], person: (id: string)
       displayMoney(row.fee_total),
       row.state === 'open' ? '–' : displayMoney(row.credit_total),
       row.state === 'open' ? '–' : displayMoney(row.amount_due),
-      row.processor_invoice_id ?? '–',
+      row.processor_invoice_id ?? callText(out, calls.get(row.id), `billing reissue ${row.id}`),
       row.id,
     ]),
   )
@@ -131,37 +151,45 @@ function wireCycle(row: CycleRow, merchant: Person) {
 }
 
 function close(options: CloseOptions, command: Command): Promise<void> {
-  return withApp(command, async (context) => {
-    const { app, out, config } = context
-    const { readMoment } = await import('../arguments.ts')
-    const { closeDueCycles } = await import('../../server/billing/billing.service.ts')
-    const { findUser } = await import('../../server/users/users.service.ts')
-    const now = app.platform.clock.now()
-    const asOf = options.asOf === undefined ? now : await readMoment(options.asOf, config.BILLING_TIMEZONE)
-    const dryRun = options.dryRun ?? false
-    const merchant = options.merchant === undefined ? null : await findUser(app.platform, options.merchant)
-    if (asOf > now && !dryRun) {
-      await confirm(
-        context,
-        `Close every cycle that ends by ${out.time(asOf)}, though that is yet to come?`,
-        'goes on',
+  return withApp(
+    command,
+    async (context) => {
+      const { app, out, config } = context
+      const { readMoment } = await import('../arguments.ts')
+      const { closeDueCycles } = await import('../../server/billing/billing.service.ts')
+      const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+      const { findUser } = await import('../../server/users/users.service.ts')
+      const now = app.platform.clock.now()
+      const asOf = options.asOf === undefined ? now : await readMoment(options.asOf, config.BILLING_TIMEZONE)
+      const dryRun = options.dryRun ?? false
+      const merchant = options.merchant === undefined ? null : await findUser(app.platform, options.merchant)
+      if (asOf > now && !dryRun) {
+        await confirm(
+          context,
+          `Close every cycle that ends by ${out.time(asOf)}, though that is yet to come?`,
+          'goes on',
+        )
+      }
+      const outcomes = await closeDueCycles(app.platform, {
+        asOf,
+        dryRun,
+        actor: OPERATOR,
+        progress: (done, all) => out.progress(`cycle ${done} of ${all}`),
+        ...(merchant ? { merchantId: merchant.id } : {}),
+      })
+      out.endProgress()
+      const person = await peopleOf(
+        app,
+        outcomes.map((outcome) => outcome.merchantId),
       )
-    }
-    const outcomes = await closeDueCycles(app.platform, {
-      asOf,
-      dryRun,
-      ...(merchant ? { merchantId: merchant.id } : {}),
-    })
-    const person = await peopleOf(
-      app,
-      outcomes.map((outcome) => outcome.merchantId),
-    )
-    const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.merchantId)))
-    out.show({ as_of: wireTime(asOf), dry_run: dryRun, items }, () => [
-      ...(outcomes.length > 0 ? outcomeTable(out, outcomes, person) : []),
-      closeSummary(outcomes, dryRun, out.time(asOf)),
-    ])
-  })
+      const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.merchantId)))
+      out.show({ as_of: wireTime(asOf), dry_run: dryRun, items }, () => [
+        ...(outcomes.length > 0 ? outcomeTable(out, outcomes, person) : []),
+        closeSummary(outcomes, dryRun, out.time(asOf)),
+      ])
+    },
+    { readOnly: options.dryRun ?? false },
+  )
 }
 
 function closeSummary(outcomes: readonly CloseOutcome[], dryRun: boolean, asOf: string): string {

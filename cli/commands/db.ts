@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { addGroup, exampleText } from '../command.ts'
-import { assertReachable, databasePlace, openContext, withDatabase } from '../context.ts'
+import { assertReachable, databasePlace, openContext, READS, withDatabase } from '../context.ts'
 
 export function addDatabaseCommands(program: Command): void {
   const group = addGroup(program, 'db', 'the database: its schema and its backups')
@@ -25,7 +25,8 @@ export function addDatabaseCommands(program: Command): void {
 async function migrate(command: Command): Promise<void> {
   const { out, config, environment } = await openContext(command)
   const { openApp } = await import('../../server/app.ts')
-  const { migrate: runMigrations, migrationState } = await import('../../server/platform/migrator.ts')
+  const { migrate: runMigrations } = await import('../../server/platform/migrator.ts')
+  const { migrationState } = await import('../../server/platform/migration-state.ts')
   const app = await openApp({ create: true, environment, logLevel: environment.LOG_LEVEL || 'silent' })
   try {
     await assertReachable(app.database)
@@ -42,28 +43,36 @@ async function migrate(command: Command): Promise<void> {
 }
 
 function status(command: Command): Promise<void> {
-  return withDatabase(command, async ({ out, config, database }) => {
-    const { migrationState } = await import('../../server/platform/migrator.ts')
-    await assertReachable(database)
-    const { executed, pending } = await migrationState(database)
-    const place = await databasePlace(config)
-    out.show({ database: place, dialect: database.dialect, executed, pending }, () => [
-      `Database    ${place} (${database.dialect})`,
-      `Executed    ${executed.join(', ') || 'none'}`,
-      `Pending     ${pending.length > 0 ? `${pending.join(', ')}: run "affiliate db migrate"` : 'none'}`,
-    ])
-  })
+  return withDatabase(
+    command,
+    async ({ out, config, database }) => {
+      const { migrationState } = await import('../../server/platform/migration-state.ts')
+      await assertReachable(database)
+      const { executed, pending } = await migrationState(database)
+      const place = await databasePlace(config)
+      out.show({ database: place, dialect: database.dialect, executed, pending }, () => [
+        `Database    ${place} (${database.dialect})`,
+        `Executed    ${executed.join(', ') || 'none'}`,
+        `Pending     ${pending.length > 0 ? `${pending.join(', ')}: run "affiliate db migrate"` : 'none'}`,
+      ])
+    },
+    READS,
+  )
 }
 
 function backup(file: string, command: Command): Promise<void> {
-  return withDatabase(command, async ({ out, database }) => {
-    const { backUp } = await import('../backup.ts')
-    await assertReachable(database)
-    const made = await backUp(database, file)
-    out.show({ file: made.file, bytes: made.bytes, restore: made.restore }, () => [
-      `Wrote ${made.file} (${made.bytes.toLocaleString('en')} bytes).`,
-      `To restore: ${made.restore}`,
-      'Keep APP_KEY (or the file app.key) too: the webhook secrets and bank accounts inside open with nothing else.',
-    ])
-  })
+  return withDatabase(
+    command,
+    async ({ out, database }) => {
+      const { backUp } = await import('../backup.ts')
+      await assertReachable(database)
+      const made = await backUp(database, file)
+      out.show({ file: made.file, bytes: made.bytes, restore: made.restore }, () => [
+        `Wrote ${made.file} (${made.bytes.toLocaleString('en')} bytes).`,
+        `To restore: ${made.restore}`,
+        'Keep APP_KEY (or the file app.key) too: the webhook secrets and bank accounts inside open with nothing else.',
+      ])
+    },
+    READS,
+  )
 }

@@ -1,37 +1,63 @@
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Queries } from '../../server/platform/database.ts'
+import type { OpenDatabase } from '../../server/platform/open-database.ts'
 import type { InvariantResult } from '../../server/proof/invariants/verify-books.ts'
+import type { Progress } from '../../server/proof/invariants/verify-in-threads.ts'
+import type { Seal } from '../../server/seals/seals.service.ts'
 import type { OwnedBalance } from '../../server/users/account-balances.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { addGroup, exampleText } from '../command.ts'
-import { assertMigrated, withApp, withDatabase } from '../context.ts'
+import { assertMigrated, READS, withApp, withDatabase } from '../context.ts'
 import { Failure } from '../failures.ts'
-import { displayMoney, formatMoney, type Output } from '../output.ts'
+import { displayMoney, formatMoney, type Output, wireTime } from '../output.ts'
 import { printable } from '../table.ts'
+import { addStatementCommand } from './statement.ts'
 
 export function addLedgerCommands(program: Command): void {
-  const group = addGroup(program, 'ledger', 'the journal: check the books, show balances')
+  const group = addGroup(program, 'ledger', 'the journal: check the books, seal them, show balances')
   group
     .command('verify')
     .description('check every invariant of the books; exit 1 when a row breaks one')
-    .addHelpText('after', exampleText('ledger verify'))
-    .action((_options: object, command: Command) => verify(command))
+    .option('--against <digest>', 'compare with the digest of a seal that was kept elsewhere', digestOf)
+    .addHelpText('after', exampleText('ledger verify', `ledger verify --against ${'0123abcd'.repeat(8)}`))
+    .action((options: VerifyOptions, command: Command) => verify(options, command))
+  group
+    .command('seal')
+    .description('seal the journal now, and print the digest to keep elsewhere: on paper, in a mail')
+    .addHelpText('after', exampleText('ledger seal', 'ledger seal --json'))
+    .action((_options: object, command: Command) => seal(command))
   group
     .command('balances')
     .description('the balance of every account, or of one user')
     .argument('[user]', 'id or e-mail')
     .addHelpText('after', exampleText('ledger balances', 'ledger balances creator@example.com --json'))
     .action((user: string | undefined, _options: object, command: Command) => balances(user, command))
+  addStatementCommand(group)
+}
+
+interface VerifyOptions {
+  against?: string
+}
+
+function digestOf(text: string): string {
+  const digest = text.trim().toLowerCase()
+  if (/^[0-9a-f]{64}$/.test(digest)) return digest
+  throw new InvalidArgumentError(
+    'It must be the 64 characters, 0 to 9 and a to f, that "affiliate ledger seal" printed.',
+  )
 }
 
 /** Works from the database alone, so that a backup can be checked where its key is not. */
-function verify(command: Command): Promise<void> {
-  return withDatabase(command, async ({ database, out }) => {
+function verify({ against }: VerifyOptions, command: Command): Promise<void> {
+  return withDatabase(command, async ({ config, database, out }) => {
     await assertMigrated(database)
-    const { verifyBooks } = await import('../../server/proof/invariants/verify-books.ts')
-    const results = await verifyBooks(database, (name) => out.progress(`checking ${name}`))
+    const { lastSeal } = await import('../../server/seals/seals.service.ts')
+    const results = await runChecks(config.DATABASE_URL, database, out)
+    if (against !== undefined) results.push(await checkAgainst(database.reader, against))
     out.endProgress()
     const broken = results.filter((result) => result.breaches.length > 0)
-    out.show({ ok: broken.length === 0, items: results }, () => verifyLines(out, results))
+    const last = await lastSeal(database.reader)
+    out.show(verdictOf(results, last), () => verifyLines(out, results, last))
     if (broken.length === 0) return
     const rows = broken.flatMap((result) => result.breaches.map((breach) => breach.subject))
     throw new Failure(
@@ -40,7 +66,47 @@ function verify(command: Command): Promise<void> {
   })
 }
 
-function verifyLines(out: Output, results: readonly InvariantResult[]): string[] {
+async function runChecks(url: string, database: OpenDatabase, out: Output): Promise<InvariantResult[]> {
+  const { isWorthThreads, verifyInThreads } = await import(
+    '../../server/proof/invariants/verify-in-threads.ts'
+  )
+  if (await isWorthThreads(database.reader)) {
+    return verifyInThreads(url, database.reader, (progress) => out.progress(progressText(progress)))
+  }
+  const { verifyBooks } = await import('../../server/proof/invariants/verify-books.ts')
+  return verifyBooks(database, (name) => out.progress(`checking ${name}`))
+}
+
+function progressText({ names, checksDone, checks, percent }: Progress): string {
+  return `${percent} %, ${checksDone} of ${checks} checks done; checking ${names.join(' and ')}`
+}
+
+async function checkAgainst(db: Queries, digest: string): Promise<InvariantResult> {
+  const { compareWithKept } = await import('../../server/proof/invariants/seals.ts')
+  const start = performance.now()
+  const { rows, breaches } = await compareWithKept(db, digest)
+  return {
+    name: 'as-sealed',
+    statement: 'The journal still holds all that was sealed under the digest that was kept elsewhere.',
+    rows,
+    breaches,
+    ms: performance.now() - start,
+  }
+}
+
+function verdictOf(results: readonly InvariantResult[], last: Seal | null) {
+  return {
+    ok: results.every((result) => result.breaches.length === 0),
+    items: results.map((result) => ({ ...result, ms: Math.round(result.ms) })),
+    last_seal: last && wireSeal(last),
+  }
+}
+
+function wireSeal({ position, sealedAt, digest }: Seal) {
+  return { position, sealed_at: wireTime(sealedAt), digest }
+}
+
+function verifyLines(out: Output, results: readonly InvariantResult[], last: Seal | null): string[] {
   const total = results.reduce((sum, result) => sum + result.rows, 0)
   const broken = results.filter((result) => result.breaches.length > 0)
   return [
@@ -49,12 +115,14 @@ function verifyLines(out: Output, results: readonly InvariantResult[]): string[]
         { title: 'Invariant' },
         { title: 'Rows', right: true },
         { title: 'Breaches', right: true },
+        { title: 'ms', right: true },
         { title: 'What must hold', flexible: true },
       ],
       results.map((result) => [
         result.name,
         String(result.rows),
         String(result.breaches.length),
+        String(Math.round(result.ms)),
         result.statement,
       ]),
     ),
@@ -63,9 +131,37 @@ function verifyLines(out: Output, results: readonly InvariantResult[]): string[]
       out.style('red', `${result.name} is broken:`),
       ...result.breaches.map(({ subject, detail }) => printable(`  ${subject}: ${detail}`)),
     ]),
+    '',
     ...(broken.length === 0
-      ? ['', out.style('green', `All ${results.length} invariants hold (${total} rows looked at).`)]
+      ? [out.style('green', `All ${results.length} invariants hold (${total} rows looked at).`)]
       : []),
+    last
+      ? `Last seal: ${last.digest} (number ${last.position}, of ${out.time(last.sealedAt)})`
+      : 'The journal was never sealed.',
+  ]
+}
+
+function seal(command: Command): Promise<void> {
+  return withApp(command, async ({ app, out }) => {
+    const { sealLedger } = await import('../../server/seals/seals.service.ts')
+    const { seal: made, moved } = await sealLedger(app.platform)
+    const document = { created: moved > 0, ledgers: moved, seal: made && wireSeal(made) }
+    out.show(document, () => sealLines(out, made, moved))
+  })
+}
+
+function sealLines(out: Output, made: Seal | null, moved: number): string[] {
+  if (made === null) return ['There is nothing to seal: the journal is empty.']
+  const when = `number ${made.position}, of ${out.time(made.sealedAt)}`
+  const news =
+    moved > 0
+      ? `Sealed: ${when}; ${moved} ledger${moved > 1 ? 's' : ''} moved since the one before.`
+      : `Nothing was written since the last seal: ${when}.`
+  return [
+    made.digest,
+    news,
+    'Keep the digest where nobody who can write to this database can change it. Later this shows whether the',
+    'books of today still stand: affiliate ledger verify --against DIGEST',
   ]
 }
 
@@ -78,15 +174,19 @@ function shortList(rows: readonly string[]): string {
 }
 
 function balances(user: string | undefined, command: Command): Promise<void> {
-  return withApp(command, async ({ app, out }) => {
-    const { listBalances } = await import('../../server/users/account-balances.service.ts')
-    const { findUser } = await import('../../server/users/users.service.ts')
-    const owner = user === undefined ? null : await findUser(app.platform, user)
-    const rows = await listBalances(app.platform, owner?.id ?? null)
-    const total = rows.reduce((sum, row) => sum + row.balance, 0)
-    const document = { items: rows.map(wireBalance), total: formatMoney(total), currency: CURRENCY }
-    out.show(document, () => balanceTable(out, rows, owner === null))
-  })
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { listBalances } = await import('../../server/users/account-balances.service.ts')
+      const { findUser } = await import('../../server/users/users.service.ts')
+      const owner = user === undefined ? null : await findUser(app.platform, user)
+      const rows = await listBalances(app.platform, owner?.id ?? null)
+      const total = rows.reduce((sum, row) => sum + row.balance, 0)
+      const document = { items: rows.map(wireBalance), total: formatMoney(total), currency: CURRENCY }
+      out.show(document, () => balanceTable(out, rows, owner === null))
+    },
+    READS,
+  )
 }
 
 function balanceTable(out: Output, rows: readonly OwnedBalance[], whole: boolean): string[] {

@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import type { PayoutRow, PayoutRunOutcome } from '../../server/payouts/payouts.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
+import { type CallState, callStates, callText, wireCall } from '../call-state.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
-import { type CommandContext, withApp } from '../context.ts'
+import { type CommandContext, READS, withApp } from '../context.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../output.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
 
@@ -35,25 +36,39 @@ export function addPayoutCommands(program: Command): void {
 }
 
 function list(options: ListOptions, command: Command): Promise<void> {
-  return withApp(command, async ({ app, out }) => {
-    const { listPayouts } = await import('../../server/payouts/payouts.service.ts')
-    const { findUser } = await import('../../server/users/users.service.ts')
-    const creator = options.creator === undefined ? null : await findUser(app.platform, options.creator)
-    const rows = await listPayouts(app.platform, creator?.id ?? null, {
-      state: options.state ?? null,
-      limit: options.limit,
-      before: null,
-    })
-    const person = await peopleOf(
-      app,
-      rows.map((row) => row.creator_id),
-    )
-    const items = rows.map((row) => wirePayout(row, person(row.creator_id)))
-    out.show({ items }, () => payoutTable(out, rows, person))
-  })
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { listPayouts } = await import('../../server/payouts/payouts.service.ts')
+      const { findUser } = await import('../../server/users/users.service.ts')
+      const creator = options.creator === undefined ? null : await findUser(app.platform, options.creator)
+      const rows = await listPayouts(app.platform, creator?.id ?? null, {
+        state: options.state ?? null,
+        limit: options.limit,
+        before: null,
+      })
+      const person = await peopleOf(
+        app,
+        rows.map((row) => row.creator_id),
+      )
+      const pending = rows.filter((row) => row.state === 'pending').map((row) => row.id)
+      const calls = await callStates(app, 'payout', pending)
+      const items = rows.map((row) => ({
+        ...wirePayout(row, person(row.creator_id)),
+        call: wireCall(calls.get(row.id)),
+      }))
+      out.show({ items }, () => payoutTable(out, rows, person, calls))
+    },
+    READS,
+  )
 }
 
-function payoutTable(out: Output, rows: readonly PayoutRow[], person: (id: string) => Person): string[] {
+function payoutTable(
+  out: Output,
+  rows: readonly PayoutRow[],
+  person: (id: string) => Person,
+  calls: ReadonlyMap<string, CallState>,
+): string[] {
   return out.table(
     [
       { title: 'Creator', flexible: true },
@@ -61,7 +76,7 @@ function payoutTable(out: Output, rows: readonly PayoutRow[], person: (id: strin
       { title: 'Amount', right: true },
       { title: 'Made' },
       { title: 'Settled' },
-      { title: 'Why failed', flexible: true },
+      { title: 'Why', flexible: true },
       { title: 'Id' },
     ],
     rows.map((row) => [
@@ -70,7 +85,7 @@ function payoutTable(out: Output, rows: readonly PayoutRow[], person: (id: strin
       displayMoney(row.amount),
       out.time(row.created_at),
       out.time(row.settled_at),
-      row.failure_reason ?? '–',
+      row.failure_reason ?? callText(out, calls.get(row.id), `payouts retry ${row.id}`),
       row.id,
     ]),
   )
@@ -91,17 +106,24 @@ function wirePayout(row: PayoutRow, creator: Person) {
 }
 
 function run(dryRun: boolean, command: Command): Promise<void> {
-  return withApp(command, async (context) => {
-    const { app, out } = context
-    const { runPayouts } = await import('../../server/payouts/payouts.service.ts')
-    const outcomes = await runPayouts(app.platform, app.processor, { dryRun })
-    const person = await peopleOf(
-      app,
-      outcomes.map((outcome) => outcome.creatorId),
-    )
-    const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.creatorId)))
-    out.show({ dry_run: dryRun, items }, () => runLines(context, outcomes, person, dryRun))
-  })
+  return withApp(
+    command,
+    async (context) => {
+      const { app, out } = context
+      const { runPayouts } = await import('../../server/payouts/payouts.service.ts')
+      const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+      const progress = (done: number, all: number) => out.progress(`creator ${done} of ${all}`)
+      const outcomes = await runPayouts(app.platform, app.processor, { dryRun, actor: OPERATOR, progress })
+      out.endProgress()
+      const person = await peopleOf(
+        app,
+        outcomes.map((outcome) => outcome.creatorId),
+      )
+      const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.creatorId)))
+      out.show({ dry_run: dryRun, items }, () => runLines(context, outcomes, person, dryRun))
+    },
+    { readOnly: dryRun },
+  )
 }
 
 function runLines(

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { OrderCandidate } from '../../server/sales/explain.service.ts'
 import { addGroup, exampleText } from '../command.ts'
-import { withApp } from '../context.ts'
+import { READS, withApp } from '../context.ts'
 import { Failure } from '../failures.ts'
 import type { Output } from '../output.ts'
 import { printable } from '../table.ts'
@@ -23,16 +23,20 @@ export function addSaleCommands(program: Command): void {
 }
 
 function explain(order: string, store: string | null, command: Command): Promise<void> {
-  return withApp(command, async ({ app, out }) => {
-    const { explainSale, findOrder } = await import('../../server/sales/explain.service.ts')
-    const candidates = await findOrder(app.platform, order, store)
-    const [only] = candidates
-    if (!only || candidates.length > 1) throw ambiguous(order, candidates, out)
-    const explanation = await explainSale(app.platform, only.saleId)
-    const { storyDocument } = await import('../sale-document.ts')
-    const { storyLines } = await import('../sale-story.ts')
-    out.show(storyDocument(explanation), () => storyLines(explanation, out))
-  })
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { explainSale, findOrder } = await import('../../server/sales/explain.service.ts')
+      const candidates = await findOrder(app.platform, order, store)
+      const [only] = candidates
+      if (!only || candidates.length > 1) throw ambiguous(order, candidates, out)
+      const explanation = await explainSale(app.platform, only.saleId)
+      const { storyDocument } = await import('../sale-document.ts')
+      const { storyLines } = await import('../sale-story.ts')
+      out.show(storyDocument(explanation), () => storyLines(explanation, out))
+    },
+    READS,
+  )
 }
 
 function ambiguous(order: string, candidates: readonly OrderCandidate[], out: Output): Failure {

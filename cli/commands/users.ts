@@ -1,11 +1,17 @@
 import type { Command } from 'commander'
+import type { App } from '../../server/app.ts'
 import type { UserRecord } from '../../server/users/users.service.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
-import { confirm, withApp } from '../context.ts'
+import { type CommandContext, confirm, isAsked, READS, withApp } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
 import { type Output, wireTime } from '../output.ts'
 
 type RoleName = UserRecord['role']
+
+interface SuspendOptions {
+  reason?: string
+  dryRun?: boolean
+}
 
 interface ListOptions {
   role?: RoleName
@@ -42,16 +48,15 @@ export function addUserCommands(program: Command): void {
     .action((user: string, _options: object, command: Command) => setPassword(user, command))
   group
     .command('suspend')
-    .description('shut an account out: its sessions end, its links stop earning')
+    .description('shut an account out: its sessions end, its links stop earning; shows first what that means')
     .argument('<user>', 'id or e-mail')
     .option('--reason <text>', 'kept in the audit trail')
+    .option('--dry-run', 'only show what it would do')
     .addHelpText(
       'after',
       exampleText("users suspend creator@example.com --reason 'bought through own links'"),
     )
-    .action((user: string, options: { reason?: string }, command: Command) =>
-      moveSuspension('suspend', user, options.reason, command),
-    )
+    .action((user: string, options: SuspendOptions, command: Command) => suspend(user, options, command))
   group
     .command('reinstate')
     .description('let a suspended account in again')
@@ -59,16 +64,20 @@ export function addUserCommands(program: Command): void {
     .option('--reason <text>', 'kept in the audit trail')
     .addHelpText('after', exampleText('users reinstate creator@example.com'))
     .action((user: string, options: { reason?: string }, command: Command) =>
-      moveSuspension('reinstate', user, options.reason, command),
+      reinstate(user, options.reason, command),
     )
 }
 
 function list(options: ListOptions, command: Command): Promise<void> {
-  return withApp(command, async ({ app, out }) => {
-    const { listUsers } = await import('../../server/users/users.service.ts')
-    const { items, next_cursor } = await listUsers(app.platform, options)
-    out.show({ items: items.map(wireUser), more: next_cursor !== null }, () => userTable(out, items))
-  })
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { listUsers } = await import('../../server/users/users.service.ts')
+      const { items, next_cursor } = await listUsers(app.platform, options)
+      out.show({ items: items.map(wireUser), more: next_cursor !== null }, () => userTable(out, items))
+    },
+    READS,
+  )
 }
 
 function userTable(out: Output, users: readonly UserRecord[]): string[] {
@@ -117,30 +126,58 @@ async function askedPassword(): Promise<string> {
   return password
 }
 
-async function moveSuspension(
-  move: 'suspend' | 'reinstate',
-  user: string,
-  reason: string | undefined,
-  command: Command,
-): Promise<void> {
-  await withApp(command, async (context) => {
+async function suspend(user: string, options: SuspendOptions, command: Command): Promise<void> {
+  const work = async (context: CommandContext & { app: App }) => {
     const { app, out } = context
-    const { readLine } = await import('../arguments.ts')
-    const noted = reason === undefined ? null : await readLine('--reason', reason, 500)
+    const reason = await readReason(options.reason)
+    const users = await import('../../server/users/users.service.ts')
+    const { previewSuspension } = await import('../../server/moderation/suspension-preview.service.ts')
+    const { suspensionLines, wireSuspension } = await import('../suspension-report.ts')
+    const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+    const found = await users.findUser(app.platform, user)
+    const preview = await previewSuspension(app.platform, found)
+    const effects = wireSuspension(preview)
+    const lines = suspensionLines(preview)
+    if (found.suspendedAt !== null) {
+      const document = { ...wireUser(found), changed: false, effects }
+      return out.show(document, () => [`${found.email} was suspended already; nothing changed.`])
+    }
+    if (options.dryRun) {
+      const document = { ...wireUser(found), changed: false, effects }
+      return out.show(document, () => [
+        `Suspending ${found.role} ${found.email}:`,
+        ...lines,
+        'Nothing was done.',
+      ])
+    }
+    if (isAsked(context)) process.stderr.write(`${lines.join('\n')}\n`)
+    await confirm(context, `Suspend ${found.role} ${found.email}?`, 'goes on')
+    const after = await users.suspendUser(app.platform, { userId: found.id, actor: OPERATOR, reason })
+    out.show({ ...wireUser(after), changed: true, effects }, () => [
+      ...(isAsked(context) ? [] : lines),
+      `${after.email} is suspended now.`,
+    ])
+  }
+  await withApp(command, work, { readOnly: options.dryRun ?? false })
+}
+
+async function reinstate(user: string, reasonText: string | undefined, command: Command): Promise<void> {
+  await withApp(command, async ({ app, out }) => {
+    const reason = await readReason(reasonText)
     const users = await import('../../server/users/users.service.ts')
     const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
     const found = await users.findUser(app.platform, user)
-    if (move === 'suspend' && found.suspendedAt === null) {
-      await confirm(context, `Suspend ${found.role} ${found.email} and end all sessions?`, 'goes on')
-    }
-    const change = { userId: found.id, actor: OPERATOR, reason: noted }
-    const after = await (move === 'suspend' ? users.suspendUser : users.reinstateUser)(app.platform, change)
-    const changed = (after.suspendedAt === null) !== (found.suspendedAt === null)
-    const state = after.suspendedAt === null ? 'active' : 'suspended'
+    const after = await users.reinstateUser(app.platform, { userId: found.id, actor: OPERATOR, reason })
+    const changed = found.suspendedAt !== null
     out.show({ ...wireUser(after), changed }, () => [
-      changed ? `${after.email} is ${state} now.` : `${after.email} was ${state} already; nothing changed.`,
+      changed ? `${after.email} is active now.` : `${after.email} was active already; nothing changed.`,
     ])
   })
+}
+
+async function readReason(text: string | undefined): Promise<string | null> {
+  const { readLine } = await import('../arguments.ts')
+  return text === undefined ? null : readLine('--reason', text, 500)
 }
 
 function wireUser(user: UserRecord) {

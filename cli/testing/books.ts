@@ -2,6 +2,8 @@ import type { TestDialect } from '../../server/proof/testbed/databases.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../../server/proof/testbed/marketplace.ts'
 import { orderBody } from '../../server/proof/testbed/orders.ts'
 import { APP_KEY, type Ended, runAffiliate } from './run-affiliate.ts'
+import { runHere } from './run-here.ts'
+import { type PtyEnded, type PtyOptions, runInPty } from './run-in-pty.ts'
 
 /** A marketplace with a few sales, and the command line over its database. */
 export interface Books {
@@ -14,10 +16,16 @@ export interface Books {
   /** Runs it with `--json`, expects exit 0, and answers its document. */
   // biome-ignore lint/suspicious/noExplicitAny: the document of any command
   json(...args: string[]): Promise<any>
+  /** Runs it at a terminal. */
+  pty(args: string[], options?: PtyOptions): Promise<PtyEnded>
 }
 
 /** Two shops that both have an order #1001: an accepted one of 4,999.00, and one that nobody referred. */
-export async function openBooks(dialect: TestDialect): Promise<Books> {
+export async function openBooks(
+  dialect: TestDialect,
+  /** Runs commands in this process: many times as fast, for tests of what they do. */
+  options: { here?: boolean } = {},
+): Promise<Books> {
   const market = await openMarketplace(dialect)
   // Commands go by the clock on the wall.
   market.clock.set(new Date().toISOString())
@@ -33,13 +41,17 @@ export async function openBooks(dialect: TestDialect): Promise<Books> {
   const { url, folder } = market.bed.testDatabase
   const settings = { DATABASE_URL: url, APP_KEY, DATA_DIR: folder }
   const affiliate: Books['affiliate'] = (args, environment = {}, input = '') =>
-    runAffiliate(args, { environment: { ...settings, ...environment }, input, folder })
+    options.here && !args.includes('--password-stdin')
+      ? runHere(args, { ...settings, ...environment })
+      : runAffiliate(args, { environment: { ...settings, ...environment }, input, folder })
   return {
     market,
     shop,
     otherShop,
     creatorId: creator.userId,
     affiliate,
+    pty: (args, options = {}) =>
+      runInPty(args, { folder, ...options, environment: { ...settings, ...options.environment } }),
     async json(...args) {
       const { code, stdout, stderr } = await affiliate([...args, '--json'])
       if (code !== 0) throw new Error(`affiliate ${args.join(' ')}: exit ${code}: ${stderr}`)

@@ -26,6 +26,8 @@ export interface FileSetting {
   env: NodeJS.ProcessEnv
   /** Aborted on Ctrl-C: the file's processes are ended at once. */
   signal: AbortSignal
+  /** Told each piece of output as it comes, e.g. to show progress. */
+  onOutput?: (chunk: string) => void
 }
 
 interface Ending {
@@ -56,7 +58,7 @@ export async function runFile(file: TestFile, setting: FileSetting): Promise<Fil
 
 async function runProcess(
   file: TestFile,
-  { root, env, signal }: FileSetting,
+  { root, env, signal, onOutput }: FileSetting,
 ): Promise<{ ending: Ending; output: string }> {
   const child = spawn(process.execPath, [file.path], {
     cwd: root,
@@ -67,6 +69,7 @@ async function runProcess(
   let output = ''
   const collect = (chunk: string) => {
     output = (output + chunk).slice(-OUTPUT_LIMIT)
+    onOutput?.(chunk)
   }
   child.stdout.setEncoding('utf8').on('data', collect)
   child.stderr.setEncoding('utf8').on('data', collect)

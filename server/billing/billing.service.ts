@@ -1,6 +1,7 @@
 import type { Paisa } from '../../shared/money.ts'
 import { cycleClosed } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
+import { recordAudit } from '../moderation/audit.service.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
 import { eachOnItsOwn } from '../platform/each-on-its-own.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -151,22 +152,31 @@ export interface CloseOutcome {
   amountDue: Paisa
 }
 
+export interface CloseOptions {
+  asOf?: number
+  merchantId?: string
+  dryRun?: boolean
+  actor?: string
+  progress?: (at: number, all: number) => void
+}
+
 /**
  * Closes every open cycle whose period is over at `asOf` (epoch ms; now unless given), each in a transaction of its own, so that it can be
  * interrupted and run again; one that fails keeps no other from closing, and its error is thrown at the end. Cycles of
- * less than one rupee are extended to the next boundary instead.
+ * less than one rupee are extended to the next boundary instead. With an `actor` each gets an audit row; the schedule
+ * has none.
  */
 export async function closeDueCycles(
   platform: Platform,
-  options: { asOf?: number; merchantId?: string; dryRun?: boolean } = {},
+  options: CloseOptions = {},
 ): Promise<CloseOutcome[]> {
   const asOf = options.asOf ?? platform.clock.now()
   const due = await dueCycleIds(platform.database.reader, asOf, options.merchantId ?? null)
-  return eachOnItsOwn(platform, due, (cycleId) =>
+  const work = (cycleId: string) =>
     options.dryRun
       ? previewClose(platform, platform.database.reader, cycleId, asOf)
-      : platform.database.transaction((tx) => closeOne(platform, tx, cycleId, asOf)),
-  )
+      : platform.database.transaction((tx) => closeOne(platform, tx, cycleId, asOf, options.actor))
+  return eachOnItsOwn(platform, due, work, options.progress)
 }
 
 async function previewClose(platform: Platform, db: Queries, cycleId: string, asOf: number) {
@@ -176,14 +186,44 @@ async function previewClose(platform: Platform, db: Queries, cycleId: string, as
   return decision.kind === 'not_due' ? null : outcomeOf(platform, cycle, decision, asOf)
 }
 
-async function closeOne(platform: Platform, tx: Tx, cycleId: string, asOf: number) {
+async function closeOne(
+  platform: Platform,
+  tx: Tx,
+  cycleId: string,
+  asOf: number,
+  actor: string | undefined,
+) {
   const cycle = await lockCycle(tx, platform.database.dialect, cycleId)
   if (!cycle) return null
   await lockMerchantCredit(tx, platform.database.dialect, cycle.merchant_id)
   const decision = await closeDecision(tx, cycle, asOf)
   if (decision.kind === 'not_due') return null
   await applyClose(platform, tx, cycle, decision, asOf)
-  return outcomeOf(platform, cycle, decision, asOf)
+  const outcome = outcomeOf(platform, cycle, decision, asOf)
+  if (actor !== undefined) await noteClose(platform, tx, actor, outcome, cycle.period_end)
+  return outcome
+}
+
+function noteClose(
+  platform: Platform,
+  tx: Tx,
+  actor: string,
+  outcome: CloseOutcome,
+  formerEnd: number,
+): Promise<void> {
+  const after =
+    outcome.kind === 'closed'
+      ? { state: 'closed', credit_total: outcome.creditTotal, amount_due: outcome.amountDue }
+      : { state: 'open', period_end: outcome.periodEnd }
+  return recordAudit(platform, tx, {
+    actor,
+    action: 'billing.close',
+    subjectType: 'billing_cycle',
+    subjectId: outcome.cycleId,
+    reason: null,
+    before: { state: 'open', period_end: formerEnd },
+    after,
+  })
 }
 
 async function closeIfDue(
@@ -249,18 +289,21 @@ async function applyClose(
   afterCommit(tx, () => platform.signals.send(newsOf(cycle.merchant_id)))
 }
 
-async function queueInvoice(
+/** Has a cycle's invoice asked for, of its merchant as named now; answers the attempt's id. */
+export async function queueInvoice(
   platform: Platform,
   tx: Tx,
   cycleId: string,
   merchantId: string,
   amount: Paisa,
-): Promise<void> {
+  lookUpFirst = false,
+): Promise<string> {
   const [emails, names] = [await emailsOf(tx, [merchantId]), await displayNamesOf(tx, [merchantId])]
-  await queueAttempt(platform, tx, {
+  return queueAttempt(platform, tx, {
     kind: 'invoice',
     subjectId: cycleId,
     amount,
+    lookUpFirst,
     request: {
       customer: { id: merchantId, email: emails.get(merchantId) ?? '', name: names.get(merchantId) ?? '' },
     },

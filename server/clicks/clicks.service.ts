@@ -53,7 +53,7 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
     maxWaiting: MAX_WAITING,
     patienceMs: PATIENCE_MS,
     async write(rows) {
-      await platform.database.transaction((tx) => insertClicks(tx, rows))
+      await platform.database.transaction((tx) => insertClicks(tx, platform.database.dialect, rows))
       return []
     },
   })

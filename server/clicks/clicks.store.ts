@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely'
-import type { Queries, Tx } from '../platform/database.ts'
+import type { Dialect, Queries, Tx } from '../platform/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
+import { insertOf } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 
 export type ClickRow = Selectable<Schema['clicks']>
@@ -8,8 +9,16 @@ export type ClickRow = Selectable<Schema['clicks']>
 /** Where the roll-up has come to: clicks with smaller ids are in `click_counts`. */
 const WATERMARK = 'clicks'
 
-export async function insertClicks(tx: Tx, rows: readonly ClickRow[]): Promise<void> {
-  await tx.insertInto('clicks').values(rows).execute()
+const newClicks = insertOf<ClickRow>('clicks', {
+  id: 'uuid',
+  link_id: 'uuid',
+  tracked: 'int',
+  kind: 'text',
+  created_at: 'bigint',
+})
+
+export async function insertClicks(tx: Tx, dialect: Dialect, rows: readonly ClickRow[]): Promise<void> {
+  await newClicks(dialect, rows).execute(tx)
 }
 
 export function clicksById(db: Queries | Tx, ids: readonly string[]): Promise<ClickRow[]> {

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { ExportFormat, ExportResource } from '../../shared/schemas/jobs.ts'
-import { afterCommit } from '../platform/database.ts'
+import { recordAudit } from '../moderation/audit.service.ts'
+import { afterCommit, type Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { mayExport } from './export-columns.rule.ts'
@@ -29,7 +30,7 @@ export interface ExportRequest {
 }
 
 /**
- * Puts an export in the queue and answers at once. Refuses with `forbidden` (a resource that is none of this role's business),
+ * Puts an export in the queue and answers at once; an admin's, which holds everybody's rows, gets an audit row. Refuses with `forbidden` (a resource that is none of this role's business),
  * `validation_failed` (a period that ends before it begins) and `conflict` (too many unfinished ones).
  */
 export async function startExport(
@@ -75,9 +76,22 @@ export async function startExport(
       )
     }
     await insertJob(tx, job)
+    if (owner.role === 'admin') await noteExport(platform, tx, job)
     afterCommit(tx, () => platform.signals.send('exports'))
   })
   return job
+}
+
+function noteExport(platform: Platform, tx: Tx, job: ExportJobRow): Promise<void> {
+  return recordAudit(platform, tx, {
+    actor: job.user_id,
+    action: 'export.start',
+    subjectType: 'job',
+    subjectId: job.id,
+    reason: null,
+    before: null,
+    after: { resource: job.resource, format: job.format, from: job.from_at, to: job.to_at },
+  })
 }
 
 /** An own job. Refuses with `not_found`, whoever else's it is. */

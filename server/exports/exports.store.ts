@@ -5,7 +5,7 @@ import type { Schema } from '../platform/schema.ts'
 export type ExportJobRow = Selectable<Schema['export_jobs']>
 
 /** Any number that no other part of the service takes as its advisory lock. */
-const EXPORTS_LOCK = 7_041_949
+const EXPORTS_LOCK = 7_041_950
 
 /** Lets starts and claims take turns; on SQLite every transaction does. */
 export async function lockExports(tx: Tx, dialect: 'sqlite' | 'postgresql'): Promise<void> {

@@ -10,6 +10,12 @@ function checkCharset(contentType: string | undefined): void {
   throw new Refusal('unsupported_media_type', 'The body must be application/json in UTF-8.')
 }
 
+/** Refuses with `unsupported_media_type` a body that is compressed: its limit would say nothing of its size. */
+function checkCoding(coding: string | undefined): void {
+  if (coding === undefined || /^\s*(identity)?\s*$/i.test(coding)) return
+  throw new Refusal('unsupported_media_type', 'The body must not be compressed.')
+}
+
 function decode(body: Buffer): string {
   try {
     return utf8.decode(body)
@@ -37,6 +43,7 @@ export function acceptJson(scope: FastifyInstance, options: { parsed: boolean })
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) => {
       checkCharset(request.headers['content-type'])
+      checkCoding(request.headers['content-encoding'])
       const text = decode(body)
       if (!options.parsed) return text
       return text.trim() === '' ? undefined : parse(text)

@@ -17,6 +17,14 @@ export function countWork(registry: Registry, app: HttpApp): { counted: HttpApp;
     labelNames: ['kind', 'tracked'],
     registers: [registry],
   })
+  // Found by its labels once: on the hottest path that look-up costs more than the counting.
+  const known = new Map<string, Counter.Internal>()
+  const seriesOf = (kind: string, tracked: boolean) => {
+    const key = tracked ? kind : `untracked ${kind}`
+    const series = known.get(key) ?? clicks.labels({ kind, tracked: String(tracked) })
+    known.set(key, series)
+    return series
+  }
   const received = new Counter({
     name: 'affiliate_events_received_total',
     help: 'Signed events taken in: stored, known (a redelivery), or conflict (the same delivery id, another body).',
@@ -29,7 +37,7 @@ export function countWork(registry: Registry, app: HttpApp): { counted: HttpApp;
       ...app.clicks,
       async record(click) {
         await app.clicks.record(click)
-        clicks.inc({ kind: click.kind, tracked: String(click.tracked) })
+        seriesOf(click.kind, click.tracked).inc()
       },
     },
     inbox: {

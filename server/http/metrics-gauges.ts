@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { EVENT_SOURCES, type EventSource, eventBacklog } from '../inbox/inbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
+import { liveStreams } from '../summaries/live-streams.ts'
 import type { HttpApp } from './http-app.ts'
 
 /** However often somebody reads the figures, the database is asked once in this time. */
@@ -19,6 +20,18 @@ export function measureState(registry: Registry, app: HttpApp): void {
   measureBacklog(registry, app.platform)
   measureWrites(registry, app)
   measurePool(registry, app.platform)
+  measureStreams(registry, app.platform)
+}
+
+function measureStreams(registry: Registry, platform: Platform): void {
+  new Gauge({
+    name: 'affiliate_event_streams_open',
+    help: 'Live streams (server-sent events) that this process holds open.',
+    registers: [registry],
+    collect() {
+      this.set(liveStreams(platform).count)
+    },
+  })
 }
 
 /** The database's part. When it does not answer, its series are left out and `affiliate_database_up` says why. */

@@ -5,7 +5,10 @@ import { routeOf } from './errors.ts'
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** Times every request by its route's pattern: what a caller writes into an address makes no new series. */
+/**
+ * Times every request by its route's pattern: what a caller writes into an address makes no new series. Event streams are
+ * left out: how long somebody listens says nothing about how quickly he is answered.
+ */
 export function timeRequests(server: FastifyInstance, registry: Registry): void {
   const durations = new Histogram({
     name: 'affiliate_http_request_duration_seconds',
@@ -14,7 +17,9 @@ export function timeRequests(server: FastifyInstance, registry: Registry): void 
     buckets: BUCKETS,
     registers: [registry],
   })
-  server.addHook('onResponse', async (request, reply) => {
+  server.addHook('onResponse', (request, reply, done) => {
+    done()
+    if (String(reply.getHeader('content-type')).startsWith('text/event-stream')) return
     const method = METHODS.includes(request.method) ? request.method : 'other'
     const labels = { method, route: routeOf(request), status: reply.statusCode }
     durations.observe(labels, reply.elapsedTime / 1000)

@@ -3,10 +3,12 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createInboxRecorder } from '../inbox/inbox.service.ts'
 import { testDialects } from '../proof/testbed/databases.ts'
+import { follow, logIn, openLiveMarket, openWebSide } from '../proof/testbed/live-followers.ts'
 import { orderBody } from '../proof/testbed/orders.ts'
 import { call, eventually, openServiceBed, type ServiceBed } from '../proof/testbed/service-bed.ts'
 import { openWebTestbed, type WebTestbed } from '../proof/testbed/web.ts'
 import { signShopifyBody } from '../shopify/signature.ts'
+import { liveStreams } from '../summaries/live-streams.ts'
 
 const TOKEN = 'a-token-for-prometheus'
 
@@ -102,6 +104,38 @@ for (const dialect of testDialects()) {
   })
 
   it.run()
+
+  const streams = suite(`figures of streams on ${dialect}`)
+
+  streams('tell how many are open, and time none of them', async () => {
+    const market = await openLiveMarket(dialect)
+    const web = await openWebSide(market.platform)
+    const open = async () => figureOf(await read(web.base), 'affiliate_event_streams_open')
+    try {
+      assert.is(await open(), 0)
+      const shop = await market.addShop()
+      const follower = follow(web.base, await logIn(market.platform, shop.actor))
+      await follower.until(() => follower.events.length > 0)
+      assert.is(await open(), 1)
+      follower.stop()
+      // The server ends this one itself.
+      const refused = follow(web.base, 'x'.repeat(43))
+      await refused.until(() => refused.refusal() !== null)
+      await liveStreams(market.platform).idle()
+      const text = await eventually(
+        () => read(web.base),
+        (now) => figureOf(now, 'affiliate_event_streams_open') === 0,
+      )
+      assert.not.match(text, /request_duration_seconds_count\{[^}]*trpc/)
+      await call(web.base, 'GET', '/trpc/offers.list')
+      assert.match(await read(web.base), /request_duration_seconds_count\{[^}]*trpc/)
+    } finally {
+      await web.close()
+      await market.close()
+    }
+  })
+
+  streams.run()
 
   const waiting = suite(`figures of what waits on ${dialect}`)
 

@@ -145,8 +145,9 @@ it('counts tRPC calls whose path is encoded twice, and answers with status and h
   assert.ok(Number(answer.headers.get('retry-after')) >= 1)
   assert.is(answer.headers.get('ratelimit-remaining'), '0')
   const [first] = (await answer.json()) as {
-    error: { data: { problem: { code: string; request_id: string } } }
+    error: { code: number; data: { code: string; problem: { code: string; request_id: string } } }
   }[]
+  assert.equal([first?.error.code, first?.error.data.code], [-32029, 'TOO_MANY_REQUESTS'])
   assert.is(first?.error.data.problem.code, 'rate_limited')
   assert.is(first?.error.data.problem.request_id, answer.headers.get('x-request-id'))
 })

@@ -13,6 +13,7 @@ import { contextOf } from './context.ts'
 import { type FieldSource, type InputShape, inputShapeOf } from './input-shape.ts'
 import { acceptJson } from './json-body.ts'
 import type { Admit } from './rate-limit.ts'
+import { sendShared } from './shared-answers.ts'
 
 /** One Fastify route for each procedure that names one: the same input, output and refusals as through tRPC. */
 export function registerRest(
@@ -45,8 +46,12 @@ function registerProcedure(
     url: rest.path,
     async handler(request, reply) {
       await admit?.(request, reply, [{ name: procedure.name, input: () => request.body }])
-      const context = contextOf(platform, request)
-      const result = await procedureOf(appRouter, context, procedure.name)(inputOf(request, shape))
+      const answer = () =>
+        procedureOf(appRouter, contextOf(platform, request), procedure.name)(inputOf(request, shape))
+      if (rest.shared !== undefined && request.headers.authorization === undefined) {
+        return sendShared(platform, rest.shared, request, reply, answer)
+      }
+      const result = await answer()
       reply.code(status)
       if (rest.location) reply.header('location', filledIn(rest.location, result))
       return status === 204 ? reply.send() : result

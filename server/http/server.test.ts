@@ -210,6 +210,25 @@ for (const dialect of testDialects()) {
     assert.is((await bed.ask('GET', '/webhooks/processor')).headers.get('allow'), 'POST')
   })
 
+  it('finds nothing at a path that leaves out its id', async ({ bed }) => {
+    const paths = ['/offers/', '/offers/?limit=1', '/offers//applications', '/affiliate-links/', '/go/']
+    for (const path of [...paths, '/sales/', '/jobs/', '/jobs//file', '/trpc/', '/me/', '/']) {
+      const answer = await bed.ask('GET', path)
+      assert.is(answer.status, 404, path)
+      assert.equal([answer.body.code, answer.body.status], ['not_found', 404], path)
+      assert.is(answer.headers.get('content-type'), 'application/problem+json', path)
+      assert.is(answer.headers.get('x-request-id'), answer.body.request_id, path)
+    }
+    for (const [method, path] of [
+      ['PATCH', '/offers/'],
+      ['PATCH', '/offers//status'],
+      ['DELETE', '/stores/'],
+      ['POST', '/admin/users//suspend'],
+    ] as const) {
+      assert.is((await bed.ask(method, path, { body: {} })).status, 404, `${method} ${path}`)
+    }
+  })
+
   it('reads query fields of both kinds of place alike', async ({ bed }) => {
     for (const query of [
       'limit=0',

@@ -1,13 +1,15 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import fastifyHelmet, { type FastifyHelmetOptions } from '@fastify/helmet'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { ErrorCode } from '../../shared/error-codes.ts'
 import type { Config } from '../platform/config.ts'
 import type { Platform } from '../platform/platform.ts'
+import { problemOf } from '../platform/problem.ts'
 import { Refusal } from '../platform/refusal.ts'
+import { withStatementPatience } from '../platform/statement-patience.ts'
 import { allowOrigins } from './cors.ts'
 import { registerDocs } from './docs.ts'
-import { routeOf, sendProblem } from './errors.ts'
+import { PROBLEM_TYPE, routeOf, sendProblem } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
 import { registerJobFile } from './job-file.ts'
 import { registerMetrics } from './metrics.ts'
@@ -16,8 +18,9 @@ import { createRateLimits, type RateLimits } from './rate-limit.ts'
 import { registerRedirect } from './redirect.ts'
 import { registerRest } from './rest.ts'
 import { appRouter } from './router.ts'
+import { secureAnswers } from './security-headers.ts'
 import { registerTrpc } from './trpc.ts'
-import { answerUnknownRoutes } from './unknown-route.ts'
+import { answerUnknownRoutes, refuseEmptyParameters } from './unknown-route.ts'
 import { closeUnusedConnections } from './unused-connections.ts'
 import { registerWebhooks } from './webhooks.ts'
 
@@ -27,6 +30,8 @@ const MAX_HEADER_BYTES = 16 * 1024
 /** The names of a full tRPC batch stand in the path. */
 const MAX_PARAM_LENGTH = 1000
 const REQUEST_TIMEOUT_MS = 30_000
+/** How long a request waits for one statement of a database that has stalled; jobs wait longer, with nobody on the line. */
+const STATEMENT_PATIENCE_MS = 5000
 /** Longer than a load balancer's usual minute, so that it is never we who close a connection under its hands. */
 const KEEP_ALIVE_MS = 65_000
 
@@ -43,7 +48,7 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
     http: { maxHeaderSize: MAX_HEADER_BYTES },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     return503OnClosing: false,
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: (error, socket) => answerBrokenRequest(platform, error, socket),
     frameworkErrors: (error, request, reply) => {
       // No hook runs for these, so what matters of the hooks is done here.
       reply.headers({
@@ -58,9 +63,11 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
   server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
   closeUnusedConnections(server)
   answerUnknownRoutes(server, platform)
-  await server.register(fastifyHelmet, SECURITY_HEADERS)
+  await secureAnswers(server)
   followRequests(server, app)
+  server.addHook('preHandler', (_request, _reply, done) => withStatementPatience(STATEMENT_PATIENCE_MS, done))
   await allowOrigins(server, platform.config.CORS_ORIGINS ?? [])
+  refuseEmptyParameters(server)
   const limits = await createRateLimits(server, platform, appRouter)
   const counted = registerMetrics(server, app)
   registerProbes(server, app)
@@ -75,38 +82,37 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
   return server
 }
 
-/**
- * Answers are data, never a page: nothing in them may load, run, or be framed. The one page, /docs, brings a policy of
- * its own. No `includeSubDomains`: what else stands below the operator's domain is not ours to decide.
- */
-const SECURITY_HEADERS: FastifyHelmetOptions = {
-  contentSecurityPolicy: {
-    useDefaults: false,
-    directives: {
-      defaultSrc: ["'none'"],
-      baseUri: ["'none'"],
-      formAction: ["'none'"],
-      frameAncestors: ["'none'"],
-    },
-  },
-  strictTransportSecurity: { maxAge: 31_536_000, includeSubDomains: false },
-  xFrameOptions: { action: 'deny' },
-}
-
 /** What is no HTTP request, or too large a head of one, gets an answer too; the connection is of no more use. */
-function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+function answerBrokenRequest(platform: Platform, error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
-  const status = BROKEN_REQUEST_STATUS[error.code ?? ''] ?? 400
-  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}`
-  socket.end(`${head}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+  const [status, code, detail] = BROKEN_REQUESTS[error.code ?? ''] ?? NO_REQUEST
+  const requestId = platform.ids.next()
+  const { body } = problemOf(new Refusal(code, detail), requestId, platform.database)
+  const title = STATUS_CODES[status] ?? body.title
+  const text = JSON.stringify({ ...body, status, title })
+  const head = [
+    `HTTP/1.1 ${status} ${title}`,
+    'Connection: close',
+    'Cache-Control: no-store',
+    `Content-Type: ${PROBLEM_TYPE}`,
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    'X-Content-Type-Options: nosniff',
+    `X-Request-Id: ${requestId}`,
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`)
+  platform.log.info({ requestId, status, reason: error.code }, 'broken request')
 }
 
-const BROKEN_REQUEST_STATUS: Record<string, number> = {
-  HPE_HEADER_OVERFLOW: 431,
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
+type BrokenRequest = [status: number, code: ErrorCode, detail: string]
+
+const NO_REQUEST: BrokenRequest = [400, 'validation_failed', 'The request cannot be understood.']
+/** As with 410, no code stands for these: the nearest one does, and the status says the rest. */
+const BROKEN_REQUESTS: Record<string, BrokenRequest> = {
+  HPE_HEADER_OVERFLOW: [431, 'payload_too_large', 'The head of the request is too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'validation_failed', 'The request did not come in time.'],
 }
 
 /** `true`, or the addresses of the proxies in front of us, with commas between; off unless set. */
@@ -117,17 +123,22 @@ function trustProxyOf(setting: Config['TRUST_PROXY']): boolean | string {
 
 /** An id in every answer and log line. What is logged is named here: no addresses asked for, headers or bodies. */
 function followRequests(server: FastifyInstance, { platform }: HttpApp): void {
-  server.addHook('onRequest', async (request, reply) => {
+  server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
-    // Most answers are somebody's own figures; the few public ones change with every offer.
+    // Most answers are somebody's own figures; the few public ones say otherwise themselves.
     reply.header('cache-control', 'no-store')
+    done()
   })
-  server.addHook('onResponse', async (request, reply) => logRequest(platform, request, reply))
+  server.addHook('onResponse', (request, reply, done) => {
+    logRequest(platform, request, reply)
+    done()
+  })
 }
 
 function logRequest({ log }: Platform, request: FastifyRequest, reply: FastifyReply): void {
   const status = reply.statusCode
   const level = status >= 500 ? 'warn' : status >= 400 ? 'info' : 'debug'
+  if (level === 'debug' && !log.isLevelEnabled(level)) return
   const facts = { requestId: request.id, method: request.method, route: routeOf(request), status }
   log[level]({ ...facts, ms: Math.round(reply.elapsedTime) }, 'request')
 }

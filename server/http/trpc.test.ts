@@ -78,6 +78,7 @@ it('bounds tRPC batches', async ({ api }) => {
   assert.is((await batch(MAX_BATCH)).status, 200)
   const refused = await batch(MAX_BATCH + 1)
   assert.is(refused.status, 400)
+  assert.is(refused.headers.get('content-type'), 'application/json')
   const body = JSON.stringify(await refused.json())
   assert.match(body, /"code":"validation_failed"/)
   assert.match(body, /"request_id":"[0-9a-f-]{36}"/)

@@ -4,7 +4,7 @@ import type { TRPCRequestInfo } from '@trpc/server/http'
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Platform } from '../platform/platform.ts'
-import { problemOf } from '../platform/problem.ts'
+import { problemOf, refusalOf } from '../platform/problem.ts'
 import { type RequestContext, requestIds, trpcErrorOf } from '../platform/procedure.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { contextOf } from './context.ts'
@@ -48,9 +48,11 @@ export function registerTrpc(
             maxBatchSize: MAX_BATCH,
             async createContext({ info }): Promise<RequestContext> {
               // Once a request, with the calls as tRPC itself has read them: refused, none of them runs.
-              await admit?.(request, reply, wantedCalls(info))
-              if (info.type === 'subscription') care(reply.raw)
-              return contextOf(platform, request)
+              await admit?.(request, reply, wantedCalls(info)).catch((error: unknown) => {
+                throw trpcErrorOf(refusalOf(error, platform.database))
+              })
+              const context = contextOf(platform, request)
+              return info.type === 'subscription' ? { ...context, gone: care(reply.raw) } : context
             },
             responseMeta: ({ errors, type }) => ({
               headers: {
@@ -85,6 +87,8 @@ function headersOf(platform: Platform, requestId: string, errors: readonly TRPCE
   const denied = problems.find((problem) => problem.status === 401)
   return {
     'cache-control': 'no-store',
+    // tRPC says so itself, but not where it cannot even tell what is called.
+    ...(errors.length > 0 && { 'content-type': 'application/json' }),
     ...(slowest && problemHeaders(slowest)),
     ...(denied && problemHeaders(denied)),
   }

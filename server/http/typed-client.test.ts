@@ -2,7 +2,9 @@ import { createTRPCClient, httpBatchLink, httpLink } from '@trpc/client'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
+import { createClient, isRefusal, type Outputs } from '../../shared/client.ts'
 import { proceduresOf } from '../platform/procedure.ts'
+import { logIn, openLiveMarket, openWebSide } from '../proof/testbed/live-followers.ts'
 import { openWebTestbed } from '../proof/testbed/web.ts'
 import { type AppRouter, appRouter } from './router.ts'
 
@@ -49,6 +51,41 @@ for (const [name, link] of Object.entries({ httpLink, httpBatchLink })) {
     }
   })
 }
+
+it('follows live changes with the token that it shows for calls', async () => {
+  const market = await openLiveMarket('sqlite')
+  const web = await openWebSide(market.platform)
+  try {
+    const shop = await market.addShop()
+    const link = await market.addLink(shop, await market.addCreator())
+    const token = await logIn(market.platform, shop.actor)
+    const client = createClient({ url: `${web.base}/`, token: () => token })
+    const told: Outputs['sales']['list']['items'] = []
+    await new Promise<void>((resolve, reject) => {
+      const subscription = client.live.changes.subscribe(
+        {},
+        {
+          async onData({ data }) {
+            if (data.kind === 'start') await market.order(shop, link, 100_000).then(market.workOff)
+            if (data.kind === 'sale') {
+              told.push(data.sale)
+              subscription.unsubscribe()
+              resolve()
+            }
+          },
+          onError: reject,
+        },
+      )
+    })
+    assert.equal(told, (await client.sales.list.query()).items)
+    const stranger = createClient({ url: web.base, token: 'x'.repeat(43) })
+    const refusal = await new Promise((resolve) => stranger.live.changes.subscribe({}, { onError: resolve }))
+    assert.ok(isRefusal(refusal, 'unauthenticated'), String(refusal))
+  } finally {
+    await web.close()
+    await market.close()
+  }
+})
 
 it('lets every input be left out of which no field is required', () => {
   const strict = proceduresOf(appRouter).filter(({ inputs: [input] }) => {

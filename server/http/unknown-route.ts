@@ -29,6 +29,17 @@ export function answerUnknownRoutes(server: FastifyInstance, platform: Platform)
   })
 }
 
+/**
+ * The router takes `/offers/` for `/offers/:id` with an empty id; to a caller there is nothing at that path. Comes after the
+ * hooks that every answer owes its headers to.
+ */
+export function refuseEmptyParameters(server: FastifyInstance): void {
+  server.addHook<{ Params: Record<string, string> }>('onRequest', (request, reply, done) => {
+    if (Object.values(request.params).includes('')) reply.callNotFound()
+    else done()
+  })
+}
+
 function patternOf(url: string): RegExp {
   const segments = url.split('/').map((segment) => {
     if (segment.startsWith(':')) return '[^/]+'

@@ -1,10 +1,12 @@
-import { createHash, randomInt } from 'node:crypto'
+import { isUtf8 } from 'node:buffer'
+import { hash, randomInt } from 'node:crypto'
 import { raiseFlag } from '../moderation/flags.service.ts'
 import { afterCommit, type Tx } from '../platform/database.ts'
 import { GroupCommit } from '../platform/group-commit.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { EventSource, EventState } from './inbound-event.entity.ts'
 import {
+  bringEventsBack,
   claimDueEvents,
   countPending,
   deleteOldBodies,
@@ -15,10 +17,13 @@ import {
   firstBodyHashes,
   insertBodies,
   insertNewEvents,
+  type NewEventRow,
   nextDueAt,
-  settleEvent,
+  type Settlement,
+  settleEvents,
+  waitsBeyond,
 } from './inbox.store.ts'
-import { decideRetry } from './retry.rule.ts'
+import { decideRetry, LONGEST_DELAY_MS } from './retry.rule.ts'
 
 export { EVENT_SOURCES, type EventSource } from './inbound-event.entity.ts'
 export type { EventFilter, EventRow } from './inbox.store.ts'
@@ -64,10 +69,11 @@ async function writeEvents(platform: Platform, events: ReceivedEvent[]): Promise
   const receipts = await platform.database.transaction(async (tx) => {
     const added = await insertNewEvents(
       tx,
+      platform.database.dialect,
       rows.map((row) => row.event),
     )
     const repeated = rows.filter((row) => !added.has(row.event.id))
-    const conflicts = repeated.length > 0 ? await addConflicts(tx, repeated) : new Set<string>()
+    const conflicts = repeated.length > 0 ? await addConflicts(platform, tx, repeated) : new Set<string>()
     await insertBodies(
       tx,
       rows.filter((row) => added.has(row.event.id) || conflicts.has(row.event.id)).map((row) => row.body),
@@ -81,14 +87,16 @@ async function writeEvents(platform: Platform, events: ReceivedEvent[]): Promise
   return receipts
 }
 
-type NewRows = ReturnType<typeof newRows>
+interface NewRows {
+  event: NewEventRow
+  body: { event_id: string; encoding: 'utf8' | 'base64'; body: string }
+}
 
-function newRows(platform: Platform, event: ReceivedEvent) {
+function newRows(platform: Platform, event: ReceivedEvent): NewRows {
+  const { rawBody } = event
   const id = platform.ids.next()
-  const now = platform.clock.now()
-  const text = event.rawBody.toString('utf8')
   // PostgreSQL's text takes no NUL, and bytes that are no UTF-8 would not come back as they were.
-  const clean = !text.includes('\0') && Buffer.from(text, 'utf8').equals(event.rawBody)
+  const encoding = isUtf8(rawBody) && !rawBody.includes(0) ? 'utf8' : 'base64'
   return {
     event: {
       id,
@@ -96,26 +104,16 @@ function newRows(platform: Platform, event: ReceivedEvent) {
       scope: event.scope,
       delivery_id: event.deliveryId,
       conflict_hash: '',
-      body_hash: createHash('sha256').update(event.rawBody).digest('hex'),
+      body_hash: hash('sha256', rawBody, 'hex'),
       topic: event.topic,
-      received_at: now,
-      state: 'pending' as const,
-      attempts: 0,
-      next_attempt_at: now,
-      lease_token: null,
-      lease_until: 0,
-      reason: null,
-      result: null,
-      finished_at: null,
+      received_at: platform.clock.now(),
     },
-    body: clean
-      ? { event_id: id, encoding: 'utf8' as const, body: text }
-      : { event_id: id, encoding: 'base64' as const, body: event.rawBody.toString('base64') },
+    body: { event_id: id, encoding, body: rawBody.toString(encoding) },
   }
 }
 
 /** Keeps those of the repeated deliveries whose body is another than at first; answers their ids. */
-async function addConflicts(tx: Tx, repeated: NewRows[]): Promise<Set<string>> {
+async function addConflicts(platform: Platform, tx: Tx, repeated: NewRows[]): Promise<Set<string>> {
   const first = await firstBodyHashes(
     tx,
     repeated.map((row) => row.event),
@@ -124,6 +122,7 @@ async function addConflicts(tx: Tx, repeated: NewRows[]): Promise<Set<string>> {
   if (different.length === 0) return new Set()
   return insertNewEvents(
     tx,
+    platform.database.dialect,
     different.map((row) => ({ ...row.event, conflict_hash: row.event.body_hash })),
   )
 }
@@ -164,6 +163,8 @@ export async function claimEvents(
       lease: { token, until: now + LEASE_MS },
     }),
   )
+  if (rows.length === 0 && (await bringBack(platform, source, now)))
+    return claimEvents(platform, source, limit)
   return rows.map((row) => ({
     id: row.id,
     source: row.source,
@@ -176,6 +177,17 @@ export async function claimEvents(
     attempts: row.attempts,
     leaseToken: token,
   }))
+}
+
+/**
+ * Events that wait for a time further off than any that we set have seen the clock put back: they are due now, whoever
+ * held them. Answers whether there were any.
+ */
+async function bringBack(platform: Platform, source: EventSource, now: number): Promise<boolean> {
+  const beyond = { source, after: now + LONGEST_DELAY_MS }
+  if (!(await waitsBeyond(platform.database.reader, beyond))) return false
+  await platform.database.transaction((tx) => bringEventsBack(tx, beyond, now))
+  return true
 }
 
 /**
@@ -201,32 +213,54 @@ export class LeaseLost extends Error {
   }
 }
 
-/**
- * Records what became of a claimed event, in the transaction that applied it. Throws `LeaseLost` when another worker
- * has it by now, which takes the whole transaction back.
- */
-export async function settle(
+/** A claimed event with what became of it. */
+export interface SettledEvent {
+  event: ClaimedEvent
+  outcome: EventOutcome
+}
+
+/** `settleAll` for one event. */
+export function settle(
   platform: Platform,
   tx: Tx,
   event: ClaimedEvent,
   outcome: EventOutcome,
 ): Promise<void> {
+  return settleAll(platform, tx, [{ event, outcome }])
+}
+
+/**
+ * Records what became of claimed events, in the transaction that applied them. Throws `LeaseLost` when another worker
+ * has one of them by now, which takes the whole transaction back.
+ */
+export async function settleAll(platform: Platform, tx: Tx, settled: readonly SettledEvent[]): Promise<void> {
+  if (settled.length === 0) return
   const now = platform.clock.now()
+  const rows = settled.map(({ event, outcome }) => settlementOf(event, outcome, now))
+  const ours = await settleEvents(tx, platform.database.dialect, rows)
+  for (const [index, { event, outcome }] of settled.entries()) {
+    const row = rows[index] as Settlement
+    if (!ours.has(event.id)) throw new LeaseLost(event.id)
+    afterCommit(tx, () => platform.signals.send(settledSignal(event.source, outcome.kind)))
+    const flagged = outcome.kind === 'set_aside' && outcome.flagged
+    if (row.state === 'set_aside' && !flagged) await flagSetAside(platform, tx, event, row.reason ?? '')
+  }
+}
+
+function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): Settlement {
   const attempts = event.attempts + 1
   const retry = outcome.kind === 'retry' ? decideRetry(attempts, randomInt(1_000_000) / 1_000_000) : null
   const state = retry?.kind === 'retry' ? 'pending' : retry ? 'set_aside' : (outcome.kind as EventState)
-  const settlement = {
-    id: event.id,
+  return {
+    event_id: event.id,
+    lease_token: event.leaseToken,
     state,
     reason: outcome.kind === 'done' ? null : outcome.reason,
     result: outcome.kind === 'done' ? JSON.stringify(outcome.result) : null,
     attempts,
-    nextAttemptAt: retry?.kind === 'retry' ? now + retry.delayMs : now,
+    next_attempt_at: retry?.kind === 'retry' ? now + retry.delayMs : now,
+    finished_at: state === 'pending' ? null : now,
   }
-  if (!(await settleEvent(tx, event.leaseToken, settlement, now))) throw new LeaseLost(event.id)
-  afterCommit(tx, () => platform.signals.send(settledSignal(event.source, outcome.kind)))
-  const flagged = outcome.kind === 'set_aside' && outcome.flagged
-  if (state === 'set_aside' && !flagged) await flagSetAside(platform, tx, event, settlement.reason ?? '')
 }
 
 async function flagSetAside(platform: Platform, tx: Tx, event: ClaimedEvent, reason: string): Promise<void> {

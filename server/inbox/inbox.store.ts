@@ -1,21 +1,42 @@
 import { type Insertable, type Selectable, sql } from 'kysely'
-import type { Queries, Tx } from '../platform/database.ts'
+import type { Dialect, Queries, Tx } from '../platform/database.ts'
+import { rowSet } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 import type { EventSource, EventState } from './inbound-event.entity.ts'
 
 export type EventRow = Selectable<Schema['inbound_events']>
-type NewEventRow = Insertable<Schema['inbound_events']>
+/** What differs between events that have just come in: they are pending, due at once, and nobody has tried them. */
+export type NewEventRow = Pick<
+  EventRow,
+  'id' | 'source' | 'scope' | 'delivery_id' | 'conflict_hash' | 'body_hash' | 'topic' | 'received_at'
+>
 type NewBodyRow = Insertable<Schema['inbound_bodies']>
 
+const newEvents = rowSet<NewEventRow>('new', {
+  id: 'uuid',
+  source: 'text',
+  scope: 'text',
+  delivery_id: 'text',
+  conflict_hash: 'text',
+  body_hash: 'text',
+  topic: 'text',
+  received_at: 'bigint',
+})
+
 /** Adds the events that are not there yet; answers the ids of those that it added. */
-export async function insertNewEvents(tx: Tx, rows: NewEventRow[]): Promise<Set<string>> {
-  const added = await tx
-    .insertInto('inbound_events')
-    .values(rows)
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('id')
-    .execute()
-  return new Set(added.map((row) => row.id))
+export async function insertNewEvents(
+  tx: Tx,
+  dialect: Dialect,
+  rows: readonly NewEventRow[],
+): Promise<Set<string>> {
+  // `where true` tells SQLite that the `on` behind it is none of a join.
+  const added = await sql<{ id: string }>`
+    insert into inbound_events (id, source, scope, delivery_id, conflict_hash, body_hash, topic, received_at,
+      state, attempts, next_attempt_at, lease_until)
+    select id, source, scope, delivery_id, conflict_hash, body_hash, topic, received_at, 'pending', 0, received_at, 0
+    from ${newEvents(dialect, rows)} where true
+    on conflict do nothing returning id`.execute(tx)
+  return new Set(added.rows.map((row) => row.id))
 }
 
 export async function insertBodies(tx: Tx, rows: NewBodyRow[]): Promise<void> {
@@ -76,6 +97,8 @@ export async function claimDueEvents(
     .where('held.state', '=', 'pending')
     .where('held.lease_token', 'is not', null)
     .where('held.lease_until', '>', claim.now)
+    // One that ends later than any given now was given before the clock was put back.
+    .where('held.lease_until', '<=', claim.lease.until)
   const due = await tx
     .selectFrom('inbound_events as event')
     .leftJoin('inbound_bodies as body', 'body.event_id', 'event.id')
@@ -108,39 +131,76 @@ export async function claimDueEvents(
   return due.filter((row) => ours.has(row.id))
 }
 
+interface Beyond {
+  source: EventSource
+  /** Epoch ms. */
+  after: number
+}
+
+/** Whether a pending event waits for a time after `after`. */
+export async function waitsBeyond(db: Queries, { source, after }: Beyond): Promise<boolean> {
+  const row = await db
+    .selectFrom('inbound_events')
+    .select('id')
+    .where('state', '=', 'pending')
+    .where('source', '=', source)
+    .where('next_attempt_at', '>', after)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Makes the pending events that wait for a time after `after` due at `now` (epoch ms), and ends their leases. */
+export async function bringEventsBack(tx: Tx, { source, after }: Beyond, now: number): Promise<void> {
+  await tx
+    .updateTable('inbound_events')
+    .set({ next_attempt_at: now, lease_token: null, lease_until: 0 })
+    .where('state', '=', 'pending')
+    .where('source', '=', source)
+    .where('next_attempt_at', '>', after)
+    .execute()
+}
+
 export interface Settlement {
-  id: string
+  event_id: string
+  /** The lease under which it was applied. */
+  lease_token: string
   state: EventState
   reason: string | null
   result: string | null
   attempts: number
-  nextAttemptAt: number
+  next_attempt_at: number
+  finished_at: number | null
 }
 
-/** Ends the lease of one event with what became of it; false when the lease is not ours any more. */
-export async function settleEvent(
+const settlementRows = rowSet<Settlement>('settled', {
+  event_id: 'uuid',
+  lease_token: 'text',
+  state: 'text',
+  reason: 'text',
+  result: 'text',
+  attempts: 'int',
+  next_attempt_at: 'bigint',
+  finished_at: 'bigint',
+})
+
+/** Ends the leases of these events with what became of each; answers the ids of those whose lease was still the one named. */
+export async function settleEvents(
   tx: Tx,
-  token: string,
-  settlement: Settlement,
-  now: number,
-): Promise<boolean> {
-  const updated = await tx
-    .updateTable('inbound_events')
-    .set({
-      state: settlement.state,
-      reason: settlement.reason,
-      result: settlement.result,
-      attempts: settlement.attempts,
-      next_attempt_at: settlement.nextAttemptAt,
-      lease_token: null,
-      lease_until: 0,
-      finished_at: settlement.state === 'pending' ? null : now,
-    })
-    .where('id', '=', settlement.id)
-    .where('state', '=', 'pending')
-    .where('lease_token', '=', token)
-    .executeTakeFirst()
-  return updated.numUpdatedRows === 1n
+  dialect: Dialect,
+  settlements: readonly Settlement[],
+): Promise<Set<string>> {
+  // The plus signs keep SQLite from looking through all that is pending instead of the few ids.
+  const pending = dialect === 'sqlite' ? sql`+event.state` : sql`event.state`
+  const token = dialect === 'sqlite' ? sql`+event.lease_token` : sql`event.lease_token`
+  const settled = await sql<{ id: string }>`
+    update inbound_events as event
+    set state = settled.state, reason = settled.reason, result = settled.result, attempts = settled.attempts,
+      next_attempt_at = settled.next_attempt_at, finished_at = settled.finished_at, lease_token = null, lease_until = 0
+    from ${settlementRows(dialect, settlements)}
+    where event.id = settled.event_id and ${pending} = 'pending' and ${token} = settled.lease_token
+    returning id`.execute(tx)
+  return new Set(settled.rows.map((row) => row.id))
 }
 
 /** When the next pending event of a source falls due (epoch ms); `null` when none waits. */

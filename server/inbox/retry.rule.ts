@@ -3,6 +3,8 @@ import { type BackoffPolicy, retryDelay } from '../platform/backoff.rule.ts'
 /** Eleven retries within half an hour (a quarter on average): an event can overtake the answer to our own call. */
 export const MAX_ATTEMPTS = 12
 const POLICY: BackoffPolicy = { firstMs: 1000, factor: 2, maxMs: 600_000 }
+/** No event is ever made to wait for longer. */
+export const LONGEST_DELAY_MS = POLICY.maxMs
 
 export type RetryDecision = { kind: 'retry'; delayMs: number } | { kind: 'set_aside' }
 

@@ -1,18 +1,11 @@
-import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
+import { type ClaimedEvent, type EventOutcome, settleAll } from '../inbox/inbox.service.ts'
 import { afterCommit } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
 import { readOrderFacts } from '../shopify/order-facts.ts'
+import { isOrderPaid } from '../shopify/topic.ts'
 import { merchantsOfStores } from '../stores/store-owners.service.ts'
-
-/** The one topic that reports a sale; everything else that a store signs is noted and needs nothing. */
-export const ORDER_PAID_TOPIC = 'orders/paid'
-
-/** The header is not signed, and the address is for paid orders: a sender that leaves it out means them. */
-function isOrderPaid(topic: string | null): boolean {
-  return topic === null || topic.toLowerCase() === ORDER_PAID_TOPIC
-}
 
 /** Turns a batch of signed store events into sales, in one transaction with the events' own settlement. */
 export async function applyStoreEvents(platform: Platform, events: readonly ClaimedEvent[]): Promise<void> {
@@ -31,9 +24,8 @@ export async function applyStoreEvents(platform: Platform, events: readonly Clai
       outcomes.set(report.eventId, outcomeOf(sale, report))
       if (!sale.known) afterCommit(tx, () => platform.signals.send(saleSignal(sale.acceptanceStatus)))
     })
-    for (const event of events) {
-      await settle(platform, tx, event, outcomes.get(event.id) as EventOutcome)
-    }
+    const settled = events.map((event) => ({ event, outcome: outcomes.get(event.id) as EventOutcome }))
+    await settleAll(platform, tx, settled)
   })
 }
 
@@ -58,7 +50,7 @@ function readEvent(
   if (!event.rawBody) return { kind: 'set_aside', reason: 'its body is past the retention time' }
   try {
     const order = readOrderFacts(event.rawBody.toString('utf8'), platform.config.TRACKING_PARAMETER)
-    return { eventId: event.id, storeId: event.scope, merchantId, order }
+    return { eventId: event.id, storeId: event.scope, merchantId, order, receivedAt: event.receivedAt }
   } catch (error) {
     if (error instanceof MalformedOrder) return { kind: 'set_aside', reason: `malformed: ${error.reason}` }
     throw error

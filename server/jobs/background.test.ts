@@ -58,6 +58,13 @@ for (const dialect of testDialects()) {
     await eventually(async () => (await eventsOf(platform)).every((event) => event.state === 'done'))
     await payouts.stop()
     await worker.stop()
+    const seals = await platform.database.reader
+      .selectFrom('ledger_seals as seal')
+      .innerJoin('ledger_seal_heads as head', 'head.position', 'seal.position')
+      .select((query) => ['seal.digest', query.fn.countAll<number>().as('ledgers')])
+      .groupBy(['seal.position', 'seal.digest'])
+      .orderBy('seal.position')
+      .execute()
     const runs = await platform.database.reader
       .selectFrom('schedule_runs')
       .selectAll()
@@ -68,15 +75,22 @@ for (const dialect of testDialects()) {
       [
         ['billing', true, { cycles: 0 }],
         ['payouts', true, { payouts: 1 }],
+        ['reconciliation', true, { compared: 0, differing: 0, unanswered: 0, complete: true }],
+        ['seals', true, { ledgers: seals.at(-1)?.ledgers, digest: seals.at(-1)?.digest }],
       ],
     )
+    assert.is(seals.length, 2, 'one seal at each start, since money had moved')
   })
 
   it('start no job that is switched off', async () => {
-    const off = await openMarketplace(dialect, { SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off' })
+    const off = await openMarketplace(dialect, {
+      SCHEDULE_BILLING: 'off',
+      SCHEDULE_PAYOUTS: 'off',
+      SCHEDULE_RECONCILIATION: 'off',
+    })
     await startScheduler(off.platform, off.processor).stop()
-    const runs = await off.platform.database.reader.selectFrom('schedule_runs').selectAll().execute()
-    assert.equal(runs, [])
+    const runs = await off.platform.database.reader.selectFrom('schedule_runs').select('name').execute()
+    assert.equal(runs, [{ name: 'seals' }], 'which no setting switches off')
     await off.close()
   })
 

@@ -4,44 +4,53 @@ import type { Platform } from '../platform/platform.ts'
 /** Applies a batch of claimed events, effects and settlements in one transaction. */
 export type ApplyEvents = (platform: Platform, events: readonly ClaimedEvent[]) => Promise<void>
 
+type GiveBack = (event: ClaimedEvent, error: unknown) => Promise<void>
+
 /**
- * Claims due events of a source and applies them. When the batch as a whole fails, each event is applied alone, so
- * that one that cannot be applied holds up nobody else. Answers how many were claimed.
+ * Claims due events of a source and applies them. When the batch as a whole fails, its halves are applied, and theirs, so
+ * that one that cannot be applied holds up nobody else, at the price of a few transactions. Answers how many were claimed.
  */
 export async function drainEvents(
   platform: Platform,
   source: EventSource,
   batchSize: number,
   apply: ApplyEvents,
-  giveBack: (event: ClaimedEvent, error: unknown) => Promise<void>,
+  giveBack: GiveBack,
 ): Promise<number> {
   const events = await claimEvents(platform, source, batchSize)
-  if (events.length === 0) return 0
+  if (events.length > 0) await applyInHalves(platform, events, apply, giveBack)
+  return events.length
+}
+
+/** The halves one after the other: a store's events keep their order. */
+async function applyInHalves(
+  platform: Platform,
+  events: readonly ClaimedEvent[],
+  apply: ApplyEvents,
+  giveBack: GiveBack,
+): Promise<void> {
   try {
     await apply(platform, events)
   } catch (error) {
     if (platform.database.faultOf(error)?.kind === 'unavailable') throw error
-    if (events.length > 1)
-      platform.log.warn({ err: error, source }, 'a batch of events is applied one by one')
-    for (const event of events) await applyAlone(platform, event, apply, giveBack)
+    const [first] = events
+    if (first && events.length === 1) return setBack(platform, first, error, giveBack)
+    platform.log.warn({ err: error, events: events.length }, 'a batch of events is applied in halves')
+    const middle = Math.ceil(events.length / 2)
+    await applyInHalves(platform, events.slice(0, middle), apply, giveBack)
+    await applyInHalves(platform, events.slice(middle), apply, giveBack)
   }
-  return events.length
 }
 
-async function applyAlone(
+async function setBack(
   platform: Platform,
   event: ClaimedEvent,
-  apply: ApplyEvents,
-  giveBack: (event: ClaimedEvent, error: unknown) => Promise<void>,
+  error: unknown,
+  giveBack: GiveBack,
 ): Promise<void> {
-  try {
-    await apply(platform, [event])
-  } catch (error) {
-    if (platform.database.faultOf(error)?.kind === 'unavailable') throw error
-    if (error instanceof LeaseLost) return
-    platform.log.error({ err: error, event: event.id }, 'an event could not be applied')
-    await giveBack(event, error).catch((lost: unknown) => {
-      if (!(lost instanceof LeaseLost)) throw lost
-    })
-  }
+  if (error instanceof LeaseLost) return
+  platform.log.error({ err: error, event: event.id }, 'an event could not be applied')
+  await giveBack(event, error).catch((lost: unknown) => {
+    if (!(lost instanceof LeaseLost)) throw lost
+  })
 }

@@ -1,4 +1,9 @@
+import type { Selectable } from 'kysely'
+import type { Queries } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
+import type { Schema } from '../platform/schema.ts'
+
+export type ScheduleRunRow = Selectable<Schema['schedule_runs']>
 
 export async function noteStarted(platform: Platform, name: string): Promise<void> {
   const started = { started_at: platform.clock.now(), finished_at: null, outcome: null }
@@ -23,4 +28,8 @@ export async function noteFinished(
       .where('name', '=', name)
       .execute(),
   )
+}
+
+export function lastRuns(db: Queries): Promise<ScheduleRunRow[]> {
+  return db.selectFrom('schedule_runs').selectAll().orderBy('name').execute()
 }

@@ -3,6 +3,8 @@ import { closeDueCycles } from '../billing/billing.service.ts'
 import { runPayouts } from '../payouts/payouts.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/port.ts'
+import { sealLedger } from '../seals/seals.service.ts'
+import { isReconciliationDue, RECONCILIATION, reconcile } from './reconcile.ts'
 import { noteFinished, noteStarted } from './schedule-runs.store.ts'
 
 export interface Scheduler {
@@ -15,15 +17,20 @@ interface Job {
   /** Five cron fields, or `off`. */
   expression: string
   run(): Promise<Record<string, unknown>>
+  /** Whether it runs at the start; each does unless it says otherwise. */
+  isDueAtStart?(): Promise<boolean>
 }
 
+const EVERY_HOUR = '0 * * * *'
+
 /**
- * Starts the scheduled jobs: closing billing cycles and paying creators. Each state change is a compare-and-set, so two
- * schedulers at once do no harm.
+ * Starts the scheduled jobs: closing billing cycles, paying creators, sealing the journal and comparing with the processor.
+ * Each state change is a compare-and-set, so two schedulers at once do no harm.
  */
 export function startScheduler(platform: Platform, processor: Processor): Scheduler {
   const { config } = platform
   const underWay = new Set<Promise<void>>()
+  const stopping = new AbortController()
   const jobs: Job[] = [
     {
       name: 'billing',
@@ -38,9 +45,33 @@ export function startScheduler(platform: Platform, processor: Processor): Schedu
         return { payouts: outcomes.filter((outcome) => outcome.kind === 'paid_out').length }
       },
     },
+    {
+      name: RECONCILIATION,
+      expression: config.SCHEDULE_RECONCILIATION,
+      run: async () => {
+        const outcome = await reconcile(platform, processor, { resume: true, signal: stopping.signal })
+        return {
+          compared: outcome.compared,
+          differing: outcome.differing.length,
+          unanswered: outcome.unanswered.length,
+          complete: outcome.complete,
+        }
+      },
+      // It asks about everything, due or not, so that not every start is a reason.
+      isDueAtStart: () => isReconciliationDue(platform),
+    },
+    {
+      // No setting: seals cost next to nothing, and books without them prove nothing.
+      name: 'seals',
+      expression: EVERY_HOUR,
+      run: async () => {
+        const { seal, moved } = await sealLedger(platform)
+        return { ledgers: moved, digest: seal?.digest ?? null }
+      },
+    },
   ]
-  const start = (job: Job) => {
-    const run = runJob(platform, job).finally(() => underWay.delete(run))
+  const start = (job: Job, isStart = false) => {
+    const run = runJob(platform, job, isStart).finally(() => underWay.delete(run))
     underWay.add(run)
     return run
   }
@@ -53,18 +84,20 @@ export function startScheduler(platform: Platform, processor: Processor): Schedu
         noOverlap: true,
       }),
     )
-  // What fell due while no scheduler ran is made up for at once: both jobs only do what is due.
-  for (const job of jobs) if (job.expression !== 'off') void start(job)
+  // What fell due while no scheduler ran is made up for at once: each job only does what is due.
+  for (const job of jobs) if (job.expression !== 'off') void start(job, true)
   return {
     async stop() {
+      stopping.abort()
       await Promise.all(tasks.map((task) => task.destroy()))
       await Promise.all(underWay)
     },
   }
 }
 
-async function runJob(platform: Platform, job: Job): Promise<void> {
+async function runJob(platform: Platform, job: Job, isStart: boolean): Promise<void> {
   try {
+    if (isStart && (await job.isDueAtStart?.()) === false) return
     await noteStarted(platform, job.name)
     const outcome = await job.run()
     await noteFinished(platform, job.name, outcome)

@@ -1,3 +1,4 @@
+import { tendClicks } from '../clicks/click-retention.service.ts'
 import { rollUpClicks } from '../clicks/clicks.service.ts'
 import {
   type ClaimedEvent,
@@ -86,6 +87,13 @@ export function startWorker(parts: WorkerParts): Worker {
       run: () => rollUpClicks(platform).then(() => 0),
       nextDueAt: async () => null,
       longestSleepMs: ROLL_UP_EVERY_MS,
+    }),
+    new Loop(platform, {
+      name: 'click retention',
+      signals: [],
+      run: () => tendClicks(platform).then(() => 0),
+      nextDueAt: async () => null,
+      longestSleepMs: RETENTION_EVERY_MS,
     }),
     new Loop(platform, {
       name: 'retention',

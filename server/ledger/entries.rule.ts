@@ -13,6 +13,8 @@ export interface Entry {
   kind: EntryKind
   /** The sale, credit, billing cycle or payout that it is about; one entry a kind and subject. */
   subjectId: string
+  /** The merchant or creator whose ledger it stands in. */
+  ledgerId: string
   postings: Posting[]
 }
 
@@ -33,7 +35,7 @@ export function saleAccepted(sale: {
   commission: Paisa
   platformFee: Paisa
 }): Entry {
-  return entry('sale_accepted', sale.saleId, [
+  return entry('sale_accepted', sale.saleId, sale.merchantId, [
     debit('merchant_unbilled', sale.merchantId, sale.commission + sale.platformFee),
     credit('creator_pending', sale.creatorId, sale.commission),
     credit('platform_fees', PLATFORM, sale.platformFee),
@@ -41,14 +43,14 @@ export function saleAccepted(sale: {
 }
 
 export function creditGranted(grant: { creditId: string; merchantId: string; amount: Paisa }): Entry {
-  return entry('credit_granted', grant.creditId, [
+  return entry('credit_granted', grant.creditId, grant.merchantId, [
     debit('platform_credits', PLATFORM, grant.amount),
     credit('merchant_unbilled', grant.merchantId, grant.amount),
   ])
 }
 
 export function cycleClosed(cycle: { cycleId: string; merchantId: string; amountDue: Paisa }): Entry {
-  return entry('cycle_closed', cycle.cycleId, [
+  return entry('cycle_closed', cycle.cycleId, cycle.merchantId, [
     debit('merchant_receivable', cycle.merchantId, cycle.amountDue),
     credit('merchant_unbilled', cycle.merchantId, cycle.amountDue),
   ])
@@ -60,7 +62,7 @@ export function cycleCharged(cycle: {
   amountDue: Paisa
   shares: { creatorId: string; commission: Paisa }[]
 }): Entry {
-  return entry('cycle_charged', cycle.cycleId, [
+  return entry('cycle_charged', cycle.cycleId, cycle.merchantId, [
     debit('processor_clearing', PLATFORM, cycle.amountDue),
     credit('merchant_receivable', cycle.merchantId, cycle.amountDue),
     ...cycle.shares.flatMap((share) => [
@@ -77,31 +79,31 @@ interface PayoutFigures {
 }
 
 export function payoutCreated(payout: PayoutFigures): Entry {
-  return entry('payout_created', payout.payoutId, [
+  return entry('payout_created', payout.payoutId, payout.creatorId, [
     debit('creator_released', payout.creatorId, payout.amount),
     credit('payouts_in_transit', payout.creatorId, payout.amount),
   ])
 }
 
 export function payoutConfirmed(payout: PayoutFigures): Entry {
-  return entry('payout_confirmed', payout.payoutId, [
+  return entry('payout_confirmed', payout.payoutId, payout.creatorId, [
     debit('payouts_in_transit', payout.creatorId, payout.amount),
     credit('processor_clearing', PLATFORM, payout.amount),
   ])
 }
 
 export function payoutFailed(payout: PayoutFigures): Entry {
-  return entry('payout_failed', payout.payoutId, [
+  return entry('payout_failed', payout.payoutId, payout.creatorId, [
     debit('payouts_in_transit', payout.creatorId, payout.amount),
     credit('creator_released', payout.creatorId, payout.amount),
   ])
 }
 
 /** Legs of nothing are left out; an entry that does not balance is a bug and never reaches the journal. */
-function entry(kind: EntryKind, subjectId: string, legs: Posting[]): Entry {
+function entry(kind: EntryKind, subjectId: string, ledgerId: string, legs: Posting[]): Entry {
   const postings = legs.filter((leg) => leg.amount !== 0)
   for (const posting of postings) assertPaisa(posting.amount)
   const sum = postings.reduce((total, posting) => total + posting.amount, 0)
   if (sum !== 0 || postings.length < 2) throw new Error(`${kind} of ${subjectId} does not balance: ${sum}`)
-  return { kind, subjectId, postings }
+  return { kind, subjectId, ledgerId, postings }
 }

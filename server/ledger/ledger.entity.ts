@@ -1,6 +1,7 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, id, moment, oneOf, paisa, word } from '../platform/columns.ts'
+import { count, id, moment, oneOf, paisa, text, word } from '../platform/columns.ts'
 import { refersTo } from '../platform/relations.ts'
+import { User } from '../users/user.entity.ts'
 
 export const ENTRY_KINDS = [
   'sale_accepted',
@@ -35,9 +36,29 @@ export const LedgerEntry = defineEntity({
     /** The sale, credit, billing cycle or payout that it is about. */
     subject_id: id(),
     created_at: moment(),
+    /** The merchant or creator whose ledger it stands in, and 1, 2, 3 … there. */
+    ledger_id: id(),
+    sequence: count(),
+    /** Hex SHA-256 over the hash before it in its ledger and all that it says. */
+    hash: text(),
   },
   checks: [oneOf('ledger_entries', 'kind', ENTRY_KINDS)],
-  uniques: [{ name: 'ledger_entries_subject', properties: ['subject_id', 'kind'] }],
+  uniques: [
+    { name: 'ledger_entries_subject', properties: ['subject_id', 'kind'] },
+    { name: 'ledger_entries_place', properties: ['ledger_id', 'sequence'] },
+  ],
+})
+
+/** Where each ledger's chain of entries ends: what the next entry follows on. Only moves forward. */
+export const LedgerHead = defineEntity({
+  name: 'LedgerHead',
+  tableName: 'ledger_heads',
+  properties: {
+    ledger: () => refersTo(User).primary(),
+    /** 0 while nothing is written. */
+    sequence: count(),
+    hash: text(),
+  },
 })
 
 /** One leg of an entry: debit above zero, credit below. The legs of an entry sum to zero. */

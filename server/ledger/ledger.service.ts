@@ -1,13 +1,25 @@
 import type { Paisa } from '../../shared/money.ts'
 import type { Queries, Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Entry } from './entries.rule.ts'
-import { type AccountBalance, insertEntries, sumAccounts, sumOfKind } from './ledger.store.ts'
+import { sha256 } from '../platform/sha256.ts'
+import { chainEntries, type LooseEntry, legsText, type Placed } from './chain.rule.ts'
+import type { Entry, Posting } from './entries.rule.ts'
+import {
+  type AccountBalance,
+  insertEntries,
+  lockHeads,
+  moveHeads,
+  sumAccounts,
+  sumOfKind,
+} from './ledger.store.ts'
 
 /**
  * Writes entries into the journal: the only way by which money moves in this service. Runs in the transaction that
  * makes the change; an entry that is there already (same kind and subject) makes the whole transaction fail.
  * `at` (epoch ms): the very moment that the changed row carries; the invariants compare the two.
+ *
+ * The ends of the entries' ledgers are locked here, so this is the last lock that a transaction takes: one that writes
+ * for several merchants holds their open cycles by then, which keeps two such from meeting here in different orders.
  */
 export async function writeEntries(
   platform: Platform,
@@ -15,20 +27,29 @@ export async function writeEntries(
   entries: readonly Entry[],
   at: number,
 ): Promise<void> {
-  const rows = entries.map((entry) => ({ entry, id: platform.ids.next() }))
+  if (entries.length === 0) return
+  const ledgers = entries.map((entry) => entry.ledgerId)
+  const locked = await lockHeads(tx, platform.database.dialect, ledgers)
+  const loose = entries.map(({ kind, subjectId, ledgerId, postings }) => {
+    return { id: platform.ids.next(), ledgerId, kind, subjectId, createdAt: at, legs: legsText(postings) }
+  })
+  const { places, heads } = chainEntries(sha256, locked, loose)
   await insertEntries(
     tx,
-    rows.map(({ entry, id }) => ({ id, kind: entry.kind, subject_id: entry.subjectId, created_at: at })),
-    rows.flatMap(({ entry, id }) =>
-      entry.postings.map((posting, line) => ({
-        entry_id: id,
-        line,
-        account: posting.account,
-        owner_id: posting.owner,
-        amount: posting.amount,
-      })),
-    ),
+    loose.map((entry, index) => entryRow(entry, places[index] as Placed)),
+    entries.flatMap(({ postings }, index) => postingRows((loose[index] as LooseEntry).id, postings)),
   )
+  await moveHeads(tx, heads)
+}
+
+function entryRow({ id, kind, subjectId, createdAt, ledgerId }: LooseEntry, place: Placed) {
+  return { id, kind, subject_id: subjectId, created_at: createdAt, ledger_id: ledgerId, ...place }
+}
+
+function postingRows(entryId: string, postings: readonly Posting[]) {
+  return postings.map(({ account, owner, amount }, line) => {
+    return { entry_id: entryId, line, account, owner_id: owner, amount }
+  })
 }
 
 /** All in paisa, never below zero. */

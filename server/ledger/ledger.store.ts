@@ -1,6 +1,7 @@
-import type { Insertable } from 'kysely'
+import { type Insertable, sql } from 'kysely'
 import type { Queries, Tx } from '../platform/database.ts'
 import type { Schema } from '../platform/schema.ts'
+import { type Head, NO_HASH } from './chain.rule.ts'
 import type { Account } from './ledger.entity.ts'
 
 /** PostgreSQL takes 65,535 parameters a statement, SQLite 32,766. */
@@ -24,6 +25,55 @@ export async function insertEntries(
       .values(postings.slice(at, at + ROWS_AT_ONCE))
       .execute()
   }
+}
+
+/**
+ * The ends of these ledgers, locked in a fixed order until the transaction ends; a ledger without one gets it. Two first
+ * writers of a ledger meet at the insert, of which the second then finds the row.
+ */
+export async function lockHeads(
+  tx: Tx,
+  dialect: 'sqlite' | 'postgresql',
+  ledgerIds: readonly string[],
+): Promise<Head[]> {
+  const sorted = [...new Set(ledgerIds)].sort()
+  const found = await lockKnownHeads(tx, dialect, sorted)
+  if (found.length === sorted.length) return found
+  const known = new Set(found.map((head) => head.ledgerId))
+  const missing = sorted.filter((id) => !known.has(id))
+  await tx
+    .insertInto('ledger_heads')
+    .values(missing.map((ledger_id) => ({ ledger_id, sequence: 0, hash: NO_HASH })))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  return [...found, ...(await lockKnownHeads(tx, dialect, missing))]
+}
+
+function lockKnownHeads(
+  tx: Tx,
+  dialect: 'sqlite' | 'postgresql',
+  ledgerIds: readonly string[],
+): Promise<Head[]> {
+  return tx
+    .selectFrom('ledger_heads')
+    .select(['ledger_id as ledgerId', 'sequence', 'hash'])
+    .where('ledger_id', 'in', ledgerIds)
+    .orderBy('ledger_id')
+    .$if(dialect === 'postgresql', (query) => query.forUpdate())
+    .execute()
+}
+
+/** Moves heads that are locked to where their ledgers end now. */
+export async function moveHeads(tx: Tx, heads: readonly Head[]): Promise<void> {
+  await tx
+    .insertInto('ledger_heads')
+    .values(heads.map(({ ledgerId, sequence, hash }) => ({ ledger_id: ledgerId, sequence, hash })))
+    .onConflict((conflict) =>
+      conflict
+        .column('ledger_id')
+        .doUpdateSet({ sequence: sql`excluded.sequence`, hash: sql`excluded.hash` }),
+    )
+    .execute()
 }
 
 export interface AccountBalance {

@@ -6,7 +6,7 @@ import { openTestDatabase, type TestDatabase, testDialects } from '../proof/test
 import { idNumber, populate } from '../proof/testbed/one-of-each.ts'
 import { APPEND_ONLY, type FORBIDDEN_UPDATES, NEVER_DELETED } from './guards.ts'
 
-const REFUSED = /only ever added|never go|goes backwards|this change of \w+ is refused/
+const REFUSED = /never overlap|only ever added|never go|goes backwards|this change of \w+ is refused/
 
 async function change(database: OpenDatabase, statement: string): Promise<bigint> {
   const { numAffectedRows } = await database.transaction((tx) => sql.raw(statement).execute(tx))
@@ -19,6 +19,8 @@ async function assertRefused(database: OpenDatabase, statement: string): Promise
 }
 
 interface Moves {
+  /** What the row's number stands in; `id` unless given. */
+  key?: string
   /** `set` clauses that no row may meet; on the row with this number. */
   refused: [number, string][]
   /** In order, on rows as the former moves left them. */
@@ -43,6 +45,7 @@ const MOVES: Record<keyof typeof FORBIDDEN_UPDATES, Moves> = {
       [62, "state = 'charged', processor_payment_reference = 'p'"],
       [62, `merchant_id = '${idNumber(2)}'`],
       [62, 'period_start = period_start - 1'],
+      [60, 'period_end = period_end + 1'],
     ],
     allowed: [
       [62, 'commission_total = commission_total + 1, sales_count = sales_count + 1'],
@@ -52,6 +55,30 @@ const MOVES: Record<keyof typeof FORBIDDEN_UPDATES, Moves> = {
       [61, "state = 'charged', processor_payment_reference = 'p', charged_at = 5"],
       [60, "state = 'charged'"],
     ],
+  },
+  billing_cycle_shares: {
+    key: 'billing_cycle_id',
+    refused: [
+      [60, 'commission = commission - 1'],
+      [60, 'commission = commission + 1'],
+      [60, 'sales_count = 0'],
+      [60, 'sales_count = sales_count + 1'],
+      [60, 'released_at = null'],
+      [60, 'released_at = released_at + 1'],
+    ],
+    allowed: [
+      [60, 'payout_id = null'],
+      [60, `payout_id = '${idNumber(70)}'`],
+    ],
+  },
+  ledger_heads: {
+    key: 'ledger_id',
+    refused: [
+      [1, 'sequence = 0'],
+      [1, "hash = 'another'"],
+      [1, `ledger_id = '${idNumber(2)}', sequence = 9`],
+    ],
+    allowed: [[1, "sequence = 2, hash = 'next'"]],
   },
   payouts: {
     refused: [
@@ -138,11 +165,30 @@ for (const dialect of testDialects()) {
   for (const [table, moves] of Object.entries(MOVES)) {
     it(`${table} move forward only`, async ({ database }) => {
       const update = ([number, set]: [number, string]) =>
-        `update ${table} set ${set} where id = '${idNumber(number)}'`
+        `update ${table} set ${set} where ${moves.key ?? 'id'} = '${idNumber(number)}'`
       for (const move of moves.refused) await assertRefused(database, update(move))
       for (const move of moves.allowed) assert.is(await change(database, update(move)), 1n, move[1])
     })
   }
+
+  it('cycles of a merchant never overlap', async ({ database }) => {
+    const OWN = ['id', 'period_start', 'period_end', 'processor_invoice_id']
+    const columns = (await database.writer.introspection.getTables())
+      .find(({ name }) => name === 'billing_cycles')
+      ?.columns.map(({ name }) => name)
+    const rest = columns?.filter((name) => !OWN.includes(name)).join(', ')
+    const copy = (from: string, to: string) =>
+      `insert into billing_cycles (id, period_start, period_end, ${rest})
+        select '${idNumber(69)}', ${from}, ${to}, ${rest} from billing_cycles where id = '${idNumber(60)}'`
+    for (const [from, to] of [
+      ['period_start - 1', 'period_end'],
+      ['period_start - 1', 'period_start + 1'],
+      ['period_start - 1', 'period_end + 1'],
+    ] as const) {
+      await assertRefused(database, copy(from, to))
+    }
+    assert.is(await change(database, copy('period_start - 1', 'period_start')), 1n)
+  })
 
   it('what has to go can go', async ({ database }) => {
     for (const table of ['inbound_bodies', 'sessions', 'store_secrets']) {

@@ -7,6 +7,8 @@
 export const APPEND_ONLY = [
   'ledger_entries',
   'ledger_postings',
+  'ledger_seals',
+  'ledger_seal_heads',
   'sales',
   'credits',
   'payout_lines',
@@ -19,10 +21,20 @@ export const APPEND_ONLY = [
 export const NEVER_DELETED = [
   'billing_cycles',
   'billing_cycle_shares',
+  'ledger_heads',
   'payouts',
   'processor_attempts',
   'inbound_events',
 ]
+
+/**
+ * Whether the cycle `new` overlaps another one of its merchant. Asked after the change: an insert that meets a row which
+ * another transaction made must be able to do nothing.
+ */
+export const CYCLE_OVERLAPS = `exists (
+  select 1 from billing_cycles as other
+  where other.merchant_id = new.merchant_id and other.id <> new.id
+    and other.period_start < new.period_end and other.period_end > new.period_start)`
 
 /** Conditions over `old` and `new` under which an update is refused: states only move forward, frozen figures stay. */
 export const FORBIDDEN_UPDATES = {
@@ -37,6 +49,13 @@ export const FORBIDDEN_UPDATES = {
       new.commission_total <> old.commission_total or new.fee_total <> old.fee_total
       or new.credit_total <> old.credit_total or new.amount_due <> old.amount_due
       or new.sales_count <> old.sales_count or new.period_end <> old.period_end))`,
+  billing_cycle_shares: `
+    new.commission < old.commission
+    or new.sales_count < old.sales_count
+    or (old.released_at is not null and (
+      new.released_at is null or new.released_at <> old.released_at
+      or new.commission <> old.commission or new.sales_count <> old.sales_count))`,
+  ledger_heads: 'new.ledger_id <> old.ledger_id or new.sequence <= old.sequence',
   payouts: `
     (old.state in ('paid', 'failed') and new.state <> old.state)
     or (old.state = 'submitted' and new.state = 'pending')

@@ -27,6 +27,11 @@ export async function listFlags(
   return pageOf(rows, query.limit, (last) => encodeCursor(last.id))
 }
 
+/** One flag, whatever has become of it. */
+export function getFlag(platform: Platform, flagId: string): Promise<FlagRow | undefined> {
+  return findFlag(platform.database.reader, flagId)
+}
+
 export interface FlagResolution {
   flagId: string
   /** The admin's user id, or `OPERATOR`. */

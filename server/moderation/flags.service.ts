@@ -13,6 +13,7 @@ export const FLAG_KINDS = {
   payout_contradiction: 'high',
   processor_refusal: 'high',
   processor_disagrees: 'high',
+  reconciliation_difference: 'high',
   payout_failed_repeatedly: 'medium',
   payout_destination_replaced: 'medium',
   click_velocity: 'medium',

@@ -11,11 +11,18 @@ import {
 import { mapPage } from '../platform/page.ts'
 import { procedure, publicProcedure, router } from '../platform/procedure.ts'
 import { wireOffer } from './offer-wire.ts'
-import { createOffer, getOffer, listOffers, setOfferStatus, updateOffer } from './offers.service.ts'
+import {
+  createOffer,
+  getOffer,
+  listOffers,
+  PUBLIC_OFFERS,
+  setOfferStatus,
+  updateOffer,
+} from './offers.service.ts'
 
 export const offersRouter = router({
   list: publicProcedure({
-    rest: { method: 'GET', path: '/offers' },
+    rest: { method: 'GET', path: '/offers', shared: PUBLIC_OFFERS },
     summary: 'Browse live offers',
     description: "With `mine=true` and a merchant's token: own offers in every status, filtered by `status`.",
     errors: ['unauthenticated', 'forbidden'],
@@ -35,7 +42,7 @@ export const offersRouter = router({
     }),
 
   get: publicProcedure({
-    rest: { method: 'GET', path: '/offers/:id' },
+    rest: { method: 'GET', path: '/offers/:id', shared: PUBLIC_OFFERS },
     summary: 'Get an offer',
     description: 'Everybody sees live offers; the others are for their merchant and admins.',
     errors: ['not_found'],

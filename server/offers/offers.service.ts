@@ -23,6 +23,9 @@ import {
 import { checkProductUrl } from './product-url.rule.ts'
 import { mayRaiseLiveOffer, type VettingDecision, type VettingState, vettingStateOf } from './vetting.rule.ts'
 
+/** The cache of what everybody is shown of offers. */
+export const PUBLIC_OFFERS = 'offers'
+
 /** What a merchant defines of an offer. Rates in basis points. */
 export interface OfferFields {
   title: string
@@ -241,6 +244,7 @@ async function applyChange(
   const updatedAt = { updated_at: platform.clock.now() }
   const changed = await changeOffer(tx, offer, { ...change, ...updatedAt })
   if (!changed) throw new Error(`offer ${offer.id} moved although it was locked`)
+  afterCommit(tx, () => platform.caches.clear(PUBLIC_OFFERS))
   if (change.status !== undefined || change.product_url !== undefined) {
     afterCommit(tx, () => platform.caches.clear('slug'))
   }

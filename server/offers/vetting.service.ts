@@ -1,9 +1,10 @@
 import type { BasisPoints } from '../../shared/rates.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
 import { settleVetting } from '../moderation/vetting-queue.service.ts'
+import { afterCommit } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
-import { noSuchOffer, type ShownOffer, shownOffer } from './offers.service.ts'
+import { noSuchOffer, PUBLIC_OFFERS, type ShownOffer, shownOffer } from './offers.service.ts'
 import { changeOffer, lockOffer, type OfferRow } from './offers.store.ts'
 
 export interface Vetting {
@@ -34,6 +35,7 @@ export async function vetOffer(platform: Platform, vetting: Vetting): Promise<Sh
     if (offer.vetting_verdict === verdict && offer.vetted_rate === rate) return offer
     const change = { vetting_verdict: verdict, vetted_rate: rate, updated_at: platform.clock.now() } as const
     await changeOffer(tx, offer, change)
+    afterCommit(tx, () => platform.caches.clear(PUBLIC_OFFERS))
     await recordAudit(platform, tx, {
       actor: vetting.actor,
       action: 'offer.vet',

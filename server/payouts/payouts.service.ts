@@ -1,6 +1,7 @@
 import { formatMoney, type Paisa } from '../../shared/money.ts'
 import { payoutCreated } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
+import { recordAudit } from '../moderation/audit.service.ts'
 import { openFlags, raiseFlag, resolvedFlagTimes } from '../moderation/flags.service.ts'
 import { afterCommit, LostRace, type Queries, type Tx } from '../platform/database.ts'
 import { eachOnItsOwn } from '../platform/each-on-its-own.ts'
@@ -39,20 +40,45 @@ export type PayoutRunOutcome =
 /**
  * Makes a payout of each creator's whole released balance where the rule allows one. Each creator has a transaction
  * of their own, so a run can be interrupted and made again; one that fails keeps nobody else waiting, and its error is
- * thrown at the end. With `dryRun` nothing is written.
+ * thrown at the end. With `dryRun` nothing is written. With an `actor` each payout gets an audit row; the schedule has
+ * none.
  */
 export async function runPayouts(
   platform: Platform,
   processor: Processor,
-  options: { dryRun?: boolean } = {},
+  options: { dryRun?: boolean; actor?: string; progress?: (at: number, all: number) => void } = {},
 ): Promise<PayoutRunOutcome[]> {
   const creators = await releasedByCreator(platform.database.reader)
-  return eachOnItsOwn(platform, creators, async ({ creator_id: creatorId, released }) => {
+  type Creator = (typeof creators)[number]
+  const work = async ({ creator_id: creatorId, released }: Creator): Promise<PayoutRunOutcome | null> => {
     const facts = await gatherFacts(platform, platform.database.reader, creatorId, released)
     const lookup = await lookUpReplaced(processor, facts)
-    return options.dryRun
-      ? preview(creatorId, facts, lookup)
-      : platform.database.transaction((tx) => payOne(platform, tx, creatorId, lookup))
+    if (options.dryRun) return preview(creatorId, facts, lookup)
+    return platform.database.transaction(async (tx) => {
+      const outcome = await payOne(platform, tx, creatorId, lookup)
+      if (options.actor !== undefined) await noteRun(platform, tx, options.actor, outcome)
+      return outcome
+    })
+  }
+  return eachOnItsOwn(platform, creators, work, options.progress)
+}
+
+async function noteRun(
+  platform: Platform,
+  tx: Tx,
+  actor: string,
+  outcome: PayoutRunOutcome | null,
+): Promise<void> {
+  if (outcome?.kind !== 'paid_out' || outcome.payoutId === null) return
+  const { creatorId, payoutId, amount } = outcome
+  await recordAudit(platform, tx, {
+    actor,
+    action: 'payout.run',
+    subjectType: 'payout',
+    subjectId: payoutId,
+    reason: null,
+    before: { creator_id: creatorId, released: amount },
+    after: { creator_id: creatorId, released: 0, amount },
   })
 }
 

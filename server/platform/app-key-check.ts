@@ -12,12 +12,23 @@ const SEALED_TEXT = 'sealed by the key of this database'
  */
 export async function checkAppKey(database: Database, vault: Vault): Promise<void> {
   const mark = (await readMark(database.reader)) ?? (await leaveMark(database, vault))
+  if (opens(mark, vault)) return
+  throw new SettingError('APP_KEY', 'is not the key that this database was sealed with')
+}
+
+/** Whether this key is the database's; `null` when no start has left its mark yet. */
+export async function appKeyFits(database: Database, vault: Vault): Promise<boolean | null> {
+  const mark = await readMark(database.reader)
+  return mark === undefined ? null : opens(mark, vault)
+}
+
+function opens(mark: string, vault: Vault): boolean {
   try {
-    if (vault.decrypt(mark, PURPOSE) === SEALED_TEXT) return
+    return vault.decrypt(mark, PURPOSE) === SEALED_TEXT
   } catch {
     // Sealed with another key: the same answer as for another text.
+    return false
   }
-  throw new SettingError('APP_KEY', 'is not the key that this database was sealed with')
 }
 
 async function readMark(db: Queries): Promise<string | undefined> {

@@ -2,21 +2,33 @@ import { LRUCache } from 'lru-cache'
 import { inTime } from './in-time.ts'
 
 const MAX_ENTRIES = 50_000
-/** Other processes' changes show within this time; this process drops what it changes at once. */
+/**
+ * Other processes' changes show within this time at the latest; this process drops what it changes at once, and on
+ * PostgreSQL tells the others.
+ */
 const LIFETIME_MS = 1500
+
+/** `key` is `null` when the whole cache of that name was dropped. */
+export type DropListener = (name: string, key: string | null) => void
 
 /** Named read caches for the hot paths, bounded in number and age. What is not there is cached as `null`. */
 export class Caches {
   readonly #caches = new Map<string, LRUCache<string, { value: unknown }>>()
   /** Counts the drops, so that a value which was being loaded meanwhile is not kept. */
   #drops = 0
+  readonly #listeners: DropListener[] = []
+  readonly #lifetimeMs: number
+
+  constructor(lifetimeMs = LIFETIME_MS) {
+    this.#lifetimeMs = lifetimeMs
+  }
 
   /**
-   * The cached value, or what `load` finds, kept for a moment. Refuses with `unavailable` when the load takes too long:
-   * whoever asks a cache needs the answer now.
+   * The cached value, or what `load` finds, kept for a moment; in a cache of large values `most` at a time. Refuses with
+   * `unavailable` when the load takes too long: whoever asks a cache needs the answer now.
    */
-  async get<V>(name: string, key: string, load: () => Promise<V>): Promise<V> {
-    const cache = this.#named(name)
+  async get<V>(name: string, key: string, load: () => Promise<V>, most = MAX_ENTRIES): Promise<V> {
+    const cache = this.#named(name, most)
     const kept = cache.get(key)
     if (kept) return kept.value as V
     const drops = this.#drops
@@ -26,17 +38,30 @@ export class Caches {
   }
 
   drop(name: string, key: string): void {
-    this.#drops += 1
-    this.#named(name).delete(key)
+    this.forget(name, key)
+    for (const listener of this.#listeners) listener(name, key)
   }
 
   clear(name: string): void {
-    this.#drops += 1
-    this.#named(name).clear()
+    this.forget(name, null)
+    for (const listener of this.#listeners) listener(name, null)
   }
 
-  #named(name: string): LRUCache<string, { value: unknown }> {
-    const cache = this.#caches.get(name) ?? new LRUCache({ max: MAX_ENTRIES, ttl: LIFETIME_MS })
+  /** Has `listener` called at each drop of this process' own. */
+  onDrop(listener: DropListener): void {
+    this.#listeners.push(listener)
+  }
+
+  /** Drops what another process has changed: without a key all of a cache, without a name everything. */
+  forget(name: string | null, key: string | null): void {
+    this.#drops += 1
+    if (name === null) for (const cache of this.#caches.values()) cache.clear()
+    else if (key === null) this.#caches.get(name)?.clear()
+    else this.#caches.get(name)?.delete(key)
+  }
+
+  #named(name: string, most: number): LRUCache<string, { value: unknown }> {
+    const cache = this.#caches.get(name) ?? new LRUCache({ max: most, ttl: this.#lifetimeMs })
     this.#caches.set(name, cache)
     return cache
   }

@@ -191,6 +191,8 @@ const SETTINGS = z.object({
   BILLING_TIMEZONE: timeZone.default('Asia/Karachi'),
   SCHEDULE_BILLING: cronOrOff.default('5 0 * * *'),
   SCHEDULE_PAYOUTS: cronOrOff.default('*/15 * * * *'),
+  /** When our invoices and payouts are compared with the processor's records. */
+  SCHEDULE_RECONCILIATION: cronOrOff.default('35 4 * * *'),
   TRACKING_PARAMETER: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9_-]{0,39}$/, 'must be a plain query parameter name')
@@ -208,6 +210,10 @@ const SETTINGS = z.object({
   /** What reading /metrics takes; unset, only this machine may. */
   METRICS_TOKEN: bearerToken.optional(),
   RAW_EVENT_RETENTION_DAYS: whole(1, 3650).default(90),
+  /** Clicks older than this go, on PostgreSQL by whole months; 0 = kept for ever. An order may come a year after its click. */
+  CLICK_RETENTION_DAYS: whole(0, 36_500)
+    .refine((days) => days === 0 || days >= 450, 'must be 0, or at least 450: orders come that late')
+    .default(0),
   /** Where export files are kept: a folder `exports` beside the keys, or a bucket that speaks S3. */
   EXPORT_STORAGE: z.enum(['local', 's3']).default('local'),
   /** Unset for AWS itself. */
@@ -222,6 +228,9 @@ const SETTINGS = z.object({
 })
 
 export type Config = Readonly<z.infer<typeof SETTINGS>>
+
+/** Every setting there is. */
+export const SETTING_NAMES: readonly string[] = Object.keys(SETTINGS.shape)
 
 /** Reads the settings from an environment. Throws `SettingError` on the first that makes no sense. */
 export function readConfig(environment: Record<string, string | undefined>): Config {

@@ -2,6 +2,8 @@ import { Refusal } from './refusal.ts'
 
 interface Waiting<Item, Result> {
   item: Item
+  /** By performance.now(). */
+  deadline: number
   resolve: (result: Result) => void
   reject: (error: unknown) => void
 }
@@ -17,6 +19,9 @@ export interface GroupCommitOptions<Item, Result> {
   patienceMs: number
 }
 
+/** How often within the patience it is looked for those whose patience is over. */
+const LOOKS = 20
+
 /**
  * Gathers what concurrent requests want to write into one transaction, and answers each once it has committed. There
  * is one write in flight; what comes meanwhile forms the next, so batches size themselves by the load.
@@ -24,7 +29,11 @@ export interface GroupCommitOptions<Item, Result> {
 export class GroupCommit<Item, Result> {
   readonly #options: GroupCommitOptions<Item, Result>
   #waiting: Waiting<Item, Result>[] = []
+  /** What is being written; all of it had its deadline set before anything that waits. */
+  #writing: readonly Waiting<Item, Result>[] = []
   #running: Promise<void> | null = null
+  /** One for all, since a timer for each item costs as much as its share of the write. */
+  #clock: NodeJS.Timeout | null = null
 
   constructor(options: GroupCommitOptions<Item, Result>) {
     this.#options = options
@@ -39,26 +48,12 @@ export class GroupCommit<Item, Result> {
     if (this.#waiting.length >= this.#options.maxWaiting) {
       return Promise.reject(unavailable('too many writes are waiting'))
     }
-    return new Promise<Result>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        const place = this.#waiting.indexOf(waiting)
-        if (place >= 0) this.#waiting.splice(place, 1)
-        reject(unavailable('the database did not answer in time'))
-      }, this.#options.patienceMs)
-      const waiting: Waiting<Item, Result> = {
-        item,
-        resolve: (result) => {
-          clearTimeout(timer)
-          resolve(result)
-        },
-        reject: (error) => {
-          clearTimeout(timer)
-          reject(error)
-        },
-      }
-      this.#waiting.push(waiting)
-      this.#running ??= this.#run()
-    })
+    const { promise, resolve, reject } = Promise.withResolvers<Result>()
+    const deadline = performance.now() + this.#options.patienceMs
+    this.#waiting.push({ item, deadline, resolve, reject })
+    this.#clock ??= setInterval(() => this.#giveUp(), Math.max(1, this.#options.patienceMs / LOOKS))
+    this.#running ??= this.#run()
+    return promise
   }
 
   /** How many items wait for the next write. */
@@ -75,6 +70,7 @@ export class GroupCommit<Item, Result> {
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, this.#options.maxBatch)
+      this.#writing = batch
       try {
         const results = await this.#options.write(batch.map((waiting) => waiting.item))
         batch.forEach((waiting, index) => {
@@ -83,9 +79,26 @@ export class GroupCommit<Item, Result> {
       } catch (error) {
         for (const waiting of batch) waiting.reject(error)
       }
+      this.#writing = []
     }
     this.#running = null
   }
+
+  /** Tells those whose patience is over; they stand in the order of their deadlines. */
+  #giveUp(): void {
+    const now = performance.now()
+    for (const { deadline, reject } of this.#writing) if (deadline <= now) reject(tooLate())
+    const patient = this.#waiting.findIndex(({ deadline }) => deadline > now)
+    const gone = this.#waiting.splice(0, patient === -1 ? this.#waiting.length : patient)
+    for (const { reject } of gone) reject(tooLate())
+    if (this.#waiting.length > 0 || this.#writing.length > 0 || !this.#clock) return
+    clearInterval(this.#clock)
+    this.#clock = null
+  }
+}
+
+function tooLate(): Refusal {
+  return unavailable('the database did not answer in time')
 }
 
 function unavailable(internalDetail: string): Refusal {

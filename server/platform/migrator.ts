@@ -3,15 +3,11 @@ import { Migrator } from '@mikro-orm/migrations'
 import { sql } from 'kysely'
 import { withRetries } from './database.ts'
 import { type DatabaseFault, isBusy } from './database-faults.ts'
-import { inTime } from './in-time.ts'
 import type { OpenDatabase } from './open-database.ts'
 import { ENTITIES } from './schema.ts'
 import type { SqliteDatabase } from './sqlite.ts'
 
-export interface MigrationState {
-  executed: string[]
-  pending: string[]
-}
+export { type MigrationState, migrationState } from './migration-state.ts'
 
 /** Any number that no other program takes as its PostgreSQL advisory lock. */
 const MIGRATION_LOCK = 7_041_947
@@ -90,29 +86,4 @@ async function migratePostgres(url: string): Promise<string[]> {
 
 function namesOf(migrations: { name: string }[]): string[] {
   return migrations.map((migration) => migration.name)
-}
-
-/** Which migrations have run and which wait; makes nothing. Refuses with `unavailable` when the database stalls. */
-export async function migrationState(database: OpenDatabase): Promise<MigrationState> {
-  const names = (await migrationsOf(database.dialect)).map((migration) => migration.name)
-  const executed = await inTime(executedMigrations(database))
-  return { executed, pending: names.filter((name) => !executed.includes(name)) }
-}
-
-async function executedMigrations(database: OpenDatabase): Promise<string[]> {
-  try {
-    const rows = await sql<{
-      name: string
-    }>`select name from mikro_orm_migrations order by name`.execute(database.reader)
-    return rows.rows.map((row) => row.name)
-  } catch (error) {
-    if (tableIsMissing(error)) return []
-    throw error
-  }
-}
-
-/** Nothing has run yet. */
-function tableIsMissing(error: unknown): boolean {
-  const { code, message } = error as { code?: unknown; message?: unknown }
-  return code === '42P01' || (code === 'SQLITE_ERROR' && String(message).startsWith('no such table'))
 }

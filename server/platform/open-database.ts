@@ -12,19 +12,25 @@ export function sqliteFileOf(url: string): string | null {
 
 /**
  * Opens what DATABASE_URL names: `sqlite:PATH` or `postgres://…`. Each driver is loaded only when it is asked for,
- * which is most of a command's start-up time. `create` lets a missing SQLite file be made.
+ * which is most of a command's start-up time. `create` lets a missing SQLite file be made; with `readOnly` the database
+ * itself refuses every write.
  */
-export async function openDatabase(url: string, options: { create: boolean }): Promise<OpenDatabase> {
+export async function openDatabase(
+  url: string,
+  options: { create: boolean; readOnly?: boolean },
+): Promise<OpenDatabase> {
   const file = sqliteFileOf(url)
   if (file !== null) {
     const { openSqlite } = await import('./sqlite.ts')
     const { dirname } = await import('node:path')
-    const { existsSync, mkdirSync } = await import('node:fs')
+    const { existsSync } = await import('node:fs')
     if (options.create) {
+      const { makePrivateFile, makePrivateFolder } = await import('./private-files.ts')
       try {
-        mkdirSync(dirname(file), { recursive: true })
+        makePrivateFolder(dirname(file))
+        makePrivateFile(file)
       } catch (error) {
-        throw new SettingError('DATABASE_URL', `its folder cannot be made: ${(error as Error).message}`)
+        throw new SettingError('DATABASE_URL', `its file cannot be made: ${(error as Error).message}`)
       }
     } else if (!existsSync(file)) {
       throw new Refusal('unavailable', `no database at ${file}: make one with "affiliate db migrate"`)
@@ -32,5 +38,5 @@ export async function openDatabase(url: string, options: { create: boolean }): P
     return openSqlite(file, options)
   }
   const { openPostgres } = await import('./postgresql.ts')
-  return openPostgres(url)
+  return openPostgres(url, options.readOnly ? { readOnly: true } : {})
 }

@@ -1,8 +1,9 @@
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
-import { DatabaseError, Pool, type PoolClient, types } from 'pg'
+import { DatabaseError, Pool, type PoolClient, type QueryConfig, types } from 'pg'
 import { type Database, runTransaction } from './database.ts'
 import { postgresFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
+import { statementPatience } from './statement-patience.ts'
 
 export interface PostgresDatabase extends Database {
   readonly dialect: 'postgresql'
@@ -24,13 +25,14 @@ function exactNumber(text: string): number {
 /** A database that has stalled must not hold callers for ever: the longest set-wise statement takes a few seconds. */
 const QUERY_TIMEOUT_MS = 60_000
 
-/** `queryTimeoutMs`: how long one statement may take, 0 for as long as it likes. */
+/** `queryTimeoutMs`: how long one statement may take, 0 for as long as it likes. With `readOnly` the server refuses writes. */
 export function openPostgres(
   url: string,
-  options: { poolSize?: number; queryTimeoutMs?: number } = {},
+  options: { poolSize?: number; queryTimeoutMs?: number; readOnly?: boolean } = {},
 ): PostgresDatabase {
   const pool = new Pool({
     connectionString: url,
+    ...(options.readOnly ? { options: '-c default_transaction_read_only=on' } : {}),
     max: options.poolSize ?? 10,
     connectionTimeoutMillis: 1500,
     idleTimeoutMillis: 30_000,
@@ -58,6 +60,12 @@ export function openPostgres(
   }
 }
 
+/** A statement as the driver takes it, with the present work's patience where that is not the pool's own. */
+function inPatience(text: string, values: unknown[]): QueryConfig {
+  const patience = statementPatience()
+  return { text, values, ...(patience !== undefined && { query_timeout: patience }) }
+}
+
 /** The pool as Kysely uses it, without connections of which nobody knows what they still do. */
 function usedWhileSound(pool: Pool): PostgresPool {
   return {
@@ -77,7 +85,7 @@ function soundOrEnded(client: PoolClient): PostgresPoolClient {
   const query = async (sql: string, parameters: unknown[]) => {
     if (unsound !== undefined) throw unsound
     try {
-      return await client.query(sql, parameters)
+      return await client.query(inPatience(sql, parameters))
     } catch (error) {
       if (!(error instanceof DatabaseError)) unsound = error
       throw error

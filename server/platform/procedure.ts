@@ -32,6 +32,11 @@ export interface RestRoute {
   status?: 200 | 201 | 202 | 204
   /** Where what was made can be found: a path whose `:names` are fields of the output. */
   location?: string
+  /**
+   * Answers to callers without a credential are all alike: they carry an ETag, and are kept for a moment in the cache of
+   * this name, which whoever changes what they show clears.
+   */
+  shared?: string
 }
 
 export interface ProcedureMeta {

@@ -6,7 +6,7 @@ import { Click, ClickCount } from '../clicks/click.entity.ts'
 import { ExportJob } from '../exports/export-job.entity.ts'
 import { InboundBody, InboundEvent } from '../inbox/inbound-event.entity.ts'
 import { ScheduleRun } from '../jobs/schedule-run.entity.ts'
-import { LedgerEntry, LedgerPosting } from '../ledger/ledger.entity.ts'
+import { LedgerEntry, LedgerHead, LedgerPosting } from '../ledger/ledger.entity.ts'
 import { AffiliateLink } from '../links/affiliate-link.entity.ts'
 import { AuditEntry } from '../moderation/audit-entry.entity.ts'
 import { Flag } from '../moderation/flag.entity.ts'
@@ -15,6 +15,7 @@ import { Offer } from '../offers/offer.entity.ts'
 import { Payout, PayoutLine } from '../payouts/payout.entity.ts'
 import { ProcessorAttempt } from '../processor/attempt.entity.ts'
 import { Sale } from '../sales/sale.entity.ts'
+import { LedgerSeal, LedgerSealHead } from '../seals/seal.entity.ts'
 import { Store, StoreSecret } from '../stores/store.entity.ts'
 import { PayoutDestination } from '../users/payout-destination.entity.ts'
 import { Session } from '../users/session.entity.ts'
@@ -41,6 +42,9 @@ export const ENTITIES = [
   PayoutLine,
   LedgerEntry,
   LedgerPosting,
+  LedgerHead,
+  LedgerSeal,
+  LedgerSealHead,
   InboundEvent,
   InboundBody,
   ProcessorAttempt,

@@ -26,9 +26,9 @@ const TURN_PATIENCE_MS = 4000
 
 /**
  * Opens an SQLite file with two handles: one writer (every transaction of the process, one after the other) and one
- * reader. WAL with `synchronous=FULL`: what was answered is on disk even when the power goes.
+ * reader. WAL with `synchronous=FULL`: what was answered is on disk even when the power goes. With `readOnly` neither can write.
  */
-export function openSqlite(file: string, options: { create: boolean }): SqliteDatabase {
+export function openSqlite(file: string, options: { create: boolean; readOnly?: boolean }): SqliteDatabase {
   const open = () => {
     const handle = new BetterSqlite(file, { fileMustExist: !options.create, timeout: BUSY_TIMEOUT_MS })
     const mode = handle.pragma('journal_mode = WAL', { simple: true })
@@ -40,11 +40,15 @@ export function openSqlite(file: string, options: { create: boolean }): SqliteDa
     return handle
   }
   const openReader = () => {
-    const handle = new BetterSqlite(file, { fileMustExist: !options.create, timeout: BUSY_TIMEOUT_MS })
+    const handle = new BetterSqlite(file, {
+      fileMustExist: !options.create,
+      timeout: BUSY_TIMEOUT_MS,
+      readonly: options.readOnly ?? false,
+    })
     handle.pragma('query_only = ON')
     return handle
   }
-  const writer = new Kysely<Schema>({ dialect: new SqliteDialect(open) })
+  const writer = new Kysely<Schema>({ dialect: new SqliteDialect(options.readOnly ? openReader : open) })
   const reader = new Kysely<Schema>({ dialect: new SqliteDialect(openReader) })
   return {
     dialect: 'sqlite',

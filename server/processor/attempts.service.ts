@@ -8,8 +8,10 @@ import type { AttemptKind } from './attempt.entity.ts'
 import {
   type AttemptRow,
   attemptsFor,
+  attemptWaitsBeyond,
   claimDueAttempts,
   insertAttempt,
+  makeAttemptsDue,
   nextAttemptDueAt,
   updateLeased,
 } from './attempts.store.ts'
@@ -22,22 +24,25 @@ export interface NewAttempt {
   amount: number
   /** What else goes into the call, frozen as well. */
   request: Record<string, unknown>
+  /** The processor may hold something under the subject already: it is asked before the first call too. */
+  lookUpFirst?: boolean
 }
 
 /**
  * Notes the intention to call the processor, in the transaction that makes the call due. The attempt's id is the
- * idempotency key of every try. A second attempt beside a waiting or successful one is refused by the database.
+ * idempotency key of every try, and the answer. A second attempt beside a waiting or successful one is refused by the database.
  */
-export async function queueAttempt(platform: Platform, tx: Tx, attempt: NewAttempt): Promise<void> {
+export async function queueAttempt(platform: Platform, tx: Tx, attempt: NewAttempt): Promise<string> {
   const now = platform.clock.now()
+  const id = platform.ids.next()
   await insertAttempt(tx, {
-    id: platform.ids.next(),
+    id,
     kind: attempt.kind,
     subject_id: attempt.subjectId,
     amount: attempt.amount,
     request: JSON.stringify(attempt.request),
     state: 'waiting',
-    tries: 0,
+    tries: attempt.lookUpFirst ? 1 : 0,
     next_try_at: now,
     lease_token: null,
     lease_until: 0,
@@ -47,6 +52,7 @@ export async function queueAttempt(platform: Platform, tx: Tx, attempt: NewAttem
     settled_at: null,
   })
   afterCommit(tx, () => platform.signals.send('attempts'))
+  return id
 }
 
 export interface ClaimedAttempt {
@@ -69,6 +75,7 @@ export async function claimAttempts(platform: Platform, limit: number): Promise<
   const rows = await platform.database.transaction((tx) =>
     claimDueAttempts(tx, platform.database.dialect, { now, limit, token, until }),
   )
+  if (rows.length === 0 && (await bringBack(platform, now))) return claimAttempts(platform, limit)
   return rows.map((row) => ({
     id: row.id,
     kind: row.kind,
@@ -78,6 +85,17 @@ export async function claimAttempts(platform: Platform, limit: number): Promise<
     earlierTries: row.tries,
     leaseToken: token,
   }))
+}
+
+/** The longest pause that a processor may ask for; no attempt waits for longer. */
+const LONGEST_WAIT_MS = 24 * 3_600_000
+
+/** Attempts that wait for longer than any may have seen the clock put back: they are due now, and are looked up first. */
+async function bringBack(platform: Platform, now: number): Promise<boolean> {
+  const after = now + LONGEST_WAIT_MS
+  if (!(await attemptWaitsBeyond(platform.database.reader, after))) return false
+  await platform.database.transaction((tx) => makeAttemptsDue(tx, after, now))
+  return true
 }
 
 /** The processor has it. False when another worker settled the attempt meanwhile: then nothing must be recorded. */

@@ -54,6 +54,28 @@ export async function claimDueAttempts(
   return due.filter((row) => ours.has(row.id))
 }
 
+/** Makes the attempts that wait for a time after `after` due at `now` (epoch ms), and ends their leases. */
+export async function makeAttemptsDue(tx: Tx, after: number, now: number): Promise<void> {
+  await tx
+    .updateTable('processor_attempts')
+    .set({ next_try_at: now, lease_token: null, lease_until: 0 })
+    .where('state', '=', 'waiting')
+    .where((where) => where.or([where('next_try_at', '>', after), where('lease_until', '>', after)]))
+    .execute()
+}
+
+/** Whether an attempt waits, or is held, until a time after `after` (epoch ms). */
+export async function attemptWaitsBeyond(db: Queries, after: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('processor_attempts')
+    .select('id')
+    .where('state', '=', 'waiting')
+    .where((where) => where.or([where('next_try_at', '>', after), where('lease_until', '>', after)]))
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** Changes an attempt that this holder still has; false when the lease is somebody else's by now. */
 export async function updateLeased(
   tx: Tx,

@@ -130,6 +130,12 @@ const REFUSED: Refused[] = [
     why: /a store of sales may not import/,
   },
 
+  ...['../../sales/commission.rule.ts', '../../../shared/money.ts', 'luxon'].map((target): Refused => {
+    const text = `import { a } from './exact.ts'\nimport type { b } from '${target}'\n`
+    const path = 'server/proof/oracle/sale.ts'
+    return { check: 'imports follow the one-way road', path, text, line: 2, why: /the oracle shares nothing/ }
+  }),
+
   impure('export async function decide() {}', /"async": a rule that waits/),
   impure('await facts', /"await": a rule that waits/),
   impure('const then = Promise.all([])', /"Promise"/),

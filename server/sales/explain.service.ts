@@ -1,16 +1,13 @@
-import type { Paisa } from '../../shared/money.ts'
-import { type CycleRow, cycleShares, getCycle } from '../billing/billing.service.ts'
 import { offerRecords } from '../offers/offers.service.ts'
-import { sharePayouts } from '../payouts/share-payouts.service.ts'
 import type { Queries } from '../platform/database.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
-import { listAttempts } from '../processor/attempts.service.ts'
 import { shopDomainsOf, storeIdsOf } from '../stores/store-names.service.ts'
 import { displayNamesOf, emailsOf } from '../users/users.service.ts'
 import type { SaleDecision } from './accept-sale.rule.ts'
 import type { SaleClick } from './sale-facts.ts'
+import { outcomeOfSale, type SaleOutcome } from './sale-outcome.service.ts'
 import type { SaleReceipt } from './sales.service.ts'
 import { findSale, findSalesByOrder, type SaleWithSlug } from './sales.store.ts'
 
@@ -74,7 +71,7 @@ interface Party {
 }
 
 /** All that led to a sale and has come of it. Amounts in paisa, rates in basis points, times in epoch ms. */
-export interface SaleExplanation {
+export interface SaleExplanation extends SaleOutcome {
   saleId: string
   eventId: string
   orderId: string
@@ -89,40 +86,6 @@ export interface SaleExplanation {
   creator: Party | null
   offer: { id: string; title: string | null } | null
   decision: SaleDecision
-  cycle: ExplainedCycle | null
-  /** How the creator's share of that cycle went out, failed tries included, oldest first. */
-  payouts: ExplainedPayout[]
-}
-
-export interface ExplainedCycle
-  extends Pick<
-    CycleRow,
-    | 'id'
-    | 'state'
-    | 'period_start'
-    | 'period_end'
-    | 'amount_due'
-    | 'credit_total'
-    | 'processor_invoice_id'
-    | 'processor_payment_reference'
-    | 'closed_at'
-    | 'charged_at'
-  > {
-  /** What the invoice's latest call came to, as long as the processor has not made it. */
-  invoiceProblem: string | null
-  /** The creator's commission in the whole cycle, which is what a payout carries. */
-  creatorShare: Paisa
-  releasedAt: number | null
-}
-
-export interface ExplainedPayout {
-  id: string
-  state: 'pending' | 'submitted' | 'paid' | 'failed'
-  amount: Paisa
-  processorPayoutId: string | null
-  failureReason: string | null
-  createdAt: number
-  settledAt: number | null
 }
 
 /** Tells the story of one sale. Refuses with `not_found`. */
@@ -149,8 +112,7 @@ export async function explainSale(platform: Platform, saleId: string): Promise<S
     offer:
       sale.offer_id === null ? null : { id: sale.offer_id, title: offers.get(sale.offer_id)?.title ?? null },
     decision,
-    cycle: await explainCycle(db, sale),
-    payouts: await explainPayouts(db, sale),
+    ...(await outcomeOfSale(db, sale)),
   }
 }
 
@@ -159,30 +121,4 @@ async function partiesOf(db: Queries, ids: readonly (string | null)[]): Promise<
   const names = await displayNamesOf(db, known)
   const emails = await emailsOf(db, known)
   return (id) => ({ id, displayName: names.get(id) ?? null, email: emails.get(id) ?? null })
-}
-
-async function explainCycle(db: Queries, sale: SaleWithSlug): Promise<ExplainedCycle | null> {
-  const cycle = sale.billing_cycle_id ? await getCycle(db, sale.billing_cycle_id) : undefined
-  if (!cycle) return null
-  const attempt = (await listAttempts(db, 'invoice', cycle.id)).at(-1)
-  const share = (await cycleShares(db, cycle.id)).find((row) => row.creator_id === sale.creator_id)
-  return {
-    ...cycle,
-    invoiceProblem: attempt && attempt.state !== 'created' ? attempt.detail : null,
-    creatorShare: share?.commission ?? 0,
-    releasedAt: share?.released_at ?? null,
-  }
-}
-
-async function explainPayouts(db: Queries, sale: SaleWithSlug): Promise<ExplainedPayout[]> {
-  if (sale.billing_cycle_id === null || sale.creator_id === null) return []
-  return (await sharePayouts(db, sale.billing_cycle_id, sale.creator_id)).map((payout) => ({
-    id: payout.id,
-    state: payout.state,
-    amount: payout.amount,
-    processorPayoutId: payout.processor_payout_id,
-    failureReason: payout.failure_reason,
-    createdAt: payout.created_at,
-    settledAt: payout.settled_at,
-  }))
 }

@@ -1,9 +1,11 @@
 import { formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Role } from '../../shared/schemas/common.ts'
-import type { Sale, SaleReceiptWire } from '../../shared/schemas/sales.ts'
+import type { Sale, SaleOutcomeWire, SaleReceiptWire, SaleWithReceipt } from '../../shared/schemas/sales.ts'
 import { toWireTime } from '../platform/clock.ts'
 import type { SaleCheck } from './accept-sale.rule.ts'
+import type { SaleCycle, SaleOutcome } from './sale-outcome.service.ts'
+import type { SaleStory } from './sale-story.service.ts'
 import type { SaleReceipt, SaleWithSlug } from './sales.service.ts'
 
 /** A sale as its merchant or creator sees it: the platform's fee is the merchant's business only. */
@@ -29,20 +31,35 @@ export function wireSale(row: Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click
   }
 }
 
+/** One sale with all that led to it and has come of it, for one of the two parties. */
+export function wireSaleStory(story: SaleStory, role: Role): SaleWithReceipt {
+  return {
+    ...wireSale(story.sale, role),
+    merchant: { id: story.merchant.id, display_name: story.merchant.displayName },
+    creator: story.creator && { id: story.creator.id, display_name: story.creator.displayName },
+    offer: story.offer,
+    receipt: wireReceipt(story.sale, role),
+    outcome: wireOutcome(story.outcome, role),
+  }
+}
+
 /**
  * The stored receipt for one of the two parties. A click that led to somebody else's link stays out of it: `link_id`
- * is empty then, and its terms are no business of this merchant's.
+ * is empty then, and its terms are no business of this merchant's. What else the buyer had in the basket is no business
+ * of the creator's.
  */
-export function wireReceipt(row: SaleWithSlug, role: Role): SaleReceiptWire {
+function wireReceipt(row: SaleWithSlug, role: Role): SaleReceiptWire {
   const { facts, decision } = JSON.parse(row.receipt) as SaleReceipt
   const click = row.link_id === null ? null : facts.click
+  const lines = decision.basis_lines.filter((line) => line.counted || role === 'merchant')
   return {
     rule_version: decision.rule_version,
     checks: decision.checks.map((check) => ({ ...check, saw: wireSaw(check.saw) })),
-    lines: decision.basis_lines.map((line) => ({
+    lines: lines.map((line) => ({
       title: line.title,
       product_id: line.product_id,
       quantity: line.quantity,
+      unit_price: formatMoney(line.unit_price),
       gross: formatMoney(line.gross),
       discount: formatMoney(line.discount),
       tax: formatMoney(line.tax),
@@ -50,6 +67,7 @@ export function wireReceipt(row: SaleWithSlug, role: Role): SaleReceiptWire {
       counted: line.counted,
       why_not: line.why_not,
     })),
+    lines_left_out: decision.basis_lines.length - lines.length,
     net_amount: formatMoney(decision.net_amount),
     commission_rate:
       decision.commission_rate === null ? null : basisPointsToPercent(decision.commission_rate),
@@ -60,6 +78,54 @@ export function wireReceipt(row: SaleWithSlug, role: Role): SaleReceiptWire {
     }),
     clicked_at: click && toWireTime(click.created_at),
     terms_locked_at: click && toWireTime(click.link.locked_at),
+    attribution_window_days: click?.link.attribution_window_days ?? null,
+    product_ids: click?.link.product_ids ?? null,
+  }
+}
+
+/**
+ * What came of a sale, for one of the two parties: the invoice is the merchant's business, what the bank said of a payout
+ * the creator's.
+ */
+function wireOutcome({ cycle, payouts }: SaleOutcome, role: Role): SaleOutcomeWire {
+  return {
+    billing_cycle: cycle && wireSaleCycle(cycle, role),
+    payouts: payouts.map((payout, index) => {
+      const former = payouts[index - 1]
+      return {
+        id: payout.id,
+        state: payout.state,
+        share: formatMoney(cycle?.creatorShare ?? 0),
+        replaces_payout_id: former?.state === 'failed' ? former.id : null,
+        created_at: toWireTime(payout.createdAt),
+        settled_at: payout.settledAt === null ? null : toWireTime(payout.settledAt),
+        ...(role === 'creator' && {
+          amount: formatMoney(payout.amount),
+          processor_payout_id: payout.processorPayoutId,
+          failure_reason: payout.failureReason,
+        }),
+      }
+    }),
+  }
+}
+
+function wireSaleCycle(cycle: SaleCycle, role: Role): SaleOutcomeWire['billing_cycle'] {
+  const time = (moment: number | null) => (moment === null ? null : toWireTime(moment))
+  const settled = (amount: number) => (cycle.state === 'open' ? null : formatMoney(amount))
+  return {
+    id: cycle.id,
+    state: cycle.state,
+    period_start: toWireTime(cycle.period_start),
+    period_end: toWireTime(cycle.period_end),
+    closed_at: time(cycle.closed_at),
+    charged_at: time(cycle.charged_at),
+    creator_share: formatMoney(cycle.creatorShare),
+    ...(role === 'merchant' && {
+      amount_due: settled(cycle.amount_due),
+      credit_total: settled(cycle.credit_total),
+      processor_invoice_id: cycle.processor_invoice_id,
+      processor_payment_reference: cycle.processor_payment_reference,
+    }),
   }
 }
 

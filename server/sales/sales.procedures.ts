@@ -7,8 +7,9 @@ import { decodeCursor, encodeCursor, mapPage, pageOf } from '../platform/page.ts
 import { type Actor, procedure, router } from '../platform/procedure.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { requestCredit } from './credit-request.service.ts'
-import { wireReceipt, wireSale } from './sale-wire.ts'
-import { getSale, listSales, type SaleScope } from './sales.service.ts'
+import { getSaleStory } from './sale-story.service.ts'
+import { wireSale, wireSaleStory } from './sale-wire.ts'
+import { listSales, type SaleScope } from './sales.service.ts'
 
 export const salesRouter = router({
   list: procedure(['merchant', 'creator'], {
@@ -36,17 +37,17 @@ export const salesRouter = router({
 
   get: procedure(['merchant', 'creator'], {
     rest: { method: 'GET', path: '/sales/:id' },
-    summary: 'One sale with its decision receipt',
+    summary: 'One sale with its decision receipt and what came of it',
     description:
-      'Each check of the decision with what it saw and its verdict, and the arithmetic line by line.',
+      'Each check of the decision with what it saw and its verdict, the arithmetic line by line, the billing cycle and the payouts. Merchant and creator see the same sale, each without what is private to the other.',
     errors: ['not_found'],
   })
     .input(getSaleInput)
     .output(saleWithReceipt)
     .query(async ({ ctx, input }) => {
-      const row = await getSale(ctx.platform, scopeOf(ctx.actor), input.id)
-      if (!row) throw new Refusal('not_found', 'There is no such sale.')
-      return { ...wireSale(row, ctx.actor.role), receipt: wireReceipt(row, ctx.actor.role) }
+      const sale = await getSaleStory(ctx.platform, scopeOf(ctx.actor), input.id)
+      if (!sale) throw new Refusal('not_found', 'There is no such sale.')
+      return wireSaleStory(sale, ctx.actor.role)
     }),
 
   requestCredit: procedure(['merchant'], {

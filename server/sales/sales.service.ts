@@ -2,7 +2,7 @@ import { addSalesToCycles } from '../billing/billing.service.ts'
 import { linksOfClicks } from '../clicks/clicks.service.ts'
 import { saleAccepted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
-import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
+import { afterCommit, LostRace, type Queries, type Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { newsOf } from '../platform/signals.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
@@ -15,6 +15,7 @@ import {
   findSales,
   insertSales,
   type SaleFilter,
+  type SaleRow,
   type SaleScope,
   type SaleWithSlug,
 } from './sales.store.ts'
@@ -27,6 +28,8 @@ export interface ReportedOrder {
   storeId: string
   merchantId: string
   order: OrderFacts
+  /** When its event came in, epoch ms. */
+  receivedAt?: number
 }
 
 /** What became of a reported order. `known`: the order had been recorded before, and nothing changed. */
@@ -92,7 +95,8 @@ async function makeSales(
 ): Promise<Map<string, RecordedSale>> {
   if (reports.length === 0) return new Map()
   // One moment for the whole batch: a sale must not be dated past the end of the cycle that was chosen for it.
-  const acceptedAt = platform.clock.now()
+  // Never before its event, either: the clock may have been put back since.
+  const acceptedAt = Math.max(platform.clock.now(), ...reports.map((report) => report.receivedAt ?? 0))
   const facts = await loadFacts(platform, tx, reports)
   const sales = reports.map((report, index) => {
     const saleFacts = facts[index] as SaleFacts
@@ -113,7 +117,7 @@ async function makeSales(
   )
   const cycles = await addSalesToCycles(platform, tx, accepted, acceptedAt)
   const rows = sales.map((sale) => rowOf(sale, cycles.get(sale.id) ?? null, acceptedAt))
-  await insertSales(tx, rows)
+  await insertUnrecorded(platform, tx, rows)
   const parties = new Set(
     rows.flatMap((row) => [row.merchant_id, ...(row.creator_id === null ? [] : [row.creator_id])]),
   )
@@ -129,9 +133,19 @@ async function makeSales(
   )
 }
 
+/** A worker that lost its lease may be a moment behind its successor: run again, it finds the sale and then the loss. */
+async function insertUnrecorded(platform: Platform, tx: Tx, rows: SaleRow[]): Promise<void> {
+  try {
+    await insertSales(tx, platform.database.dialect, rows)
+  } catch (error) {
+    if (platform.database.faultOf(error)?.kind !== 'unique') throw error
+    throw new LostRace('one of the orders has been recorded')
+  }
+}
+
 /** Everything the rule looks at, for all orders at once. */
 export async function loadFacts(
-  platform: Platform,
+  platform: Pick<Platform, 'config'>,
   db: Queries,
   reports: readonly Pick<ReportedOrder, 'merchantId' | 'order'>[],
 ): Promise<SaleFacts[]> {

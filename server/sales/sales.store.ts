@@ -1,11 +1,9 @@
-import { type Insertable, type Selectable, sql } from 'kysely'
-import type { Queries, Tx } from '../platform/database.ts'
+import { type Selectable, sql } from 'kysely'
+import type { Dialect, Queries, Tx } from '../platform/database.ts'
+import { insertOf } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 
 export type SaleRow = Selectable<Schema['sales']>
-
-/** PostgreSQL takes 65,535 parameters a statement, SQLite 32,766. */
-const ROWS_AT_ONCE = 1000
 
 /** The sales that are there already for these orders. */
 export async function findRecorded(
@@ -30,13 +28,31 @@ export async function findRecorded(
   return found
 }
 
-export async function insertSales(tx: Tx, sales: Insertable<Schema['sales']>[]): Promise<void> {
-  for (let at = 0; at < sales.length; at += ROWS_AT_ONCE) {
-    await tx
-      .insertInto('sales')
-      .values(sales.slice(at, at + ROWS_AT_ONCE))
-      .execute()
-  }
+const newSales = insertOf<SaleRow>('sales', {
+  id: 'uuid',
+  store_id: 'uuid',
+  merchant_id: 'uuid',
+  order_id: 'text',
+  order_name: 'text',
+  acceptance_status: 'text',
+  rejection_reason: 'text',
+  offer_id: 'uuid',
+  creator_id: 'uuid',
+  link_id: 'uuid',
+  click_id: 'uuid',
+  net_amount: 'bigint',
+  commission_rate: 'int',
+  commission: 'bigint',
+  platform_fee: 'bigint',
+  billing_cycle_id: 'uuid',
+  ordered_at: 'bigint',
+  created_at: 'bigint',
+  event_id: 'uuid',
+  receipt: 'text',
+})
+
+export async function insertSales(tx: Tx, dialect: Dialect, sales: readonly SaleRow[]): Promise<void> {
+  await newSales(dialect, sales).execute(tx)
 }
 
 /** Whose sales a caller sees: of their stores, or of their links; `all` is for the operator. */

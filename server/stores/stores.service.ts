@@ -165,6 +165,11 @@ export function releaseDomain(
   })
 }
 
+/** The store that uses a domain, for operators. */
+export function storeInUse(platform: Platform, domain: string): Promise<StoreRow | undefined> {
+  return activeStoreOfDomain(platform.database.reader, domain.trim().toLowerCase())
+}
+
 /**
  * The store that sends as `shopDomain`, with every secret that its signature may be made with now; `null` when nobody
  * has connected it. Cached; never refuses, whatever the text.

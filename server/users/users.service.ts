@@ -48,7 +48,7 @@ export function userRecordOf(row: Omit<UserRow, 'password_hash'>): UserRecord {
 }
 
 /** A user by id or e-mail. Refuses with `not_found`. */
-export async function findUser(platform: Platform, idOrEmail: string): Promise<UserRecord> {
+export async function findUser(platform: Pick<Platform, 'database'>, idOrEmail: string): Promise<UserRecord> {
   const { reader } = platform.database
   const text = idOrEmail.trim().toLowerCase()
   const row = isId(text) ? await findUserById(reader, text) : await findUserByEmail(reader, text)
@@ -210,6 +210,7 @@ function moveSuspension(
     afterCommit(tx, () => {
       platform.caches.clear('slug')
       platform.caches.clear('store')
+      platform.caches.clear('offers')
     })
     return userRecordOf({ ...user, suspended_at: suspendedAt })
   })

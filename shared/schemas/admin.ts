@@ -22,6 +22,7 @@ export const flagKind = z
     'payout_contradiction',
     'processor_refusal',
     'processor_disagrees',
+    'reconciliation_difference',
     'payout_failed_repeatedly',
     'payout_destination_replaced',
     'click_velocity',

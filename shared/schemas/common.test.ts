@@ -1,7 +1,10 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { lineOfText, longText } from './common.ts'
+import { applyInput } from './applications.ts'
+import { lineOfText, longText, wholeText } from './common.ts'
+import { createOfferInput } from './offers.ts'
+import { loginInput, registerInput } from './users.ts'
 
 for (const [name, schema] of Object.entries({ lineOfText: lineOfText(1, 20), longText: longText(1, 20) })) {
   test(`${name} refuses half of a character, which no database could give back`, () => {
@@ -11,5 +14,45 @@ for (const [name, schema] of Object.entries({ lineOfText: lineOfText(1, 20), lon
     for (const whole of ['😀', 'کراچی', 'a 😀 b', '\ufffd']) assert.is(schema.parse(whole), whole)
   })
 }
+
+test('wholeText refuses half of a character and a zero character, and keeps all else as it is', () => {
+  for (const broken of ['\ud83d', 'a\0b', '\0'])
+    assert.is(wholeText().safeParse(broken).success, false, JSON.stringify(broken))
+  for (const whole of ['', ' 😀\t\n ', '\x7f']) assert.is(wholeText().parse(whole), whole)
+})
+
+test('no text of an input is without such a check', () => {
+  const account = { email: 'a@example.pk', password: 'a long passphrase', role: 'creator', display_name: 'A' }
+  const terms = {
+    title: 'Lamp',
+    description: 'Brass',
+    product_url: 'https://shop.pk/lamp',
+    image_url: 'https://shop.pk/lamp.jpg',
+    category: 'Home',
+    niche: 'Lamps',
+    commission_rate: 10,
+  }
+  const application = {
+    id: '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e',
+    message: 'Hello',
+    promotion_url: 'https://a.pk',
+  }
+  const login = { email: account.email, password: account.password }
+  for (const [schema, input] of [
+    [registerInput, account],
+    [loginInput, login],
+    [createOfferInput, terms],
+    [applyInput, application],
+  ] as const) {
+    assert.ok(schema.safeParse(input).success)
+    for (const [name, value] of Object.entries(input)) {
+      if (typeof value !== 'string') continue
+      for (const bad of ['\0', '\ud83d']) {
+        const changed = { ...input, [name]: value + bad + value }
+        assert.is(schema.safeParse(changed).success, false, `${name} ${JSON.stringify(bad)}`)
+      }
+    }
+  }
+})
 
 test.run()

@@ -73,6 +73,13 @@ export const longText = (least: number, most: number) =>
     .regex(NO_CONTROLS_BUT_BREAKS, 'must not hold control characters other than line breaks and tabs')
     .refine(wholeCharacters, NOT_WHOLE)
 
+/** A text that is kept or hashed as it is, with nothing in it that would be changed or refused on the way. */
+export const wholeText = () =>
+  z
+    .string()
+    .regex(/^[^\0]*$/, 'must not hold zero characters')
+    .refine(wholeCharacters, NOT_WHOLE)
+
 /** The two fields of every list's input: `z.strictObject({ …, ...pageInput })`, with `.prefault({})` if all are optional. */
 export const pageInput = {
   limit: z.int().min(1).max(100).default(25).describe('How many items at most.'),

@@ -15,7 +15,7 @@ const commissionRate = percent.min(0.01).max(90).meta({
   description: "Percent of a sale's net amount, with at most two decimals.",
   example: 12.5,
 })
-const webAddress = z.string().trim().min(1).max(2048)
+const webAddress = lineOfText(1, 2048)
 const productIds = z
   .array(
     z

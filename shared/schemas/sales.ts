@@ -9,6 +9,7 @@ import {
   wireTime,
   wireTimeInput,
 } from './common.ts'
+import { party } from './offers.ts'
 
 export const acceptanceStatus = z.enum(['accepted', 'rejected'])
 
@@ -56,6 +57,7 @@ export const saleReceipt = z
           title: z.string(),
           product_id: z.string().nullable(),
           quantity: z.int(),
+          unit_price: moneyText,
           gross: moneyText,
           discount: moneyText,
           tax: moneyText,
@@ -64,7 +66,10 @@ export const saleReceipt = z
           why_not: z.string().nullable(),
         }),
       )
-      .describe('How the net amount came about, line by line.'),
+      .describe(
+        'How the net amount came about, line by line. A creator sees the lines that count, a merchant all of them.',
+      ),
+    lines_left_out: z.int().describe('Lines of the order that do not count and are not shown.'),
     net_amount: moneyText,
     commission_rate: percent.nullable(),
     commission: moneyText,
@@ -72,11 +77,61 @@ export const saleReceipt = z
     platform_fee: moneyText.optional().describe('For the merchant only.'),
     clicked_at: wireTime.nullable(),
     terms_locked_at: wireTime.nullable(),
+    attribution_window_days: z.int().nullable().describe('As locked with the other terms.'),
+    product_ids: z.array(z.string()).nullable().describe('As locked; null stands for every product.'),
   })
   .meta({ id: 'SaleReceipt' })
 export type SaleReceiptWire = z.infer<typeof saleReceipt>
 
-export const saleWithReceipt = sale.extend({ receipt: saleReceipt }).meta({ id: 'SaleWithReceipt' })
+export const saleOutcome = z
+  .object({
+    billing_cycle: z
+      .object({
+        id: idParam,
+        state: z.enum(['open', 'closed', 'charged']),
+        period_start: wireTime,
+        period_end: wireTime,
+        closed_at: wireTime.nullable(),
+        charged_at: wireTime.nullable().describe('When the payment released the commission to the creator.'),
+        creator_share: moneyText.describe("The creator's commission in this whole cycle."),
+        amount_due: moneyText.nullable().optional().describe('For the merchant only; null while open.'),
+        credit_total: moneyText.nullable().optional().describe('For the merchant only; null while open.'),
+        processor_invoice_id: z.string().nullable().optional().describe('For the merchant only.'),
+        processor_payment_reference: z.string().nullable().optional().describe('For the merchant only.'),
+      })
+      .nullable()
+      .describe('Null for a rejected sale: nothing is billed for it.'),
+    payouts: z
+      .array(
+        z.object({
+          id: idParam,
+          state: z.enum(['pending', 'submitted', 'paid', 'failed']),
+          share: moneyText.describe('What the payout carries of this billing cycle.'),
+          replaces_payout_id: idParam
+            .nullable()
+            .describe('The failed payout before it that had carried the same share.'),
+          created_at: wireTime,
+          settled_at: wireTime.nullable(),
+          amount: moneyText.optional().describe('Of the whole payout; for the creator only.'),
+          processor_payout_id: z.string().nullable().optional().describe('For the creator only.'),
+          failure_reason: z.string().nullable().optional().describe('For the creator only.'),
+        }),
+      )
+      .describe("How the creator's share went out, failed payouts included, oldest first."),
+  })
+  .meta({ id: 'SaleOutcome' })
+export type SaleOutcomeWire = z.infer<typeof saleOutcome>
+
+export const saleWithReceipt = sale
+  .extend({
+    merchant: party,
+    creator: party.nullable(),
+    offer: z.object({ id: idParam, title: z.string() }).nullable(),
+    receipt: saleReceipt,
+    outcome: saleOutcome,
+  })
+  .meta({ id: 'SaleWithReceipt' })
+export type SaleWithReceipt = z.infer<typeof saleWithReceipt>
 
 export const listSalesInput = z
   .strictObject({

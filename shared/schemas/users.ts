@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { currency, idParam, lineOfText, moneyText, role, wireTime } from './common.ts'
+import { currency, idParam, lineOfText, moneyText, role, wholeText, wireTime } from './common.ts'
 
 /** Trimmed and in small letters, which is how accounts are told apart. */
 export const emailAddress = z
@@ -10,14 +10,13 @@ export const emailAddress = z
   .regex(z.regexes.email, 'must be an e-mail address')
   .meta({ format: 'email', example: 'ayesha@example.pk' })
 
-export const newPassword = z
-  .string()
+export const newPassword = wholeText()
   .min(10, 'must have at least 10 characters')
   .max(256, 'must have at most 256 characters')
   .meta({ format: 'password', example: 'a long passphrase' })
 
 /** A password to compare: an old account may have been made under other rules, so only the upper bound holds. */
-const givenPassword = z.string().max(256).meta({ format: 'password', example: 'a long passphrase' })
+const givenPassword = wholeText().max(256).meta({ format: 'password', example: 'a long passphrase' })
 
 export const displayName = lineOfText(1, 100).meta({ example: 'Ayesha Khan' })
 

@@ -1,4 +1,5 @@
 import { Migration } from '@mikro-orm/migrations'
+import { SEALS } from './seals.ts'
 
 export class Migration00001Initial extends Migration {
   override up(): void {
@@ -87,10 +88,21 @@ const STATEMENTS = [
     "kind" text not null,
     "subject_id" uuid not null,
     "created_at" bigint not null,
+    "ledger_id" uuid not null,
+    "sequence" int not null,
+    "hash" text not null,
     primary key ("id")
   )`,
   `alter table "ledger_entries" add constraint "ledger_entries_subject" unique ("subject_id", "kind")`,
+  `alter table "ledger_entries" add constraint "ledger_entries_place" unique ("ledger_id", "sequence")`,
   `alter table "ledger_entries" add constraint "ledger_entries_kind_check" check (kind in ('sale_accepted', 'credit_granted', 'cycle_closed', 'cycle_charged', 'payout_created', 'payout_confirmed', 'payout_failed'))`,
+  `create table "ledger_heads" (
+    "ledger_id" uuid not null,
+    "sequence" int not null,
+    "hash" text not null,
+    primary key ("ledger_id")
+  )`,
+  ...SEALS,
   `create table "ledger_postings" (
     "entry_id" uuid not null,
     "line" int not null,
@@ -358,6 +370,7 @@ const STATEMENTS = [
   )`,
   `alter table "inbound_bodies" add constraint "inbound_bodies_event_id_foreign" foreign key ("event_id") references "inbound_events" ("id") on update no action on delete restrict`,
   `alter table "ledger_postings" add constraint "ledger_postings_entry_id_foreign" foreign key ("entry_id") references "ledger_entries" ("id") on update no action on delete restrict`,
+  `alter table "ledger_heads" add constraint "ledger_heads_ledger_id_foreign" foreign key ("ledger_id") references "users" ("id") on update no action on delete restrict`,
   `alter table "stores" add constraint "stores_merchant_id_foreign" foreign key ("merchant_id") references "users" ("id") on update no action on delete restrict`,
   `alter table "store_secrets" add constraint "store_secrets_store_id_foreign" foreign key ("store_id") references "stores" ("id") on update no action on delete restrict`,
   `alter table "sessions" add constraint "sessions_user_id_foreign" foreign key ("user_id") references "users" ("id") on update no action on delete restrict`,

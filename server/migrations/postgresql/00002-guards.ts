@@ -1,5 +1,5 @@
 import { Migration } from '@mikro-orm/migrations'
-import { APPEND_ONLY, FORBIDDEN_UPDATES, NEVER_DELETED } from '../guards.ts'
+import { APPEND_ONLY, CYCLE_OVERLAPS, FORBIDDEN_UPDATES, NEVER_DELETED } from '../guards.ts'
 
 export class Migration00002Guards extends Migration {
   override up(): void {
@@ -21,5 +21,9 @@ export class Migration00002Guards extends Migration {
       this.addSql(`create trigger "${table}_forward_only" before update on "${table}"
         for each row when (${condition}) execute function refuse_change()`)
     }
+    this.addSql(`create function refuse_overlap() returns trigger language plpgsql as
+      'begin if ${CYCLE_OVERLAPS} then raise exception ''cycles of a merchant never overlap''; end if; return null; end'`)
+    this.addSql(`create trigger "billing_cycles_no_overlap" after insert or update of period_start, period_end
+      on "billing_cycles" for each row execute function refuse_overlap()`)
   }
 }

@@ -82,9 +82,13 @@ const STATEMENTS = [
     "kind" text not null,
     "subject_id" text not null,
     "created_at" bigint not null,
+    "ledger_id" text not null,
+    "sequence" integer not null,
+    "hash" text not null,
     constraint "ledger_entries_kind_check" check (kind in ('sale_accepted', 'credit_granted', 'cycle_closed', 'cycle_charged', 'payout_created', 'payout_confirmed', 'payout_failed'))
   )`,
   `create unique index "ledger_entries_subject" on "ledger_entries" ("subject_id", "kind")`,
+  `create unique index "ledger_entries_place" on "ledger_entries" ("ledger_id", "sequence")`,
   `create table "ledger_postings" (
     "entry_id" text not null,
     "line" integer not null,
@@ -97,6 +101,27 @@ const STATEMENTS = [
     constraint "ledger_postings_amount_check" check (amount <> 0)
   )`,
   `create index "ledger_postings_account" on "ledger_postings" ("owner_id", "account", "amount")`,
+  `create table "ledger_heads" (
+    "ledger_id" text not null primary key,
+    "sequence" integer not null,
+    "hash" text not null,
+    constraint "ledger_heads_ledger_id_foreign" foreign key ("ledger_id") references "users" ("id") on update no action on delete restrict
+  )`,
+  `create table "ledger_seals" (
+    "position" integer not null primary key,
+    "sealed_at" bigint not null,
+    "digest" text not null
+  )`,
+  `create unique index "ledger_seals_digest_unique" on "ledger_seals" ("digest")`,
+  `create table "ledger_seal_heads" (
+    "position" integer not null,
+    "ledger_id" text not null,
+    "sequence" integer not null,
+    "hash" text not null,
+    primary key ("position", "ledger_id"),
+    constraint "ledger_seal_heads_position_foreign" foreign key ("position") references "ledger_seals" ("position") on update no action on delete restrict
+  )`,
+  `create unique index "ledger_seal_heads_head" on "ledger_seal_heads" ("ledger_id", "sequence")`,
   `create table "processor_attempts" (
     "id" text not null primary key,
     "kind" text not null,

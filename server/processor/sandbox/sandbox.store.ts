@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3'
 import type { Paisa } from '../../../shared/money.ts'
+import { makePrivateFile } from '../../platform/private-files.ts'
 import { type SandboxSwitches, type SwitchCounter, switchesSchema, WELL_BEHAVED } from './switches.ts'
 
 export type ObjectKind = 'invoice' | 'payout'
@@ -62,12 +63,20 @@ const EVENT_COLUMNS =
 
 export type SandboxStore = ReturnType<typeof openSandboxStore>
 
-/** Opens (and makes, when needed) the sandbox's own file, or `:memory:`. Every write is on disk when it returns. */
+/** How long another process may take to end when this one takes over from it. */
+const TAKE_OVER_MS = 2000
+
+/**
+ * Opens (and makes, when needed) the sandbox's own file, or `:memory:`. Every write is on disk when it returns. Throws
+ * SQLITE_BUSY while another process has it open: two sandboxes would both send its events. The lock goes with the process
+ * that holds it, however that ends.
+ */
 export function openSandboxStore(databasePath: string) {
-  const db = new Database(databasePath)
+  if (databasePath !== ':memory:') makePrivateFile(databasePath)
+  const db = new Database(databasePath, { timeout: TAKE_OVER_MS })
+  db.pragma('locking_mode = EXCLUSIVE')
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = FULL')
-  db.pragma('busy_timeout = 5000')
   db.pragma('foreign_keys = ON')
   db.exec(SCHEMA)
 

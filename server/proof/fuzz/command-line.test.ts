@@ -21,6 +21,8 @@ const LEFT_OUT = [
   'db backup',
   'webhooks replay',
   'webhooks listen',
+  'status',
+  'doctor',
 ]
 
 interface Leaf {

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { Queries } from '../../platform/database.ts'
 import { isId } from '../../platform/ids.ts'
-import { type Breach, countRows, type Invariant, MOST_BREACHES } from './invariant.ts'
+import {
+  ALL_PAGES,
+  type Breach,
+  countRows,
+  cutByKey,
+  type Invariant,
+  MOST_BREACHES,
+  type Pages,
+} from './invariant.ts'
 
 /** A body may take a megabyte. */
 const PAGE = 100
@@ -12,16 +20,19 @@ export const BODY_INVARIANTS: Invariant[] = [
     name: 'bodies-hash',
     statement: 'Each raw body that is still kept is the one whose hash was taken when it came.',
     count: (db) => countRows(db, 'inbound_bodies'),
-    breaches: (db) => breachesOf((after) => readBodies(db, after), wrongHashes),
+    cut: (db, parts) => cutByKey(db, 'inbound_bodies', 'event_id', parts),
+    breaches: (db, pages = ALL_PAGES) =>
+      breachesOf(pages, (after) => readBodies(db, after, pages.upTo), wrongHashes),
   },
   {
     name: 'charges-as-confirmed',
     statement:
       'The payment reference of a charged cycle stands in the event that charged it, while the body of that is kept.',
     count: (db) => countRows(db, 'billing_cycles'),
-    breaches: (db) =>
+    breaches: (db, pages = ALL_PAGES) =>
       breachesOf(
-        (after) => readAppliedEvents(db, after),
+        pages,
+        (after) => readAppliedEvents(db, after, pages.upTo),
         (page) => wrongReferences(db, page),
       ),
   },
@@ -35,32 +46,35 @@ interface KeptBody {
 
 /** Goes through pages in the order of their events' ids until there are no more, or breaches enough. */
 async function breachesOf<Row extends KeptBody>(
-  readPage: (after: string) => Promise<Row[]>,
+  pages: Pages,
+  readPage: (after: string | null) => Promise<Row[]>,
   check: (page: readonly Row[]) => Breach[] | Promise<Breach[]>,
 ): Promise<Breach[]> {
   const breaches: Breach[] = []
-  let after = ''
+  let after = pages.after
   for (;;) {
     const page = await readPage(after)
     breaches.push(...(await check(page)))
+    pages.onRows(page.length)
     const last = page.at(-1)
     if (!last || breaches.length >= MOST_BREACHES) return breaches.slice(0, MOST_BREACHES)
     after = last.event_id
   }
 }
 
-function keptBodies(db: Queries, after: string) {
+function keptBodies(db: Queries, after: string | null, upTo: string | null) {
   return db
     .selectFrom('inbound_bodies as kept')
     .innerJoin('inbound_events as event', 'event.id', 'kept.event_id')
     .select(['kept.event_id', 'kept.body', 'kept.encoding'])
-    .$if(after !== '', (query) => query.where('kept.event_id', '>', after))
+    .$if(after !== null, (query) => query.where('kept.event_id', '>', after ?? ''))
+    .$if(upTo !== null, (query) => query.where('kept.event_id', '<=', upTo ?? ''))
     .orderBy('kept.event_id')
     .limit(PAGE)
 }
 
-function readBodies(db: Queries, after: string) {
-  return keptBodies(db, after).select('event.body_hash').execute()
+function readBodies(db: Queries, after: string | null, upTo: string | null) {
+  return keptBodies(db, after, upTo).select('event.body_hash').execute()
 }
 
 type HashedBody = Awaited<ReturnType<typeof readBodies>>[number]
@@ -79,8 +93,8 @@ function bytesOf(row: KeptBody): Buffer {
   return Buffer.from(row.body, row.encoding)
 }
 
-function readAppliedEvents(db: Queries, after: string) {
-  return keptBodies(db, after)
+function readAppliedEvents(db: Queries, after: string | null, upTo: string | null) {
+  return keptBodies(db, after, upTo)
     .where('event.source', '=', 'processor')
     .where('event.state', '=', 'done')
     .select('event.result')

@@ -5,7 +5,8 @@ import { type Invariant, sqlInvariant } from './invariant.ts'
 export const EVENT_INVARIANTS: Invariant[] = [
   sqlInvariant({
     name: 'events-once',
-    statement: 'Each delivery is kept once, and another body under its id once more.',
+    statement:
+      'Each delivery is kept once, and another body under its id once more, which never takes effect.',
     table: 'inbound_events',
     breaches: sql`
       select 'delivery ' || delivery_id || ' of ' || scope as subject, count(*) || ' events' as detail
@@ -15,7 +16,10 @@ export const EVENT_INVARIANTS: Invariant[] = [
       from inbound_events as other
       join inbound_events as original on original.scope = other.scope
         and original.delivery_id = other.delivery_id and original.conflict_hash = ''
-      where other.conflict_hash <> '' and other.body_hash = original.body_hash`,
+      where other.conflict_hash <> '' and other.body_hash = original.body_hash
+      union all
+      select 'event ' || id, 'it is done, and its delivery id had come before with another body'
+      from inbound_events where conflict_hash <> '' and state = 'done'`,
   }),
   sqlInvariant({
     name: 'events-explained',
@@ -43,5 +47,28 @@ export const EVENT_INVARIANTS: Invariant[] = [
       select 'event ' || event.id, 'done, and no sale came from it'
       from inbound_events as event left join sales as sale on sale.event_id = event.id
       where event.source = 'store' and event.state = 'done' and sale.id is null`,
+  }),
+  sqlInvariant({
+    name: 'settled-by-events',
+    // The outcome of an event is kept for ever, as the JSON that its applier made of it.
+    statement:
+      'Each charged cycle and each settled payout is the outcome of one event of the processor, and each such event has its outcome.',
+    table: 'billing_cycles',
+    breaches: sql`
+      select coalesce(ours.subject, told.subject) as subject,
+        'events that say so: ' || coalesce(told.events, 0)
+          || case when ours.subject is null then ', and it is not so' else '' end as detail
+      from (
+        select 'cycle ' || id as subject, '{"billing_cycle_id":"' || id || '","state":"charged"}' as result
+          from billing_cycles where state = 'charged'
+        union all
+        select 'payout ' || id, '{"payout_id":"' || id || '","state":"' || state || '"}'
+          from payouts where state in ('paid', 'failed')
+      ) as ours
+      full join (
+        select result, 'event ' || min(cast(id as text)) as subject, count(*) as events
+        from inbound_events where source = 'processor' and state = 'done' group by result
+      ) as told on told.result = ours.result
+      where ours.subject is null or told.events is null or told.events <> 1`,
   }),
 ]

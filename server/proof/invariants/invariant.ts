@@ -14,9 +14,26 @@ export interface Invariant {
   statement: string
   /** How many rows there are to look at. */
   count(db: Queries): Promise<number>
-  /** The rows that break it. Each check is one statement, so it sees the books at one moment, while they are in use too. */
-  breaches(db: Queries): Promise<Breach[]>
+  /**
+   * The rows that break it. A check of one statement sees the books at one moment, while they are in use too; one that
+   * reads pages looks only at rows that never change, and at nothing that came later.
+   */
+  breaches(db: Queries, pages?: Pages): Promise<Breach[]>
+  /** Of a check that reads pages: keys that cut its rows into about as many parts, for several threads. */
+  cut?(db: Queries, parts: number): Promise<string[]>
 }
+
+/** What a check that reads pages is told, and tells. */
+export interface Pages {
+  /** Only rows with keys behind this one; `null` from the first on. */
+  after: string | null
+  /** Only rows with keys up to this one; `null` to the last. */
+  upTo: string | null
+  /** Hears how many rows each page had. */
+  onRows(rows: number): void
+}
+
+export const ALL_PAGES: Pages = { after: null, upTo: null, onRows: () => {} }
 
 /** More than anyone reads; the first ones tell what happened. */
 export const MOST_BREACHES = 100
@@ -38,6 +55,19 @@ export function sqlInvariant(options: {
       return found.rows.map((row) => ({ subject: String(row.subject), detail: String(row.detail) }))
     },
   }
+}
+
+/** The keys at which the rows of a table, in the order of that column, are cut into `parts` parts of about one size. */
+export async function cutByKey(db: Queries, table: string, key: string, parts: number): Promise<string[]> {
+  const rows = await countRows(db, table)
+  const cuts: string[] = []
+  for (let part = 1; part < parts; part += 1) {
+    const found = await sql<{ key: string }>`select ${sql.ref(key)} as key from ${sql.table(table)}
+      order by ${sql.ref(key)} limit 1 offset ${sql.lit(Math.floor((rows * part) / parts))}`.execute(db)
+    const [row] = found.rows
+    if (row && row.key !== cuts.at(-1)) cuts.push(row.key)
+  }
+  return cuts
 }
 
 export async function countRows(db: Queries, table: string): Promise<number> {

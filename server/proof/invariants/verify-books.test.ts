@@ -5,6 +5,7 @@ import { closeDueCycles } from '../../billing/billing.service.ts'
 import { grantCredit } from '../../billing/credits.service.ts'
 import { runPayouts } from '../../payouts/payouts.service.ts'
 import type { Database, Tx } from '../../platform/database.ts'
+import { sealLedger } from '../../seals/seals.service.ts'
 import { testDialects } from '../testbed/databases.ts'
 import { cyclesOf, type Marketplace, openMarketplace } from '../testbed/marketplace.ts'
 import { removeGuards } from '../testbed/tamper.ts'
@@ -50,6 +51,7 @@ async function fillBooks(market: Marketplace): Promise<void> {
   })
   await market.order(shop, links.ayesha, 300_000)
   await market.workOff()
+  await sealLedger(platform)
   const open = (await cyclesOf(platform, shop.merchantId)).at(-1)
   await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: open?.period_end ?? 0 })
   const body = await market.order(shop, links.ayesha, 200_000)
@@ -63,6 +65,7 @@ async function fillBooks(market: Marketplace): Promise<void> {
   processor.answers = ['drop']
   await runPayouts(platform, processor)
   await market.workOff()
+  await sealLedger(platform)
 }
 
 class TakeBack extends Error {}

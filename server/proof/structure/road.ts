@@ -31,6 +31,8 @@ const SCHEMA = 'server/platform/schema.ts'
 const PROCEDURE_BASE = ['server/http/trpc.ts', 'server/http/context.ts']
 /** The typed client has the router's type and nothing else of the server. */
 const CLIENT = { path: 'shared/client.ts', router: 'server/http/router.ts' }
+/** The model that the services are compared with stands on nothing but itself. */
+const ORACLE = 'server/proof/oracle/'
 /** Puts the services together, so it hands the journal to those that write it. */
 const COMPOSITION_ROOT = 'server/app.ts'
 
@@ -49,6 +51,8 @@ export function placeOf(path: string): Place | null {
 /** Every import against the one-way road, or into what belongs to another concept. */
 export function findRoadBreaches(tree: SourceTree): Breach[] {
   return tree.flatMap(({ path, imports }) => {
+    if (path.startsWith(ORACLE) && !isTest(path))
+      return imports.flatMap((link) => foreignToOracle(path, link))
     const from = placeOf(path)
     if (!from) return []
     return imports.flatMap((link) => {
@@ -56,6 +60,11 @@ export function findRoadBreaches(tree: SourceTree): Breach[] {
       return why ? [{ path, line: link.line, why: `imports ${link.target}: ${why} (the road: ${ROAD})` }] : []
     })
   })
+}
+
+function foreignToOracle(path: string, { target, line }: Import): Breach[] {
+  if (target.startsWith(ORACLE)) return []
+  return [{ path, line, why: `imports ${target}: the oracle shares nothing with what it judges` }]
 }
 
 function objectionTo(path: string, from: Place, link: Import): string | null {

@@ -42,8 +42,8 @@ export const JOURNAL_TAMPERINGS: Tampering[] = [
   {
     invariant: 'entries-balance',
     what: 'an entry without legs',
-    statement: sql`insert into ledger_entries (id, kind, subject_id, created_at)
-      values (${NEW_ID}, 'payout_failed', ${NEW_ID}, 0)`,
+    statement: sql`insert into ledger_entries (id, kind, subject_id, created_at, ledger_id, sequence, hash)
+      values (${NEW_ID}, 'payout_failed', ${NEW_ID}, 0, ${NEW_ID}, 1, '')`,
     subject: sql`select ${NEW_ID} as subject`,
   },
   {

@@ -230,7 +230,20 @@ export const ONE_OF_EACH: Rows = {
   payout_lines: [
     { payout_id: idNumber(72), billing_cycle_id: idNumber(60), merchant_id: MERCHANT, amount: 10_000 },
   ],
-  ledger_entries: [{ id: idNumber(80), kind: 'sale_accepted', subject_id: idNumber(64), created_at: AT }],
+  ledger_entries: [
+    {
+      id: idNumber(80),
+      kind: 'sale_accepted',
+      subject_id: idNumber(64),
+      created_at: AT,
+      ledger_id: MERCHANT,
+      sequence: 1,
+      hash: 'ab'.repeat(32),
+    },
+  ],
+  ledger_heads: [{ ledger_id: MERCHANT, sequence: 1, hash: 'ab'.repeat(32) }],
+  ledger_seals: [{ position: 1, sealed_at: AT, digest: 'cd'.repeat(32) }],
+  ledger_seal_heads: [{ position: 1, ledger_id: MERCHANT, sequence: 1, hash: 'ab'.repeat(32) }],
   ledger_postings: [
     { entry_id: idNumber(80), line: 1, account: 'merchant_unbilled', owner_id: MERCHANT, amount: 11_000 },
     { entry_id: idNumber(80), line: 2, account: 'creator_pending', owner_id: CREATOR, amount: -10_000 },

@@ -34,6 +34,7 @@ export async function setSuspended(platform: Platform, userId: string, suspended
       .execute(),
   )
   platform.caches.clear('slug')
+  platform.caches.clear('offers')
 }
 
 /** What a request of this actor (or of nobody) brings along, for `router.createCaller`. */

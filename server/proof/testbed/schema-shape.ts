@@ -3,7 +3,7 @@ import type { OpenDatabase } from '../../platform/open-database.ts'
 
 /**
  * What a schema is made of, one line a column, index, constraint and key, sorted: two databases of one dialect can be
- * compared. The order of columns does not count, triggers and the migrator's own table are left out.
+ * compared. The order of columns does not count, triggers, the migrator's own table and the parts of a table are left out.
  */
 export async function schemaShape(database: OpenDatabase): Promise<string[]> {
   const lines = await (database.dialect === 'sqlite' ? sqliteShape : postgresShape)(database)
@@ -72,13 +72,15 @@ async function postgresShape(database: OpenDatabase): Promise<string[]> {
       attnotnull, pg_get_expr(adbin, adrelid)) as line
     from pg_attribute join pg_class on pg_class.oid = attrelid
     left join pg_attrdef on adrelid = attrelid and adnum = attnum
-    where relnamespace = 'public'::regnamespace and relkind = 'r' and attnum > 0 and not attisdropped
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+      and attnum > 0 and not attisdropped
     union all
-    select format('%s constraint %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid))
-    from pg_constraint where connamespace = 'public'::regnamespace and contype <> 'n'
+    select format('%s constraint %s %s', conrelid::regclass, conname, pg_get_constraintdef(pg_constraint.oid))
+    from pg_constraint join pg_class on pg_class.oid = conrelid
+    where connamespace = 'public'::regnamespace and contype <> 'n' and not relispartition
     union all
-    select format('%s index %s', tablename, indexdef) from pg_indexes where schemaname = 'public'`.execute(
-    database.reader,
-  )
+    select format('%s index %s', tablename, replace(indexdef, ' ON ONLY ', ' ON '))
+    from pg_indexes join pg_class on pg_class.oid = format('%I', tablename)::regclass
+    where schemaname = 'public' and not relispartition`.execute(database.reader)
   return rows.map((row) => row.line)
 }

@@ -22,6 +22,7 @@ export async function openServiceBed(
       DATA_DIR: testDatabase.folder,
       SCHEDULE_BILLING: 'off',
       SCHEDULE_PAYOUTS: 'off',
+      SCHEDULE_RECONCILIATION: 'off',
       LOG_LEVEL: 'silent',
       RATE_LIMIT_AUTH: '0',
       RATE_LIMIT_PUBLIC: '0',

@@ -44,7 +44,7 @@ async function removePostgresGuards(database: OpenDatabase): Promise<void> {
     where contype in ('f', 'u', 'c') and connamespace = 'public'::regnamespace
     order by contype <> 'f'`.execute(writer)
   for (const { of, name } of constraints.rows) {
-    await sql`alter table ${sql.id(of)} drop constraint ${sql.id(name)}`.execute(writer)
+    await sql`alter table ${sql.id(of)} drop constraint if exists ${sql.id(name)}`.execute(writer)
   }
   const indexes = await sql<{ name: string }>`
     select indexname as name from pg_indexes

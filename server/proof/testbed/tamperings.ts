@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { CHAIN_TAMPERINGS } from './chain-tamperings.ts'
 import { JOURNAL_TAMPERINGS, SALE_TAMPERINGS } from './journal-tamperings.ts'
 import { change, changed, one, oneOf, share, type Tampering } from './tampering.ts'
 
@@ -173,6 +174,42 @@ const EVENTS: Tampering[] = [
     statement: sql`delete from sales where cast(id as text) = ${one('sales', 'true')}`,
     subject: sql`select cast(event_id as text) as subject from sales where cast(id as text) = ${one('sales', 'true')}`,
   },
+  changed(
+    'events-once',
+    'an event that took effect under a delivery id that was taken',
+    'inbound_events',
+    "state = 'done'",
+    "conflict_hash <> ''",
+  ),
+  changed(
+    'settled-by-events',
+    'a payout that is paid though the processor said that it failed',
+    'payouts',
+    "state = 'paid'",
+    "state = 'failed'",
+  ),
+  {
+    invariant: 'settled-by-events',
+    what: 'a cycle that no event charged',
+    statement: sql`delete from inbound_events where result like '%' || ${one('billing_cycles', CHARGED)} || '%'`,
+    subject: oneOf('billing_cycles', CHARGED),
+  },
+  {
+    invariant: 'settled-by-events',
+    what: 'an event that charged a cycle which is not charged',
+    statement: change('billing_cycles', "state = 'closed'", CHARGED),
+    subject: sql`select cast(min(cast(id as text)) as text) as subject from inbound_events
+      where result like '%' || ${one('billing_cycles', CHARGED)} || '%'`,
+  },
+]
+
+const OPERATIONS: Tampering[] = [
+  {
+    invariant: 'credits-recorded',
+    what: 'a credit that nobody granted',
+    statement: sql`delete from audit_entries where action = 'billing.credit'`,
+    subject: oneOf('credits', 'true'),
+  },
 ]
 
 /** The first body that fits, whose event the report must name. */
@@ -200,9 +237,11 @@ const BODIES: Tampering[] = [
 
 export const TAMPERINGS: readonly Tampering[] = [
   ...JOURNAL_TAMPERINGS,
+  ...CHAIN_TAMPERINGS,
   ...SALE_TAMPERINGS,
   ...BILLING,
   ...PAYOUTS,
   ...EVENTS,
   ...BODIES,
+  ...OPERATIONS,
 ]

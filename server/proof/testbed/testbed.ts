@@ -1,6 +1,7 @@
 import { Caches } from '../../platform/caches.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { type Config, readConfig } from '../../platform/config.ts'
+import type { Database } from '../../platform/database.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
@@ -48,16 +49,27 @@ export async function openTestbed(
 ): Promise<Testbed> {
   const testDatabase = await openTestDatabase(dialect)
   const clock = new ManualClock('2026-11-01T07:00:00.000Z')
+  const platform = platformOver(testDatabase.database, testDatabase.url, clock, settings)
+  return { platform, clock, testDatabase, close: () => testDatabase.close() }
+}
+
+/** What services are given, over a database that is open already: of a testbed, or of another process beside it. */
+export function platformOver(
+  database: Database,
+  url: string,
+  clock: Clock,
+  settings: Record<string, string> = {},
+): Platform {
   const config: Config = readConfig({
-    DATABASE_URL: testDatabase.url,
+    DATABASE_URL: url,
     LOG_LEVEL: 'silent',
     RATE_LIMIT_AUTH: '0',
     RATE_LIMIT_PUBLIC: '0',
     ...settings,
   })
-  const platform: Platform = {
+  return {
     config,
-    database: testDatabase.database,
+    database,
     clock,
     ids: systemIds,
     vault: createVault(Buffer.alloc(32, 7)),
@@ -66,5 +78,4 @@ export async function openTestbed(
     caches: new Caches(),
     publicBaseUrl: 'http://127.0.0.1:3000',
   }
-  return { platform, clock, testDatabase, close: () => testDatabase.close() }
 }

@@ -1,0 +1,49 @@
+import type { Command } from 'commander'
+import { exampleText, type GlobalOptions } from '../command.ts'
+import type { Finding } from '../doctor/finding.ts'
+import { Failure } from '../failures.ts'
+import { layoutOf, Output } from '../output.ts'
+import { printable } from '../table.ts'
+
+export function addDoctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description(
+      'check runtime, settings, database, disk, clock, secrets, processor and addresses; say how to mend',
+    )
+    .addHelpText('after', exampleText('doctor', 'doctor --json'))
+    .action((_options: object, command: Command) => doctor(command))
+}
+
+async function doctor(command: Command): Promise<void> {
+  const { json = false, databaseUrl } = command.optsWithGlobals<GlobalOptions>()
+  const environment = databaseUrl === undefined ? process.env : { ...process.env, DATABASE_URL: databaseUrl }
+  const { examine } = await import('../doctor/examine.ts')
+  const out = new Output({ json, zone: 'UTC', layout: layoutOf(process.stdout, environment) })
+  const findings = await examine(environment, (what) => out.progress(`looking at ${what}`))
+  out.endProgress()
+  const failed = findings.filter(({ state }) => state === 'fail')
+  const warned = findings.filter(({ state }) => state === 'warn')
+  out.show({ ok: failed.length === 0, checks: findings }, () => [
+    ...findings.flatMap((finding) => findingLines(out, finding)),
+    '',
+    failed.length + warned.length === 0
+      ? out.style('green', 'Everything is as it should be.')
+      : `${failed.length} to mend, ${warned.length} to look at.`,
+  ])
+  if (failed.length > 0) {
+    throw new Failure(`The doctor found ${failed.map(({ name }) => name).join(', ')} to be mended.`, {
+      code: 'unavailable',
+    })
+  }
+}
+
+const MARKS = { ok: ['green', '✓'], warn: ['yellow', '!'], fail: ['red', '✗'], info: ['dim', '·'] } as const
+
+function findingLines(out: Output, { name, state, detail, mend }: Finding): string[] {
+  const [style, mark] = MARKS[state]
+  return [
+    `${out.style(style, mark)} ${name.padEnd(10)} ${printable(detail)}`,
+    ...(mend === null ? [] : [`${' '.repeat(13)}${out.style('bold', '→')} ${printable(mend)}`]),
+  ]
+}

@@ -1,0 +1,79 @@
+import type { Command } from 'commander'
+import type { ExportJobRow } from '../../server/exports/exports.service.ts'
+import { addGroup, DEFAULT_ROWS, exampleText, rowLimit } from '../command.ts'
+import { READS, withApp } from '../context.ts'
+import { wireTime } from '../output.ts'
+import { nameOf, type Person, peopleOf } from '../people.ts'
+
+export function addJobCommands(program: Command): void {
+  const group = addGroup(program, 'jobs', 'exports that users started')
+  group
+    .command('list')
+    .description('the newest jobs, how far they are, and what went wrong')
+    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+    .addHelpText('after', exampleText('jobs list', 'jobs list --limit 10 --json'))
+    .action((options: { limit: number }, command: Command) => list(options.limit, command))
+}
+
+function list(limit: number, command: Command): Promise<void> {
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { listExports } = await import('../../server/exports/exports.service.ts')
+      const jobs = await listExports(app.platform, limit)
+      const person = await peopleOf(
+        app,
+        jobs.map((job) => job.user_id),
+      )
+      out.show({ items: jobs.map((job) => wireJob(job, person(job.user_id))) }, () =>
+        out.table(
+          [
+            { title: 'Started by', flexible: true },
+            { title: 'What' },
+            { title: 'State' },
+            { title: 'Rows', right: true },
+            { title: 'Begun' },
+            { title: 'Ended' },
+            { title: 'Error', flexible: true },
+            { title: 'Id' },
+          ],
+          jobs.map((job) => [
+            nameOf(person(job.user_id)),
+            `${job.resource} as ${job.format}`,
+            job.state,
+            rowsText(job),
+            out.time(job.created_at),
+            out.time(job.finished_at),
+            job.error ?? '–',
+            job.id,
+          ]),
+        ),
+      )
+    },
+    READS,
+  )
+}
+
+function rowsText({ rows_done, rows_total, state }: ExportJobRow): string {
+  if (state === 'succeeded' || rows_total === null) return rows_done.toLocaleString('en')
+  return `${rows_done.toLocaleString('en')} of ${rows_total.toLocaleString('en')}`
+}
+
+function wireJob(job: ExportJobRow, user: Person) {
+  return {
+    id: job.id,
+    user,
+    resource: job.resource,
+    format: job.format,
+    from: wireTime(job.from_at),
+    to: wireTime(job.to_at),
+    state: job.state,
+    attempts: job.attempts,
+    rows: job.rows_done,
+    rows_total: job.rows_total,
+    error: job.error,
+    created_at: wireTime(job.created_at),
+    finished_at: wireTime(job.finished_at),
+    expires_at: wireTime(job.expires_at),
+  }
+}

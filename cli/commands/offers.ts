@@ -1,0 +1,137 @@
+import type { Command } from 'commander'
+import type { ShownOffer } from '../../server/offers/offers.service.ts'
+import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
+import { confirm, READS, withApp } from '../context.ts'
+import { wrongUsage } from '../failures.ts'
+import { type Output, wireTime } from '../output.ts'
+
+interface ListOptions {
+  merchant?: string
+  status?: ShownOffer['status']
+  vetting?: ShownOffer['vetting']
+  limit: number
+}
+
+interface VetOptions {
+  approve?: boolean
+  reject?: boolean
+  reason?: string
+  rate?: string
+}
+
+const STATUSES = ['draft', 'live', 'paused', 'ended']
+const VETTINGS = ['not_required', 'pending', 'approved', 'rejected']
+
+export function addOfferCommands(program: Command): void {
+  const group = addGroup(program, 'offers', "merchants' offers: look at them, decide on high commissions")
+  group
+    .command('list')
+    .description('the newest offers, in every status')
+    .option('--merchant <user>', 'of one merchant, by id or e-mail')
+    .option('--status <status>', STATUSES.join(', '), oneOf(STATUSES))
+    .option('--vetting <state>', VETTINGS.join(', '), oneOf(VETTINGS))
+    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+    .addHelpText('after', exampleText('offers list --vetting pending'))
+    .action((options: ListOptions, command: Command) => list(options, command))
+  group
+    .command('vet')
+    .description("decide on an offer's commission rate; holds for the rate that it has now")
+    .argument('<offer>', 'its id')
+    .option('--approve', 'the rate is believed')
+    .option('--reject', 'it is not; links that there are stay as they are')
+    .option('--reason <text>', 'kept in the audit trail')
+    .option('--rate <percent>', 'refuse when the offer has another rate by now')
+    .addHelpText(
+      'after',
+      exampleText(
+        "offers vet 019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e --approve --rate 35 --reason 'end of season'",
+      ),
+    )
+    .action((offer: string, options: VetOptions, command: Command) => vet(offer, options, command))
+}
+
+function list(options: ListOptions, command: Command): Promise<void> {
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { listEveryOffer } = await import('../../server/offers/offer-desk.service.ts')
+      const { findUser } = await import('../../server/users/users.service.ts')
+      const merchant = options.merchant === undefined ? null : await findUser(app.platform, options.merchant)
+      const offers = await listEveryOffer(app.platform, {
+        merchantId: merchant?.id ?? null,
+        status: options.status ?? null,
+        vetting: options.vetting ?? null,
+        limit: options.limit,
+      })
+      out.show({ items: offers.map(wireOffer) }, () => offerTable(out, offers))
+    },
+    READS,
+  )
+}
+
+function offerTable(out: Output, offers: readonly ShownOffer[]): string[] {
+  return out.table(
+    [
+      { title: 'Title', flexible: true },
+      { title: 'Merchant', flexible: true },
+      { title: 'Rate', right: true },
+      { title: 'Status' },
+      { title: 'Vetting' },
+      { title: 'Made' },
+      { title: 'Id' },
+    ],
+    offers.map((offer) => [
+      offer.title,
+      offer.merchant.display_name,
+      `${offer.commission_rate / 100} %`,
+      offer.status,
+      offer.vetting,
+      out.time(offer.created_at),
+      offer.id,
+    ]),
+  )
+}
+
+function wireOffer(offer: ShownOffer) {
+  return {
+    id: offer.id,
+    merchant: offer.merchant,
+    title: offer.title,
+    product_url: offer.product_url,
+    category: offer.category,
+    niche: offer.niche,
+    commission_rate: offer.commission_rate / 100,
+    attribution_window_days: offer.attribution_window_days,
+    product_ids: offer.product_ids,
+    status: offer.status,
+    vetting: offer.vetting,
+    created_at: wireTime(offer.created_at),
+    updated_at: wireTime(offer.updated_at),
+  }
+}
+
+async function vet(offer: string, options: VetOptions, command: Command): Promise<void> {
+  const { readId, readPercent, readText } = await import('../arguments.ts')
+  const offerId = readId('offer', offer)
+  if (Boolean(options.approve) === Boolean(options.reject)) {
+    throw wrongUsage('Say --approve or --reject, one of the two.')
+  }
+  const decision = options.approve ? 'approve' : 'reject'
+  const commissionRate = options.rate === undefined ? undefined : await readPercent('--rate', options.rate)
+  const reason = options.reason === undefined ? null : await readText('--reason', options.reason, 2000)
+  await withApp(command, async (context) => {
+    const { app, out } = context
+    const { vetOffer } = await import('../../server/offers/vetting.service.ts')
+    const { noSuchOffer, offerRecords } = await import('../../server/offers/offers.service.ts')
+    const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+    const found = (await offerRecords(app.platform, app.database.reader, [offerId])).get(offerId)
+    if (!found) throw noSuchOffer()
+    const rate = commissionRate ?? found.commission_rate
+    await confirm(context, `${decision} "${found.title}" at ${rate / 100} % commission?`, 'goes on')
+    const vetting = { offerId, actor: OPERATOR, decision, reason, commissionRate: rate } as const
+    const vetted = await vetOffer(app.platform, vetting)
+    out.show(wireOffer(vetted), () => [
+      `"${vetted.title}" is ${vetted.vetting} at ${vetted.commission_rate / 100} %.`,
+    ])
+  })
+}

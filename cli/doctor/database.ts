@@ -1,0 +1,88 @@
+import { accessSync, constants } from 'node:fs'
+import { dirname } from 'node:path'
+import { sql } from 'kysely'
+import type { Config } from '../../server/platform/config.ts'
+import { migrationState } from '../../server/platform/migration-state.ts'
+import type { OpenDatabase } from '../../server/platform/open-database.ts'
+import { type Finding, fail, ok, warn, wordsOf } from './finding.ts'
+
+export interface Reached {
+  /** It answers and has the newest schema. */
+  usable: boolean
+  findings: Finding[]
+}
+
+export async function examineDatabase(config: Config, database: OpenDatabase): Promise<Reached> {
+  try {
+    await sql`select 1`.execute(database.reader)
+  } catch (error) {
+    const mend =
+      database.dialect === 'sqlite'
+        ? 'See that the file is a database of this service and that your user may read it.'
+        : 'See that the server runs, and that DATABASE_URL names it with user and password.'
+    return { usable: false, findings: [fail('database', `cannot be used: ${wordsOf(error)}`, mend)] }
+  }
+  const { executed, pending } = await migrationState(database)
+  const migrations =
+    pending.length === 0
+      ? ok('migrations', `${executed.length} have run, none waits`)
+      : fail(
+          'migrations',
+          `${pending.join(', ')} wait`,
+          'Run "affiliate db migrate"; "affiliate serve" does it too.',
+        )
+  const own =
+    database.dialect === 'sqlite'
+      ? await examineSqlite(database, database.file)
+      : await examinePostgres(config, database)
+  return { usable: pending.length === 0, findings: [...own, migrations] }
+}
+
+async function examineSqlite(database: OpenDatabase, file: string): Promise<Finding[]> {
+  const mode = await settingOf(database, 'pragma journal_mode', 'journal_mode')
+  const wal =
+    mode === 'wal'
+      ? ok('database', `SQLite at ${file}, WAL; the service writes with synchronous=FULL`)
+      : warn(
+          'database',
+          `SQLite at ${file} is in journal mode ${mode}`,
+          'The service switches to WAL when it starts; a copy made by "db backup" needs nothing else.',
+        )
+  return [wal, writable(file)]
+}
+
+function writable(file: string): Finding {
+  try {
+    for (const path of [file, dirname(file)]) accessSync(path, constants.W_OK)
+    return ok('database', 'the file and its folder can be written')
+  } catch {
+    return fail(
+      'database',
+      `${file} or its folder cannot be written by this user`,
+      'Run as the user of the service, or give this one write permission on the folder.',
+    )
+  }
+}
+
+async function examinePostgres(config: Config, database: OpenDatabase): Promise<Finding[]> {
+  const url = new URL(config.DATABASE_URL)
+  const version = await settingOf(database, 'show server_version', 'server_version')
+  const off: string[] = []
+  for (const name of ['fsync', 'synchronous_commit', 'full_page_writes']) {
+    if ((await settingOf(database, `show ${name}`, name)) === 'off') off.push(name)
+  }
+  const place = `PostgreSQL ${version} at ${url.host || 'a local socket'}${url.pathname}`
+  if (off.length === 0) return [ok('database', `${place}; what is committed is on disk (fsync on)`)]
+  return [
+    fail(
+      'database',
+      `${place} runs with ${off.join(', ')} off: a power cut loses what was answered`,
+      `Set ${off.map((name) => `${name} = on`).join(', ')} in postgresql.conf and reload.`,
+    ),
+  ]
+}
+
+async function settingOf(database: OpenDatabase, statement: string, column: string): Promise<string> {
+  const { rows } = await sql.raw<Record<string, unknown>>(statement).execute(database.reader)
+  return String(rows[0]?.[column] ?? '')
+}

@@ -1,0 +1,62 @@
+import { type Config, readConfig, SettingError } from '../../server/platform/config.ts'
+import { type OpenDatabase, openDatabase } from '../../server/platform/open-database.ts'
+import { examineClock } from './clock.ts'
+import { examineDatabase, type Reached } from './database.ts'
+import { examineDisk } from './disk.ts'
+import { type Finding, fail, info, wordsOf } from './finding.ts'
+import { examineProcessor, examineWebhooks } from './outside.ts'
+import { examineRuntime, examineSettings } from './runtime.ts'
+import { examineSecrets } from './secrets.ts'
+import { examineWork } from './work.ts'
+
+type Environment = Record<string, string | undefined>
+
+/** Looks at everything that the service needs, and writes nothing. What cannot be looked at is a finding, no error. */
+export async function examine(
+  environment: Environment,
+  progress: (what: string) => void,
+): Promise<Finding[]> {
+  const findings = [...examineRuntime(), ...examineSettings(environment)]
+  const config = readableConfig(environment)
+  if (!config) return findings
+  progress('the database')
+  const opened = await open(config)
+  const reached = 'database' in opened ? await examineDatabase(config, opened.database) : opened.reached
+  findings.push(...reached.findings, ...(await examineDisk(config)))
+  progress('clock and secrets')
+  const usable = reached.usable && 'database' in opened ? opened.database : null
+  findings.push(...(await examineClock(usable)), ...(await examineSecrets(config, environment, usable)))
+  progress('the processor')
+  findings.push(
+    ...('database' in opened
+      ? await examineProcessor(environment)
+      : [info('processor', 'is not asked where there is no database')]),
+  )
+  progress('the addresses')
+  findings.push(...(await examineWebhooks(config)))
+  if (usable) findings.push(...(await examineWork(config, usable)))
+  if ('database' in opened) await opened.database.close()
+  return findings
+}
+
+function readableConfig(environment: Environment): Config | null {
+  try {
+    return readConfig(environment)
+  } catch (error) {
+    if (error instanceof SettingError) return null
+    throw error
+  }
+}
+
+async function open(config: Config): Promise<{ database: OpenDatabase } | { reached: Reached }> {
+  try {
+    return { database: await openDatabase(config.DATABASE_URL, { create: false, readOnly: true }) }
+  } catch (error) {
+    const finding = fail(
+      'database',
+      wordsOf(error),
+      'Make one with "affiliate db migrate", or set DATABASE_URL.',
+    )
+    return { reached: { usable: false, findings: [finding] } }
+  }
+}

@@ -1,0 +1,30 @@
+/** What the doctor found in one place, and how it is mended. */
+export interface Finding {
+  name: string
+  /** `fail` keeps the service from its work, `warn` is for a person to look at, `info` only tells. */
+  state: 'ok' | 'warn' | 'fail' | 'info'
+  detail: string
+  mend: string | null
+}
+
+export function ok(name: string, detail: string): Finding {
+  return { name, state: 'ok', detail, mend: null }
+}
+
+export function info(name: string, detail: string): Finding {
+  return { name, state: 'info', detail, mend: null }
+}
+
+export function warn(name: string, detail: string, mend: string): Finding {
+  return { name, state: 'warn', detail, mend }
+}
+
+export function fail(name: string, detail: string, mend: string): Finding {
+  return { name, state: 'fail', detail, mend }
+}
+
+/** An error's own words on one line. */
+export function wordsOf(error: unknown): string {
+  const { detail, message, code } = error as { detail?: unknown; message?: unknown; code?: unknown }
+  return String(detail || message || code || error).replace(/\s+/g, ' ')
+}

@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto'
+import { openApp } from '../../server/app.ts'
+import type { Config } from '../../server/platform/config.ts'
+import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
+
+type Environment = Record<string, string | undefined>
+
+/** Asks the processor for an invoice that nobody has made: it must answer that it has none. */
+export async function examineProcessor(environment: Environment): Promise<Finding[]> {
+  try {
+    const app = await openApp({ create: false, readOnly: true, environment, logLevel: 'silent' })
+    try {
+      const answer = await app.processor.findInvoices(randomUUID())
+      if (answer.kind === 'found') return [ok('processor', 'answers look-ups')]
+      return [unreachable(app.platform.config, answer.detail)]
+    } finally {
+      await app.close()
+    }
+  } catch (error) {
+    return [fail('processor', wordsOf(error), 'Correct the settings that begin with PROCESSOR.')]
+  }
+}
+
+function unreachable({ PROCESSOR }: Config, detail: string): Finding {
+  if (PROCESSOR === 'sandbox') {
+    return warn(
+      'processor',
+      `the sandbox does not answer: ${detail}`,
+      'It runs inside the service: "affiliate serve".',
+    )
+  }
+  return fail(
+    'processor',
+    detail,
+    'See PROCESSOR_URL and PROCESSOR_API_KEY, and that this machine reaches it.',
+  )
+}
+
+const WITHIN_MS = 3000
+
+export async function examineWebhooks(config: Config): Promise<Finding[]> {
+  const base =
+    config.PUBLIC_BASE_URL ??
+    `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${config.PORT}`
+  return [
+    examineAddress(config, base),
+    info('webhooks', `stores (orders/paid) send to ${base}/webhooks/store-sales`),
+    info('webhooks', `the processor sends to ${base}/webhooks/processor`),
+    await examineService(base),
+  ]
+}
+
+export function examineAddress({ NODE_ENV, PUBLIC_BASE_URL }: Config, base: string): Finding {
+  const { protocol, hostname } = new URL(base)
+  const local = /^(localhost|127\.|\[::1\]|0\.0\.0\.0)/.test(hostname)
+  if (protocol === 'https:' && !local) return ok('webhooks', `the public address is ${base}`)
+  const detail = PUBLIC_BASE_URL
+    ? `PUBLIC_BASE_URL is ${base}: stores and visitors outside this machine need an https address`
+    : `PUBLIC_BASE_URL is not set: links and webhooks are for ${base}`
+  const mend = 'Set PUBLIC_BASE_URL to the https address that leads to this service.'
+  return NODE_ENV === 'production' ? fail('webhooks', detail, mend) : warn('webhooks', detail, mend)
+}
+
+async function examineService(base: string): Promise<Finding> {
+  const { request } = await import('undici')
+  try {
+    const { statusCode, body } = await request(`${base}/readyz`, { signal: AbortSignal.timeout(WITHIN_MS) })
+    await body.dump()
+    if (statusCode === 200) return ok('service', `${base} is ready`)
+    return fail(
+      'service',
+      `${base}/readyz answers ${statusCode}`,
+      'See its log; database and migrations come first.',
+    )
+  } catch (error) {
+    return warn('service', `${base} does not answer: ${wordsOf(error)}`, 'Start it with "affiliate serve".')
+  }
+}

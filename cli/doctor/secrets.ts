@@ -1,0 +1,61 @@
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { readAppKey } from '../../server/keys.ts'
+import { appKeyFits } from '../../server/platform/app-key-check.ts'
+import type { Config } from '../../server/platform/config.ts'
+import { dataFolder } from '../../server/platform/data-folder.ts'
+import type { OpenDatabase } from '../../server/platform/open-database.ts'
+import { createVault } from '../../server/platform/vault.ts'
+import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
+
+type Environment = Record<string, string | undefined>
+
+export async function examineSecrets(
+  config: Config,
+  environment: Environment,
+  database: OpenDatabase | null,
+): Promise<Finding[]> {
+  const keyFile = join(dataFolder(config), 'app.key')
+  return [
+    await examineKey(config, database),
+    ...(environment.APP_KEY ? [] : privacyOf(keyFile)),
+    ...privacyOf(join(dataFolder(config), 'sandbox.json')),
+    examineWebhookSecrets(config),
+  ]
+}
+
+async function examineKey(config: Config, database: OpenDatabase | null): Promise<Finding> {
+  let key: Buffer
+  try {
+    key = readAppKey(config, { create: false })
+  } catch (error) {
+    return fail(
+      'secrets',
+      wordsOf(error),
+      'Restore app.key or APP_KEY from your backup; a new key opens nothing old.',
+    )
+  }
+  if (!database) return info('secrets', 'APP_KEY is there; without a database nobody knows whether it fits')
+  const fits = await appKeyFits(database, createVault(key))
+  if (fits === null)
+    return info('secrets', 'APP_KEY is there; the first start of the service seals the database with it')
+  if (fits) return ok('secrets', 'APP_KEY opens what this database has sealed')
+  return fail(
+    'secrets',
+    'APP_KEY is another one than this database was sealed with',
+    'Set the key that belongs to it: with this one no webhook secret and no bank account opens.',
+  )
+}
+
+function privacyOf(file: string): Finding[] {
+  if (!existsSync(file)) return []
+  const mode = statSync(file).mode & 0o777
+  if ((mode & 0o077) === 0) return [ok('secrets', `${file} is readable to its owner only`)]
+  return [warn('secrets', `${file} is readable to others (mode ${mode.toString(8)})`, `chmod 600 ${file}`)]
+}
+
+function examineWebhookSecrets({ PROCESSOR, PROCESSOR_WEBHOOK_SECRETS }: Config): Finding {
+  if (PROCESSOR === 'sandbox') return info('secrets', 'the sandbox signs with a secret of its own')
+  const count = PROCESSOR_WEBHOOK_SECRETS?.length ?? 0
+  return ok('secrets', `${count} webhook secret${count === 1 ? '' : 's'} of the processor`)
+}

@@ -1,0 +1,56 @@
+import type { Config } from '../../server/platform/config.ts'
+import type { OpenDatabase } from '../../server/platform/open-database.ts'
+import { durationText } from '../sparkline.ts'
+import { type Finding, ok, warn } from './finding.ts'
+
+const LATE_MS = 5 * 60_000
+/** Every schedule that makes sense has run within it. */
+const STALE_MS = 26 * 3_600_000
+
+/** Whether events are applied and scheduled jobs run: the signs that a worker and a scheduler are there. */
+export async function examineWork(config: Config, database: OpenDatabase): Promise<Finding[]> {
+  const { reader } = database
+  const now = Date.now()
+  const oldest = await reader
+    .selectFrom('inbound_events')
+    .select('next_attempt_at')
+    .where('state', '=', 'pending')
+    .orderBy('next_attempt_at')
+    .limit(1)
+    .executeTakeFirst()
+  const runs = await reader.selectFrom('schedule_runs').selectAll().orderBy('name').execute()
+  const off = Object.entries(config).flatMap(([name, value]) =>
+    name.startsWith('SCHEDULE_') && value === 'off' ? [name.slice(9).toLowerCase()] : [],
+  )
+  return [
+    judgeBacklog(oldest ? now - oldest.next_attempt_at : null),
+    ...runs.filter(({ name }) => !off.includes(name)).map((run) => judgeRun(run, now)),
+  ]
+}
+
+function judgeBacklog(overdueMs: number | null): Finding {
+  if (overdueMs === null || overdueMs < LATE_MS) return ok('worker', 'no event waits longer than it should')
+  return warn(
+    'worker',
+    `an event has been due for ${durationText(overdueMs)}`,
+    'See that a process with the role worker runs: "affiliate serve" with ROLES.',
+  )
+}
+
+function judgeRun(
+  { name, started_at, finished_at }: { name: string; started_at: number; finished_at: number | null },
+  now: number,
+): Finding {
+  const age = durationText(now - started_at)
+  if (finished_at === null && now - started_at > LATE_MS) {
+    return warn(
+      'schedule',
+      `${name} began ${age} ago and has not finished`,
+      'See the log of the scheduler; a restart makes it up.',
+    )
+  }
+  if (now - started_at > STALE_MS) {
+    return warn('schedule', `${name} ran ${age} ago`, 'See that a process with the role scheduler runs.')
+  }
+  return ok('schedule', `${name} ran ${age} ago`)
+}

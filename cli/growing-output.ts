@@ -1,0 +1,70 @@
+import type { Column, Output } from './output.ts'
+
+/** Rows of a table that are laid out together: enough for even columns, few enough for any memory. */
+const ROWS_AT_ONCE = 500
+
+/**
+ * A list of any length beside what is said before and after it: one JSON document with `--json`, else lines and a
+ * table. It goes out as it comes, so that it takes no memory.
+ */
+export class GrowingOutput<Item> {
+  readonly #out: Output
+  readonly #columns: readonly Column[]
+  readonly #row: (item: Item) => readonly string[]
+  readonly #wire: (item: Item) => unknown
+  readonly #rows: (readonly string[])[] = []
+  #written = 0
+  #tables = 0
+
+  constructor(
+    out: Output,
+    shape: {
+      columns: readonly Column[]
+      row: (item: Item) => readonly string[]
+      wire: (item: Item) => unknown
+    },
+  ) {
+    this.#out = out
+    this.#columns = shape.columns
+    this.#row = shape.row
+    this.#wire = shape.wire
+  }
+
+  begin(document: Record<string, unknown>, lines: readonly string[]): void {
+    if (this.#out.json) write(`${JSON.stringify(document).slice(0, -1)},"items":[`)
+    else if (lines.length > 0) write(`${lines.join('\n')}\n`)
+  }
+
+  add(item: Item): void {
+    this.#written += 1
+    if (this.#out.json) {
+      write(`${this.#written === 1 ? '' : ','}${JSON.stringify(this.#wire(item))}`)
+      return
+    }
+    this.#rows.push(this.#row(item))
+    if (this.#rows.length >= ROWS_AT_ONCE) this.#flush()
+  }
+
+  end(document: Record<string, unknown>, lines: readonly string[]): void {
+    if (this.#out.json) {
+      write(`],${JSON.stringify(document).slice(1)}\n`)
+      return
+    }
+    this.#flush()
+    if (lines.length > 0) write(`${lines.join('\n')}\n`)
+  }
+
+  #flush(): void {
+    if (this.#rows.length === 0) return
+    this.#out.endProgress()
+    const table = this.#out.table(this.#columns, this.#rows.splice(0))
+    // On a terminal each lot has columns of its own; where no person reads it is one table.
+    const titled = this.#tables === 0 || this.#out.layout.width !== null
+    write(`${(titled ? table : table.slice(1)).join('\n')}\n`)
+    this.#tables += 1
+  }
+}
+
+function write(text: string): void {
+  process.stdout.write(text)
+}

@@ -1,0 +1,165 @@
+// time limit: 180 s
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { addLink, addLiveOffer } from '../server/proof/testbed/listings.ts'
+import { orderBody } from '../server/proof/testbed/orders.ts'
+import { addUser } from '../server/proof/testbed/people.ts'
+import { openServiceBed, type ServiceBed } from '../server/proof/testbed/service-bed.ts'
+import { connectStore } from '../server/stores/stores.service.ts'
+import { ENTRY, environmentOf, runAffiliate } from './testing/run-affiliate.ts'
+import { runHere } from './testing/run-here.ts'
+
+const it = suite('replaying to a running service')
+let bed: ServiceBed
+let slug: string
+let settings: Record<string, string>
+const DOMAIN = 'chenab-lawn.myshopify.com'
+
+it.before(async () => {
+  bed = await openServiceBed('sqlite')
+  const { platform } = bed.service.app
+  const merchant = await addUser(platform, 'merchant', 'Chenab Lawn')
+  const creator = await addUser(platform, 'creator', 'Sana Mirza')
+  await connectStore(platform, merchant.userId, {
+    shop_domain: DOMAIN,
+    webhook_secret: 'a-secret-of-the-store',
+  })
+  const terms = { commission_rate: 1250, product_ids: ['8123456789012'] }
+  const offer = await addLiveOffer(platform, merchant, terms)
+  slug = (await addLink(platform, merchant, creator, offer.id)).slug
+  // The service has made a key of its own.
+  settings = { DATABASE_URL: bed.testDatabase.url, DATA_DIR: bed.testDatabase.folder, APP_KEY: '' }
+})
+it.after(() => bed.close())
+
+const replay = (...args: string[]) => runHere(['webhooks', 'replay', ...args, '--url', bed.url], settings)
+
+it('delivers all orders several times in any order, and each counts once', async () => {
+  const { code, stdout, stderr } = await replay('all', '--link', slug, '--times', '2', '--shuffle', '--json')
+  assert.is(code, 0, stderr)
+  const { items } = JSON.parse(stdout)
+  assert.ok(items.length >= 14)
+  for (const item of items) assert.equal(item.answers, [200, 200], item.fixture)
+  const orders = items.map((item: { sale: { order_id: string } | null }) => item.sale?.order_id)
+  assert.equal([new Set(orders).size, orders.includes(undefined)], [items.length, false])
+  const again = await replay('draft-order', '--times', '3')
+  assert.match(again.stdout, /draft-order\t3 × 200\tignored\torder .* is recorded already/)
+})
+
+it('breaks signature, body or timestamp, which the service refuses', async () => {
+  const cases = [
+    ['path-landing-site', '--link', slug, '--corrupt', 'signature'],
+    ['path-landing-site', '--link', slug, '--corrupt', 'body'],
+    ['payment-unknown-invoice', '--corrupt', 'signature'],
+    ['payment-unknown-invoice', '--corrupt', 'body'],
+    ['payment-unknown-invoice', '--corrupt', 'timestamp'],
+  ]
+  for (const args of cases) {
+    const { code, stdout, stderr } = await replay(...args, '--times', '2')
+    assert.is(code, 0, `${args}: ${stderr}`)
+    assert.match(stdout, /\t2 × 401\t–\tinvalid_signature: /)
+  }
+  const unsigned = await replay('draft-order', '--corrupt', 'timestamp')
+  assert.is(unsigned.code, 2)
+  assert.match(unsigned.stderr, /Stores sign no time/)
+})
+
+it('sends a file or stdin, pointed at a link', async () => {
+  const own = orderBody({
+    price: 250_000,
+    createdAt: Date.now() + 60_000,
+    click: 'of-another-shop',
+    id: '9007199254740995',
+  })
+  const exact = own.replace('9007199254740996', '9007199254740995')
+  const file = join(bed.testDatabase.folder, 'order.json')
+  writeFileSync(file, exact)
+  const sent = await replay('--body', file, '--link', slug, '--json')
+  assert.is(sent.code, 0, sent.stderr)
+  const [{ sale, event }] = JSON.parse(sent.stdout).items
+  assert.is(event.state, 'done', event.reason)
+  assert.equal([sale.order_id, sale.rejection_reason, sale.commission], ['9007199254740995', null, '312.50'])
+  const piped = await runAffiliate(
+    ['webhooks', 'replay', '--body', '-', '--store', DOMAIN, '--url', bed.url],
+    {
+      environment: settings,
+      input: orderBody({ price: 250_000, createdAt: Date.now() }),
+    },
+  )
+  assert.is(piped.code, 0, piped.stderr)
+  assert.match(piped.stdout, /^stdin\t200\tdone\trejected: no_tracking_reference/m)
+  writeFileSync(file, orderBody({ price: 250_000, createdAt: Date.now() }))
+  const [unpointed, missing, both, none, typo] = [
+    await replay('--body', file, '--link', slug),
+    await replay('--body', `${file}.no`),
+    await replay('draft-order', '--body', file),
+    await replay(),
+    await replay('draft-ordr'),
+  ]
+  assert.equal(
+    [unpointed, missing, both, none, typo].map(({ code }) => code),
+    [1, 1, 2, 2, 2],
+  )
+  assert.match(unpointed.stderr, /holds no aff_ref that could be pointed/)
+  assert.match(missing.stderr, /cannot read .*order\.json\.no: ENOENT/)
+  assert.match(typo.stderr, /no fixture draft-ordr\. Did you mean draft-order\?/)
+})
+
+it('sends a recorded event once more', async () => {
+  const { stdout } = await runHere(
+    ['webhooks', 'events', '--state', 'done', '--limit', '1', '--json'],
+    settings,
+  )
+  const [event] = JSON.parse(stdout).items
+  const again = await replay(event.id)
+  assert.is(again.code, 0, again.stderr)
+  assert.match(again.stdout, new RegExp(`^${event.id}\t200\tignored\torder .* is recorded already`, 'm'))
+  // Under its own delivery id it is the same event.
+  const same = await replay(event.id, '--event-id', event.delivery_id)
+  assert.match(same.stdout, /\t200\tdone\t/)
+  assert.is((await replay('019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e')).code, 1)
+})
+
+/** A listener in a process of its own, with what it has printed so far. */
+function listen(...args: string[]) {
+  const child = spawn(process.execPath, [ENTRY, 'webhooks', 'listen', ...args], {
+    env: environmentOf(settings),
+  })
+  const printed = { stdout: '', stderr: '' }
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].setEncoding('utf8').on('data', (text: string) => {
+      printed[stream] += text
+    })
+  }
+  const until = async (found: () => boolean) => {
+    while (!found() && child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  return { child, printed, ended: once(child, 'close'), until }
+}
+
+it('is heard by those who listen, until Ctrl-C', async () => {
+  const people = listen()
+  await people.until(() => people.printed.stderr.includes('Ctrl-C'))
+  const scripts = listen('--json', '--source', 'store', '--count', '1')
+  // It says nothing before it hears something, so events are sent until it has.
+  for (let at = 0; scripts.child.exitCode === null && at < 100; at += 1) {
+    await replay('test-order', '--link', slug)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  assert.equal(await scripts.ended, [0, null])
+  const lines = scripts.printed.stdout.trim().split('\n')
+  assert.is(lines.length, 1)
+  assert.equal([JSON.parse(lines[0] ?? '').store.shop_domain, scripts.printed.stderr], [DOMAIN, ''])
+  await people.until(
+    () => people.printed.stdout.includes('test order') || /(done|ignored)/.test(people.printed.stdout),
+  )
+  people.child.kill('SIGINT')
+  assert.equal(await people.ended, [0, null])
+  assert.match(people.printed.stdout, /(done|ignored) +chenab-lawn\.myshopify\.com {2}orders\/paid {2}/)
+})
+
+it.run()

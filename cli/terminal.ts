@@ -1,0 +1,34 @@
+import { createInterface, type Interface } from 'node:readline/promises'
+
+/** Somebody at a terminal who can be asked. Questions go to stderr: stdout is for what the command has to say. */
+export class Terminal {
+  readonly #lines: Interface
+  readonly #gone = new AbortController()
+
+  constructor() {
+    this.#lines = createInterface({ input: process.stdin, output: process.stderr })
+    // Ctrl-C and Ctrl-D: a question would otherwise never be answered.
+    this.#lines.once('close', () => this.#gone.abort())
+  }
+
+  /** What was answered, trimmed; `null` when they want no more of it. */
+  async ask(question: string): Promise<string | null> {
+    const { signal } = this.#gone
+    if (signal.aborted) return null
+    try {
+      return (await this.#lines.question(question, { signal })).trim()
+    } catch (error) {
+      if (!signal.aborted) throw error
+      process.stderr.write('\n')
+      return null
+    }
+  }
+
+  async agrees(question: string): Promise<boolean> {
+    return /^y(es)?$/i.test((await this.ask(`${question} [y/N] `)) ?? '')
+  }
+
+  close(): void {
+    this.#lines.close()
+  }
+}

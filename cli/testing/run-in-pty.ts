@@ -1,0 +1,84 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { stripVTControlCharacters } from 'node:util'
+import { ENTRY, environmentOf } from './run-affiliate.ts'
+
+/** Why no terminal can be had here; `null` where `script` of util-linux gives one. */
+export const NO_PTY: string | null = (() => {
+  const { status } = spawnSync('script', ['-qec', 'true', '/dev/null'], { stdio: 'ignore' })
+  return status === 0 ? null : 'there is no `script` of util-linux here to give a terminal'
+})()
+
+/** What is typed once a text has appeared. */
+export interface Typed {
+  after: RegExp
+  /** `\u0003` is Ctrl-C, `\u0004` Ctrl-D. */
+  keys: string
+}
+
+export interface PtyOptions {
+  environment?: Record<string, string>
+  folder?: string
+  columns?: number
+  typed?: readonly Typed[]
+}
+
+export interface PtyEnded {
+  code: number | null
+  /** Everything that the terminal was sent, stdout and stderr in one. */
+  screen: string
+}
+
+const PATIENCE_MS = 60_000
+
+/** Runs `affiliate` at a terminal of its own, and types when what is waited for has appeared. */
+export function runInPty(args: readonly string[], options: PtyOptions = {}): Promise<PtyEnded> {
+  const line = [process.execPath, ENTRY, ...args].map(quoted).join(' ')
+  const command = `stty cols ${options.columns ?? 200} rows 50; exec ${line}`
+  return new Promise((resolve, reject) => {
+    const child = spawn('script', ['-qefc', command, '/dev/null'], {
+      cwd: options.folder,
+      env: {
+        ...environmentOf(options.environment),
+        SHELL: '/bin/sh',
+        TERM: options.environment?.TERM ?? 'xterm',
+      },
+      stdio: 'pipe',
+    })
+    const waiting = [...(options.typed ?? [])]
+    let screen = ''
+    let seen = 0
+    const type = () => {
+      const [next] = waiting
+      if (!next) return
+      const match = next.after.exec(plain(screen).slice(seen))
+      if (!match) return
+      seen += match.index + match[0].length
+      waiting.shift()
+      child.stdin.write(next.keys)
+      type()
+    }
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      screen += text
+      type()
+    })
+    child.stdin.on('error', () => undefined)
+    child.once('error', reject)
+    // What waits for a key that is never typed would wait for ever.
+    const patience = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
+    child.once('close', (code) => {
+      clearTimeout(patience)
+      const left = waiting.map(({ after }) => String(after))
+      if (left.length > 0) reject(new Error(`never seen: ${left.join(', ')}\n${screen}`))
+      else resolve({ code, screen: screen.replaceAll('\r\n', '\n') })
+    })
+  })
+}
+
+/** As a person reads it. */
+function plain(screen: string): string {
+  return stripVTControlCharacters(screen).replaceAll('\r', '')
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}

@@ -1,0 +1,87 @@
+import { sql } from 'kysely'
+import type { Platform } from '../../server/platform/platform.ts'
+import { addMerchant } from '../../server/proof/testbed/listings.ts'
+import { addUser } from '../../server/proof/testbed/people.ts'
+
+/** Of every generated sale, paisa. */
+const NET = 100_000
+const COMMISSION = 12_500
+const FEE = 1250
+
+export interface Sellers {
+  merchantId: string
+  storeId: string
+}
+
+/** Merchants with stores, for sales that are made by the database itself. */
+export async function addSellers(platform: Platform, count: number): Promise<Sellers[]> {
+  const sellers: Sellers[] = []
+  for (let index = 0; index < count; index += 1) {
+    const { userId } = await addMerchant(platform)
+    const store = await platform.database.reader
+      .selectFrom('stores')
+      .select('id')
+      .where('merchant_id', '=', userId)
+      .executeTakeFirstOrThrow()
+    sellers.push({ merchantId: userId, storeId: store.id })
+  }
+  return sellers
+}
+
+/** An open cycle that ends at `periodEnd` (epoch ms) for each, with totals and one share as that many sales make them. */
+export async function openCycles(
+  platform: Platform,
+  sellers: readonly Sellers[],
+  period: { start: number; end: number },
+  salesEach: number,
+): Promise<void> {
+  const creator = await addUser(platform, 'creator')
+  const cycles = sellers.map(({ merchantId }) => ({
+    id: platform.ids.next(),
+    merchant_id: merchantId,
+    state: 'open' as const,
+    period_start: period.start,
+    period_end: period.end,
+    sales_count: salesEach,
+    commission_total: salesEach * COMMISSION,
+    fee_total: salesEach * FEE,
+    credit_total: 0,
+    amount_due: 0,
+    created_at: period.start,
+  }))
+  const shares = cycles.map((cycle) => ({
+    billing_cycle_id: cycle.id,
+    creator_id: creator.userId,
+    sales_count: salesEach,
+    commission: cycle.commission_total,
+  }))
+  await platform.database.transaction(async (tx) => {
+    await tx.insertInto('billing_cycles').values(cycles).execute()
+    await tx.insertInto('billing_cycle_shares').values(shares).execute()
+  })
+}
+
+/** Adds `each` accepted sales to every open cycle, in one statement; their ids count up from `from`. */
+export async function addSales(platform: Platform, each: number, from: number): Promise<void> {
+  const { database } = platform
+  const numbers =
+    database.dialect === 'sqlite'
+      ? sql`(with recursive count(n) as (select 1 union all select n + 1 from count where n < ${each}) select n from count) as line`
+      : sql`generate_series(1, ${sql.lit(each)}) as line(n)`
+  const number = sql`(${sql.lit(from)} + (row_number() over ()))`
+  const id = (prefix: string) =>
+    database.dialect === 'sqlite'
+      ? sql`printf(${sql.lit(`${prefix}-7000-8000-%012x`)}, ${number})`
+      : sql`cast(${sql.lit(`${prefix}-7000-8000-`)} || lpad(to_hex(cast(${number} as bigint)), 12, '0') as uuid)`
+  await database.transaction((tx) =>
+    sql`insert into sales (id, store_id, merchant_id, order_id, order_name, acceptance_status, offer_id, creator_id, link_id,
+        click_id, net_amount, commission_rate, commission, platform_fee, billing_cycle_id, ordered_at, created_at, event_id, receipt)
+      select ${id('01900000-0000')}, store.id, cycle.merchant_id, ${number}, '#' || ${number}, 'accepted', cycle.merchant_id,
+        share.creator_id, cycle.merchant_id, cycle.merchant_id, ${sql.lit(NET)}, 1250, ${sql.lit(COMMISSION)}, ${sql.lit(FEE)},
+        cycle.id, cycle.period_start, cycle.period_start, cycle.id, '{}'
+      from ${numbers} cross join billing_cycles as cycle
+      join stores as store on store.merchant_id = cycle.merchant_id
+      join billing_cycle_shares as share on share.billing_cycle_id = cycle.id
+      where cycle.state = 'open'`.execute(tx),
+  )
+}

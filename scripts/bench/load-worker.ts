@@ -1,0 +1,69 @@
+import autocannon from 'autocannon'
+
+/** A request that the generator sends again and again. */
+export interface BenchRequest {
+  method: 'GET' | 'POST'
+  path: string
+  headers?: Record<string, string>
+  body?: string
+}
+
+export interface LoadOrder {
+  url: string
+  seconds: number
+  requests: readonly BenchRequest[]
+  uniqueHeader: string | null
+  inTurn: boolean
+}
+
+export type LoadAnswer =
+  | { error: string }
+  | {
+      requests: number
+      perSecond: number
+      p50: number
+      p99: number
+      most: number
+      statuses: Record<string, number>
+      failures: number
+    }
+
+const CONNECTIONS = 64
+
+let sent = 0
+
+async function run({ url, seconds, requests, uniqueHeader, inTurn }: LoadOrder): Promise<LoadAnswer> {
+  const statuses: Record<string, number> = {}
+  const prepared = uniqueHeader === null && !inTurn ? [...requests] : [{ setupRequest: next }]
+  function next(): autocannon.Request {
+    const request = requests[sent % requests.length] as BenchRequest
+    sent += 1
+    const header = uniqueHeader !== null && { [uniqueHeader]: `bench-${process.pid}-${sent}` }
+    return { ...request, headers: { ...request.headers, ...header } }
+  }
+  const begun = performance.now()
+  const result = await new Promise<autocannon.Result>((resolve, reject) => {
+    const options = { url, connections: CONNECTIONS, duration: seconds, requests: prepared }
+    const instance = autocannon(options, (error, found) => (error ? reject(error) : resolve(found)))
+    instance.on('response', (_client, status) => {
+      statuses[status] = (statuses[status] ?? 0) + 1
+    })
+  })
+  const elapsed = (performance.now() - begun) / 1000
+  const answered = Object.values(statuses).reduce((sum, count) => sum + count, 0)
+  return {
+    requests: answered,
+    perSecond: answered / elapsed,
+    p50: result.latency.p50,
+    p99: result.latency.p99,
+    most: result.latency.max,
+    statuses,
+    failures: result.errors + result.timeouts + result.mismatches,
+  }
+}
+
+process.on('message', (order: LoadOrder) => {
+  run(order)
+    .catch((error: unknown): LoadAnswer => ({ error: String(error) }))
+    .then((answer) => process.send?.(answer))
+})

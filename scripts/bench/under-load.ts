@@ -1,0 +1,42 @@
+import type { Comparison } from './figures.ts'
+import { median } from './figures.ts'
+import { type Load, type Seen, startGenerator } from './load.ts'
+import type { Listening } from './processes.ts'
+
+const WARM_UP_SECONDS = 2
+
+export type LoadComparison = Omit<Comparison, 'unit' | 'peer' | 'ours' | 'latency' | 'cpu'>
+
+/** Loads the peer and us in turn, after a moment of warming up for both. */
+export async function compareUnderLoad(
+  what: LoadComparison,
+  { rounds, seconds }: { rounds: number; seconds: number },
+  peer: { target: Listening; load: Load },
+  ours: { target: Listening; load: Load },
+): Promise<Comparison> {
+  const generator = startGenerator()
+  const seen: { peer: Seen[]; ours: Seen[] } = { peer: [], ours: [] }
+  try {
+    for (const { target, load } of [peer, ours]) await generator.run(target, load, WARM_UP_SECONDS)
+    for (let round = 0; round < rounds; round += 1) {
+      seen.peer.push(await generator.run(peer.target, peer.load, seconds))
+      seen.ours.push(await generator.run(ours.target, ours.load, seconds))
+    }
+  } finally {
+    await generator.stop()
+  }
+  const cpuOf = (all: readonly Seen[]) => median(all.flatMap(({ cpu }) => (cpu === null ? [] : [cpu])))
+  const latencies = seen.ours
+  return {
+    ...what,
+    unit: 'requests/s',
+    peer: seen.peer.map(({ perSecond }) => perSecond),
+    ours: seen.ours.map(({ perSecond }) => perSecond),
+    latency: {
+      p50: median(latencies.map(({ p50 }) => p50)),
+      p99: median(latencies.map(({ p99 }) => p99)),
+      most: Math.max(...latencies.map(({ most }) => most)),
+    },
+    cpu: { ours: cpuOf(seen.ours), peer: cpuOf(seen.peer) },
+  }
+}

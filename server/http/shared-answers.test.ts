@@ -1,0 +1,81 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
+import { openWebTestbed, type WebTestbed } from '../proof/testbed/web.ts'
+
+interface Context {
+  bed: WebTestbed
+  merchant: Actor
+  offer: ShownOffer
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`shared answers on ${dialect}`)
+  it.before.each(async (context) => {
+    context.bed = await openWebTestbed(dialect)
+    context.merchant = await addMerchant(context.bed.platform)
+    context.offer = await addLiveOffer(context.bed.platform, context.merchant)
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  const tagOf = (answer: { headers: Headers }) => answer.headers.get('etag') ?? ''
+
+  it('carry a tag, and whoever shows it hears only that it still holds', async ({ bed, offer }) => {
+    for (const path of ['/offers', '/offers?limit=5&sort=commission_desc', `/offers/${offer.id}`]) {
+      const first = await bed.ask('GET', path)
+      assert.is(first.status, 200)
+      assert.is(first.headers.get('cache-control'), 'public, no-cache')
+      assert.match(first.headers.get('vary') ?? '', /\bauthorization\b/i)
+      assert.match(tagOf(first), /^"[\w-]{22}"$/)
+      const given = [tagOf(first), `W/${tagOf(first)}`, `"another", ${tagOf(first)}`, '*']
+      for (const tag of given) {
+        const again = await bed.ask('GET', path, { headers: { 'if-none-match': tag } })
+        assert.equal([again.status, again.body, tagOf(again)], [304, {}, tagOf(first)], tag)
+        assert.is(again.headers.get('content-length'), null)
+      }
+      for (const tag of ['"another"', 'x', '', tagOf(first).slice(1)]) {
+        const whole = await bed.ask('GET', path, { headers: { 'if-none-match': tag } })
+        assert.equal([whole.status, whole.body], [200, first.body], tag)
+      }
+    }
+  })
+
+  it('change at once with what they show', async ({ bed, merchant, offer }) => {
+    const { platform } = bed
+    const shown = async () => (await bed.ask('GET', '/offers')).body.items as { id: string; title: string }[]
+    const tag = tagOf(await bed.ask('GET', '/offers'))
+    await updateOffer(platform, merchant.userId, offer.id, { title: 'Another title' })
+    assert.equal(
+      (await shown()).map(({ title }) => title),
+      ['Another title'],
+    )
+    assert.is((await bed.ask('GET', '/offers', { headers: { 'if-none-match': tag } })).status, 200)
+    await setOfferStatus(platform, merchant.userId, offer.id, 'paused')
+    assert.equal(await shown(), [])
+    assert.is((await bed.ask('GET', `/offers/${offer.id}`)).status, 404)
+    await setOfferStatus(platform, merchant.userId, offer.id, 'live')
+    assert.is((await shown()).length, 1)
+  })
+
+  it('are kept apart by address, and from answers to callers with a token', async ({ bed, offer }) => {
+    const [few, more] = [await bed.ask('GET', '/offers?limit=1'), await bed.ask('GET', '/offers?limit=2')]
+    assert.equal(few.body, more.body)
+    const { body } = await bed.ask('POST', '/auth/register', {
+      body: { email: 'm@example.pk', password: 'correct horse battery', role: 'merchant', display_name: 'M' },
+    })
+    const own = await bed.ask('GET', `/offers/${offer.id}`, { token: String(body.token) })
+    assert.equal(
+      [own.status, own.headers.get('cache-control'), own.headers.get('etag')],
+      [200, 'no-store', null],
+    )
+    const refused = await bed.ask('GET', '/offers', { token: 'x' })
+    assert.is(refused.status, 401)
+    const wrong = await bed.ask('GET', '/offers?limit=no')
+    assert.equal([wrong.status, wrong.headers.get('cache-control')], [400, 'no-store'])
+  })
+
+  it.run()
+}

@@ -1,0 +1,44 @@
+import { hash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Platform } from '../platform/platform.ts'
+
+/** Pages of up to some eighty kilobytes. */
+const MOST_ANSWERS = 300
+
+interface SharedAnswer {
+  body: Buffer
+  etag: string
+}
+
+/**
+ * Answers from the cache `name`, or with what `answer` finds. Whoever asks with the tag of what it has already hears
+ * only that it still holds. Browsers and proxies may keep the answer, but ask each time: it changes with every offer.
+ */
+export async function sendShared(
+  platform: Platform,
+  name: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: () => Promise<unknown>,
+): Promise<FastifyReply> {
+  const load = async () => made(await answer())
+  const shared = await platform.caches.get(name, request.url, load, MOST_ANSWERS)
+  const vary = [reply.getHeader('vary') ?? [], 'Authorization'].flat().join(', ')
+  reply.headers({ 'cache-control': 'public, no-cache', vary, etag: shared.etag })
+  if (isKnown(request.headers['if-none-match'], shared.etag)) return reply.code(304).send()
+  return reply.type('application/json; charset=utf-8').send(shared.body)
+}
+
+function made(result: unknown): SharedAnswer {
+  const body = Buffer.from(JSON.stringify(result))
+  return { body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` }
+}
+
+/** RFC 9110: any of the list, compared weakly: a proxy that compresses makes a weak tag of ours. */
+function isKnown(given: string | undefined, etag: string): boolean {
+  if (given === undefined) return false
+  return given.split(',').some((one) => {
+    const tag = one.trim()
+    return tag === '*' || tag.replace(/^W\//, '') === etag
+  })
+}

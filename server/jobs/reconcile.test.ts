@@ -1,0 +1,267 @@
+// time limit: 240 s
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { closeDueCycles } from '../billing/billing.service.ts'
+import { resolveFlag } from '../moderation/flag-queue.service.ts'
+import { runPayouts } from '../payouts/payouts.service.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { Processor } from '../processor/port.ts'
+import { changedTables, tableDigests } from '../proof/authorization/digest.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { cyclesOf, type Marketplace, openFlagsOf, openMarketplace } from '../proof/testbed/marketplace.ts'
+import { eventually } from '../proof/testbed/service-bed.ts'
+import { DAY, HOUR, MINUTE } from '../proof/testbed/testbed.ts'
+import { type ReconcileOptions, type ReconcileOutcome, reconcile } from './reconcile.ts'
+import { startScheduler } from './scheduler.ts'
+
+const KIND = 'reconciliation_difference'
+
+for (const dialect of testDialects()) {
+  const it = suite(`reconciliation on ${dialect}`)
+  let market: Marketplace
+  it.before.each(async () => {
+    market = await openMarketplace(dialect, { SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off' })
+  })
+  it.after.each(async () => {
+    await market.verify()
+    await market.close()
+  })
+
+  function run(options: ReconcileOptions = {}, processor: Processor = market.processor) {
+    return reconcile(market.platform, processor, { pauseMs: 0, ...options })
+  }
+
+  /** A shop whose first cycle is charged and paid out as far as `payouts` says, and whose second one is closed. */
+  async function fill(payouts: readonly ('failed' | 'confirmed' | 'open')[]) {
+    const { platform, clock, processor } = market
+    const shop = await market.addShop()
+    const link = await market.addLink(shop, await market.addCreator())
+    await market.earn(shop, link, 4_000_000)
+    const first = processor.invoices.at(-1)
+    if (first) first.status = 'paid'
+    for (const word of payouts) {
+      clock.pass(MINUTE)
+      await runPayouts(platform, processor)
+      await market.workOff()
+      if (word !== 'open') await market.settlePayout(processor.payouts.at(-1)?.reference ?? '', word)
+      await market.workOff()
+    }
+    await market.order(shop, link, 400_000)
+    await market.workOff()
+    await closeDueCycles(platform, { asOf: clock.now() + 90 * DAY })
+    await market.workOff()
+    clock.pass(HOUR)
+    const [charged, closed] = await cyclesOf(platform, shop.merchantId)
+    return { charged: charged?.id ?? '', closed: closed?.id ?? '' }
+  }
+
+  /** The market's processor with one of its calls replaced. */
+  const instead = (changes: Partial<Processor>): Processor => ({
+    createInvoice: (call) => market.processor.createInvoice(call),
+    createPayout: (call) => market.processor.createPayout(call),
+    findInvoices: (reference) => market.processor.findInvoices(reference),
+    findPayouts: (reference) => market.processor.findPayouts(reference),
+    ...changes,
+  })
+
+  const flagsOf = async (platform: Platform) =>
+    (await openFlagsOf(platform)).map((flag) => flag.replace(`${KIND} `, ''))
+  const wordsIn = ({ differing }: ReconcileOutcome) =>
+    differing.map(({ ours, differences, flag }) => [ours.id, differences.join(), flag])
+
+  it('finds everything to agree, asks about each once, and leaves what has just moved for later', async () => {
+    await fill(['failed', 'open'])
+    const { processor, clock, platform } = market
+    processor.lookups.length = 0
+    const outcome = await run()
+    assert.equal(outcome, { compared: 4, differing: [], unanswered: [], complete: true })
+    assert.is(new Set(processor.lookups).size, 4)
+    clock.pass(-HOUR + 10 * MINUTE)
+    assert.is((await run()).compared, 0)
+    clock.pass(60 * DAY)
+    // Settled ones are too old by then, open ones never are.
+    assert.is((await run()).compared, 2)
+    assert.is((await run({ since: 0 })).compared, 4)
+    assert.equal(await flagsOf(platform), [])
+  })
+
+  it('puts each difference before a person, and moves nothing else', async () => {
+    const { charged, closed } = await fill(['failed', 'confirmed'])
+    const { processor, platform } = market
+    const [failed, paid] = processor.payouts.map(({ reference }) => reference)
+    const there = (held: { reference: string }[], reference: string | undefined) =>
+      held.find((item) => item.reference === reference) as (typeof processor.payouts)[number]
+    const before = await tableDigests(platform.database.reader)
+    there(processor.invoices, charged).status = 'open'
+    there(processor.invoices, closed).status = 'paid'
+    there(processor.payouts, failed).status = 'paid'
+    processor.payouts.splice(processor.payouts.indexOf(there(processor.payouts, paid)), 1)
+    const outcome = await run()
+    assert.equal(
+      wordsIn(outcome).sort(),
+      [
+        [charged, 'open_there', 'raised'],
+        [closed, 'paid_there', 'raised'],
+        [failed, 'paid_there', 'raised'],
+        [paid, 'unknown_there', 'raised'],
+      ].sort(),
+    )
+    assert.equal(changedTables(before, await tableDigests(platform.database.reader)), ['flags'])
+    const flag = await platform.database.reader
+      .selectFrom('flags')
+      .selectAll()
+      .where('subject_id', '=', failed ?? '')
+      .executeTakeFirstOrThrow()
+    assert.equal([flag.severity, flag.subject_type], ['high', 'payout'])
+    assert.match(flag.summary, /a payout over Rs 5000\.00 is not ours: it is paid there and not here\./)
+    const { ours, theirs } = JSON.parse(flag.evidence)
+    assert.equal(ours, {
+      standing: 'failed',
+      amount: '5000.00',
+      currency: 'PKR',
+      processor_id: 'po_1',
+    })
+    assert.equal(theirs, [{ id: 'po_1', amount: '5000.00', currency: 'PKR', status: 'paid' }])
+    assert.equal(
+      wordsIn(await run()).map(([, , word]) => word),
+      ['refreshed', 'refreshed', 'refreshed', 'refreshed'],
+    )
+    assert.is((await flagsOf(platform)).length, 4)
+  })
+
+  it('says so when a difference goes away, and does not raise again what a person has resolved', async () => {
+    const { closed } = await fill([])
+    const { processor, platform, clock } = market
+    const invoice = processor.invoices.find(({ reference }) => reference === closed)
+    if (!invoice) throw new Error('no invoice')
+    const flag = () =>
+      platform.database.reader
+        .selectFrom('flags')
+        .selectAll()
+        .where('kind', '=', KIND)
+        .where('status', '=', 'open')
+        .executeTakeFirst()
+    const resolve = async () =>
+      resolveFlag(platform, { flagId: (await flag())?.id ?? '', actor: 'operator', note: 'Called them.' })
+    invoice.amount += 1
+    const first = await run()
+    assert.equal(wordsIn(first), [[closed, 'amount_differs', 'raised']])
+    const began = JSON.parse((await flag())?.evidence ?? '{}').first_seen_at
+    clock.pass(DAY)
+    invoice.amount -= 1
+    assert.equal((await run()).differing, [])
+    const gone = await flag()
+    assert.match(gone?.summary ?? '', /^The processor and we agree again\. It was: .*amount there is another/)
+    assert.is(JSON.parse(gone?.evidence ?? '{}').agrees_since, new Date(clock.now()).toISOString())
+    clock.pass(DAY)
+    await run()
+    assert.equal(await flag(), gone)
+    invoice.amount += 1
+    assert.equal(wordsIn(await run()), [[closed, 'amount_differs', 'refreshed']])
+    const back = JSON.parse((await flag())?.evidence ?? '{}')
+    assert.equal([back.agrees_since, back.first_seen_at], [null, began])
+    await resolve()
+    assert.equal(wordsIn(await run()), [[closed, 'amount_differs', 'known']])
+    assert.is(await flag(), undefined)
+    invoice.status = 'paid'
+    assert.equal(wordsIn(await run()), [[closed, 'paid_there,amount_differs', 'raised']])
+    await resolve()
+  })
+
+  it('is no difference what moved while the processor was asked', async () => {
+    const { closed } = await fill([])
+    const { processor, platform } = market
+    const slow = instead({
+      async findInvoices(reference) {
+        if (reference === closed) {
+          for (const invoice of processor.invoices) invoice.status = 'paid'
+          await market.confirmPayment(closed)
+          await market.workOff()
+        }
+        return processor.findInvoices(reference)
+      },
+    })
+    assert.equal((await run({}, slow)).differing, [])
+    assert.equal(await flagsOf(platform), [])
+  })
+
+  it('goes on where a crash or its own bounds ended it, and asks about nothing twice', async () => {
+    await fill(['failed', 'failed', 'confirmed'])
+    const { processor } = market
+    processor.lookups.length = 0
+    const dying = instead({ findPayouts: () => Promise.reject(new Error('out of memory')) })
+    await run({ resume: true }, dying).then(
+      () => assert.unreachable(),
+      (error: Error) => assert.is(error.message, 'out of memory'),
+    )
+    assert.is(processor.lookups.length, 2)
+    const seen: [number, boolean][] = []
+    for (let at = 0; at < 3; at += 1) {
+      const outcome = await run({ resume: true, mostLookups: 2 })
+      seen.push([outcome.compared, outcome.complete])
+    }
+    // Of the first run the place between invoices and payouts was kept; the last run begins from the start again.
+    assert.equal(seen, [
+      [2, false],
+      [1, true],
+      [2, false],
+    ])
+    const stopping = new AbortController()
+    stopping.abort()
+    assert.equal(await run({ signal: stopping.signal }), {
+      compared: 0,
+      differing: [],
+      unanswered: [],
+      complete: false,
+    })
+    await run({ resume: true })
+  })
+
+  it('tells what it could not ask about, gives up on a processor that is away, and comes back to it', async () => {
+    await fill(['failed', 'failed', 'failed'])
+    const { processor, platform } = market
+    processor.lookupsFail = true
+    const away = await run({ resume: true })
+    assert.equal([away.compared, away.unanswered.length, away.complete], [0, 5, true])
+    const shops = [await fill([]), await fill([])]
+    assert.is(shops.length, 2)
+    const gaveUp = await run({ resume: true })
+    assert.equal([gaveUp.compared, gaveUp.unanswered.length, gaveUp.complete], [0, 5, false])
+    assert.is(gaveUp.unanswered[0]?.detail, 'answered 503')
+    processor.lookupsFail = false
+    assert.equal((await run({ resume: true })).compared, 9)
+    assert.equal(await flagsOf(platform), [])
+  })
+
+  it('is made by the scheduler, also for a run that was missed', async () => {
+    const { closed } = await fill([])
+    const { processor, platform } = market
+    for (const invoice of processor.invoices) invoice.status = 'paid'
+    const lastRun = () =>
+      platform.database.reader
+        .selectFrom('schedule_runs')
+        .selectAll()
+        .where('name', '=', 'reconciliation')
+        .executeTakeFirst()
+    const runAtStart = async () => {
+      const began = market.clock.now()
+      const scheduler = startScheduler(platform, processor)
+      const ended = (one: Awaited<ReturnType<typeof lastRun>>) =>
+        one !== undefined && one.started_at === began && one.finished_at !== null
+      const last = await eventually(lastRun, ended)
+      await scheduler.stop()
+      return JSON.parse(last?.outcome ?? '{}')
+    }
+    const told = { compared: 2, differing: 1, unanswered: 0, complete: true }
+    assert.equal(await runAtStart(), told)
+    market.clock.pass(HOUR)
+    const before = await lastRun()
+    await startScheduler(platform, processor).stop()
+    assert.equal(await lastRun(), before, 'one a day is enough')
+    market.clock.pass(27 * HOUR)
+    assert.equal(await runAtStart(), told)
+    assert.equal(await flagsOf(platform), [closed])
+  })
+
+  it.run()
+}

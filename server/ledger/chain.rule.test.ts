@@ -1,0 +1,145 @@
+// database: none
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { sha256 } from '../platform/sha256.ts'
+import { fc } from '../proof/testbed/property.ts'
+import {
+  type ChainedEntry,
+  chainEntries,
+  chainFault,
+  entryHash,
+  type Head,
+  type LooseEntry,
+  legsText,
+  NO_HASH,
+} from './chain.rule.ts'
+import { payoutCreated, saleAccepted } from './entries.rule.ts'
+
+const MERCHANT = '01900000-0000-7000-8000-000000000001'
+const CREATOR = '01900000-0000-7000-8000-000000000002'
+
+function saleOf(number: number, merchantId = MERCHANT): LooseEntry {
+  const saleId = `01900000-0000-7000-8000-0000000001${String(number).padStart(2, '0')}`
+  const entry = saleAccepted({ saleId, merchantId, creatorId: CREATOR, commission: 1000, platformFee: 100 })
+  const { kind, subjectId, ledgerId, postings } = entry
+  const id = `01900000-0000-7000-8000-0000000002${String(number).padStart(2, '0')}`
+  return { id, kind, subjectId, ledgerId, createdAt: 1_790_000_000_000 + number, legs: legsText(postings) }
+}
+
+const startOf = (ledgerId: string): Head => ({ ledgerId, sequence: 0, hash: NO_HASH })
+
+function chained(entries: readonly LooseEntry[]): ChainedEntry[] {
+  const heads = [...new Set(entries.map((entry) => entry.ledgerId))].map(startOf)
+  const { places } = chainEntries(sha256, heads, entries)
+  return entries.map((entry, index) => ({ ...entry, ...(places[index] as ChainedEntry) }))
+}
+
+/** Index of the first entry of one ledger that the chain does not hold, and why. */
+function firstFault(entries: readonly ChainedEntry[]): [number, string] | null {
+  let before = startOf(MERCHANT)
+  for (const [index, entry] of entries.entries()) {
+    const fault = chainFault(sha256, before, entry)
+    if (fault !== null) return [index, fault]
+    before = entry
+  }
+  return null
+}
+
+test('a known vector: what is hashed never changes, or every journal would seem to be tampered with', () => {
+  const { legs } = saleOf(1)
+  assert.is(
+    legs,
+    [
+      `0 merchant_unbilled ${MERCHANT} 1100`,
+      `1 creator_pending ${CREATOR} -1000`,
+      '2 platform_fees 00000000-0000-0000-0000-000000000000 -100',
+    ].join('\n'),
+  )
+  const texts: string[] = []
+  const digest = (text: string) => {
+    texts.push(text)
+    return sha256(text)
+  }
+  assert.is(
+    entryHash(digest, NO_HASH, { ...saleOf(1), sequence: 1 }),
+    '0b2ca33329f1e15242175f98f47e1d5de110a870a0e070b70195d2a6abd155cd',
+  )
+  assert.equal(texts, [
+    `entry 1\n${NO_HASH}\n${MERCHANT}\n1\n01900000-0000-7000-8000-000000000201\nsale_accepted\n01900000-0000-7000-8000-000000000101\n1790000000001\n${legs}`,
+  ])
+})
+
+test('entries of several ledgers each follow on their own', () => {
+  const other = '01900000-0000-7000-8000-000000000009'
+  const entries = [saleOf(1), saleOf(2, other), saleOf(3)]
+  const { places, heads } = chainEntries(
+    sha256,
+    [{ ...startOf(MERCHANT), sequence: 7 }, startOf(other)],
+    entries,
+  )
+  assert.equal(
+    places.map((place) => place.sequence),
+    [8, 1, 9],
+  )
+  assert.equal(heads, [
+    { ledgerId: MERCHANT, ...places[2] },
+    { ledgerId: other, ...places[1] },
+  ])
+  assert.throws(() => chainEntries(sha256, [startOf(other)], entries), /no head of ledger/)
+})
+
+test('the first entry that was edited, removed, inserted or moved is named', () => {
+  const books = () => chained([1, 2, 3, 4].map((number) => saleOf(number)))
+  assert.is(firstFault(books()), null)
+  const [one, two, three, four] = books() as [ChainedEntry, ChainedEntry, ChainedEntry, ChainedEntry]
+  assert.equal(firstFault([one, three, four]), [1, 'it is number 3, and number 2 is missing before it'])
+  assert.equal(firstFault([one, two, two, three]), [2, 'it is number 2 a second time'])
+  assert.match(
+    firstFault([
+      { ...two, sequence: 1 },
+      { ...one, sequence: 2 },
+    ])?.[1] ?? '',
+    /not that of what/,
+  )
+  const others = '01900000-0000-7000-8000-000000000008'
+  const strangers = { ...two, legs: two.legs.replace(MERCHANT, others) }
+  assert.equal(firstFault([one, strangers]), [
+    1,
+    'it stands in the ledger of somebody whose account it does not move',
+  ])
+})
+
+test('an entry belongs into the ledger of its merchant or creator, whatever it is', () => {
+  const { kind, subjectId, ledgerId, postings } = payoutCreated({
+    payoutId: MERCHANT,
+    creatorId: CREATOR,
+    amount: 7,
+  })
+  const loose = { id: CREATOR, kind, subjectId, ledgerId, createdAt: 0, legs: legsText(postings) }
+  const [entry] = chained([loose]) as [ChainedEntry]
+  assert.is(ledgerId, CREATOR)
+  assert.is(chainFault(sha256, startOf(CREATOR), entry), null)
+})
+
+test('property: no change of any part of any entry goes unseen, nor that of its stored hash', () => {
+  const parts = ['id', 'kind', 'subjectId', 'createdAt', 'legs', 'hash'] as const
+  const changes: Record<(typeof parts)[number], (entry: ChainedEntry) => Partial<ChainedEntry>> = {
+    id: () => ({ id: CREATOR }),
+    kind: () => ({ kind: 'credit_granted' }),
+    subjectId: () => ({ subjectId: CREATOR }),
+    createdAt: (entry) => ({ createdAt: entry.createdAt + 1 }),
+    legs: (entry) => ({ legs: entry.legs.replace('1100', '1101').replace('-1000', '-1001') }),
+    hash: (entry) => ({ hash: sha256(entry.hash) }),
+  }
+  const books = chained(Array.from({ length: 20 }, (_, number) => saleOf(number)))
+  fc.assert(
+    fc.property(fc.nat(19), fc.constantFrom(...parts), (index, part) => {
+      const entry = books[index] as ChainedEntry
+      const tampered = books.with(index, { ...entry, ...changes[part](entry) })
+      assert.is(firstFault(tampered)?.[0], index, part)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+test.run()

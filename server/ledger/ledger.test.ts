@@ -1,0 +1,191 @@
+import { type KyselyPlugin, sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Tx } from '../platform/database.ts'
+import { CHAIN_INVARIANTS } from '../proof/invariants/chain.ts'
+import type { Breach } from '../proof/invariants/invariant.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addUser } from '../proof/testbed/people.ts'
+import { raceProcesses } from '../proof/testbed/racing-processes.ts'
+import { openRival, type Rival } from '../proof/testbed/rival.ts'
+import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { saleAccepted } from './entries.rule.ts'
+import { writeEntries } from './ledger.service.ts'
+
+interface Context {
+  bed: Testbed
+  rival: Rival
+  merchants: [string, string]
+  creatorId: string
+}
+
+const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`journal on ${dialect}`)
+  const onPostgres = dialect === 'postgresql' ? it : () => undefined
+  it.before.each(async (context) => {
+    context.bed = await openTestbed(dialect)
+    context.rival = await openRival(context.bed)
+    const { platform } = context.bed
+    const [one, two] = [await addUser(platform, 'merchant'), await addUser(platform, 'merchant')]
+    context.merchants = [one.userId, two.userId].sort() as [string, string]
+    context.creatorId = (await addUser(platform, 'creator')).userId
+  })
+  it.after.each(async ({ bed, rival }) => {
+    await rival?.close()
+    await bed?.close()
+  })
+
+  const sale = ({ bed, creatorId }: Context, merchantId: string) =>
+    saleAccepted({
+      saleId: bed.platform.ids.next(),
+      merchantId,
+      creatorId,
+      commission: 1000,
+      platformFee: 100,
+    })
+  const write = (context: Context, { platform }: Pick<Rival, 'platform'>, tx: Tx, merchants: string[]) =>
+    writeEntries(
+      platform,
+      tx,
+      merchants.map((id) => sale(context, id)),
+      platform.clock.now(),
+    )
+  const faults = async ({ bed }: Context): Promise<Breach[]> =>
+    (await Promise.all(CHAIN_INVARIANTS.map((check) => check.breaches(bed.platform.database.reader)))).flat()
+  const headsOf = ({ bed }: Context) =>
+    bed.platform.database.reader
+      .selectFrom('ledger_heads')
+      .select(['ledger_id', 'sequence'])
+      .orderBy('ledger_id')
+      .execute()
+
+  it('gives each party a chain of its own', async (context) => {
+    const { bed, merchants } = context
+    const [one, two] = merchants
+    await bed.platform.database.transaction((tx) => write(context, bed, tx, [two, one, two]))
+    await bed.platform.database.transaction((tx) => write(context, bed, tx, [one]))
+    await bed.platform.database.transaction((tx) => write(context, bed, tx, []))
+    assert.equal(await headsOf(context), [
+      { ledger_id: one, sequence: 2 },
+      { ledger_id: two, sequence: 2 },
+    ])
+    assert.equal(await faults(context), [])
+  })
+
+  it('takes as many statements for a thousand entries as for one', async (context) => {
+    const { bed, merchants } = context
+    let statements = 0
+    const counter: KyselyPlugin = {
+      transformQuery: ({ node }) => {
+        statements += 1
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    }
+    const count = async (entries: string[]) => {
+      statements = 0
+      await bed.platform.database.transaction((tx) => write(context, bed, tx.withPlugin(counter), entries))
+      return statements
+    }
+    await count([...merchants])
+    assert.is(await count([merchants[0]]), 4)
+    // The postings come in two statements, by what one of them can take.
+    assert.is(await count(Array.from({ length: 1000 }, (_, index) => merchants[index % 2] ?? '')), 5)
+    assert.equal(await faults(context), [])
+  })
+
+  it('leaves no trace of a transaction that fails', async (context) => {
+    const { bed, merchants } = context
+    await bed.platform.database.transaction((tx) => write(context, bed, tx, merchants))
+    const failing = bed.platform.database.transaction(async (tx) => {
+      await write(context, bed, tx, merchants)
+      throw new Error('after all not')
+    })
+    assert.match(String(await failing.catch((error) => error)), /after all not/)
+    assert.equal(
+      (await headsOf(context)).map((head) => head.sequence),
+      [1, 1],
+    )
+    assert.equal(await faults(context), [])
+  })
+
+  onPostgres('lets writers for different merchants pass each other', async (context) => {
+    const { bed, rival, merchants } = context
+    await bed.platform.database.transaction(async (tx) => {
+      await write(context, bed, tx, [merchants[0]])
+      // Ends while the first one is still open, or never.
+      await rival.platform.database.transaction((other) => write(context, rival, other, [merchants[1]]))
+    })
+    assert.equal(
+      (await headsOf(context)).map((head) => head.sequence),
+      [1, 1],
+    )
+    assert.equal(await faults(context), [])
+  })
+
+  onPostgres(
+    'has the second writer of a merchant wait for the first, also for the first entry of all',
+    async (context) => {
+      const { bed, rival, merchants } = context
+      for (const round of [1, 2]) {
+        let second: Promise<void> = Promise.resolve()
+        await bed.platform.database.transaction(async (tx) => {
+          await write(context, bed, tx, [merchants[0]])
+          second = rival.platform.database.transaction((other) =>
+            write(context, rival, other, [merchants[0]]),
+          )
+          for (;;) {
+            // Not in the transaction, which would see the same activity for as long as it lasts.
+            const waiting = await sql`select 1 from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock'`.execute(
+              bed.platform.database.reader,
+            )
+            if (waiting.rows.length > 0) break
+          }
+        })
+        await second
+        assert.is((await headsOf(context))[0]?.sequence, 2 * round)
+      }
+      assert.equal(await faults(context), [])
+    },
+  )
+
+  it('stays whole under two processes that write for the same merchants in every order', async (context) => {
+    const { bed, merchants, creatorId } = context
+    const settings = JSON.stringify({ url: bed.testDatabase.url, merchants, creatorId })
+    const printed = await raceProcesses(2, {
+      prepare: `
+        const { openDatabase } = await import(${module('../platform/open-database.ts')})
+        const { systemIds: ids } = await import(${module('../platform/ids.ts')})
+        const { writeEntries } = await import(${module('./ledger.service.ts')})
+        const { saleAccepted } = await import(${module('./entries.rule.ts')})
+        const { url, merchants, creatorId } = ${settings}
+        const database = await openDatabase(url, { create: false })`,
+      run: `
+        for (let round = 0; round < 60; round += 1) {
+          const order = [[0], [1], [0, 1], [1, 0], [1, 1, 0]][round % 5]
+          const entries = order.map((at) => saleAccepted({
+            saleId: ids.next(), merchantId: merchants[at], creatorId, commission: 10, platformFee: 1 }))
+          await database.transaction((tx) => writeEntries({ database, ids }, tx, entries, round))
+        }
+        await database.close()
+        console.log('done')`,
+    })
+    assert.equal(printed, ['done\n', 'done\n'])
+    assert.equal(
+      (await headsOf(context)).map((head) => head.sequence),
+      [96, 120],
+    )
+    assert.equal(await faults(context), [])
+    if (dialect === 'sqlite') return
+    const { rows } = await sql<{ deadlocks: number }>`
+      select deadlocks from pg_stat_database where datname = current_database()`.execute(
+      bed.platform.database.reader,
+    )
+    assert.is(rows[0]?.deadlocks, 0)
+  })
+
+  it.run()
+}

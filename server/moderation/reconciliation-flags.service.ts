@@ -1,0 +1,90 @@
+import { toWireTime } from '../platform/clock.ts'
+import type { Queries, Tx } from '../platform/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { openFlagAbout } from './flag-queue.service.ts'
+import { openFlags, raiseFlag } from './flags.service.ts'
+import { lastResolvedFlag } from './reconciliation-flags.store.ts'
+
+const KIND = 'reconciliation_difference'
+
+interface Subject {
+  subjectType: 'billing_cycle' | 'payout'
+  subjectId: string
+}
+
+export interface ReconciliationFinding extends Subject {
+  /** In words for a person. */
+  summary: string
+  differences: readonly string[]
+  /** What either side holds, as plain data. */
+  ours: Record<string, unknown>
+  theirs: readonly Record<string, unknown>[]
+}
+
+interface Evidence {
+  differences: readonly string[]
+  ours: Record<string, unknown>
+  theirs: readonly Record<string, unknown>[]
+  first_seen_at: string
+  last_seen_at: string
+  /** Since when the two agree again, while a person has not looked yet. */
+  agrees_since: string | null
+}
+
+/** Ids of the cycles and payouts about which a difference is open. */
+export async function flaggedDifferences(
+  db: Queries,
+): Promise<Record<Subject['subjectType'], readonly string[]>> {
+  const flags = await openFlags(db, KIND)
+  const idsOf = (type: string) =>
+    flags.filter((flag) => flag.subject_type === type).map((flag) => flag.subject_id)
+  return { billing_cycle: idsOf('billing_cycle'), payout: idsOf('payout') }
+}
+
+/**
+ * Puts a difference before a person, or brings the open flag about it up to date. `known`: a person has resolved this very
+ * difference, with the same figures on both sides.
+ */
+export async function noteDifference(
+  platform: Platform,
+  tx: Tx,
+  finding: ReconciliationFinding,
+): Promise<'raised' | 'refreshed' | 'known'> {
+  const { subjectType, subjectId, summary, differences, ours, theirs } = finding
+  const now = toWireTime(platform.clock.now())
+  const open = await openFlagAbout(tx, { kind: KIND, subjectType, subjectId })
+  const resolved = open ? undefined : await lastResolvedFlag(tx, KIND, subjectId)
+  if (resolved && isSame(JSON.parse(resolved.evidence), finding)) return 'known'
+  const former: Evidence | null = open ? JSON.parse(open.evidence) : null
+  const evidence = {
+    differences,
+    ours,
+    theirs,
+    first_seen_at: former?.first_seen_at ?? now,
+    last_seen_at: now,
+    agrees_since: null,
+  }
+  await raiseFlag(platform, tx, { kind: KIND, subjectType, subjectId, summary, evidence })
+  return open ? 'refreshed' : 'raised'
+}
+
+/** Says on an open flag that what it tells of has gone away. It stays open: a person has to know that it was so. */
+export async function noteAgreement(platform: Platform, tx: Tx, subject: Subject): Promise<void> {
+  const open = await openFlagAbout(tx, { kind: KIND, ...subject })
+  if (!open) return
+  const evidence: Evidence = JSON.parse(open.evidence)
+  if (evidence.agrees_since !== null) return
+  await raiseFlag(platform, tx, {
+    kind: KIND,
+    ...subject,
+    summary: `The processor and we agree again. It was: ${open.summary}`,
+    evidence: { ...evidence, agrees_since: toWireTime(platform.clock.now()) },
+  })
+}
+
+function isSame(resolved: Evidence, finding: ReconciliationFinding): boolean {
+  const figures = ({ differences, ours, theirs }: Pick<Evidence, 'differences' | 'ours' | 'theirs'>) =>
+    JSON.stringify([differences, ours, theirs])
+  // What had gone away before a person resolved it, and is back, is news.
+  return resolved.agrees_since === null && figures(resolved) === figures(finding)
+}

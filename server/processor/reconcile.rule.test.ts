@@ -1,0 +1,70 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LookupItem } from './port.ts'
+import { compareRecords, type OurRecord, type Standing } from './reconcile.rule.ts'
+
+const item = (status: string, changes: Partial<LookupItem> = {}): LookupItem => ({
+  id: 'po_1',
+  reference: 'ours',
+  amount: 500_000,
+  currency: 'PKR',
+  status,
+  ...changes,
+})
+
+const ours = (standing: Standing, changes: Partial<OurRecord> = {}): OurRecord => ({
+  kind: 'payout',
+  id: 'ours',
+  standing,
+  amount: 500_000,
+  processorId: standing === 'unsent' || standing === 'refused' ? null : 'po_1',
+  ...changes,
+})
+
+const TABLE: Record<Standing, Record<'nothing' | 'processing' | 'paid' | 'failed' | 'odd', string>> = {
+  unsent: { nothing: '', processing: '', paid: 'paid_there', failed: '', odd: 'unclear_there' },
+  refused: { nothing: '', processing: 'open_there', paid: 'paid_there', failed: '', odd: 'unclear_there' },
+  open: {
+    nothing: 'unknown_there',
+    processing: '',
+    paid: 'paid_there',
+    failed: 'failed_there',
+    odd: 'unclear_there',
+  },
+  paid: {
+    nothing: 'unknown_there',
+    processing: 'open_there',
+    paid: '',
+    failed: 'failed_there',
+    odd: 'unclear_there',
+  },
+  failed: { nothing: '', processing: 'open_there', paid: 'paid_there', failed: '', odd: 'unclear_there' },
+}
+
+for (const [standing, row] of Object.entries(TABLE)) {
+  for (const [status, expected] of Object.entries(row)) {
+    test(`${standing} with us, ${status} there: ${expected || 'agreed'}`, () => {
+      const items = status === 'nothing' ? [] : [item(status)]
+      assert.is(compareRecords(ours(standing as Standing), items).join(), expected)
+    })
+  }
+}
+
+test('every amount, currency and id must be ours', () => {
+  const found = [item('paid', { id: 'po_2', amount: 1, currency: 'USD' })]
+  assert.equal(compareRecords(ours('paid'), found), ['other_id_there', 'amount_differs', 'currency_differs'])
+  assert.equal(compareRecords(ours('unsent'), [item('open', { id: 'any' })]), [])
+})
+
+test('two that have not failed are a double; one beside failed ones is what counts', () => {
+  const twice = [item('paid', { id: 'po_0' }), item('paid')]
+  assert.equal(compareRecords(ours('paid'), twice), ['double_there'])
+  const retried = [item('Failed', { id: 'po_0' }), item('paid')]
+  assert.equal(compareRecords(ours('paid'), retried), [])
+  assert.equal(compareRecords(ours('failed'), retried), ['paid_there'])
+  const bothFailed = [item('failed', { id: 'po_0' }), item('failed'), item('failed', { id: 'po_2' })]
+  assert.equal(compareRecords(ours('failed'), bothFailed), [])
+  assert.equal(compareRecords(ours('failed', { processorId: 'po_9' }), bothFailed), ['other_id_there'])
+})
+
+test.run()

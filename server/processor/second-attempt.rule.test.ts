@@ -1,0 +1,55 @@
+// database: none
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LookupItem, LookupOutcome } from './port.ts'
+import { decideSecondAttempt, type SecondAttemptFacts } from './second-attempt.rule.ts'
+
+const item: LookupItem = { id: 'inv_1', reference: 'r', amount: 125_000, currency: 'PKR', status: 'open' }
+const found = (...items: LookupItem[]): LookupOutcome => ({ kind: 'found', items })
+const decide = (changes: Partial<SecondAttemptFacts>) =>
+  decideSecondAttempt({ attempts: ['refused'], amount: 125_000, lookup: found(), ...changes })
+
+test('after a final refusal a new attempt may be made, when the processor holds nothing', () => {
+  assert.equal(decide({}), { kind: 'allowed', adopts: null })
+  assert.equal(decide({ attempts: ['refused', 'refused'] }), { kind: 'allowed', adopts: null })
+  assert.equal(decide({ lookup: null }), { kind: 'allowed', adopts: null })
+})
+
+test('what the processor holds after all is taken over, and not asked for twice', () => {
+  assert.equal(decide({ lookup: found(item) }), { kind: 'allowed', adopts: 'inv_1' })
+})
+
+test('any other outcome of the calls so far is no case for a person', () => {
+  const cases: [SecondAttemptFacts['attempts'], RegExp][] = [
+    [[], /Nothing has been asked/],
+    [['created'], /has it already/],
+    [['waiting'], /under way/],
+    [['refused', 'waiting'], /under way/],
+    [['refused', 'created'], /has it already/],
+  ]
+  for (const [attempts, detail] of cases) {
+    // Whatever the look-up says.
+    for (const lookup of [null, found(), found(item)]) {
+      const decision = decide({ attempts, lookup })
+      assert.ok(decision.kind === 'refused' && decision.code === 'conflict', String(attempts))
+      assert.match(decision.detail, detail)
+    }
+  }
+})
+
+test('a processor that cannot be asked, or holds something else, is not called', () => {
+  const cases: [LookupOutcome, string, RegExp][] = [
+    [{ kind: 'unavailable', detail: 'answered 503' }, 'unavailable', /cannot be asked .*answered 503/],
+    [found(item, { ...item, id: 'inv_2' }), 'conflict', /holds 2/],
+    [found({ ...item, amount: 125_001 }), 'conflict', /Rs 1,250\.01 \(PKR\)/],
+    [found({ ...item, currency: 'USD' }), 'conflict', /USD/],
+  ]
+  for (const [lookup, code, detail] of cases) {
+    const decision = decide({ lookup })
+    assert.ok(decision.kind === 'refused')
+    assert.is(decision.code, code)
+    assert.match(decision.detail, detail)
+  }
+})
+
+test.run()

@@ -1,0 +1,147 @@
+import { Worker } from 'node:worker_threads'
+import type { Queries } from '../../platform/database.ts'
+import { type Breach, countRows, type Invariant, MOST_BREACHES } from './invariant.ts'
+import { INVARIANTS, type InvariantResult } from './verify-books.ts'
+import type { Task, Told } from './verify-thread.ts'
+
+const THREADS = 2
+/** Parts of a check that reads pages: enough that no thread is left with a long one at the end. */
+const PARTS = 8
+/** A row whose check needs our own code takes about as long as so many that the database checks by itself. */
+const OWN_CODE_WEIGHT = 10
+/** Threads take most of a second to begin. */
+const WORTH_THREADS = 100_000
+
+/** Room for young objects: pages of rows must not be copied again and again before they go. */
+const ROOM = { maxYoungGenerationSizeMb: 64 }
+
+export interface Progress {
+  /** The checks that are under way. */
+  names: string[]
+  checksDone: number
+  checks: number
+  /** Whole percent of the work, by rows. */
+  percent: number
+}
+
+/** Whether there is so much to look at that several threads are quicker than one. */
+export async function isWorthThreads(db: Queries): Promise<boolean> {
+  return (await countRows(db, 'sales')) + (await countRows(db, 'ledger_entries')) >= WORTH_THREADS
+}
+
+interface Check {
+  invariant: Invariant
+  rows: number
+  parts: Task[]
+  partsLeft: number
+  breaches: Breach[]
+  ms: number
+}
+
+/**
+ * The same as `verifyBooks`, with several threads, each with a connection of its own to the database at `url`. `db` is
+ * for the little that is asked here.
+ */
+export async function verifyInThreads(
+  url: string,
+  db: Queries,
+  onProgress: (progress: Progress) => void,
+): Promise<InvariantResult[]> {
+  const checks = new Map<string, Check>()
+  for (const invariant of INVARIANTS) checks.set(invariant.name, await checkOf(db, invariant))
+  const desk = new Desk([...checks.values()], onProgress)
+  const workers = Array.from(
+    { length: THREADS },
+    () => new Worker(threadFile(), { workerData: { url }, resourceLimits: ROOM }),
+  )
+  try {
+    await Promise.all(workers.map((worker) => desk.employ(worker)))
+  } finally {
+    await Promise.all(workers.map((worker) => worker.terminate()))
+  }
+  return [...checks.values()].map(({ invariant: { name, statement }, rows, breaches, ms }) => {
+    return { name, statement, rows, breaches: breaches.slice(0, MOST_BREACHES), ms }
+  })
+}
+
+/** Beside this file, in the sources and in what is made of them. */
+function threadFile(): URL {
+  return new URL(import.meta.url.replace(/verify-in-threads(\.[jt]s)$/, 'verify-thread$1'))
+}
+
+async function checkOf(db: Queries, invariant: Invariant): Promise<Check> {
+  const rows = await invariant.count(db)
+  const cuts = (await invariant.cut?.(db, PARTS)) ?? []
+  const parts = [null, ...cuts].map((after, index) => {
+    return { name: invariant.name, after, upTo: cuts[index] ?? null }
+  })
+  return { invariant, rows, parts, partsLeft: parts.length, breaches: [], ms: 0 }
+}
+
+function weightOf({ invariant, rows }: Check): number {
+  return rows * (invariant.cut ? OWN_CODE_WEIGHT : 1)
+}
+
+/** Hands out the tasks, the heaviest checks first, and gathers what comes of them. */
+class Desk {
+  readonly #checks: Map<string, Check>
+  readonly #tasks: Task[]
+  readonly #total: number
+  readonly #onProgress: (progress: Progress) => void
+  readonly #underWay: string[] = []
+  #done = 0
+
+  constructor(checks: readonly Check[], onProgress: (progress: Progress) => void) {
+    this.#checks = new Map(checks.map((check) => [check.invariant.name, check]))
+    this.#tasks = checks.toSorted((a, b) => weightOf(b) - weightOf(a)).flatMap((check) => check.parts)
+    this.#total = checks.reduce((sum, check) => sum + weightOf(check), 0)
+    this.#onProgress = onProgress
+  }
+
+  /** Gives a thread one task after the other; resolves when there are no more, and throws what the thread failed with. */
+  employ(worker: Worker): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const next = () => {
+        const task = this.#tasks.shift()
+        if (!task) return resolve()
+        this.#underWay.push(task.name)
+        this.#tellProgress()
+        worker.postMessage(task)
+      }
+      worker.on('error', reject)
+      worker.on('message', (told: Told) => {
+        if (told.kind === 'failed') return reject(Object.assign(new Error(told.message), { code: told.code }))
+        if (told.kind === 'done') this.#finish(told)
+        else this.#advance(told.name, told.rows)
+        if (told.kind === 'done') next()
+      })
+      next()
+    })
+  }
+
+  #advance(name: string, rows: number): void {
+    if (this.#checks.get(name)?.invariant.cut) this.#done += rows * OWN_CODE_WEIGHT
+    this.#tellProgress()
+  }
+
+  #finish({ name, breaches, ms }: Extract<Told, { kind: 'done' }>): void {
+    const check = this.#checks.get(name)
+    if (!check) return
+    check.breaches.push(...breaches)
+    check.ms += ms
+    check.partsLeft -= 1
+    if (!check.invariant.cut) this.#done += check.rows
+    this.#underWay.splice(this.#underWay.indexOf(name), 1)
+    this.#tellProgress()
+  }
+
+  #tellProgress(): void {
+    const checks = [...this.#checks.values()]
+    this.#onProgress({
+      names: [...new Set(this.#underWay)],
+      checksDone: checks.filter((check) => check.partsLeft === 0).length,
+      checks: checks.length,
+      percent: Math.min(100, Math.floor((100 * this.#done) / Math.max(1, this.#total))),
+    })
+  }
+}

@@ -1,0 +1,64 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { sql } from 'kysely'
+import type { Database } from '../../platform/database.ts'
+import { sqliteFileOf } from '../../platform/open-database.ts'
+import type { Breach } from './invariant.ts'
+import { INVARIANTS } from './verify-books.ts'
+
+/** One check, or of a check that reads pages one part. */
+export interface Task {
+  name: string
+  after: string | null
+  upTo: string | null
+}
+
+/** What a thread tells: rows of a page as it goes, and at the end the outcome or what went wrong. */
+export type Told =
+  | { kind: 'rows'; name: string; rows: number }
+  | { kind: 'done'; name: string; breaches: Breach[]; ms: number }
+  | { kind: 'failed'; message: string; code: unknown }
+
+/** Memory in MB for sorting and for pages of the file: one thread works on one check at a time. */
+const MEMORY_MB = 64
+
+/** A connection of this thread alone, whose statements may take as long as they like. */
+async function openForChecks(url: string): Promise<Database> {
+  if (sqliteFileOf(url) !== null) {
+    const { openDatabase } = await import('../../platform/open-database.ts')
+    const database = await openDatabase(url, { create: false })
+    await sql`pragma cache_size = ${sql.lit(-1024 * MEMORY_MB)}`.execute(database.reader)
+    return database
+  }
+  const { openPostgres } = await import('../../platform/postgresql.ts')
+  const database = openPostgres(url, { poolSize: 1, queryTimeoutMs: 0 })
+  await sql`set work_mem = ${sql.lit(`${MEMORY_MB}MB`)}`.execute(database.reader)
+  // A thread more in the server for each of ours would only take turns with them.
+  await sql`set max_parallel_workers_per_gather = 0`.execute(database.reader)
+  await sql`set jit = off`.execute(database.reader)
+  return database
+}
+
+async function work(database: Database, { name, after, upTo }: Task): Promise<Told> {
+  const invariant = INVARIANTS.find((candidate) => candidate.name === name)
+  if (!invariant) throw new Error(`no invariant ${name}`)
+  const start = performance.now()
+  const onRows = (rows: number) => tell({ kind: 'rows', name, rows })
+  const breaches = await invariant.breaches(database.reader, { after, upTo, onRows })
+  return { kind: 'done', name, breaches, ms: performance.now() - start }
+}
+
+function tell(told: Told): void {
+  parentPort?.postMessage(told)
+}
+
+const database = openForChecks((workerData as { url: string }).url)
+
+parentPort?.on('message', (task: Task) => {
+  database
+    .then((opened) => work(opened, task))
+    .catch((error): Told => {
+      const { message, code } = error as { message: string; code?: unknown }
+      return { kind: 'failed', message, code }
+    })
+    .then(tell)
+})

@@ -1,0 +1,39 @@
+import type { Conduct } from './round.ts'
+import type { World } from './world.ts'
+
+/** About as long as the longest stage takes without a death, ms. */
+const WITHIN_MS = 400
+/** About as long as a start takes, ms. */
+const BOOT_MS = 2000
+/** How often a server that has just died is killed again while it comes up. */
+const AGAIN = 0.25
+
+/** mulberry32: small, and the same sequence on every machine. */
+export function seededRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Kills the server at some moment of each stage, and now and then once more while it comes up again. */
+export function dieAtRandom(world: World, random: () => number): Conduct {
+  return async (_stage, work) => {
+    let timer: NodeJS.Timeout | undefined
+    const killIn = (ms: number) => {
+      timer = setTimeout(() => {
+        void world.server.kill()
+        if (random() < AGAIN) killIn(random() * BOOT_MS)
+      }, ms)
+    }
+    killIn(random() * WITHIN_MS)
+    try {
+      await work()
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}

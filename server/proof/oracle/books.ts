@@ -1,0 +1,160 @@
+import { totalsOf } from './billing.ts'
+import { clockText } from './calendar.ts'
+import { rupees } from './exact.ts'
+import type { Sale, State } from './state.ts'
+
+export type Row = Record<string, string | number | null>
+export type Table = Map<string, Row>
+
+export const TABLES = [
+  'links',
+  'clicks',
+  'sales',
+  'cycles',
+  'credits',
+  'payouts',
+  'balances',
+  'events',
+  'flags',
+  'at the processor',
+] as const
+
+/** The books as rows of words, by names that a story gives; what is compared with what the services wrote. */
+export type Books = Record<(typeof TABLES)[number], Table>
+
+export function booksOf(state: State): Books {
+  return {
+    links: tableOf(
+      state.links.values(),
+      (link) => link.name,
+      ({ terms }) => ({
+        rate: terms.rate,
+        window_days: terms.windowDays,
+        products: terms.productIds.join(' '),
+      }),
+    ),
+    clicks: tableOf(
+      state.clicks.values(),
+      (click) => click.id,
+      (click) => ({
+        link: click.link.name,
+        at: clockText(click.at),
+        tracked: click.tracked ? 1 : 0,
+      }),
+    ),
+    sales: tableOf(state.sales, (sale) => `${sale.store} order ${sale.orderId}`, saleRow),
+    cycles: tableOf(
+      state.cycles,
+      (cycle) => cycle.name,
+      (cycle) => cycleRow(state, cycle),
+    ),
+    credits: tableOf(
+      state.credits,
+      (credit) => credit.reference,
+      ({ merchant, amount }) => ({
+        merchant,
+        amount: rupees(amount),
+      }),
+    ),
+    payouts: tableOf(
+      state.payouts,
+      (payout) => payout.name,
+      (payout) => payoutRow(state, payout),
+    ),
+    balances: tableOf(
+      [...state.balances].filter(([, balance]) => balance !== 0),
+      ([account]) => account,
+      ([, balance]) => ({ balance: rupees(balance) }),
+    ),
+    events: tableOf(
+      state.events,
+      (event) => event.key,
+      (event) => ({ state: event.state, tries: event.tries }),
+    ),
+    flags: flagTable(state),
+    'at the processor': tableOf(
+      state.calls.filter((call) => call.held !== null),
+      (call) => call.subject,
+      (call) => ({ amount: rupees(call.amount) }),
+    ),
+  }
+}
+
+function tableOf<T>(things: Iterable<T>, key: (thing: T) => string, row: (thing: T) => Row): Table {
+  return new Map([...things].map((thing) => [key(thing), row(thing)]))
+}
+
+function timeText(moment: number | null): string | null {
+  return moment === null ? null : clockText(moment)
+}
+
+function saleRow(sale: Sale): Row {
+  return {
+    verdict: sale.reason ?? 'accepted',
+    basis: rupees(sale.basis),
+    rate: sale.rate,
+    commission: rupees(sale.commission),
+    fee: rupees(sale.fee),
+    link: sale.link?.name ?? null,
+    ordered: clockText(sale.placedAt),
+    decided: clockText(sale.decidedAt),
+    cycle: sale.cycle?.name ?? null,
+  }
+}
+
+function cycleRow(state: State, cycle: State['cycles'][number]): Row {
+  const { commission, fee } = totalsOf(state, cycle)
+  return {
+    state: cycle.state,
+    start: clockText(cycle.start),
+    end: clockText(cycle.end),
+    sales: state.sales.filter((sale) => sale.cycle === cycle).length,
+    commission: rupees(commission),
+    fee: rupees(fee),
+    credit: rupees(cycle.creditUsed),
+    due: rupees(cycle.due),
+    closed: timeText(cycle.closedAt),
+    charged: timeText(cycle.chargedAt),
+    payment: cycle.paymentReference,
+    ...callRow(state, cycle.name),
+  }
+}
+
+function payoutRow(state: State, payout: State['payouts'][number]): Row {
+  return {
+    state: payout.state,
+    amount: rupees(payout.amount),
+    lines: linesText(payout.lines.map(({ cycle, amount }) => ({ cycle: cycle.name, amount }))),
+    made: clockText(payout.createdAt),
+    submitted: timeText(payout.submittedAt),
+    settled: timeText(payout.settledAt),
+    failure: payout.failureReason,
+    ...callRow(state, payout.name),
+  }
+}
+
+/** The parts of a payout, whatever order they were read in. */
+export function linesText(lines: { cycle: string; amount: number }[]): string {
+  return lines
+    .map(({ cycle, amount }) => `${cycle}: ${rupees(amount)}`)
+    .sort()
+    .join(', ')
+}
+
+function callRow(state: State, subject: string): Row {
+  const call = state.calls.find((one) => one.subject === subject)
+  return { call: call?.state ?? null, tries: call?.tries ?? 0 }
+}
+
+function flagTable(state: State): Table {
+  const table: Table = new Map()
+  for (const { kind, about, open } of state.flags) countFlag(table, `${kind} about ${about}`, open)
+  return table
+}
+
+export function countFlag(table: Table, key: string, open: boolean): void {
+  const row = table.get(key) ?? { open: 0, resolved: 0 }
+  table.set(key, row)
+  const column = open ? 'open' : 'resolved'
+  row[column] = Number(row[column]) + 1
+}

@@ -1,0 +1,173 @@
+import { HOUR, MINUTE, midnightOf } from './calendar.ts'
+import { paisaOf } from './exact.ts'
+
+/** What an `orders/paid` body says, read by the oracle itself. Amounts in paisa, times in epoch ms. */
+export interface Order {
+  id: string
+  placedAt: number
+  currency: string
+  test: boolean
+  financialStatus: string | null
+  cancelled: boolean
+  taxesIncluded: boolean
+  buyerEmail: string | null
+  /** What stood where a tracking reference belongs; `null` when nothing did. */
+  reference: string | null
+  lines: OrderLine[]
+}
+
+export interface OrderLine {
+  productId: string | null
+  ordered: number
+  remaining: number
+  price: number
+  discount: number
+  tax: number
+  giftCard: boolean
+}
+
+/** A number of a body as it was written: order ids have more digits than a JavaScript number. */
+interface Numeral {
+  digits: string
+}
+
+type Fields = Record<string, unknown>
+
+class Unreadable extends Error {}
+
+// The reviver's third argument is newer than the type library.
+type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown
+const parseJson: (text: string, reviver: Reviver) => unknown = JSON.parse
+
+/** `null`: no decision can be taken on such a body. */
+export function readOrder(text: string, parameter: string): Order | null {
+  try {
+    const body = parseJson(text, (_key, value, context) =>
+      typeof value === 'number' ? { digits: context?.source ?? '' } : value,
+    )
+    return orderOf(fieldsOf(body), parameter)
+  } catch (error) {
+    if (error instanceof Unreadable || error instanceof SyntaxError) return null
+    throw error
+  }
+}
+
+function orderOf(body: Fields, parameter: string): Order {
+  return {
+    id: idOf(body.id),
+    placedAt: momentOf(body.created_at),
+    currency: matching(body.currency, /^[A-Z]{3}$/),
+    test: flagOf(body.test),
+    financialStatus: typeof body.financial_status === 'string' ? body.financial_status : null,
+    cancelled: body.cancelled_at !== null && body.cancelled_at !== undefined,
+    taxesIncluded: flagOf(body.taxes_included),
+    buyerEmail: emailOf(body),
+    reference: notedReference(body, parameter) ?? landingReference(body, parameter),
+    lines: listOf(body.line_items).map(lineOf),
+  }
+}
+
+function lineOf(line: Fields): OrderLine {
+  const ordered = countOf(line.quantity)
+  return {
+    productId: line.product_id === null || line.product_id === undefined ? null : idOf(line.product_id),
+    ordered,
+    remaining:
+      line.current_quantity === undefined || line.current_quantity === null
+        ? ordered
+        : countOf(line.current_quantity),
+    price: amountOf(line.price),
+    discount: sum(listOf(line.discount_allocations ?? []).map((one) => amountOf(one.amount))),
+    tax: sum(listOf(line.tax_lines ?? []).map((one) => amountOf(one.price))),
+    giftCard: flagOf(line.gift_card),
+  }
+}
+
+function sum(amounts: number[]): number {
+  return amounts.reduce((total, amount) => total + amount, 0)
+}
+
+function fieldsOf(value: unknown): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || isNumeral(value)) {
+    throw new Unreadable()
+  }
+  return value as Fields
+}
+
+function isNumeral(value: unknown): value is Numeral {
+  return typeof value === 'object' && value !== null && 'digits' in value
+}
+
+function listOf(value: unknown): Fields[] {
+  if (!Array.isArray(value)) throw new Unreadable()
+  return value.map(fieldsOf)
+}
+
+function idOf(value: unknown): string {
+  const text = isNumeral(value) ? value.digits : value
+  return matching(text, /^[1-9][0-9]*$/)
+}
+
+function matching(value: unknown, pattern: RegExp): string {
+  if (typeof value !== 'string' || !pattern.test(value)) throw new Unreadable()
+  return value
+}
+
+function countOf(value: unknown): number {
+  if (!isNumeral(value) || !/^[0-9]+$/.test(value.digits)) throw new Unreadable()
+  return Number(value.digits)
+}
+
+function amountOf(value: unknown): number {
+  const amount = paisaOf(value)
+  if (amount === null) throw new Unreadable()
+  return amount
+}
+
+function flagOf(value: unknown): boolean {
+  if (value === undefined || value === null) return false
+  if (typeof value !== 'boolean') throw new Unreadable()
+  return value
+}
+
+const RFC_3339 =
+  /^([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{3}))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))$/
+
+function momentOf(value: unknown): number {
+  const match = typeof value === 'string' ? RFC_3339.exec(value) : null
+  if (!match) throw new Unreadable()
+  const at = (group: number) => Number(match[group] ?? 0)
+  const midnight = midnightOf(at(1), at(2), at(3))
+  if (midnight === null || at(4) > 23 || at(5) > 59 || at(6) > 59) throw new Unreadable()
+  const offset = (match[8] === '-' ? -1 : 1) * (at(9) * HOUR + at(10) * MINUTE)
+  return midnight + (at(4) * HOUR + at(5) * MINUTE + at(6) * 1000 + at(7)) - offset
+}
+
+function emailOf(body: Fields): string | null {
+  const customer =
+    typeof body.customer === 'object' && body.customer !== null ? (body.customer as Fields) : {}
+  const given = [body.email, body.contact_email, customer.email].find(
+    (value) => typeof value === 'string' && value.trim() !== '',
+  )
+  return typeof given === 'string' ? given.trim().toLowerCase() : null
+}
+
+function notedReference(body: Fields, parameter: string): string | null {
+  const notes = Array.isArray(body.note_attributes) ? (body.note_attributes as Fields[]) : []
+  const noted = notes.filter((note) => note?.name === parameter).map((note) => note.value)
+  return firstText(noted)
+}
+
+function landingReference(body: Fields, parameter: string): string | null {
+  if (typeof body.landing_site !== 'string') return null
+  const query = body.landing_site.split('#')[0]?.split('?').slice(1).join('?') ?? ''
+  const pairs = query.split('&').map((pair) => pair.split('='))
+  return firstText(
+    pairs.filter(([name]) => name === parameter).map(([, ...value]) => decodeURIComponent(value.join('='))),
+  )
+}
+
+function firstText(values: unknown[]): string | null {
+  const found = values.find((value) => typeof value === 'string' && value.trim() !== '')
+  return typeof found === 'string' ? found.trim() : null
+}

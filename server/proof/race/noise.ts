@@ -1,0 +1,73 @@
+import type { KyselyPlugin, PluginTransformQueryArgs, PluginTransformResultArgs } from 'kysely'
+import type { Database } from '../../platform/database.ts'
+
+/** Milliseconds of a clock that all processes of this machine share and nobody sets. */
+export function sharedNow(): number {
+  return Number(process.hrtime.bigint()) / 1e6
+}
+
+/** Repeatable numbers in [0, 1). */
+export function dice(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+const LONGEST_PAUSE_MS = 2
+
+/** Pauses by the dice after a statement, so that two sides meet at other statements in each contest. */
+class Pauses implements KyselyPlugin {
+  readonly #roll: () => number
+
+  constructor(roll: () => number) {
+    this.#roll = roll
+  }
+
+  transformQuery({ node }: PluginTransformQueryArgs) {
+    return node
+  }
+
+  async transformResult({ result }: PluginTransformResultArgs) {
+    if (this.#roll() < 0.5) {
+      const ms = this.#roll() * LONGEST_PAUSE_MS
+      await new Promise((resolve) => setTimeout(resolve, ms))
+    }
+    return result
+  }
+}
+
+/** What a side did in the database. */
+export interface Trace {
+  /** From asking for a transaction to its end, on the shared clock. */
+  spans: [number, number][]
+  /** Transactions that ran again because somebody else was quicker. */
+  repeats: number
+}
+
+/** The same database with pauses between its statements, which notes when transactions were under way. */
+export function noisyDatabase(database: Database, roll: () => number, trace: Trace): Database {
+  const pauses = new Pauses(roll)
+  return {
+    dialect: database.dialect,
+    reader: database.reader.withPlugin(pauses),
+    async transaction(work) {
+      const begun = sharedNow()
+      let runs = 0
+      try {
+        return await database.transaction((tx) => {
+          runs += 1
+          return work(tx.withPlugin(pauses))
+        })
+      } finally {
+        trace.spans.push([begun, sharedNow()])
+        trace.repeats += Math.max(0, runs - 1)
+      }
+    },
+    faultOf: (error) => database.faultOf(error),
+    close: () => database.close(),
+  }
+}

@@ -1,0 +1,85 @@
+import { pino } from 'pino'
+import { openDatabase } from '../../platform/open-database.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { Refusal } from '../../platform/refusal.ts'
+import { createHttpProcessor } from '../../processor/http-processor.ts'
+import { platformOver } from '../testbed/testbed.ts'
+import { writeUnsynced } from '../testbed/unsynced.ts'
+import { dice, noisyDatabase, sharedNow, type Trace } from './noise.ts'
+import { perform, type Task } from './tasks.ts'
+
+/** One contest for this side. */
+export interface Order {
+  task: Task
+  /** What this side's clock says, epoch ms. */
+  clock: number
+  seed: number
+}
+
+export interface Start {
+  /** On the clock that all processes share. */
+  startAt: number
+}
+
+export interface Report extends Trace {
+  /** The answer, or the code of a refusal. */
+  outcome: { ok: unknown } | { refused: string } | { broke: string }
+  /** Lines that were logged as errors. */
+  errors: string[]
+}
+
+const ERROR = 50
+
+/** A process of its own with its own connections: a second worker, scheduler or web server. */
+async function race(url: string, processorUrl: string): Promise<void> {
+  const database = await openDatabase(url, { create: false })
+  await writeUnsynced(database)
+  const processor = createHttpProcessor({ url: processorUrl, apiKey: 'sk_double', timeoutMs: 10_000 })
+  let order: Order | null = null
+  process.on('message', (message: Order | Start | 'stop') => {
+    if (message === 'stop') {
+      Promise.all([database.close(), processor.close()]).then(() => process.disconnect())
+    } else if ('task' in message) {
+      order = message
+      process.send?.('set')
+    } else if (order) {
+      runOrder(order, message.startAt).then((report) => process.send?.(report))
+    }
+  })
+  process.send?.('ready')
+
+  async function runOrder({ task, clock, seed }: Order, startAt: number): Promise<Report> {
+    const trace: Trace = { spans: [], repeats: 0 }
+    const errors: string[] = []
+    const platform: Platform = {
+      ...platformOver(noisyDatabase(database, dice(seed), trace), url, { now: () => clock }, QUARTERLY),
+      log: pino({ level: 'error' }, { write: (line: string) => note(errors, line) }),
+    }
+    while (sharedNow() < startAt) {
+      // Both sides stand ready; a timer would let them go milliseconds apart.
+    }
+    const outcome = await outcomeOf(perform(platform, processor, task))
+    return { outcome, errors, ...trace }
+  }
+}
+
+/** Schedules that a test's scheduler never comes to; what is due when it starts it does at once. */
+const QUARTERLY = { SCHEDULE_BILLING: '0 0 1 1 *', SCHEDULE_PAYOUTS: '0 0 1 1 *' }
+
+function note(errors: string[], line: string): void {
+  const { level, msg, err } = JSON.parse(line)
+  if (level >= ERROR) errors.push(`${msg}: ${err?.message ?? ''}`)
+}
+
+async function outcomeOf(work: Promise<unknown>): Promise<Report['outcome']> {
+  try {
+    return { ok: (await work) ?? null }
+  } catch (error) {
+    if (error instanceof Refusal) return { refused: error.code }
+    return { broke: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+  }
+}
+
+const [url, processorUrl] = process.argv.slice(2)
+if (!url || !processorUrl) throw new Error('racer.ts DATABASE_URL PROCESSOR_URL')
+await race(url, processorUrl)

@@ -1,0 +1,118 @@
+import { decideOnApplication } from '../../applications/applications.service.ts'
+import { closeDueCycles } from '../../billing/billing.service.ts'
+import { grantCredit } from '../../billing/credits.service.ts'
+import { reissueInvoice } from '../../billing/reissue.service.ts'
+import { createInboxRecorder, type EventSource } from '../../inbox/inbox.service.ts'
+import { applyStoreEvents } from '../../jobs/apply-store-events.ts'
+import { drainEvents } from '../../jobs/drain-events.ts'
+import { startScheduler } from '../../jobs/scheduler.ts'
+import { sendAttempts } from '../../jobs/send-attempts.ts'
+import { workOff } from '../../jobs/worker.ts'
+import { OPERATOR } from '../../moderation/audit.service.ts'
+import { resolveFlag } from '../../moderation/flag-queue.service.ts'
+import { raiseFlag } from '../../moderation/flags.service.ts'
+import { runPayouts } from '../../payouts/payouts.service.ts'
+import { retryPayout } from '../../payouts/retry-payout.service.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
+import type { Processor } from '../../processor/port.ts'
+import { suspendUser } from '../../users/users.service.ts'
+
+/** What one side of a contest does; plain data, since it goes to another process. */
+export type Task =
+  | { do: 'close'; merchantId: string; asOf: number }
+  | { do: 'schedule' }
+  | { do: 'run_payouts' }
+  | { do: 'send' }
+  | { do: 'work_off' }
+  | { do: 'drain_store'; batch: number }
+  /** The web process takes a webhook in. */
+  | { do: 'receive'; source: EventSource; scope: string; deliveryId: string; body: string }
+  /** The same, and the worker applies it. */
+  | { do: 'apply'; source: EventSource; scope: string; deliveryId: string; body: string }
+  | { do: 'decide'; merchantId: string; applicationId: string; decision: 'approve' | 'reject' }
+  | { do: 'credit'; merchantId: string; amount: number; reference: string }
+  | { do: 'flag'; userId: string }
+  | { do: 'resolve'; flagId: string; note: string }
+  | { do: 'suspend'; userId: string }
+  | { do: 'reissue'; cycleId: string }
+  | { do: 'retry_payout'; payoutId: string }
+
+/** Does one side's part and answers what the caller was told. */
+export async function perform(platform: Platform, processor: Processor, task: Task): Promise<unknown> {
+  const parts = { platform, processor, eventRules: GENERIC_PROCESSOR_EVENTS }
+  switch (task.do) {
+    case 'close':
+      return (await closeDueCycles(platform, { merchantId: task.merchantId, asOf: task.asOf })).length
+    case 'schedule':
+      // Its jobs run as soon as it starts; stopping waits for them.
+      return startScheduler(platform, processor).stop()
+    case 'run_payouts':
+      return (await runPayouts(platform, processor)).map(({ creatorId, kind }) => `${kind} ${creatorId}`)
+    case 'send':
+      return sendAttempts(platform, processor)
+    case 'work_off':
+      return workOff(parts)
+    case 'drain_store':
+      return drainEvents(platform, 'store', task.batch, applyStoreEvents, notGivenBack)
+    case 'receive':
+      return receive(platform, task)
+    case 'apply':
+      return [await receive(platform, task), await workOff(parts)]
+    default:
+      return decideSomething(platform, processor, task)
+  }
+}
+
+type Decision = Extract<
+  Task,
+  { do: 'decide' | 'credit' | 'flag' | 'resolve' | 'suspend' | 'reissue' | 'retry_payout' }
+>
+
+/** What a person asks for. */
+async function decideSomething(platform: Platform, processor: Processor, task: Decision): Promise<unknown> {
+  const by = { actor: OPERATOR, reason: 'a race' }
+  switch (task.do) {
+    case 'decide': {
+      const { merchantId, applicationId, decision } = task
+      const shown = await decideOnApplication(platform, merchantId, applicationId, { decision, reason: null })
+      return { status: shown.status, link: shown.link?.id ?? null }
+    }
+    case 'credit': {
+      const { merchantId, amount, reference } = task
+      return (await grantCredit(platform, { merchantId, amount, reference, ...by })).created
+    }
+    case 'flag':
+      return platform.database.transaction((tx) => raiseFlag(platform, tx, flagAbout(task.userId)))
+    case 'resolve':
+      return (await resolveFlag(platform, { flagId: task.flagId, actor: OPERATOR, note: task.note })).note
+    case 'suspend':
+      return (await suspendUser(platform, { userId: task.userId, ...by })).suspendedAt !== null
+    case 'reissue':
+      return (await reissueInvoice(platform, processor, { cycleId: task.cycleId, ...by })).attemptId
+    case 'retry_payout':
+      return (await retryPayout(platform, processor, { payoutId: task.payoutId, ...by })).attemptId
+  }
+}
+
+export function flagAbout(userId: string) {
+  const subject = { kind: 'shared_mailbox', subjectType: 'user', subjectId: userId } as const
+  return { ...subject, summary: 'A race.', evidence: {} }
+}
+
+function receive(platform: Platform, task: Extract<Task, { do: 'receive' | 'apply' }>) {
+  const { source, scope, deliveryId, body } = task
+  const topic = source === 'store' ? 'orders/paid' : null
+  return createInboxRecorder(platform).record({
+    source,
+    scope,
+    deliveryId,
+    topic,
+    rawBody: Buffer.from(body),
+  })
+}
+
+/** No event of a contest is one that cannot be applied. */
+async function notGivenBack(_event: unknown, error: unknown): Promise<void> {
+  throw error
+}

@@ -1,0 +1,191 @@
+import { closeCycles, creditable, grantCredit } from '../oracle/billing.ts'
+import { rupees } from '../oracle/exact.ts'
+import {
+  addDestination,
+  changeOffer,
+  connectAgain,
+  removeStore,
+  rotateSecret,
+  setOfferStatus,
+  setSuspended,
+} from '../oracle/marketplace.ts'
+import { resolveFailures, runPayouts } from '../oracle/payouts.ts'
+import { known } from '../oracle/state.ts'
+import { mustAgree } from './difference.ts'
+import { type Scene, tell, termsOf } from './scene.ts'
+import { sell } from './sell.ts'
+import { sayAllSettled, sayPaid, saySettled, sayStray } from './speak.ts'
+import type { Action } from './story.ts'
+import { receiveDue, work } from './workers.ts'
+import { namesOf, offerNames, pick, storeNames } from './world.ts'
+
+type Of<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>
+
+/** Does one thing to the model and to the services, and compares what they answer. */
+export async function act(scene: Scene, action: Action): Promise<void> {
+  switch (action.kind) {
+    case 'sale':
+      return sell(scene, action)
+    case 'terms':
+      return changeTerms(scene, action)
+    case 'status':
+      return changeStatus(scene, action)
+    case 'suspend':
+    case 'reinstate':
+      return suspend(scene, action)
+    case 'credit':
+      return grant(scene, action)
+    case 'close':
+      return close(scene, action)
+    case 'run payouts':
+      return pay(scene)
+    case 'settle all':
+      return sayAllSettled(scene, action)
+    case 'pay day':
+      return payDay(scene)
+    case 'payment':
+      return sayPaid(scene, action)
+    case 'payout':
+      return saySettled(scene, action)
+    case 'stray':
+      return sayStray(scene, action.what)
+    case 'look-ups':
+      return turnLookups(scene, action.down)
+    case 'destination':
+      return giveDestination(scene, action)
+    case 'resolve':
+      return resolve(scene, action)
+    case 'secret':
+    case 'remove store':
+    case 'connect store':
+      return changeStore(scene, action)
+  }
+}
+
+function merchantOf(scene: Scene, n: number): string {
+  return pick(namesOf(scene.story).merchants, n)
+}
+
+function creatorOf(scene: Scene, n: number): string {
+  return pick(namesOf(scene.story).creators, n)
+}
+
+async function changeTerms(scene: Scene, action: Of<'terms'>): Promise<void> {
+  const merchant = merchantOf(scene, action.merchant)
+  const offer = pick(offerNames(scene.story, merchant), action.offer)
+  const terms = termsOf(action.terms)
+  const changed = changeOffer(scene.model, offer, terms)
+  tell(scene, `${offer} is changed to ${terms.rate / 100} %, ${terms.windowDays} days: ${changed}`)
+  mustAgree(`changing ${offer}`, changed, await scene.services.changeOffer(offer, merchant, terms))
+}
+
+async function changeStatus(scene: Scene, action: Of<'status'>): Promise<void> {
+  const merchant = merchantOf(scene, action.merchant)
+  const offer = pick(offerNames(scene.story, merchant), action.offer)
+  const moved = setOfferStatus(scene.model, offer, action.to)
+  tell(scene, `${offer} is set to ${action.to}: ${moved}`)
+  mustAgree(
+    `${offer} to ${action.to}`,
+    moved,
+    await scene.services.setOfferStatus(offer, merchant, action.to),
+  )
+}
+
+async function suspend(scene: Scene, action: Of<'suspend' | 'reinstate'>): Promise<void> {
+  const who = action.role === 'merchant' ? merchantOf(scene, action.who) : creatorOf(scene, action.who)
+  tell(scene, `${who} is ${action.kind}ed`)
+  setSuspended(scene.model, who, action.kind === 'suspend')
+  await scene.services.setSuspended(who, action.kind === 'suspend')
+}
+
+async function grant(scene: Scene, action: Of<'credit'>): Promise<void> {
+  const { model } = scene
+  const merchant = merchantOf(scene, action.merchant)
+  const most = creditable(model, merchant)
+  const amount = { all: most, 'too much': most + 1, half: Math.floor(most / 2), 'a paisa': 1 }[action.size]
+  const earlier = model.credits.at(-1)
+  const fresh = { merchant, amount, reference: `credit ${scene.next()}` }
+  const again = earlier && action.reference !== 'new'
+  const wanted = again
+    ? { ...earlier, amount: earlier.amount + (action.reference === 'taken' ? 1 : 0) }
+    : fresh
+  const outcome = grantCredit(model, wanted)
+  const words = `${wanted.reference} of ${rupees(wanted.amount)} for ${wanted.merchant}`
+  tell(scene, `${words}: ${outcome}`)
+  mustAgree(words, outcome, await scene.services.grantCredit(wanted))
+}
+
+/** The scheduled close; or an operator's, ahead of time, of all that is open. */
+async function close(scene: Scene, action: Of<'close'>): Promise<void> {
+  const now = scene.clock.now()
+  const ends = scene.model.cycles.filter((cycle) => cycle.state === 'open').map((cycle) => cycle.end)
+  const asOf = action.ahead ? Math.max(now, ...ends) : null
+  tell(
+    scene,
+    asOf === null ? 'cycles are closed by the schedule' : 'an operator closes all cycles ahead of time',
+  )
+  // The services first, and what is on its way before them: the workers may not have got round to it.
+  await scene.services.flush()
+  await scene.services.closeCycles(asOf)
+  closeCycles(scene.model, asOf ?? now, now)
+}
+
+/** What takes a month otherwise, in one go. */
+async function payDay(scene: Scene): Promise<void> {
+  await close(scene, { kind: 'close', ahead: true })
+  await work(scene, 500)
+  await sayAllSettled(scene, { what: 'invoices', payouts: 'confirmed' })
+  await receiveDue(scene)
+  await work(scene, 500)
+  await pay(scene)
+}
+
+async function pay(scene: Scene): Promise<void> {
+  tell(scene, 'creators are paid by the schedule')
+  await scene.services.runPayouts()
+  runPayouts(scene.model, scene.clock.now())
+}
+
+async function turnLookups(scene: Scene, down: boolean): Promise<void> {
+  tell(scene, `the processor's look-ups are ${down ? 'down' : 'up'}`)
+  scene.model.lookupsDown = down
+  scene.services.processor.scripted.lookupsFail = down
+}
+
+async function giveDestination(scene: Scene, action: Of<'destination'>): Promise<void> {
+  const creator = creatorOf(scene, action.creator)
+  tell(scene, `${creator} gives a new account`)
+  addDestination(scene.model, creator, scene.clock.now())
+  await scene.services.addDestination(creator)
+}
+
+async function resolve(scene: Scene, action: Of<'resolve'>): Promise<void> {
+  const creator = creatorOf(scene, action.creator)
+  const resolved = resolveFailures(scene.model, creator, scene.clock.now())
+  tell(scene, `a person has looked at ${creator}'s failed payouts: ${resolved}`)
+  mustAgree(`the flag about ${creator}`, resolved, await scene.services.resolveFailures(creator))
+}
+
+async function changeStore(
+  scene: Scene,
+  action: Of<'secret' | 'remove store' | 'connect store'>,
+): Promise<void> {
+  const { model, services } = scene
+  const merchant = merchantOf(scene, action.merchant)
+  const name = pick(storeNames(scene.story, merchant), action.store)
+  const { inUse } = known(model.stores, name)
+  if (inUse === (action.kind === 'connect store')) return
+  tell(scene, `${name}: ${action.kind}`)
+  if (action.kind === 'remove store') {
+    removeStore(model, name)
+    return services.removeStore(name, merchant)
+  }
+  const secret = `secret of ${name}, ${scene.next()}`
+  scene.secrets.set(name, secret)
+  if (action.kind === 'connect store') {
+    connectAgain(model, name, secret)
+    return services.connectStore(name, merchant, secret)
+  }
+  rotateSecret(model, name, secret, scene.clock.now())
+  return services.rotateSecret(name, merchant, secret)
+}

@@ -1,0 +1,110 @@
+// time limit: 150 s
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LinkRecord } from '../links/links.service.ts'
+import type { Database } from '../platform/database.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { signShopifyBody } from '../shopify/signature.ts'
+import { testDialects } from './testbed/databases.ts'
+import { addLink, addLiveOffer, addMerchant } from './testbed/listings.ts'
+import { addUser } from './testbed/people.ts'
+import { openWebTestbed, type WebTestbed } from './testbed/web.ts'
+
+interface Context {
+  bed: WebTestbed
+  merchant: Actor
+  link: LinkRecord
+}
+
+/** Half a second over the two that anybody may be kept waiting, for machines that are busy with other tests too. */
+const NEVER_LONGER_MS = 2500
+const AT_ONCE = 30
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`a disk that stalls, on ${dialect}`)
+  it.before.each(async (context) => {
+    const bed = await openWebTestbed(dialect)
+    const merchant = await addMerchant(bed.platform)
+    const offer = await addLiveOffer(bed.platform, merchant)
+    const link = await addLink(bed.platform, merchant, await addUser(bed.platform, 'creator'), offer.id)
+    Object.assign(context, { bed, merchant, link })
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  /** Lets no transaction begin until the answered function is called. */
+  const stall = ({ platform }: WebTestbed) => {
+    const database = platform.database as { transaction: Database['transaction'] }
+    const { transaction } = database
+    const { promise, resolve } = Promise.withResolvers<void>()
+    database.transaction = async (work) => {
+      await promise
+      return transaction(work)
+    }
+    return () => {
+      database.transaction = transaction
+      resolve()
+    }
+  }
+  const timed = async <T>(work: () => Promise<T>) => {
+    const start = performance.now()
+    const answer = await work()
+    return { answer, ms: performance.now() - start }
+  }
+  const many = <T>(work: (index: number) => Promise<T>) =>
+    Promise.all(Array.from({ length: AT_ONCE }, (_, index) => timed(() => work(index))))
+  const follow = ({ bed, link }: Context) => bed.ask('GET', `/go/${link.slug}`)
+  const deliver = ({ bed, merchant }: Context, id: string) => {
+    const raw = `{"id":${id}}`
+    return fetch(`${bed.base}/webhooks/store-sales`, {
+      method: 'POST',
+      body: raw,
+      headers: {
+        'x-shopify-topic': 'orders/paid',
+        'x-shopify-shop-domain': `s${merchant.userId}.myshopify.com`,
+        'x-shopify-webhook-id': id,
+        'x-shopify-hmac-sha256': signShopifyBody(Buffer.from(raw), `secret-${merchant.userId}`),
+      },
+    })
+  }
+  const refusedInTime = (seen: readonly { answer: { status: number; headers: Headers }; ms: number }[]) => {
+    for (const { answer, ms } of seen) {
+      assert.is(answer.status, 503)
+      assert.ok(Number(answer.headers.get('retry-after')) >= 1)
+      assert.ok(ms < NEVER_LONGER_MS, `${ms} ms`)
+    }
+  }
+
+  it('sends no visitor on unseen, keeps nobody for long, and goes on afterwards', async (context) => {
+    const { bed, link } = context
+    assert.is((await follow(context)).status, 302)
+    const flow = stall(bed)
+    refusedInTime(await many(() => follow(context)))
+    flow()
+    const seen = await many(() => follow(context))
+    const stored = await bed.platform.database.reader.selectFrom('clicks').select('id').execute()
+    const ids = new Set(stored.map(({ id }) => id))
+    for (const { answer } of seen) {
+      assert.is(answer.status, 302, link.slug)
+      const reference = new URL(answer.headers.get('location') ?? '').searchParams.get('aff_ref')
+      assert.ok(ids.has(reference ?? ''))
+    }
+  })
+
+  it('acknowledges no event that is not kept, and takes each once when it comes again', async (context) => {
+    const { bed } = context
+    assert.is((await deliver(context, '1')).status, 200)
+    const flow = stall(bed)
+    refusedInTime(await many((index) => deliver(context, String(100 + index))))
+    flow()
+    for (const { answer } of await many((index) => deliver(context, String(100 + index)))) {
+      assert.is(answer.status, 200)
+    }
+    const events = await bed.platform.database.reader
+      .selectFrom('inbound_events')
+      .select('delivery_id')
+      .execute()
+    assert.is(events.length, AT_ONCE + 1)
+  })
+
+  it.run()
+}

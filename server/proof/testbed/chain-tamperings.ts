@@ -1,0 +1,102 @@
+import { type RawBuilder, sql } from 'kysely'
+import { changed, entryOf, NEW_ID, one, posting, type Tampering } from './tampering.ts'
+
+const SALE_ENTRY = one('ledger_entries', entryOf('sale_accepted'))
+/** An entry with one behind it in its ledger. */
+const FOLLOWED = `exists (select 1 from ledger_entries as next
+  where next.ledger_id = ledger_entries.ledger_id and next.sequence = ledger_entries.sequence + 1)`
+
+/** The entry behind the first one that is followed: what the chain reports when that one is gone or moved. */
+const BEHIND = sql`select cast(next.id as text) as subject from ledger_entries as next
+  join ledger_entries as entry on entry.ledger_id = next.ledger_id and next.sequence = entry.sequence + 1
+  where cast(entry.id as text) = ${one('ledger_entries', FOLLOWED)}`
+
+function broken(what: string, statement: RawBuilder<unknown>, subject: RawBuilder<unknown>): Tampering {
+  return { invariant: 'chain-unbroken', what, statement, subject }
+}
+
+const CHAIN: Tampering[] = [
+  broken(
+    'an amount that was changed on both sides, so that it still balances',
+    sql`update ledger_postings set amount = amount + case when amount > 0 then 1 else -1 end
+      where cast(entry_id as text) = ${SALE_ENTRY} and account in ('merchant_unbilled', 'creator_pending')`,
+    sql`select ${SALE_ENTRY} as subject`,
+  ),
+  posting(
+    'chain-unbroken',
+    "another creator's account",
+    "owner_id = (select id from users where role = 'merchant' limit 1)",
+    { kind: 'sale_accepted', account: 'creator_pending' },
+  ),
+  posting('chain-unbroken', 'legs in another order', 'line = 9', {
+    kind: 'sale_accepted',
+    account: 'merchant_unbilled',
+  }),
+  changed('chain-unbroken', 'another time', 'ledger_entries', 'created_at = created_at + 1'),
+  changed('chain-unbroken', 'another hash', 'ledger_entries', "hash = 'another'"),
+  changed('chain-unbroken', 'another subject', 'ledger_entries', `subject_id = ledger_id`),
+  changed(
+    'chain-unbroken',
+    "an entry in another party's ledger",
+    'ledger_entries',
+    "ledger_id = (select id from users where role = 'merchant' limit 1)",
+    entryOf('payout_created'),
+  ),
+  broken(
+    'an entry that was taken out with its sale',
+    sql`delete from ledger_entries where cast(id as text) = ${one('ledger_entries', FOLLOWED)}`,
+    BEHIND,
+  ),
+  broken(
+    'two entries that changed places',
+    sql`update ledger_entries set sequence = case when cast(id as text) = ${one('ledger_entries', FOLLOWED)}
+        then sequence + 1 else sequence - 1 end
+      where cast(id as text) in (${one('ledger_entries', FOLLOWED)}, (${BEHIND}))`,
+    BEHIND,
+  ),
+  broken(
+    'an entry that was put in',
+    sql`insert into ledger_entries (id, kind, subject_id, created_at, ledger_id, sequence, hash)
+      select ${NEW_ID}, kind, ${NEW_ID}, created_at, ledger_id, sequence, hash from ledger_entries
+      where cast(id as text) = ${SALE_ENTRY}`,
+    sql`select ${NEW_ID} as subject`,
+  ),
+]
+
+/** The last entry of the ledger of the first one. */
+const LAST = sql`(select cast(entry.id as text) from ledger_entries as entry
+  join ledger_heads as head on head.ledger_id = entry.ledger_id and head.sequence = entry.sequence
+  where cast(head.ledger_id as text) = (select min(cast(ledger_id as text)) from ledger_heads))`
+const FIRST_LEDGER = sql`select min(cast(ledger_id as text)) as subject from ledger_heads`
+
+function head(what: string, statement: RawBuilder<unknown>): Tampering {
+  return { invariant: 'heads-at-ends', what, statement, subject: FIRST_LEDGER }
+}
+
+const OF_FIRST = sql`where cast(ledger_id as text) = (select min(cast(ledger_id as text)) from ledger_heads)`
+
+const HEADS: Tampering[] = [
+  head('a last entry that was taken out', sql`delete from ledger_entries where cast(id as text) = ${LAST}`),
+  head('a head that was moved on', sql`update ledger_heads set sequence = sequence + 1 ${OF_FIRST}`),
+  head('a head with another hash', sql`update ledger_heads set hash = 'another' ${OF_FIRST}`),
+  head('a ledger without a head', sql`delete from ledger_heads ${OF_FIRST}`),
+]
+
+function seal(what: string, statement: RawBuilder<unknown>, subject = 'seal 1'): Tampering {
+  return { invariant: 'seals-hold', what, statement, subject: sql`select ${sql.lit(subject)} as subject` }
+}
+
+const SEALS: Tampering[] = [
+  seal('another time', sql`update ledger_seals set sealed_at = sealed_at + 1 where position = 1`),
+  seal('another digest', sql`update ledger_seals set digest = 'another' where position = 1`),
+  seal('a seal that was taken out', sql`delete from ledger_seals where position = 1`, 'seal 2'),
+  seal('a ledger that is left out', sql`delete from ledger_seal_heads where position = 1`),
+  seal('another hash', sql`update ledger_seal_heads set hash = 'another' where position = 1`),
+  seal(
+    'sealed entries that are gone, heads and all',
+    sql`delete from ledger_entries where exists (select 1 from ledger_seal_heads as sealed
+      where sealed.position = 1 and sealed.ledger_id = ledger_entries.ledger_id and sealed.sequence = ledger_entries.sequence)`,
+  ),
+]
+
+export const CHAIN_TAMPERINGS: Tampering[] = [...CHAIN, ...HEADS, ...SEALS]

@@ -1,0 +1,122 @@
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { decideSale } from './accept-sale.rule.ts'
+import { factsOfTheTime, isDifferent, noSale, verdictOf } from './reprocess.rule.ts'
+import type { SaleClick, SaleFacts } from './sale-facts.ts'
+
+const clickOf = (id: string, creator: string, merchant = 'merchant'): SaleClick => ({
+  id,
+  created_at: 1000,
+  tracked: true,
+  link: {
+    id: `link of ${creator}`,
+    slug: creator,
+    merchant_id: merchant,
+    offer_id: 'offer',
+    creator_id: creator,
+    commission_rate: 1250,
+    attribution_window_days: 30,
+    product_ids: null,
+    locked_at: 500,
+  },
+})
+
+function factsWith(changes: Partial<SaleFacts>, reference: string | null = 'one'): SaleFacts {
+  return {
+    order: {
+      order_id: '1',
+      order_name: '#1',
+      created_at: 2000,
+      currency: 'PKR',
+      test: false,
+      financial_status: 'paid',
+      cancelled: false,
+      taxes_included: false,
+      tracking_reference: reference,
+      tracking_source: reference === null ? null : 'landing_site',
+      lines: [
+        {
+          product_id: '9',
+          title: 'Kurta',
+          quantity: 1,
+          original_quantity: 1,
+          unit_price: 100_000,
+          discount: 0,
+          tax: 0,
+          gift_card: false,
+        },
+      ],
+    },
+    buyer_is_creator: false,
+    reporting_merchant_id: 'merchant',
+    click: clickOf('one', 'sana'),
+    creator_suspended: false,
+    merchant_suspended: false,
+    platform_fee_rate: 1000,
+    ...changes,
+  }
+}
+
+test('suspensions, fee and click are those of the time, the order is as it is read today', () => {
+  const then = factsWith({ creator_suspended: true, platform_fee_rate: 500 })
+  const today = factsWith({
+    merchant_suspended: true,
+    buyer_is_creator: true,
+    click: { ...clickOf('one', 'sana'), tracked: false },
+  })
+  const { facts, lost } = factsOfTheTime(today, then)
+  assert.equal(lost, [])
+  assert.is(facts.order, today.order)
+  assert.is(facts.click, then.click)
+  assert.equal(
+    [facts.creator_suspended, facts.merchant_suspended, facts.platform_fee_rate, facts.buyer_is_creator],
+    [true, false, 500, true],
+  )
+})
+
+test('a reference that is read otherwise leads to its own click, and to a standing that nobody has kept', () => {
+  const today = factsWith({ click: clickOf('two', 'zoya'), creator_suspended: true }, 'two')
+  const other = factsOfTheTime(today, factsWith({}))
+  assert.equal(other.lost, ['creator_suspended'])
+  assert.equal([other.facts.click?.id, other.facts.creator_suspended], ['two', true])
+  const same = factsOfTheTime(factsWith({ click: clickOf('two', 'sana') }, 'two'), factsWith({}))
+  assert.equal(same.lost, [])
+  const none = factsOfTheTime(factsWith({ click: null }, null), factsWith({ creator_suspended: true }))
+  assert.equal([none.lost, none.facts.click, none.facts.creator_suspended], [[], null, false])
+})
+
+test('a click that is gone by now stays as the receipt has it', () => {
+  const { facts, lost } = factsOfTheTime(factsWith({ click: null }), factsWith({ buyer_is_creator: true }))
+  assert.equal([facts.click?.id, facts.buyer_is_creator, lost], ['one', true, ['buyer_is_creator']])
+})
+
+test('without a receipt everything is of today, and said to be', () => {
+  assert.equal(factsOfTheTime(factsWith({}), null).lost, [
+    'merchant_suspended',
+    'creator_suspended',
+    'platform_fee_rate',
+  ])
+  assert.equal(factsOfTheTime(factsWith({ click: null }), null).lost, [
+    'merchant_suspended',
+    'platform_fee_rate',
+  ])
+})
+
+test('a difference is one of verdict, reason, party or money', () => {
+  const facts = factsWith({})
+  const one = verdictOf(decideSale(facts), facts)
+  assert.equal(
+    [one.verdict, one.creatorId, one.commission, one.platformFee],
+    ['accepted', 'sana', 12_500, 1250],
+  )
+  assert.is(isDifferent(one, { ...one }), false)
+  for (const change of [{ commission: 1 }, { reason: 'x' }, { creatorId: null }, { netAmount: 3 }]) {
+    assert.is(isDifferent(one, { ...one, ...change }), true)
+  }
+  assert.is(isDifferent(noSale('malformed: a'), noSale('malformed: b')), false)
+  assert.is(isDifferent(noSale('malformed'), one), true)
+  const foreign = factsWith({ click: clickOf('one', 'sana', 'another') })
+  assert.is(verdictOf(decideSale(foreign), foreign).creatorId, null)
+})
+
+test.run()

@@ -1,0 +1,253 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { removeOldBodies } from '../inbox/inbox.service.ts'
+import type { LinkRecord } from '../links/links.service.ts'
+import { openDatabase } from '../platform/open-database.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { changedTables, tableDigests } from '../proof/authorization/digest.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
+import { orderBody } from '../proof/testbed/orders.ts'
+import { setSuspended } from '../proof/testbed/people.ts'
+import { DAY } from '../proof/testbed/testbed.ts'
+import { MalformedOrder } from '../shopify/malformed-order.ts'
+import { readOrderFacts } from '../shopify/order-facts.ts'
+import { decideSale } from './accept-sale.rule.ts'
+import {
+  type Difference,
+  type ReprocessOptions,
+  type ReprocessReport,
+  reprocessOrders,
+  type SaleRule,
+  TODAYS_RULE,
+} from './reprocess.service.ts'
+import type { SaleFacts } from './sale-facts.ts'
+
+/** Pays one percent more than the link has locked. */
+const RATHER_MORE: SaleRule = {
+  ...TODAYS_RULE,
+  decide: (facts) => decideSale(withRate(facts, (rate) => rate + 100)),
+}
+
+function withRate(facts: SaleFacts, change: (rate: number) => number): SaleFacts {
+  const { click } = facts
+  if (!click) return facts
+  const link = { ...click.link, commission_rate: change(click.link.commission_rate) }
+  return { ...facts, click: { ...click, link } }
+}
+
+for (const dialect of testDialects()) {
+  const it = suite(`stored orders through today's rule on ${dialect}`)
+  let market: Marketplace
+  let shop: Shop
+  let creator: Actor
+  let link: LinkRecord
+  it.before.each(async () => {
+    market = await openMarketplace(dialect)
+    shop = await market.addShop('Chenab Lawn')
+    creator = await market.addCreator('Sana')
+    link = await market.addLink(shop, creator)
+  })
+  it.after.each(() => market.close())
+
+  async function run(
+    options: Partial<ReprocessOptions> = {},
+  ): Promise<ReprocessReport & { differences: Difference[] }> {
+    const differences: Difference[] = []
+    const report = await reprocessOrders(market.platform, {
+      onDifference: (difference) => differences.push(difference),
+      ...options,
+    })
+    return { ...report, differences }
+  }
+
+  it('find nothing to differ, whatever has changed since, and touch no table', async () => {
+    const body = await market.order(shop, link, 400_000, { id: '1', name: '#1001' })
+    await market.deliver(shop, body)
+    // Judged before anybody is suspended.
+    await market.workOff()
+    await market.deliver(shop, orderBody({ price: 100, createdAt: market.clock.now() }))
+    await market.deliver(shop, '{"id": "no order at all"}')
+    await market.deliver(shop, '{}', { topic: 'orders/updated' })
+    await market.deliver(shop, '{}', { deliveryId: 'twice' })
+    await market.deliver(shop, '{"other": 1}', { deliveryId: 'twice' })
+    await setSuspended(market.platform, creator.userId, true)
+    await market.order(shop, link, 500_000, { id: '2' })
+    await market.workOff()
+    await setSuspended(market.platform, creator.userId, false)
+    await setSuspended(market.platform, shop.merchantId, true)
+    await market.deliver(shop, orderBody({ price: 100, createdAt: market.clock.now() }))
+    const before = await tableDigests(market.platform.database.reader)
+    const dearer = { ...market.platform, config: { ...market.platform.config, PLATFORM_FEE_RATE: 9000 } }
+    const seen: number[] = []
+    const report = await reprocessOrders(dearer, {
+      onDifference: () => assert.unreachable('nothing may differ'),
+      onProgress: (done, all) => seen.push(done, all),
+    })
+    assert.equal(report.counts, {
+      events: 9,
+      judged: 3,
+      different: 0,
+      repeats: 1,
+      bodiesGone: 0,
+      unreadable: 2,
+      otherTopics: 1,
+      conflicting: 1,
+      waiting: 1,
+      unknownStores: 0,
+      uncertain: 0,
+    })
+    assert.equal(seen, [9, 9])
+    assert.equal(changedTables(before, await tableDigests(market.platform.database.reader)), [])
+  })
+
+  it('show what a changed rule would make of them, in money, by order, merchant and creator', async () => {
+    await market.order(shop, link, 400_000, { id: '1', name: '#1001' })
+    await market.order(shop, link, 100_040, { id: '2', name: '#1002' })
+    await market.deliver(shop, orderBody({ price: 100, createdAt: market.clock.now() }))
+    await market.workOff()
+    const { counts, differences, merchants, creators } = await run({ rule: RATHER_MORE })
+    assert.equal([counts.judged, counts.different], [3, 2])
+    // 12.5 % of 4,000.00 and 1,000.40, then 13.5 %; the fee is a tenth of either, half up.
+    assert.equal(
+      differences.map(({ orderName, before, after }) => [
+        orderName,
+        [before.verdict, before.netAmount, before.commission, before.platformFee],
+        [after.verdict, after.netAmount, after.commission, after.platformFee],
+      ]),
+      [
+        ['#1001', ['accepted', 400_000, 50_000, 5000], ['accepted', 400_000, 54_000, 5400]],
+        ['#1002', ['accepted', 100_040, 12_505, 1251], ['accepted', 100_040, 13_505, 1351]],
+      ],
+    )
+    const totals = {
+      before: { commission: 62_505, platformFee: 6251 },
+      after: { commission: 67_505, platformFee: 6751 },
+    }
+    assert.equal([...merchants], [[shop.merchantId, totals]])
+    assert.equal([...creators], [[creator.userId, totals]])
+  })
+
+  it('judge by the receipt alone what has no raw body any more, and count it', async () => {
+    await market.order(shop, link, 400_000, { id: '1' })
+    await market.workOff()
+    market.clock.pass(91 * DAY)
+    assert.is(await removeOldBodies(market.platform), 1)
+    const calm = await run()
+    assert.equal([calm.counts.bodiesGone, calm.counts.judged, calm.counts.different], [1, 1, 0])
+    const { differences } = await run({ rule: RATHER_MORE })
+    assert.equal(
+      differences.map(({ from, after }) => [from, after.commission]),
+      [['receipt', 54_000]],
+    )
+  })
+
+  it('see what today’s reading makes of a body, also of one that made no sale', async () => {
+    const other = await market.addCreator('Zoya')
+    const otherLink = await market.addLink(shop, other)
+    const otherClick = await market.click(otherLink)
+    const setAside = orderBody({
+      price: 300_000,
+      createdAt: market.clock.now(),
+      id: '7',
+      name: '#7',
+      click: otherClick,
+    })
+    await market.deliver(shop, setAside.replace('"PKR"', '"rupees"'))
+    await market.deliver(shop, setAside.replace('"PKR"', '"rupees"'))
+    await market.order(shop, link, 400_000, { id: '1', name: '#1' })
+    await market.order(shop, link, 400_000, { id: '2', name: '#2' })
+    await market.workOff()
+    const rule: SaleRule = {
+      ...TODAYS_RULE,
+      read(raw, parameter) {
+        const order = readOrderFacts(raw.replace('"rupees"', '"PKR"'), parameter)
+        if (order.order_id === '2') throw new MalformedOrder('too plain')
+        return order.order_id === '1' ? { ...order, tracking_reference: otherClick } : order
+      },
+    }
+    const { counts, differences, creators } = await run({ rule })
+    assert.equal([counts.repeats, counts.different, counts.uncertain], [1, 3, 2])
+    assert.equal(
+      differences.map(({ orderName, before, after, lost, saleId }) => [
+        orderName,
+        before.reason ?? before.verdict,
+        after.reason ?? after.verdict,
+        after.creatorId,
+        lost,
+        saleId === null,
+      ]),
+      [
+        [
+          '#7',
+          'malformed: currency is no code of three letters',
+          'accepted',
+          other.userId,
+          ['merchant_suspended', 'creator_suspended', 'platform_fee_rate'],
+          true,
+        ],
+        ['#1', 'accepted', 'accepted', other.userId, ['creator_suspended'], false],
+        ['#2', 'accepted', 'malformed: too plain', null, [], false],
+      ],
+    )
+    const earned = (id: string) => [
+      creators.get(id)?.before.commission ?? 0,
+      creators.get(id)?.after.commission ?? 0,
+    ]
+    assert.equal(earned(creator.userId), [100_000, 0])
+    assert.equal(earned(other.userId), [0, 87_500])
+  })
+
+  it('are those of one store, or since a moment', async () => {
+    const next = await market.addShop('Ravi Shawls')
+    await market.order(shop, link, 400_000)
+    market.clock.pass(DAY)
+    const moment = market.clock.now()
+    await market.order(shop, link, 400_000)
+    await market.deliver(next, orderBody({ price: 100, createdAt: moment }))
+    await market.workOff()
+    const eventsOf = async (options: Partial<ReprocessOptions>) => (await run(options)).counts.events
+    assert.equal(
+      [
+        await eventsOf({}),
+        await eventsOf({ since: moment }),
+        await eventsOf({ since: moment + 1 }),
+        await eventsOf({ storeIds: [next.storeId] }),
+        await eventsOf({ since: moment, storeIds: [shop.storeId] }),
+        await eventsOf({ storeIds: [] }),
+      ],
+      [3, 2, 0, 1, 1, 0],
+    )
+  })
+
+  it('are read in lots, each order once, and from a database that refuses to write', async () => {
+    const price = 100_000
+    for (let order = 0; order < 230; order += 1) {
+      await market.deliver(shop, orderBody({ price, createdAt: market.clock.now() }))
+    }
+    await market.workOff()
+    const database = await openDatabase(market.bed.testDatabase.url, { create: false, readOnly: true })
+    try {
+      const lots: number[] = []
+      const { counts } = await reprocessOrders(
+        { config: market.platform.config, database },
+        { onDifference: () => undefined, onProgress: (done) => lots.push(done) },
+      )
+      assert.equal([lots, counts.judged], [[100, 200, 230], 230])
+      for (const writing of [database.writer, database.reader]) {
+        let refusal = ''
+        await writing
+          .deleteFrom('watermarks')
+          .execute()
+          .catch((error: Error) => {
+            refusal = error.message
+          })
+        assert.match(refusal, /read-?only/)
+      }
+    } finally {
+      await database.close()
+    }
+  })
+
+  it.run()
+}

@@ -1,0 +1,55 @@
+import type { Insertable } from 'kysely'
+import type { Head } from '../ledger/chain.rule.ts'
+import { LostRace, type Queries, type Tx } from '../platform/database.ts'
+import type { Schema } from '../platform/schema.ts'
+
+/** Each row takes four parameters; SQLite takes 32,766 a statement. */
+const ROWS_AT_ONCE = 2000
+
+export function findLastSeal(db: Queries) {
+  return db.selectFrom('ledger_seals').selectAll().orderBy('position', 'desc').limit(1).executeTakeFirst()
+}
+
+/** The heads of ledgers that moved since they were last sealed, by ledger id. */
+export function findUnsealedHeads(db: Queries): Promise<Head[]> {
+  return db
+    .selectFrom('ledger_heads as head')
+    .select(['head.ledger_id as ledgerId', 'head.sequence', 'head.hash'])
+    .where('head.sequence', '>', 0)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('ledger_seal_heads as sealed')
+            .select('sealed.position')
+            .whereRef('sealed.ledger_id', '=', 'head.ledger_id')
+            .whereRef('sealed.sequence', '=', 'head.sequence'),
+        ),
+      ),
+    )
+    .orderBy('head.ledger_id')
+    .execute()
+}
+
+/** Adds a seal. Throws `LostRace` when another sealer took its position. */
+export async function insertSeal(
+  tx: Tx,
+  seal: Insertable<Schema['ledger_seals']>,
+  heads: readonly Head[],
+): Promise<void> {
+  const added = await tx
+    .insertInto('ledger_seals')
+    .values(seal)
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('position')
+    .execute()
+  if (added.length === 0) throw new LostRace('a seal was set')
+  for (let at = 0; at < heads.length; at += ROWS_AT_ONCE) {
+    const rows = heads.slice(at, at + ROWS_AT_ONCE).map(({ ledgerId, sequence, hash }) => ({
+      position: seal.position,
+      ledger_id: ledgerId,
+      sequence,
+      hash,
+    }))
+    await tx.insertInto('ledger_seal_heads').values(rows).execute()
+  }
+}
