@@ -226,7 +226,8 @@ for (const dialect of testDialects()) {
     stub.down = false
     stub.held = [{ id: 'inv_9', reference: open.id, amount: '1.00', currency: 'PKR', status: 'open' }]
     const other = await reissue(open.id, '--yes')
-    stub.held = []
+    // The refused one itself, which the processor has kept.
+    stub.held = [{ id: 'inv_0', reference: open.id, amount: '6187.37', currency: 'PKR', status: 'rejected' }]
     assert.match(down.stderr, /processor cannot be asked what it holds/)
     assert.match(other.stderr, /holds Rs 1\.00 \(PKR\)/)
     const unasked = await reissue(open.id)
@@ -237,7 +238,9 @@ for (const dialect of testDialects()) {
     assert.is((await attemptsOf(market.platform, open.id)).length, 1)
     const made = await reissue(open.id, '--yes', '--reason', 'address corrected', '--json')
     assert.is(made.code, 0, made.stderr)
-    assert.is(JSON.parse(made.stdout).amount_due, '6187.37')
+    const { amount_due, invoice_at_the_processor } = JSON.parse(made.stdout)
+    assert.equal([amount_due, invoice_at_the_processor], ['6187.37', null])
+    stub.held = []
     const { action, before, after } = await lastAudit()
     const [refused, anew] = await attemptsOf(market.platform, open.id)
     assert.equal([action, before.attempt_id, after.attempt_id], ['billing.reissue', refused?.id, anew?.id])
@@ -263,10 +266,14 @@ for (const dialect of testDialects()) {
     assert.match(listed.stdout, new RegExp(`refused: 422 .*then "affiliate payouts retry ${payout.id}"`))
     // The refusal was not the whole truth: it has the payout after all.
     stub.held = [
+      { id: 'po_6', reference: payout.id, amount: payout.amount, currency: 'PKR', status: 'rejected' },
       { id: 'po_7', reference: payout.id, amount: payout.amount, currency: 'PKR', status: 'processing' },
     ]
     const held = { id: 'po_7', reference: payout.id, amount: 562_488, currency: 'PKR', status: 'processing' }
-    market.processor.payouts.push({ ...held, attemptId: 'x', rest: null })
+    market.processor.payouts.push(
+      { ...held, attemptId: 'x', rest: null },
+      { ...held, id: 'po_6', status: 'rejected', attemptId: 'w', rest: null },
+    )
     const sent = await retry(payout.id, '--yes', '--reason', 'they say it is there')
     assert.match(sent.stdout, /holds payout po_7 already: the running service takes it over/)
     assert.is((await lastAudit()).action, 'payout.retry')

@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../server/proof/testbed/databases.ts'
+import { mustOnlyRead } from '../server/proof/testbed/reading-only.ts'
 import { type Books, openBooks } from './testing/books.ts'
 
 /** Commands that only look; those about one row of it are given one. */
@@ -71,6 +72,12 @@ for (const dialect of testDialects()) {
       await holding
     }
   })
+
+  it('leave the books as they are: "ledger verify" could not write if it wanted to', () =>
+    mustOnlyRead(books.market.bed.testDatabase, async (url) => {
+      const { code, stderr } = await books.affiliate(['ledger', 'verify'], { DATABASE_URL: url })
+      assert.is(code, 0, stderr)
+    }))
 
   it.run()
 }

@@ -47,23 +47,27 @@ function digestOf(text: string): string {
   )
 }
 
-/** Works from the database alone, so that a backup can be checked where its key is not. */
+/** Works from the database alone, so that a backup can be checked where its key is not, and opens it for reading only. */
 function verify({ against }: VerifyOptions, command: Command): Promise<void> {
-  return withDatabase(command, async ({ config, database, out }) => {
-    await assertMigrated(database)
-    const { lastSeal } = await import('../../server/seals/seals.service.ts')
-    const results = await runChecks(config.DATABASE_URL, database, out)
-    if (against !== undefined) results.push(await checkAgainst(database.reader, against))
-    out.endProgress()
-    const broken = results.filter((result) => result.breaches.length > 0)
-    const last = await lastSeal(database.reader)
-    out.show(verdictOf(results, last), () => verifyLines(out, results, last))
-    if (broken.length === 0) return
-    const rows = broken.flatMap((result) => result.breaches.map((breach) => breach.subject))
-    throw new Failure(
-      `The books do not hold: ${broken.map((result) => result.name).join(', ')}; rows: ${shortList(rows)}`,
-    )
-  })
+  return withDatabase(
+    command,
+    async ({ config, database, out }) => {
+      await assertMigrated(database)
+      const { lastSeal } = await import('../../server/seals/seals.service.ts')
+      const results = await runChecks(config.DATABASE_URL, database, out)
+      if (against !== undefined) results.push(await checkAgainst(database.reader, against))
+      out.endProgress()
+      const broken = results.filter((result) => result.breaches.length > 0)
+      const last = await lastSeal(database.reader)
+      out.show(verdictOf(results, last), () => verifyLines(out, results, last))
+      if (broken.length === 0) return
+      const rows = broken.flatMap((result) => result.breaches.map((breach) => breach.subject))
+      throw new Failure(
+        `The books do not hold: ${broken.map((result) => result.name).join(', ')}; rows: ${shortList(rows)}`,
+      )
+    },
+    READS,
+  )
 }
 
 async function runChecks(url: string, database: OpenDatabase, out: Output): Promise<InvariantResult[]> {

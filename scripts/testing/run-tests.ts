@@ -91,7 +91,8 @@ async function environmentOf(run: Run, file: TestFile): Promise<NodeJS.ProcessEn
   if (file.measured) env.NODE_V8_COVERAGE = coverage.rules
   else if (options.coverage) env.NODE_V8_COVERAGE = coverage.rest
   // Stripping types and compiling is a third of a short file's time. Coverage is inexact for code from the cache.
-  if (!env.NODE_V8_COVERAGE) env.NODE_COMPILE_CACHE ??= join(options.root, 'node_modules', '.cache', 'affiliate')
+  if (!env.NODE_V8_COVERAGE)
+    env.NODE_COMPILE_CACHE ??= join(options.root, 'node_modules', '.cache', 'affiliate')
   return env
 }
 

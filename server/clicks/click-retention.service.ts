@@ -1,12 +1,15 @@
 import type { Queries } from '../platform/database.ts'
-import { firstIdAt } from '../platform/ids.ts'
+import { firstIdAt, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { monthsFrom } from './click-months.rule.ts'
 import {
   addPart,
+  ClicksHeldUp,
   clickParts,
   deleteClicks,
+  deleteOthers,
   dropPart,
+  isAmongOthers,
   notePruned,
   readPruned,
 } from './click-retention.store.ts'
@@ -27,7 +30,9 @@ export async function tendClicks(platform: Platform): Promise<number> {
   const counted = await readWatermark(database.reader)
   // Never before they are counted.
   const before = old < counted ? old : counted
-  return database.dialect === 'sqlite' ? pruneRows(platform, before) : pruneMonths(platform, before)
+  return database.dialect === 'sqlite'
+    ? pruneRows(platform, before, deleteClicks)
+    : pruneMonths(platform, before)
 }
 
 /** Clicks with smaller ids may be gone (CLICK_RETENTION_DAYS): a sale keeps what mattered of its click on its receipt. */
@@ -36,35 +41,57 @@ export function clicksPrunedBefore(db: Queries): Promise<string> {
 }
 
 async function addMonths(platform: Platform): Promise<void> {
-  const { database } = platform
-  const there = await clickParts(database.reader)
-  const last = there.at(-1)?.to ?? ''
-  for (const month of monthsFrom(platform.clock.now(), MONTHS_AHEAD)) {
-    if (firstIdAt(month.start) < last) continue
+  const { database, clock, log } = platform
+  const parts = await clickParts(database.reader)
+  const goesWithout = 'a month of clicks gets no table of its own'
+  for (const month of monthsFrom(clock.now(), MONTHS_AHEAD)) {
+    const [from, to] = [firstIdAt(month.start), firstIdAt(month.end)]
+    // Each month for itself: an earlier one than the last may be missing.
+    if (parts.some((part) => part.from < to && from < part.to)) continue
     try {
-      await database.transaction((tx) => addPart(tx, month))
+      // It could not become a part any more, and to find that out would hold up every click.
+      if (await isAmongOthers(database.reader, from, to)) log.warn({ month: month.table }, goesWithout)
+      else await database.transaction((tx) => addPart(tx, month))
     } catch (error) {
       // Without it the month's clicks go where all others are: nothing is lost but the ease of taking them away.
-      platform.log.warn({ err: error, month: month.table }, 'a month of clicks gets no table of its own')
+      log.warn({ err: error, month: month.table }, goesWithout)
+      // The next month's would hold up the clicks as long again.
+      if (error instanceof ClicksHeldUp) return
     }
   }
 }
 
-async function pruneRows({ database }: Platform, before: string): Promise<number> {
+async function pruneRows(
+  { database }: Platform,
+  before: string,
+  deleteSome: typeof deleteClicks,
+): Promise<number> {
   await database.transaction((tx) => notePruned(tx, before))
   let pruned = 0
   for (;;) {
-    const some = await database.transaction((tx) => deleteClicks(tx, before, ROWS_AT_ONCE))
+    const some = await database.transaction((tx) => deleteSome(tx, before, ROWS_AT_ONCE))
     pruned += some
     if (some < ROWS_AT_ONCE) return pruned
   }
 }
 
-async function pruneMonths({ database }: Platform, before: string): Promise<number> {
+async function pruneMonths(platform: Platform, before: string): Promise<number> {
+  const { database, log } = platform
+  // First, since a month may have to wait until its table is free.
+  const others = (await isAmongOthers(database.reader, NIL_ID, before))
+    ? await pruneRows(platform, before, deleteOthers)
+    : 0
   const old = (await clickParts(database.reader)).filter(({ to }) => to <= before)
-  for (const { table, to } of old) {
+  for (const [dropped, { table, to }] of old.entries()) {
     await database.transaction((tx) => notePruned(tx, to))
-    await database.transaction((tx) => dropPart(tx, table))
+    try {
+      await database.transaction((tx) => dropPart(tx, table))
+    } catch (error) {
+      if (!(error instanceof ClicksHeldUp)) throw error
+      // Thrown on, it would be tried again in a second, and hold up the clicks each time.
+      log.warn({ err: error, table }, 'a month of old clicks stays for now')
+      return others + dropped
+    }
   }
-  return old.length
+  return others + old.length
 }

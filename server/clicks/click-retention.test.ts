@@ -5,9 +5,11 @@ import * as assert from 'uvu/assert'
 import type { Platform } from '../platform/platform.ts'
 import { testDialects } from '../proof/testbed/databases.ts'
 import { type Marketplace, openMarketplace } from '../proof/testbed/marketplace.ts'
+import { openRival } from '../proof/testbed/rival.ts'
 import { DAY, MINUTE } from '../proof/testbed/testbed.ts'
+import { type ClickMonth, monthsFrom } from './click-months.rule.ts'
 import { clicksPrunedBefore, tendClicks } from './click-retention.service.ts'
-import { clickParts } from './click-retention.store.ts'
+import { addPart, clickParts } from './click-retention.store.ts'
 import { countVisits, rollUpClicks } from './clicks.service.ts'
 
 interface Context {
@@ -16,10 +18,55 @@ interface Context {
   platform: Platform
 }
 
+/** The warnings from now on: which month or table, and the error's name. */
+function listenIn(platform: Platform): [table: unknown, error: string | null][] {
+  const warnings: [unknown, string | null][] = []
+  const warn = ({ month, table, err }: { month?: string; table?: string; err?: Error }) =>
+    warnings.push([month ?? table, err?.name ?? null])
+  Object.assign(platform, { log: { warn } })
+  return warnings
+}
+
+/** How often transactions are begun in `work`, tries again included. */
+async function begunIn(platform: Platform, work: () => Promise<unknown>): Promise<number> {
+  const { database } = platform
+  let begun = 0
+  const transaction: typeof database.transaction = (inside) =>
+    database.transaction((tx) => {
+      begun += 1
+      return inside(tx)
+    })
+  Object.assign(platform, { database: { ...database, transaction } })
+  await work().finally(() => Object.assign(platform, { database }))
+  return begun
+}
+
+async function monthTables({ database }: Platform): Promise<string[]> {
+  const tables = (await clickParts(database.reader)).map(({ table }) => table.replace('clicks_', ''))
+  return tables.filter((table) => table !== 'first')
+}
+
+/** Reads clicks in a transaction of another process' until the answered function is called. */
+async function readingRival({ bed }: Marketplace): Promise<() => Promise<void>> {
+  const rival = await openRival(bed)
+  const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const reading = rival.platform.database.transaction(async (tx) => {
+    await tx.selectFrom('clicks').select('id').execute()
+    held.resolve()
+    await released.promise
+  })
+  await held.promise
+  return async () => {
+    released.resolve()
+    await reading
+    await rival.close()
+  }
+}
+
 for (const dialect of testDialects()) {
   const it = suite<Context>(`retention of clicks on ${dialect}`)
   it.before.each(async (context) => {
-    const market = await openMarketplace(dialect, { CLICK_RETENTION_DAYS: '450' })
+    const market = await openMarketplace(dialect, { CLICK_RETENTION_DAYS: '486' })
     const ids = { next: () => v7({ msecs: market.clock.now() }) }
     Object.assign(context, { market, platform: Object.assign(market.platform, { ids }) })
   })
@@ -92,12 +139,70 @@ for (const dialect of testDialects()) {
       assert.is(rows[0]?.part, 'clicks_2080_12')
     })
 
-    it('goes on where a month cannot get its table any more', async ({ market, platform }) => {
+    it('makes good a month that got no table when a later one did', async ({ market, platform }) => {
+      market.clock.set('2080-11-15T00:00:00.000Z')
+      const [, , january] = monthsFrom(market.clock.now(), 2)
+      await platform.database.transaction((tx) => addPart(tx, january as ClickMonth))
+      await tendClicks(platform)
+      assert.equal(await monthTables(platform), ['2080_11', '2080_12', '2081_01'])
+    })
+
+    it('holds clicks up once when others keep the table, and makes the months another time', async ({
+      market,
+      platform,
+    }) => {
+      market.clock.set('2080-11-15T00:00:00.000Z')
+      const warnings = listenIn(platform)
+      const release = await readingRival(market)
+      assert.is(await begunIn(platform, () => tendClicks(platform)), 1)
+      assert.equal(warnings, [['clicks_2080_11', 'ClicksHeldUp']])
+      await release()
+      await tendClicks(platform)
+      assert.equal(await monthTables(platform), ['2080_11', '2080_12', '2081_01'])
+    })
+
+    it('holds clicks up once for an old month that others read, and drops it another time', async ({
+      market,
+      platform,
+    }) => {
+      market.clock.set('2080-11-15T00:00:00.000Z')
+      await tendClicks(platform)
+      const link = await market.addLink(await market.addShop(), await market.addCreator())
+      await market.click(link)
+      market.clock.set('2090-06-15T00:00:00.000Z')
+      await tendClicks(platform)
+      market.clock.pass(MINUTE)
+      await rollUpClicks(platform)
+      const warnings = listenIn(platform)
+      const release = await readingRival(market)
+      // The mark is moved, and one table is tried.
+      assert.is(await begunIn(platform, () => tendClicks(platform)), 2)
+      assert.equal(warnings, [['clicks_first', 'ClicksHeldUp']])
+      await release()
+      await tendClicks(platform)
+      assert.equal(await clickIds(platform), [])
+      assert.equal(await monthTables(platform), ['2090_06', '2090_07', '2090_08'])
+    })
+
+    it('leaves a month alone whose clicks lie among all others, and takes them away in their time', async ({
+      market,
+      platform,
+    }) => {
       const link = await market.addLink(await market.addShop(), await market.addCreator())
       market.clock.set('2080-11-15T00:00:00.000Z')
       const late = await market.click(link)
+      const warnings = listenIn(platform)
       await tendClicks(platform)
       assert.ok((await clickIds(platform)).includes(late))
+      assert.equal(warnings, [['clicks_2080_11', null]])
+      assert.equal(await monthTables(platform), ['2080_12', '2081_01'])
+      market.clock.pass(486 * DAY)
+      const edge = await market.click(link)
+      market.clock.pass(MINUTE)
+      await rollUpClicks(platform)
+      assert.ok((await tendClicks(platform)) > 0)
+      assert.equal(await clickIds(platform), [edge])
+      assert.ok((await clicksPrunedBefore(platform.database.reader)) > late)
     })
   }
 

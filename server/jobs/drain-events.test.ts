@@ -2,10 +2,13 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ClaimedEvent, settle, settleAll } from '../inbox/inbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
+import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
 import { testDialects } from '../proof/testbed/databases.ts'
 import { eventsOf, type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
 import { MINUTE } from '../proof/testbed/testbed.ts'
+import { processorEventApplier } from './apply-processor-events.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
+import { workOff } from './worker.ts'
 
 interface Context {
   market: Marketplace
@@ -90,5 +93,60 @@ for (const dialect of testDialects()) {
     assert.is((await states(market)).get('done')?.length, EVENTS)
   })
 
+  it('applies each event of the processor once, around one that cannot be applied', async ({ market }) => {
+    for (let index = 0; index < EVENTS; index += 1) await market.processorSays('unheard.of', {}, `p${index}`)
+    const { database } = market.platform
+    let transactions = 0
+    const platform: Platform = {
+      ...market.platform,
+      database: {
+        ...database,
+        transaction: (work) => {
+          transactions += 1
+          return database.transaction(work)
+        },
+      },
+    }
+    const applyOwn = processorEventApplier(GENERIC_PROCESSOR_EVENTS)
+    const apply: ApplyEvents = (_, events) =>
+      applyOwn(
+        platform,
+        events.map((event) => (event.deliveryId === 'p17' ? poisonedOf(event) : event)),
+      )
+    await drainEvents(platform, 'processor', 500, apply, giveBack({ ...market, platform }))
+    // The claim, one for each good event, and one that gives the poisoned one back.
+    assert.is(transactions, 1 + (EVENTS - 1) + 1)
+    const found = await states(market)
+    assert.is(found.get('ignored')?.length, EVENTS - 1)
+    const [waiting] = found.get('pending') ?? []
+    assert.equal([waiting?.delivery_id, waiting?.attempts, waiting?.lease_token], ['p17', 1, null])
+  })
+
+  it('gives an event back whatever the error says, also where the cut goes through a character', async ({
+    market,
+  }) => {
+    await market.processorSays('unheard.of', {})
+    const eventRules = {
+      ...GENERIC_PROCESSOR_EVENTS,
+      get type_field(): string {
+        throw new Error(`${'x'.repeat(499)}🧵`)
+      },
+    }
+    await workOff({ platform: market.platform, processor: market.processor, eventRules })
+    const [event] = await eventsOf(market.platform)
+    assert.equal([event?.state, event?.attempts, event?.lease_token], ['pending', 1, null])
+    assert.is(event?.reason, `${'x'.repeat(499)}\ufffd`)
+  })
+
   it.run()
+}
+
+/** In the middle of a batch it is as bad as one that fails in its own transaction. */
+function poisonedOf(event: ClaimedEvent): ClaimedEvent {
+  return {
+    ...event,
+    get rawBody(): Buffer {
+      throw new Error('poison')
+    },
+  }
 }

@@ -7,8 +7,10 @@ export type ApplyEvents = (platform: Platform, events: readonly ClaimedEvent[]) 
 type GiveBack = (event: ClaimedEvent, error: unknown) => Promise<void>
 
 /**
- * Claims due events of a source and applies them. When the batch as a whole fails, its halves are applied, and theirs, so
- * that one that cannot be applied holds up nobody else, at the price of a few transactions. Answers how many were claimed.
+ * Claims due events of a source and applies them. When a batch of a store's fails as a whole, its halves are applied, and
+ * theirs, so that one that cannot be applied holds up nobody else, at the price of a few transactions. The processor's are applied
+ * one by one from the start: each commits on its own, so that a half would meet again what is settled already. Answers how
+ * many were claimed.
  */
 export async function drainEvents(
   platform: Platform,
@@ -18,7 +20,8 @@ export async function drainEvents(
   giveBack: GiveBack,
 ): Promise<number> {
   const events = await claimEvents(platform, source, batchSize)
-  if (events.length > 0) await applyInHalves(platform, events, apply, giveBack)
+  const batches = source === 'processor' ? events.map((event) => [event]) : events.length > 0 ? [events] : []
+  for (const batch of batches) await applyInHalves(platform, batch, apply, giveBack)
   return events.length
 }
 

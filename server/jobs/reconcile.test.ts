@@ -233,6 +233,99 @@ for (const dialect of testDialects()) {
     assert.equal(await flagsOf(platform), [])
   })
 
+  const openOnes = () =>
+    market.platform.database.reader.selectFrom('flags').selectAll().where('status', '=', 'open').execute()
+
+  it('passes over what is never answered about after two runs, and tells a person in the third', async () => {
+    for (let shop = 0; shop < 4; shop += 1) await fill([])
+    const { processor, platform, clock } = market
+    const cycles = await platform.database.reader
+      .selectFrom('billing_cycles')
+      .select('id')
+      .orderBy('id')
+      .execute()
+    const gone = new Set(cycles.slice(0, 5).map(({ id }) => id))
+    const deaf = instead({
+      findInvoices: async (reference) =>
+        gone.has(reference)
+          ? { kind: 'unavailable', detail: 'answered 404' }
+          : processor.findInvoices(reference),
+    })
+    const next = async () => {
+      clock.pass(HOUR)
+      const { compared, unanswered, complete } = await run({ resume: true }, deaf)
+      return [compared, unanswered.length, complete]
+    }
+    assert.equal(await next(), [0, 5, false])
+    assert.equal(await next(), [0, 5, false])
+    assert.equal(await next(), [3, 0, true])
+    assert.equal(await flagsOf(platform), [])
+    assert.equal(await next(), [0, 5, false])
+    const [flag, ...others] = await openOnes()
+    assert.equal([flag?.kind, flag?.subject_id, others.length], [KIND, cycles[0]?.id, 0])
+    assert.match(
+      flag?.summary ?? '',
+      /ended 3 times or more for want of answers from the processor, first about/,
+    )
+    for (let at = 0; at < 3; at += 1) await next()
+    assert.equal(await openOnes(), [flag])
+    // A person who has looked at it is not told again of the same silence.
+    await resolveFlag(platform, { flagId: flag?.id ?? '', actor: 'operator', note: 'They look into it.' })
+    for (let at = 0; at < 3; at += 1) await next()
+    assert.equal(await openOnes(), [])
+    gone.clear()
+    await next()
+    assert.equal(await next(), [8, 0, true])
+  })
+
+  it('raises one flag while the processor is away, which says so when it answers again', async () => {
+    for (let shop = 0; shop < 8; shop += 1) await fill([])
+    const { processor, platform } = market
+    const first = await platform.database.reader
+      .selectFrom('billing_cycles')
+      .select('id')
+      .orderBy('id')
+      .limit(1)
+      .execute()
+    processor.lookupsFail = true
+    for (let at = 0; at < 3; at += 1) assert.is((await run({ resume: true })).complete, false)
+    assert.equal(await flagsOf(platform), [first[0]?.id])
+    await run({ resume: true })
+    assert.is((await openOnes()).length, 1)
+    processor.lookupsFail = false
+    assert.is((await run({ resume: true })).complete, true)
+    assert.is((await run({ resume: true })).compared, 16)
+    assert.match(
+      (await openOnes())[0]?.summary ?? '',
+      /^The processor and we agree again\. It was: Reconciliation has/,
+    )
+    processor.lookupsFail = true
+    for (let at = 0; at < 2; at += 1) await run({ resume: true })
+    assert.match(
+      (await openOnes())[0]?.summary ?? '',
+      /^The processor and we agree again/,
+      'a new count has begun',
+    )
+    await run({ resume: true })
+    assert.match((await openOnes())[0]?.summary ?? '', /^Reconciliation has ended/)
+  })
+
+  it('keeps a difference on the flag of what is then no longer answered about', async () => {
+    for (let shop = 0; shop < 4; shop += 1) await fill([])
+    const { processor, platform } = market
+    for (const invoice of processor.invoices) invoice.amount += 1
+    await run({ resume: true })
+    const before = await flagsOf(platform)
+    processor.lookupsFail = true
+    for (let at = 0; at < 4; at += 1) await run({ resume: true })
+    assert.equal(await flagsOf(platform), before)
+    const told = (await openOnes()).filter(({ summary }) =>
+      /amount there is another\. Reconciliation has/.test(summary),
+    )
+    assert.is(told.length, 1)
+    assert.equal(JSON.parse(told[0]?.evidence ?? '{}').differences, ['amount_differs', 'unanswered'])
+  })
+
   it('is made by the scheduler, also for a run that was missed', async () => {
     const { closed } = await fill([])
     const { processor, platform } = market

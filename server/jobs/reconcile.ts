@@ -5,10 +5,12 @@ import {
   flaggedDifferences,
   noteAgreement,
   noteDifference,
+  noteUnanswered,
   type ReconciliationFinding,
 } from '../moderation/reconciliation-flags.service.ts'
 import { payoutRecord, payoutRecords } from '../payouts/payout-records.service.ts'
-import type { Queries } from '../platform/database.ts'
+import { toWireTime } from '../platform/clock.ts'
+import type { Queries, Tx } from '../platform/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { LookupItem, Processor } from '../processor/port.ts'
@@ -17,7 +19,10 @@ import {
   FROM_THE_START,
   type ReconcileProgress,
   readProgress,
+  readStreak,
   saveProgress,
+  saveStreak,
+  type UnansweredStreak,
 } from './reconcile-progress.store.ts'
 import { lastRuns } from './schedule-runs.store.ts'
 
@@ -29,13 +34,15 @@ const DAY_MS = 86_400_000
 export const RECONCILED_DAYS = 35
 /** The processor's own event may still be on its way: it has a try every few minutes. */
 const QUIET_MS = 15 * 60_000
-/** At most ten look-ups a second. */
+/** At most ten look-ups a second, for each scheduler that runs one. */
 const PAUSE_MS = 100
 /** A run of about eight minutes; the next one goes on from there. */
 const MOST_LOOKUPS = 5000
 const RECORDS_AT_ONCE = 200
 /** So many look-ups in a row without an answer: the processor is away, and the rest need not be tried. */
 const UNANSWERED_IN_A_ROW = 5
+/** So many runs in a row that ended so: somebody must be told, or nothing might be compared for months. */
+const UNANSWERED_RUNS = 3
 
 export interface ReconcileOptions {
   /** Epoch ms: settled ones count from here on; `RECONCILED_DAYS` back unless given. */
@@ -97,6 +104,8 @@ class Reconciliation {
   #unansweredInARow = 0
   /** Where the last answer was: what could not be asked about in a row is asked about again. */
   #answeredUpTo: ReconcileProgress = FROM_THE_START
+  #askedUpTo: ReconcileProgress = FROM_THE_START
+  #streak: UnansweredStreak | null = null
 
   constructor(platform: Platform, processor: Processor, options: ReconcileOptions) {
     this.#platform = platform
@@ -105,7 +114,9 @@ class Reconciliation {
   }
 
   async run(): Promise<ReconcileOutcome> {
-    const start = (this.#options.resume ? await readProgress(this.#platform) : null) ?? FROM_THE_START
+    const kept = this.#options.resume ? await readProgress(this.#platform) : null
+    const start = kept ?? FROM_THE_START
+    if (this.#options.resume) this.#streak = await readStreak(this.#platform)
     this.#answeredUpTo = start
     await this.#keepPlace(start)
     const kinds = start.kind === 'invoice' ? (['invoice', 'payout'] as const) : (['payout'] as const)
@@ -113,8 +124,46 @@ class Reconciliation {
       await this.#compareAll(kind, kind === start.kind ? start.after : NIL_ID)
       if (!this.#outcome.complete) break
     }
-    await this.#keepPlace(this.#outcome.complete ? null : this.#answeredUpTo)
+    if (this.#options.resume) await this.#keepStreak(start.after === NIL_ID && start.kind === 'invoice')
+    await this.#keepPlace(this.#outcome.complete ? null : this.#nextPlace(kept !== null))
     return this.#outcome
+  }
+
+  /** What was never answered about, in two runs, must not stand before everything behind it: the next run passes it over. */
+  #nextPlace(resumed: boolean): ReconcileProgress {
+    const isStuck = resumed && this.#gaveUp() && this.#outcome.compared === 0
+    return isStuck ? this.#askedUpTo : this.#answeredUpTo
+  }
+
+  #gaveUp(): boolean {
+    return !this.#outcome.complete && this.#unansweredInARow >= UNANSWERED_IN_A_ROW
+  }
+
+  /**
+   * A run that reaches the end only because an earlier one had passed something over ends no streak: one from the start
+   * does, or an answer about what came first.
+   */
+  async #keepStreak(wasFromTheStart: boolean): Promise<void> {
+    const gaveUp = this.#gaveUp()
+    if (gaveUp) {
+      const former = this.#streak ?? this.#newStreak()
+      this.#streak = { ...former, runs: former.runs + 1 }
+    } else if (this.#outcome.complete && wasFromTheStart) this.#streak = null
+    await saveStreak(this.#platform, this.#streak)
+    if (gaveUp && this.#streak && this.#streak.runs >= UNANSWERED_RUNS) await this.#tell(this.#streak)
+  }
+
+  #newStreak(): UnansweredStreak {
+    const [first] = this.#outcome.unanswered.slice(-UNANSWERED_IN_A_ROW)
+    if (!first) throw new Error('everything was answered')
+    return { runs: 0, since: this.#platform.clock.now(), first: { kind: first.kind, id: first.id } }
+  }
+
+  async #tell({ first, since }: UnansweredStreak): Promise<void> {
+    await this.#platform.database.transaction(async (tx) => {
+      const ours = await recordNow(tx, first)
+      if (ours) await tellUnanswered(this.#platform, tx, ours, since)
+    })
   }
 
   async #compareAll(kind: OurRecord['kind'], from: string): Promise<void> {
@@ -165,6 +214,7 @@ class Reconciliation {
       await pause(pauseMs, undefined, signal ? { signal } : {}).catch(() => undefined)
     }
     this.#lookups += 1
+    this.#askedUpTo = { kind, after: id }
     const found = await (kind === 'invoice'
       ? this.#processor.findInvoices(id)
       : this.#processor.findPayouts(id))
@@ -176,6 +226,7 @@ class Reconciliation {
     }
     this.#unansweredInARow = 0
     this.#answeredUpTo = { kind, after: id }
+    if (this.#streak?.first.id === id) this.#streak = null
     this.#outcome.compared += 1
     this.#options.onProgress?.(this.#outcome.compared)
     const items = found.items.filter((item) => item.reference === id)
@@ -199,7 +250,7 @@ class Reconciliation {
   }
 }
 
-function recordNow(db: Queries, { kind, id }: OurRecord): Promise<OurRecord | null> {
+function recordNow(db: Queries, { kind, id }: Pick<OurRecord, 'kind' | 'id'>): Promise<OurRecord | null> {
   return kind === 'invoice' ? invoiceRecord(db, id) : payoutRecord(db, id)
 }
 
@@ -228,21 +279,34 @@ export function wordsOf(differences: readonly RecordDifference[]): string {
   return differences.map((difference) => WORDS[difference]).join(', ')
 }
 
+function tellUnanswered(platform: Platform, tx: Tx, ours: OurRecord, since: number) {
+  return noteUnanswered(platform, tx, {
+    subjectType: subjectType(ours.kind),
+    subjectId: ours.id,
+    summary: `Reconciliation has ended ${UNANSWERED_RUNS} times or more for want of answers from the processor, first about ${whatOf(ours)}: this and what follows may not have been compared.`,
+    ours: figuresOf(ours),
+    theirs: [{ unanswered_since: toWireTime(since) }],
+  })
+}
+
+function whatOf(ours: OurRecord): string {
+  const what = ours.kind === 'invoice' ? "a billing cycle's invoice" : 'a payout'
+  return `${what} over Rs ${formatMoney(ours.amount)}`
+}
+
+function figuresOf({ standing, amount, processorId }: OurRecord): Record<string, unknown> {
+  return { standing, amount: formatMoney(amount), currency: CURRENCY, processor_id: processorId }
+}
+
 function findingOf(
   ours: OurRecord,
   items: readonly LookupItem[],
   differences: readonly RecordDifference[],
 ): Pick<ReconciliationFinding, 'summary' | 'differences' | 'ours' | 'theirs'> {
-  const what = ours.kind === 'invoice' ? "a billing cycle's invoice" : 'a payout'
   return {
-    summary: `The processor's record of ${what} over Rs ${formatMoney(ours.amount)} is not ours: ${wordsOf(differences)}.`,
+    summary: `The processor's record of ${whatOf(ours)} is not ours: ${wordsOf(differences)}.`,
     differences,
-    ours: {
-      standing: ours.standing,
-      amount: formatMoney(ours.amount),
-      currency: CURRENCY,
-      processor_id: ours.processorId,
-    },
+    ours: figuresOf(ours),
     theirs: items.map(({ id, amount, currency, status }) => ({
       id,
       amount: formatMoney(amount),

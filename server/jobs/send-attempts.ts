@@ -6,12 +6,14 @@ import {
   type ClaimedAttempt,
   claimAttempts,
   flagDisagreement,
+  listAttempts,
   postpone,
   putBack,
   settleCreated,
   settleRefused,
 } from '../processor/attempts.service.ts'
 import type { CallOutcome, LookupItem, Processor } from '../processor/port.ts'
+import { itemsThatCount } from '../processor/second-attempt.rule.ts'
 import { openDestination } from '../users/payout-destinations.service.ts'
 import { isSuspended } from '../users/users.service.ts'
 
@@ -49,7 +51,7 @@ const DOUBLE_ID = 'it gave us an id that stands for another invoice or payout al
 async function trySending(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<void> {
   if (attempt.earlierTries > 0) {
     // An earlier try may have taken effect without our hearing of it: ask before calling again with the same key.
-    const known = await lookUp(processor, attempt)
+    const known = await lookUp(platform, processor, attempt)
     if (known !== 'unknown_there') return recordLookup(platform, attempt, known)
   }
   if (await waitsForReinstatement(platform, attempt)) {
@@ -80,13 +82,17 @@ async function call(platform: Platform, processor: Processor, attempt: ClaimedAt
 
 type Known = LookupItem | 'unknown_there' | { unclear: string } | { disagrees: string }
 
-async function lookUp(processor: Processor, attempt: ClaimedAttempt): Promise<Known> {
+async function lookUp(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<Known> {
   const found =
     attempt.kind === 'invoice'
       ? await processor.findInvoices(attempt.subjectId)
       : await processor.findPayouts(attempt.subjectId)
   if (found.kind === 'unavailable') return { unclear: found.detail }
-  const items = found.items.filter((item) => item.reference === attempt.subjectId)
+  const attempts = await listAttempts(platform.database.reader, attempt.kind, attempt.subjectId)
+  const items = itemsThatCount(
+    found.items.filter((item) => item.reference === attempt.subjectId),
+    attempts.map((one) => one.state),
+  )
   const [item, ...others] = items
   if (!item) return 'unknown_there'
   if (others.length > 0) return { disagrees: `the processor holds ${items.length} under one reference` }

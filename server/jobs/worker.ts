@@ -47,10 +47,10 @@ function drainSource(platform: Platform, source: EventSource, apply: ApplyEvents
 /** An event that could not be applied comes again later, and is set aside after its last try. */
 function giveBack(platform: Platform, event: ClaimedEvent, error: unknown): Promise<void> {
   // A message can quote the event itself, and PostgreSQL refuses to store a NUL.
-  const reason = String(error instanceof Error ? error.message : error).replace(/\p{Cc}+/gu, ' ')
-  return platform.database.transaction((tx) =>
-    settle(platform, tx, event, { kind: 'retry', reason: reason.slice(0, 500) }),
-  )
+  const said = String(error instanceof Error ? error.message : error).replace(/\p{Cc}+/gu, ' ')
+  // The cut can go through a surrogate pair.
+  const reason = said.slice(0, 500).toWellFormed()
+  return platform.database.transaction((tx) => settle(platform, tx, event, { kind: 'retry', reason }))
 }
 
 export interface Worker {

@@ -18,8 +18,9 @@ import {
  * makes the change; an entry that is there already (same kind and subject) makes the whole transaction fail.
  * `at` (epoch ms): the very moment that the changed row carries; the invariants compare the two.
  *
- * The ends of the entries' ledgers are locked here, so this is the last lock that a transaction takes: one that writes
- * for several merchants holds their open cycles by then, which keeps two such from meeting here in different orders.
+ * The ends of the entries' ledgers are locked here. One that closes cycles of several merchants on the way locks the next
+ * one's credit and end after this; two such never wait for each other in a circle, since both take merchants in sorted
+ * order, open cycles first of all, and whoever writes for a single merchant waits for no other one's locks.
  */
 export async function writeEntries(
   platform: Platform,

@@ -68,6 +68,32 @@ export async function noteDifference(
   return open ? 'refreshed' : 'raised'
 }
 
+const UNANSWERED = 'unanswered'
+
+/**
+ * Puts before a person that the processor gives no answer about something. A difference that was found there before stays
+ * on the flag: there is one for a subject.
+ */
+export async function noteUnanswered(
+  platform: Platform,
+  tx: Tx,
+  finding: Omit<ReconciliationFinding, 'differences'>,
+): Promise<'raised' | 'refreshed' | 'known'> {
+  const { subjectType, subjectId } = finding
+  const open = await openFlagAbout(tx, { kind: KIND, subjectType, subjectId })
+  const evidence: Evidence | null = open ? JSON.parse(open.evidence) : null
+  if (!open || evidence === null || evidence.agrees_since !== null) {
+    return noteDifference(platform, tx, { ...finding, differences: [UNANSWERED] })
+  }
+  if (evidence.differences.includes(UNANSWERED)) return 'refreshed'
+  return noteDifference(platform, tx, {
+    ...finding,
+    summary: `${open.summary} ${finding.summary}`,
+    differences: [...evidence.differences, UNANSWERED],
+    theirs: [...evidence.theirs, ...finding.theirs],
+  })
+}
+
 /** Says on an open flag that what it tells of has gone away. It stays open: a person has to know that it was so. */
 export async function noteAgreement(platform: Platform, tx: Tx, subject: Subject): Promise<void> {
   const open = await openFlagAbout(tx, { kind: KIND, ...subject })

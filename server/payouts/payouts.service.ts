@@ -9,6 +9,7 @@ import type { Platform } from '../platform/platform.ts'
 import { newsOf } from '../platform/signals.ts'
 import { queueAttempt } from '../processor/attempts.service.ts'
 import type { Processor } from '../processor/port.ts'
+import { hasFailed } from '../processor/record-word.rule.ts'
 import { destinationsInForce } from '../users/payout-destinations.service.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
 import {
@@ -152,9 +153,6 @@ export async function nextPayout(platform: Platform, creatorId: string): Promise
   }
 }
 
-/** The processor's own words for a payout of which no money went out. */
-const FAILED_STATUSES = ['failed', 'rejected', 'cancelled', 'canceled']
-
 interface Lookup {
   /** The failed payouts that the processor was asked about. */
   asked: string[]
@@ -172,7 +170,7 @@ async function lookUpReplaced(processor: Processor, facts: GatheredFacts): Promi
   for (const payoutId of facts.replaces) {
     const found = await processor.findPayouts(payoutId)
     if (found.kind === 'unavailable') word = 'unknown'
-    else if (!found.items.every((item) => FAILED_STATUSES.includes(item.status))) {
+    else if (!found.items.every(hasFailed)) {
       return { asked: facts.replaces, word: 'denied' }
     }
   }

@@ -45,7 +45,12 @@ test('names do not share keys, and dropping one key or clearing one name leaves 
 
 test('what was being loaded when something was dropped is answered, but not kept', async () => {
   const caches = new Caches()
-  for (const drop of [() => caches.drop('slugs', 'a'), () => caches.clear('slugs')]) {
+  for (const drop of [
+    () => caches.drop('slugs', 'a'),
+    () => caches.clear('slugs'),
+    () => caches.forget('slugs', 'a'),
+    () => caches.forget(null, null),
+  ]) {
     const { promise, resolve } = Promise.withResolvers<string>()
     const stale = caches.get('slugs', 'a', () => promise)
     drop()
@@ -54,6 +59,16 @@ test('what was being loaded when something was dropped is answered, but not kept
     assert.is(await caches.get('slugs', 'a', async () => 'fresh'), 'fresh')
     caches.clear('slugs')
   }
+})
+
+test('what a slow load finds is answered, and is no younger than its load', async () => {
+  const caches = new Caches(40)
+  const slow = async () => {
+    await pause(60)
+    return 'slow'
+  }
+  assert.is(await caches.get('slugs', 'a', slow), 'slow')
+  assert.is(await caches.get('slugs', 'a', async () => 'fresh'), 'fresh')
 })
 
 test('a failed load reaches its caller and is not kept', async () => {

@@ -32,8 +32,10 @@ export class Caches {
     const kept = cache.get(key)
     if (kept) return kept.value as V
     const drops = this.#drops
+    // What a load finds may be as old as its start: a slow one counts towards the value's lifetime.
+    const start = performance.now()
     const value = await inTime(load())
-    if (drops === this.#drops) cache.set(key, { value })
+    if (drops === this.#drops) cache.set(key, { value }, { start })
     return value
   }
 

@@ -200,6 +200,23 @@ test('a real processor needs its address, key and secrets', () => {
   }
 })
 
+test('a click is kept for ever, or for as long as an order may still name it', () => {
+  for (const [days, raw, least] of [
+    ['485', '90', 486],
+    ['1', '90', 486],
+    ['486', '91', 487],
+    ['396', '1', 397],
+  ] as const) {
+    const settings = { CLICK_RETENTION_DAYS: days, RAW_EVENT_RETENTION_DAYS: raw }
+    refused(settings, 'CLICK_RETENTION_DAYS')
+    assert.match(refusalOf(settings), `at least ${least} `)
+    const enough = readConfig({ ...settings, CLICK_RETENTION_DAYS: `${least}` })
+    assert.is(enough.CLICK_RETENTION_DAYS, least)
+  }
+  refused({ CLICK_RETENTION_DAYS: '485' }, 'CLICK_RETENTION_DAYS')
+  assert.is(readConfig({ CLICK_RETENTION_DAYS: '0' }).CLICK_RETENTION_DAYS, 0)
+})
+
 test('the sandbox signs in one way only', () => {
   refused({ PROCESSOR_SIGNATURE: 'hmac' }, 'PROCESSOR_SIGNATURE')
   assert.is(readConfig({ ...HTTP, PROCESSOR_SIGNATURE: 'hmac' }).PROCESSOR_SIGNATURE, 'hmac')

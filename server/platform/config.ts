@@ -210,10 +210,8 @@ const SETTINGS = z.object({
   /** What reading /metrics takes; unset, only this machine may. */
   METRICS_TOKEN: bearerToken.optional(),
   RAW_EVENT_RETENTION_DAYS: whole(1, 3650).default(90),
-  /** Clicks older than this go, on PostgreSQL by whole months; 0 = kept for ever. An order may come a year after its click. */
-  CLICK_RETENTION_DAYS: whole(0, 36_500)
-    .refine((days) => days === 0 || days >= 450, 'must be 0, or at least 450: orders come that late')
-    .default(0),
+  /** Clicks older than this go, on PostgreSQL by whole months; 0 = kept for ever. */
+  CLICK_RETENTION_DAYS: whole(0, 36_500).default(0),
   /** Where export files are kept: a folder `exports` beside the keys, or a bucket that speaks S3. */
   EXPORT_STORAGE: z.enum(['local', 's3']).default('local'),
   /** Unset for AWS itself. */
@@ -226,6 +224,11 @@ const SETTINGS = z.object({
   S3_FORCE_PATH_STYLE: flag.default(false),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
 })
+
+/** As many days as an offer's attribution window may have. */
+const LONGEST_ATTRIBUTION_DAYS = 365
+/** For an order on its way: the store tells it late, or the delivery is repeated. */
+const LATE_ORDER_DAYS = 31
 
 export type Config = Readonly<z.infer<typeof SETTINGS>>
 
@@ -250,6 +253,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
 
 /** Settings of which each makes sense, but not together. */
 function refuseMismatch(config: Config): void {
+  refuseShortClickRetention(config)
   if (config.EXPORT_STORAGE === 's3') {
     for (const name of ['S3_BUCKET', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'] as const) {
       if (!config[name]) throw new SettingError(name, 'must be set when EXPORT_STORAGE=s3')
@@ -273,4 +277,14 @@ function refuseMismatch(config: Config): void {
   } else if (config.PROCESSOR_SIGNATURE !== 'standard-webhooks') {
     throw new SettingError('PROCESSOR_SIGNATURE', 'must be standard-webhooks, which is how the sandbox signs')
   }
+}
+
+/** A click must outlast every order that may name it, also one whose stored body is read again. */
+function refuseShortClickRetention({ CLICK_RETENTION_DAYS, RAW_EVENT_RETENTION_DAYS }: Config): void {
+  const least = LONGEST_ATTRIBUTION_DAYS + RAW_EVENT_RETENTION_DAYS + LATE_ORDER_DAYS
+  if (CLICK_RETENTION_DAYS === 0 || CLICK_RETENTION_DAYS >= least) return
+  throw new SettingError(
+    'CLICK_RETENTION_DAYS',
+    `must be 0, or at least ${least} with RAW_EVENT_RETENTION_DAYS=${RAW_EVENT_RETENTION_DAYS}: orders name clicks that late`,
+  )
 }

@@ -56,7 +56,11 @@ export function openPostgres(
     reader: writer,
     transaction: (work) => runTransaction(writer, postgresFault, work),
     faultOf: postgresFault,
-    close: () => writer.destroy(),
+    async close() {
+      await writer.destroy()
+      // Kysely ends only a pool that it has used itself.
+      if (!pool.ending) await pool.end()
+    },
   }
 }
 

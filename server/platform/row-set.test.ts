@@ -51,6 +51,25 @@ for (const dialect of testDialects()) {
     await check(names.map((name) => ({ id, name, count: 0, amount: 0 })))
   })
 
+  it('write half of a surrogate pair as the character that says so, and whole pairs as they are', async ({
+    testDatabase,
+  }) => {
+    const given = ['cut 🧵'.slice(0, 5), '\udc00 🧵', '\\ud83e as six letters']
+    const rows = given.map((name) => ({
+      id: '01890a5d-ac96-774b-bcce-b302099a8057',
+      name,
+      count: 0,
+      amount: 0,
+    }))
+    const found = await sql<Row>`select name from ${read(dialect, rows)}`.execute(
+      testDatabase.database.reader,
+    )
+    assert.equal(
+      found.rows.map((one) => one.name),
+      ['cut \ufffd', '\ufffd 🧵', '\\ud83e as six letters'],
+    )
+  })
+
   it('are inserted whole or not at all', async ({ testDatabase }) => {
     const { database } = testDatabase
     const one = { id: '01890a5d-ac96-774b-bcce-b302099a8057', name: 'a', count: 1, amount: -5 }

@@ -1,6 +1,7 @@
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import type { AttemptKind } from './attempt.entity.ts'
 import type { LookupItem } from './port.ts'
+import { hasFailed, type RecordWord, wordOf } from './record-word.rule.ts'
 
 /**
  * Where an invoice or payout stands with us. `unsent`: the processor has not told its id yet. `refused`: it said a final
@@ -30,18 +31,9 @@ export type RecordDifference =
   | 'amount_differs'
   | 'currency_differs'
 
-type Theirs = 'open' | 'paid' | 'failed' | 'unclear'
-
-/** The generic contract's words and their usual likes. A word that is not here says nothing that one could rely on. */
-const WORDS: Record<Exclude<Theirs, 'unclear'>, readonly string[]> = {
-  open: ['open', 'pending', 'processing', 'created', 'submitted', 'unpaid'],
-  paid: ['paid', 'settled', 'succeeded', 'completed'],
-  failed: ['failed', 'rejected', 'cancelled', 'canceled', 'void', 'expired', 'returned', 'reversed'],
-}
-
 /** What may stand there beside our own standing without anybody having to look. */
-const AGREEING: Record<Standing, readonly Theirs[]> = {
-  // The next try looks it up and takes it over, whatever it finds.
+const AGREEING: Record<Standing, readonly RecordWord[]> = {
+  // The next try looks it up: a first attempt takes over whatever it finds, a later one what has not failed.
   unsent: ['open', 'failed'],
   refused: ['failed'],
   open: ['open'],
@@ -54,7 +46,7 @@ const AGREEING: Record<Standing, readonly Theirs[]> = {
  * failed there beside another one that has not is no double: no money hangs on it.
  */
 export function compareRecords(ours: OurRecord, items: readonly LookupItem[]): RecordDifference[] {
-  const live = items.filter((item) => wordOf(item) !== 'failed')
+  const live = items.filter((item) => !hasFailed(item))
   const same = (item: LookupItem) => item.id === ours.processorId
   const item = live.find(same) ?? live[0] ?? items.find(same) ?? items.at(-1)
   if (!item) return isKnownOf(ours) ? ['unknown_there'] : []
@@ -71,10 +63,4 @@ export function compareRecords(ours: OurRecord, items: readonly LookupItem[]): R
 /** Whether the processor must have it: it gave us an id for it. Of a failed one it need not know any more. */
 function isKnownOf({ processorId, standing }: OurRecord): boolean {
   return processorId !== null && standing !== 'failed'
-}
-
-function wordOf({ status }: LookupItem): Theirs {
-  const word = status.toLowerCase()
-  const known = (Object.keys(WORDS) as (keyof typeof WORDS)[]).find((theirs) => WORDS[theirs].includes(word))
-  return known ?? 'unclear'
 }

@@ -2,7 +2,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LookupItem, LookupOutcome } from './port.ts'
-import { decideSecondAttempt, type SecondAttemptFacts } from './second-attempt.rule.ts'
+import { decideSecondAttempt, itemsThatCount, type SecondAttemptFacts } from './second-attempt.rule.ts'
 
 const item: LookupItem = { id: 'inv_1', reference: 'r', amount: 125_000, currency: 'PKR', status: 'open' }
 const found = (...items: LookupItem[]): LookupOutcome => ({ kind: 'found', items })
@@ -17,6 +17,28 @@ test('after a final refusal a new attempt may be made, when the processor holds 
 
 test('what the processor holds after all is taken over, and not asked for twice', () => {
   assert.equal(decide({ lookup: found(item) }), { kind: 'allowed', adopts: 'inv_1' })
+})
+
+test('what has failed there is not taken over: nothing more would come of it', () => {
+  for (const status of ['failed', 'rejected', 'void', 'cancelled', 'Canceled', 'expired']) {
+    const dead = { ...item, id: 'inv_0', status }
+    assert.equal(decide({ lookup: found(dead) }), { kind: 'allowed', adopts: null }, status)
+    assert.equal(decide({ lookup: found(dead, { ...dead, id: 'inv_00' }) }), {
+      kind: 'allowed',
+      adopts: null,
+    })
+    assert.equal(decide({ lookup: found({ ...dead, amount: 1 }) }), { kind: 'allowed', adopts: null })
+    assert.equal(decide({ lookup: found(dead, item) }), { kind: 'allowed', adopts: 'inv_1' }, status)
+    const twice = decide({ lookup: found(item, dead, { ...item, id: 'inv_2' }) })
+    assert.match(twice.kind === 'refused' ? twice.detail : '', /holds 2 under/)
+  }
+})
+
+test('of an only attempt what failed is the outcome; beside a refused one it does not count', () => {
+  const dead = { ...item, id: 'inv_0', status: 'failed' }
+  assert.equal(itemsThatCount([dead], ['waiting']), [dead])
+  assert.equal(itemsThatCount([dead, item], ['waiting']), [dead, item])
+  assert.equal(itemsThatCount([dead, item], ['refused', 'waiting']), [item])
 })
 
 test('any other outcome of the calls so far is no case for a person', () => {

@@ -8,7 +8,7 @@ import { runPayouts } from '../payouts/payouts.service.ts'
 import { claimAttempts } from '../processor/attempts.service.ts'
 import { register } from '../users/credentials.service.ts'
 import { authenticate } from '../users/users.service.ts'
-import { testDialects } from './testbed/databases.ts'
+import { type TestDialect, testDialects } from './testbed/databases.ts'
 import { cyclesOf, eventsOf, type Marketplace, openMarketplace } from './testbed/marketplace.ts'
 import { DAY, HOUR, MINUTE } from './testbed/testbed.ts'
 
@@ -18,6 +18,13 @@ const JUMPS = {
   '48 hours on': 2 * DAY,
   '48 hours back': -2 * DAY,
 }
+
+/** The clock is the service's own: the jumps that no lease or wait outlasts are enough to see the same on a second database. */
+function jumpsOn(dialect: TestDialect): Record<string, number> {
+  const { '48 hours on': on, '48 hours back': back } = JUMPS
+  return dialect === 'sqlite' ? JUMPS : { '48 hours on': on, '48 hours back': back }
+}
+
 const BATCH = 500
 /** However the clock has jumped, work that was under way is taken up again within this time … */
 const TAKEN_UP_WITHIN = HOUR
@@ -138,7 +145,7 @@ async function assertPaidOnce(market: Marketplace): Promise<void> {
 for (const dialect of testDialects()) {
   const it = suite(`a clock that jumps, on ${dialect}`)
 
-  for (const [name, ms] of Object.entries(JUMPS)) {
+  for (const [name, ms] of Object.entries(jumpsOn(dialect))) {
     for (const moment of MOMENTS) {
       it(`${name} while ${moment}: everything is paid, once`, async () => {
         const market = await openMarketplace(dialect)

@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { NIL_ID } from '../platform/ids.ts'
 import { decideSale } from './accept-sale.rule.ts'
 import { factsOfTheTime, isDifferent, noSale, verdictOf } from './reprocess.rule.ts'
 import type { SaleClick, SaleFacts } from './sale-facts.ts'
@@ -57,6 +58,9 @@ function factsWith(changes: Partial<SaleFacts>, reference: string | null = 'one'
   }
 }
 
+/** While no click has been taken away. */
+const factsOf = (today: SaleFacts, then: SaleFacts | null) => factsOfTheTime(today, then, NIL_ID)
+
 test('suspensions, fee and click are those of the time, the order is as it is read today', () => {
   const then = factsWith({ creator_suspended: true, platform_fee_rate: 500 })
   const today = factsWith({
@@ -64,7 +68,7 @@ test('suspensions, fee and click are those of the time, the order is as it is re
     buyer_is_creator: true,
     click: { ...clickOf('one', 'sana'), tracked: false },
   })
-  const { facts, lost } = factsOfTheTime(today, then)
+  const { facts, lost } = factsOf(today, then)
   assert.equal(lost, [])
   assert.is(facts.order, today.order)
   assert.is(facts.click, then.click)
@@ -76,30 +80,42 @@ test('suspensions, fee and click are those of the time, the order is as it is re
 
 test('a reference that is read otherwise leads to its own click, and to a standing that nobody has kept', () => {
   const today = factsWith({ click: clickOf('two', 'zoya'), creator_suspended: true }, 'two')
-  const other = factsOfTheTime(today, factsWith({}))
+  const other = factsOf(today, factsWith({}))
   assert.equal(other.lost, ['creator_suspended'])
   assert.equal([other.facts.click?.id, other.facts.creator_suspended], ['two', true])
-  const same = factsOfTheTime(factsWith({ click: clickOf('two', 'sana') }, 'two'), factsWith({}))
+  const same = factsOf(factsWith({ click: clickOf('two', 'sana') }, 'two'), factsWith({}))
   assert.equal(same.lost, [])
-  const none = factsOfTheTime(factsWith({ click: null }, null), factsWith({ creator_suspended: true }))
+  const none = factsOf(factsWith({ click: null }, null), factsWith({ creator_suspended: true }))
   assert.equal([none.lost, none.facts.click, none.facts.creator_suspended], [[], null, false])
 })
 
 test('a click that is gone by now stays as the receipt has it', () => {
-  const { facts, lost } = factsOfTheTime(factsWith({ click: null }), factsWith({ buyer_is_creator: true }))
+  const { facts, lost } = factsOf(factsWith({ click: null }), factsWith({ buyer_is_creator: true }))
   assert.equal([facts.click?.id, facts.buyer_is_creator, lost], ['one', true, ['buyer_is_creator']])
 })
 
 test('without a receipt everything is of today, and said to be', () => {
-  assert.equal(factsOfTheTime(factsWith({}), null).lost, [
+  assert.equal(factsOf(factsWith({}), null).lost, [
     'merchant_suspended',
     'creator_suspended',
     'platform_fee_rate',
   ])
-  assert.equal(factsOfTheTime(factsWith({ click: null }), null).lost, [
-    'merchant_suspended',
-    'platform_fee_rate',
-  ])
+  assert.equal(factsOf(factsWith({ click: null }), null).lost, ['merchant_suspended', 'platform_fee_rate'])
+})
+
+test('a click that is not found is lost where clicks of its age may have been taken away', () => {
+  const lostOf = (reference: string | null, then: SaleFacts | null, click: SaleClick | null = null) =>
+    factsOfTheTime(factsWith({ click }, reference), then, 'mmm').lost.includes('click')
+  assert.is(lostOf('abc', null), true)
+  assert.is(lostOf('abc', factsWith({}, 'one')), true)
+  // As young as that, it never was.
+  assert.is(lostOf('mmm', null), false)
+  assert.is(lostOf('one', factsWith({}, 'abc')), false)
+  assert.is(lostOf(null, null), false)
+  // Found, or known from the receipt, as is that there was none.
+  assert.is(lostOf('abc', null, clickOf('abc', 'sana')), false)
+  assert.is(lostOf('abc', factsWith({}, 'abc')), false)
+  assert.is(lostOf('abc', factsWith({ click: null }, 'abc')), false)
 })
 
 test('a difference is one of verdict, reason, party or money', () => {

@@ -15,7 +15,12 @@ export interface Verdict {
 }
 
 /** A fact of the time that nobody has kept: today's stands in for it. */
-export type LostFact = 'creator_suspended' | 'merchant_suspended' | 'buyer_is_creator' | 'platform_fee_rate'
+export type LostFact =
+  | 'creator_suspended'
+  | 'merchant_suspended'
+  | 'buyer_is_creator'
+  | 'platform_fee_rate'
+  | 'click'
 
 export interface FactsOfTheTime {
   facts: SaleFacts
@@ -26,14 +31,17 @@ export interface FactsOfTheTime {
  * Today's reading of an order beside the circumstances under which it was judged then: `today` as the order would be
  * judged now, `then` as the receipt has it (`null` when the event made no sale). Click and terms are the receipt's as long
  * as the reference is read as it was; one that is read otherwise today leads to its own click, which with its link has
- * not changed since either.
+ * not changed since either, unless it is gone: clicks with ids below `pruned` may be.
  */
-export function factsOfTheTime(today: SaleFacts, then: SaleFacts | null): FactsOfTheTime {
+export function factsOfTheTime(today: SaleFacts, then: SaleFacts | null, pruned: string): FactsOfTheTime {
+  const reference = today.order.tracking_reference
+  const clickGone = today.click === null && reference !== null && reference < pruned
   if (then === null) {
     const ofCreator: LostFact[] = today.click === null ? [] : ['creator_suspended']
-    return { facts: today, lost: ['merchant_suspended', ...ofCreator, 'platform_fee_rate'] }
+    const ofClick: LostFact[] = clickGone ? ['click'] : []
+    return { facts: today, lost: ['merchant_suspended', ...ofCreator, 'platform_fee_rate', ...ofClick] }
   }
-  const sameReference = today.order.tracking_reference === then.order.tracking_reference
+  const sameReference = reference === then.order.tracking_reference
   const click = sameReference ? then.click : today.click
   const lost: LostFact[] = []
   const sameCreator = click?.link.creator_id === then.click?.link.creator_id
@@ -41,6 +49,7 @@ export function factsOfTheTime(today: SaleFacts, then: SaleFacts | null): FactsO
   // Today's comparison of the addresses was with this click's creator, unless the click itself is gone by now.
   const compared = click === null || click.id === today.click?.id
   if (!compared) lost.push('buyer_is_creator')
+  if (clickGone && !sameReference) lost.push('click')
   return {
     facts: {
       order: today.order,

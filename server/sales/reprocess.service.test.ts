@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { notePruned } from '../clicks/click-retention.store.ts'
 import { removeOldBodies } from '../inbox/inbox.service.ts'
 import type { LinkRecord } from '../links/links.service.ts'
 import { openDatabase } from '../platform/open-database.ts'
@@ -196,6 +197,25 @@ for (const dialect of testDialects()) {
     ]
     assert.equal(earned(creator.userId), [100_000, 0])
     assert.equal(earned(other.userId), [0, 87_500])
+  })
+
+  it('tell where a click that today’s reading leads to may have been taken away', async () => {
+    const gone = await market.click(link)
+    await market.click(link)
+    await market.order(shop, link, 400_000)
+    await market.workOff()
+    const { database } = market.platform
+    await database.transaction((tx) => tx.deleteFrom('clicks').where('id', '=', gone).execute())
+    const rule: SaleRule = {
+      ...TODAYS_RULE,
+      read: (raw, parameter) => ({ ...readOrderFacts(raw, parameter), tracking_reference: gone }),
+    }
+    const lostNow = async () => (await run({ rule })).differences.map(({ lost }) => lost)
+    assert.equal(await lostNow(), [[]])
+    await database.transaction((tx) => notePruned(tx, 'ffffffff-ffff-7fff-bfff-ffffffffffff'))
+    assert.equal(await lostNow(), [['click']])
+    assert.is((await run({ rule })).counts.uncertain, 1)
+    assert.is((await run()).counts.uncertain, 0)
   })
 
   it('are those of one store, or since a moment', async () => {

@@ -1,6 +1,8 @@
 import type { Paisa } from '../../shared/money.ts'
+import { clicksPrunedBefore } from '../clicks/click-retention.service.ts'
 import { countStoredEvents, type StoredEvent, storedEvents } from '../inbox/stored-events.service.ts'
 import type { Queries } from '../platform/database.ts'
+import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
 import { type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
@@ -94,7 +96,8 @@ type Books = Pick<Platform, 'config' | 'database'>
 
 /**
  * Runs the stored orders through today's reading and rule, each with the facts of its time, and tells what would come out
- * otherwise than what is recorded. It only reads. What it keeps in memory does not grow with the number of events.
+ * otherwise than what is recorded. It only reads. Events are kept in memory a
+ * lot at a time; what grows are the keys of orders that made no sale then and would now.
  */
 export async function reprocessOrders(books: Books, options: ReprocessOptions): Promise<ReprocessReport> {
   const db = books.database.reader
@@ -146,6 +149,9 @@ class Run {
   /** Orders without a sale that today's reading would make one of: a second delivery of theirs would be a repeat. */
   readonly #fresh = new Set<string>()
 
+  /** Clicks with smaller ids may be gone. */
+  #pruned = NIL_ID
+
   constructor(books: Books, options: ReprocessOptions) {
     this.#books = books
     this.#options = options
@@ -157,6 +163,8 @@ class Run {
     const candidates = await this.#leaveOutRepeats(await this.#readAll(events))
     const readable = candidates.filter((one): one is Candidate & { order: OrderFacts } => isOrder(one.order))
     const today = await loadFacts(this.#books, this.#db, readable)
+    // After the clicks: one that is pruned in between is known to be.
+    this.#pruned = await clicksPrunedBefore(this.#db)
     const factsOf = new Map<Candidate, SaleFacts>(
       readable.map((one, index) => [one, today[index] as SaleFacts]),
     )
@@ -243,7 +251,7 @@ class Run {
       return { after: verdictOf(this.#rule.decide(one.receipt.facts), one.receipt.facts), lost: [] }
     }
     if (today) {
-      const { facts, lost } = factsOfTheTime(today, one.receipt?.facts ?? null)
+      const { facts, lost } = factsOfTheTime(today, one.receipt?.facts ?? null, this.#pruned)
       return { after: verdictOf(this.#rule.decide(facts), facts), lost }
     }
     if (one.sale && one.order && !isOrder(one.order)) {

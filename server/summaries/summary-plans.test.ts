@@ -83,7 +83,9 @@ async function fill(market: Marketplace): Promise<Omit<World, 'market'>> {
         merchant_id: merchant,
         state: 'closed' as const,
         closed_at: cycle.created_at,
+        // A merchant's cycles never overlap.
         period_start: cycle.period_start + index,
+        period_end: cycle.period_start + index + 1,
       })),
     )
     await tx.insertInto('billing_cycles').values(cycles).execute()

@@ -3,9 +3,12 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../../billing/billing.service.ts'
 import { grantCredit } from '../../billing/credits.service.ts'
+import { reissueInvoice } from '../../billing/reissue.service.ts'
 import { runPayouts } from '../../payouts/payouts.service.ts'
+import { retryPayout } from '../../payouts/retry-payout.service.ts'
 import type { Database, Tx } from '../../platform/database.ts'
 import { sealLedger } from '../../seals/seals.service.ts'
+import { suspendUser } from '../../users/users.service.ts'
 import { testDialects } from '../testbed/databases.ts'
 import { cyclesOf, type Marketplace, openMarketplace } from '../testbed/marketplace.ts'
 import { removeGuards } from '../testbed/tamper.ts'
@@ -18,14 +21,21 @@ interface Context {
 
 /**
  * Books in which something of every kind has happened: cycles open, closed and charged, payouts paid, failed, on their
- * way and not yet sent, a credit that is partly used, rejected sales, events done, ignored and set aside,
- * bodies that are text and bodies that are not.
+ * way and not yet sent, an invoice and a payout asked for anew, a credit that is partly used, a suspension, rejected
+ * sales, events done, ignored and set aside, bodies that are text and bodies that are not.
  */
 async function fillBooks(market: Marketplace): Promise<void> {
   const { platform, processor } = market
   const [shop, other] = [await market.addShop('shop'), await market.addShop('other')]
   const [ayesha, bilal] = [await market.addCreator('Ayesha'), await market.addCreator('Bilal')]
   const links = { ayesha: await market.addLink(shop, ayesha), bilal: await market.addLink(other, bilal) }
+  const askAnew = async (kind: 'invoice' | 'payout') => {
+    const reissue = { actor: 'operator', reason: 'corrected' }
+    const subject = processor.calls.findLast((call) => call.kind === kind)?.reference ?? ''
+    if (kind === 'payout') await retryPayout(platform, processor, { ...reissue, payoutId: subject })
+    else await reissueInvoice(platform, processor, { ...reissue, cycleId: subject })
+    await market.workOff()
+  }
   const pay = async (word: 'confirmed' | 'failed' | null) => {
     for (const outcome of await runPayouts(platform, processor)) {
       if (outcome.kind !== 'paid_out' || !outcome.payoutId) continue
@@ -40,7 +50,9 @@ async function fillBooks(market: Marketplace): Promise<void> {
   await market.earn(shop, links.ayesha, 800_000)
   await pay('confirmed')
   await market.earn(other, links.bilal, 900_000)
+  processor.answers = ['refuse']
   await pay(null)
+  await askAnew('payout')
   await market.earn(shop, links.ayesha, 10_000)
   await grantCredit(platform, {
     merchantId: shop.merchantId,
@@ -54,6 +66,10 @@ async function fillBooks(market: Marketplace): Promise<void> {
   await sealLedger(platform)
   const open = (await cyclesOf(platform, shop.merchantId)).at(-1)
   await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: open?.period_end ?? 0 })
+  processor.answers = ['refuse']
+  await market.workOff()
+  await askAnew('invoice')
+  await suspendUser(platform, { userId: (await market.addCreator()).userId, actor: 'operator', reason: null })
   const body = await market.order(shop, links.ayesha, 200_000)
   await market.deliver(shop, body)
   await market.order(other, links.ayesha, 200_000)

@@ -3,14 +3,16 @@
 import diagnostics from 'node:diagnostics_channel'
 import { isCommitOf, type Moment, type Target } from './points.ts'
 
+export type ScheduledJob = 'billing' | 'payouts'
+
 export type Order =
   /** Die at the target the next time that it is reached. */
   | { kind: 'arm'; target: Target }
   | { kind: 'disarm' }
   /** How far this process's clock stands before the machine's, ms. */
   | { kind: 'clock'; ahead: number }
-  /** Run the scheduled jobs now, as cron would. */
-  | { kind: 'schedule' }
+  /** Run a scheduled job now, as cron would. */
+  | { kind: 'schedule'; job: ScheduledJob }
 
 let target: Target | null = process.env.KILL_AT ? JSON.parse(process.env.KILL_AT) : null
 let ahead = Number(process.env.CLOCK_AHEAD ?? 0)
@@ -97,16 +99,18 @@ function watchCalls(): void {
   }
 }
 
-async function runSchedule(): Promise<void> {
+async function runSchedule(job: ScheduledJob): Promise<void> {
   const { getTasks } = await import('node-cron')
-  await Promise.all([...getTasks().values()].map((task) => task.execute()))
+  const task = [...getTasks().values()].find(({ name }) => name === job)
+  if (!task) throw new Error(`no scheduled job is called ${job}`)
+  await task.execute()
 }
 
 async function obey(order: Order): Promise<void> {
   if (order.kind === 'arm') target = order.target
   else if (order.kind === 'disarm') target = null
   else if (order.kind === 'clock') ahead = order.ahead
-  else await runSchedule()
+  else await runSchedule(order.job)
 }
 
 process.on('message', (order: Order) => {

@@ -27,7 +27,9 @@ export function addKillTests(it: Test, dialect: TestDialect): void {
     // One that is to die at its start is killed first.
     const atStart = plans.filter((plan) => plan.start).length
     assert.is(deaths, ordered + atStart, targets.map(describe).join('\n'))
-    console.log(`\nsize: kills on ${dialect}: ${ordered} deaths at ${targets.length} named points, ${rounds} rounds`)
+    console.log(
+      `\nsize: kills on ${dialect}: ${ordered} deaths at ${targets.length} named points, ${rounds} rounds`,
+    )
   })
 
   if (RANDOM_KILLS > 0) {

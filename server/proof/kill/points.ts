@@ -49,7 +49,7 @@ const call = (stage: Stage, name: string, what: Extract<Seam, { call: string }>[
   seam: { call: what },
 })
 
-/** Every place at which a process that dies could leave half a thing behind. */
+/** The places that are proved: at each a process is killed, and must leave no half thing behind. */
 export const POINTS: readonly Point[] = [
   commit('start', 'visits are added to the counts', [adds('click_counts')]),
   commit('start', 'a scheduled run is noted as begun', [adds('schedule_runs')]),

@@ -12,6 +12,7 @@ import { type Sandbox, startSandbox } from '../../processor/sandbox/start-sandbo
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testbed/databases.ts'
 import { verify } from '../testbed/marketplace.ts'
 import { type Answer, call } from '../testbed/service-bed.ts'
+import type { ScheduledJob } from './kill-at.ts'
 import { KillableServer } from './killable-server.ts'
 
 const APP_KEY = Buffer.alloc(32, 7)
@@ -151,10 +152,10 @@ export class World {
     this.sandbox.wake()
   }
 
-  /** Has the scheduled jobs run, whole: a run that is cut off is made again. */
-  async runSchedule(): Promise<void> {
+  /** Has a scheduled job run, whole: a run that is cut off is made again. */
+  async runSchedule(job: ScheduledJob): Promise<void> {
     do await this.up()
-    while (!(await this.server.obey({ kind: 'schedule' })))
+    while (!(await this.server.obey({ kind: 'schedule', job })))
   }
 
   /** Waits until the runs that every start makes are over, so that none of them comes upon what follows. */
@@ -177,8 +178,8 @@ export class World {
     }
   }
 
-  /** Waits until nothing waits and `isDone`; what waits for a time has it come. */
-  async settleDown(isDone: (platform: Platform) => Promise<boolean>): Promise<void> {
+  /** Waits until nothing waits and `isDone`; what waits for a time has it come, a scheduled job `again` its next run. */
+  async settleDown(isDone: (platform: Platform) => Promise<boolean>, again?: ScheduledJob): Promise<void> {
     let before = ''
     let since = performance.now()
     let nextRun = 0
@@ -200,8 +201,8 @@ export class World {
       const quiet = performance.now() - since
       if (quiet > STUCK_MS) throw new Error(`nothing moves any more: ${state}`)
       // A run that the database was taken away from is made again at its next time.
-      if (quiet > NEXT_RUN_MS && due === null && performance.now() > nextRun) {
-        await this.runSchedule()
+      if (again && quiet > NEXT_RUN_MS && due === null && performance.now() > nextRun) {
+        await this.runSchedule(again)
         nextRun = performance.now() + NEXT_RUN_MS
       }
       if (quiet > QUIET_MS && due !== null && due > this.now()) await this.passTime(due - this.now() + 1)

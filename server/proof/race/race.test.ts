@@ -50,7 +50,8 @@ for (const dialect of testDialects()) {
         total.contests += played.contests
       }
       total.collisions += collisions
-      if (ROUNDS > ROUNDS_A_DATABASE) console.log(`\nprogress: ${game.name} on ${dialect}: ${ROUNDS} contests`)
+      if (ROUNDS > ROUNDS_A_DATABASE)
+        console.log(`\nprogress: ${game.name} on ${dialect}: ${ROUNDS} contests`)
       assert.ok(
         collisions >= ROUNDS * LEAST_COLLISIONS,
         `only ${collisions} contests of ${ROUNDS} and more collided: the others prove nothing`,

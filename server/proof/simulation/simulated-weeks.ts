@@ -23,10 +23,10 @@ export interface Telling {
 /** Of a long form's stories, how many pass between two lines about its progress. */
 const PROGRESS_EVERY = 100
 
-/** A story takes twice as long on PostgreSQL, and nearly every mistake shows on either. */
+/** A story takes three times as long on PostgreSQL, and nearly every mistake shows on either. */
 function shareOf(dialect: TestDialect, dialects: number): number {
   if (dialects === 1) return 1
-  return dialect === 'sqlite' ? 0.75 : 0.25
+  return dialect === 'sqlite' ? 0.85 : 0.15
 }
 
 /**

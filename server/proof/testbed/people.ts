@@ -1,5 +1,6 @@
 import { TRPCError } from '@trpc/server'
 import type { Role } from '../../../shared/schemas/common.ts'
+import { OPERATOR, recordAudit } from '../../moderation/audit.service.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { Actor, RequestContext } from '../../platform/procedure.ts'
 import { Refusal } from '../../platform/refusal.ts'
@@ -24,15 +25,26 @@ export async function addUser(platform: Platform, role: Role, displayName: strin
   return { userId, role, sessionId: platform.ids.next() }
 }
 
-/** Suspends or reinstates by hand, for tests of what others make of it. */
+/** Suspends or reinstates past the service's own conditions, but on record; for tests of what others make of it. */
 export async function setSuspended(platform: Platform, userId: string, suspended: boolean): Promise<void> {
-  await platform.database.transaction((tx) =>
-    tx
+  await platform.database.transaction(async (tx) => {
+    const { numUpdatedRows } = await tx
       .updateTable('users')
       .set({ suspended_at: suspended ? platform.clock.now() : null })
       .where('id', '=', userId)
-      .execute(),
-  )
+      .where('suspended_at', suspended ? 'is' : 'is not', null)
+      .executeTakeFirst()
+    if (numUpdatedRows === 0n) return
+    await recordAudit(platform, tx, {
+      actor: OPERATOR,
+      action: suspended ? 'user.suspend' : 'user.reinstate',
+      subjectType: 'user',
+      subjectId: userId,
+      reason: null,
+      before: null,
+      after: null,
+    })
+  })
   platform.caches.clear('slug')
   platform.caches.clear('offers')
 }

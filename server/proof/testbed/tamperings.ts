@@ -210,6 +210,31 @@ const OPERATIONS: Tampering[] = [
     statement: sql`delete from audit_entries where action = 'billing.credit'`,
     subject: oneOf('credits', 'true'),
   },
+  changed(
+    'suspensions-recorded',
+    'a user whom nobody suspended',
+    'users',
+    'suspended_at = 1',
+    'suspended_at is null',
+  ),
+  {
+    invariant: 'suspensions-recorded',
+    what: 'a suspension that is gone from the record',
+    statement: sql`delete from audit_entries where action = 'user.suspend'`,
+    subject: oneOf('users', 'suspended_at is not null'),
+  },
+  {
+    invariant: 'second-attempts-recorded',
+    what: 'an invoice asked for anew by nobody',
+    statement: sql`delete from audit_entries where action = 'billing.reissue'`,
+    subject: sql`select min(subject_id) as subject from audit_entries where action = 'billing.reissue'`,
+  },
+  {
+    invariant: 'second-attempts-recorded',
+    what: 'a payout sent anew under another attempt than the record names',
+    statement: sql`update audit_entries set after = '{"attempt_id":"another"}' where action = 'payout.retry'`,
+    subject: sql`select min(subject_id) as subject from audit_entries where action = 'payout.retry'`,
+  },
 ]
 
 /** The first body that fits, whose event the report must name. */

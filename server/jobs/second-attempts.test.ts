@@ -1,0 +1,169 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { closeDueCycles } from '../billing/billing.service.ts'
+import { reissueInvoice } from '../billing/reissue.service.ts'
+import { OPERATOR } from '../moderation/audit.service.ts'
+import { runPayouts } from '../payouts/payouts.service.ts'
+import { retryPayout } from '../payouts/retry-payout.service.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import {
+  attemptsOf,
+  cycleOf,
+  cyclesOf,
+  type Marketplace,
+  openFlagsOf,
+  openMarketplace,
+  payoutOf,
+} from '../proof/testbed/marketplace.ts'
+import type { Held } from '../proof/testbed/scripted-processor.ts'
+import { MINUTE } from '../proof/testbed/testbed.ts'
+
+const SALE = 800_000
+const BY = { actor: OPERATOR, reason: null }
+
+for (const dialect of testDialects()) {
+  const tests = suite<{ market: Marketplace }>(`second attempts on ${dialect}`)
+  tests.before.each(async (context) => {
+    context.market = await openMarketplace(dialect)
+  })
+  tests.after.each(({ market }) => market?.close())
+
+  /** A test at whose end the books must be right. */
+  const it = (name: string, work: (market: Marketplace) => Promise<void>) =>
+    tests(name, async ({ market }) => {
+      await work(market)
+      await market.verify()
+    })
+
+  /** What a processor keeps of a call that it has answered with a 422. */
+  const rejected = (id: string, reference: string, amount: number): Held => ({
+    ...{ id, reference, amount, currency: 'PKR', status: 'rejected' },
+    ...{ attemptId: `refused ${id}`, rest: null },
+  })
+  const closedCycle = async (market: Marketplace) => {
+    const shop = await market.addShop()
+    await market.order(shop, await market.addLink(shop, await market.addCreator()), SALE)
+    await market.workOff()
+    const [cycle] = await cyclesOf(market.platform, shop.merchantId)
+    if (!cycle) throw new Error('no cycle')
+    await closeDueCycles(market.platform, { asOf: cycle.period_end })
+    return cycle.id
+  }
+  /** A payout that waits for its call. */
+  const duePayout = async (market: Marketplace) => {
+    const shop = await market.addShop()
+    await market.earn(shop, await market.addLink(shop, await market.addCreator()), SALE)
+    const [made] = await runPayouts(market.platform, market.processor)
+    if (made?.kind !== 'paid_out' || !made.payoutId) throw new Error('no payout')
+    return { id: made.payoutId, amount: made.amount }
+  }
+  const refusedPayout = async (market: Marketplace) => {
+    const payout = await duePayout(market)
+    market.processor.answers = ['refuse']
+    await market.workOff()
+    market.processor.payouts.push(rejected('po_dead', payout.id, payout.amount))
+    return payout
+  }
+  const callsOf = ({ processor }: Marketplace, reference: string) =>
+    processor.calls.filter((call) => call.reference === reference).map((call) => call.attemptId)
+  const retry = ({ platform, processor }: Marketplace, payoutId: string) =>
+    retryPayout(platform, processor, { payoutId, ...BY })
+
+  it('send a payout whose refusal the processor has kept, and it is paid', async (market) => {
+    const { platform, processor } = market
+    const { id } = await refusedPayout(market)
+    const { adopts, attemptId } = await retry(market, id)
+    assert.is(adopts, null)
+    await market.workOff()
+    const [first, second] = await attemptsOf(platform, id)
+    assert.equal([first?.state, second?.state, second?.id], ['refused', 'created', attemptId])
+    assert.equal(callsOf(market, id), [first?.id, attemptId])
+    const sent = processor.payouts.find((item) => item.attemptId === attemptId)
+    assert.ok(sent && sent.id !== 'po_dead')
+    assert.is((await payoutOf(platform, id)).processor_payout_id, sent.id)
+    await market.settlePayout(id, 'confirmed')
+    await market.workOff()
+    assert.is((await payoutOf(platform, id)).state, 'paid')
+    assert.equal(await openFlagsOf(platform), [])
+  })
+
+  it('take over what has not failed beside what has', async (market) => {
+    const { platform, processor } = market
+    const { id, amount } = await refusedPayout(market)
+    processor.payouts.push({ ...rejected('po_live', id, amount), status: 'processing' })
+    assert.is((await retry(market, id)).adopts, 'po_live')
+    await market.workOff()
+    assert.is(callsOf(market, id).length, 1)
+    assert.is((await payoutOf(platform, id)).processor_payout_id, 'po_live')
+  })
+
+  it('repeat the same key when the answer is lost, beside a kept refusal', async (market) => {
+    const { platform, processor } = market
+    const { id } = await refusedPayout(market)
+    const { attemptId } = await retry(market, id)
+    processor.answers = ['drop', 'lose']
+    await market.workOff()
+    await market.after(MINUTE)
+    const sent = processor.payouts.find((item) => item.attemptId === attemptId)
+    assert.ok(sent)
+    // It fails before anybody has heard that it exists: the same key brings its id again, and nothing goes out twice.
+    sent.status = 'failed'
+    await market.after(MINUTE)
+    assert.equal(callsOf(market, id).slice(1), [attemptId, attemptId, attemptId])
+    assert.is(processor.payouts.length, 2)
+    assert.is((await payoutOf(platform, id)).processor_payout_id, sent.id)
+    await market.settlePayout(id, 'failed')
+    await market.workOff()
+    assert.is((await payoutOf(platform, id)).state, 'failed')
+  })
+
+  it('can follow each other: a third one after a second refusal that was kept too', async (market) => {
+    const { platform, processor } = market
+    const { id, amount } = await refusedPayout(market)
+    await retry(market, id)
+    processor.answers = ['refuse']
+    await market.workOff()
+    processor.payouts.push({ ...rejected('po_dead_too', id, amount), status: 'Cancelled' })
+    await retry(market, id)
+    await market.workOff()
+    const states = (await attemptsOf(platform, id)).map((attempt) => attempt.state)
+    assert.equal(states, ['refused', 'refused', 'created'])
+    assert.is((await payoutOf(platform, id)).state, 'submitted')
+  })
+
+  it('ask for an invoice whose refusal the processor has kept, and it is paid', async (market) => {
+    const { platform, processor } = market
+    const cycleId = await closedCycle(market)
+    processor.answers = ['refuse']
+    await market.workOff()
+    const { amount_due } = await cycleOf(platform, cycleId)
+    processor.invoices.push({ ...rejected('inv_dead', cycleId, amount_due), status: 'void' })
+    const made = await reissueInvoice(platform, processor, { cycleId, ...BY })
+    assert.is(made.adopts, null)
+    await market.workOff()
+    assert.equal(callsOf(market, cycleId).slice(1), [made.attemptId])
+    const sent = processor.invoices.find((item) => item.attemptId === made.attemptId)
+    assert.is((await cycleOf(platform, cycleId)).processor_invoice_id, sent?.id)
+    await market.confirmPayment(cycleId)
+    await market.workOff()
+    assert.is((await cycleOf(platform, cycleId)).state, 'charged')
+    assert.equal(await openFlagsOf(platform), [])
+  })
+
+  it('are no first ones: an only attempt takes over what has failed, and the signed event decides', async (market) => {
+    const { platform, processor } = market
+    const { id } = await duePayout(market)
+    processor.answers = ['lose']
+    await market.workOff()
+    const [held] = processor.payouts
+    if (held) held.status = 'failed'
+    await market.after(MINUTE)
+    assert.is(callsOf(market, id).length, 1)
+    assert.is((await payoutOf(platform, id)).processor_payout_id, held?.id)
+    await market.settlePayout(id, 'failed')
+    await market.workOff()
+    assert.is((await payoutOf(platform, id)).state, 'failed')
+  })
+
+  tests.run()
+}
