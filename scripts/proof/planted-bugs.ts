@@ -70,10 +70,10 @@ const ARITHMETIC: PlantedBug[] = [
 /** Mistakes around cycles, credits and payouts. */
 const BOOKS: PlantedBug[] = [
   simulated({
-    name: 'a cycle closes an hour early',
-    file: 'server/billing/close-cycle.rule.ts',
-    find: 'facts.asOf < facts.periodEnd)',
-    replace: 'facts.asOf < facts.periodEnd - 3_600_000)',
+    name: 'a billing period ends an hour early',
+    file: 'server/billing/billing-period.rule.ts',
+    find: 'return calendarPeriodAt(moment, length, zone).end',
+    replace: 'return calendarPeriodAt(moment, length, zone).end - 3_600_000',
   }),
   simulated({
     name: 'billing periods follow the clock of London',
