@@ -18,14 +18,15 @@ export async function backUp(database: OpenDatabase, file: string): Promise<Back
   const target = resolve(file)
   if (existsSync(target)) throw new Failure(`${target} exists already. Name a file that does not.`)
   const draft = `${target}.${process.pid}.tmp`
-  makePrivateFile(draft)
   const clean = () => rmSync(draft, { force: true })
   const interrupt = () => {
     clean()
     process.exit(130)
   }
+  // Before there is a file: whoever ends it at its first moment leaves nothing behind either.
   for (const signal of SIGNALS) process.once(signal, interrupt)
   try {
+    makePrivateFile(draft)
     const restore =
       database.dialect === 'sqlite' ? await copySqlite(database.file, draft) : await dump(database.url, draft)
     renameSync(draft, target)
