@@ -110,8 +110,9 @@ async function servesAgain(load: Load): Promise<void> {
   throw new Error(`it does not serve again within ${BACK_WITHIN_MS} ms`)
 }
 
+/** The short form always is: other test files run beside it. Only the long form, alone on a machine, judges how quick it is. */
 function isBusy(): boolean {
-  return (loadavg()[0] ?? 0) > BUSY_LOAD * availableParallelism()
+  return process.env.STALLS === undefined || (loadavg()[0] ?? 0) > BUSY_LOAD * availableParallelism()
 }
 
 function isTaken({ kind, status }: Sample): boolean {
