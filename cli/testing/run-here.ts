@@ -2,6 +2,9 @@ import { reportFailure } from '../failures.ts'
 import { buildProgram } from '../program.ts'
 import { APP_KEY, type Ended } from './run-affiliate.ts'
 
+/** No signal ends it, so there is always a code. */
+export type EndedHere = Ended & { code: number }
+
 /** Commands write to the process's own streams and read its environment, so they take turns. */
 let turn: Promise<unknown> = Promise.resolve()
 
@@ -9,14 +12,14 @@ let turn: Promise<unknown> = Promise.resolve()
  * Runs a command line in this process, as `cli/main.ts` does: for tests of what commands do, many times as fast as a process of
  * its own. Nobody can be asked.
  */
-export function runHere(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
+export function runHere(args: readonly string[], environment: Record<string, string> = {}): Promise<EndedHere> {
   const run = turn.then(() => runNow(args, { APP_KEY, ...environment }))
   turn = run.catch(() => undefined)
   return run
 }
 
-async function runNow(args: readonly string[], environment: Record<string, string>): Promise<Ended> {
-  const ended: Ended = { code: 0, stdout: '', stderr: '' }
+async function runNow(args: readonly string[], environment: Record<string, string>): Promise<EndedHere> {
+  const ended: EndedHere = { code: 0, stdout: '', stderr: '' }
   const writes = { stdout: process.stdout.write, stderr: process.stderr.write }
   const before = { ...process.env }
   Object.assign(process.env, environment)
@@ -39,5 +42,8 @@ async function runNow(args: readonly string[], environment: Record<string, strin
       else process.env[name] = before[name]
     }
   }
+  // A command may also end well and say by the exit code that not all is well.
+  ended.code ||= Number(process.exitCode ?? 0)
+  process.exitCode = undefined
   return ended
 }

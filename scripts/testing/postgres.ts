@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 export interface TestPostgres {
@@ -8,10 +9,11 @@ export interface TestPostgres {
   stop: () => Promise<void>
 }
 
-/** Starts one real PostgreSQL on a free port in a temporary directory. It ends with this process at the latest. */
-export function startPostgres(): TestPostgres {
+/** Starts one real PostgreSQL on a free port in a new directory in `place`. It ends with this process at the latest. */
+export function startPostgres(place = tmpdir()): TestPostgres {
   const keeper = spawn(process.execPath, [fileURLToPath(new URL('postgres-keeper.ts', import.meta.url))], {
     detached: true,
+    env: { ...process.env, TMPDIR: place },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   const ended = once(keeper, 'close')

@@ -1,11 +1,11 @@
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findTests, type TestFile } from './find-tests.ts'
 import type { RunOptions } from './options.ts'
 import { givenPostgres, startPostgres, type TestPostgres } from './postgres.ts'
 import { countsLine, indent, printFile, seconds, type Totals, type Write } from './report.ts'
 import { type FileResult, runFile } from './run-file.ts'
+import { letThrough, makeScratch } from './scratch.ts'
 
 interface Run {
   options: RunOptions
@@ -14,6 +14,8 @@ interface Run {
   postgres: TestPostgres | null
   /** Where Node writes raw coverage: of the rules' own tests, and of everything else. */
   coverage: { rules: string; rest: string }
+  /** What test processes make once for all of them, and all else that they write. */
+  folders: { common: string; temporary: string }
   totals: Totals
 }
 
@@ -23,18 +25,22 @@ interface Run {
  */
 export async function runTests(options: RunOptions, write: Write, signal: AbortSignal): Promise<boolean> {
   const files = await findTests(options.root, options.filters)
-  const scratch = await mkdtemp(join(tmpdir(), 'affiliate-test-run-'))
+  const scratch = await makeScratch()
   const coverage = { rules: join(scratch, 'rules'), rest: join(scratch, 'rest') }
+  const folders = { common: join(scratch, 'common'), temporary: join(scratch, 'tmp') }
+  const made = [...Object.values(coverage), ...Object.values(folders)]
+  await Promise.all(made.map((folder) => mkdir(folder)))
+  await letThrough(folders.temporary)
   const run: Run = {
     options,
     write,
     signal,
-    postgres: choosePostgres(files, options),
+    postgres: choosePostgres(files, options, folders.temporary),
     coverage,
+    folders,
     totals: { passed: 0, failed: 0, skipped: 0 },
   }
   try {
-    await Promise.all([mkdir(coverage.rules), mkdir(coverage.rest)])
     if (files.length === 0)
       fail(run, `no test file under ${options.root} matches ${options.filters.join(' ')}`)
     await runAll(run, files)
@@ -50,10 +56,10 @@ export async function runTests(options: RunOptions, write: Write, signal: AbortS
   return run.totals.failed === 0
 }
 
-function choosePostgres(files: TestFile[], options: RunOptions): TestPostgres | null {
+function choosePostgres(files: TestFile[], options: RunOptions, place: string): TestPostgres | null {
   if (options.sqliteOnly || !files.some((file) => file.database)) return null
   const given = process.env.TEST_POSTGRES_URL
-  return given ? givenPostgres(given) : startPostgres()
+  return given ? givenPostgres(given) : startPostgres(place)
 }
 
 async function runAll(run: Run, files: TestFile[]): Promise<void> {
@@ -83,8 +89,10 @@ async function runOne(run: Run, file: TestFile): Promise<FileResult> {
 }
 
 async function environmentOf(run: Run, file: TestFile): Promise<NodeJS.ProcessEnv> {
-  const { options, postgres, coverage } = run
+  const { options, postgres, coverage, folders } = run
   const { TEST_POSTGRES_URL, NODE_V8_COVERAGE, ...env } = process.env
+  env.TEST_RUN_FOLDER = folders.common
+  env.TMPDIR = folders.temporary
   if (options.sqliteOnly) env.TEST_SQLITE_ONLY = '1'
   else if (file.database && postgres) env.TEST_POSTGRES_URL = await postgres.url
   else if (TEST_POSTGRES_URL) env.TEST_POSTGRES_URL = TEST_POSTGRES_URL

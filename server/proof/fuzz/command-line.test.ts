@@ -2,8 +2,8 @@ import { chdir, cwd } from 'node:process'
 import type { Command, Option } from 'commander'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { reportFailure } from '../../../cli/failures.ts'
 import { buildProgram } from '../../../cli/program.ts'
+import { type EndedHere, runHere } from '../../../cli/testing/run-here.ts'
 import { type Marketplace, openMarketplace } from '../testbed/marketplace.ts'
 import { orderBody } from '../testbed/orders.ts'
 import { fc } from '../testbed/property.ts'
@@ -89,37 +89,7 @@ function lineOf({ path, command }: Leaf, known: readonly string[]): fc.Arbitrary
     .map(({ words, flags, json }) => [...path, ...words, ...flags.flat(), ...(json ? ['--json'] : [])])
 }
 
-interface Ended {
-  code: number
-  stdout: string
-  stderr: string
-}
-
-/** Runs a command line in this process, as cli/main.ts does. */
-async function run(args: readonly string[]): Promise<Ended> {
-  const ended: Ended = { code: 0, stdout: '', stderr: '' }
-  const originals = { stdout: process.stdout.write, stderr: process.stderr.write }
-  for (const name of ['stdout', 'stderr'] as const) {
-    process[name].write = (text: string | Uint8Array) => {
-      ended[name] += String(text)
-      return true
-    }
-  }
-  try {
-    await buildProgram().parseAsync(args, { from: 'user' })
-  } catch (error) {
-    ended.code = await reportFailure(error, args)
-  } finally {
-    process.stdout.write = originals.stdout
-    process.stderr.write = originals.stderr
-  }
-  // A command may also end well and say by the exit code that not all is well.
-  ended.code ||= Number(process.exitCode ?? 0)
-  process.exitCode = undefined
-  return ended
-}
-
-function flawOf(args: readonly string[], { code, stdout, stderr }: Ended): string | null {
+function flawOf(args: readonly string[], { code, stdout, stderr }: EndedHere): string | null {
   if (![0, 1, 2].includes(code)) return `exit code ${code}`
   if (/\n\s+at .*:\d+:\d+\)?$/m.test(stderr) || /"code":"internal"/.test(stderr)) return 'shows a bug'
   if (code !== 0 && stderr.trim() === '' && stdout.trim() === '') return 'fails without a word'
@@ -134,7 +104,8 @@ function flawOf(args: readonly string[], { code, stdout, stderr }: Ended): strin
 }
 
 const it = suite('command lines that nobody means')
-const before = { folder: cwd(), environment: { ...process.env } }
+const before = cwd()
+let environment: Record<string, string>
 let market: Marketplace
 let known: string[]
 
@@ -173,21 +144,10 @@ it.before(async () => {
   ]
   const { url, folder } = market.bed.testDatabase
   chdir(folder)
-  // Started from a terminal, nobody is to be asked all the same.
-  Object.defineProperty(process.stdin, 'isTTY', { value: false, configurable: true })
-  Object.assign(process.env, {
-    DATABASE_URL: url,
-    DATA_DIR: folder,
-    APP_KEY: Buffer.alloc(32, 7).toString('base64'),
-  })
+  environment = { DATABASE_URL: url, DATA_DIR: folder }
 })
 it.after(async () => {
-  chdir(before.folder)
-  for (const name of ['DATABASE_URL', 'DATA_DIR', 'APP_KEY']) {
-    const value = before.environment[name]
-    if (value === undefined) delete process.env[name]
-    else process.env[name] = value
-  }
+  chdir(before)
   await market.close()
 })
 
@@ -199,7 +159,7 @@ it('end with 0, 1 or 2, in words, and as one JSON document where that was asked 
     { weight: 1, arbitrary: fc.array(wordOf(known), { maxLength: 5 }) },
   )
   const property = fc.asyncProperty(line, async (args) => {
-    const ended = await run(args)
+    const ended = await runHere(args, environment)
     codes.set(`exit ${ended.code}`, (codes.get(`exit ${ended.code}`) ?? 0) + 1)
     const flaw = flawOf(args, ended)
     if (flaw)

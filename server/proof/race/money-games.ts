@@ -128,11 +128,13 @@ export const MONEY_GAMES: Game[] = [
     async open(arena) {
       const { market } = arena
       const shop = await market.addShop()
-      return async () => {
+      return async (round) => {
         const creator = await market.addCreator()
         await market.earn(shop, await market.addLink(shop, creator), SALE)
+        // The run looks at all creators and asks the processor before its first transaction.
+        const afterMs = (round % 8) * 3
         return {
-          tasks: [{ do: 'suspend', userId: creator.userId }, { do: 'run_payouts' }],
+          tasks: [{ do: 'suspend', userId: creator.userId, afterMs }, { do: 'run_payouts' }],
           async check() {
             await market.workOff()
             const made = await payoutsOf(arena, creator.userId)

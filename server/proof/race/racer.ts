@@ -8,6 +8,12 @@ import { writeUnsynced } from '../testbed/unsynced.ts'
 import { dice, noisyDatabase, sharedNow, type Trace } from './noise.ts'
 import { perform, type Task } from './tasks.ts'
 
+/** Where the contests to come are held. */
+export interface Place {
+  databaseUrl: string
+  processorUrl: string
+}
+
 /** One contest for this side. */
 export interface Order {
   task: Task
@@ -31,35 +37,47 @@ export interface Report extends Trace {
 const ERROR = 50
 
 /** A process of its own with its own connections: a second worker, scheduler or web server. */
-async function race(url: string, processorUrl: string): Promise<void> {
-  const database = await openDatabase(url, { create: false })
-  await writeUnsynced(database)
-  const processor = createHttpProcessor({ url: processorUrl, apiKey: 'sk_double', timeoutMs: 10_000 })
+function race(): void {
+  let place: Awaited<ReturnType<typeof enter>> | null = null
   let order: Order | null = null
-  process.on('message', (message: Order | Start | 'stop') => {
+  process.on('message', async (message: Place | Order | Start | 'stop') => {
     if (message === 'stop') {
-      Promise.all([database.close(), processor.close()]).then(() => process.disconnect())
+      await place?.close()
+      process.disconnect()
+    } else if ('databaseUrl' in message) {
+      await place?.close()
+      place = await enter(message)
+      process.send?.('ready')
     } else if ('task' in message) {
       order = message
       process.send?.('set')
-    } else if (order) {
-      runOrder(order, message.startAt).then((report) => process.send?.(report))
+    } else if (place && order) {
+      process.send?.(await place.run(order, message.startAt))
     }
   })
-  process.send?.('ready')
+}
 
-  async function runOrder({ task, clock, seed }: Order, startAt: number): Promise<Report> {
-    const trace: Trace = { spans: [], repeats: 0 }
-    const errors: string[] = []
-    const platform: Platform = {
-      ...platformOver(noisyDatabase(database, dice(seed), trace), url, { now: () => clock }, QUARTERLY),
-      log: pino({ level: 'error' }, { write: (line: string) => note(errors, line) }),
-    }
-    while (sharedNow() < startAt) {
-      // Both sides stand ready; a timer would let them go milliseconds apart.
-    }
-    const outcome = await outcomeOf(perform(platform, processor, task))
-    return { outcome, errors, ...trace }
+async function enter({ databaseUrl, processorUrl }: Place) {
+  const database = await openDatabase(databaseUrl, { create: false })
+  // On PostgreSQL it is a setting of the database, made already.
+  if (database.dialect === 'sqlite') await writeUnsynced(database)
+  const processor = createHttpProcessor({ url: processorUrl, apiKey: 'sk_double', timeoutMs: 10_000 })
+  return {
+    async run({ task, clock, seed }: Order, startAt: number): Promise<Report> {
+      const trace: Trace = { spans: [], repeats: 0 }
+      const errors: string[] = []
+      const noisy = noisyDatabase(database, dice(seed), trace)
+      const platform: Platform = {
+        ...platformOver(noisy, databaseUrl, { now: () => clock }, QUARTERLY),
+        log: pino({ level: 'error' }, { write: (line: string) => note(errors, line) }),
+      }
+      while (sharedNow() < startAt) {
+        // Both sides stand ready; a timer would let them go milliseconds apart.
+      }
+      const outcome = await outcomeOf(perform(platform, processor, task))
+      return { outcome, errors, ...trace }
+    },
+    close: () => Promise.all([database.close(), processor.close()]),
   }
 }
 
@@ -80,6 +98,4 @@ async function outcomeOf(work: Promise<unknown>): Promise<Report['outcome']> {
   }
 }
 
-const [url, processorUrl] = process.argv.slice(2)
-if (!url || !processorUrl) throw new Error('racer.ts DATABASE_URL PROCESSOR_URL')
-await race(url, processorUrl)
+race()

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { sharedNow } from './noise.ts'
-import type { Order, Report, Start } from './racer.ts'
+import type { Order, Place, Report, Start } from './racer.ts'
 import type { Task } from './tasks.ts'
 
 /** Time enough for both sides to hear when they start, ms. */
@@ -21,18 +21,25 @@ export interface Contest {
 }
 
 export interface Racers {
+  /** Both turn to another database and processor. */
+  enter(place: Place): Promise<void>
   /** Starts both sides at the same moment. */
   race(sides: readonly [Side, Side], seed: number): Promise<Contest>
   close(): Promise<void>
 }
 
 /** Two processes beside this one, each with connections of its own to the same database. */
-export async function openRacers(databaseUrl: string, processorUrl: string): Promise<Racers> {
-  const children = [startRacer(databaseUrl, processorUrl), startRacer(databaseUrl, processorUrl)] as const
-  await Promise.all(children.map((child) => child.next()))
+export function openRacers(): Racers {
+  const children = [startRacer(), startRacer()] as const
+  const both = <T>(work: (index: 0 | 1) => Promise<T>) => Promise.all([work(0), work(1)])
   return {
+    async enter(place) {
+      await both((index) => {
+        children[index].send(place)
+        return children[index].next()
+      })
+    },
     async race(sides, seed) {
-      const both = <T>(work: (index: 0 | 1) => Promise<T>) => Promise.all([work(0), work(1)])
       // Both have their order and say so before either starts.
       await both((index) => {
         children[index].send({ ...sides[index], seed: seed * 2 + index })
@@ -51,18 +58,15 @@ export async function openRacers(databaseUrl: string, processorUrl: string): Pro
   }
 }
 
-function startRacer(databaseUrl: string, processorUrl: string) {
-  const child: ChildProcess = fork(fileURLToPath(new URL('racer.ts', import.meta.url)), [
-    databaseUrl,
-    processorUrl,
-  ])
+function startRacer() {
+  const child: ChildProcess = fork(fileURLToPath(new URL('racer.ts', import.meta.url)))
   const ended = once(child, 'exit').then(([code, signal]) => {
     throw new Error(`a racer ended with ${code ?? signal}`)
   })
   // Heard by whoever waits for an answer; an end that was asked for is nobody's loss.
   ended.catch(() => {})
   return {
-    send: (message: Order | Start) => child.send(message),
+    send: (message: Place | Order | Start) => child.send(message),
     next: async () => (await Promise.race([once(child, 'message'), ended]))[0],
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return

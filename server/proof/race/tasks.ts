@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { decideOnApplication } from '../../applications/applications.service.ts'
 import { closeDueCycles } from '../../billing/billing.service.ts'
 import { grantCredit } from '../../billing/credits.service.ts'
@@ -34,7 +35,8 @@ export type Task =
   | { do: 'credit'; merchantId: string; amount: number; reference: string }
   | { do: 'flag'; userId: string }
   | { do: 'resolve'; flagId: string; note: string }
-  | { do: 'suspend'; userId: string }
+  /** `afterMs`: later than the other side by so much. */
+  | { do: 'suspend'; userId: string; afterMs?: number }
   | { do: 'reissue'; cycleId: string }
   | { do: 'retry_payout'; payoutId: string }
 
@@ -87,6 +89,7 @@ async function decideSomething(platform: Platform, processor: Processor, task: D
     case 'resolve':
       return (await resolveFlag(platform, { flagId: task.flagId, actor: OPERATOR, note: task.note })).note
     case 'suspend':
+      if (task.afterMs) await pause(task.afterMs)
       return (await suspendUser(platform, { userId: task.userId, ...by })).suspendedAt !== null
     case 'reissue':
       return (await reissueInvoice(platform, processor, { cycleId: task.cycleId, ...by })).attemptId

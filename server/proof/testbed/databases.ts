@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Client } from 'pg'
-import { migrate } from '../../platform/migrator.ts'
 import { type OpenDatabase, openDatabase } from '../../platform/open-database.ts'
+import { administer, copyMigratedSqlite, databaseUrl, migratedPostgres } from './migrated-databases.ts'
 
 export const DIALECTS = ['sqlite', 'postgresql'] as const
 export type TestDialect = (typeof DIALECTS)[number]
@@ -30,9 +29,10 @@ export async function openTestDatabase(
   const folder = mkdtempSync(join(tmpdir(), 'affiliate-test-'))
   const removeFolder = () => rmSync(folder, { recursive: true, force: true })
   if (dialect === 'sqlite') {
-    const url = `sqlite:${join(folder, 'affiliate.db')}`
+    const file = join(folder, 'affiliate.db')
+    if (migrated) await copyMigratedSqlite(file)
+    const url = `sqlite:${file}`
     const database = await openDatabase(url, { create: true })
-    if (migrated) await migrate(database)
     return {
       database,
       url,
@@ -44,8 +44,9 @@ export async function openTestDatabase(
     }
   }
   const name = `test_${process.pid}_${counter++}`
-  if (migrated) await makeTemplate()
-  await administer(`create database ${name} ${migrated ? `template ${TEMPLATE}` : ''}`)
+  // Copying files is quicker than writing each page to the log, which such small databases could do as well.
+  const from = migrated ? `template ${await migratedPostgres()} strategy file_copy` : ''
+  await administer(`create database ${name} ${from}`)
   const url = databaseUrl(name)
   const database = await openDatabase(url, { create: true })
   return {
@@ -61,35 +62,3 @@ export async function openTestDatabase(
 }
 
 let counter = 1
-let templateMade: Promise<void> | undefined
-const TEMPLATE = `template_${process.pid}`
-
-/** One migrated database a process, which the others are copied from. */
-function makeTemplate(): Promise<void> {
-  templateMade ??= (async () => {
-    await administer(`drop database if exists ${TEMPLATE}`)
-    await administer(`create database ${TEMPLATE}`)
-    const database = await openDatabase(databaseUrl(TEMPLATE), { create: true })
-    await migrate(database)
-    await database.close()
-  })()
-  return templateMade
-}
-
-function databaseUrl(name: string): string {
-  const server = process.env.TEST_POSTGRES_URL
-  if (!server) throw new Error('TEST_POSTGRES_URL is not set: run this through "npm test -- <file>"')
-  const url = new URL(server)
-  url.pathname = `/${name}`
-  return url.href
-}
-
-async function administer(statement: string): Promise<void> {
-  const client = new Client({ connectionString: databaseUrl('postgres') })
-  await client.connect()
-  try {
-    await client.query(statement)
-  } finally {
-    await client.end()
-  }
-}
