@@ -12,7 +12,10 @@ let turn: Promise<unknown> = Promise.resolve()
  * Runs a command line in this process, as `cli/main.ts` does: for tests of what commands do, many times as fast as a process of
  * its own. Nobody can be asked.
  */
-export function runHere(args: readonly string[], environment: Record<string, string> = {}): Promise<EndedHere> {
+export function runHere(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<EndedHere> {
   const run = turn.then(() => runNow(args, { APP_KEY, ...environment }))
   turn = run.catch(() => undefined)
   return run

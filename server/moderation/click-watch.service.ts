@@ -37,7 +37,8 @@ export function createClickWatch(platform: Platform): ClickWatch {
 
 class Watch implements ClickWatch {
   readonly #platform: Platform
-  readonly #counters = new LRUCache<string, VisitWindow>({ max: MAX_COUNTERS })
+  /** Takes its memory at the first visit: a process that only works jobs sees none. */
+  #counters: LRUCache<string, VisitWindow> | undefined
   /** Visits by hash of the address, by link: what the next flush writes. */
   #waiting = new Map<string, Map<string, number>>()
   #key = { text: newKey(), madeAt: 0 }
@@ -53,6 +54,7 @@ class Watch implements ClickWatch {
     if (limit === 0) return
     const visitor = this.#hash(subscriberOf(address), at)
     const key = visitor + linkId
+    this.#counters ??= new LRUCache({ max: MAX_COUNTERS })
     const window = countVisit(this.#counters.get(key), at, seconds * 1000)
     this.#counters.set(key, window)
     const visits = visitsWithin(window, at, seconds * 1000)

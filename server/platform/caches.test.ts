@@ -62,7 +62,7 @@ test('what was being loaded when something was dropped is answered, but not kept
 })
 
 test('what a slow load finds is answered, and is no younger than its load', async () => {
-  const caches = new Caches(40)
+  const caches = new Caches({ lifetimeMs: 40 })
   const slow = async () => {
     await pause(60)
     return 'slow'

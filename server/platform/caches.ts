@@ -18,16 +18,19 @@ export class Caches {
   #drops = 0
   readonly #listeners: DropListener[] = []
   readonly #lifetimeMs: number
+  readonly #maxEntries: number
 
-  constructor(lifetimeMs = LIFETIME_MS) {
+  /** A cache takes memory for `maxEntries` as soon as it is used. */
+  constructor({ lifetimeMs = LIFETIME_MS, maxEntries = MAX_ENTRIES } = {}) {
     this.#lifetimeMs = lifetimeMs
+    this.#maxEntries = maxEntries
   }
 
   /**
    * The cached value, or what `load` finds, kept for a moment; in a cache of large values `most` at a time. Refuses with
    * `unavailable` when the load takes too long: whoever asks a cache needs the answer now.
    */
-  async get<V>(name: string, key: string, load: () => Promise<V>, most = MAX_ENTRIES): Promise<V> {
+  async get<V>(name: string, key: string, load: () => Promise<V>, most = this.#maxEntries): Promise<V> {
     const cache = this.#named(name, most)
     const kept = cache.get(key)
     if (kept) return kept.value as V

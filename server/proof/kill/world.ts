@@ -100,7 +100,7 @@ export class World {
         vault: createVault(APP_KEY),
         log: createLog('silent'),
         signals: new Signals(),
-        caches: new Caches(),
+        caches: new Caches({ maxEntries: 1000 }),
         publicBaseUrl: 'http://127.0.0.1',
       })
     } finally {

@@ -75,7 +75,7 @@ export function platformOver(
     vault: createVault(Buffer.alloc(32, 7)),
     log: createLog(config.LOG_LEVEL),
     signals: new Signals(),
-    caches: new Caches(),
+    caches: new Caches({ maxEntries: 1000 }),
     publicBaseUrl: 'http://127.0.0.1:3000',
   }
 }
