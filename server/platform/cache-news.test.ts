@@ -48,7 +48,7 @@ const it = suite<Context>("news of other processes' changes")
 it.before.each(async (context) => {
   const testDatabase = await openTestDatabase('postgresql', { migrated: false })
   // So long that nothing is dropped for its age.
-  const caches = new WatchedCaches(3_600_000)
+  const caches = new WatchedCaches({ lifetimeMs: 3_600_000 })
   const hearing = hearOthers({ caches, log: createLog('silent') }, testDatabase.database)
   await hearing.ready
   const nextForgotten = () =>

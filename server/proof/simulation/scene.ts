@@ -40,7 +40,13 @@ export async function openScene(platform: Platform, database: OpenDatabase, stor
     PAYOUT_THRESHOLD: threshold,
     BILLING_PERIOD: period,
   }
-  const parts = { database, clock, ids: simulatedIds(clock), caches: new Caches({ maxEntries: 1000 }), signals: new Signals() }
+  const parts = {
+    database,
+    clock,
+    ids: simulatedIds(clock),
+    caches: new Caches({ maxEntries: 1000 }),
+    signals: new Signals(),
+  }
   const answerTo: AnswerTo = (subject, nth) => answersFor(story, subject)[nth] ?? 'ok'
   let count = 0
   const scene: Scene = {
