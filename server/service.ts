@@ -9,7 +9,8 @@ import { dataFolder, writeSandboxAccess } from './keys.ts'
 import { checkAppKey } from './platform/app-key-check.ts'
 import { hearOthers } from './platform/cache-news.ts'
 import { SettingError } from './platform/config.ts'
-import { migrate, migrationState } from './platform/migrator.ts'
+import { migrationState } from './platform/migration-state.ts'
+import type { OpenDatabase } from './platform/open-database.ts'
 import type { Sandbox } from './processor/sandbox/start-sandbox.ts'
 
 export interface Service {
@@ -41,7 +42,7 @@ export async function startService(
   }
   try {
     const { config } = app.platform
-    const migrated = await migrate(app.database)
+    const migrated = await migrateWhatIsPending(app.database)
     await checkAppKey(app.database, app.platform.vault)
     if (config.ROLES.includes('web')) {
       const news = hearOthers(app.platform, app.database)
@@ -63,6 +64,14 @@ export async function startService(
     await stop()
     throw error
   }
+}
+
+/** The migrator and the schema take longer to load than a server needs to start, and most starts find nothing to do. */
+async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
+  const { pending } = await migrationState(database)
+  if (pending.length === 0) return []
+  const { migrate } = await import('./platform/migrator.ts')
+  return migrate(database)
 }
 
 function defaultUrl(app: App): string {

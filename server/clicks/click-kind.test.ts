@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { clickKindOf } from './click-kind.ts'
+import { agentMarkOf, clickKindOf } from './click-kind.ts'
 
 const CHROME =
   'Mozilla/5.0 (Linux; Android 14; SM-A155F) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Mobile Safari/537.36'
@@ -36,6 +36,17 @@ test('a browser that fetches ahead says so', () => {
 
 test('HEAD is what it is, whoever asks', () => {
   assert.is(clickKindOf('HEAD', { 'user-agent': CHROME, 'sec-purpose': 'prefetch' }), 'head')
+})
+
+test('user agents have marks that tell them apart and stay the same, also of one that was forgotten meanwhile', () => {
+  const marks = [CHROME, INSTAGRAM, GOOGLE].map(agentMarkOf)
+  assert.is(new Set(marks).size, 3)
+  assert.ok(marks.every((mark) => mark.length === 8))
+  for (let other = 0; other < 2100; other += 1) agentMarkOf(`${CHROME} ${other}`)
+  assert.equal([CHROME, INSTAGRAM, GOOGLE].map(agentMarkOf), marks)
+  assert.is(clickKindOf('GET', { 'user-agent': CHROME }), 'visit')
+  assert.is(agentMarkOf(undefined), '')
+  assert.is(agentMarkOf(''), '')
 })
 
 test.run()

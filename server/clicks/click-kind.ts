@@ -1,10 +1,16 @@
+import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { isbot } from 'isbot'
 import { LRUCache } from 'lru-cache'
 import type { ClickKind } from './click.entity.ts'
 
+interface KnownAgent {
+  kind: ClickKind
+  mark: string
+}
+
 /** Visitors of one campaign share few browsers, and the pattern behind `isbot` is long. */
-const knownAgents = new LRUCache<string, ClickKind>({ max: 2000 })
+const knownAgents = new LRUCache<string, KnownAgent>({ max: 2000 })
 /** What tells a bot stands in front; a longer one is somebody's attempt to keep the pattern busy. */
 const LONGEST_AGENT = 512
 
@@ -16,7 +22,12 @@ export function clickKindOf(method: string, headers: IncomingHttpHeaders): Click
   if (method === 'HEAD') return 'head'
   if (isPrefetch(headers)) return 'prefetch'
   const agent = headers['user-agent']
-  return agent ? kindOfAgent(agent.slice(0, LONGEST_AGENT)) : 'bot'
+  return agent ? knownAgent(agent).kind : 'bot'
+}
+
+/** A few letters that tell user agents apart, without hashing one each time. */
+export function agentMarkOf(agent: string | undefined): string {
+  return agent ? knownAgent(agent).mark : ''
 }
 
 function isPrefetch(headers: IncomingHttpHeaders): boolean {
@@ -24,10 +35,15 @@ function isPrefetch(headers: IncomingHttpHeaders): boolean {
   return purpose !== undefined && /prefetch|prerender|preview/i.test(String(purpose))
 }
 
-function kindOfAgent(agent: string): ClickKind {
-  const known = knownAgents.get(agent)
+function knownAgent(agent: string): KnownAgent {
+  const front = agent.slice(0, LONGEST_AGENT)
+  const known = knownAgents.get(front)
   if (known) return known
-  const kind = isbot(agent) ? 'bot' : 'visit'
-  knownAgents.set(agent, kind)
-  return kind
+  const found: KnownAgent = {
+    kind: isbot(front) ? 'bot' : 'visit',
+    // Of the text alone: an agent that was pushed out and comes back must get the same again.
+    mark: hash('sha256', front, 'base64url').slice(0, 8),
+  }
+  knownAgents.set(front, found)
+  return found
 }

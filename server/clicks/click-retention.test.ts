@@ -96,7 +96,7 @@ for (const dialect of testDialects()) {
     await tendClicks(platform)
     assert.equal(await clickIds(platform), [young])
     assert.ok((await clicksPrunedBefore(platform.database.reader)) < young)
-    assert.is((await countVisits(platform.database.reader, [link.id])).get(link.id), 2)
+    assert.is((await countVisits(platform.database.reader, [link.id])).get(link.id)?.all, 2)
     await market.verify()
     assert.is(await tendClicks(platform), 0)
   })

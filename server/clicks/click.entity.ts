@@ -17,6 +17,8 @@ export const Click = defineEntity({
     /** 1 when the visitor was sent on with a tracking reference. */
     tracked: count(),
     kind: word<ClickKind>(),
+    /** 1 when it only repeats a tracked visit of the same visitor on the same link that was counted within the hour. */
+    repeated: count().default(0),
     created_at: moment(),
   },
   checks: [oneOf('clicks', 'kind', CLICK_KINDS)],
@@ -26,5 +28,10 @@ export const Click = defineEntity({
 export const ClickCount = defineEntity({
   name: 'ClickCount',
   tableName: 'click_counts',
-  properties: { link_id: id().primary(), clicks: count() },
+  properties: {
+    link_id: id().primary(),
+    clicks: count(),
+    /** Of them, those that repeat none. */
+    unique_clicks: count().default(0),
+  },
 })

@@ -5,6 +5,7 @@ import { GroupCommit } from '../platform/group-commit.ts'
 import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { ClickKind } from './click.entity.ts'
+import { agentMarkOf } from './click-kind.ts'
 import {
   addVisitsToCounts,
   type ClickRow,
@@ -14,6 +15,7 @@ import {
   readWatermark,
   visitCounts,
 } from './clicks.store.ts'
+import { AddressHashes, CountedVisitors } from './visitors.ts'
 
 const MAX_BATCH = 256
 const MAX_WAITING = 4096
@@ -33,8 +35,21 @@ export interface NewClick {
   kind: ClickKind
   /** Epoch ms. */
   createdAt: number
-  /** Where the visitor came from: for the watch over click velocity, and never stored. */
+  /** Where the visitor came from: to tell visitors apart, for the watch over click velocity too, and never stored. */
   address?: string
+  /** The visitor's user agent, since carriers give one address to many phones; never stored either. */
+  agent?: string | undefined
+}
+
+/** What waits to be written: of the visitor, only what tells a repeated visit, and that until it is known. */
+interface WaitingClick {
+  id: string
+  linkId: string
+  tracked: boolean
+  kind: ClickKind
+  createdAt: number
+  /** The visitor on that link; `null` for what no visitor is counted by. */
+  visitor: string | null
 }
 
 export interface ClickRecorder {
@@ -48,26 +63,69 @@ export interface ClickRecorder {
 
 /** Gathers the clicks of concurrent requests into one insert each. One for each process. */
 export function createClickRecorder(platform: Platform): ClickRecorder {
-  const clicks = new GroupCommit<ClickRow, void>({
+  const counted = new CountedVisitors()
+  const clicks = new GroupCommit<WaitingClick, void>({
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
     patienceMs: PATIENCE_MS,
-    async write(rows) {
-      await platform.database.transaction((tx) => insertClicks(tx, platform.database.dialect, rows))
+    async write(batch) {
+      await writeClicks(platform, counted, batch)
       return []
     },
   })
   const watch = createClickWatch(platform)
+  const addresses = new AddressHashes()
   return {
-    record({ id, linkId, tracked, kind, createdAt, address }) {
-      if (tracked && kind === 'visit' && address) watch.observe({ address, linkId, at: createdAt })
-      return clicks.add({ id, link_id: linkId, tracked: tracked ? 1 : 0, kind, created_at: createdAt })
+    record({ id, linkId, tracked, kind, createdAt, address, agent }) {
+      let visitor: string | null = null
+      if (tracked && kind === 'visit' && address) {
+        const from = addresses.of(address, createdAt)
+        watch.observe({ visitor: from, linkId, at: createdAt })
+        visitor = from + agentMarkOf(agent) + linkId
+      }
+      return clicks.add({ id, linkId, tracked, kind, createdAt, visitor })
     },
     waiting: () => clicks.waiting,
     async idle() {
       await clicks.idle()
       await watch.flush()
     },
+  }
+}
+
+/**
+ * Says of each click whether it repeats one, and writes them. That is said no earlier than here, where the clicks before
+ * are on disk or are known to have failed: a visit repeats none that was never written. When the write fails its visitors are
+ * forgotten, and counted when they come back; if it was on disk all the same, that counts one twice and loses none.
+ */
+async function writeClicks(
+  { database }: Platform,
+  counted: CountedVisitors,
+  batch: readonly WaitingClick[],
+): Promise<void> {
+  const first: string[] = []
+  const rows = batch.map((click) => {
+    const { visitor } = click
+    const repeated = visitor !== null && counted.repeats(visitor, click.createdAt)
+    if (visitor !== null && !repeated) first.push(visitor)
+    return rowOf(click, repeated)
+  })
+  try {
+    await database.transaction((tx) => insertClicks(tx, rows))
+  } catch (error) {
+    counted.forget(first)
+    throw error
+  }
+}
+
+function rowOf({ id, linkId, tracked, kind, createdAt }: WaitingClick, repeated: boolean): ClickRow {
+  return {
+    id,
+    link_id: linkId,
+    tracked: tracked ? 1 : 0,
+    kind,
+    repeated: repeated ? 1 : 0,
+    created_at: createdAt,
   }
 }
 
@@ -124,19 +182,28 @@ function linkedClickOf(click: ClickRow, link: LinkRecord): LinkedClick {
   }
 }
 
+/** Tracked visits: all of them, and those that repeat none of the same visitor within the hour. */
+export interface Visits {
+  all: number
+  unique: number
+}
+
 /**
- * The number of tracked visits of each link, exact to the last click on disk; bots, prefetches, HEAD requests and clicks
+ * The tracked visits of each link, exact to the last click on disk; bots, prefetches, HEAD requests and clicks
  * that could not earn are left out. Links without any are missing.
  */
-export async function countVisits(db: Queries, linkIds: readonly string[]): Promise<Map<string, number>> {
+export async function countVisits(db: Queries, linkIds: readonly string[]): Promise<Map<string, Visits>> {
   if (linkIds.length === 0) return new Map()
   for (;;) {
     const tail = await readWatermark(db)
     const counts = await visitCounts(db, linkIds, tail)
     // A roll-up that committed between the two reads would have its clicks counted twice.
     if (counts.some(({ watermark }) => (watermark ?? NIL_ID) !== tail)) continue
-    const visits = new Map<string, number>()
-    for (const row of counts) visits.set(row.link_id, (visits.get(row.link_id) ?? 0) + row.visits)
+    const visits = new Map<string, Visits>()
+    for (const row of counts) {
+      const { all, unique } = visits.get(row.link_id) ?? { all: 0, unique: 0 }
+      visits.set(row.link_id, { all: all + row.visits, unique: unique + row.unique_visits })
+    }
     return visits
   }
 }

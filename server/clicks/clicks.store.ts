@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Dialect, Queries, Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import { insertOf } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
@@ -9,17 +9,14 @@ export type ClickRow = Selectable<Schema['clicks']>
 /** Where the roll-up has come to: clicks with smaller ids are in `click_counts`. */
 const WATERMARK = 'clicks'
 
-const newClicks = insertOf<ClickRow>('clicks', {
+export const insertClicks = insertOf<ClickRow>('clicks', {
   id: 'uuid',
   link_id: 'uuid',
   tracked: 'int',
   kind: 'text',
+  repeated: 'int',
   created_at: 'bigint',
 })
-
-export async function insertClicks(tx: Tx, dialect: Dialect, rows: readonly ClickRow[]): Promise<void> {
-  await newClicks(dialect, rows).execute(tx)
-}
 
 export function clicksById(db: Queries | Tx, ids: readonly string[]): Promise<ClickRow[]> {
   if (ids.length === 0) return Promise.resolve([])
@@ -55,11 +52,15 @@ export async function lockWatermark(tx: Tx): Promise<string> {
 export async function addVisitsToCounts(tx: Tx, from: string, to: string): Promise<void> {
   await tx
     .insertInto('click_counts')
-    .columns(['link_id', 'clicks'])
+    .columns(['link_id', 'clicks', 'unique_clicks'])
     .expression((eb) =>
       eb
         .selectFrom('clicks')
-        .select((column) => ['link_id', column.fn.countAll<number>().as('clicks')])
+        .select(({ fn }) => [
+          'link_id',
+          fn.countAll<number>().as('clicks'),
+          fn.countAll<number>().filterWhere('repeated', '=', 0).as('unique_clicks'),
+        ])
         .where('id', '>=', from)
         .where('id', '<', to)
         .where('kind', '=', 'visit')
@@ -69,6 +70,7 @@ export async function addVisitsToCounts(tx: Tx, from: string, to: string): Promi
     .onConflict((conflict) =>
       conflict.column('link_id').doUpdateSet((eb) => ({
         clicks: eb('click_counts.clicks', '+', eb.ref('excluded.clicks')),
+        unique_clicks: eb('click_counts.unique_clicks', '+', eb.ref('excluded.unique_clicks')),
       })),
     )
     .execute()
@@ -78,6 +80,7 @@ export async function addVisitsToCounts(tx: Tx, from: string, to: string): Promi
 export interface VisitCount {
   link_id: string
   visits: number
+  unique_visits: number
   /** The watermark in the statement's own view of the database; `null` before the first roll-up. */
   watermark: string | null
 }
@@ -87,12 +90,17 @@ export function visitCounts(db: Queries, linkIds: readonly string[], tail: strin
   const watermark = db.selectFrom('watermarks').select('value').where('name', '=', WATERMARK)
   return db
     .selectFrom('click_counts')
-    .select(['link_id', 'clicks as visits', watermark.as('watermark')])
+    .select(['link_id', 'clicks as visits', 'unique_clicks as unique_visits', watermark.as('watermark')])
     .where('link_id', 'in', linkIds)
     .unionAll(
       db
         .selectFrom('clicks')
-        .select((eb) => ['link_id', eb.fn.countAll<number>().as('visits'), watermark.as('watermark')])
+        .select(({ fn }) => [
+          'link_id',
+          fn.countAll<number>().as('visits'),
+          fn.countAll<number>().filterWhere('repeated', '=', 0).as('unique_visits'),
+          watermark.as('watermark'),
+        ])
         .where('id', '>=', tail)
         .where('link_id', 'in', linkIds)
         .where('kind', '=', 'visit')

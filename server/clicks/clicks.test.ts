@@ -7,7 +7,7 @@ import { Refusal } from '../platform/refusal.ts'
 import { testDialects } from '../proof/testbed/databases.ts'
 import { addLink, addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
 import { addUser } from '../proof/testbed/people.ts'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { HOUR, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
 import {
   countVisits,
   createClickRecorder,
@@ -45,8 +45,12 @@ for (const dialect of testDialects()) {
     createdAt: platform.clock.now(),
     ...more,
   })
-  const visits = async (platform: Platform, link: LinkRecord) =>
-    (await countVisits(platform.database.reader, [link.id, platform.ids.next()])).get(link.id) ?? 0
+  const counted = async (platform: Platform, link: LinkRecord) =>
+    (await countVisits(platform.database.reader, [link.id, platform.ids.next()])).get(link.id) ?? {
+      all: 0,
+      unique: 0,
+    }
+  const visits = async (platform: Platform, link: LinkRecord) => (await counted(platform, link)).all
 
   it('has each click on disk when it answers, in a few transactions', async ({ platform, link }) => {
     let transactions = 0
@@ -160,6 +164,92 @@ for (const dialect of testDialects()) {
     bed.clock.pass(100 * SECOND)
     await rollUpClicks(platform)
     assert.is(await visits(platform, link), 1)
+  })
+
+  it('counts a visitor of a link once an hour, the same before, between and after roll-ups', async (context) => {
+    const { bed, platform, link } = context
+    const recorder = createClickRecorder(platform)
+    const follow = async (visitor: Partial<NewClick>, linkId = link.id) => {
+      bed.clock.pass(SECOND)
+      await recorder.record(clickOn(platform, linkId, visitor))
+    }
+    const phone = { address: '203.0.113.7', agent: 'Phone' }
+    const other = { address: '203.0.113.7', agent: 'Other phone' }
+    await follow(phone)
+    for (let n = 0; n < 3; n += 1) await follow({ ...phone, kind: 'bot' })
+    await follow({ ...phone, tracked: false })
+    for (let n = 0; n < 3; n += 1) await follow(phone)
+    await follow(other)
+    await follow({ ...phone, address: '203.0.113.8' })
+    await follow({ ...phone, address: '::ffff:203.0.113.7' })
+    await follow({ ...phone, address: undefined })
+    await follow(phone, platform.ids.next())
+    assert.equal(await counted(platform, link), { all: 8, unique: 4 })
+    bed.clock.pass(HOUR - 13 * SECOND)
+    await follow(phone)
+    assert.equal(await counted(platform, link), { all: 9, unique: 5 })
+    await rollUpClicks(platform)
+    assert.equal(await counted(platform, link), { all: 9, unique: 5 })
+    await follow(phone)
+    bed.clock.pass(60 * SECOND)
+    await rollUpClicks(platform)
+    assert.equal(await counted(platform, link), { all: 10, unique: 5 })
+    const kept = await platform.database.reader.selectFrom('click_counts').selectAll().execute()
+    assert.equal(
+      kept.filter(({ link_id }) => link_id === link.id),
+      [{ link_id: link.id, clicks: 10, unique_clicks: 5 }],
+    )
+    const logged = await platform.database.reader
+      .selectFrom('clicks')
+      .select(['tracked', 'kind', 'repeated'])
+      .orderBy('id')
+      .execute()
+    assert.is(logged.length, 15)
+    assert.is(logged.filter(({ repeated }) => repeated === 1).length, 5)
+    assert.ok(logged.every(({ tracked, kind, repeated }) => repeated === 0 || (tracked && kind === 'visit')))
+  })
+
+  it('counts one of many visits of one visitor that come at once', async ({ platform, link }) => {
+    const recorder = createClickRecorder(platform)
+    const visitor = { address: '2001:db8:1:2::1', agent: 'Phone' }
+    const clicks = Array.from({ length: 600 }, () => clickOn(platform, link.id, visitor))
+    await Promise.all(clicks.map((click) => recorder.record(click)))
+    assert.equal(await counted(platform, link), { all: 600, unique: 1 })
+  })
+
+  it('counts a visitor whose first visit could not be written when the next one is', async ({
+    bed,
+    platform,
+    link,
+  }) => {
+    const { database } = platform
+    let writes = 0
+    const gate = Promise.withResolvers<void>()
+    const breaking: Platform = {
+      ...platform,
+      database: {
+        ...database,
+        async transaction(work) {
+          writes += 1
+          if (writes > 1) return database.transaction(work)
+          await gate.promise
+          throw new Error('disk gone')
+        },
+      },
+    }
+    const recorder = createClickRecorder(breaking)
+    const visit = () =>
+      recorder.record(clickOn(platform, link.id, { address: '203.0.113.7', agent: 'Phone' }))
+    const lost = visit()
+    while (writes === 0) await new Promise((resolve) => setImmediate(resolve))
+    const next = visit()
+    gate.resolve()
+    assert.is((await Promise.allSettled([lost]))[0]?.status, 'rejected')
+    await next
+    assert.equal(await counted(platform, link), { all: 1, unique: 1 })
+    bed.clock.pass(SECOND)
+    await visit()
+    assert.equal(await counted(platform, link), { all: 2, unique: 1 })
   })
 
   it('finds the locked terms behind tracking references', async ({ platform, link }) => {

@@ -14,7 +14,8 @@ interface Counter {
 /** Counts by key from the first call of a window to its end, by our clock. Each limit has a store of its own. */
 export function rateLimitStore(clock: Clock): FastifyRateLimitStoreCtor {
   return class RateLimitStore implements FastifyRateLimitStore {
-    readonly #counters = new LRUCache<string, Counter>({ max: MAX_COUNTERS })
+    /** Takes its memory at the first call: a start waits for nothing that it may never need. */
+    #counters: LRUCache<string, Counter> | undefined
 
     incr(
       key: string,
@@ -22,6 +23,7 @@ export function rateLimitStore(clock: Clock): FastifyRateLimitStoreCtor {
       windowMs: number,
     ): void {
       const now = clock.now()
+      this.#counters ??= new LRUCache({ max: MAX_COUNTERS })
       const kept = this.#counters.get(key)
       const counter = kept && now - kept.since < windowMs ? kept : { current: 0, since: now }
       counter.current += 1

@@ -142,6 +142,25 @@ for (const dialect of testDialects()) {
     )
   })
 
+  it('logs every visit, and marks those that repeat one of the same visitor on the same link', async (context) => {
+    const { platform, merchant, creator, link, web } = context
+    const second = await addLink(platform, merchant, creator, (await addLiveOffer(platform, merchant)).id)
+    const otherPhone = BROWSER.replace('Android 14', 'Android 13')
+    const references = [
+      await web.go(link.slug),
+      await web.go(link.slug),
+      await web.go(link.slug, { headers: { 'user-agent': otherPhone } }),
+      await web.go(second.slug),
+      await web.go(link.slug, { headers: { 'user-agent': 'curl/8.5.0' } }),
+      await web.go(link.slug),
+    ].map(referenceOf)
+    const rows = await platform.database.reader.selectFrom('clicks').select(['id', 'repeated']).execute()
+    assert.equal(
+      references.map((reference) => rows.find(({ id }) => id === reference)?.repeated),
+      [0, 1, 0, 0, 0, 1],
+    )
+  })
+
   it('sends visitors to the plain product page when nothing can be earned', async (context) => {
     const { platform, merchant, creator, offer, link, web } = context
     const expectUntracked = async () => {

@@ -46,6 +46,7 @@ async function follow(
     kind: clickKindOf(request.method, request.headers),
     createdAt: platform.clock.now(),
     address: request.ip,
+    agent: request.headers['user-agent'],
   })
   return reply
     .code(302)

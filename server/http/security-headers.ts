@@ -1,5 +1,6 @@
 import fastifyHelmet, { type FastifyHelmetOptions } from '@fastify/helmet'
 import fastify, { type FastifyInstance } from 'fastify'
+import { NO_SCHEMAS } from './no-schemas.ts'
 
 /**
  * Answers are data, never a page: nothing in them may load, run, or be framed. The one page, /docs, brings a policy of
@@ -32,7 +33,7 @@ export async function secureAnswers(server: FastifyInstance): Promise<void> {
 }
 
 async function securityHeaders(): Promise<Record<string, string>> {
-  const sample = fastify()
+  const sample = fastify(NO_SCHEMAS)
   await sample.register(fastifyHelmet, POLICY)
   // It has no route, but helmet stands before the answer that says so too.
   const { headers } = await sample.inject('/')

@@ -13,6 +13,7 @@ import { PROBLEM_TYPE, routeOf, sendProblem } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
 import { registerJobFile } from './job-file.ts'
 import { registerMetrics } from './metrics.ts'
+import { NO_SCHEMAS } from './no-schemas.ts'
 import { openApiDocument } from './openapi.ts'
 import { createRateLimits, type RateLimits } from './rate-limit.ts'
 import { registerRedirect } from './redirect.ts'
@@ -48,6 +49,7 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
     http: { maxHeaderSize: MAX_HEADER_BYTES },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     return503OnClosing: false,
+    ...NO_SCHEMAS,
     clientErrorHandler: (error, socket) => answerBrokenRequest(platform, error, socket),
     frameworkErrors: (error, request, reply) => {
       // No hook runs for these, so what matters of the hooks is done here.

@@ -1,10 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { count, id, json, moment, oneOf, text, word } from '../platform/columns.ts'
-
-export const EVENT_SOURCES = ['store', 'processor'] as const
-export type EventSource = (typeof EVENT_SOURCES)[number]
-export const EVENT_STATES = ['pending', 'done', 'ignored', 'set_aside'] as const
-export type EventState = (typeof EVENT_STATES)[number]
+import { EVENT_SOURCES, EVENT_STATES, type EventSource, type EventState } from './event-words.ts'
 
 /** A signed event, on disk before its sender got 200, and what became of it. */
 export const InboundEvent = defineEntity({

@@ -4,7 +4,7 @@ import { raiseFlag } from '../moderation/flags.service.ts'
 import { afterCommit, type Tx } from '../platform/database.ts'
 import { GroupCommit } from '../platform/group-commit.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { EventSource, EventState } from './inbound-event.entity.ts'
+import type { EventSource, EventState } from './event-words.ts'
 import {
   bringEventsBack,
   claimDueEvents,
@@ -25,7 +25,7 @@ import {
 } from './inbox.store.ts'
 import { decideRetry, LONGEST_DELAY_MS } from './retry.rule.ts'
 
-export { EVENT_SOURCES, type EventSource } from './inbound-event.entity.ts'
+export { EVENT_SOURCES, type EventSource } from './event-words.ts'
 export type { EventFilter, EventRow } from './inbox.store.ts'
 
 export interface ReceivedEvent {

@@ -1,8 +1,8 @@
 import { type Insertable, type Selectable, sql } from 'kysely'
-import type { Dialect, Queries, Tx } from '../platform/database.ts'
-import { rowSet } from '../platform/row-set.ts'
+import { type Dialect, dialectOf, type Queries, type Tx } from '../platform/database.ts'
+import { among, insertEach, rowSet } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
-import type { EventSource, EventState } from './inbound-event.entity.ts'
+import type { EventSource, EventState } from './event-words.ts'
 
 export type EventRow = Selectable<Schema['inbound_events']>
 /** What differs between events that have just come in: they are pending, due at once, and nobody has tried them. */
@@ -39,8 +39,12 @@ export async function insertNewEvents(
   return new Set(added.rows.map((row) => row.id))
 }
 
-export async function insertBodies(tx: Tx, rows: NewBodyRow[]): Promise<void> {
-  if (rows.length > 0) await tx.insertInto('inbound_bodies').values(rows).execute()
+const insertEachBody = insertEach<NewBodyRow>('inbound_bodies', ['event_id', 'encoding', 'body'])
+
+export async function insertBodies(tx: Tx, rows: readonly NewBodyRow[]): Promise<void> {
+  if (rows.length === 0) return
+  if (dialectOf(tx) === 'sqlite') await insertEachBody(tx, rows)
+  else await tx.insertInto('inbound_bodies').values(rows).execute()
 }
 
 /** The hash of the body that first came under each delivery id of a scope. */
@@ -113,18 +117,17 @@ export async function claimDueEvents(
     .limit(claim.limit)
     .execute()
   if (due.length === 0) return []
+  const ids = due.map((row) => row.id)
+  const plain = (column: string) => (dialect === 'sqlite' ? sql`+${sql.ref(column)}` : sql.ref(column))
   // Whoever held one of them until its lease ran out may have settled it since it was read.
   const leased = await tx
     .updateTable('inbound_events')
     .set({ lease_token: claim.lease.token, lease_until: claim.lease.until })
-    .where(
-      'id',
-      'in',
-      due.map((row) => row.id),
-    )
-    .where('state', '=', 'pending')
-    .where('next_attempt_at', '<=', claim.now)
-    .where('lease_until', '<=', claim.now)
+    .where(sql<boolean>`id ${among(dialect, 'uuid', ids)}`)
+    // The plus signs keep SQLite from looking through all that is pending instead of the few ids.
+    .where(sql<boolean>`${plain('state')} = 'pending'`)
+    .where(sql<boolean>`${plain('next_attempt_at')} <= ${claim.now}`)
+    .where(sql<boolean>`${plain('lease_until')} <= ${claim.now}`)
     .returning('id')
     .execute()
   const ours = new Set(leased.map((row) => row.id))

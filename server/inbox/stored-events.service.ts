@@ -1,6 +1,6 @@
 import type { Queries } from '../platform/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
-import type { EventState } from './inbound-event.entity.ts'
+import type { EventState } from './event-words.ts'
 import { countMatching, readEventsAfter, type StoredEventFilter } from './stored-events.store.ts'
 
 export type { StoredEventFilter } from './stored-events.store.ts'

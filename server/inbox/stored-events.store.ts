@@ -1,5 +1,5 @@
 import type { Queries } from '../platform/database.ts'
-import type { EventSource, EventState } from './inbound-event.entity.ts'
+import type { EventSource, EventState } from './event-words.ts'
 
 export interface StoredEventFilter {
   source: EventSource

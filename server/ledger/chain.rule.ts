@@ -1,5 +1,5 @@
 import type { Posting } from './entries.rule.ts'
-import type { EntryKind } from './ledger.entity.ts'
+import type { EntryKind } from './journal-words.ts'
 
 /** Hex SHA-256 of a text; handed in, since a rule imports no library. */
 export type Digest = (text: string) => string

@@ -1,5 +1,5 @@
 import { assertPaisa, type Paisa } from '../../shared/money.ts'
-import type { Account, EntryKind } from './ledger.entity.ts'
+import type { Account, EntryKind } from './journal-words.ts'
 
 /** One leg: debit above zero, credit below, in paisa. */
 export interface Posting {

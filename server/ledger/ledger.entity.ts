@@ -2,29 +2,7 @@ import { defineEntity } from '@mikro-orm/core'
 import { count, id, moment, oneOf, paisa, text, word } from '../platform/columns.ts'
 import { refersTo } from '../platform/relations.ts'
 import { User } from '../users/user.entity.ts'
-
-export const ENTRY_KINDS = [
-  'sale_accepted',
-  'credit_granted',
-  'cycle_closed',
-  'cycle_charged',
-  'payout_created',
-  'payout_confirmed',
-  'payout_failed',
-] as const
-export type EntryKind = (typeof ENTRY_KINDS)[number]
-
-export const ACCOUNTS = [
-  'merchant_unbilled',
-  'merchant_receivable',
-  'creator_pending',
-  'creator_released',
-  'payouts_in_transit',
-  'platform_fees',
-  'platform_credits',
-  'processor_clearing',
-] as const
-export type Account = (typeof ACCOUNTS)[number]
+import { ACCOUNTS, type Account, ENTRY_KINDS, type EntryKind } from './journal-words.ts'
 
 /** One business event in the journal. Written once per (kind, subject); a trigger refuses update and delete. */
 export const LedgerEntry = defineEntity({

@@ -1,30 +1,39 @@
-import { type Insertable, sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Queries, Tx } from '../platform/database.ts'
+import { insertOf } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 import { type Head, NO_HASH } from './chain.rule.ts'
-import type { Account } from './ledger.entity.ts'
+import type { Account } from './journal-words.ts'
 
-/** PostgreSQL takes 65,535 parameters a statement, SQLite 32,766. */
-const ROWS_AT_ONCE = 2000
+type EntryRow = Selectable<Schema['ledger_entries']>
+type PostingRow = Selectable<Schema['ledger_postings']>
+
+const newEntries = insertOf<EntryRow>('ledger_entries', {
+  id: 'uuid',
+  kind: 'text',
+  subject_id: 'uuid',
+  created_at: 'bigint',
+  ledger_id: 'uuid',
+  sequence: 'int',
+  hash: 'text',
+})
+
+const newPostings = insertOf<PostingRow>('ledger_postings', {
+  entry_id: 'uuid',
+  line: 'int',
+  account: 'text',
+  owner_id: 'uuid',
+  amount: 'bigint',
+})
 
 /** Adds entries and their postings. The unique (subject, kind) refuses an entry that is there already. */
 export async function insertEntries(
   tx: Tx,
-  entries: Insertable<Schema['ledger_entries']>[],
-  postings: Insertable<Schema['ledger_postings']>[],
+  entries: readonly EntryRow[],
+  postings: readonly PostingRow[],
 ): Promise<void> {
-  for (let at = 0; at < entries.length; at += ROWS_AT_ONCE) {
-    await tx
-      .insertInto('ledger_entries')
-      .values(entries.slice(at, at + ROWS_AT_ONCE))
-      .execute()
-  }
-  for (let at = 0; at < postings.length; at += ROWS_AT_ONCE) {
-    await tx
-      .insertInto('ledger_postings')
-      .values(postings.slice(at, at + ROWS_AT_ONCE))
-      .execute()
-  }
+  await newEntries(tx, entries)
+  await newPostings(tx, postings)
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Database, Queries } from '../platform/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import { readSnapshot } from '../platform/snapshot.ts'
 import { type SaleName, saleNamesOf } from '../sales/sale-names.service.ts'
-import { ACCOUNTS, type Account, type EntryKind } from './ledger.entity.ts'
+import { ACCOUNTS, type Account, type EntryKind } from './journal-words.ts'
 import {
   balancesBefore,
   countPostings,
@@ -19,7 +19,7 @@ import {
   type StatementRow,
 } from './statement.store.ts'
 
-export type { Account, EntryKind } from './ledger.entity.ts'
+export type { Account, EntryKind } from './journal-words.ts'
 
 /** Whose accounts, and from which moment to before which (epoch ms). */
 export interface StatementRequest {

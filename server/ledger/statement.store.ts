@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
 import type { Queries } from '../platform/database.ts'
-import type { Account, EntryKind } from './ledger.entity.ts'
+import type { Account, EntryKind } from './journal-words.ts'
 
 export interface StatementRow {
   entry_id: string

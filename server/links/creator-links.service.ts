@@ -10,6 +10,7 @@ import { linksOf } from './links.store.ts'
 /** A creator's link with what has come of it. */
 export interface CreatorLink extends ShownLink {
   clicks: number
+  uniqueClicks: number
   acceptedSales: number
   commissionEarned: Paisa
 }
@@ -30,7 +31,8 @@ export async function listCreatorLinks(
   const links = await shownLinks(platform, page.items.map(linkRecordOf))
   const items = links.map((link) => ({
     ...link,
-    clicks: visits.get(link.id) ?? 0,
+    clicks: visits.get(link.id)?.all ?? 0,
+    uniqueClicks: visits.get(link.id)?.unique ?? 0,
     acceptedSales: earnings.get(link.id)?.accepted_sales ?? 0,
     commissionEarned: earnings.get(link.id)?.commission ?? 0,
   }))

@@ -59,6 +59,7 @@ function wireLink(platform: Platform, link: CreatorLink): AffiliateLink {
     attribution_window_days: link.attributionWindowDays,
     product_ids: link.productIds,
     clicks: link.clicks,
+    unique_clicks: link.uniqueClicks,
     accepted_sales: link.acceptedSales,
     commission_earned: formatMoney(link.commissionEarned),
     currency: CURRENCY,

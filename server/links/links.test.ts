@@ -97,22 +97,23 @@ for (const dialect of testDialects()) {
   }) => {
     const recorder = createClickRecorder(platform)
     for (const kind of ['visit', 'visit', 'bot'] as const) {
-      const id = platform.ids.next()
-      await recorder.record({ id, linkId: link.id, tracked: true, kind, createdAt: platform.clock.now() })
+      const [id, createdAt] = [platform.ids.next(), platform.clock.now()]
+      await recorder.record({ id, linkId: link.id, tracked: true, kind, createdAt, address: '203.0.113.7' })
     }
     const second = await addLiveOffer(platform, merchant, { commission_rate: 575 })
     await addLink(platform, merchant, creator, second.id)
     const { items } = await as(platform, creator).list({})
     assert.equal(
-      items.map(({ clicks, accepted_sales, commission_earned, commission_rate }) => ({
+      items.map(({ clicks, unique_clicks, accepted_sales, commission_earned, commission_rate }) => ({
         clicks,
+        unique_clicks,
         accepted_sales,
         commission_earned,
         commission_rate,
       })),
       [
-        { clicks: 0, accepted_sales: 0, commission_earned: '0.00', commission_rate: 5.75 },
-        { clicks: 2, accepted_sales: 0, commission_earned: '0.00', commission_rate: 12.5 },
+        { clicks: 0, unique_clicks: 0, accepted_sales: 0, commission_earned: '0.00', commission_rate: 5.75 },
+        { clicks: 2, unique_clicks: 1, accepted_sales: 0, commission_earned: '0.00', commission_rate: 12.5 },
       ],
     )
     const page = await as(platform, creator).list({ limit: 1 })

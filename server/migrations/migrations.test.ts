@@ -104,6 +104,23 @@ for (const dialect of testDialects()) {
       }
     }))
 
+  it('take all visits that were counted before for visits of their own', () =>
+    withEmptyDatabase(dialect, async (database) => {
+      const { migrator } = await openOrm(database)
+      await migrator.up({ to: names[names.indexOf('00007-repeat-clicks') - 1] as string })
+      await populate(database)
+      const link = 'ffffffff-ffff-7fff-bfff-ffffffffffff'
+      await sql`insert into click_counts (link_id, clicks) values (${link}, 42)`.execute(database.writer)
+      await migrate(database)
+      const { reader } = database
+      const counts = await reader.selectFrom('click_counts').select(['clicks', 'unique_clicks']).execute()
+      assert.ok(counts.length > 1 && counts.some(({ clicks }) => clicks === 42))
+      for (const { clicks, unique_clicks } of counts) assert.is(unique_clicks, clicks)
+      assert.equal(await reader.selectFrom('clicks').select('repeated').distinct().execute(), [
+        { repeated: 0 },
+      ])
+    }))
+
   it('of two processes at once all succeed, and run once', () =>
     withEmptyDatabase(dialect, async (database, url) => {
       const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)

@@ -22,19 +22,3 @@ export function visitsWithin(window: VisitWindow, at: number, spanMs: number): n
   const elapsed = Math.min(Math.max(0, at - window.since), spanMs)
   return window.present + Math.floor((window.former * (spanMs - elapsed)) / spanMs)
 }
-
-/**
- * The part of an address that one subscriber has to themselves: an IPv4 address, or the first 64 bits of an IPv6 one, below which
- * a single household picks addresses at will.
- */
-export function subscriberOf(address: string): string {
-  if (!address.includes(':')) return address
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped) return mapped
-  const [front = '', back] = address.toLowerCase().replace(/%.*$/, '').split('::')
-  const head = front === '' ? [] : front.split(':')
-  if (back === undefined) return head.slice(0, 4).join(':')
-  const tail = back === '' ? [] : back.split(':')
-  const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => '0')
-  return [...head, ...zeros, ...tail].slice(0, 4).join(':')
-}

@@ -1,19 +1,18 @@
-import { hash, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { linkRecords } from '../links/links.service.ts'
 import type { Platform } from '../platform/platform.ts'
-import { countVisit, subscriberOf, type VisitWindow, visitsWithin } from './click-velocity.rule.ts'
+import { countVisit, type VisitWindow, visitsWithin } from './click-velocity.rule.ts'
 import { raiseFlag } from './flags.service.ts'
 
 /** Some ten megabytes at most. An address that is pushed out begins anew, which takes as many other addresses. */
 const MAX_COUNTERS = 50_000
-const KEY_LIFETIME_MS = 86_400_000
 const FLUSH_AFTER_MS = 1000
 const MAX_LINKS_WAITING = 1000
 const ADDRESSES_SHOWN = 10
 
 export interface Visit {
-  address: string
+  /** Who came: the hash of an address. */
+  visitor: string
   linkId: string
   /** Epoch ms. */
   at: number
@@ -28,8 +27,7 @@ export interface ClickWatch {
 
 /**
  * Counts the visits of each link by address, in the memory of this process, and flags links that one address visits too often.
- * An address is only ever held as a keyed hash, under a key that no other process has and that lasts a day. The redirect
- * pays one hash for it; the flag is written a second later, in a transaction of its own.
+ * It never sees an address, only the hash that stands for it. The flag is written a second later, in a transaction of its own.
  */
 export function createClickWatch(platform: Platform): ClickWatch {
   return new Watch(platform)
@@ -41,7 +39,6 @@ class Watch implements ClickWatch {
   #counters: LRUCache<string, VisitWindow> | undefined
   /** Visits by hash of the address, by link: what the next flush writes. */
   #waiting = new Map<string, Map<string, number>>()
-  #key = { text: newKey(), madeAt: 0 }
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> = Promise.resolve()
 
@@ -49,10 +46,9 @@ class Watch implements ClickWatch {
     this.#platform = platform
   }
 
-  observe({ address, linkId, at }: Visit): void {
+  observe({ visitor, linkId, at }: Visit): void {
     const { FLAG_CLICKS: limit, FLAG_CLICKS_SECONDS: seconds } = this.#platform.config
     if (limit === 0) return
-    const visitor = this.#hash(subscriberOf(address), at)
     const key = visitor + linkId
     this.#counters ??= new LRUCache({ max: MAX_COUNTERS })
     const window = countVisit(this.#counters.get(key), at, seconds * 1000)
@@ -66,12 +62,6 @@ class Watch implements ClickWatch {
     this.#timer = undefined
     this.#flushing = this.#flushing.then(() => this.#write())
     return this.#flushing
-  }
-
-  /** The secret in front does for a keyed hash here, at a twentieth of an HMAC's time: nobody is shown the whole of one. */
-  #hash(subscriber: string, at: number): string {
-    if (at - this.#key.madeAt > KEY_LIFETIME_MS) this.#key = { text: newKey(), madeAt: at }
-    return hash('sha256', this.#key.text + subscriber, 'base64url').slice(0, 12)
   }
 
   #note(linkId: string, visitor: string, visits: number): void {
@@ -100,10 +90,6 @@ class Watch implements ClickWatch {
       this.#platform.log.warn({ err: error, links: waiting.size }, 'flags about clicks could not be written')
     }
   }
-}
-
-function newKey(): string {
-  return randomBytes(32).toString('hex')
 }
 
 function flagOf(

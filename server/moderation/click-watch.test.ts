@@ -1,6 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createClickRecorder } from '../clicks/clicks.service.ts'
+import { AddressHashes } from '../clicks/visitors.ts'
 import { createServer } from '../http/server.ts'
 import { createInboxRecorder } from '../inbox/inbox.service.ts'
 import { createSignatureScheme } from '../processor/signatures/verify-signature.ts'
@@ -25,9 +26,11 @@ for (const dialect of testDialects()) {
   it('flags a link that one address visits too often', async ({ world }) => {
     const { platform, clock, link } = world
     const watch = createClickWatch(platform)
+    const addresses = new AddressHashes()
     const observe = (address: string, times: number) => {
       for (let time = 0; time < times; time += 1) {
-        watch.observe({ address, linkId: link.id, at: clock.now() })
+        const at = clock.now()
+        watch.observe({ visitor: addresses.of(address, at), linkId: link.id, at })
       }
     }
     observe('203.0.113.7', 4)
@@ -49,7 +52,11 @@ for (const dialect of testDialects()) {
   it('forgets what is older than the window, and the key by which it hashed', async ({ world }) => {
     const { platform, clock, link } = world
     const watch = createClickWatch(platform)
-    const visit = () => watch.observe({ address: '203.0.113.7', linkId: link.id, at: clock.now() })
+    const addresses = new AddressHashes()
+    const visit = () => {
+      const at = clock.now()
+      watch.observe({ visitor: addresses.of('203.0.113.7', at), linkId: link.id, at })
+    }
     const flaggedHash = async () => {
       for (let time = 0; time < 5; time += 1) visit()
       await watch.flush()
@@ -75,8 +82,8 @@ for (const dialect of testDialects()) {
     const off = createClickWatch({ ...platform, config: { ...platform.config, FLAG_CLICKS: 0 } })
     const on = createClickWatch(platform)
     for (let time = 0; time < 20; time += 1) {
-      off.observe({ address: '203.0.113.7', linkId: link.id, at: clock.now() })
-      on.observe({ address: '203.0.113.7', linkId: platform.ids.next(), at: clock.now() })
+      off.observe({ visitor: 'one', linkId: link.id, at: clock.now() })
+      on.observe({ visitor: 'one', linkId: platform.ids.next(), at: clock.now() })
     }
     await Promise.all([off.flush(), on.flush()])
     assert.equal(await world.flags('click_velocity'), [])

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Kysely, Transaction } from 'kysely'
+import { type Kysely, SqliteAdapter, type Transaction } from 'kysely'
 import { DatabaseBusy, type DatabaseFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
 
@@ -25,6 +25,11 @@ export interface Database {
   /** What a database error means, the same on both dialects; `null` for an error that is not the database's. */
   faultOf(error: unknown): DatabaseFault | null
   close(): Promise<void>
+}
+
+/** Which database a query would go to. */
+export function dialectOf(db: Queries): Dialect {
+  return db.getExecutor().adapter instanceof SqliteAdapter ? 'sqlite' : 'postgresql'
 }
 
 const afterCommitWork = new WeakMap<object, (() => void)[]>()

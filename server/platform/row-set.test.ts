@@ -73,7 +73,7 @@ for (const dialect of testDialects()) {
   it('are inserted whole or not at all', async ({ testDatabase }) => {
     const { database } = testDatabase
     const one = { id: '01890a5d-ac96-774b-bcce-b302099a8057', name: 'a', count: 1, amount: -5 }
-    const write = (rows: Row[]) => database.transaction((tx) => insert(dialect, rows).execute(tx))
+    const write = (rows: Row[]) => database.transaction((tx) => insert(tx, rows))
     const fault = await write([one, { ...one, name: 'b' }]).catch((error) => database.faultOf(error)?.kind)
     assert.is(fault, 'unique')
     const stored = () => sql<Row>`select id, name, count, amount from t`.execute(database.reader)

@@ -144,6 +144,16 @@ function assertExact(row: unknown): void {
   }
 }
 
+/** A statement to run once for each of these lists of parameters. */
+interface ForEachRow extends CompiledQuery {
+  readonly rows: readonly (readonly unknown[])[]
+}
+
+/** The statement with other parameters, again and again; its own are only placeholders. It must answer nothing. */
+export function forEachRow(query: CompiledQuery, rows: ForEachRow['rows']): ForEachRow {
+  return { ...query, rows }
+}
+
 class SqliteConnection implements DatabaseConnection {
   readonly #db: Database.Database
   readonly #statements = new Map<string, Database.Statement>()
@@ -158,6 +168,10 @@ class SqliteConnection implements DatabaseConnection {
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     const statement = this.#prepare(query.sql)
+    if ('rows' in query) {
+      for (const row of (query as ForEachRow).rows) statement.run(row)
+      return { rows: [] }
+    }
     if (statement.reader) {
       const rows = statement.all(query.parameters)
       for (const row of rows) assertExact(row)

@@ -216,7 +216,7 @@ class Run {
 
   async #leaveOutRepeats(candidates: readonly Candidate[]): Promise<Candidate[]> {
     const orders = candidates.flatMap(({ event, sale, order }) =>
-      sale === null && isOrder(order) ? [{ storeId: event.scope, orderId: order.order_id }] : [],
+      sale === null && isOrder(order) ? [{ store_id: event.scope, order_id: order.order_id }] : [],
     )
     const recorded = new Set(
       (await findRecorded(this.#db, orders)).map((row) => keyOf(row.store_id, row.order_id)),

@@ -14,6 +14,7 @@ import {
   findSale,
   findSales,
   insertSales,
+  type OrderKey,
   type SaleFilter,
   type SaleRow,
   type SaleScope,
@@ -57,7 +58,7 @@ export async function recordOrders(
 ): Promise<RecordedSale[]> {
   const known = new Map<string, RecordedSale>()
   for (const sale of await findRecorded(tx, reports.map(orderOf))) {
-    known.set(orderKey({ storeId: sale.store_id, orderId: sale.order_id }), {
+    known.set(orderKey(sale), {
       saleId: sale.id,
       acceptanceStatus: sale.acceptance_status,
       known: true,
@@ -80,12 +81,12 @@ export async function recordOrders(
   })
 }
 
-function orderOf(report: ReportedOrder) {
-  return { storeId: report.storeId, orderId: report.order.order_id }
+function orderOf(report: ReportedOrder): OrderKey {
+  return { store_id: report.storeId, order_id: report.order.order_id }
 }
 
-function orderKey(order: { storeId: string; orderId: string }): string {
-  return `${order.storeId}\n${order.orderId}`
+function orderKey(order: OrderKey): string {
+  return `${order.store_id}\n${order.order_id}`
 }
 
 async function makeSales(
@@ -136,7 +137,7 @@ async function makeSales(
 /** A worker that lost its lease may be a moment behind its successor: run again, it finds the sale and then the loss. */
 async function insertUnrecorded(platform: Platform, tx: Tx, rows: SaleRow[]): Promise<void> {
   try {
-    await insertSales(tx, platform.database.dialect, rows)
+    await insertSales(tx, rows)
   } catch (error) {
     if (platform.database.faultOf(error)?.kind !== 'unique') throw error
     throw new LostRace('one of the orders has been recorded')

@@ -1,34 +1,30 @@
 import { type Selectable, sql } from 'kysely'
-import type { Dialect, Queries, Tx } from '../platform/database.ts'
-import { insertOf } from '../platform/row-set.ts'
+import { dialectOf, type Queries } from '../platform/database.ts'
+import { insertOf, rowSet } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 
 export type SaleRow = Selectable<Schema['sales']>
 
-/** The sales that are there already for these orders. */
-export async function findRecorded(
-  db: Queries,
-  orders: readonly { storeId: string; orderId: string }[],
-): Promise<Pick<SaleRow, 'id' | 'store_id' | 'order_id' | 'acceptance_status'>[]> {
-  const found: Pick<SaleRow, 'id' | 'store_id' | 'order_id' | 'acceptance_status'>[] = []
-  for (const [storeId, ofStore] of Map.groupBy(orders, (order) => order.storeId)) {
-    found.push(
-      ...(await db
-        .selectFrom('sales')
-        .select(['id', 'store_id', 'order_id', 'acceptance_status'])
-        .where('store_id', '=', storeId)
-        .where(
-          'order_id',
-          'in',
-          ofStore.map((order) => order.orderId),
-        )
-        .execute()),
-    )
-  }
-  return found
+/** A store's order. */
+export interface OrderKey {
+  store_id: string
+  order_id: string
 }
 
-const newSales = insertOf<SaleRow>('sales', {
+const reportedOrders = rowSet<OrderKey>('reported', { store_id: 'uuid', order_id: 'text' })
+
+export type RecordedRow = Pick<SaleRow, 'id' | 'store_id' | 'order_id' | 'acceptance_status'>
+
+/** The sales that are there already for these orders. */
+export async function findRecorded(db: Queries, orders: readonly OrderKey[]): Promise<RecordedRow[]> {
+  const found = await sql<RecordedRow>`
+    select sale.id, sale.store_id, sale.order_id, sale.acceptance_status
+    from ${reportedOrders(dialectOf(db), orders)}
+    join sales as sale on sale.store_id = reported.store_id and sale.order_id = reported.order_id`.execute(db)
+  return found.rows
+}
+
+export const insertSales = insertOf<SaleRow>('sales', {
   id: 'uuid',
   store_id: 'uuid',
   merchant_id: 'uuid',
@@ -50,10 +46,6 @@ const newSales = insertOf<SaleRow>('sales', {
   event_id: 'uuid',
   receipt: 'text',
 })
-
-export async function insertSales(tx: Tx, dialect: Dialect, sales: readonly SaleRow[]): Promise<void> {
-  await newSales(dialect, sales).execute(tx)
-}
 
 /** Whose sales a caller sees: of their stores, or of their links; `all` is for the operator. */
 export type SaleScope = { merchantId: string } | { creatorId: string } | 'all'

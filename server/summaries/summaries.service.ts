@@ -1,6 +1,6 @@
 import type { Paisa } from '../../shared/money.ts'
 import { type MerchantAccount, merchantAccount } from '../billing/merchant-account.service.ts'
-import { countVisits } from '../clicks/clicks.service.ts'
+import { countVisits, type Visits } from '../clicks/clicks.service.ts'
 import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
 import { type NextPayout, nextPayout } from '../payouts/payouts.service.ts'
 import type { Queries } from '../platform/database.ts'
@@ -43,7 +43,7 @@ export interface Outcomes {
 }
 
 export interface CreatorSummary {
-  clicks: number
+  visits: Visits
   sales: Outcomes
   /** As the journal has it. */
   balance: CreatorBalance
@@ -59,7 +59,7 @@ export async function creatorSummary(
   const { reader } = platform.database
   return {
     sales: await outcomesOf(platform, { creatorId }, asked),
-    clicks: await ownVisits(reader, creatorId),
+    visits: await ownVisits(reader, creatorId),
     balance: await creatorBalance(reader, creatorId),
     next: await nextPayout(platform, creatorId),
   }
@@ -133,11 +133,14 @@ function refusePeriod(from: number, to: number): void {
     throw wrong('from', `must not be more than ${MOST_DAYS} days before \`to\``)
 }
 
-async function ownVisits(db: Queries, creatorId: string): Promise<number> {
-  let visits = 0
+async function ownVisits(db: Queries, creatorId: string): Promise<Visits> {
+  const visits = { all: 0, unique: 0 }
   for (let after: string | null = null; ; ) {
     const ids: string[] = await ownLinkIds(db, creatorId, after, LINKS_AT_ONCE)
-    for (const count of (await countVisits(db, ids)).values()) visits += count
+    for (const { all, unique } of (await countVisits(db, ids)).values()) {
+      visits.all += all
+      visits.unique += unique
+    }
     if (ids.length < LINKS_AT_ONCE) return visits
     after = ids.at(-1) ?? null
   }

@@ -4,6 +4,7 @@ import { type Paisa, parseMoney } from '../../shared/money.ts'
 import type { CreatorSummaryWire, MerchantSummaryWire } from '../../shared/schemas/summaries.ts'
 import { closeDueCycles } from '../billing/billing.service.ts'
 import { grantCredit } from '../billing/credits.service.ts'
+import { createClickRecorder } from '../clicks/clicks.service.ts'
 import { accountBalances } from '../ledger/ledger.service.ts'
 import { runPayouts } from '../payouts/payouts.service.ts'
 import type { Actor } from '../platform/procedure.ts'
@@ -131,9 +132,16 @@ for (const dialect of testDialects()) {
     await market.order(shop, link, 100_000, { financialStatus: 'pending' })
     await market.deliver(shop, await market.order(other, link, 100_000))
     await market.click(link, false)
+    const recorder = createClickRecorder(market.platform)
+    const second = await market.addLink(other, creator)
+    for (const { id: linkId } of [link, link, second, second, second]) {
+      const [id, createdAt] = [market.platform.ids.next(), market.clock.now()]
+      const visit = { id, linkId, tracked: true, kind: 'visit', createdAt } as const
+      await recorder.record({ ...visit, address: '203.0.113.7', agent: 'Phone' })
+    }
     await market.workOff()
     const summary = await ofCreator(market, creator)
-    assert.is(summary.clicks, 4)
+    assert.equal([summary.clicks, summary.unique_clicks], [9, 6])
     assert.is(summary.sales.accepted, 2)
     assert.is(summary.sales.rejected, 2)
     assert.equal(summary.sales.rejected_by_reason, [{ reason: 'not_paid', sales: 2 }])

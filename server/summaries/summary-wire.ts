@@ -3,10 +3,11 @@ import type { CreatorSummaryWire, MerchantSummaryWire } from '../../shared/schem
 import { toWireTime } from '../platform/clock.ts'
 import type { CreatorSummary, MerchantSummary, Outcomes } from './summaries.service.ts'
 
-export function wireCreatorSummary({ clicks, sales, balance, next }: CreatorSummary): CreatorSummaryWire {
+export function wireCreatorSummary({ visits, sales, balance, next }: CreatorSummary): CreatorSummaryWire {
   return {
     role: 'creator',
-    clicks,
+    clicks: visits.all,
+    unique_clicks: visits.unique,
     sales: wireOutcomes(sales),
     pending: formatMoney(balance.pending),
     released: formatMoney(balance.released),

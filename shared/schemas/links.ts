@@ -16,6 +16,9 @@ const linkUrl = z.string().meta({
 /** What a link needs to name itself on other resources. */
 export const linkReference = z.object({ slug, url: linkUrl })
 
+export const UNIQUE_CLICKS =
+  'Of `clicks`, without those that repeat a counted visit: a visitor, told by address and browser, counts once an hour on a link. Close, not exact: what was counted is remembered in memory only.'
+
 const linkedOffer = z.object({
   id: idParam,
   title: z.string(),
@@ -47,6 +50,7 @@ export const affiliateLink = z
     attribution_window_days: z.int(),
     product_ids: z.array(z.string()).nullable(),
     clicks: z.int().describe('Tracked visits; without bots, prefetches and HEAD requests.'),
+    unique_clicks: z.int().describe(UNIQUE_CLICKS),
     accepted_sales: z.int(),
     commission_earned: moneyText,
     currency,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { billingCycle } from './billing.ts'
 import { currency, idParam, moneyText, wireTime, wireTimeInput } from './common.ts'
+import { UNIQUE_CLICKS } from './links.ts'
 import { payout, payoutState } from './payouts.ts'
 import { sale } from './sales.ts'
 
@@ -32,6 +33,7 @@ export const creatorSummary = z
   .object({
     role: z.literal('creator'),
     clicks: count.describe('Tracked visits of all own links, ever; `from` and `to` do not apply.'),
+    unique_clicks: count.describe(UNIQUE_CLICKS),
     sales: outcomes,
     pending: moneyText.describe('Earned in billing cycles that are not charged yet.'),
     released: moneyText.describe('Payable.'),

@@ -4,6 +4,7 @@ import { Migration00003Exports } from './00003-exports.ts'
 import { Migration00004Catalogue } from './00004-catalogue.ts'
 import { Migration00005Moderation } from './00005-moderation.ts'
 import { Migration00006ClickMonths } from './00006-click-months.ts'
+import { Migration00007RepeatClicks } from './00007-repeat-clicks.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const postgresqlMigrations = [
@@ -13,4 +14,5 @@ export const postgresqlMigrations = [
   { name: '00004-catalogue', class: Migration00004Catalogue },
   { name: '00005-moderation', class: Migration00005Moderation },
   { name: '00006-click-months', class: Migration00006ClickMonths },
+  { name: '00007-repeat-clicks', class: Migration00007RepeatClicks },
 ]

@@ -3,6 +3,7 @@ import { Migration00002Guards } from './00002-guards.ts'
 import { Migration00003Exports } from './00003-exports.ts'
 import { Migration00004Catalogue } from './00004-catalogue.ts'
 import { Migration00005Moderation } from './00005-moderation.ts'
+import { Migration00007RepeatClicks } from './00007-repeat-clicks.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const sqliteMigrations = [
@@ -11,4 +12,5 @@ export const sqliteMigrations = [
   { name: '00003-exports', class: Migration00003Exports },
   { name: '00004-catalogue', class: Migration00004Catalogue },
   { name: '00005-moderation', class: Migration00005Moderation },
+  { name: '00007-repeat-clicks', class: Migration00007RepeatClicks },
 ]

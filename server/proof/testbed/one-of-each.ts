@@ -202,8 +202,8 @@ export const ONE_OF_EACH: Rows = {
       created_at: AT,
     },
   ],
-  clicks: [{ id: idNumber(50), link_id: LINK, tracked: 1, kind: 'visit', created_at: AT }],
-  click_counts: [{ link_id: LINK, clicks: 1 }],
+  clicks: [{ id: idNumber(50), link_id: LINK, tracked: 1, kind: 'visit', repeated: 0, created_at: AT }],
+  click_counts: [{ link_id: LINK, clicks: 1, unique_clicks: 1 }],
   billing_cycles: [cycle(60, 'charged'), cycle(61, 'closed'), cycle(62, 'open')],
   billing_cycle_shares: [
     {
