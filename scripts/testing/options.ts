@@ -1,4 +1,8 @@
+import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+
+/** Many a test waits for processes that it has started, so one more than there are cores keeps them all at work. */
+const DEFAULT_JOBS = availableParallelism() + 1
 
 export interface RunOptions {
   /** A file runs when its path contains one of them; none means all files and the coverage check. */
@@ -26,7 +30,7 @@ export function parseOptions(args: string[], root: string): RunOptions {
     args,
     allowPositionals: true,
     options: {
-      jobs: { type: 'string', short: 'j', default: '2' },
+      jobs: { type: 'string', short: 'j', default: String(DEFAULT_JOBS) },
       'sqlite-only': { type: 'boolean', default: false },
       coverage: { type: 'boolean', default: false },
       verbose: { type: 'boolean', short: 'v', default: false },

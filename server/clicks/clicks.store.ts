@@ -1,7 +1,7 @@
-import type { Selectable } from 'kysely'
-import type { Queries, Tx } from '../platform/database.ts'
+import { type Selectable, sql } from 'kysely'
+import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
-import { insertOf } from '../platform/row-set.ts'
+import { among, insertOf } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 
 export type ClickRow = Selectable<Schema['clicks']>
@@ -20,7 +20,8 @@ export const insertClicks = insertOf<ClickRow>('clicks', {
 
 export function clicksById(db: Queries | Tx, ids: readonly string[]): Promise<ClickRow[]> {
   if (ids.length === 0) return Promise.resolve([])
-  return db.selectFrom('clicks').selectAll().where('id', 'in', ids).execute()
+  const known = sql<boolean>`id ${among(dialectOf(db), 'uuid', ids)}`
+  return db.selectFrom('clicks').selectAll().where(known).execute()
 }
 
 export async function readWatermark(db: Queries | Tx): Promise<string> {

@@ -1,6 +1,8 @@
+import { sql } from 'kysely'
 import { clicksPrunedBefore } from '../../clicks/click-retention.service.ts'
-import type { Queries } from '../../platform/database.ts'
+import { dialectOf, type Queries } from '../../platform/database.ts'
 import { isId } from '../../platform/ids.ts'
+import { among } from '../../platform/row-set.ts'
 import { decideSale, type SaleDecision } from '../../sales/accept-sale.rule.ts'
 import type { SaleReceipt } from '../../sales/sales.service.ts'
 import { ALL_PAGES, type Breach, countRows, cutByKey, type Invariant, MOST_BREACHES } from './invariant.ts'
@@ -84,7 +86,7 @@ function readClicks(db: Queries, ids: readonly string[]) {
   return db
     .selectFrom('clicks')
     .select(['id', 'link_id', 'created_at', 'tracked'])
-    .where('id', 'in', ids)
+    .where(sql<boolean>`id ${among(dialectOf(db), 'uuid', ids)}`)
     .execute()
 }
 
