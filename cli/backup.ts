@@ -83,6 +83,8 @@ async function dump(databaseUrl: string, draft: string): Promise<RestoreText> {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...(password ? { PGPASSWORD: password } : {}) },
   })
+  const endIt = () => child.kill()
+  process.once('exit', endIt)
   let complaint = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint = (complaint + text).slice(-4000)
@@ -90,12 +92,14 @@ async function dump(databaseUrl: string, draft: string): Promise<RestoreText> {
   const code = await new Promise<number | null>((done, failed) => {
     child.once('error', failed)
     child.once('close', done)
-  }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error
-    throw new Failure(
-      `pg_dump is not on PATH. Install PostgreSQL's client tools, or back up where the server runs: pg_dump --format=custom --file FILE '${url.href}'`,
-    )
   })
+    .catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+      throw new Failure(
+        `pg_dump is not on PATH. Install PostgreSQL's client tools, or back up where the server runs: pg_dump --format=custom --file FILE '${url.href}'`,
+      )
+    })
+    .finally(() => process.off('exit', endIt))
   if (code === 0) return (file) => `pg_restore --clean --if-exists --dbname '${url.href}' ${file}`
   throw new Failure(`pg_dump failed: ${complaint.trim().split('\n').at(-1) ?? `exit code ${code}`}`)
 }

@@ -47,6 +47,8 @@ export async function withApp(
     await assertMigrated(app.database)
     await work({ ...context, app })
   } finally {
+    // What went wrong is told on a line of its own.
+    context.out.endProgress()
     await app.close()
   }
 }
@@ -67,6 +69,7 @@ export async function withDatabase(
   try {
     await work({ ...context, database })
   } finally {
+    context.out.endProgress()
     await database.close()
   }
 }

@@ -1,11 +1,12 @@
 import type { Column, Output } from './output.ts'
+import { WholeText } from './whole-text.ts'
 
 /** Rows of a table that are laid out together: enough for even columns, few enough for any memory. */
 const ROWS_AT_ONCE = 500
 
 /**
- * A list of any length beside what is said before and after it: one JSON document with `--json`, else lines and a
- * table. It goes out as it comes, so that it takes no memory.
+ * A list of any length beside what is said before and after it, which takes no memory: one JSON document with `--json`,
+ * which goes out whole at the end, else lines and a table, as they come.
  */
 export class GrowingOutput<Item> {
   readonly #out: Output
@@ -13,6 +14,7 @@ export class GrowingOutput<Item> {
   readonly #row: (item: Item) => readonly string[]
   readonly #wire: (item: Item) => unknown
   readonly #rows: (readonly string[])[] = []
+  readonly #document = new WholeText()
   #written = 0
   #tables = 0
 
@@ -31,24 +33,24 @@ export class GrowingOutput<Item> {
   }
 
   begin(document: Record<string, unknown>, lines: readonly string[]): void {
-    if (this.#out.json) write(`${JSON.stringify(document).slice(0, -1)},"items":[`)
+    if (this.#out.json) this.#document.add(`${JSON.stringify(document).slice(0, -1)},"items":[`)
     else if (lines.length > 0) write(`${lines.join('\n')}\n`)
   }
 
   add(item: Item): void {
     this.#written += 1
     if (this.#out.json) {
-      write(`${this.#written === 1 ? '' : ','}${JSON.stringify(this.#wire(item))}`)
+      this.#document.add(`${this.#written === 1 ? '' : ','}${JSON.stringify(this.#wire(item))}`)
       return
     }
     this.#rows.push(this.#row(item))
     if (this.#rows.length >= ROWS_AT_ONCE) this.#flush()
   }
 
-  end(document: Record<string, unknown>, lines: readonly string[]): void {
+  async end(document: Record<string, unknown>, lines: readonly string[]): Promise<void> {
     if (this.#out.json) {
-      write(`],${JSON.stringify(document).slice(1)}\n`)
-      return
+      this.#document.add(`],${JSON.stringify(document).slice(1)}\n`)
+      return this.#document.print()
     }
     this.#flush()
     if (lines.length > 0) write(`${lines.join('\n')}\n`)

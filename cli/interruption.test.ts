@@ -1,75 +1,165 @@
-// time limit: 120 s
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+// time limit: 180 s
+import { existsSync, mkdtempSync, readdirSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { testDialects } from '../server/proof/testbed/databases.ts'
 import { addLink, addLiveOffer } from '../server/proof/testbed/listings.ts'
 import { type Books, openBooks } from './testing/books.ts'
-import { APP_KEY, ENTRY, environmentOf } from './testing/run-affiliate.ts'
+import { APP_KEY } from './testing/run-affiliate.ts'
+import { type RunningAffiliate, startAffiliate } from './testing/running-affiliate.ts'
+import { makeStuck } from './testing/stuck-table.ts'
 
-const it = suite('Ctrl-C')
-let books: Books
-it.before(async () => {
-  books = await openBooks('sqlite')
-})
-it.after(() => books.market.close())
+/** Whoever presses Ctrl-C does not look at an hourglass. */
+const AT_ONCE_MS = 1000
 
-/** Runs a command, interrupts it as soon as `when` says so, and answers how it ended. */
-async function interrupted(
-  args: string[],
-  when: () => Promise<boolean>,
-): Promise<[number | null, string | null]> {
-  const { url, folder } = books.market.bed.testDatabase
-  const env = environmentOf({ DATABASE_URL: url, DATA_DIR: folder, APP_KEY })
-  const child = spawn(process.execPath, [ENTRY, ...args], { cwd: folder, env, stdio: 'ignore' })
-  const ended = once(child, 'close')
-  while (child.exitCode === null && child.signalCode === null && !(await when())) {
-    await new Promise((resolve) => setTimeout(resolve, 1))
-  }
-  child.kill('SIGINT')
-  return (await ended) as [number | null, string | null]
+/** What reads for long, each with a table that it comes to in the middle of its work. */
+const LONG: Record<string, { args: string[]; at: string }> = {
+  'ledger verify': { args: [], at: 'payouts' },
+  'ledger statement': { args: ['platform'], at: 'sales' },
+  'webhooks reprocess': { args: ['--dry-run'], at: 'inbound_bodies' },
+}
+/** What ends no other way than those do: seen on one database. */
+const SHORTER: typeof LONG = {
+  'billing close': { args: ['--dry-run', '--as-of', '2099-01-01'], at: 'credits' },
+  'sales list': { args: ['--limit', '1000'], at: 'sales' },
+  status: { args: [], at: 'flags' },
 }
 
-it('in the middle of a close leaves whole cycles, and the next close goes on', async () => {
-  const { market } = books
-  const creator = await market.addCreator('Bilal')
-  for (let at = 0; at < 40; at += 1) {
-    const shop = await market.addShop(`Shop ${at}`)
-    const offer = await addLiveOffer(market.platform, shop.actor)
-    const link = await addLink(market.platform, shop.actor, creator, offer.id)
-    await market.order(shop, link, 100_000)
+/** Empty when it is gone by now. */
+function linkTarget(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
   }
-  await market.workOff()
-  const { reader } = market.platform.database
-  const closed = async () => {
-    const rows = await reader
-      .selectFrom('billing_cycles')
-      .select('id')
-      .where('state', '=', 'closed')
-      .execute()
-    return rows.length
+}
+
+for (const dialect of testDialects()) {
+  const it = suite(`Ctrl-C on ${dialect}`)
+  const onSqlite = dialect === 'sqlite' ? it : () => undefined
+  const onPostgresql = dialect === 'postgresql' ? it : () => undefined
+  let books: Books
+  /** Where the commands put what they cannot keep in memory. */
+  let temporary: string
+  it.before(async () => {
+    books = await openBooks(dialect, { here: true })
+    temporary = mkdtempSync(join(books.market.bed.testDatabase.folder, 'temporary-'))
+  })
+  it.after(() => books.market.close())
+
+  const start = (...args: string[]): RunningAffiliate => {
+    const { url, folder } = books.market.bed.testDatabase
+    return startAffiliate(args, { DATABASE_URL: url, DATA_DIR: folder, APP_KEY, TMPDIR: temporary }, folder)
   }
-  const args = ['billing', 'close', '--as-of', '2099-01-01']
-  await interrupted(args, async () => (await closed()) >= 3)
-  const before = await closed()
-  assert.ok(before >= 3 && before < 41, String(before))
-  await market.verify()
-  const { items } = await books.json(...args)
-  assert.is(items.length, 41 - before)
-  assert.is(await closed(), 41)
-  await market.verify()
-})
 
-it('in the middle of a backup leaves no half of one behind', async () => {
-  const { folder } = books.market.bed.testDatabase
-  const drafts = () => readdirSync(folder).filter((name) => name.startsWith('backup.db'))
-  const [code, signal] = await interrupted(
-    ['db', 'backup', `${folder}/backup.db`],
-    async () => drafts().length > 0,
-  )
-  if (code !== 0) assert.equal([code ?? signal, drafts()], [130, []])
-  else assert.equal(drafts(), ['backup.db'])
-})
+  /** On SQLite nobody waits, so it is what a process has open that tells how far it is. */
+  const isAtWork = ({ child }: RunningAffiliate) => {
+    const folder = `/proc/${child.pid}/fd`
+    if (!existsSync(folder)) return true
+    const targets = readdirSync(folder).map((name) => linkTarget(join(folder, name)))
+    return targets.some((target) => target.endsWith('affiliate.db'))
+  }
 
-it.run()
+  const reading = dialect === 'sqlite' ? LONG : { ...LONG, ...SHORTER }
+  for (const [name, { args, at }] of Object.entries(reading)) {
+    it(`ends "${name}" at once, leaves nothing behind, and the same again does it all`, async () => {
+      const { testDatabase } = books.market.bed
+      const words = [...name.split(' '), ...args, '--json']
+      const table = await makeStuck(testDatabase, at)
+      try {
+        const command = start(...words)
+        if (dialect === 'postgresql') await table.waitedFor(1)
+        else await command.until(() => isAtWork(command))
+        const { status, ms, stdout, stderr } = await command.interrupt()
+        assert.equal([status, stdout, stderr], [130, '', ''])
+        assert.ok(ms < AT_ONCE_MS, `it took ${ms.toFixed(0)} ms`)
+        assert.equal(readdirSync(temporary), [])
+      } finally {
+        await table.letGo()
+      }
+      const again = await books.affiliate(words)
+      assert.equal([again.code, again.stderr], [0, ''])
+      JSON.parse(again.stdout)
+    })
+  }
+
+  onPostgresql('ends the threads of "ledger verify" with it', async () => {
+    const { testDatabase } = books.market.bed
+    const { writer } = testDatabase.database
+    // So many sales, on paper, that they are worth threads.
+    await sql`alter table sales rename to kept_sales`.execute(writer)
+    await sql`create view sales as select kept_sales.* from kept_sales, generate_series(1, 50000)`.execute(
+      writer,
+    )
+    const table = await makeStuck(testDatabase, 'affiliate_links')
+    try {
+      const command = start('ledger', 'verify')
+      await table.waitedFor(1)
+      const { status, ms, stdout, stderr } = await command.interrupt()
+      assert.equal([status, stdout, stderr], [130, '', ''])
+      assert.ok(ms < AT_ONCE_MS, `it took ${ms.toFixed(0)} ms`)
+    } finally {
+      await table.letGo()
+      await sql`drop view sales`.execute(writer)
+      await sql`alter table kept_sales rename to sales`.execute(writer)
+    }
+    await books.market.verify()
+    assert.is((await books.json('ledger', 'verify')).ok, true)
+  })
+
+  onSqlite('in the middle of a close leaves whole cycles, and the next close goes on', async () => {
+    const { market } = books
+    const creator = await market.addCreator('Bilal')
+    for (let at = 0; at < 7; at += 1) {
+      const shop = await market.addShop(`Shop ${at}`)
+      const offer = await addLiveOffer(market.platform, shop.actor)
+      const link = await addLink(market.platform, shop.actor, creator, offer.id)
+      await market.order(shop, link, 100_000)
+    }
+    await market.workOff()
+    const { reader, writer } = market.bed.testDatabase.database
+    const closed = async () => {
+      const rows = await reader
+        .selectFrom('billing_cycles')
+        .select('id')
+        .where('state', '=', 'closed')
+        .execute()
+      return rows.length
+    }
+    // The fourth never ends, so that whenever the signal comes, it is in the middle.
+    const many = sql.raw(
+      'abcdefghi'
+        .split('')
+        .map((name) => `sqlite_schema as ${name}`)
+        .join(', '),
+    )
+    await sql`create trigger never_ends after update on billing_cycles
+      when (select count(*) from billing_cycles where state = 'closed') = 4
+      begin select count(*) from ${many}; end`.execute(writer)
+    const args = ['billing', 'close', '--as-of', '2099-01-01']
+    const command = start(...args)
+    await command.until(async () => (await closed()) >= 3)
+    const { status, ms } = await command.interrupt()
+    await sql`drop trigger never_ends`.execute(writer)
+    assert.equal([status, await closed()], [130, 3])
+    assert.ok(ms < AT_ONCE_MS, `it took ${ms.toFixed(0)} ms`)
+    await market.verify()
+    const { items } = await books.json(...args)
+    assert.equal([items.length, await closed()], [5, 8])
+    await market.verify()
+  })
+
+  it('in the middle of a backup leaves no half of one behind', async () => {
+    const { folder } = books.market.bed.testDatabase
+    const drafts = () => readdirSync(folder).filter((name) => name.startsWith('backup.db'))
+    const command = start('db', 'backup', `${folder}/backup.db`)
+    await command.until(() => drafts().length > 0)
+    const { status } = await command.interrupt()
+    if (status !== 0) assert.equal([status, drafts()], [130, []])
+    else assert.equal(drafts(), ['backup.db'])
+  })
+
+  it.run()
+}

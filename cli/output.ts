@@ -28,7 +28,9 @@ export class Output {
   readonly layout: Layout
   readonly #zone: string
   #waitingSince: number | null = null
+  #progress = ''
   #progressShown = false
+  #progressDue: NodeJS.Timeout | null = null
 
   constructor(options: { json: boolean; zone: string; layout: Layout }) {
     this.json = options.json
@@ -38,6 +40,7 @@ export class Output {
 
   /** Prints the document (on one line where no person reads), or the lines that `human` makes of it. */
   show(document: unknown, human: () => readonly string[]): void {
+    this.endProgress()
     const indent = this.layout.width === null ? 0 : 2
     const text = this.json ? JSON.stringify(document, null, indent) : human().join('\n')
     process.stdout.write(`${text}\n`)
@@ -71,14 +74,22 @@ export class Output {
   /** What is being done, for people who wait at a terminal: from the second second on. */
   progress(text: string): void {
     if (!process.stderr.isTTY || this.json) return
+    this.#progress = text
     this.#waitingSince ??= performance.now()
-    if (performance.now() - this.#waitingSince < QUICK_MS) return
+    // By a timer too: one long step must not look like no step. Where SQLite works no timer has its turn, but steps are short.
+    this.#progressDue ??= setTimeout(() => this.#showProgress(), QUICK_MS).unref()
+    if (performance.now() - this.#waitingSince >= QUICK_MS) this.#showProgress()
+  }
+
+  #showProgress(): void {
     const width = Math.max(8, (process.stderr.columns || 80) - 1)
-    process.stderr.write(`\r\u001b[K${[...text].slice(0, width).join('')}`)
+    process.stderr.write(`\r\u001b[K${[...this.#progress].slice(0, width).join('')}`)
     this.#progressShown = true
   }
 
   endProgress(): void {
+    if (this.#progressDue) clearTimeout(this.#progressDue)
+    this.#progressDue = null
     if (this.#progressShown) process.stderr.write('\r\u001b[K')
     this.#progressShown = false
     this.#waitingSince = null

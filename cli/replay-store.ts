@@ -112,10 +112,18 @@ function valuesWithoutClick(app: App): FixtureValues {
   return { click: NO_CLICK, clickAt, creatorEmail: NO_CLICK, productId: FIXTURE_PRODUCT_ID }
 }
 
+const SERVER_ERRORS = 500
+
 /** Follows the link over HTTP like a visitor, and reads from the redirect what a shop would be told. */
 export async function clickValues(app: App, caller: ServiceCaller, slug: string): Promise<FixtureValues> {
   const link = await resolveLink(app.platform, slug)
   const { status, location } = await caller.visit(`/go/${encodeURIComponent(link.slug)}`)
+  if (status >= SERVER_ERRORS) {
+    throw new Failure(
+      `The service cannot take a click just now (HTTP ${status}). "affiliate doctor" says more where it runs.`,
+      { code: 'unavailable' },
+    )
+  }
   const { reader } = app.database
   const parameter = app.platform.config.TRACKING_PARAMETER
   const click = location === null ? null : new URL(location).searchParams.get(parameter)

@@ -5,13 +5,15 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { verifyBooks } from '../server/proof/invariants/verify-books.ts'
 import { addLink, addLiveOffer } from '../server/proof/testbed/listings.ts'
 import { orderBody } from '../server/proof/testbed/orders.ts'
 import { addUser } from '../server/proof/testbed/people.ts'
-import { openServiceBed, type ServiceBed } from '../server/proof/testbed/service-bed.ts'
+import { eventually, openServiceBed, type ServiceBed } from '../server/proof/testbed/service-bed.ts'
 import { connectStore } from '../server/stores/stores.service.ts'
 import { ENTRY, environmentOf, runAffiliate } from './testing/run-affiliate.ts'
 import { runHere } from './testing/run-here.ts'
+import { startAffiliate } from './testing/running-affiliate.ts'
 
 const it = suite('replaying to a running service')
 let bed: ServiceBed
@@ -37,6 +39,13 @@ it.before(async () => {
 it.after(() => bed.close())
 
 const replay = (...args: string[]) => runHere(['webhooks', 'replay', ...args, '--url', bed.url], settings)
+
+/** An order that came by a link, of another shop so far. */
+function pointed(id: string): string {
+  const body = orderBody({ price: 250_000, createdAt: Date.now() + 60_000, click: 'of-another-shop', id })
+  // Beyond what JavaScript can count exactly.
+  return body.replace(String(Number(id)), id)
+}
 
 it('delivers all orders several times in any order, and each counts once', async () => {
   const { code, stdout, stderr } = await replay('all', '--link', slug, '--times', '2', '--shuffle', '--json')
@@ -69,15 +78,8 @@ it('breaks signature, body or timestamp, which the service refuses', async () =>
 })
 
 it('sends a file or stdin, pointed at a link', async () => {
-  const own = orderBody({
-    price: 250_000,
-    createdAt: Date.now() + 60_000,
-    click: 'of-another-shop',
-    id: '9007199254740995',
-  })
-  const exact = own.replace('9007199254740996', '9007199254740995')
   const file = join(bed.testDatabase.folder, 'order.json')
-  writeFileSync(file, exact)
+  writeFileSync(file, pointed('9007199254740995'))
   const sent = await replay('--body', file, '--link', slug, '--json')
   assert.is(sent.code, 0, sent.stderr)
   const [{ sale, event }] = JSON.parse(sent.stdout).items
@@ -122,6 +124,26 @@ it('sends a recorded event once more', async () => {
   const same = await replay(event.id, '--event-id', event.delivery_id)
   assert.match(same.stdout, /\t200\tdone\t/)
   assert.is((await replay('019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e')).code, 1)
+})
+
+it('is ended at once by Ctrl-C, leaves sound books, and does it all when run again', async () => {
+  const { database } = bed.service.app
+  const events = async () =>
+    (await database.reader.selectFrom('inbound_events').select('state').execute()).map(({ state }) => state)
+  const before = (await events()).length
+  const args = ['webhooks', 'replay', 'all', '--link', slug, '--url', bed.url]
+  const command = startAffiliate([...args, '--times', '500', '--json'], settings)
+  await command.until(async () => (await events()).length > before + 1)
+  const { status, ms, stdout, stderr } = await command.interrupt()
+  assert.equal([status, stdout, stderr], [130, '', ''])
+  assert.ok(ms < 1000, `it took ${ms.toFixed(0)} ms`)
+  assert.ok((await events()).length < before + 14, 'it was at its end already')
+  // Each body that the service has taken is decided, as though nobody had been interrupted.
+  await eventually(events, (states) => !states.includes('pending'))
+  const again = await replay('all', '--link', slug, '--times', '2', '--json')
+  assert.is(again.code, 0, again.stderr)
+  const broken = (await verifyBooks(database)).filter(({ breaches }) => breaches.length > 0)
+  assert.equal(broken, [])
 })
 
 /** A listener in a process of its own, with what it has printed so far. */

@@ -58,7 +58,7 @@ export class ReprocessOutput {
   async end(report: ReprocessReport): Promise<void> {
     const ids = [...report.merchants.keys(), ...report.creators.keys()]
     const person = await peopleIn(this.#db, ids)
-    this.#list.end(
+    await this.#list.end(
       {
         merchants: wireTotals(report.merchants, person),
         creators: wireTotals(report.creators, person),

@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openApp } from '../server/app.ts'
@@ -14,6 +15,8 @@ import { addLink, addLiveOffer } from '../server/proof/testbed/listings.ts'
 import { addUser } from '../server/proof/testbed/people.ts'
 import { connectStore } from '../server/stores/stores.service.ts'
 import { ENTRY, environmentOf, runAffiliate } from './testing/run-affiliate.ts'
+import { runHere } from './testing/run-here.ts'
+import { NO_PTY, runInPty } from './testing/run-in-pty.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'affiliate-serve-'))
 const settings = {
@@ -134,6 +137,24 @@ test('a replayed order comes from a real click, and ends as the manifest says', 
   assert.match(again.stdout, /ignored\torder 6100000001009 is recorded already as sale /)
   const forged = await replay('path-landing-site', '--link', slug, '--event-id', 'd-1')
   assert.match(forged.stdout, /set_aside\tthis delivery id came before with another body/)
+})
+
+const atTerminal = NO_PTY === null ? test : () => undefined
+if (NO_PTY !== null) test.skip('there is no terminal to be had here to replay at', () => {})
+
+atTerminal('an order that is replayed at a terminal leads to the sale that is shown there', async () => {
+  const args = ['webhooks', 'replay', 'note-attributes-without-landing-site', '--link', slug]
+  const { code, screen } = await runInPty([...args, '--url', server.url], {
+    environment: settings,
+    folder,
+    columns: 400,
+  })
+  assert.is(code, 0, screen)
+  const said = / 200 +done +accepted: net Rs 2,750\.00, commission Rs 343\.75, fee Rs 34\.38 \(sale (\S+)\) /
+  const [, saleId = ''] = said.exec(stripVTControlCharacters(screen)) ?? []
+  const explained = await runHere(['sales', 'list', '--json'], { ...settings, DATA_DIR: folder, APP_KEY: '' })
+  const sale = JSON.parse(explained.stdout).items.find(({ id }: { id: string }) => id === saleId)
+  assert.equal([sale?.acceptance_status, sale?.commission], ['accepted', '343.75'], screen)
 })
 
 test('a processor event is signed with the sandbox secret', async () => {

@@ -56,7 +56,7 @@ export class StatementOutput {
     this.#list.add(entry)
   }
 
-  end(summaries: readonly AccountSummary[]): void {
+  end(summaries: readonly AccountSummary[]): Promise<void> {
     this.#out.endProgress()
     const closing = summaries.map((summary) => ({
       account: summary.account,
@@ -65,7 +65,10 @@ export class StatementOutput {
       credits: formatMoney(summary.credits),
       balance: formatMoney(summary.closing),
     }))
-    this.#list.end({ entries: this.#entries, closing }, closingLines(summaries, this.#entries, this.#out))
+    return this.#list.end(
+      { entries: this.#entries, closing },
+      closingLines(summaries, this.#entries, this.#out),
+    )
   }
 }
 

@@ -20,8 +20,9 @@ async function doctor(command: Command): Promise<void> {
   const environment = databaseUrl === undefined ? process.env : { ...process.env, DATABASE_URL: databaseUrl }
   const { examine } = await import('../doctor/examine.ts')
   const out = new Output({ json, zone: 'UTC', layout: layoutOf(process.stdout, environment) })
-  const findings = await examine(environment, (what) => out.progress(`looking at ${what}`))
-  out.endProgress()
+  const findings = await examine(environment, (what) => out.progress(`looking at ${what}`)).finally(() =>
+    out.endProgress(),
+  )
   const failed = findings.filter(({ state }) => state === 'fail')
   const warned = findings.filter(({ state }) => state === 'warn')
   out.show({ ok: failed.length === 0, checks: findings }, () => [

@@ -47,6 +47,7 @@ async function reprocess(options: ReprocessCommandOptions, command: Command): Pr
       const storeIds = options.store === undefined ? null : await storesMeant(database.reader, options.store)
       const output = new ReprocessOutput(out, database.reader)
       output.begin({ since, store: options.store ?? null })
+      out.progress('judging the stored events again')
       const report = await reprocessOrders(
         { config, database },
         {

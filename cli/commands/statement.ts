@@ -45,7 +45,7 @@ function statement(user: string, options: StatementOptions, command: Command): P
         opening: (accounts) => output.begin(accounts),
         entry: (entry) => output.add(entry),
       })
-      output.end(summaries)
+      await output.end(summaries)
     },
     { readOnly: true },
   )

@@ -34,21 +34,23 @@ async function showOnce(context: CommandContext & { app: App }): Promise<void> {
   context.out.show(wireStatus(status), () => statusLines(context.out, status))
 }
 
-const HOME_AND_CLEAR = '\u001b[H\u001b[J'
-
 async function watch(context: CommandContext & { app: App }, everySeconds: number): Promise<void> {
   const { readStatus, statusLines, wireStatus } = await import('../status-screen.ts')
+  const { Screen } = await import('../screen.ts')
   const { setTimeout: pause } = await import('node:timers/promises')
   const { out } = context
   const end = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end.abort())
-  const onScreen = !out.json && out.layout.width !== null
-  while (!end.signal.aborted) {
-    const status = await readStatus(context)
-    const lines = out.json
-      ? [JSON.stringify(wireStatus(status))]
-      : [...statusLines(out, status), ...(onScreen ? ['', out.style('dim', 'Ctrl-C ends it.')] : [''])]
-    process.stdout.write(`${onScreen ? HOME_AND_CLEAR : ''}${lines.join('\n')}\n`)
-    await pause(everySeconds * 1000, undefined, { signal: end.signal }).catch(() => undefined)
+  const screen = !out.json && Screen.isThere(context.environment) ? new Screen() : null
+  try {
+    while (!end.signal.aborted) {
+      const status = await readStatus(context)
+      if (out.json) process.stdout.write(`${JSON.stringify(wireStatus(status))}\n`)
+      else if (screen) screen.show([...statusLines(out, status), '', out.style('dim', 'Ctrl-C ends it.')])
+      else process.stdout.write(`${statusLines(out, status).join('\n')}\n\n`)
+      await pause(everySeconds * 1000, undefined, { signal: end.signal }).catch(() => undefined)
+    }
+  } finally {
+    screen?.leave()
   }
 }

@@ -13,12 +13,15 @@ export interface Typed {
   after: RegExp
   /** `\u0003` is Ctrl-C, `\u0004` Ctrl-D. */
   keys: string
+  /** What else is done at that moment. */
+  onSeen?: () => unknown
 }
 
 export interface PtyOptions {
   environment?: Record<string, string>
   folder?: string
   columns?: number
+  rows?: number
   typed?: readonly Typed[]
 }
 
@@ -33,7 +36,7 @@ const PATIENCE_MS = 60_000
 /** Runs `affiliate` at a terminal of its own, and types when what is waited for has appeared. */
 export function runInPty(args: readonly string[], options: PtyOptions = {}): Promise<PtyEnded> {
   const line = [process.execPath, ENTRY, ...args].map(quoted).join(' ')
-  const command = `stty cols ${options.columns ?? 200} rows 50; exec ${line}`
+  const command = `stty cols ${options.columns ?? 200} rows ${options.rows ?? 50}; exec ${line}`
   return new Promise((resolve, reject) => {
     const child = spawn('script', ['-qefc', command, '/dev/null'], {
       cwd: options.folder,
@@ -55,6 +58,7 @@ export function runInPty(args: readonly string[], options: PtyOptions = {}): Pro
       seen += match.index + match[0].length
       waiting.shift()
       child.stdin.write(next.keys)
+      next.onSeen?.()
       type()
     }
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
