@@ -76,6 +76,9 @@ async function hangOn(url: string) {
   return socket
 }
 
+/** A command on the same machine as the server, with the key that the server has made. */
+const beside = (...args: string[]) => runHere(args, { ...settings, DATA_DIR: folder, APP_KEY: '' })
+
 let server: Served
 /** A link of a creator to a live offer of a merchant with one store. */
 let slug: string
@@ -110,8 +113,7 @@ test('serve says where everything is', async () => {
 })
 
 test('a replayed order comes from a real click, and ends as the manifest says', async () => {
-  const replay = (...args: string[]) =>
-    runAffiliate(['webhooks', 'replay', ...args, '--url', server.url], { environment: settings, folder })
+  const replay = (...args: string[]) => beside('webhooks', 'replay', ...args, '--url', server.url)
   const [first, rejected, unknown, noLink] = await Promise.all([
     replay('path-landing-site', '--link', slug, '--event-id', 'd-1', '--json'),
     replay('self-purchase', '--link', slug),
@@ -152,24 +154,17 @@ atTerminal('an order that is replayed at a terminal leads to the sale that is sh
   assert.is(code, 0, screen)
   const said = / 200 +done +accepted: net Rs 2,750\.00, commission Rs 343\.75, fee Rs 34\.38 \(sale (\S+)\) /
   const [, saleId = ''] = said.exec(stripVTControlCharacters(screen)) ?? []
-  const explained = await runHere(['sales', 'list', '--json'], { ...settings, DATA_DIR: folder, APP_KEY: '' })
+  const explained = await beside('sales', 'list', '--json')
   const sale = JSON.parse(explained.stdout).items.find(({ id }: { id: string }) => id === saleId)
   assert.equal([sale?.acceptance_status, sale?.commission], ['accepted', '343.75'], screen)
 })
 
 test('a processor event is signed with the sandbox secret', async () => {
-  const replay = (...args: string[]) =>
-    runAffiliate(['webhooks', 'replay', ...args, '--url', server.url, '--json'], {
-      environment: settings,
-      folder,
-    })
+  const replay = (...args: string[]) => beside('webhooks', 'replay', ...args, '--url', server.url, '--json')
   const [odd, none, nobody] = await Promise.all([
     replay('payment-unknown-invoice'),
     replay('payout-confirmed'),
-    runAffiliate(['webhooks', 'replay', 'draft-order', '--url', 'http://127.0.0.1:9'], {
-      environment: settings,
-      folder,
-    }),
+    beside('webhooks', 'replay', 'draft-order', '--url', 'http://127.0.0.1:9'),
   ])
   // Nobody asked for that invoice yet, so it is tried again later.
   assert.is(odd.code, 1)

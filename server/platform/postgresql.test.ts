@@ -134,4 +134,8 @@ async function closedPort(): Promise<number> {
 }
 
 if (testDialects().includes('postgresql')) it.run()
-else console.log('skipped: this needs PostgreSQL')
+else {
+  const without = suite('without PostgreSQL')
+  without.skip('there is no PostgreSQL in this run', () => {})
+  without.run()
+}

@@ -13,7 +13,7 @@ const OWN_CODE_WEIGHT = 10
 const WORTH_THREADS = 100_000
 
 /** Room for young objects: pages of rows must not be copied again and again before they go. */
-const ROOM = { maxYoungGenerationSizeMb: 64 }
+const ROOM = { maxYoungGenerationSizeMb: 32 }
 
 export interface Progress {
   /** The checks that are under way. */
