@@ -146,7 +146,8 @@ async function slowLocks(world: World): Promise<Map<string, string>> {
       await run(world, name, recipe, () => rival.worst())
       const { kept, late } = await rival.worst()
       // The rival is woken late on a busy machine, too.
-      if (kept - late >= MOST_MS) slow.set(name, `${kept.toFixed(0)} ms (seen up to ${late.toFixed(0)} ms late)`)
+      if (kept - late >= MOST_MS)
+        slow.set(name, `${kept.toFixed(0)} ms (seen up to ${late.toFixed(0)} ms late)`)
     }
     return slow
   } finally {

@@ -64,9 +64,9 @@ export async function raiseFlag(platform: Platform, tx: Tx, flag: NewFlag): Prom
   })
 }
 
-/** Open flags of one kind, newest first. */
-export function openFlags(db: Queries, kind: FlagKind): Promise<FlagRow[]> {
-  return findOpenFlags(db, kind)
+/** Open flags of one kind, about one subject or all, newest first. */
+export function openFlags(db: Queries, kind: FlagKind, subjectId: string | null = null): Promise<FlagRow[]> {
+  return findOpenFlags(db, kind, subjectId)
 }
 
 /** When a flag of this kind was last resolved, by subject (epoch ms); subjects without one are missing. */

@@ -21,12 +21,13 @@ export async function insertOrRefreshFlag(tx: Tx, flag: FlagRow): Promise<void> 
     .execute()
 }
 
-export function findOpenFlags(db: Queries, kind: string): Promise<FlagRow[]> {
+export function findOpenFlags(db: Queries, kind: string, subjectId: string | null): Promise<FlagRow[]> {
   return db
     .selectFrom('flags')
     .selectAll()
     .where('kind', '=', kind)
     .where('status', '=', 'open')
+    .$if(subjectId !== null, (query) => query.where('subject_id', '=', subjectId ?? ''))
     .orderBy('id', 'desc')
     .execute()
 }

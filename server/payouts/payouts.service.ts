@@ -105,8 +105,7 @@ async function gatherFacts(
   const resolved = await resolvedFlagTimes(db, 'payout_failed_repeatedly', [creatorId])
   const countFrom = Math.max(resolved.get(creatorId) ?? 0, destination?.effectiveAt ?? 0)
   const failures = await failuresSinceLastPaid(db, creatorId)
-  const flags = await openFlags(db, 'payout_failed_repeatedly')
-  const flag = flags.find(({ subject_id }) => subject_id === creatorId)
+  const [flag] = await openFlags(db, 'payout_failed_repeatedly', creatorId)
   return {
     released,
     threshold: platform.config.PAYOUT_THRESHOLD,
