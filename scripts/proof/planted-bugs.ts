@@ -161,10 +161,10 @@ const ONCE: PlantedBug[] = [
     expectedIn: 'race',
   },
   {
-    name: 'the lease of an attempt is not checked when it is settled',
+    name: 'an attempt is taken up without a lease',
     file: 'server/processor/attempts.store.ts',
-    find: "    .where('lease_token', '=', attempt.token)\n",
-    replace: '',
+    find: 'lease_until: claim.until,',
+    replace: 'lease_until: 0,',
     expectedIn: 'race',
   },
   {
