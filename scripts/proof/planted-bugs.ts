@@ -168,11 +168,10 @@ const ONCE: PlantedBug[] = [
     expectedIn: 'race',
   },
   {
-    name: 'a cycle moves whatever state it is in',
-    file: 'server/billing/billing.store.ts',
-    find: "    .where('id', '=', cycleId)\n    .where('state', '=', from)\n",
-    replace:
-      "    .where('id', '=', cycleId)\n    .where('state', '<>', from === 'charged' ? 'open' : 'charged')\n",
+    name: 'a cycle that another scheduler has closed is closed again',
+    file: 'server/billing/close-cycle.rule.ts',
+    find: "if (facts.state !== 'open' || facts.asOf < facts.periodEnd)",
+    replace: 'if (facts.asOf < facts.periodEnd)',
     expectedIn: 'race',
   },
   {
