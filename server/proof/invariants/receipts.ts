@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import { clicksPrunedBefore } from '../../clicks/click-retention.service.ts'
 import { dialectOf, type Queries } from '../../platform/database.ts'
-import { isId } from '../../platform/ids.ts'
+import { isId, NIL_ID } from '../../platform/ids.ts'
 import { among } from '../../platform/row-set.ts'
+import type { Schema } from '../../platform/schema.ts'
 import { decideSale, type SaleDecision } from '../../sales/accept-sale.rule.ts'
 import type { SaleReceipt } from '../../sales/sales.service.ts'
 import { ALL_PAGES, type Breach, countRows, cutByKey, type Invariant, MOST_BREACHES } from './invariant.ts'
@@ -23,15 +24,10 @@ export const RECEIPTS_REPLAY: Invariant = {
     for (;;) {
       const page = await readPage(db, after, pages.upTo)
       const read = page.map((sale) => ({ sale, receipt: replay(sale.receipt) }))
-      const clicks = await clicksOf(
-        db,
-        read.flatMap(({ receipt }) => receipt?.facts.click?.id ?? []),
-      )
-      // After the clicks: one that is pruned in between is known to be.
-      const pruned = await clicksPrunedBefore(db)
+      const clicks = await clicksSeen(db, read)
       for (const { sale, receipt } of read) {
         const detail = receipt
-          ? (differenceOf(sale, receipt) ?? clickDifferenceOf(receipt.facts.click, clicks, pruned))
+          ? (differenceOf(sale, receipt) ?? clickDifferenceOf(receipt.facts.click, clicks))
           : 'its receipt cannot be read'
         if (detail) breaches.push({ subject: `sale ${sale.id}`, detail })
       }
@@ -45,59 +41,80 @@ export const RECEIPTS_REPLAY: Invariant = {
 
 type SaleFigures = Awaited<ReturnType<typeof readPage>>[number]
 
+/** With the click that each sale names, which nearly always is the one that its decision looked at. */
 function readPage(db: Queries, after: string | null, upTo: string | null) {
   return db
-    .selectFrom('sales')
+    .selectFrom('sales as sale')
+    .leftJoin('clicks as click', 'click.id', 'sale.click_id')
     .select([
-      'id',
-      'merchant_id',
-      'order_id',
-      'order_name',
-      'offer_id',
-      'creator_id',
-      'link_id',
-      'click_id',
-      'ordered_at',
-      'acceptance_status',
-      'rejection_reason',
-      'net_amount',
-      'commission_rate',
-      'commission',
-      'platform_fee',
-      'receipt',
+      'sale.id',
+      'sale.merchant_id',
+      'sale.order_id',
+      'sale.order_name',
+      'sale.offer_id',
+      'sale.creator_id',
+      'sale.link_id',
+      'sale.click_id',
+      'sale.ordered_at',
+      'sale.acceptance_status',
+      'sale.rejection_reason',
+      'sale.net_amount',
+      'sale.commission_rate',
+      'sale.commission',
+      'sale.platform_fee',
+      'sale.receipt',
+      'click.link_id as clicked_link_id',
+      'click.created_at as clicked_at',
+      'click.tracked as click_tracked',
     ])
-    .$if(after !== null, (query) => query.where('id', '>', after ?? ''))
-    .$if(upTo !== null, (query) => query.where('id', '<=', upTo ?? ''))
-    .orderBy('id')
+    .$if(after !== null, (query) => query.where('sale.id', '>', after ?? ''))
+    .$if(upTo !== null, (query) => query.where('sale.id', '<=', upTo ?? ''))
+    .orderBy('sale.id')
     .limit(PAGE)
     .execute()
 }
 
-type ClickRecord = Awaited<ReturnType<typeof readClicks>>[number]
+type ClickRecord = Pick<Schema['clicks'], 'link_id' | 'created_at' | 'tracked'>
 
-async function clicksOf(db: Queries, ids: readonly string[]): Promise<Map<string, ClickRecord>> {
-  // Whoever changed a receipt may have left no id there, which PostgreSQL would refuse.
-  const known = [...new Set(ids.filter(isId))]
-  const clicks = known.length > 0 ? await readClicks(db, known) : []
-  return new Map(clicks.map((click) => [click.id, click]))
+interface Clicks {
+  byId: Map<string, ClickRecord>
+  /** Clicks with smaller ids may be gone; read after the clicks, so that one pruned in between is known to be. */
+  pruned: string
+}
+
+interface ReadSale {
+  sale: SaleFigures
+  receipt: ReplayedReceipt | null
+}
+
+/** Every click that a decision of the page looked at, as far as it is there. */
+async function clicksSeen(db: Queries, page: readonly ReadSale[]): Promise<Clicks> {
+  const byId = new Map<string, ClickRecord>()
+  for (const { sale } of page) {
+    const { click_id, clicked_link_id, clicked_at, click_tracked } = sale
+    if (click_id === null || clicked_link_id === null) continue
+    byId.set(click_id, { link_id: clicked_link_id, created_at: clicked_at ?? 0, tracked: click_tracked ?? 0 })
+  }
+  const missing = page.flatMap(({ receipt }) => receipt?.facts.click?.id ?? []).filter((id) => !byId.has(id))
+  if (missing.length === 0) return { byId, pruned: NIL_ID }
+  for (const click of await readClicks(db, missing)) byId.set(click.id, click)
+  return { byId, pruned: await clicksPrunedBefore(db) }
 }
 
 function readClicks(db: Queries, ids: readonly string[]) {
+  // Whoever changed a receipt may have left no id there, which PostgreSQL would refuse.
+  const known = [...new Set(ids.filter(isId))]
   return db
     .selectFrom('clicks')
     .select(['id', 'link_id', 'created_at', 'tracked'])
-    .where(sql<boolean>`id ${among(dialectOf(db), 'uuid', ids)}`)
+    .where(sql<boolean>`id ${among(dialectOf(db), 'uuid', known)}`)
     .execute()
 }
 
 /** Of every click that a decision looked at, also one that led to another merchant's link. */
-function clickDifferenceOf(
-  seen: SaleReceipt['facts']['click'],
-  clicks: ReadonlyMap<string, ClickRecord>,
-  pruned: string,
-): string | null {
+function clickDifferenceOf(seen: SaleReceipt['facts']['click'], { byId, pruned }: Clicks): string | null {
   if (!seen) return null
-  const click = clicks.get(seen.id)
+  const click = byId.get(seen.id)
   if (!click) return seen.id < pruned ? null : `its click ${seen.id} does not exist`
   const same =
     click.link_id === seen.link.id &&
