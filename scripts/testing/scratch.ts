@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const MEMORY = '/dev/shm'
-/** A whole run leaves about a tenth of this behind at a time. */
+/** With less, what a run writes could take the memory that its own processes need. */
 const ENOUGH_BYTES = 8 * 1024 ** 3
 const PREFIX = 'affiliate-test-run-'
 
