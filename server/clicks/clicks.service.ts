@@ -10,7 +10,7 @@ import {
   addVisitsToCounts,
   type ClickRow,
   clicksById,
-  insertClicks,
+  clicksInsertion,
   lockWatermark,
   readWatermark,
   visitCounts,
@@ -111,7 +111,7 @@ async function writeClicks(
     return rowOf(click, repeated)
   })
   try {
-    await database.transaction((tx) => insertClicks(tx, rows))
+    await database.writeAtOnce(clicksInsertion(database.dialect, rows))
   } catch (error) {
     counted.forget(first)
     throw error

@@ -1,7 +1,8 @@
 import { type Selectable, sql } from 'kysely'
 import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
-import { among, insertOf } from '../platform/row-set.ts'
+import { insertion } from '../platform/insertion.ts'
+import { among } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 
 export type ClickRow = Selectable<Schema['clicks']>
@@ -9,7 +10,8 @@ export type ClickRow = Selectable<Schema['clicks']>
 /** Where the roll-up has come to: clicks with smaller ids are in `click_counts`. */
 const WATERMARK = 'clicks'
 
-export const insertClicks = insertOf<ClickRow>('clicks', {
+/** The insert of clicks, as a transaction by itself. */
+export const clicksInsertion = insertion<ClickRow>('clicks', {
   id: 'uuid',
   link_id: 'uuid',
   tracked: 'int',

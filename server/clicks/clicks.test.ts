@@ -59,9 +59,9 @@ for (const dialect of testDialects()) {
       ...platform,
       database: {
         ...database,
-        transaction(work) {
+        writeAtOnce(...statements) {
           transactions += 1
-          return database.transaction(work)
+          return database.writeAtOnce(...statements)
         },
       },
     }
@@ -87,7 +87,8 @@ for (const dialect of testDialects()) {
       ...platform,
       database: {
         ...database,
-        transaction: (work) => (broken ? Promise.reject(new Error('disk gone')) : database.transaction(work)),
+        writeAtOnce: (...statements) =>
+          broken ? Promise.reject(new Error('disk gone')) : database.writeAtOnce(...statements),
       },
     }
     const recorder = createClickRecorder(breaking)
@@ -229,9 +230,9 @@ for (const dialect of testDialects()) {
       ...platform,
       database: {
         ...database,
-        async transaction(work) {
+        async writeAtOnce(...statements) {
           writes += 1
-          if (writes > 1) return database.transaction(work)
+          if (writes > 1) return database.writeAtOnce(...statements)
           await gate.promise
           throw new Error('disk gone')
         },

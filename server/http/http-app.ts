@@ -1,5 +1,5 @@
 import type { ClickRecorder } from '../clicks/clicks.service.ts'
-import type { InboxRecorder } from '../inbox/inbox.service.ts'
+import type { InboxRecorder } from '../inbox/intake.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { SignatureScheme } from '../processor/signatures/scheme.ts'
 

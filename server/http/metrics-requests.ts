@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { onResponseHookHandler } from 'fastify'
 import { Histogram, type Registry } from 'prom-client'
 import { routeOf } from './errors.ts'
 
@@ -9,7 +9,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']
  * Times every request by its route's pattern: what a caller writes into an address makes no new series. Event streams are
  * left out: how long somebody listens says nothing about how quickly he is answered.
  */
-export function timeRequests(server: FastifyInstance, registry: Registry): void {
+export function timeRequests(registry: Registry): onResponseHookHandler {
   const durations = new Histogram({
     name: 'affiliate_http_request_duration_seconds',
     help: 'Time from the head of a request to the end of its answer.',
@@ -25,10 +25,10 @@ export function timeRequests(server: FastifyInstance, registry: Registry): void 
     known.set(key, series)
     return series
   }
-  server.addHook('onResponse', (request, reply, done) => {
+  return (request, reply, done) => {
     done()
     if (String(reply.getHeader('content-type')).startsWith('text/event-stream')) return
     const method = METHODS.includes(request.method) ? request.method : 'other'
     seriesOf(method, routeOf(request), reply.statusCode).observe(reply.elapsedTime / 1000)
-  })
+  }
 }

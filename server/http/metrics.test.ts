@@ -1,7 +1,7 @@
 import type { KyselyPlugin } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createInboxRecorder } from '../inbox/inbox.service.ts'
+import { createInboxRecorder } from '../inbox/intake.service.ts'
 import { testDialects } from '../proof/testbed/databases.ts'
 import { follow, logIn, openLiveMarket, openWebSide } from '../proof/testbed/live-followers.ts'
 import { orderBody } from '../proof/testbed/orders.ts'

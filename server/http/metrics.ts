@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { BlockList } from 'node:net'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest, onResponseHookHandler } from 'fastify'
 import { Registry } from 'prom-client'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
@@ -9,22 +9,33 @@ import { countWork } from './metrics-counters.ts'
 import { measureState, processMetrics } from './metrics-gauges.ts'
 import { timeRequests } from './metrics-requests.ts'
 
-/**
- * `GET /metrics` for Prometheus. Answers the app whose clicks and events are counted from here on: the edge is to be
- * given that one. Counters are this process' own; what stands in the database is the same in all of them.
- */
-export function registerMetrics(server: FastifyInstance, app: HttpApp): HttpApp {
+/** What this process counts, for Prometheus. */
+export interface Metrics {
+  /** The app whose clicks and events are counted: the edge is to be given this one. */
+  counted: HttpApp
+  /** To be hooked on the answers of every route. */
+  timed: onResponseHookHandler
+  registry: Registry
+  stop(): void
+}
+
+/** Counters are this process' own; what stands in the database is the same in all of them. */
+export function createMetrics(app: HttpApp): Metrics {
   const registry = new Registry()
-  timeRequests(server, registry)
+  const timed = timeRequests(registry)
   measureState(registry, app)
-  const { counted, stop } = countWork(registry, app)
+  return { ...countWork(registry, app), timed, registry }
+}
+
+/** `GET /metrics`, and the timing of all routes that follow. */
+export function registerMetrics(server: FastifyInstance, { counted, timed, registry, stop }: Metrics): void {
+  server.addHook('onResponse', timed)
   server.addHook('onClose', async () => stop())
   server.get('/metrics', async (request, reply) => {
-    checkReader(app.platform, request)
+    checkReader(counted.platform, request)
     const all = Registry.merge([registry, processMetrics()])
     return reply.type(all.contentType).send(await all.metrics())
   })
-  return counted
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { clickKindOf } from '../clicks/click-kind.ts'
-import { resolveTarget } from '../links/links.service.ts'
+import { knownTarget, resolveTarget } from '../links/links.service.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { sendGone } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
@@ -32,8 +32,8 @@ async function follow(
   request: FastifyRequest<GoRoute>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  reply.header('cache-control', 'no-store')
-  const target = await resolveTarget(platform, request.params.slug)
+  const { slug } = request.params
+  const target = knownTarget(platform, slug) ?? (await resolveTarget(platform, slug))
   if (!target) throw new Refusal('not_found', 'There is no such affiliate link.')
   if (target.state === 'gone')
     return sendGone(platform, request, reply, 'This affiliate link leads nowhere any more.')

@@ -12,16 +12,16 @@ import { registerDocs } from './docs.ts'
 import { PROBLEM_TYPE, routeOf, sendProblem } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
 import { registerJobFile } from './job-file.ts'
-import { registerMetrics } from './metrics.ts'
+import { createMetrics, type Metrics, registerMetrics } from './metrics.ts'
 import { NO_SCHEMAS } from './no-schemas.ts'
 import { openApiDocument } from './openapi.ts'
 import { createRateLimits, type RateLimits } from './rate-limit.ts'
 import { registerRedirect } from './redirect.ts'
 import { registerRest } from './rest.ts'
 import { appRouter } from './router.ts'
-import { secureAnswers } from './security-headers.ts'
+import { type SecurityHeaders, securityHeaders } from './security-headers.ts'
 import { registerTrpc } from './trpc.ts'
-import { answerUnknownRoutes, refuseEmptyParameters } from './unknown-route.ts'
+import { answerUnknownRoutes, refuseEmptyParameters, watchRoutes } from './unknown-route.ts'
 import { closeUnusedConnections } from './unused-connections.ts'
 import { registerWebhooks } from './webhooks.ts'
 
@@ -31,8 +31,6 @@ const MAX_HEADER_BYTES = 16 * 1024
 /** The names of a full tRPC batch stand in the path. */
 const MAX_PARAM_LENGTH = 1000
 const REQUEST_TIMEOUT_MS = 30_000
-/** How long a request waits for one statement of a database that has stalled; jobs wait longer, with nobody on the line. */
-const STATEMENT_PATIENCE_MS = 5000
 /** Longer than a load balancer's usual minute, so that it is never we who close a connection under its hands. */
 const KEEP_ALIVE_MS = 65_000
 
@@ -64,24 +62,50 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
   })
   server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
   closeUnusedConnections(server)
-  answerUnknownRoutes(server, platform)
-  await secureAnswers(server)
-  followRequests(server, app)
-  server.addHook('preHandler', (_request, _reply, done) => withStatementPatience(STATEMENT_PATIENCE_MS, done))
-  await allowOrigins(server, platform.config.CORS_ORIGINS ?? [])
-  refuseEmptyParameters(server)
-  const limits = await createRateLimits(server, platform, appRouter)
-  const counted = registerMetrics(server, app)
-  registerProbes(server, app)
-  registerDescription(server, app, limits)
-  registerDocs(server, limits.admitPublic)
-  registerRest(server, platform, appRouter, limits.admit)
-  registerTrpc(server, platform, appRouter, limits.admit)
-  registerRedirect(server, counted)
-  registerJobFile(server, app)
-  await registerWebhooks(server, counted)
+  const known = watchRoutes(server)
+  const headers = await securityHeaders()
+  const metrics = createMetrics(app)
+  // Two plugins, so that each has hooks of its own.
+  await server.register((scope) => registerHotPaths(scope, metrics, headers))
+  await server.register(async (scope) => {
+    followRequests(scope, platform, headers.all)
+    answerUnknownRoutes(scope, platform, known)
+    await registerOthers(scope, metrics)
+  })
   await server.ready()
   return server
+}
+
+/** The redirect and the webhooks, which carry nearly all the traffic: few hooks, and few headers unless there is something to say. */
+async function registerHotPaths(
+  scope: FastifyInstance,
+  { counted, timed }: Metrics,
+  headers: SecurityHeaders,
+): Promise<void> {
+  const { platform } = counted
+  followRequests(scope, platform, headers.few)
+  scope.addHook('onResponse', timed)
+  scope.setErrorHandler((error, request, reply) =>
+    sendProblem(platform, request, reply.headers(headers.all), error),
+  )
+  registerRedirect(scope, counted)
+  await registerWebhooks(scope, counted)
+}
+
+async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise<void> {
+  const app = metrics.counted
+  const { platform } = app
+  scope.addHook('preHandler', (_request, _reply, done) => withStatementPatience(done))
+  await allowOrigins(scope, platform.config.CORS_ORIGINS ?? [])
+  refuseEmptyParameters(scope)
+  const limits = await createRateLimits(scope, platform, appRouter)
+  registerMetrics(scope, metrics)
+  registerProbes(scope, app)
+  registerDescription(scope, app, limits)
+  registerDocs(scope, limits.admitPublic)
+  registerRest(scope, platform, appRouter, limits.admit)
+  registerTrpc(scope, platform, appRouter, limits.admit)
+  registerJobFile(scope, app)
 }
 
 /** What is no HTTP request, or too large a head of one, gets an answer too; the connection is of no more use. */
@@ -124,11 +148,14 @@ function trustProxyOf(setting: Config['TRUST_PROXY']): boolean | string {
 }
 
 /** An id in every answer and log line. What is logged is named here: no addresses asked for, headers or bodies. */
-function followRequests(server: FastifyInstance, { platform }: HttpApp): void {
+function followRequests(
+  server: FastifyInstance,
+  platform: Platform,
+  headers: Readonly<Record<string, string>>,
+): void {
   server.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id)
     // Most answers are somebody's own figures; the few public ones say otherwise themselves.
-    reply.header('cache-control', 'no-store')
+    reply.headers(headers).header('x-request-id', request.id).header('cache-control', 'no-store')
     done()
   })
   server.addHook('onResponse', (request, reply, done) => {

@@ -3,11 +3,10 @@ import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { sendProblem } from './errors.ts'
 
-/**
- * Answers what no route takes: 405 with Allow when the path has other methods, 404 otherwise. Must be called before
- * the routes are registered.
- */
-export function answerUnknownRoutes(server: FastifyInstance, platform: Platform): void {
+type KnownPaths = ReadonlyMap<string, { pattern: RegExp; methods: Set<string> }>
+
+/** The paths of the routes that are registered from here on, with the methods that they take. */
+export function watchRoutes(server: FastifyInstance): KnownPaths {
   const methodsByUrl = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   server.addHook('onRoute', ({ url, method }) => {
     // CORS takes OPTIONS for whatever path there is, or is not.
@@ -16,9 +15,14 @@ export function answerUnknownRoutes(server: FastifyInstance, platform: Platform)
     for (const name of [method].flat()) known.methods.add(name)
     methodsByUrl.set(url, known)
   })
+  return methodsByUrl
+}
+
+/** Answers what no route takes: 405 with Allow when the path has other methods, 404 otherwise. */
+export function answerUnknownRoutes(server: FastifyInstance, platform: Platform, paths: KnownPaths): void {
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    const known = [...methodsByUrl.values()].filter(({ pattern }) => pattern.test(path))
+    const known = [...paths.values()].filter(({ pattern }) => pattern.test(path))
     const allowed = new Set(known.flatMap(({ methods }) => [...methods]))
     if (allowed.size === 0) {
       return sendProblem(platform, request, reply, new Refusal('not_found', 'There is nothing at this path.'))

@@ -1,8 +1,6 @@
-import { isUtf8 } from 'node:buffer'
-import { hash, randomInt } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { raiseFlag } from '../moderation/flags.service.ts'
 import { afterCommit, type Tx } from '../platform/database.ts'
-import { GroupCommit } from '../platform/group-commit.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { EventSource, EventState } from './event-words.ts'
 import {
@@ -10,14 +8,9 @@ import {
   claimDueEvents,
   countPending,
   deleteOldBodies,
-  deliveryKey,
   type EventFilter,
   type EventRow,
   findEvents,
-  firstBodyHashes,
-  insertBodies,
-  insertNewEvents,
-  type NewEventRow,
   nextDueAt,
   type Settlement,
   settleEvents,
@@ -27,105 +20,6 @@ import { decideRetry, LONGEST_DELAY_MS } from './retry.rule.ts'
 
 export { EVENT_SOURCES, type EventSource } from './event-words.ts'
 export type { EventFilter, EventRow } from './inbox.store.ts'
-
-export interface ReceivedEvent {
-  source: EventSource
-  /** The store's id, or `processor`. */
-  scope: string
-  /** The sender's id of the delivery, the same on its retries. */
-  deliveryId: string
-  topic: string | null
-  rawBody: Buffer
-}
-
-/** `known`: it was here already. `conflict`: this delivery id came before with another body; both are kept. */
-export type Receipt = 'stored' | 'known' | 'conflict'
-
-export interface InboxRecorder {
-  /** Resolves once the event is on disk. Refuses with `unavailable` when that cannot be done in time. */
-  record(event: ReceivedEvent): Promise<Receipt>
-  /** How many events wait for the next write. */
-  waiting(): number
-  idle(): Promise<void>
-}
-
-/** The way into the inbox: what requests that run at once bring in goes to disk in one transaction. */
-export function createInboxRecorder(platform: Platform): InboxRecorder {
-  const group = new GroupCommit<ReceivedEvent, Receipt>({
-    write: (events) => writeEvents(platform, events),
-    maxBatch: 128,
-    maxWaiting: 2048,
-    patienceMs: 2000,
-  })
-  return {
-    record: (event) => group.add(event),
-    waiting: () => group.waiting,
-    idle: () => group.idle(),
-  }
-}
-
-async function writeEvents(platform: Platform, events: ReceivedEvent[]): Promise<Receipt[]> {
-  const rows = events.map((event) => newRows(platform, event))
-  const receipts = await platform.database.transaction(async (tx) => {
-    const added = await insertNewEvents(
-      tx,
-      platform.database.dialect,
-      rows.map((row) => row.event),
-    )
-    const repeated = rows.filter((row) => !added.has(row.event.id))
-    const conflicts = repeated.length > 0 ? await addConflicts(platform, tx, repeated) : new Set<string>()
-    await insertBodies(
-      tx,
-      rows.filter((row) => added.has(row.event.id) || conflicts.has(row.event.id)).map((row) => row.body),
-    )
-    return rows.map(({ event }): Receipt => {
-      if (added.has(event.id)) return 'stored'
-      return conflicts.has(event.id) ? 'conflict' : 'known'
-    })
-  })
-  platform.signals.send('inbox')
-  return receipts
-}
-
-interface NewRows {
-  event: NewEventRow
-  body: { event_id: string; encoding: 'utf8' | 'base64'; body: string }
-}
-
-function newRows(platform: Platform, event: ReceivedEvent): NewRows {
-  const { rawBody } = event
-  const id = platform.ids.next()
-  // PostgreSQL's text takes no NUL, and bytes that are no UTF-8 would not come back as they were.
-  const encoding = isUtf8(rawBody) && !rawBody.includes(0) ? 'utf8' : 'base64'
-  return {
-    event: {
-      id,
-      source: event.source,
-      scope: event.scope,
-      delivery_id: event.deliveryId,
-      conflict_hash: '',
-      body_hash: hash('sha256', rawBody, 'hex'),
-      topic: event.topic,
-      received_at: platform.clock.now(),
-    },
-    body: { event_id: id, encoding, body: rawBody.toString(encoding) },
-  }
-}
-
-/** Keeps those of the repeated deliveries whose body is another than at first; answers their ids. */
-async function addConflicts(platform: Platform, tx: Tx, repeated: NewRows[]): Promise<Set<string>> {
-  const first = await firstBodyHashes(
-    tx,
-    repeated.map((row) => row.event),
-  )
-  const different = repeated.filter((row) => first.get(deliveryKey(row.event)) !== row.event.body_hash)
-  if (different.length === 0) return new Set()
-  return insertNewEvents(
-    tx,
-    platform.database.dialect,
-    different.map((row) => ({ ...row.event, conflict_hash: row.event.body_hash })),
-  )
-}
 
 /** An event that this worker holds until its lease runs out. */
 export interface ClaimedEvent {

@@ -1,76 +1,10 @@
-import { type Insertable, type Selectable, sql } from 'kysely'
-import { type Dialect, dialectOf, type Queries, type Tx } from '../platform/database.ts'
-import { among, insertEach, rowSet } from '../platform/row-set.ts'
+import { type Selectable, sql } from 'kysely'
+import type { Dialect, Queries, Tx } from '../platform/database.ts'
+import { among, rowSet } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 import type { EventSource, EventState } from './event-words.ts'
 
 export type EventRow = Selectable<Schema['inbound_events']>
-/** What differs between events that have just come in: they are pending, due at once, and nobody has tried them. */
-export type NewEventRow = Pick<
-  EventRow,
-  'id' | 'source' | 'scope' | 'delivery_id' | 'conflict_hash' | 'body_hash' | 'topic' | 'received_at'
->
-type NewBodyRow = Insertable<Schema['inbound_bodies']>
-
-const newEvents = rowSet<NewEventRow>('new', {
-  id: 'uuid',
-  source: 'text',
-  scope: 'text',
-  delivery_id: 'text',
-  conflict_hash: 'text',
-  body_hash: 'text',
-  topic: 'text',
-  received_at: 'bigint',
-})
-
-/** Adds the events that are not there yet; answers the ids of those that it added. */
-export async function insertNewEvents(
-  tx: Tx,
-  dialect: Dialect,
-  rows: readonly NewEventRow[],
-): Promise<Set<string>> {
-  // `where true` tells SQLite that the `on` behind it is none of a join.
-  const added = await sql<{ id: string }>`
-    insert into inbound_events (id, source, scope, delivery_id, conflict_hash, body_hash, topic, received_at,
-      state, attempts, next_attempt_at, lease_until)
-    select id, source, scope, delivery_id, conflict_hash, body_hash, topic, received_at, 'pending', 0, received_at, 0
-    from ${newEvents(dialect, rows)} where true
-    on conflict do nothing returning id`.execute(tx)
-  return new Set(added.rows.map((row) => row.id))
-}
-
-const insertEachBody = insertEach<NewBodyRow>('inbound_bodies', ['event_id', 'encoding', 'body'])
-
-export async function insertBodies(tx: Tx, rows: readonly NewBodyRow[]): Promise<void> {
-  if (rows.length === 0) return
-  if (dialectOf(tx) === 'sqlite') await insertEachBody(tx, rows)
-  else await tx.insertInto('inbound_bodies').values(rows).execute()
-}
-
-/** The hash of the body that first came under each delivery id of a scope. */
-export async function firstBodyHashes(
-  tx: Tx,
-  deliveries: readonly { scope: string; delivery_id: string }[],
-): Promise<Map<string, string>> {
-  const rows = await tx
-    .selectFrom('inbound_events')
-    .select(['scope', 'delivery_id', 'body_hash'])
-    .where('conflict_hash', '=', '')
-    .where((where) =>
-      where.or(
-        deliveries.map(({ scope, delivery_id }) =>
-          where.and([where('scope', '=', scope), where('delivery_id', '=', delivery_id)]),
-        ),
-      ),
-    )
-    .execute()
-  return new Map(rows.map((row) => [deliveryKey(row), row.body_hash]))
-}
-
-export function deliveryKey(row: { scope: string; delivery_id: string }): string {
-  return `${row.scope}\n${row.delivery_id}`
-}
-
 export interface Lease {
   token: string
   until: number

@@ -106,6 +106,11 @@ export async function resolveTarget(platform: Platform, slug: string): Promise<R
   return platform.caches.get(CACHE, slug, () => readTarget(platform, slug))
 }
 
+/** The same where it is cached, with nothing to wait for; `undefined` where it is not. */
+export function knownTarget(platform: Platform, slug: string): RedirectTarget | null | undefined {
+  return platform.caches.peek(CACHE, slug)
+}
+
 async function readTarget(platform: Platform, slug: string): Promise<RedirectTarget | null> {
   const row = await targetOfSlug(platform.database.reader, slug)
   if (!row) return null

@@ -2,7 +2,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/billing.service.ts'
-import { createInboxRecorder } from '../inbox/inbox.service.ts'
+import { createInboxRecorder } from '../inbox/intake.service.ts'
 import { workOff } from '../jobs/worker.ts'
 import type { LinkRecord } from '../links/links.service.ts'
 import { runPayouts } from '../payouts/payouts.service.ts'

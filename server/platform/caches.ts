@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { inTime } from './in-time.ts'
+import { withStatementPatience } from './statement-patience.ts'
 
 const MAX_ENTRIES = 50_000
 /**
@@ -14,8 +15,8 @@ export type DropListener = (name: string, key: string | null) => void
 /** Named read caches for the hot paths, bounded in number and age. What is not there is cached as `null`. */
 export class Caches {
   readonly #caches = new Map<string, LRUCache<string, { value: unknown }>>()
-  /** Counts the drops, so that a value which was being loaded meanwhile is not kept. */
-  #drops = 0
+  /** What is being loaded, for all who ask meanwhile; emptied at a drop, so that nobody then waits for what is out of date. */
+  readonly #loads = new Map<string, Promise<unknown>>()
   readonly #listeners: DropListener[] = []
   readonly #lifetimeMs: number
   readonly #maxEntries: number
@@ -34,12 +35,34 @@ export class Caches {
     const cache = this.#named(name, most)
     const kept = cache.get(key)
     if (kept) return kept.value as V
-    const drops = this.#drops
+    const place = `${name} ${key}`
+    const loading = this.#loads.get(place) ?? this.#load(cache, place, key, load)
+    return loading as Promise<V>
+  }
+
+  /** What is kept already; `undefined` when it would have to be loaded. */
+  peek<V>(name: string, key: string): V | undefined {
+    return this.#caches.get(name)?.get(key)?.value as V | undefined
+  }
+
+  #load(
+    cache: LRUCache<string, { value: unknown }>,
+    place: string,
+    key: string,
+    load: () => Promise<unknown>,
+  ): Promise<unknown> {
     // What a load finds may be as old as its start: a slow one counts towards the value's lifetime.
     const start = performance.now()
-    const value = await inTime(load())
-    if (drops === this.#drops) cache.set(key, { value }, { start })
-    return value
+    const loading: Promise<unknown> = inTime(withStatementPatience(load))
+      .then((value) => {
+        if (this.#loads.get(place) === loading) cache.set(key, { value }, { start })
+        return value
+      })
+      .finally(() => {
+        if (this.#loads.get(place) === loading) this.#loads.delete(place)
+      })
+    this.#loads.set(place, loading)
+    return loading
   }
 
   drop(name: string, key: string): void {
@@ -59,7 +82,7 @@ export class Caches {
 
   /** Drops what another process has changed: without a key all of a cache, without a name everything. */
   forget(name: string | null, key: string | null): void {
-    this.#drops += 1
+    this.#loads.clear()
     if (name === null) for (const cache of this.#caches.values()) cache.clear()
     else if (key === null) this.#caches.get(name)?.clear()
     else this.#caches.get(name)?.delete(key)

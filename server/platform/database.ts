@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { type Kysely, SqliteAdapter, type Transaction } from 'kysely'
+import { type CompiledQuery, type Kysely, SqliteAdapter, type Transaction } from 'kysely'
 import { DatabaseBusy, type DatabaseFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
 
@@ -22,6 +22,11 @@ export interface Database {
    * belongs together takes the `tx` of the outer one.
    */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /**
+   * The hot paths' transaction: one that is all said beforehand, so that nothing is waited for between its begin and its commit. On
+   * PostgreSQL it is one statement, on SQLite one or several. Answers the rows of the last one; repeated as `transaction` is.
+   */
+  writeAtOnce<Row>(...statements: CompiledQuery[]): Promise<Row[]>
   /** What a database error means, the same on both dialects; `null` for an error that is not the database's. */
   faultOf(error: unknown): DatabaseFault | null
   close(): Promise<void>
@@ -64,8 +69,7 @@ export async function runTransaction<T>(
   work: (tx: Tx) => Promise<T>,
   turnPatienceMs: number | null = null,
 ): Promise<T> {
-  // The inner one would wait for ever for SQLite's one writer, which the outer one holds.
-  if (underWay.getStore() === writer) throw new Error('a transaction inside a transaction: hand on its tx')
+  refuseInside(writer)
   const giveUpAt = turnPatienceMs === null ? null : performance.now() + turnPatienceMs
   const { result, transaction } = await withRetries(faultOf, () =>
     underWay.run(writer, () =>
@@ -76,6 +80,28 @@ export async function runTransaction<T>(
   )
   for (const run of afterCommitWork.get(transaction) ?? []) run()
   return result
+}
+
+/** Runs one statement that is a transaction by itself, as `runTransaction` would. */
+export async function runAtOnce<Row>(
+  writer: Queries,
+  faultOf: Database['faultOf'],
+  statement: CompiledQuery,
+  turnPatienceMs: number | null = null,
+): Promise<Row[]> {
+  refuseInside(writer)
+  const giveUpAt = turnPatienceMs === null ? null : performance.now() + turnPatienceMs
+  const { rows } = await withRetries(faultOf, () =>
+    giveUpAt === null
+      ? writer.executeQuery(statement)
+      : inTurn(writer, giveUpAt, (connection) => connection.executeQuery(statement)),
+  )
+  return rows as Row[]
+}
+
+/** The inner one would wait for ever for SQLite's one writer, which the outer one holds. */
+function refuseInside(writer: Queries): void {
+  if (underWay.getStore() === writer) throw new Error('a transaction inside a transaction: hand on its tx')
 }
 
 /** Runs `work` on a connection as soon as one is free; throws `DatabaseBusy` when none is by `giveUpAt`. */

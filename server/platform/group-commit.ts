@@ -1,4 +1,5 @@
 import { Refusal } from './refusal.ts'
+import { withStatementPatience } from './statement-patience.ts'
 
 interface Waiting<Item, Result> {
   item: Item
@@ -72,7 +73,7 @@ export class GroupCommit<Item, Result> {
       const batch = this.#waiting.splice(0, this.#options.maxBatch)
       this.#writing = batch
       try {
-        const results = await this.#options.write(batch.map((waiting) => waiting.item))
+        const results = await withStatementPatience(() => this.#options.write(batch.map(({ item }) => item)))
         batch.forEach((waiting, index) => {
           waiting.resolve(results[index] as Result)
         })

@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import { DatabaseError, Pool, type PoolClient, type QueryConfig, types } from 'pg'
-import { type Database, runTransaction } from './database.ts'
+import { type Database, runAtOnce, runTransaction } from './database.ts'
 import { postgresFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
 import { statementPatience } from './statement-patience.ts'
@@ -47,7 +47,10 @@ export function openPostgres(
   // A connection that the server drops is reported by its next query; without a listener it would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client: PoolClient) => client.on('error', () => {}))
-  const writer = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: usedWhileSound(pool) }) })
+  /** Statements that a connection prepares at their first use, by their text: only the few of the hot paths, which never change. */
+  const prepared = new Map<string, string>()
+  const dialect = new PostgresDialect({ pool: usedWhileSound(pool, prepared) })
+  const writer = new Kysely<Schema>({ dialect })
   return {
     dialect: 'postgresql',
     url,
@@ -55,6 +58,11 @@ export function openPostgres(
     writer,
     reader: writer,
     transaction: (work) => runTransaction(writer, postgresFault, work),
+    async writeAtOnce(statement, ...others) {
+      if (!statement || others.length > 0) throw new Error('one statement, or it would be no transaction')
+      if (!prepared.has(statement.sql)) prepared.set(statement.sql, `hot_${prepared.size + 1}`)
+      return runAtOnce(writer, postgresFault, statement)
+    },
     faultOf: postgresFault,
     async close() {
       await writer.destroy()
@@ -65,15 +73,22 @@ export function openPostgres(
 }
 
 /** A statement as the driver takes it, with the present work's patience where that is not the pool's own. */
-function inPatience(text: string, values: unknown[]): QueryConfig {
+function inPatience(text: string, values: unknown[], name: string | undefined): QueryConfig {
   const patience = statementPatience()
-  return { text, values, ...(patience !== undefined && { query_timeout: patience }) }
+  return {
+    ...{ text, values },
+    ...(name !== undefined && { name }),
+    ...(patience !== undefined && { query_timeout: patience }),
+  }
 }
 
+/** Names of statements that are prepared, by their text. */
+type Prepared = ReadonlyMap<string, string>
+
 /** The pool as Kysely uses it, without connections of which nobody knows what they still do. */
-function usedWhileSound(pool: Pool): PostgresPool {
+function usedWhileSound(pool: Pool, prepared: Prepared): PostgresPool {
   return {
-    connect: async () => soundOrEnded(await pool.connect()),
+    connect: async () => soundOrEnded(await pool.connect(), prepared),
     end: () => pool.end(),
     options: pool.options,
   }
@@ -84,12 +99,12 @@ function usedWhileSound(pool: Pool): PostgresPool {
  * borrower of the connection would find an open transaction and commit it with its own. Such a connection is closed,
  * by which the server rolls back.
  */
-function soundOrEnded(client: PoolClient): PostgresPoolClient {
+function soundOrEnded(client: PoolClient, prepared: Prepared): PostgresPoolClient {
   let unsound: unknown
   const query = async (sql: string, parameters: unknown[]) => {
     if (unsound !== undefined) throw unsound
     try {
-      return await client.query(inPatience(sql, parameters))
+      return await client.query(inPatience(sql, parameters, prepared.get(sql)))
     } catch (error) {
       if (!(error instanceof DatabaseError)) unsound = error
       throw error

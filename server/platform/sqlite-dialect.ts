@@ -19,6 +19,9 @@ import { DatabaseBusy, sqliteFault } from './database-faults.ts'
 const BEGIN_PATIENCE_MS = 1000
 const LONGEST_PAUSE_MS = 25
 
+/** As `pragma synchronous` says it. */
+const FULL = 2
+
 /** Enough for every statement of the service; batches of one statement with many lengths must not grow it for ever. */
 const MAX_STATEMENTS = 500
 
@@ -72,18 +75,7 @@ class SqliteDriver implements Driver {
   async releaseConnection(): Promise<void> {}
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    const end = performance.now() + BEGIN_PATIENCE_MS
-    // SQLite's own waiting (busy_timeout) would stop the whole process: no request could even be told "try later".
-    for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
-      try {
-        await connection.executeQuery(CompiledQuery.raw('begin immediate'))
-        return
-      } catch (error) {
-        if (sqliteFault(error)?.kind !== 'contention') throw error
-        if (performance.now() >= end) throw new DatabaseBusy('another process keeps its write lock')
-        await new Promise((resolve) => setTimeout(resolve, pause))
-      }
-    }
+    await whenUnlocked(() => connection.executeQuery(CompiledQuery.raw('begin immediate')))
   }
 
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
@@ -135,6 +127,21 @@ class SqliteDriver implements Driver {
   }
 }
 
+/** Runs `begin` as soon as no other process holds the write lock; throws `DatabaseBusy` when that takes too long. */
+async function whenUnlocked<T>(begin: () => T | Promise<T>): Promise<T> {
+  const end = performance.now() + BEGIN_PATIENCE_MS
+  // SQLite's own waiting (busy_timeout) would stop the whole process: no request could even be told "try later".
+  for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    try {
+      return await begin()
+    } catch (error) {
+      if (sqliteFault(error)?.kind !== 'contention') throw error
+      if (performance.now() >= end) throw new DatabaseBusy('another process keeps its write lock')
+      await new Promise((resolve) => setTimeout(resolve, pause))
+    }
+  }
+}
+
 /** Beyond 2^53 the driver rounds in silence, and a rounded amount of money must not pass. */
 function assertExact(row: unknown): void {
   for (const value of Object.values(row as object)) {
@@ -149,9 +156,29 @@ interface ForEachRow extends CompiledQuery {
   readonly rows: readonly (readonly unknown[])[]
 }
 
-/** The statement with other parameters, again and again; its own are only placeholders. It must answer nothing. */
+/** How many rows one run of a statement has changed. */
+export interface Changed {
+  changes: number
+}
+
+/** The statement with other parameters, again and again; its own are only placeholders. It answers `Changed` for each. */
 export function forEachRow(query: CompiledQuery, rows: ForEachRow['rows']): ForEachRow {
   return { ...query, rows }
+}
+
+/** Statements that are a whole transaction together. */
+interface InOneBreath extends CompiledQuery {
+  readonly together: readonly CompiledQuery[]
+  /** Set by its commit: whether the log has still to be synced before anybody may rely on it. */
+  unsynced: boolean
+}
+
+/**
+ * A transaction of these statements, with no promise between its begin and its commit; answers what the last one answers. It does not
+ * wait for the disk: whoever runs it syncs the log afterwards.
+ */
+export function inOneBreath(together: readonly CompiledQuery[]): InOneBreath {
+  return { ...CompiledQuery.raw('begin immediate'), together, unsynced: false }
 }
 
 class SqliteConnection implements DatabaseConnection {
@@ -167,15 +194,47 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if ('together' in query) {
+      return (await whenUnlocked(() => this.#unsynced(query as InOneBreath))) as QueryResult<R>
+    }
+    return this.#execute(query) as QueryResult<R>
+  }
+
+  /** Commits without waiting for the disk. The setting is for one transaction: all others are synced by their commit. */
+  #unsynced(query: InOneBreath): QueryResult<unknown> {
+    const lazily = this.#db.pragma('synchronous', { simple: true }) === FULL
+    if (lazily) this.#db.pragma('synchronous = NORMAL')
+    try {
+      const answer = this.#together(query.together)
+      query.unsynced = lazily
+      return answer
+    } finally {
+      if (lazily) this.#db.pragma('synchronous = FULL')
+    }
+  }
+
+  #together(queries: readonly CompiledQuery[]): QueryResult<unknown> {
+    try {
+      this.#prepare('begin immediate').run()
+      let answer: QueryResult<unknown> = { rows: [] }
+      for (const query of queries) answer = this.#execute(query)
+      this.#prepare('commit').run()
+      return answer
+    } catch (error) {
+      if (this.#db.inTransaction) this.#prepare('rollback').run()
+      throw error
+    }
+  }
+
+  #execute(query: CompiledQuery): QueryResult<unknown> {
     const statement = this.#prepare(query.sql)
     if ('rows' in query) {
-      for (const row of (query as ForEachRow).rows) statement.run(row)
-      return { rows: [] }
+      return { rows: (query as ForEachRow).rows.map((row): Changed => statement.run(row)) }
     }
     if (statement.reader) {
       const rows = statement.all(query.parameters)
       for (const row of rows) assertExact(row)
-      return { rows: rows as R[] }
+      return { rows }
     }
     const { changes, lastInsertRowid } = statement.run(query.parameters)
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }

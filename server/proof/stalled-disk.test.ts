@@ -33,15 +33,19 @@ for (const dialect of testDialects()) {
 
   /** Lets no transaction begin until the answered function is called. */
   const stall = ({ platform }: WebTestbed) => {
-    const database = platform.database as { transaction: Database['transaction'] }
-    const { transaction } = database
+    const database = platform.database as Pick<Database, 'transaction' | 'writeAtOnce'>
+    const { transaction, writeAtOnce } = database
     const { promise, resolve } = Promise.withResolvers<void>()
     database.transaction = async (work) => {
       await promise
       return transaction(work)
     }
+    database.writeAtOnce = async (...statements) => {
+      await promise
+      return writeAtOnce(...statements)
+    }
     return () => {
-      database.transaction = transaction
+      Object.assign(database, { transaction, writeAtOnce })
       resolve()
     }
   }

@@ -1,7 +1,7 @@
 // Loaded before the real server (`node --import`), so that a proof can have it die at a named point, and move its clock,
 // without a word about either in the server's own code.
 import diagnostics from 'node:diagnostics_channel'
-import { isCommitOf, type Moment, type Target } from './points.ts'
+import { isCommitOf, type Moment, type Target, Transactions } from './points.ts'
 
 export type ScheduledJob = 'billing' | 'payouts'
 
@@ -30,14 +30,12 @@ function isTarget(moment: Moment, statements: readonly string[]): boolean {
 
 /** What one connection has said since its transaction began. */
 class Listener {
-  #statements: string[] = []
+  readonly #transactions = new Transactions()
 
   /** Runs `send`, and dies around it if it is the commit that is meant. */
   around<T>(sql: string, send: () => T): T {
-    if (sql === 'begin' || sql === 'begin immediate') this.#statements = []
-    else if (sql !== 'commit') this.#statements.push(sql)
-    if (sql !== 'commit') return send()
-    const statements = this.#statements
+    const statements = this.#transactions.endedBy(sql)
+    if (statements === null) return send()
     if (isTarget('before', statements)) die()
     const result = send()
     if (isTarget('sent', statements)) die()

@@ -101,6 +101,22 @@ export function isCommitOf(seam: Seam, statements: readonly string[]): boolean {
   return seam.commit.every(has) && !(seam.without ?? []).some(has)
 }
 
+/** Follows what one connection says. */
+export class Transactions {
+  /** Of the transaction that is under way. */
+  #statements: string[] | null = null
+
+  /** The statements of the transaction that `sql` commits; a statement outside one commits itself. `null` when nothing is committed. */
+  endedBy(sql: string): readonly string[] | null {
+    const statements = this.#statements
+    if (sql === 'begin' || sql === 'begin immediate') this.#statements = []
+    else if (sql === 'commit' || sql === 'rollback') this.#statements = null
+    else if (statements === null) return [sql]
+    else statements.push(sql)
+    return sql === 'commit' ? statements : null
+  }
+}
+
 /** A statement however it was written: without quotes, in small letters, with single blanks. */
 function plain(statement: string): string {
   return statement.replaceAll('"', '').replace(/\s+/g, ' ').trim().toLowerCase()

@@ -67,6 +67,14 @@ export function noisyDatabase(database: Database, roll: () => number, trace: Tra
         trace.repeats += Math.max(0, runs - 1)
       }
     },
+    async writeAtOnce(...statements) {
+      const begun = sharedNow()
+      try {
+        return await database.writeAtOnce(...statements)
+      } finally {
+        trace.spans.push([begun, sharedNow()])
+      }
+    },
     faultOf: (error) => database.faultOf(error),
     close: () => database.close(),
   }

@@ -2,7 +2,7 @@ import { applyToOffer, decideOnApplication } from '../../applications/applicatio
 import { closeDueCycles } from '../../billing/billing.service.ts'
 import { grantCredit } from '../../billing/credits.service.ts'
 import { type ClickRecorder, createClickRecorder } from '../../clicks/clicks.service.ts'
-import { createInboxRecorder, type InboxRecorder } from '../../inbox/inbox.service.ts'
+import { createInboxRecorder, type InboxRecorder } from '../../inbox/intake.service.ts'
 import { resolveTarget } from '../../links/links.service.ts'
 import { OPERATOR } from '../../moderation/audit.service.ts'
 import { openFlagAbout, resolveFlag } from '../../moderation/flag-queue.service.ts'

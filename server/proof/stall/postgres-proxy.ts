@@ -1,5 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net'
-import { isCommitOf, type Seam } from '../kill/points.ts'
+import { isCommitOf, type Seam, Transactions } from '../kill/points.ts'
 
 /** Stands between the service and PostgreSQL, reads along, and holds or cuts the line at a chosen word. */
 export interface PostgresProxy {
@@ -64,6 +64,7 @@ const TYPE_BYTES = 1
 const LENGTH_BYTES = 4
 const QUERY = 'Q'.charCodeAt(0)
 const PARSE = 'P'.charCodeAt(0)
+const BIND = 'B'.charCodeAt(0)
 
 /** One connection, both ways. */
 class Line {
@@ -75,7 +76,9 @@ class Line {
   #rest: Buffer = Buffer.alloc(0)
   /** The first message has no type. */
   #started = false
-  #statements: string[] = []
+  readonly #transactions = new Transactions()
+  /** The texts of prepared statements: after the first time only their name is said. */
+  readonly #prepared = new Map<string, string>()
   #cutAtAnswer = false
 
   constructor(shared: Shared, client: Socket, upstream: Socket, onEnd: () => void) {
@@ -130,23 +133,27 @@ class Line {
 
   /** False when the line is cut instead of passing the message on. */
   #lets(message: Buffer): boolean {
-    const sql = statementIn(message)
-    if (sql === null) return true
-    if (sql === 'begin') this.#statements = []
-    if (sql !== 'commit') this.#statements.push(sql)
+    const sql = this.#statementIn(message)
+    const statements = sql === null ? null : this.#transactions.endedBy(sql)
     const { cut } = this.#shared
-    if (sql !== 'commit' || cut === null || !isCommitOf(cut.seam, this.#statements)) return true
+    if (statements === null || cut === null || !isCommitOf(cut.seam, statements)) return true
     this.#shared.cut = null
     this.#shared.cuts += 1
     if (cut.moment === 'after') this.#cutAtAnswer = true
     else this.end()
     return cut.moment === 'after'
   }
-}
 
-/** The text of a simple query, or of a statement that is to be prepared after its name. */
-function statementIn(message: Buffer): string | null {
-  const texts = message.toString('utf8', TYPE_BYTES + LENGTH_BYTES).split('\0')
-  if (message[0] === QUERY) return texts[0] ?? null
-  return message[0] === PARSE ? (texts[1] ?? null) : null
+  /** The statement that a message has run: of a simple query, or of a prepared one whose values it brings. */
+  #statementIn(message: Buffer): string | null {
+    const texts = () => message.toString('utf8', TYPE_BYTES + LENGTH_BYTES).split('\0')
+    if (message[0] === QUERY) return texts()[0] ?? null
+    if (message[0] === PARSE) {
+      const [name = '', text = ''] = texts()
+      this.#prepared.set(name, text)
+    }
+    if (message[0] !== BIND) return null
+    const [, name = ''] = texts()
+    return this.#prepared.get(name) ?? null
+  }
 }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { sendProblem } from '../../http/errors.ts'
 import { registerRest } from '../../http/rest.ts'
 import { registerTrpc } from '../../http/trpc.ts'
-import { answerUnknownRoutes } from '../../http/unknown-route.ts'
+import { answerUnknownRoutes, watchRoutes } from '../../http/unknown-route.ts'
 import { procedure, publicProcedure, router } from '../../platform/procedure.ts'
 import { Refusal } from '../../platform/refusal.ts'
 import { openTestbed, type Testbed } from './testbed.ts'
@@ -71,7 +71,7 @@ export async function openTinyApi(): Promise<TinyApi> {
     },
   })
   server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
-  answerUnknownRoutes(server, platform)
+  answerUnknownRoutes(server, platform, watchRoutes(server))
   registerRest(server, platform, tinyRouter)
   registerTrpc(server, platform, tinyRouter)
   const base = await server.listen({ host: '127.0.0.1', port: 0 })

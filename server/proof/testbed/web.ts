@@ -1,6 +1,6 @@
 import { createClickRecorder } from '../../clicks/clicks.service.ts'
 import { createServer } from '../../http/server.ts'
-import { createInboxRecorder } from '../../inbox/inbox.service.ts'
+import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { migrationState } from '../../platform/migrator.ts'
 import { createSignatureScheme } from '../../processor/signatures/verify-signature.ts'
 import type { TestDialect } from './databases.ts'

@@ -1,0 +1,103 @@
+import { CompiledQuery } from 'kysely'
+import type { Database, Queries } from '../platform/database.ts'
+import { arraysOf } from '../platform/insertion.ts'
+import { type Changed, forEachRow } from '../platform/sqlite-dialect.ts'
+import type { EventRow } from './inbox.store.ts'
+
+/** What differs between events that have just come in: they are pending, due at once, and nobody has tried them. */
+export type NewEvent = Pick<
+  EventRow,
+  'id' | 'source' | 'scope' | 'delivery_id' | 'conflict_hash' | 'body_hash' | 'topic' | 'received_at'
+> & {
+  encoding: 'utf8' | 'base64'
+  /** The stored text's bytes, in UTF-8. */
+  body: Buffer
+}
+
+const EVENT = [
+  'id',
+  'source',
+  'scope',
+  'delivery_id',
+  'conflict_hash',
+  'body_hash',
+  'topic',
+  'received_at',
+] as const
+const EVENT_COLUMNS = `${EVENT.join(', ')}, state, attempts, next_attempt_at, lease_until`
+
+/** Adds the events that are not there yet, with their bodies, in one transaction; answers the ids of those that it added. */
+export async function addEvents(database: Database, events: readonly NewEvent[]): Promise<Set<string>> {
+  if (database.dialect === 'postgresql') {
+    const added = await database.writeAtOnce<{ id: string }>(CompiledQuery.raw(ADD_ALL, valuesOf(events)))
+    return new Set(added.map(({ id }) => id))
+  }
+  const changed = await database.writeAtOnce<Changed>(
+    forEachRow(
+      ADD_EVENT,
+      events.map((event) => [...EVENT.map((name) => event[name]), event.received_at]),
+    ),
+    forEachRow(
+      ADD_BODY,
+      events.map(({ id, encoding, body }) => [id, encoding, body, id]),
+    ),
+  )
+  return new Set(events.filter((_event, place) => changed[place]?.changes === 1).map(({ id }) => id))
+}
+
+const ADD_EVENT = CompiledQuery.raw(`
+  insert into inbound_events (${EVENT_COLUMNS})
+  values (${EVENT.map(() => '?').join(', ')}, 'pending', 0, ?, 0) on conflict do nothing`)
+const ADD_BODY = CompiledQuery.raw(`
+  insert into inbound_bodies (event_id, encoding, body)
+  select ?, ?, cast(? as text) where exists (select 1 from inbound_events where id = ?)`)
+
+/** The bodies come as one run of bytes: as texts, each would be looked through for quotes on the way. */
+const ADD_ALL = `
+  with added as (
+    insert into inbound_events (${EVENT_COLUMNS})
+    select ${EVENT.join(', ')}, 'pending', 0, received_at, 0
+    from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[])
+      as new (${EVENT.join(', ')})
+    on conflict do nothing returning id
+  ), kept as (
+    insert into inbound_bodies (event_id, encoding, body)
+    select id, encoding, convert_from(substring($12::bytea from place for size), 'UTF8')
+    from unnest($1::uuid[], $9::text[], $10::int[], $11::int[]) as new (id, encoding, place, size) join added using (id)
+  )
+  select id from added`
+
+function valuesOf(events: readonly NewEvent[]): unknown[] {
+  const sizes = events.map(({ body }) => body.length)
+  let end = 1
+  const places = sizes.map((size) => {
+    end += size
+    return end - size
+  })
+  const bytes = Buffer.concat(events.map(({ body }) => body))
+  return [...arraysOf(EVENT, events), events.map(({ encoding }) => encoding), places, sizes, bytes]
+}
+
+/** The hash of the body that first came under each delivery id of a scope. */
+export async function firstBodyHashes(
+  db: Queries,
+  deliveries: readonly { scope: string; delivery_id: string }[],
+): Promise<Map<string, string>> {
+  const rows = await db
+    .selectFrom('inbound_events')
+    .select(['scope', 'delivery_id', 'body_hash'])
+    .where('conflict_hash', '=', '')
+    .where((where) =>
+      where.or(
+        deliveries.map(({ scope, delivery_id }) =>
+          where.and([where('scope', '=', scope), where('delivery_id', '=', delivery_id)]),
+        ),
+      ),
+    )
+    .execute()
+  return new Map(rows.map((row) => [deliveryKey(row), row.body_hash]))
+}
+
+export function deliveryKey(row: { scope: string; delivery_id: string }): string {
+  return `${row.scope}\n${row.delivery_id}`
+}
