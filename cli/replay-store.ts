@@ -61,7 +61,7 @@ export function signAsStore(
     throw wrongUsage('Stores sign no time, so there is none to break: use --corrupt signature or body.')
   }
   const { topic = 'orders/paid', ...rest } = event
-  const secret = corrupt === 'signature' ? randomUUID() : (store.secrets[0] ?? '')
+  const secret = corrupt === 'signature' ? randomUUID() : (store.keys[0] ?? '')
   return {
     ...rest,
     path: '/webhooks/store-sales',

@@ -111,7 +111,7 @@ async function writeClicks(
     return rowOf(click, repeated)
   })
   try {
-    await database.writeAtOnce(clicksInsertion(database.dialect, rows))
+    await database.writeAtOnce(...clicksInsertion(database.dialect, rows))
   } catch (error) {
     counted.forget(first)
     throw error

@@ -37,7 +37,7 @@ async function receiveStoreEvent(app: HttpApp, request: FastifyRequest): Promise
   const domain = headerOf(request, 'x-shopify-shop-domain')?.toLowerCase()
   const store = domain ? await storeForWebhook(platform, domain) : null
   const signature = headerOf(request, 'x-shopify-hmac-sha256')
-  if (!store || !verifyShopifyHmac(rawBody, signature, store.secrets)) {
+  if (!store || !verifyShopifyHmac(rawBody, signature, store.keys)) {
     throw refuse(platform, request, store ? 'wrong HMAC' : 'unknown shop domain')
   }
   await inbox.record({

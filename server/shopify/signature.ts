@@ -1,28 +1,29 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 
 const SHA256_BYTES = 32
 
 /** What Shopify puts into `X-Shopify-Hmac-Sha256`: base64 of HMAC-SHA256 over the raw body, keyed by the secret as UTF-8. */
-export function signShopifyBody(rawBody: Buffer, secret: string): string {
-  return digest(rawBody, secret).toString('base64')
+export function signShopifyBody(rawBody: Buffer, secret: string | KeyObject): string {
+  const key = typeof secret === 'string' ? createSecretKey(secret, 'utf8') : secret
+  return digest(rawBody, key).toString('base64')
 }
 
 /**
- * Whether `header` (the value of `X-Shopify-Hmac-Sha256`) signs exactly these bytes with any of the store's secrets: during a
+ * Whether `header` (the value of `X-Shopify-Hmac-Sha256`) signs exactly these bytes with any of the store's keys: during a
  * rotation Shopify goes on signing with the former secret for a while. An empty secret never matches, since anybody could sign
  * with it.
  */
 export function verifyShopifyHmac(
   rawBody: Buffer,
   header: string | undefined,
-  secrets: readonly string[],
+  keys: readonly KeyObject[],
 ): boolean {
   const claimed = decodeDigest(header)
   if (!claimed) return false
   let matched = false
-  // Every secret is tried, so that the time taken does not tell which of them signed.
-  for (const secret of secrets) {
-    if (secret !== '' && timingSafeEqual(digest(rawBody, secret), claimed)) matched = true
+  // Every one is tried, so that the time taken does not tell which of them signed.
+  for (const key of keys) {
+    if (key.symmetricKeySize !== 0 && timingSafeEqual(digest(rawBody, key), claimed)) matched = true
   }
   return matched
 }
@@ -34,6 +35,6 @@ function decodeDigest(header: string | undefined): Buffer | null {
   return bytes.length === SHA256_BYTES && bytes.toString('base64') === header ? bytes : null
 }
 
-function digest(rawBody: Buffer, secret: string): Buffer {
-  return createHmac('sha256', Buffer.from(secret, 'utf8')).update(rawBody).digest()
+function digest(rawBody: Buffer, key: KeyObject): Buffer {
+  return createHmac('sha256', key).update(rawBody).digest()
 }

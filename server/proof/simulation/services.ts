@@ -135,7 +135,7 @@ export class Services {
     const rawBody = Buffer.from(delivery.body)
     const store = await storeForWebhook(this.platform, domainOf(delivery.store))
     const signature = signShopifyBody(rawBody, delivery.secret)
-    if (!store || !verifyShopifyHmac(rawBody, signature, store.secrets)) return heard('refused')
+    if (!store || !verifyShopifyHmac(rawBody, signature, store.keys)) return heard('refused')
     const { deliveryId, topic } = delivery
     const event = { source: 'store', scope: store.storeId, deliveryId, topic, rawBody } as const
     this.#comingIn.push(() => this.#inbox.record(event).then(heard))
