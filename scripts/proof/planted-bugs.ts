@@ -83,7 +83,7 @@ const BOOKS: PlantedBug[] = [
   }),
   simulated({
     name: 'a used credit is used again',
-    file: 'server/billing/billing.service.ts',
+    file: 'server/billing/close.service.ts',
     find: 'availableCredit: granted - creditUsed,',
     replace: 'availableCredit: granted - 0 * creditUsed,',
   }),
@@ -135,7 +135,7 @@ const ONCE: PlantedBug[] = [
   }),
   simulated({
     name: 'a delivery with another body passes for a repetition',
-    file: 'server/inbox/inbox.service.ts',
+    file: 'server/inbox/intake.service.ts',
     find: 'if (different.length === 0) return new Set()',
     replace: 'if (different.length >= 0) return new Set()',
   }),

@@ -1,5 +1,6 @@
 import { type Insertable, type Selectable, sql } from 'kysely'
-import { LostRace, type Queries, type Tx } from '../platform/database.ts'
+import { dialectOf, LostRace, type Queries, type Tx } from '../platform/database.ts'
+import { rowSet } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 import type { CycleState } from './close-cycle.rule.ts'
 
@@ -64,18 +65,22 @@ export interface CycleAddition {
   fee: number
 }
 
-export async function addToTotals(tx: Tx, addition: CycleAddition): Promise<boolean> {
-  const updated = await tx
-    .updateTable('billing_cycles')
-    .set((set) => ({
-      sales_count: set('sales_count', '+', addition.sales),
-      commission_total: set('commission_total', '+', addition.commission),
-      fee_total: set('fee_total', '+', addition.fee),
-    }))
-    .where('id', '=', addition.cycleId)
-    .where('state', '=', 'open')
-    .executeTakeFirst()
-  return updated.numUpdatedRows === 1n
+const additions = rowSet<CycleAddition>('added', {
+  cycleId: 'uuid',
+  sales: 'int',
+  commission: 'bigint',
+  fee: 'bigint',
+})
+
+/** Adds to the totals of open cycles, one addition a cycle; answers how many of the cycles are open. */
+export async function addToTotals(tx: Tx, added: readonly CycleAddition[]): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update billing_cycles as cycle
+    set sales_count = cycle.sales_count + added.sales, commission_total = cycle.commission_total + added.commission,
+      fee_total = cycle.fee_total + added.fee
+    from ${additions(dialectOf(tx), added)}
+    where cycle.id = added."cycleId" and cycle.state = 'open'`.execute(tx)
+  return Number(numAffectedRows)
 }
 
 export async function addToShares(

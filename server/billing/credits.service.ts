@@ -10,7 +10,7 @@ import {
   cycleTotals,
   findCreditByReference,
   insertCredit,
-  lockMerchantCredit,
+  lockMerchantCredits,
 } from './credits.store.ts'
 
 export interface CreditGrant {
@@ -35,7 +35,7 @@ export interface GrantedCredit {
  */
 export function grantCredit(platform: Platform, grant: CreditGrant): Promise<GrantedCredit> {
   return platform.database.transaction(async (tx) => {
-    await lockMerchantCredit(tx, platform.database.dialect, grant.merchantId)
+    await lockMerchantCredits(tx, [grant.merchantId])
     const earlier = await findCreditByReference(tx, grant.reference)
     if (earlier) {
       if (earlier.merchant_id === grant.merchantId && earlier.amount === grant.amount) {

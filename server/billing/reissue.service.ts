@@ -7,8 +7,8 @@ import { Refusal } from '../platform/refusal.ts'
 import { listAttempts } from '../processor/attempts.service.ts'
 import type { LookupOutcome, Processor } from '../processor/port.ts'
 import { decideSecondAttempt } from '../processor/second-attempt.rule.ts'
-import { queueInvoice } from './billing.service.ts'
 import { type CycleRow, findCycle, lockCycle } from './billing.store.ts'
+import { invoiceOf, queueInvoice } from './queue-invoices.service.ts'
 
 export interface Reissue {
   cycleId: string
@@ -42,7 +42,7 @@ export async function reissueInvoice(
   return platform.database.transaction(async (tx) => {
     const locked = await lockCycle(tx, dialect, cycleId)
     const { cycle, adopts, refused } = await judge(tx, cycleId, locked, lookup)
-    const attemptId = await queueInvoice(platform, tx, cycle.id, cycle.merchant_id, cycle.amount_due, true)
+    const attemptId = await queueInvoice(platform, tx, invoiceOf(cycle), { lookUpFirst: true })
     await settleRefusalFlag(platform, tx, cycle.id)
     await recordAudit(platform, tx, {
       actor,

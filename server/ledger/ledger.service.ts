@@ -18,9 +18,10 @@ import {
  * makes the change; an entry that is there already (same kind and subject) makes the whole transaction fail.
  * `at` (epoch ms): the very moment that the changed row carries; the invariants compare the two.
  *
- * The ends of the entries' ledgers are locked here. One that closes cycles of several merchants on the way locks the next
- * one's credit and end after this; two such never wait for each other in a circle, since both take merchants in sorted
- * order, open cycles first of all, and whoever writes for a single merchant waits for no other one's locks.
+ * The ends of the entries' ledgers are locked here, in sorted order. Who closes cycles of several merchants has locked those
+ * cycles and their merchants' credits before, and may write again after this, for others whose open cycles it holds. Two such
+ * never wait for each other in a circle: both take open cycles first of all, in the sorted order of merchants, and whoever
+ * writes for a single merchant waits for no other one's locks.
  */
 export async function writeEntries(
   platform: Platform,

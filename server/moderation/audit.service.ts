@@ -1,5 +1,8 @@
+import type { Selectable } from 'kysely'
 import type { Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
+import { insertOf } from '../platform/row-set.ts'
+import type { Schema } from '../platform/schema.ts'
 
 /** The actor of everything that is done from the command line. */
 export const OPERATOR = 'operator'
@@ -16,20 +19,48 @@ export interface AuditRecord {
   after: Record<string, unknown> | null
 }
 
+type AuditRow = Selectable<Schema['audit_entries']>
+
+const newEntries = insertOf<AuditRow>('audit_entries', {
+  id: 'uuid',
+  actor: 'text',
+  action: 'text',
+  subject_type: 'text',
+  subject_id: 'text',
+  reason: 'text',
+  before: 'text',
+  after: 'text',
+  created_at: 'bigint',
+})
+
 /** Notes who did what to money or a person, in the transaction that did it. */
 export async function recordAudit(platform: Platform, tx: Tx, record: AuditRecord): Promise<void> {
-  await tx
-    .insertInto('audit_entries')
-    .values({
-      id: platform.ids.next(),
-      actor: record.actor,
-      action: record.action,
-      subject_type: record.subjectType,
-      subject_id: record.subjectId,
-      reason: record.reason,
-      before: record.before && JSON.stringify(record.before),
-      after: record.after && JSON.stringify(record.after),
-      created_at: platform.clock.now(),
-    })
-    .execute()
+  await tx.insertInto('audit_entries').values(rowOf(platform, record)).execute()
+}
+
+/** The same for what was done to many of them at once; no reason may hold a NUL. */
+export async function recordAudits(
+  platform: Platform,
+  tx: Tx,
+  records: readonly AuditRecord[],
+): Promise<void> {
+  if (records.length === 0) return
+  await newEntries(
+    tx,
+    records.map((record) => rowOf(platform, record)),
+  )
+}
+
+function rowOf(platform: Platform, record: AuditRecord): AuditRow {
+  return {
+    id: platform.ids.next(),
+    actor: record.actor,
+    action: record.action,
+    subject_type: record.subjectType,
+    subject_id: record.subjectId,
+    reason: record.reason,
+    before: record.before && JSON.stringify(record.before),
+    after: record.after && JSON.stringify(record.after),
+    created_at: platform.clock.now(),
+  }
 }

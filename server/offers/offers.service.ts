@@ -161,6 +161,15 @@ export async function getOffer(
   return shownOffer(platform, row)
 }
 
+const positionIn = <Sort extends OfferQuery['sort']>(sort: Sort) =>
+  z.tuple([z.literal(sort), z.int().min(0).max(10_000), idParam])
+/** What a cursor of each sort holds: made once, since a schema takes longer to make than a page to read. */
+const POSITIONS = {
+  newest: positionIn('newest'),
+  commission_desc: positionIn('commission_desc'),
+  commission_asc: positionIn('commission_asc'),
+}
+
 /**
  * Live offers of active merchants, or with `mine` the caller's own in every status. Pages neither repeat nor skip an offer
  * that keeps its rate and stays listed, whatever happens to others meanwhile: the cursor is a place in the order, not a
@@ -175,8 +184,7 @@ export async function listOffers(
   query: OfferQuery,
 ): Promise<Page<ShownOffer>> {
   const { reader, dialect } = platform.database
-  const key = z.tuple([z.literal(query.sort), z.int().min(0).max(10_000), idParam])
-  const cursor = decodeCursor(query.cursor, key)
+  const cursor = decodeCursor(query.cursor, POSITIONS[query.sort])
   const rows = await listRows(reader, dialect, {
     scope: scopeOf(actor, query),
     filter: query,

@@ -10,7 +10,7 @@ import {
   attemptsFor,
   attemptWaitsBeyond,
   claimDueAttempts,
-  insertAttempt,
+  insertAttempts,
   makeAttemptsDue,
   nextAttemptDueAt,
   updateLeased,
@@ -33,10 +33,34 @@ export interface NewAttempt {
  * idempotency key of every try, and the answer. A second attempt beside a waiting or successful one is refused by the database.
  */
 export async function queueAttempt(platform: Platform, tx: Tx, attempt: NewAttempt): Promise<string> {
+  const row = waitingRow(platform, attempt)
+  await addAttempts(platform, tx, [row])
+  return row.id
+}
+
+/** The same for many calls at once, all of which or none are noted. */
+export async function queueAttempts(
+  platform: Platform,
+  tx: Tx,
+  attempts: readonly NewAttempt[],
+): Promise<void> {
+  if (attempts.length === 0) return
+  await addAttempts(
+    platform,
+    tx,
+    attempts.map((attempt) => waitingRow(platform, attempt)),
+  )
+}
+
+async function addAttempts(platform: Platform, tx: Tx, rows: readonly AttemptRow[]): Promise<void> {
+  await insertAttempts(tx, rows)
+  afterCommit(tx, () => platform.signals.send('attempts'))
+}
+
+function waitingRow(platform: Platform, attempt: NewAttempt): AttemptRow {
   const now = platform.clock.now()
-  const id = platform.ids.next()
-  await insertAttempt(tx, {
-    id,
+  return {
+    id: platform.ids.next(),
     kind: attempt.kind,
     subject_id: attempt.subjectId,
     amount: attempt.amount,
@@ -50,9 +74,7 @@ export async function queueAttempt(platform: Platform, tx: Tx, attempt: NewAttem
     detail: null,
     created_at: now,
     settled_at: null,
-  })
-  afterCommit(tx, () => platform.signals.send('attempts'))
-  return id
+  }
 }
 
 export interface ClaimedAttempt {

@@ -1,13 +1,28 @@
 import { type Selectable, sql } from 'kysely'
 import type { Queries, Tx } from '../platform/database.ts'
+import { insertOf } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 import type { AttemptKind } from './attempt.entity.ts'
 
 export type AttemptRow = Selectable<Schema['processor_attempts']>
 
-export async function insertAttempt(tx: Tx, attempt: AttemptRow): Promise<void> {
-  await tx.insertInto('processor_attempts').values(attempt).execute()
-}
+/** Adds attempts. A second one beside a waiting or successful one makes the whole transaction fail. */
+export const insertAttempts = insertOf<AttemptRow>('processor_attempts', {
+  id: 'uuid',
+  kind: 'text',
+  subject_id: 'uuid',
+  amount: 'bigint',
+  request: 'text',
+  state: 'text',
+  tries: 'int',
+  next_try_at: 'bigint',
+  lease_token: 'text',
+  lease_until: 'bigint',
+  processor_id: 'text',
+  detail: 'text',
+  created_at: 'bigint',
+  settled_at: 'bigint',
+})
 
 /** Any number that no other part of the service takes as its advisory lock. */
 const CLAIM_LOCK = 7_041_949

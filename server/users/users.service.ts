@@ -237,3 +237,14 @@ export async function emailsOf(db: Queries, userIds: readonly string[]): Promise
 export async function displayNamesOf(db: Queries, userIds: readonly string[]): Promise<Map<string, string>> {
   return new Map((await findPeople(db, userIds)).map((row) => [row.id, row.display_name]))
 }
+
+export interface Contact {
+  email: string
+  displayName: string
+}
+
+/** E-mail addresses and display names by user id. */
+export async function contactsOf(db: Queries, userIds: readonly string[]): Promise<Map<string, Contact>> {
+  const rows = await findPeople(db, userIds)
+  return new Map(rows.map((row) => [row.id, { email: row.email, displayName: row.display_name }]))
+}
