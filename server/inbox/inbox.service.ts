@@ -5,12 +5,14 @@ import type { Platform } from '../platform/platform.ts'
 import type { EventSource, EventState } from './event-words.ts'
 import {
   bringEventsBack,
+  type ClaimedRow,
   claimDueEvents,
   countPending,
   deleteOldBodies,
   type EventFilter,
   type EventRow,
   findEvents,
+  type Lane,
   nextDueAt,
   type Settlement,
   settleEvents,
@@ -19,7 +21,7 @@ import {
 import { decideRetry, LONGEST_DELAY_MS } from './retry.rule.ts'
 
 export { EVENT_SOURCES, type EventSource } from './event-words.ts'
-export type { EventFilter, EventRow } from './inbox.store.ts'
+export type { EventFilter, EventRow, Lane } from './inbox.store.ts'
 
 /** An event that this worker holds until its lease runs out. */
 export interface ClaimedEvent {
@@ -31,7 +33,9 @@ export interface ClaimedEvent {
   /** This delivery id came before with another body. */
   conflicting: boolean
   /** `null` when the retention time has taken the raw body. */
-  rawBody: Buffer | null
+  readonly rawBody: Buffer | null
+  /** The raw body read as UTF-8. */
+  readonly text: string | null
   receivedAt: number
   /** Tries before this one. */
   attempts: number
@@ -41,11 +45,15 @@ export interface ClaimedEvent {
 /** Far longer than a batch takes; after a crash the events of the dead process wait for it to run out. */
 const LEASE_MS = 15_000
 
-/** Takes up to `limit` due events of a source, oldest first, whole stores at a time: nobody else has any of them. */
+/**
+ * Takes up to `limit` due events of a source, oldest first, whole stores at a time: nobody else has any of them. With a
+ * `lane` (on PostgreSQL) only those of a part of the stores, so that several batches can be had at once.
+ */
 export async function claimEvents(
   platform: Platform,
   source: EventSource,
   limit: number,
+  lane: Lane | null = null,
 ): Promise<ClaimedEvent[]> {
   const now = platform.clock.now()
   const token = platform.ids.next()
@@ -55,22 +63,35 @@ export async function claimEvents(
       now,
       limit,
       lease: { token, until: now + LEASE_MS },
+      lane,
     }),
   )
   if (rows.length === 0 && (await bringBack(platform, source, now)))
-    return claimEvents(platform, source, limit)
-  return rows.map((row) => ({
+    return claimEvents(platform, source, limit, lane)
+  return rows.map((row) => claimedEvent(row, token))
+}
+
+function claimedEvent(row: ClaimedRow, leaseToken: string): ClaimedEvent {
+  const { body } = row
+  const encoding = row.encoding ?? 'utf8'
+  return {
     id: row.id,
     source: row.source,
     scope: row.scope,
     deliveryId: row.delivery_id,
     topic: row.topic,
     conflicting: row.conflict_hash !== '',
-    rawBody: row.body === null ? null : Buffer.from(row.body, row.encoding ?? 'utf8'),
     receivedAt: row.received_at,
     attempts: row.attempts,
-    leaseToken: token,
-  }))
+    leaseToken,
+    // When they are asked for: a store's event has no use for its bytes.
+    get rawBody() {
+      return body === null ? null : Buffer.from(body, encoding)
+    },
+    get text() {
+      return body === null || encoding === 'utf8' ? body : Buffer.from(body, encoding).toString('utf8')
+    },
+  }
 }
 
 /**

@@ -10,13 +10,34 @@ export interface Lease {
   until: number
 }
 
-export interface ClaimedRow extends EventRow {
+/** What a worker needs of an event that it has leased. */
+const CLAIMED = [
+  'id',
+  'source',
+  'scope',
+  'delivery_id',
+  'conflict_hash',
+  'topic',
+  'received_at',
+  'attempts',
+] as const
+
+export interface ClaimedRow extends Pick<EventRow, (typeof CLAIMED)[number]> {
   body: string | null
   encoding: 'utf8' | 'base64' | null
 }
 
 /** Any number that no other part of the service takes as its advisory lock. */
 const CLAIM_LOCK = 7_041_948
+
+export interface Claim {
+  source: EventSource
+  now: number
+  limit: number
+  lease: Lease
+  /** PostgreSQL only: no scopes but this lane's, and of theirs only what is among the first events that are due. */
+  lane: Lane | null
+}
 
 /**
  * Leases up to `limit` due events of a source, oldest first, leaving out every scope of which somebody holds events
@@ -25,10 +46,30 @@ const CLAIM_LOCK = 7_041_948
 export async function claimDueEvents(
   tx: Tx,
   dialect: 'sqlite' | 'postgresql',
-  claim: { source: EventSource; now: number; limit: number; lease: Lease },
+  claim: Claim,
 ): Promise<ClaimedRow[]> {
-  // On SQLite the transaction holds the write lock already.
-  if (dialect === 'postgresql') await sql`select pg_advisory_xact_lock(${CLAIM_LOCK})`.execute(tx)
+  if (dialect === 'postgresql') return claimInOne(tx, claim)
+  // The transaction holds the write lock already.
+  const due = await dueEvents(tx, claim)
+    .leftJoin('inbound_bodies as body', 'body.event_id', 'event.id')
+    .select(CLAIMED.map((column) => `event.${column}` as const))
+    .select(['body.body', 'body.encoding'])
+    .execute()
+  if (due.length === 0) return []
+  const ids = due.map((row) => row.id)
+  const leased = await tx
+    .updateTable('inbound_events')
+    .set({ lease_token: claim.lease.token, lease_until: claim.lease.until })
+    .where(sql<boolean>`id ${among(dialect, 'uuid', ids)}`)
+    // The plus sign keeps SQLite from looking through all that is pending instead of the few ids.
+    .where(sql<boolean>`+lease_until <= ${claim.now}`)
+    .returning('id')
+    .execute()
+  const ours = new Set(leased.map((row) => row.id))
+  return due.filter((row) => ours.has(row.id))
+}
+
+function dueEvents(tx: Tx, claim: Claim) {
   const held = tx
     .selectFrom('inbound_events as held')
     .select('held.scope')
@@ -37,11 +78,8 @@ export async function claimDueEvents(
     .where('held.lease_until', '>', claim.now)
     // One that ends later than any given now was given before the clock was put back.
     .where('held.lease_until', '<=', claim.lease.until)
-  const due = await tx
+  return tx
     .selectFrom('inbound_events as event')
-    .leftJoin('inbound_bodies as body', 'body.event_id', 'event.id')
-    .selectAll('event')
-    .select(['body.body', 'body.encoding'])
     .where('event.state', '=', 'pending')
     .where('event.source', '=', claim.source)
     .where('event.next_attempt_at', '<=', claim.now)
@@ -49,23 +87,57 @@ export async function claimDueEvents(
     .orderBy('event.next_attempt_at')
     .orderBy('event.id')
     .limit(claim.limit)
-    .execute()
-  if (due.length === 0) return []
-  const ids = due.map((row) => row.id)
-  const plain = (column: string) => (dialect === 'sqlite' ? sql`+${sql.ref(column)}` : sql.ref(column))
-  // Whoever held one of them until its lease ran out may have settled it since it was read.
-  const leased = await tx
-    .updateTable('inbound_events')
-    .set({ lease_token: claim.lease.token, lease_until: claim.lease.until })
-    .where(sql<boolean>`id ${among(dialect, 'uuid', ids)}`)
-    // The plus signs keep SQLite from looking through all that is pending instead of the few ids.
-    .where(sql<boolean>`${plain('state')} = 'pending'`)
-    .where(sql<boolean>`${plain('next_attempt_at')} <= ${claim.now}`)
-    .where(sql<boolean>`${plain('lease_until')} <= ${claim.now}`)
-    .returning('id')
-    .execute()
-  const ours = new Set(leased.map((row) => row.id))
-  return due.filter((row) => ours.has(row.id))
+}
+
+/**
+ * Reads and leases in one statement. The array and the `offset` leave the planner, who may know nothing of the tables yet, no
+ * other way than by their keys. Whoever held an event until its lease ran out may have settled it since it was read.
+ */
+async function claimInOne(tx: Tx, claim: Claim): Promise<ClaimedRow[]> {
+  // In a statement of its own: what the next one sees must be what those who had the lock before have written.
+  await sql`select pg_advisory_xact_lock(${CLAIM_LOCK})`.execute(tx)
+  const { now, lease } = claim
+  const found = await sql<ClaimedRow>`
+    with leased as (
+      update inbound_events as event set lease_token = ${lease.token}, lease_until = ${lease.until}
+      where event.id = any(array(${dueInLane(tx, claim)}))
+        and event.state = 'pending' and event.next_attempt_at <= ${now} and event.lease_until <= ${now}
+      returning event.next_attempt_at, ${columnsOf('event')}
+    )
+    select ${columnsOf('leased')}, found.body, found.encoding
+    from leased left join lateral (
+      select body.body, body.encoding from inbound_bodies as body where body.event_id = leased.id offset 0
+    ) as found on true
+    order by leased.next_attempt_at, leased.id`.execute(tx)
+  return found.rows
+}
+
+const columnsOf = (table: string) => sql.join(CLAIMED.map((column) => sql.ref(`${table}.${column}`)))
+
+/** One of several parts of the stores, by a hash of their ids. */
+export interface Lane {
+  index: number
+  of: number
+}
+
+/** A lane looks no further than this many batches: all that waits may be another lane's. */
+const LANE_WINDOW = 4
+
+function dueInLane(tx: Tx, claim: Claim) {
+  const { lane, limit } = claim
+  if (lane === null) return dueEvents(tx, claim).select('event.id')
+  const window = dueEvents(tx, { ...claim, limit: LANE_WINDOW * limit }).select([
+    'event.id',
+    'event.scope',
+    'event.next_attempt_at',
+  ])
+  return tx
+    .selectFrom(window.as('event'))
+    .select('event.id')
+    .where(sql<boolean>`mod(hashtextextended(event.scope, 0), ${lane.of}) in (${lane.index}, ${-lane.index})`)
+    .orderBy('event.next_attempt_at')
+    .orderBy('event.id')
+    .limit(limit)
 }
 
 interface Beyond {

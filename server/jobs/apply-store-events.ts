@@ -47,9 +47,9 @@ function readEvent(
   }
   const merchantId = merchants.get(event.scope)
   if (!merchantId) return { kind: 'set_aside', reason: 'its store is not known' }
-  if (!event.rawBody) return { kind: 'set_aside', reason: 'its body is past the retention time' }
+  if (event.text === null) return { kind: 'set_aside', reason: 'its body is past the retention time' }
   try {
-    const order = readOrderFacts(event.rawBody.toString('utf8'), platform.config.TRACKING_PARAMETER)
+    const order = readOrderFacts(event.text, platform.config.TRACKING_PARAMETER)
     return { eventId: event.id, storeId: event.scope, merchantId, order, receivedAt: event.receivedAt }
   } catch (error) {
     if (error instanceof MalformedOrder) return { kind: 'set_aside', reason: `malformed: ${error.reason}` }

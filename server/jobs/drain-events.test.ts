@@ -25,8 +25,8 @@ for (const dialect of testDialects()) {
   })
   it.after.each(({ market }) => market.close())
 
-  const fill = async (market: Marketplace, shop: Shop) => {
-    for (let index = 0; index < EVENTS; index += 1)
+  const fill = async (market: Marketplace, shop: Shop, events = EVENTS) => {
+    for (let index = 0; index < events; index += 1)
       await market.deliver(shop, '{}', { deliveryId: `e${index}` })
   }
   const giveBack =
@@ -74,6 +74,37 @@ for (const dialect of testDialects()) {
     assert.is(await drain(), 1)
     assert.is((await states(market)).get('done')?.length, EVENTS)
   })
+
+  if (dialect === 'postgresql') {
+    it('has lanes that share the stores out: none is in two, none in no lane, its events in order', async ({
+      market,
+      shop,
+    }) => {
+      const shops = [shop]
+      while (shops.length < 20) shops.push(await market.addShop())
+      for (const one of shops) await fill(market, one, 3)
+      const stores: Set<string>[] = []
+      const applied: ClaimedEvent[] = []
+      for (const index of [0, 1]) {
+        const seen: ClaimedEvent[] = []
+        const apply: ApplyEvents = async (_, events) => {
+          seen.push(...events)
+        }
+        await drainEvents(market.platform, 'store', 500, apply, giveBack(market), { index, of: 2 })
+        stores.push(new Set(seen.map((event) => event.scope)))
+        applied.push(...seen)
+      }
+      assert.ok([...(stores[0] ?? [])].every((store) => !stores[1]?.has(store)))
+      assert.equal(
+        [...new Set(applied.map((event) => event.scope))].sort(),
+        shops.map((one) => one.storeId).sort(),
+      )
+      for (const { storeId } of shops) {
+        const own = applied.filter((event) => event.scope === storeId).map((event) => event.deliveryId)
+        assert.equal(own, ['e0', 'e1', 'e2'])
+      }
+    })
+  }
 
   it('keeps everything when the database goes away in the middle of a batch', async ({ market, shop }) => {
     await fill(market, shop)
@@ -136,6 +167,19 @@ for (const dialect of testDialects()) {
     const [event] = await eventsOf(market.platform)
     assert.equal([event?.state, event?.attempts, event?.lease_token], ['pending', 1, null])
     assert.is(event?.reason, `${'x'.repeat(499)}\ufffd`)
+  })
+
+  it('works off more than a batch, and looks at each event once', async ({ market, shop }) => {
+    const shops = [shop]
+    while (shops.length < 12) shops.push(await market.addShop())
+    // More than a batch of the worker, so that what is left goes by lanes where there are any.
+    const each = 60
+    await Promise.all(shops.map((one) => fill(market, one, each)))
+    await market.workOff()
+    const events = await eventsOf(market.platform)
+    assert.is(events.length, shops.length * each)
+    // An empty order cannot be read: what matters here is that it was looked at, and by nobody twice.
+    assert.equal([...new Set(events.map(({ state, attempts }) => `${state} ${attempts}`))], ['set_aside 1'])
   })
 
   it.run()

@@ -1,4 +1,10 @@
-import { type ClaimedEvent, claimEvents, type EventSource, LeaseLost } from '../inbox/inbox.service.ts'
+import {
+  type ClaimedEvent,
+  claimEvents,
+  type EventSource,
+  type Lane,
+  LeaseLost,
+} from '../inbox/inbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
 
 /** Applies a batch of claimed events, effects and settlements in one transaction. */
@@ -18,8 +24,9 @@ export async function drainEvents(
   batchSize: number,
   apply: ApplyEvents,
   giveBack: GiveBack,
+  lane: Lane | null = null,
 ): Promise<number> {
-  const events = await claimEvents(platform, source, batchSize)
+  const events = await claimEvents(platform, source, batchSize, lane)
   const batches = source === 'processor' ? events.map((event) => [event]) : events.length > 0 ? [events] : []
   for (const batch of batches) await applyInHalves(platform, batch, apply, giveBack)
   return events.length

@@ -13,6 +13,7 @@ interface Row {
 }
 
 const COLUMNS = { id: 'uuid', name: 'text', count: 'int', amount: 'bigint' } as const
+const readLong = rowSet<Row>('given', { ...COLUMNS, name: 'long' })
 const read = rowSet<Row>('given', COLUMNS)
 const insert = insertOf<Row>('t', COLUMNS)
 
@@ -39,15 +40,34 @@ for (const dialect of testDialects()) {
   it('come back as they were given, in their order, whatever they hold', async ({ testDatabase }) => {
     const { reader } = testDatabase.database
     const check = async (rows: Row[]) => {
-      const found = await sql<Row>`select id, name, count, amount from ${read(dialect, rows)}`.execute(reader)
-      assert.equal(
-        found.rows.map((one) => ({ ...one })),
-        rows.map((one) => ({ ...one })),
-      )
+      for (const set of [read, readLong]) {
+        const found = await sql<Row>`select id, name, count, amount from ${set(dialect, rows)}`.execute(
+          reader,
+        )
+        assert.equal(
+          found.rows.map((one) => ({ ...one })),
+          rows.map((one) => ({ ...one })),
+        )
+      }
     }
     await fc.assert(fc.asyncProperty(fc.array(row, { maxLength: 8 }), check), { numRuns: 100 })
     const id = '01890a5d-ac96-774b-bcce-b302099a8057'
-    const names = ['', ' ', '"', '\\', "'", '{}', '[1]', 'null', '\\u0000', 'کُرتا 🧵', '\u2028', '\u0001']
+    const names = [
+      '',
+      ' ',
+      'NULL',
+      ',',
+      '"',
+      '\\',
+      "'",
+      '{}',
+      '[1]',
+      'null',
+      '\\u0000',
+      'کُرتا 🧵',
+      '\u2028',
+      '\u0001',
+    ]
     await check(names.map((name) => ({ id, name, count: 0, amount: 0 })))
   })
 

@@ -44,7 +44,7 @@ export const insertSales = insertOf<SaleRow>('sales', {
   ordered_at: 'bigint',
   created_at: 'bigint',
   event_id: 'uuid',
-  receipt: 'text',
+  receipt: 'long',
 })
 
 /** Whose sales a caller sees: of their stores, or of their links; `all` is for the operator. */

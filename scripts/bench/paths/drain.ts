@@ -1,5 +1,5 @@
 import { createClickRecorder } from '../../../server/clicks/clicks.service.ts'
-import { createInboxRecorder } from '../../../server/inbox/inbox.service.ts'
+import { createInboxRecorder } from '../../../server/inbox/intake.service.ts'
 import { workOff } from '../../../server/jobs/worker.ts'
 import type { Platform } from '../../../server/platform/platform.ts'
 import { addLink, addLiveOffer, addMerchant } from '../../../server/proof/testbed/listings.ts'
