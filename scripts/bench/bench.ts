@@ -8,7 +8,6 @@ import { type BenchOptions, parseOptions, USAGE } from './options.ts'
 
 import { benchClose } from './paths/close.ts'
 import { benchDrain } from './paths/drain.ts'
-
 import { benchGrowth } from './paths/growth.ts'
 import { benchOffers } from './paths/offers.ts'
 import { benchRedirect } from './paths/redirect.ts'
@@ -22,7 +21,6 @@ const BENCHES: Record<string, Bench> = {
   redirect: benchRedirect,
   webhooks: benchWebhooks,
   drain: benchDrain,
-
   offers: benchOffers,
   close: benchClose,
   startup: benchStartup,
@@ -76,7 +74,9 @@ function readOptions(): BenchOptions | null {
 
 const options = readOptions()
 if (options) {
-  const postgres: TestPostgres | null = options.databases.includes('postgresql') ? startPostgres() : null
+  const postgres: TestPostgres | null = options.databases.includes('postgresql')
+    ? startPostgres(undefined, { asInUse: true })
+    : null
   try {
     const url = (await postgres?.url) ?? null
     const findings = await runAll(options, url)

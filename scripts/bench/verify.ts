@@ -74,7 +74,7 @@ async function bench(market: Marketplace, sales: number): Promise<boolean> {
 }
 
 async function onDatabase(dialect: TestDialect, sales: number): Promise<boolean> {
-  const server = dialect === 'postgresql' ? startPostgres() : null
+  const server = dialect === 'postgresql' ? startPostgres(undefined, { asInUse: true }) : null
   try {
     if (server) process.env.TEST_POSTGRES_URL = await server.url
     const market = await openMarketplace(dialect)

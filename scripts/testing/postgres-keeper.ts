@@ -13,6 +13,7 @@ import { type Binaries, preparePostgres, unprivilegedAccount } from './postgres-
 
 const STOP_LIMIT = 10_000
 const PORT_TRIES = 3
+const asInUse = process.argv[2] === 'as-in-use'
 
 const released = once(process.stdin.resume(), 'close')
 let running: ChildProcess | undefined
@@ -75,23 +76,35 @@ async function createCluster(
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--no-sync',
+    ...(asInUse ? [] : ['--no-data-checksums']),
   ])
   const said = listen(initialise)
   const [code] = await once(initialise, 'close')
   if (code !== 0) throw new Error(`initdb ended with ${code}: ${said()}`)
 }
 
+/**
+ * What the service's promises rest on (fsync, synchronous_commit, full_page_writes) is as in use. The rest is for replicas, of which there
+ * are none, and for disks: a test's pages are in memory, where asking another process to read one takes longer than reading it.
+ */
+const FOR_TESTS = ['wal_level=minimal', 'max_wal_senders=0', 'io_method=sync', 'update_process_title=off']
+const SETTINGS = [
+  'listen_addresses=127.0.0.1',
+  'unix_socket_directories=',
+  'max_connections=200',
+  ...(asInUse ? [] : FOR_TESTS),
+]
+
 /** Starts the server on a free port; another port when somebody took that one in between. */
 async function serve(launch: Launch, { postgres }: Binaries, data: string): Promise<number> {
   for (let tries = 1; ; tries++) {
     const port = await freePort()
-    const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200']
     const server = launch(postgres, [
       '-D',
       data,
       '-p',
       `${port}`,
-      ...settings.flatMap((text) => ['-c', text]),
+      ...SETTINGS.flatMap((text) => ['-c', text]),
     ])
     const said = listen(server)
     const ready = new Promise<boolean>((resolve) => {

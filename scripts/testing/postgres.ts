@@ -9,9 +9,14 @@ export interface TestPostgres {
   stop: () => Promise<void>
 }
 
-/** Starts one real PostgreSQL on a free port in a new directory in `place`. It ends with this process at the latest. */
-export function startPostgres(place = tmpdir()): TestPostgres {
-  const keeper = spawn(process.execPath, [fileURLToPath(new URL('postgres-keeper.ts', import.meta.url))], {
+const KEEPER = fileURLToPath(new URL('postgres-keeper.ts', import.meta.url))
+
+/**
+ * Starts one real PostgreSQL on a free port in a new directory in `place`. It ends with this process at the latest. `asInUse`: with the
+ * settings that it comes with, for whoever measures.
+ */
+export function startPostgres(place = tmpdir(), { asInUse = false } = {}): TestPostgres {
+  const keeper = spawn(process.execPath, [KEEPER, ...(asInUse ? ['as-in-use'] : [])], {
     detached: true,
     env: { ...process.env, TMPDIR: place },
     stdio: ['pipe', 'pipe', 'pipe'],

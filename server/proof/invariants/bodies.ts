@@ -63,14 +63,21 @@ async function breachesOf<Row extends KeptBody>(
 }
 
 function keptBodies(db: Queries, after: string | null, upTo: string | null) {
-  return db
-    .selectFrom('inbound_bodies as kept')
-    .innerJoin('inbound_events as event', 'event.id', 'kept.event_id')
-    .select(['kept.event_id', 'kept.body', 'kept.encoding'])
-    .$if(after !== null, (query) => query.where('kept.event_id', '>', after ?? ''))
-    .$if(upTo !== null, (query) => query.where('kept.event_id', '<=', upTo ?? ''))
-    .orderBy('kept.event_id')
-    .limit(PAGE)
+  return (
+    db
+      .selectFrom('inbound_bodies as kept')
+      .innerJoin('inbound_events as event', 'event.id', 'kept.event_id')
+      .select(['kept.event_id', 'kept.body', 'kept.encoding'])
+      // Said of both: otherwise PostgreSQL may read the events of each page from the first one on.
+      .$if(after !== null, (query) =>
+        query.where('kept.event_id', '>', after ?? '').where('event.id', '>', after ?? ''),
+      )
+      .$if(upTo !== null, (query) =>
+        query.where('kept.event_id', '<=', upTo ?? '').where('event.id', '<=', upTo ?? ''),
+      )
+      .orderBy('kept.event_id')
+      .limit(PAGE)
+  )
 }
 
 function readBodies(db: Queries, after: string | null, upTo: string | null) {

@@ -8,8 +8,11 @@ import { decideSale, type SaleDecision } from '../../sales/accept-sale.rule.ts'
 import type { SaleReceipt } from '../../sales/sales.service.ts'
 import { ALL_PAGES, type Breach, countRows, cutByKey, type Invariant, MOST_BREACHES } from './invariant.ts'
 
-/** Few enough that what a page leaves behind is cleared away young; receipts are kilobytes. */
-const PAGE = 250
+/**
+ * Few enough that what a page leaves behind is cleared away young; receipts are kilobytes. PostgreSQL plans each page anew,
+ * which must be little to each of its rows.
+ */
+const PAGE = { sqlite: 250, postgresql: 1000 }
 
 /** The one check that needs our own code: each stored decision is taken again from its stored facts. */
 export const RECEIPTS_REPLAY: Invariant = {
@@ -23,20 +26,45 @@ export const RECEIPTS_REPLAY: Invariant = {
     let after = pages.after
     for (;;) {
       const page = await readPage(db, after, pages.upTo)
-      const read = page.map((sale) => ({ sale, receipt: replay(sale.receipt) }))
-      const clicks = await clicksSeen(db, read)
-      for (const { sale, receipt } of read) {
-        const detail = receipt
-          ? (differenceOf(sale, receipt) ?? clickDifferenceOf(receipt.facts.click, clicks))
-          : 'its receipt cannot be read'
-        if (detail) breaches.push({ subject: `sale ${sale.id}`, detail })
-      }
+      breaches.push(...(await breachesOf(db, page)))
       pages.onRows(page.length)
       const last = page.at(-1)
       if (!last || breaches.length >= MOST_BREACHES) return breaches.slice(0, MOST_BREACHES)
       after = last.id
     }
   },
+}
+
+/** Nothing is kept of a sale that is as its receipt says: what lives while a page is worked on is copied again and again. */
+async function breachesOf(db: Queries, page: readonly SaleFigures[]): Promise<Breach[]> {
+  const findings = page.flatMap((sale) => findingOf(sale) ?? [])
+  const clicks = await readClicks(
+    db,
+    findings.flatMap(({ click }) => click?.id ?? []),
+  )
+  return findings.flatMap(({ sale, detail, click }) => {
+    const found = detail ?? (click && clickDifferenceOf(click, clicks))
+    return found ? [{ subject: `sale ${sale.id}`, detail: found }] : []
+  })
+}
+
+type SeenClick = NonNullable<SaleReceipt['facts']['click']>
+
+/** What is wrong with a sale; or the click that its decision looked at, when that one is not beside it. */
+interface Finding {
+  sale: SaleFigures
+  detail: string | null
+  click: SeenClick | null
+}
+
+function findingOf(sale: SaleFigures): Finding | null {
+  const receipt = replay(sale.receipt)
+  if (!receipt) return { sale, detail: 'its receipt cannot be read', click: null }
+  const detail = differenceOf(sale, receipt)
+  if (detail !== null) return { sale, detail, click: null }
+  const { click } = receipt.facts
+  if (!click || isBeside(sale, click)) return null
+  return { sale, detail: null, click }
 }
 
 type SaleFigures = Awaited<ReturnType<typeof readPage>>[number]
@@ -70,11 +98,21 @@ function readPage(db: Queries, after: string | null, upTo: string | null) {
     .$if(after !== null, (query) => query.where('sale.id', '>', after ?? ''))
     .$if(upTo !== null, (query) => query.where('sale.id', '<=', upTo ?? ''))
     .orderBy('sale.id')
-    .limit(PAGE)
+    .limit(PAGE[dialectOf(db)])
     .execute()
 }
 
 type ClickRecord = Pick<Schema['clicks'], 'link_id' | 'created_at' | 'tracked'>
+
+/** Whether the click beside a sale is the one that its decision looked at, and is as that has it. */
+function isBeside(sale: SaleFigures, seen: SeenClick): boolean {
+  return (
+    sale.click_id === seen.id &&
+    sale.clicked_link_id === seen.link.id &&
+    sale.clicked_at === seen.created_at &&
+    (sale.click_tracked === 1) === seen.tracked
+  )
+}
 
 interface Clicks {
   byId: Map<string, ClickRecord>
@@ -82,38 +120,20 @@ interface Clicks {
   pruned: string
 }
 
-interface ReadSale {
-  sale: SaleFigures
-  receipt: ReplayedReceipt | null
-}
-
-/** Every click that a decision of the page looked at, as far as it is there. */
-async function clicksSeen(db: Queries, page: readonly ReadSale[]): Promise<Clicks> {
-  const byId = new Map<string, ClickRecord>()
-  for (const { sale } of page) {
-    const { click_id, clicked_link_id, clicked_at, click_tracked } = sale
-    if (click_id === null || clicked_link_id === null) continue
-    byId.set(click_id, { link_id: clicked_link_id, created_at: clicked_at ?? 0, tracked: click_tracked ?? 0 })
-  }
-  const missing = page.flatMap(({ receipt }) => receipt?.facts.click?.id ?? []).filter((id) => !byId.has(id))
-  if (missing.length === 0) return { byId, pruned: NIL_ID }
-  for (const click of await readClicks(db, missing)) byId.set(click.id, click)
-  return { byId, pruned: await clicksPrunedBefore(db) }
-}
-
-function readClicks(db: Queries, ids: readonly string[]) {
+async function readClicks(db: Queries, ids: readonly string[]): Promise<Clicks> {
+  if (ids.length === 0) return { byId: new Map(), pruned: NIL_ID }
   // Whoever changed a receipt may have left no id there, which PostgreSQL would refuse.
   const known = [...new Set(ids.filter(isId))]
-  return db
+  const clicks = await db
     .selectFrom('clicks')
     .select(['id', 'link_id', 'created_at', 'tracked'])
     .where(sql<boolean>`id ${among(dialectOf(db), 'uuid', known)}`)
     .execute()
+  return { byId: new Map(clicks.map((click) => [click.id, click])), pruned: await clicksPrunedBefore(db) }
 }
 
 /** Of every click that a decision looked at, also one that led to another merchant's link. */
-function clickDifferenceOf(seen: SaleReceipt['facts']['click'], { byId, pruned }: Clicks): string | null {
-  if (!seen) return null
+function clickDifferenceOf(seen: SeenClick, { byId, pruned }: Clicks): string | null {
   const click = byId.get(seen.id)
   if (!click) return seen.id < pruned ? null : `its click ${seen.id} does not exist`
   const same =
@@ -145,14 +165,16 @@ function differenceOf(sale: SaleFigures, { facts, decision, again }: ReplayedRec
     commission: decision.commission,
     platform_fee: decision.platform_fee,
   }
-  for (const [column, value] of Object.entries(stored)) {
-    if (sale[column as keyof SaleFigures] !== value) return `${column} is not what its receipt says`
+  for (const column in stored) {
+    const name = column as keyof typeof stored
+    if (sale[name] !== stored[name]) return `${column} is not what its receipt says`
   }
   return null
 }
 
 /** Where the facts of a receipt end. Inside of a text its quotes would be escaped, so it stands there once. */
-const DECISION = ',"decision":{"rule_version":'
+const DECISION = ',"decision":'
+const DECISION_BEGINS = `${DECISION}{"rule_version":`
 const FACTS = '{"facts":'
 
 interface ReplayedReceipt extends SaleReceipt {
@@ -165,17 +187,22 @@ interface ReplayedReceipt extends SaleReceipt {
  * what the rule says now.
  */
 function replay(text: string): ReplayedReceipt | null {
-  const end = text.indexOf(DECISION)
+  const end = text.indexOf(DECISION_BEGINS)
   if (text.startsWith(FACTS) && end > 0) {
     const facts = parsed(text.slice(FACTS.length, end)) as SaleReceipt['facts'] | null
     const again = facts?.order ? decided(facts) : null
     if (!facts || !again) return null
-    if (text.slice(end) === `,"decision":${JSON.stringify(again)}}`) return { facts, decision: again, again }
+    if (endsWithDecision(text, end + DECISION.length, again)) return { facts, decision: again, again }
   }
   const receipt = parsed(text) as SaleReceipt | null
   if (!receipt?.facts?.order || !receipt.decision) return null
   const again = decided(receipt.facts)
   return again && { ...receipt, again }
+}
+
+function endsWithDecision(text: string, from: number, again: SaleDecision): boolean {
+  const decision = JSON.stringify(again)
+  return text.length === from + decision.length + 1 && text.startsWith(decision, from) && text.endsWith('}')
 }
 
 /** `null` when the rule cannot even read the facts. */

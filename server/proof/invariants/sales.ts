@@ -83,7 +83,6 @@ export const SALE_INVARIANTS: Invariant[] = [
           min(case when posting.account = 'merchant_unbilled' then cast(posting.owner_id as text) end) as merchant_id,
           min(case when posting.account = 'creator_pending' then cast(posting.owner_id as text) end) as creator_id
         from ledger_postings as posting
-        join ledger_entries as of_sale on of_sale.id = posting.entry_id and of_sale.kind = 'sale_accepted'
         group by posting.entry_id
       ) as legs on legs.entry_id = entry.id
       where (sale.acceptance_status = 'accepted') <> (entry.id is not null)

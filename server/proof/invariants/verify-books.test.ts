@@ -1,3 +1,4 @@
+// time limit: 240 s
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -18,20 +18,23 @@ export type Told =
   | { kind: 'done'; name: string; breaches: Breach[]; ms: number }
   | { kind: 'failed'; message: string; code: unknown }
 
-/** Memory in MB for sorting and for pages of the file: one thread works on one check at a time. */
-const MEMORY_MB = 64
+/**
+ * Memory in MB for sorting and for pages of the file: one thread works on one check at a time. SQLite takes it in our own
+ * process, for its pages and once more for what it sorts, and the system keeps the pages of the file as well.
+ */
+const MEMORY_MB = { sqlite: 24, postgresql: 64 }
 
 /** A connection of this thread alone, for reading only, whose statements may take as long as they like. */
 async function openForChecks(url: string): Promise<Database> {
   if (sqliteFileOf(url) !== null) {
     const { openDatabase } = await import('../../platform/open-database.ts')
     const database = await openDatabase(url, { create: false, readOnly: true })
-    await sql`pragma cache_size = ${sql.lit(-1024 * MEMORY_MB)}`.execute(database.reader)
+    await sql`pragma cache_size = ${sql.lit(-1024 * MEMORY_MB.sqlite)}`.execute(database.reader)
     return database
   }
   const { openPostgres } = await import('../../platform/postgresql.ts')
   const database = openPostgres(url, { poolSize: 1, queryTimeoutMs: 0, readOnly: true })
-  await sql`set work_mem = ${sql.lit(`${MEMORY_MB}MB`)}`.execute(database.reader)
+  await sql`set work_mem = ${sql.lit(`${MEMORY_MB.postgresql}MB`)}`.execute(database.reader)
   // A thread more in the server for each of ours would only take turns with them.
   await sql`set max_parallel_workers_per_gather = 0`.execute(database.reader)
   await sql`set jit = off`.execute(database.reader)

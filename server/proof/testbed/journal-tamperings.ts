@@ -145,6 +145,13 @@ export const SALE_TAMPERINGS: Tampering[] = [
     `receipt = replace(receipt, '"unit_price":', '"unit_price":1')`,
     ACCEPTED,
   ),
+  changed(
+    'receipts-replay',
+    'a check of the decision that saw something else',
+    'sales',
+    `receipt = replace(receipt, '"tolerance_ms":', '"tolerance_ms":1')`,
+    ACCEPTED,
+  ),
   changed('receipts-replay', 'a receipt that is no JSON', 'sales', "receipt = 'lost'"),
   changed(
     'receipts-replay',
