@@ -1,3 +1,4 @@
+// time limit: 240 s
 // database: none
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'

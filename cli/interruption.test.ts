@@ -1,6 +1,7 @@
 // time limit: 180 s
 import { existsSync, mkdtempSync, readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -33,6 +34,19 @@ function linkTarget(path: string): string {
     return readlinkSync(path)
   } catch {
     return ''
+  }
+}
+
+/** Whether some process holds the write lock of the SQLite file in `folder`. */
+function isWriting(folder: string): boolean {
+  const rival = new BetterSqlite(join(folder, 'affiliate.db'), { timeout: 0 })
+  try {
+    rival.exec('begin immediate; rollback')
+    return false
+  } catch {
+    return true
+  } finally {
+    rival.close()
   }
 }
 
@@ -109,7 +123,7 @@ for (const dialect of testDialects()) {
     assert.is((await books.json('ledger', 'verify')).ok, true)
   })
 
-  onSqlite('in the middle of a close leaves whole cycles, and the next close goes on', async () => {
+  onSqlite('in the middle of a page of a close leaves none of it, and the next close goes on', async () => {
     const { market } = books
     const creator = await market.addCreator('Bilal')
     for (let at = 0; at < 7; at += 1) {
@@ -128,7 +142,7 @@ for (const dialect of testDialects()) {
         .execute()
       return rows.length
     }
-    // The fourth never ends, so that whenever the signal comes, it is in the middle.
+    // The fourth of the page never ends, so that whenever the signal comes, it is in the middle.
     const many = sql.raw(
       'abcdefghi'
         .split('')
@@ -140,14 +154,14 @@ for (const dialect of testDialects()) {
       begin select count(*) from ${many}; end`.execute(writer)
     const args = ['billing', 'close', '--as-of', '2099-01-01']
     const command = start(...args)
-    await command.until(async () => (await closed()) >= 3)
+    await command.until(() => isWriting(market.bed.testDatabase.folder))
     const { status, ms } = await command.interrupt()
     await sql`drop trigger never_ends`.execute(writer)
-    assert.equal([status, await closed()], [130, 3])
+    assert.equal([status, await closed()], [130, 0])
     assert.ok(ms < AT_ONCE_MS, `it took ${ms.toFixed(0)} ms`)
     await market.verify()
     const { items } = await books.json(...args)
-    assert.equal([items.length, await closed()], [5, 8])
+    assert.equal([items.length, await closed()], [8, 8])
     await market.verify()
   })
 

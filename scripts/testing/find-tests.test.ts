@@ -12,11 +12,13 @@ test('a file states its time limit and its databases in the comments at its top'
     limit: 300_000,
     measured: false,
     database: false,
+    waits: false,
     skips: [],
   })
   const below = describeTest('server/a.test.ts', 'import x\n// time limit: 300 s\n// database: none\n')
   assert.is(below.limit, 120_000)
   assert.is(below.database, true)
+  assert.ok(describeTest('server/a.test.ts', '// mostly waits\nimport x\n').waits)
 })
 
 test('rules and shared code need no database, and their tests are measured', () => {

@@ -13,6 +13,8 @@ export interface TestFile {
   limit: number
   /** Whether it must wait for PostgreSQL. */
   database: boolean
+  /** Whether it spends most of its time waiting, so that it may run beside as many others as there are jobs. */
+  waits: boolean
   /** Whether what it runs counts as coverage of the rules and the shared code: only their own tests do. */
   measured: boolean
   /** What the file gives as the names of its skipped tests. */
@@ -53,8 +55,8 @@ export async function findTests(root: string, filters: string[] = []): Promise<T
 }
 
 /**
- * Reads what a test file says of itself in the comment lines at its top: `// time limit: 300 s` and
- * `// database: none`. Rules and shared code never need a database, so their tests do not have to say it.
+ * Reads what a test file says of itself in the comment lines at its top: `// time limit: 300 s`, `// database: none` and
+ * `// mostly waits`. Rules and shared code never need a database, so their tests do not have to say it.
  */
 export function describeTest(path: string, text: string): TestFile {
   const header = /^(?:\/\/.*\n)*/.exec(text)?.[0] ?? ''
@@ -64,6 +66,7 @@ export function describeTest(path: string, text: string): TestFile {
     path,
     limit: Number(seconds) * 1000,
     measured: path.endsWith('.rule.test.ts') || /^shared\/[^/]+\.test\.ts$/.test(path),
+    waits: /^\/\/ mostly waits$/m.test(header),
     database: !pure && !/^\/\/ database: none$/m.test(header),
     skips: [...text.matchAll(/\.skip\(\s*(['"`])(.+?)\1/g)].map((match) => match[2] ?? ''),
   }

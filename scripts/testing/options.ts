@@ -21,7 +21,7 @@ export const USAGE = `node scripts/test.ts [filters...] [--jobs N] [--sqlite-onl
 
   Runs every *.test.ts under server, cli, shared, scripts and fixtures whose path contains one of the filters,
   each in a process of its own. The first lines of a test file may say "// time limit: 300 s" (default 120 s)
-  and "// database: none" (it then does not wait for PostgreSQL).
+  "// database: none" (it then does not wait for PostgreSQL) and "// mostly waits" (it then runs beside the others).
   TEST_POSTGRES_URL, when set, is used instead of a PostgreSQL that the run starts by itself.`
 
 /** Reads the command line. Throws a plain error with a one-line message on anything unknown. */

@@ -62,19 +62,30 @@ function choosePostgres(files: TestFile[], options: RunOptions, place: string): 
   return given ? givenPostgres(given) : startPostgres(place)
 }
 
+/** As many files at once as there are jobs; beside them one that mostly waits, which would keep a job from the processors. */
 async function runAll(run: Run, files: TestFile[]): Promise<void> {
-  const waiting = files.values()
-  const work = async () => {
-    for (const file of waiting) {
-      if (run.signal.aborted) return
-      const result = await runOne(run, file)
-      run.totals.passed += result.passed
-      run.totals.failed += result.failed
-      run.totals.skipped += result.skipped
-      printFile(run.write, result, run.options.verbose)
+  const busy = files.filter((file) => !file.waits).values()
+  const waiting = files.filter((file) => file.waits).values()
+  const work = async (...queues: Iterable<TestFile>[]) => {
+    for (const queue of queues) {
+      for (const file of queue) {
+        if (run.signal.aborted) return
+        await runAndCount(run, file)
+      }
     }
   }
-  await Promise.all(Array.from({ length: run.options.jobs }, work))
+  const lanes = Array.from({ length: run.options.jobs }, () => work(busy, waiting))
+  // Whoever asks for one at a time gets one at a time.
+  if (run.options.jobs > 1) lanes.push(work(waiting))
+  await Promise.all(lanes)
+}
+
+async function runAndCount(run: Run, file: TestFile): Promise<void> {
+  const result = await runOne(run, file)
+  run.totals.passed += result.passed
+  run.totals.failed += result.failed
+  run.totals.skipped += result.skipped
+  printFile(run.write, result, run.options.verbose)
 }
 
 async function runOne(run: Run, file: TestFile): Promise<FileResult> {

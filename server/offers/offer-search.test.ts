@@ -8,7 +8,7 @@ import { testDialects } from '../proof/testbed/databases.ts'
 import { addLiveOffer, addMerchant, OFFER } from '../proof/testbed/listings.ts'
 import { inOrderOf, rowOf } from '../proof/testbed/offer-rows.ts'
 import { requestOf, setSuspended } from '../proof/testbed/people.ts'
-import { fc } from '../proof/testbed/property.ts'
+import { anyCharacter, fc } from '../proof/testbed/property.ts'
 import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
 import { listOffers, MOST_SORTED_MATCHES, type OfferListing } from './offer-catalogue.store.ts'
 import { offersRouter } from './offers.procedures.ts'
@@ -81,7 +81,7 @@ for (const dialect of testDialects()) {
   it('property: no text breaks the search', async ({ platform, merchant, visitor }) => {
     const { id } = await addLiveOffer(platform, merchant)
     await fc.assert(
-      fc.asyncProperty(fc.string({ unit: 'binary', minLength: 1, maxLength: 60 }), async (text) => {
+      fc.asyncProperty(fc.string({ unit: anyCharacter, minLength: 1, maxLength: 60 }), async (text) => {
         const fields = { title: `Offer ${text}`, category: text, niche: text } as const
         const row = await readRow(platform, id)
         await platform.database.transaction((tx) => changeOffer(tx, row, storable(fields)))

@@ -1,5 +1,6 @@
-import { Agent, type Dispatcher, request } from 'undici'
+import type { Dispatcher } from 'undici'
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
+import { type OutgoingCalls, openOutgoingCalls } from '../platform/outgoing-calls.ts'
 import { type HttpAnswer, readCallAnswer, readLookupAnswer } from './http-answer.ts'
 import type { CallOutcome, LookupOutcome, Processor } from './port.ts'
 
@@ -41,12 +42,12 @@ class CallFailure extends Error {
 
 /** The generic contract over HTTP. `close` ends its connections; calls in flight then end as unknown. */
 export function createHttpProcessor(options: HttpProcessorOptions): Processor & { close(): Promise<void> } {
-  const agent = new Agent({ connect: { timeout: options.timeoutMs }, connections: 32 })
+  const calls = openOutgoingCalls({ connect: { timeout: options.timeoutMs }, connections: 32 })
   const now = options.now ?? Date.now
 
   async function call(exchange: Exchange): Promise<CallOutcome> {
     try {
-      const outcome = readCallAnswer(await ask(agent, options, exchange), now())
+      const outcome = readCallAnswer(await ask(calls, options, exchange), now())
       return outcome.kind === 'created' ? outcome : { ...outcome, detail: redact(outcome.detail, exchange) }
     } catch (error) {
       const failure = asFailure(error)
@@ -57,7 +58,7 @@ export function createHttpProcessor(options: HttpProcessorOptions): Processor & 
   async function find(path: Exchange['path'], reference: string): Promise<LookupOutcome> {
     const exchange: Exchange = { method: 'GET', path, reference, secrets: [options.apiKey] }
     try {
-      const outcome = readLookupAnswer(await ask(agent, options, exchange), reference)
+      const outcome = readLookupAnswer(await ask(calls, options, exchange), reference)
       return outcome.kind === 'found' ? outcome : { ...outcome, detail: redact(outcome.detail, exchange) }
     } catch (error) {
       return { kind: 'unavailable', detail: asFailure(error).message }
@@ -76,29 +77,29 @@ export function createHttpProcessor(options: HttpProcessorOptions): Processor & 
     },
     findInvoices: (reference) => find('invoices', reference),
     findPayouts: (reference) => find('payouts', reference),
-    close: () => agent.destroy(),
+    close: () => calls.close(),
   }
 }
 
-async function ask(agent: Agent, options: HttpProcessorOptions, exchange: Exchange): Promise<HttpAnswer> {
+async function ask(
+  calls: OutgoingCalls,
+  options: HttpProcessorOptions,
+  exchange: Exchange,
+): Promise<HttpAnswer> {
   const base = typeof options.url === 'function' ? options.url() : options.url
   if (base === null) throw new CallFailure('the processor is not running', true)
   const { method, attemptId, body, reference } = exchange
   const url = new URL(exchange.path, base.endsWith('/') ? base : `${base}/`)
   if (reference !== undefined) url.searchParams.set('reference', reference)
-  // undici follows no redirect by itself, so the API key never leaves the configured host.
-  const response = await request(url, {
-    dispatcher: agent,
-    method,
-    signal: AbortSignal.timeout(options.timeoutMs),
-    headers: {
-      authorization: `Bearer ${options.apiKey}`,
-      accept: 'application/json',
-      ...(attemptId === undefined ? {} : { 'idempotency-key': attemptId }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    body: body === undefined ? null : JSON.stringify(body),
-  })
+  const headers = {
+    authorization: `Bearer ${options.apiKey}`,
+    accept: 'application/json',
+    ...(attemptId === undefined ? {} : { 'idempotency-key': attemptId }),
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  }
+  const text = body === undefined ? null : JSON.stringify(body)
+  // No redirect is followed, so the API key never leaves the configured host.
+  const response = await calls.request(url, { method, headers, body: text }, options.timeoutMs)
   const retryAfter = response.headers['retry-after']
   return {
     status: response.statusCode,

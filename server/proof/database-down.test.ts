@@ -1,4 +1,5 @@
 // time limit: 90 s
+// mostly waits
 import { createHmac } from 'node:crypto'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

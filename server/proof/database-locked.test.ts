@@ -1,5 +1,6 @@
 // database: none
 // time limit: 60 s
+// mostly waits
 import BetterSqlite from 'better-sqlite3'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'

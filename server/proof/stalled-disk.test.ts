@@ -1,4 +1,5 @@
 // time limit: 150 s
+// mostly waits
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'

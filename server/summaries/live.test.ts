@@ -1,3 +1,4 @@
+// mostly waits
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/billing.service.ts'

@@ -1,4 +1,4 @@
-import { Agent, request } from 'undici'
+import { openOutgoingCalls } from '../../platform/outgoing-calls.ts'
 import { createSignatureScheme } from '../signatures/verify-signature.ts'
 import type { SandboxEvent, SandboxStore } from './sandbox.store.ts'
 import type { SandboxSwitches } from './switches.ts'
@@ -23,7 +23,7 @@ export type Delivery = ReturnType<typeof createDelivery>
 
 /** Sends what is due, one at a time, until each event has been answered 2xx; at least once, with a fixed webhook-id. */
 export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
-  const agent = new Agent({ connect: { timeout: RECEIVER_TIMEOUT_MS } })
+  const calls = openOutgoingCalls({ connect: { timeout: RECEIVER_TIMEOUT_MS } })
   const scheme = createSignatureScheme({ scheme: 'standard-webhooks' })
   const { now } = options
   let timer: NodeJS.Timeout | undefined
@@ -45,13 +45,8 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
       now: now(),
     })
     try {
-      const answer = await request(url, {
-        dispatcher: agent,
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...signature },
-        body: rawBody,
-        signal: AbortSignal.timeout(RECEIVER_TIMEOUT_MS),
-      })
+      const headers = { 'content-type': 'application/json', ...signature }
+      const answer = await calls.request(url, { method: 'POST', headers, body: rawBody }, RECEIVER_TIMEOUT_MS)
       await answer.body.dump()
       return answer.statusCode >= 200 && answer.statusCode < 300
     } catch {
@@ -151,7 +146,7 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
       closed = true
       clearTimeout(timer)
       for (const { reject } of waiting) reject(new Error('the sandbox was closed while events were due'))
-      await agent.destroy()
+      await calls.close()
       await pass
     },
   }

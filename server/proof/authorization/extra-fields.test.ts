@@ -1,3 +1,4 @@
+// time limit: 240 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { inputShapeOf, type JsonSchema } from '../../http/input-shape.ts'

@@ -1,4 +1,5 @@
 // time limit: 180 s
+// mostly waits
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../testbed/databases.ts'

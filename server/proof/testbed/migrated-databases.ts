@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Client } from 'pg'
+import { Pool, type PoolClient } from 'pg'
 import { openDatabase } from '../../platform/open-database.ts'
 
 /** Any number that no part of the service takes as its advisory lock. */
@@ -57,15 +57,22 @@ async function makePostgres(): Promise<string> {
   const name = templateName()
   await withAdministrator(async (client) => {
     await client.query('select pg_advisory_lock($1)', [TEMPLATE_LOCK])
-    const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [name])
-    if (rowCount) return
-    const draft = `${name}_draft`
-    await client.query(`drop database if exists ${draft} with (force)`)
-    await client.query(`create database ${draft}`)
-    await migrateFresh(databaseUrl(draft))
-    await client.query(`alter database ${draft} rename to ${name}`)
+    try {
+      const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [name])
+      if (!rowCount) await makeTemplate(client, name)
+    } finally {
+      await client.query('select pg_advisory_unlock($1)', [TEMPLATE_LOCK])
+    }
   })
   return name
+}
+
+async function makeTemplate(client: PoolClient, name: string): Promise<void> {
+  const draft = `${name}_draft`
+  await client.query(`drop database if exists ${draft} with (force)`)
+  await client.query(`create database ${draft}`)
+  await migrateFresh(databaseUrl(draft))
+  await client.query(`alter database ${draft} rename to ${name}`)
 }
 
 async function migrateFresh(url: string): Promise<void> {
@@ -95,12 +102,30 @@ export async function administer(statement: string): Promise<void> {
   await withAdministrator((client) => client.query(statement))
 }
 
-async function withAdministrator<T>(work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString: databaseUrl('postgres') })
-  await client.connect()
+let administrators: Pool | undefined
+
+/**
+ * One connection for all that a process makes and removes, since opening one takes the server longer than most statements. It does not
+ * keep the process running.
+ */
+async function withAdministrator<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+  administrators ??= openAdministrators()
+  const client = await administrators.connect()
   try {
     return await work(client)
   } finally {
-    await client.end()
+    client.release()
   }
+}
+
+function openAdministrators(): Pool {
+  const pool = new Pool({
+    connectionString: databaseUrl('postgres'),
+    max: 1,
+    idleTimeoutMillis: 0,
+    allowExitOnIdle: true,
+  })
+  // A connection that breaks while nobody uses it is replaced when somebody does.
+  pool.on('error', () => undefined)
+  return pool
 }
