@@ -1,4 +1,9 @@
-import type { KyselyPlugin, PluginTransformQueryArgs, PluginTransformResultArgs } from 'kysely'
+import {
+  CompiledQuery,
+  type KyselyPlugin,
+  type PluginTransformQueryArgs,
+  type PluginTransformResultArgs,
+} from 'kysely'
 import type { Database } from '../../platform/database.ts'
 
 /** Milliseconds of a clock that all processes of this machine share and nobody sets. */
@@ -40,6 +45,17 @@ class Pauses implements KyselyPlugin {
   }
 }
 
+/** Some five milliseconds. */
+const LONGEST_BUSY_STEPS = 50_000
+
+/** What keeps SQLite busy inside a transaction that has no pauses between its statements, so that two of them meet. */
+function busyFor(steps: number): CompiledQuery {
+  return CompiledQuery.raw(
+    'with recursive step (n) as (select 1 union all select n + 1 from step where n < ?) select count(*) from step',
+    [Math.ceil(steps)],
+  )
+}
+
 /** What a side did in the database. */
 export interface Trace {
   /** From asking for a transaction to its end, on the shared clock. */
@@ -70,7 +86,9 @@ export function noisyDatabase(database: Database, roll: () => number, trace: Tra
     async writeAtOnce(...statements) {
       const begun = sharedNow()
       try {
-        return await database.writeAtOnce(...statements)
+        // PostgreSQL takes one statement only, and its trip takes long enough.
+        const busy = database.dialect === 'sqlite' ? [busyFor(roll() * LONGEST_BUSY_STEPS)] : []
+        return await database.writeAtOnce(...busy, ...statements)
       } finally {
         trace.spans.push([begun, sharedNow()])
       }
