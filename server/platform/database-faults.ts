@@ -43,9 +43,6 @@ function coded(error: unknown): { code: string; message: string; constraint: str
 const SQLITE_UNAVAILABLE =
   /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB|NOMEM|PERM|AUTH|PROTOCOL|MISUSE)/
 
-/** What the system says to a sync of our own. */
-const DISK = /^(EIO|ENOSPC|EDQUOT|EROFS)$/
-
 /** See https://www.sqlite.org/rescode.html for the codes. */
 export function sqliteFault(error: unknown): DatabaseFault | null {
   const { code, message } = coded(error)
@@ -53,8 +50,7 @@ export function sqliteFault(error: unknown): DatabaseFault | null {
     return { kind: 'unique', constraint: message.replace(/^UNIQUE constraint failed: /, '') }
   }
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return { kind: 'contention' }
-  if (SQLITE_UNAVAILABLE.test(code) || DISK.test(code) || code === BUSY_CODE)
-    return { kind: 'unavailable', detail: message }
+  if (SQLITE_UNAVAILABLE.test(code) || code === BUSY_CODE) return { kind: 'unavailable', detail: message }
   return null
 }
 

@@ -19,9 +19,6 @@ import { DatabaseBusy, sqliteFault } from './database-faults.ts'
 const BEGIN_PATIENCE_MS = 1000
 const LONGEST_PAUSE_MS = 25
 
-/** As `pragma synchronous` says it. */
-const FULL = 2
-
 /** Enough for every statement of the service; batches of one statement with many lengths must not grow it for ever. */
 const MAX_STATEMENTS = 500
 
@@ -169,16 +166,12 @@ export function forEachRow(query: CompiledQuery, rows: ForEachRow['rows']): ForE
 /** Statements that are a whole transaction together. */
 interface InOneBreath extends CompiledQuery {
   readonly together: readonly CompiledQuery[]
-  /** Set by its commit: whether the log has still to be synced before anybody may rely on it. */
-  unsynced: boolean
 }
 
-/**
- * A transaction of these statements, with no promise between its begin and its commit; answers what the last one answers. It does not
- * wait for the disk: whoever runs it syncs the log afterwards.
- */
-export function inOneBreath(together: readonly CompiledQuery[]): InOneBreath {
-  return { ...CompiledQuery.raw('begin immediate'), together, unsynced: false }
+/** A transaction of these statements, with no promise between its begin and its commit; answers what the last one answers. */
+export function inOneBreath(together: readonly CompiledQuery[]): CompiledQuery {
+  const transaction: InOneBreath = { ...CompiledQuery.raw('begin immediate'), together }
+  return transaction
 }
 
 class SqliteConnection implements DatabaseConnection {
@@ -195,22 +188,9 @@ class SqliteConnection implements DatabaseConnection {
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     if ('together' in query) {
-      return (await whenUnlocked(() => this.#unsynced(query as InOneBreath))) as QueryResult<R>
+      return (await whenUnlocked(() => this.#together((query as InOneBreath).together))) as QueryResult<R>
     }
     return this.#execute(query) as QueryResult<R>
-  }
-
-  /** Commits without waiting for the disk. The setting is for one transaction: all others are synced by their commit. */
-  #unsynced(query: InOneBreath): QueryResult<unknown> {
-    const lazily = this.#db.pragma('synchronous', { simple: true }) === FULL
-    if (lazily) this.#db.pragma('synchronous = NORMAL')
-    try {
-      const answer = this.#together(query.together)
-      query.unsynced = lazily
-      return answer
-    } finally {
-      if (lazily) this.#db.pragma('synchronous = FULL')
-    }
   }
 
   #together(queries: readonly CompiledQuery[]): QueryResult<unknown> {

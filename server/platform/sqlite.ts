@@ -1,10 +1,9 @@
 import BetterSqlite from 'better-sqlite3'
-import { type CompiledQuery, Kysely } from 'kysely'
+import { Kysely } from 'kysely'
 import { type Database, runAtOnce, runTransaction } from './database.ts'
 import { sqliteFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
 import { inOneBreath, SqliteDialect } from './sqlite-dialect.ts'
-import { WalSync } from './wal-sync.ts'
 
 /**
  * How long opening, and a read, waits for another process's lock, in ms. Neither meets one but for moments: in WAL
@@ -27,8 +26,7 @@ const TURN_PATIENCE_MS = 4000
 
 /**
  * Opens an SQLite file with two handles: one writer (every transaction of the process, one after the other) and one
- * reader. WAL with `synchronous=FULL`: what was answered is on disk even when the power goes; `writeAtOnce` syncs the log by itself, and
- * answers after that. With `readOnly` neither can write.
+ * reader. WAL with `synchronous=FULL`: what was answered is on disk even when the power goes. With `readOnly` neither can write.
  */
 export function openSqlite(file: string, options: { create: boolean; readOnly?: boolean }): SqliteDatabase {
   const open = () => {
@@ -52,24 +50,17 @@ export function openSqlite(file: string, options: { create: boolean; readOnly?: 
   }
   const writer = new Kysely<Schema>({ dialect: new SqliteDialect(options.readOnly ? openReader : open) })
   const reader = new Kysely<Schema>({ dialect: new SqliteDialect(openReader) })
-  const wal = new WalSync(file)
   return {
     dialect: 'sqlite',
     file,
     writer,
     reader,
     transaction: (work) => runTransaction(writer, sqliteFault, work, TURN_PATIENCE_MS),
-    async writeAtOnce<Row>(...statements: CompiledQuery[]) {
-      const breath = inOneBreath(statements)
-      const rows = await runAtOnce<Row>(writer, sqliteFault, breath, TURN_PATIENCE_MS)
-      if (breath.unsynced) await wal.sync()
-      return rows
-    },
+    writeAtOnce: (...statements) => runAtOnce(writer, sqliteFault, inOneBreath(statements), TURN_PATIENCE_MS),
     faultOf: sqliteFault,
     async close() {
       await reader.destroy()
       await writer.destroy()
-      await wal.close()
     },
   }
 }

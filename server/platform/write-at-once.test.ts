@@ -1,5 +1,5 @@
 // database: sqlite
-import fs, { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -15,8 +15,6 @@ interface Context {
   database: SqliteDatabase
 }
 
-const FULL = 2
-const { fdatasync } = fs
 const it = suite<Context>('a write at once on sqlite')
 
 it.before.each(async (context) => {
@@ -25,7 +23,6 @@ it.before.each(async (context) => {
   await sql`create table t (n integer primary key)`.execute(context.database.writer)
 })
 it.after.each(async ({ folder, database }) => {
-  fs.fdatasync = fdatasync
   await database.close()
   rmSync(folder, { recursive: true, force: true })
 })
@@ -38,9 +35,6 @@ const insert = (...numbers: number[]) =>
   )
 const numbers = async ({ database }: Context) =>
   (await sql<{ n: number }>`select n from t order by n`.execute(database.reader)).rows.map(({ n }) => n)
-const level = async ({ database }: Context) =>
-  (await sql<{ synchronous: number }>`pragma synchronous`.execute(database.writer)).rows[0]?.synchronous
-
 it('answers what each row did, in one transaction', async (context) => {
   const { database } = context
   await database.writeAtOnce(insert(2))
@@ -51,61 +45,11 @@ it('answers what each row did, in one transaction', async (context) => {
   assert.equal(await numbers(context), [1, 2, 3])
 })
 
-it('answers no earlier than the disk has taken the log', async (context) => {
-  let take = (): void => assert.unreachable()
-  const asked = new Promise<number>((resolve) => {
-    fs.fdatasync = ((descriptor: number, done: fs.NoParamCallback) => {
-      take = () => fdatasync(descriptor, done)
-      resolve(descriptor)
-    }) as typeof fdatasync
-  })
-  let answered = false
-  const written = context.database.writeAtOnce(insert(1)).then(() => {
-    answered = true
-  })
-  const descriptor = await asked
-  assert.is(fs.fstatSync(descriptor).ino, fs.statSync(join(context.folder, 'a.db-wal')).ino)
-  assert.equal(await numbers(context), [1], 'committed before the log is synced')
-  await nextTurn()
-  assert.not.ok(answered)
-  take()
-  await written
-})
-
-it('lets other transactions go on meanwhile, which are synced by their own commit', async (context) => {
-  const { database } = context
-  let take = (): void => assert.unreachable()
-  const asked = new Promise<void>((resolve) => {
-    fs.fdatasync = ((descriptor: number, done: fs.NoParamCallback) => {
-      take = () => fdatasync(descriptor, done)
-      resolve()
-    }) as typeof fdatasync
-  })
-  const written = database.writeAtOnce(insert(1))
-  await asked
-  await database.transaction(async (tx) => {
-    const { rows } = await sql<{ synchronous: number }>`pragma synchronous`.execute(tx)
-    assert.is(rows[0]?.synchronous, FULL)
-    await sql`insert into t values (2)`.execute(tx)
-  })
-  assert.equal(await numbers(context), [1, 2])
-  take()
-  await written
-})
-
-it('says that the database is unavailable when the disk does not take it', async (context) => {
-  fs.fdatasync = ((_descriptor: number, done: fs.NoParamCallback) =>
-    done(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))) as typeof fdatasync
-  const error = await context.database.writeAtOnce(insert(1)).catch((reason: unknown) => reason)
-  assert.is(context.database.faultOf(error)?.kind, 'unavailable')
-})
-
 it('takes all back when one of the statements fails, and goes on afterwards', async (context) => {
   const { database } = context
   const failing = database.writeAtOnce(insert(1), CompiledQuery.raw('insert into nowhere values (1)'))
   assert.match(String(await failing.catch((reason: unknown) => reason)), /no such table/)
   assert.equal(await numbers(context), [])
-  assert.is(await level(context), FULL)
   await database.writeAtOnce(insert(2))
   assert.equal(await numbers(context), [2])
 })
@@ -120,7 +64,6 @@ it('waits for the write lock of another process without holding up this one', as
   rival.close()
   await written
   assert.equal(await numbers(context), [1])
-  assert.is(await level(context), FULL)
 })
 
 it('is refused inside a transaction, which it would wait for', async ({ database }) => {
