@@ -3,12 +3,13 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'
 import { addLink, addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
-import { addUser } from '../proof/testbed/people.ts'
+import { addUser, setSuspended } from '../proof/testbed/people.ts'
 import { openWebTestbed, type WebTestbed } from '../proof/testbed/web.ts'
 import { signShopifyBody } from '../shopify/signature.ts'
 
 interface Context {
   bed: WebTestbed
+  merchantId: string
   link: LinkRecord
   deliver(secret: string): Promise<Response>
 }
@@ -32,7 +33,7 @@ it.before(async (context) => {
       },
     })
   const own = (secret: string) => deliver(secret === 'right' ? `secret-${merchant.userId}` : secret)
-  Object.assign(context, { bed, link, deliver: own })
+  Object.assign(context, { bed, link, merchantId: merchant.userId, deliver: own })
 })
 it.after(({ bed }) => bed.close())
 
@@ -72,6 +73,16 @@ it('gives a refusal, which has a body, all of them', async ({ bed, deliver }) =>
   const forged = await deliver('wrong')
   assert.is(forged.status, 401)
   looksAfter(forged, true)
+})
+
+it('gives what is gone all of them too', async ({ bed, link, merchantId }) => {
+  await setSuspended(bed.platform, merchantId, true)
+  bed.platform.caches.clear('slug')
+  const gone = await fetch(`${bed.base}/go/${link.slug}`, { redirect: 'manual' })
+  assert.is(gone.status, 410)
+  looksAfter(gone, true)
+  await setSuspended(bed.platform, merchantId, false)
+  bed.platform.caches.clear('slug')
 })
 
 it('counts and times each of them once', async ({ bed, link }) => {

@@ -5,6 +5,11 @@ import { Refusal } from '../platform/refusal.ts'
 import { sendGone } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
 
+interface RedirectApp extends Pick<HttpApp, 'platform' | 'clicks'> {
+  /** The headers of an answer that has a body, as 410 has. */
+  ofBodies: Readonly<Record<string, string>>
+}
+
 interface GoRoute {
   Params: { slug: string }
 }
@@ -19,7 +24,7 @@ const REFERRER_POLICY = 'strict-origin-when-cross-origin'
  * `GET` and `HEAD /go/:slug`, the hottest route: a cached look-up, one row in the next group commit, a redirect. The click
  * is on disk before the answer leaves; when it cannot be, the answer is 503 and nobody is sent on unseen.
  */
-export function registerRedirect(server: FastifyInstance, app: Pick<HttpApp, 'platform' | 'clicks'>): void {
+export function registerRedirect(server: FastifyInstance, app: RedirectApp): void {
   server.route<GoRoute>({
     method: ['GET', 'HEAD'],
     url: '/go/:slug',
@@ -28,7 +33,7 @@ export function registerRedirect(server: FastifyInstance, app: Pick<HttpApp, 'pl
 }
 
 async function follow(
-  { platform, clicks }: Pick<HttpApp, 'platform' | 'clicks'>,
+  { platform, clicks, ofBodies }: RedirectApp,
   request: FastifyRequest<GoRoute>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
@@ -36,7 +41,7 @@ async function follow(
   const target = knownTarget(platform, slug) ?? (await resolveTarget(platform, slug))
   if (!target) throw new Refusal('not_found', 'There is no such affiliate link.')
   if (target.state === 'gone')
-    return sendGone(platform, request, reply, 'This affiliate link leads nowhere any more.')
+    return sendGone(platform, request, reply.headers(ofBodies), 'This affiliate link leads nowhere any more.')
   const id = platform.ids.next()
   const tracked = target.state === 'tracked'
   await clicks.record({

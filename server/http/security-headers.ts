@@ -25,7 +25,7 @@ export interface SecurityHeaders {
   all: Readonly<Record<string, string>>
   /**
    * For answers that no browser can show, run or read: a redirect, or a word to a program. The others are about what is
-   * done with a body, and each header costs the hottest paths a hundredth of their speed.
+   * done with a body, and the hottest paths write and send each header once an answer.
    */
   few: Readonly<Record<string, string>>
 }

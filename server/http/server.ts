@@ -88,7 +88,7 @@ async function registerHotPaths(
   scope.setErrorHandler((error, request, reply) =>
     sendProblem(platform, request, reply.headers(headers.all), error),
   )
-  registerRedirect(scope, counted)
+  registerRedirect(scope, { ...counted, ofBodies: headers.all })
   await registerWebhooks(scope, counted)
 }
 
