@@ -1,6 +1,7 @@
 import { CompiledQuery } from 'kysely'
 import type { Database, Queries } from '../platform/database.ts'
 import { arraysOf } from '../platform/insertion.ts'
+import { inOneRun } from '../platform/row-set.ts'
 import { type Changed, forEachRow } from '../platform/sqlite-dialect.ts'
 import type { EventRow } from './inbox.store.ts'
 
@@ -68,13 +69,7 @@ const ADD_ALL = `
   select id from added`
 
 function valuesOf(events: readonly NewEvent[]): unknown[] {
-  const sizes = events.map(({ body }) => body.length)
-  let end = 1
-  const places = sizes.map((size) => {
-    end += size
-    return end - size
-  })
-  const bytes = Buffer.concat(events.map(({ body }) => body))
+  const { bytes, places, sizes } = inOneRun(events.map(({ body }) => body))
   return [...arraysOf(EVENT, events), events.map(({ encoding }) => encoding), places, sizes, bytes]
 }
 

@@ -13,7 +13,7 @@ const ROWS = 8
  */
 export function insertion<Row extends object>(
   table: string,
-  columns: ColumnTypes<Row>,
+  columns: { [Column in keyof Row & string]: Exclude<ColumnTypes<Row>[Column], 'long'> },
 ): (dialect: Dialect, rows: readonly Row[]) => CompiledQuery[] {
   const names = Object.keys(columns) as (keyof Row & string)[]
   const into = `insert into ${table} (${names.join(', ')})`

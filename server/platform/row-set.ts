@@ -58,19 +58,32 @@ function shortValues(name: string, type: Exclude<ColumnType, 'long'>, values: re
 /** All of them as one run of bytes, cut by place and size: in an array each would be looked through for quotes, twice. */
 function longTexts(name: string, values: readonly unknown[]): ColumnSet {
   const texts = values.map((value) => (value === null ? null : Buffer.from(String(value))))
-  const sizes = texts.map((text) => text?.length ?? null)
-  let end = 1
-  const places = sizes.map((size) => {
-    end += size ?? 0
-    return end - (size ?? 0)
-  })
-  const bytes = Buffer.concat(texts.filter((text) => text !== null))
+  const { bytes, places, sizes } = inOneRun(texts)
   const [place, size] = [`${name}_place`, `${name}_size`]
   const cut = sql`substring(cast(${bytes} as bytea) from ${sql.id(place)} for ${sql.id(size)})`
   return {
     names: [place, size],
     arrays: [places, sizes].map((numbers) => sql`cast(${arrayText(numbers)} as int[])`),
     selected: sql`convert_from(${cut}, 'UTF8') as ${sql.id(name)}`,
+  }
+}
+
+/** Bytes one behind the other, with the place (from 1, as `substring` counts) and the size of each part. */
+export function inOneRun(parts: readonly (Buffer | null)[]): {
+  bytes: Buffer
+  places: number[]
+  sizes: (number | null)[]
+} {
+  let end = 1
+  const places = parts.map((part) => {
+    const place = end
+    end += part?.length ?? 0
+    return place
+  })
+  return {
+    bytes: Buffer.concat(parts.filter((part) => part !== null)),
+    places,
+    sizes: parts.map((part) => part?.length ?? null),
   }
 }
 
@@ -109,7 +122,7 @@ export function insertOf<Row extends object>(table: string, columns: ColumnTypes
 }
 
 /** SQLite only, which is no trip away: a prepared statement a row takes half as long as reading all rows out of one text. */
-export function insertEach<Row extends object>(
+function insertEach<Row extends object>(
   table: string,
   columns: readonly (keyof Row & string)[],
 ): Insert<Row> {
