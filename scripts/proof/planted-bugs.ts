@@ -142,8 +142,9 @@ const ONCE: PlantedBug[] = [
   {
     name: 'a click is answered before it is on disk',
     file: 'server/clicks/clicks.service.ts',
-    find: 'return clicks.add({ id,',
-    replace: 'clicks.add({ id,',
+    find: 'put: (click, told) => clicks.put(observed(click), told),',
+    replace:
+      'put: (click, told) => { told.done(); clicks.put(observed(click), { done() {}, failed() {} }) },',
     expectedIn: 'kill',
   },
   {
@@ -200,6 +201,20 @@ const ONCE: PlantedBug[] = [
     file: 'server/processor/attempts.service.ts',
     find: 'earlierTries: row.tries,',
     replace: 'earlierTries: 0 * row.tries,',
+    expectedIn: 'processor faults',
+  },
+  {
+    name: 'a refusal counts at once although an earlier call had no answer',
+    file: 'server/processor/final-refusal.rule.ts',
+    find: 'unknownAt === null ||',
+    replace: 'unknownAt !== at ||',
+    expectedIn: 'processor faults',
+  },
+  {
+    name: 'the second call forgets that the first had no answer',
+    file: 'server/processor/attempts.service.ts',
+    find: 'unknownAt: row.unknown_at,',
+    replace: 'unknownAt: row.tries > 2 ? row.unknown_at : null,',
     expectedIn: 'processor faults',
   },
 ]

@@ -134,6 +134,68 @@ for (const dialect of testDialects()) {
     assert.equal(await openFlagsOf(market.platform), [`processor_refusal ${cycleId}`])
   })
 
+  it('takes no refusal for final that may be about a call whose answer was lost, and finds what was done', async (context) => {
+    const { market } = context
+    const { processor } = market
+    processor.answers = ['lose', 'refuse']
+    processor.lookupsLag = true
+    await market.workOff()
+    await market.after(MINUTE)
+    assert.equal([(await attempt(context)).state, processor.calls.length], ['waiting', 2])
+    processor.lookupsLag = false
+    await market.after(10 * MINUTE)
+    const row = await attempt(context)
+    assert.equal([row.state, row.processor_id, processor.calls.length], ['created', 'inv_1', 2])
+    assert.equal(await openFlagsOf(market.platform), [])
+  })
+
+  it('takes it for final when look-ups have shown nothing for ten minutes', async (context) => {
+    const { market, cycleId } = context
+    market.processor.answers = ['drop', ...Array<'refuse'>(20).fill('refuse')]
+    await market.workOff()
+    for (const minute of [1, 2, 3]) {
+      await market.after(3 * MINUTE)
+      assert.is((await attempt(context)).state, 'waiting', `after ${3 * minute} minutes`)
+    }
+    await market.after(10 * MINUTE)
+    assert.is((await attempt(context)).state, 'refused')
+    assert.equal(await openFlagsOf(market.platform), [`processor_refusal ${cycleId}`])
+    assert.is(new Set(market.processor.calls.map(({ attemptId }) => attemptId)).size, 1)
+  })
+
+  it('takes a refusal as final at once after tries that are known to have done nothing', async (context) => {
+    const { market } = context
+    market.processor.answers = ['throttle', 'refuse']
+    await market.workOff()
+    await market.after(MINUTE)
+    assert.equal([(await attempt(context)).state, market.processor.calls.length], ['refused', 2])
+  })
+
+  it('counts the ten minutes from the last call, not from look-ups that failed since', async (context) => {
+    const { market } = context
+    market.processor.answers = ['drop', 'refuse']
+    await market.workOff()
+    market.processor.lookupsFail = true
+    for (let tries = 0; tries < 3; tries += 1) await market.after(11 * MINUTE)
+    market.processor.lookupsFail = false
+    await market.after(11 * MINUTE)
+    assert.equal([(await attempt(context)).state, market.processor.calls.length], ['refused', 2])
+  })
+
+  it('takes no refusal for final after a crash between claim and call, nor after a clock was put back', async (context) => {
+    const { market } = context
+    market.processor.answers = Array<'refuse'>(20).fill('refuse')
+    assert.is((await claimAttempts(market.platform, 10)).length, 1)
+    await market.after(MINUTE)
+    assert.is((await attempt(context)).state, 'waiting')
+    market.clock.pass(-2 * DAY)
+    await market.workOff()
+    await market.after(3 * MINUTE)
+    assert.is((await attempt(context)).state, 'waiting')
+    for (let looks = 0; looks < 4; looks += 1) await market.after(11 * MINUTE)
+    assert.is((await attempt(context)).state, 'refused')
+  })
+
   it('waits as long as the processor asks for', async (context) => {
     const { market } = context
     market.processor.answers = ['throttle']

@@ -1,6 +1,7 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import { recordInvoice } from '../billing/payment.service.ts'
 import { getPayout, recordSubmitted } from '../payouts/settlement.service.ts'
+import type { Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   type ClaimedAttempt,
@@ -12,6 +13,7 @@ import {
   settleCreated,
   settleRefused,
 } from '../processor/attempts.service.ts'
+import { isFinalRefusal, LOOK_AGAIN_AFTER_MS } from '../processor/final-refusal.rule.ts'
 import type { CallOutcome, LookupItem, Processor } from '../processor/port.ts'
 import { itemsThatCount } from '../processor/second-attempt.rule.ts'
 import { openDestination } from '../users/payout-destinations.service.ts'
@@ -41,7 +43,7 @@ async function sendAttempt(platform: Platform, processor: Processor, attempt: Cl
     await platform.database.transaction(async (tx) => {
       const detail = fault?.kind === 'unique' ? DOUBLE_ID : String(error).replace(/\p{Cc}+/gu, ' ')
       if (fault?.kind === 'unique') await flagDisagreement(platform, tx, attempt, detail)
-      await postpone(platform, tx, attempt, detail.slice(0, 300))
+      await postpone(platform, tx, attempt, { detail: detail.slice(0, 300), mayHaveTakenEffect: true })
     })
   }
 }
@@ -107,11 +109,14 @@ function recordLookup(
   attempt: ClaimedAttempt,
   known: Exclude<Known, 'unknown_there'>,
 ): Promise<void> {
-  if ('unclear' in known) return recordOutcome(platform, attempt, { kind: 'unknown', detail: known.unclear })
+  if ('unclear' in known) {
+    const postponement = { detail: known.unclear, mayHaveTakenEffect: false }
+    return platform.database.transaction((tx) => postpone(platform, tx, attempt, postponement))
+  }
   if ('disagrees' in known) {
     return platform.database.transaction(async (tx) => {
       await flagDisagreement(platform, tx, attempt, known.disagrees)
-      await postpone(platform, tx, attempt, known.disagrees)
+      await postpone(platform, tx, attempt, { detail: known.disagrees, mayHaveTakenEffect: false })
     })
   }
   return recordOutcome(platform, attempt, {
@@ -127,14 +132,32 @@ async function recordOutcome(
   outcome: CallOutcome,
 ): Promise<void> {
   await platform.database.transaction(async (tx) => {
-    if (outcome.kind === 'refused') {
-      return settleRefused(platform, tx, attempt, `${outcome.status} ${outcome.detail}`)
-    }
+    if (outcome.kind === 'refused') return recordRefusal(platform, tx, attempt, outcome)
     if (outcome.kind !== 'created') {
-      return postpone(platform, tx, attempt, outcome.detail, outcome.retryAfterMs)
+      const { detail, retryAfterMs: leastDelayMs } = outcome
+      const mayHaveTakenEffect = outcome.kind === 'unknown'
+      return postpone(platform, tx, attempt, { detail, leastDelayMs, mayHaveTakenEffect })
     }
     if (!(await settleCreated(platform, tx, attempt, outcome.id))) return
     if (attempt.kind === 'invoice') return recordInvoice(tx, attempt.subjectId, outcome)
     return recordSubmitted(platform, tx, attempt.subjectId, outcome.id)
+  })
+}
+
+/** A refusal that may be no more than what became of an earlier call is looked into before anybody takes it for final. */
+function recordRefusal(
+  platform: Platform,
+  tx: Tx,
+  attempt: ClaimedAttempt,
+  { status, detail }: Extract<CallOutcome, { kind: 'refused' }>,
+): Promise<void> {
+  const said = `${status} ${detail}`
+  if (isFinalRefusal({ unknownAt: attempt.unknownAt, at: platform.clock.now() })) {
+    return settleRefused(platform, tx, attempt, said)
+  }
+  return postpone(platform, tx, attempt, {
+    detail: `${said} (looked up again, since no answer came to an earlier call)`,
+    leastDelayMs: LOOK_AGAIN_AFTER_MS,
+    mayHaveTakenEffect: false,
   })
 }

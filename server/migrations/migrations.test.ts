@@ -121,6 +121,21 @@ for (const dialect of testDialects()) {
       ])
     }))
 
+  if (dialect === 'postgresql') {
+    it('have bodies compressed cheaply, or not at all', () =>
+      withEmptyDatabase(dialect, async (database) => {
+        await migrate(database)
+        const { rows } = await sql<{ how: string }>`
+          select attcompression::text || attstorage::text as how from pg_attribute
+          where attrelid = 'inbound_bodies'::regclass and attname = 'body'`.execute(database.reader)
+        const knowsLz4 = await sql`alter table sales alter column receipt set compression lz4`
+          .execute(database.writer)
+          .then(() => true)
+          .catch(() => false)
+        assert.equal(rows, [{ how: knowsLz4 ? 'lx' : 'e' }])
+      }))
+  }
+
   it('of two processes at once all succeed, and run once', () =>
     withEmptyDatabase(dialect, async (database, url) => {
       const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)

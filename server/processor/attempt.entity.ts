@@ -23,6 +23,8 @@ export const ProcessorAttempt = defineEntity({
     state: word<(typeof ATTEMPT_STATES)[number]>(),
     tries: count(),
     next_try_at: moment(),
+    /** When a call was made last of which nobody knows whether it took effect; `null` when every one is known. */
+    unknown_at: moment().nullable(),
     lease_token: text().nullable(),
     lease_until: moment(),
     /** The processor's id of the invoice or payout. */

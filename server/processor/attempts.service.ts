@@ -68,6 +68,7 @@ function waitingRow(platform: Platform, attempt: NewAttempt): AttemptRow {
     state: 'waiting',
     tries: attempt.lookUpFirst ? 1 : 0,
     next_try_at: now,
+    unknown_at: null,
     lease_token: null,
     lease_until: 0,
     processor_id: null,
@@ -85,6 +86,8 @@ export interface ClaimedAttempt {
   request: Record<string, unknown>
   /** Tries before this one. Above zero the outcome of an earlier one may be unknown. */
   earlierTries: number
+  /** When one of them was made last whose outcome is unknown, epoch ms; `null` when there is none. */
+  unknownAt: number | null
   leaseToken: string
 }
 
@@ -105,6 +108,7 @@ export async function claimAttempts(platform: Platform, limit: number): Promise<
     amount: row.amount,
     request: JSON.parse(row.request),
     earlierTries: row.tries,
+    unknownAt: row.unknown_at,
     leaseToken: token,
   }))
 }
@@ -160,22 +164,35 @@ const RETRY: BackoffPolicy = { firstMs: 2000, factor: 2, maxMs: 600_000 }
 /** After so many tries without an outcome a person is told; the attempt goes on all the same. */
 const TRIES_BEFORE_FLAG = 12
 
+export interface Postponement {
+  detail: string
+  leastDelayMs?: number | undefined
+  /** Whether a call was made that may have taken effect: what is said of this try then stays open. */
+  mayHaveTakenEffect: boolean
+}
+
 /** No outcome yet: tried again with the same key, after a look-up. */
 export async function postpone(
   platform: Platform,
   tx: Tx,
   attempt: ClaimedAttempt,
-  detail: string,
-  leastDelayMs = 0,
+  { detail, leastDelayMs = 0, mayHaveTakenEffect }: Postponement,
 ): Promise<void> {
   const tries = attempt.earlierTries + 1
   const delay = Math.max(leastDelayMs, retryDelay(tries, RETRY, randomInt(1_000_000) / 1_000_000))
+  const now = platform.clock.now()
+  const open = mayHaveTakenEffect ? {} : { unknown_at: unknownBefore(attempt, now) }
   await updateLeased(
     tx,
     { id: attempt.id, token: attempt.leaseToken },
-    { next_try_at: platform.clock.now() + delay, detail },
+    { next_try_at: now + delay, detail, ...open },
   )
   if (tries === TRIES_BEFORE_FLAG) await flagDisagreement(platform, tx, attempt, `no outcome: ${detail}`)
+}
+
+/** As it was before this try, which did nothing. A time to come was noted before the clock was put back: the wait begins anew. */
+function unknownBefore({ unknownAt }: ClaimedAttempt, now: number): number | null {
+  return unknownAt === null ? null : Math.min(unknownAt, now)
 }
 
 /** Not sent at all (its creator is suspended): the try does not count, and is made later. */
@@ -186,10 +203,16 @@ export async function putBack(
   detail: string,
   delayMs: number,
 ): Promise<void> {
+  const now = platform.clock.now()
   await updateLeased(
     tx,
     { id: attempt.id, token: attempt.leaseToken },
-    { tries: attempt.earlierTries, next_try_at: platform.clock.now() + delayMs, detail },
+    {
+      tries: attempt.earlierTries,
+      next_try_at: now + delayMs,
+      unknown_at: unknownBefore(attempt, now),
+      detail,
+    },
   )
 }
 

@@ -16,6 +16,7 @@ export const insertAttempts = insertOf<AttemptRow>('processor_attempts', {
   state: 'text',
   tries: 'int',
   next_try_at: 'bigint',
+  unknown_at: 'bigint',
   lease_token: 'text',
   lease_until: 'bigint',
   processor_id: 'text',
@@ -27,7 +28,7 @@ export const insertAttempts = insertOf<AttemptRow>('processor_attempts', {
 /** Any number that no other part of the service takes as its advisory lock. */
 const CLAIM_LOCK = 7_041_949
 
-/** Leases up to `limit` due attempts, oldest first. */
+/** Leases up to `limit` due attempts, oldest first, and answers them as they were before. */
 export async function claimDueAttempts(
   tx: Tx,
   dialect: 'sqlite' | 'postgresql',
@@ -53,6 +54,7 @@ export async function claimDueAttempts(
       lease_token: claim.token,
       lease_until: claim.until,
       tries: set('tries', '+', 1),
+      unknown_at: claim.now,
     }))
     .where(
       'id',
@@ -96,7 +98,10 @@ export async function updateLeased(
   tx: Tx,
   attempt: { id: string; token: string },
   change: Partial<
-    Pick<AttemptRow, 'state' | 'next_try_at' | 'processor_id' | 'detail' | 'settled_at' | 'tries'>
+    Pick<
+      AttemptRow,
+      'state' | 'next_try_at' | 'unknown_at' | 'processor_id' | 'detail' | 'settled_at' | 'tries'
+    >
   >,
 ): Promise<boolean> {
   const updated = await tx

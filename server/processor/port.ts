@@ -40,6 +40,7 @@ export interface PayoutCall {
  *
  * A 500 or 503 may come from a gateway whose backend did the work, a 408 likewise, and a 409 says that the key is in
  * use by a call whose result nobody has seen: hence all of them are `unknown`, not `retry`.
+ * A refusal speaks of its own call: after one of unknown outcome under the same key it is final only later (final-refusal.rule.ts).
  * `detail` is for logs and operators. It is bounded and holds neither the API key nor the whole IBAN.
  */
 export type CallOutcome =

@@ -14,7 +14,12 @@ export interface LookupFault {
   /** `nothing`: it says nothing of what the processor holds. `false`: it says something that is not so. */
   means: 'true' | 'nothing' | 'false'
   reply(items: HeldItem[]): Reply
+  /** For how long after something was done it is answered like this, ms; without it for as long as the story says. */
+  atMostMs?: number
 }
+
+/** Processors show what they have done a little later; one that never does cannot be asked at all. */
+const LAGS_FOR_MS = 5 * 60_000
 
 const list = (items: unknown): Reply => ({ kind: 'send', status: 200, body: JSON.stringify({ items }) })
 const raw = (status: number, body: string, headers: Record<string, string> = {}): Reply => ({
@@ -71,6 +76,7 @@ export const LOOKUP_FAULTS = {
   lags: {
     words: 'the look-up knew nothing of it yet',
     means: 'false',
+    atMostMs: LAGS_FOR_MS,
     reply: () => list([]),
   },
   other_amount: {

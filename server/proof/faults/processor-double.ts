@@ -11,6 +11,8 @@ export interface HeldCall extends HeldItem {
   key: string
   /** The bytes of the call's body. */
   body: string
+  /** Epoch ms. */
+  doneAt: number
 }
 
 /** What reached the processor about one reference, in order. */
@@ -23,6 +25,8 @@ export type Seen = { at: number } & (
 /** How the processor behaves towards one reference; as it should once the lists are empty. */
 export interface Behaviour {
   calls: CallFaultName[]
+  /** Every call after those ends like this. */
+  callsEndAs?: CallFaultName
   lookups: LookupFaultName[]
   /** Every look-up after those fails like this. */
   lookupsEndAs?: LookupFaultName
@@ -119,7 +123,8 @@ class State {
   }
 
   nextCall(reference: string): CallFaultName {
-    return this.#plans.get(reference)?.calls.shift() ?? 'ok'
+    const plan = this.#plans.get(reference)
+    return plan?.calls.shift() ?? plan?.callsEndAs ?? 'ok'
   }
 
   nextLookup(reference: string): LookupFaultName {
@@ -134,7 +139,8 @@ class State {
     const { reference, amount, currency } = JSON.parse(body)
     const id = `d_${kind}_${this.held.length + 1}`
     const status = kind === 'invoice' ? 'open' : 'processing'
-    const held = { kind, key, body, id, reference, amount, currency, status }
+    const doneAt = this.moments.now()
+    const held = { kind, key, body, id, reference, amount, currency, status, doneAt }
     this.held.push(held)
     return held
   }
@@ -173,10 +179,11 @@ async function takeCall(state: State, kind: CallKind, asked: IncomingMessage): P
 
 function lookUp(state: State, kind: CallKind, url: URL): ReplyTo {
   const reference = url.searchParams.get('reference') ?? ''
-  const fault = lookupFault(state.nextLookup(reference))
-  const items = state.held
-    .filter((held) => held.kind === kind && held.reference === reference)
-    .map(({ id, amount, currency, status }) => ({ id, reference, amount, currency, status }))
+  const named = lookupFault(state.nextLookup(reference))
+  const held = state.held.filter((one) => one.kind === kind && one.reference === reference)
+  const shownFrom = Math.min(...held.map(({ doneAt }) => doneAt)) + (named.atMostMs ?? Infinity)
+  const fault = shownFrom <= state.moments.now() ? lookupFault('fine') : named
+  const items = held.map(({ id, amount, currency, status }) => ({ id, reference, amount, currency, status }))
   const reply = fault.reply(items)
   const says = fault.means !== 'nothing' && reply.kind === 'send'
   state.noteLookup(reference, says ? JSON.parse(reply.body).items.length : null)

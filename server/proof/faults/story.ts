@@ -39,11 +39,11 @@ const DELIVERY_WORDS: Record<Delivery, string> = {
 
 /** A story as a person would tell it, one line a step. */
 export function inWords(story: Story, rounds: readonly Round[]): string {
-  const { kind, word, delivery, calls, lookups, lookupsEndAs } = story
+  const { kind, word, delivery, calls, callsEndAs, lookups, lookupsEndAs } = story
   return [
     `One ${kind} was to be made.`,
     ...calls.map((name, index) => `  call ${index + 1}: the processor ${wordsOf(callFault(name).words)}`),
-    ...(calls.length === 0 ? ['  every call: answered 201'] : ['  later calls: answered 201']),
+    `  ${calls.length === 0 ? 'every call' : 'later calls'}: the processor ${wordsOf(callFault(callsEndAs ?? 'ok').words)}`,
     ...lookups.map((name, index) => `  look-up ${index + 1}: ${lookupFault(name).words}`),
     ...(lookupsEndAs ? [`  every later look-up: ${lookupFault(lookupsEndAs).words}`] : []),
     ...rounds.map(

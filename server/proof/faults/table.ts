@@ -9,6 +9,8 @@ interface Sequel {
   rounds: Round[]
   lookups: LookupFaultName[]
   lookupsEndAs?: LookupFaultName
+  /** How every call after the first ends; without it they succeed. */
+  callsEndAs?: CallFaultName
 }
 
 const LIVES: Round = { wait: 'due', dies: false }
@@ -20,6 +22,11 @@ export const SEQUELS = {
   'the worker died between call and record': { rounds: [DIES], lookups: [] },
   'the look-up failed twice': { rounds: [], lookups: ['error_503', 'silence'] },
   'no look-up ever worked': { rounds: [], lookups: [], lookupsEndAs: 'reset' },
+  'later calls were refused, and the look-up lagged': {
+    rounds: [],
+    lookups: ['lags', 'lags'],
+    callsEndAs: 'refused_400',
+  },
   'two workers died, and the look-up failed': { rounds: [DIES, LIVES, DIES], lookups: ['no_connection'] },
 } satisfies Record<string, Sequel>
 
@@ -33,31 +40,31 @@ export interface Cell {
 }
 
 /** Every fault of a call with one sequel. */
-export function cellsOf(sequel: SequelName, kind: CallKind): Cell[] {
-  const { lookups, rounds, ...rest } = SEQUELS[sequel] as Sequel
-  const heard = rounds.every(({ dies }) => !dies)
+export function cellsOf(name: SequelName, kind: CallKind): Cell[] {
+  const sequel: Sequel = SEQUELS[name]
   return CALL_FAULT_NAMES.map((fault, index) => ({
     name: `${kind}: ${callFault(fault).words}`,
-    // Whoever refuses once refuses again; every second payout fails in the end.
+    // Every second payout fails in the end.
     story: {
-      kind,
-      calls: callFault(fault).means === 'refused' ? [fault, fault, fault] : [fault],
-      lookups: [...lookups],
-      ...rest,
+      ...{ kind, calls: [fault], lookups: [...sequel.lookups] },
+      // Whoever refuses once refuses as often as it is asked.
+      callsEndAs: callFault(fault).means === 'refused' ? fault : sequel.callsEndAs,
+      lookupsEndAs: sequel.lookupsEndAs,
       word: index % 2 === 0 ? 'paid' : 'failed',
       delivery: 'once',
     },
-    ends: endingOf(fault, heard, rest.lookupsEndAs !== undefined),
+    ends: endingOf(fault, sequel),
   }))
 }
 
 /** An answer that nobody heard is as if there had been none. */
-function endingOf(fault: CallFaultName, heard: boolean, blind: boolean): Ending {
-  const { means } = callFault(fault)
+function endingOf(fault: CallFaultName, { rounds, lookupsEndAs, callsEndAs }: Sequel): Ending {
+  const { means, takesEffect } = callFault(fault)
   if (means === 'refused') return 'refused'
-  if (means === 'wrong_id') return heard ? 'flagged' : 'settled'
+  if (means === 'wrong_id') return rounds.every(({ dies }) => !dies) ? 'flagged' : 'settled'
   const answered = ['ok', 'ok_200', 'event_first'].includes(fault)
-  return blind && !answered ? 'flagged' : 'settled'
+  if (lookupsEndAs && !answered) return 'flagged'
+  return callsEndAs && !takesEffect ? 'refused' : 'settled'
 }
 
 /** Every fault of a look-up, three times over, after a call that may or may not have taken effect. */

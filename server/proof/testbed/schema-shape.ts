@@ -57,8 +57,16 @@ function checksIn(text: string): string[] {
       if (text[end] === '(') depth += 1
       if (text[end] === ')') depth -= 1
     }
-    return `check ${match[1]} ${text.slice(start, end - 1)}`
+    return `check ${match[1]} ${asList(text.slice(start, end - 1))}`
   })
+}
+
+/** Where a table is written to so often that SQLite is spared the list, its words stand one by one: the same condition. */
+function asList(condition: string): string {
+  const parts = condition.split(' or ').map((part) => /^(\w+) = ('\w+')$/.exec(part))
+  const columns = new Set(parts.map((part) => part?.[1]))
+  if (parts.length === 1 || columns.size !== 1 || columns.has(undefined)) return condition
+  return `${[...columns]} in (${parts.map((part) => part?.[2]).join(', ')})`
 }
 
 /** Without the quotes of names and the layout, which mean nothing. */

@@ -31,6 +31,8 @@ export class ScriptedProcessor implements Processor {
   answers: Answer[] = []
   retryAfterMs: number | undefined
   lookupsFail = false
+  /** Look-ups do not show yet what was done. */
+  lookupsLag = false
   /** Makes the next ids; to be replaced by a test that wants certain ones. */
   nextId = (kind: 'inv' | 'po', count: number) => `${kind}_${count}`
 
@@ -53,7 +55,7 @@ export class ScriptedProcessor implements Processor {
   #find(held: Held[], reference: string): LookupOutcome {
     this.lookups.push(reference)
     if (this.lookupsFail) return { kind: 'unavailable', detail: 'answered 503' }
-    const items = held.filter((item) => item.reference === reference)
+    const items = this.lookupsLag ? [] : held.filter((item) => item.reference === reference)
     return { kind: 'found', items: items.map(({ attemptId: _key, rest: _rest, ...item }) => item) }
   }
 
