@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { z } from 'zod'
-import type { listOffersInput, OfferSort } from '../../shared/schemas/offers.ts'
+import { type listOffersInput, type OfferSort, offerPage } from '../../shared/schemas/offers.ts'
 import { foldedKey, foldedWords } from '../platform/folded-text.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Actor } from '../platform/procedure.ts'
@@ -211,6 +211,8 @@ async function idsOf(caller: Visitor, query: Query): Promise<string[]> {
   let cursor: string | undefined
   do {
     const page = await caller.list({ ...query, cursor })
+    // The list says what it answers without looking it through: exactly that it must be, and nothing more.
+    assert.equal(offerPage.parse(page), page)
     ids.push(...page.items.map((item) => item.id))
     cursor = page.next_cursor ?? undefined
   } while (cursor)

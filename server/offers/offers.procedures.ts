@@ -9,7 +9,7 @@ import {
   updateOfferInput,
 } from '../../shared/schemas/offers.ts'
 import { mapPage } from '../platform/page.ts'
-import { procedure, publicProcedure, router } from '../platform/procedure.ts'
+import { described, procedure, publicProcedure, router } from '../platform/procedure.ts'
 import { wireOffer } from './offer-wire.ts'
 import {
   createOffer,
@@ -28,7 +28,7 @@ export const offersRouter = router({
     errors: ['unauthenticated', 'forbidden'],
   })
     .input(listOffersInput)
-    .output(offerPage)
+    .output(described(offerPage))
     .query(async ({ ctx, input }) => {
       const { q, merchant_id, commission_min, commission_max, ...rest } = input
       const query = {
