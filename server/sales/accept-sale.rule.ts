@@ -83,7 +83,10 @@ const NOTHING_TO_SEE: Finding = { verdict: 'not_applicable', saw: {} }
 /** Decides whether a reported order becomes an accepted sale, and what it pays. Every check runs and is kept. */
 export function decideSale(facts: SaleFacts): SaleDecision {
   const evidence = gather(facts)
-  const checks = SALE_REJECTION_REASONS.map((name): SaleCheck => ({ name, ...CHECKS[name](evidence) }))
+  const checks = SALE_REJECTION_REASONS.map((name): SaleCheck => {
+    const { verdict, saw } = CHECKS[name](evidence)
+    return { name, verdict, saw }
+  })
   const rejection_reason = checks.find((check) => check.verdict === 'failed')?.name ?? null
   const commission = rejection_reason === null ? evidence.commission : 0
   return {

@@ -12,6 +12,7 @@ import {
   type Pages,
   sqlInvariant,
 } from './invariant.ts'
+import { readAhead } from './read-ahead.ts'
 
 const PAGE = 5000
 
@@ -59,16 +60,15 @@ const LAST_SEQUENCE = 2 ** 31 - 1
 async function findFaults(db: Queries, pages: Pages = ALL_PAGES): Promise<Breach[]> {
   const breaches: Breach[] = []
   const walk = chainWalk((breach) => breaches.push(breach))
-  let after: Place | null =
+  const first: Place | null =
     pages.after === null ? null : { ledgerId: pages.after, sequence: LAST_SEQUENCE, id: LAST_ID }
-  for (;;) {
-    const page = await readEntries(db, after, pages.upTo)
+  const read = (after: Place | null) => readEntries(db, after, pages.upTo)
+  for await (const page of readAhead(first, read, (entry): Place => entry)) {
     for (const entry of page) walk(entry)
     pages.onRows(page.length)
-    const last = page.at(-1)
-    if (!last || breaches.length >= MOST_BREACHES) return breaches.slice(0, MOST_BREACHES)
-    after = last
+    if (breaches.length >= MOST_BREACHES) break
   }
+  return breaches.slice(0, MOST_BREACHES)
 }
 
 /** Takes entries in the order of their chains and reports the first fault of each ledger: what follows it says no more. */

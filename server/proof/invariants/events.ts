@@ -39,14 +39,16 @@ export const EVENT_INVARIANTS: Invariant[] = [
     name: 'events-applied',
     statement: 'Each sale came from an event that is done, and each order event that is done has its sale.',
     table: 'inbound_events',
+    // One join for both sides: each table is gone through once.
     breaches: sql`
-      select 'sale ' || sale.id as subject, 'its event is ' || coalesce(event.state, 'missing') as detail
-      from sales as sale left join inbound_events as event on event.id = sale.event_id
-      where event.id is null or event.state <> 'done' or event.scope <> cast(sale.store_id as text)
-      union all
-      select 'event ' || event.id, 'done, and no sale came from it'
-      from inbound_events as event left join sales as sale on sale.event_id = event.id
-      where event.source = 'store' and event.state = 'done' and sale.id is null`,
+      select case when sale.id is null then 'event ' || event.id else 'sale ' || sale.id end as subject,
+        case when sale.id is null then 'done, and no sale came from it'
+          else 'its event is ' || coalesce(event.state, 'missing') end as detail
+      from sales as sale
+      full join inbound_events as event on event.id = sale.event_id
+      where (sale.id is not null
+          and (event.id is null or event.state <> 'done' or event.scope <> cast(sale.store_id as text)))
+        or (sale.id is null and event.source = 'store' and event.state = 'done')`,
   }),
   sqlInvariant({
     name: 'settled-by-events',
