@@ -5,6 +5,7 @@ import { Refusal } from '../platform/refusal.ts'
 import { verifyShopifyHmac } from '../shopify/signature.ts'
 import { storeForWebhook } from '../stores/stores.service.ts'
 import type { HttpApp } from './http-app.ts'
+import { rawBodyUpTo } from './raw-body.ts'
 
 const BODY_LIMIT = 2 * 1024 * 1024
 const MAX_HEADER_TEXT = 255
@@ -17,15 +18,9 @@ export async function registerWebhooks(server: FastifyInstance, app: HttpApp): P
   await server.register(async (scope) => {
     // Bytes, whatever the content type says: a body that was parsed and written again has another signature.
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_LIMIT }, (_request, body, done) =>
-      done(null, body),
-    )
-    scope.post('/webhooks/store-sales', { bodyLimit: BODY_LIMIT }, (request) =>
-      receiveStoreEvent(app, request),
-    )
-    scope.post('/webhooks/processor', { bodyLimit: BODY_LIMIT }, (request) =>
-      receiveProcessorEvent(app, request),
-    )
+    scope.addContentTypeParser('*', rawBodyUpTo(BODY_LIMIT))
+    scope.post('/webhooks/store-sales', (request) => receiveStoreEvent(app, request))
+    scope.post('/webhooks/processor', (request) => receiveProcessorEvent(app, request))
   })
 }
 

@@ -1,7 +1,7 @@
 import { CompiledQuery } from 'kysely'
+import { BytesInParts } from '../platform/bytes-in-parts.ts'
 import type { Database, Queries } from '../platform/database.ts'
 import { arraysOf } from '../platform/insertion.ts'
-import { inOneRun } from '../platform/row-set.ts'
 import { type Changed, forEachRow } from '../platform/sqlite-dialect.ts'
 import type { EventRow } from './inbox.store.ts'
 
@@ -69,8 +69,13 @@ const ADD_ALL = `
   select id from added`
 
 function valuesOf(events: readonly NewEvent[]): unknown[] {
-  const { bytes, places, sizes } = inOneRun(events.map(({ body }) => body))
-  return [...arraysOf(EVENT, events), events.map(({ encoding }) => encoding), places, sizes, bytes]
+  let end = 1
+  const cut = events.map(({ encoding, body: { length } }) => {
+    end += length
+    return { encoding, place: end - length, size: length }
+  })
+  const bytes = new BytesInParts(events.map(({ body }) => body))
+  return [...arraysOf(EVENT, events), ...arraysOf(['encoding', 'place', 'size'], cut), bytes]
 }
 
 /** The hash of the body that first came under each delivery id of a scope. */

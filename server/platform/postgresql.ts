@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
-import { DatabaseError, Pool, type PoolClient, type QueryConfig, types } from 'pg'
+import { DatabaseError, Pool, type PoolClient, type QueryConfig, type QueryResult, types } from 'pg'
+import { BytesInParts, queryInParts } from './bytes-in-parts.ts'
 import { type Database, runAtOnce, runTransaction } from './database.ts'
 import { postgresFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
@@ -104,7 +105,7 @@ function soundOrEnded(client: PoolClient, prepared: Prepared): PostgresPoolClien
   const query = async (sql: string, parameters: unknown[]) => {
     if (unsound !== undefined) throw unsound
     try {
-      return await client.query(inPatience(sql, parameters, prepared.get(sql)))
+      return await ask(client, inPatience(sql, parameters, prepared.get(sql)))
     } catch (error) {
       if (!(error instanceof DatabaseError)) unsound = error
       throw error
@@ -115,4 +116,11 @@ function soundOrEnded(client: PoolClient, prepared: Prepared): PostgresPoolClien
     query: query as unknown as PostgresPoolClient['query'],
     release: () => client.release(unsound !== undefined),
   }
+}
+
+function ask(client: PoolClient, config: QueryConfig): Promise<QueryResult> {
+  if (!(config.values?.at(-1) instanceof BytesInParts)) return client.query(config)
+  return new Promise((resolve, reject) => {
+    client.query(queryInParts(config, (error, result) => (error ? reject(error) : resolve(result))))
+  })
 }

@@ -177,9 +177,9 @@ export function storeInUse(platform: Platform, domain: string): Promise<StoreRow
  * has connected it. Cached; never refuses, whatever the text.
  */
 export async function storeForWebhook(platform: Platform, shopDomain: string): Promise<WebhookStore | null> {
-  const domain = hostNameOf(shopDomain)
-  if (domain === null) return null
-  const cached = await platform.caches.get(CACHE, domain, () => readWebhookStore(platform, domain))
+  // What is kept was a host name when it was read.
+  const kept = platform.caches.peek<CachedStore | null>(CACHE, shopDomain)
+  const cached = kept === undefined ? await loadWebhookStore(platform, shopDomain) : kept
   if (!cached) return null
   const now = platform.clock.now()
   const valid = cached.secrets.filter(({ validUntil }) => validUntil === null || validUntil > now)
@@ -193,6 +193,12 @@ export async function storeForWebhook(platform: Platform, shopDomain: string): P
 /** Whether the merchant has a store in use, as offers must before they go live. */
 export async function merchantHasStore(db: Queries | Tx, merchantId: string): Promise<boolean> {
   return (await countStoresInUse(db, merchantId)) > 0
+}
+
+async function loadWebhookStore(platform: Platform, shopDomain: string): Promise<CachedStore | null> {
+  const domain = hostNameOf(shopDomain)
+  if (domain === null) return null
+  return platform.caches.get(CACHE, domain, () => readWebhookStore(platform, domain))
 }
 
 function hostNameOf(text: string): string | null {

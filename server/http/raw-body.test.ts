@@ -1,0 +1,93 @@
+// database: sqlite
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { Refusal } from '../platform/refusal.ts'
+import { addMerchant } from '../proof/testbed/listings.ts'
+import { openWebTestbed } from '../proof/testbed/web.ts'
+import { signShopifyBody } from '../shopify/signature.ts'
+import { rawBodyUpTo } from './raw-body.ts'
+
+interface Outcome {
+  error: Error | null
+  body: Buffer | undefined
+}
+
+const LIMIT = 10
+
+/** What the parser says of a request that comes in these pieces, and the stream, for what happens later. */
+function parse(headers: Record<string, string> = {}): {
+  payload: IncomingMessage
+  outcome: Promise<Outcome>
+} {
+  const payload = new IncomingMessage(new Socket())
+  const request = { headers } as unknown as FastifyRequest
+  const outcome = new Promise<Outcome>((resolve) => {
+    rawBodyUpTo(LIMIT)(request, payload, (error, body) => resolve({ error, body }))
+  })
+  return { payload, outcome }
+}
+
+async function parsed(...pieces: string[]): Promise<Outcome> {
+  const { payload, outcome } = parse()
+  for (const piece of pieces) payload.push(Buffer.from(piece))
+  payload.push(null)
+  return outcome
+}
+
+const it = suite('raw bodies')
+
+it('come as they were sent, in however many pieces', async () => {
+  for (const pieces of [[], ['a'], ['0123456789'], ['01', '2', '3456789']]) {
+    assert.equal(await parsed(...pieces), { error: null, body: Buffer.from(pieces.join('')) })
+  }
+})
+
+it('are refused as soon as they are too large', async () => {
+  const announced = await parse({ 'content-length': '11' }).outcome
+  const unannounced = parse()
+  unannounced.payload.push(Buffer.from('0123456789'))
+  unannounced.payload.push(Buffer.from('x'))
+  for (const { error } of [announced, await unannounced.outcome]) {
+    assert.instance(error, Refusal)
+    assert.is((error as Refusal).code, 'payload_too_large')
+  }
+  assert.is(unannounced.payload.listenerCount('data'), 0)
+})
+
+it('that break off are the sender’s fault, whatever comes behind', async () => {
+  const { payload, outcome } = parse()
+  payload.on('error', () => {})
+  payload.push(Buffer.from('01'))
+  payload.destroy(new Error('aborted'))
+  assert.is(((await outcome).error as Refusal).code, 'validation_failed')
+})
+
+it('of a webhook may be larger than those of other routes', async () => {
+  const bed = await openWebTestbed('sqlite')
+  try {
+    const { userId } = await addMerchant(bed.platform)
+    const body = Buffer.alloc(1024 * 1024, 'a')
+    const answer = await fetch(`${bed.base}/webhooks/store-sales`, {
+      method: 'POST',
+      body,
+      headers: {
+        'x-shopify-topic': 'orders/paid',
+        'x-shopify-shop-domain': `s${userId}.myshopify.com`,
+        'x-shopify-hmac-sha256': signShopifyBody(body, `secret-${userId}`),
+      },
+    })
+    assert.is(answer.status, 200)
+    const kept = await bed.platform.database.reader.selectFrom('inbound_bodies').select('body').execute()
+    assert.equal(
+      kept.map((row) => row.body === body.toString()),
+      [true],
+    )
+  } finally {
+    await bed.close()
+  }
+})
+
+it.run()
