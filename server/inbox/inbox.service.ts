@@ -12,8 +12,11 @@ import {
   type EventFilter,
   type EventRow,
   findEvents,
+  heldScopes,
   type Lane,
   nextDueAt,
+  noLease,
+  readDueEvents,
   type Settlement,
   settleEvents,
   waitsBeyond,
@@ -23,7 +26,7 @@ import { decideRetry, LONGEST_DELAY_MS } from './retry.rule.ts'
 export { EVENT_SOURCES, type EventSource } from './event-words.ts'
 export type { EventFilter, EventRow, Lane } from './inbox.store.ts'
 
-/** An event that this worker holds until its lease runs out. */
+/** An event that this worker holds until its lease runs out, or that it has read and that nobody holds (`leased`). */
 export interface ClaimedEvent {
   id: string
   source: EventSource
@@ -39,7 +42,10 @@ export interface ClaimedEvent {
   receivedAt: number
   /** Tries before this one. */
   attempts: number
+  /** What must still stand at the event when it is settled. */
   leaseToken: string
+  /** Whether that is a lease of this worker's. */
+  leased: boolean
 }
 
 /** Far longer than a batch takes; after a crash the events of the dead process wait for it to run out. */
@@ -58,20 +64,38 @@ export async function claimEvents(
   const now = platform.clock.now()
   const token = platform.ids.next()
   const rows = await platform.database.transaction((tx) =>
-    claimDueEvents(tx, platform.database.dialect, {
-      source,
-      now,
-      limit,
-      lease: { token, until: now + LEASE_MS },
-      lane,
-    }),
+    claimDueEvents(tx, platform.database.dialect, { source, limit, lane, ...leaseFrom(now, token) }),
   )
   if (rows.length === 0 && (await bringBack(platform, source, now)))
     return claimEvents(platform, source, limit, lane)
-  return rows.map((row) => claimedEvent(row, token))
+  return rows.map((row) => claimedEvent({ ...row, lease_token: token }, true))
 }
 
-function claimedEvent(row: ClaimedRow, leaseToken: string): ClaimedEvent {
+/**
+ * SQLite only: what `claimEvents` would take, taken by nobody. Whoever settles all of it in one transaction needs no lease,
+ * which would be a transaction before each batch: the write lock keeps everybody else out, and a batch of which anything was
+ * taken since fails as one whose lease is lost.
+ */
+export async function peekEvents(
+  platform: Platform,
+  source: EventSource,
+  limit: number,
+): Promise<ClaimedEvent[]> {
+  const now = platform.clock.now()
+  const rows = await readDueEvents(platform.database.reader, {
+    ...{ source, limit, lane: null },
+    ...leaseFrom(now, ''),
+  })
+  if (rows.length === 0 && (await bringBack(platform, source, now)))
+    return peekEvents(platform, source, limit)
+  return rows.map((row) => claimedEvent(row, false))
+}
+
+function leaseFrom(now: number, token: string) {
+  return { now, lease: { token, until: now + LEASE_MS } }
+}
+
+function claimedEvent(row: ClaimedRow, leased: boolean): ClaimedEvent {
   const { body } = row
   const encoding = row.encoding ?? 'utf8'
   return {
@@ -83,7 +107,8 @@ function claimedEvent(row: ClaimedRow, leaseToken: string): ClaimedEvent {
     conflicting: row.conflict_hash !== '',
     receivedAt: row.received_at,
     attempts: row.attempts,
-    leaseToken,
+    leaseToken: row.lease_token ?? noLease(row.attempts),
+    leased,
     // When they are asked for: a store's event has no use for its bytes.
     get rawBody() {
       return body === null ? null : Buffer.from(body, encoding)
@@ -153,6 +178,7 @@ export async function settleAll(platform: Platform, tx: Tx, settled: readonly Se
   const now = platform.clock.now()
   const rows = settled.map(({ event, outcome }) => settlementOf(event, outcome, now))
   const ours = await settleEvents(tx, platform.database.dialect, rows)
+  await refuseHeld(tx, now, settled)
   for (const [index, { event, outcome }] of settled.entries()) {
     const row = rows[index] as Settlement
     if (!ours.has(event.id)) throw new LeaseLost(event.id)
@@ -160,6 +186,14 @@ export async function settleAll(platform: Platform, tx: Tx, settled: readonly Se
     const flagged = outcome.kind === 'set_aside' && outcome.flagged
     if (row.state === 'set_aside' && !flagged) await flagSetAside(platform, tx, event, row.reason ?? '')
   }
+}
+
+/** What is settled without a lease must not go past somebody who holds events of the same store. */
+async function refuseHeld(tx: Tx, now: number, settled: readonly SettledEvent[]): Promise<void> {
+  const unleased = settled.filter(({ event }) => !event.leased)
+  if (unleased.length === 0) return
+  const held = new Set((await heldScopes(tx, leaseFrom(now, '')).execute()).map(({ scope }) => scope))
+  for (const { event } of unleased) if (held.has(event.scope)) throw new LeaseLost(event.id)
 }
 
 function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): Settlement {

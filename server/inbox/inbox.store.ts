@@ -20,6 +20,7 @@ const CLAIMED = [
   'topic',
   'received_at',
   'attempts',
+  'lease_token',
 ] as const
 
 export interface ClaimedRow extends Pick<EventRow, (typeof CLAIMED)[number]> {
@@ -50,11 +51,7 @@ export async function claimDueEvents(
 ): Promise<ClaimedRow[]> {
   if (dialect === 'postgresql') return claimInOne(tx, claim)
   // The transaction holds the write lock already.
-  const due = await dueEvents(tx, claim)
-    .leftJoin('inbound_bodies as body', 'body.event_id', 'event.id')
-    .select(CLAIMED.map((column) => `event.${column}` as const))
-    .select(['body.body', 'body.encoding'])
-    .execute()
+  const due = await readDueEvents(tx, claim)
   if (due.length === 0) return []
   const ids = due.map((row) => row.id)
   const leased = await tx
@@ -69,21 +66,36 @@ export async function claimDueEvents(
   return due.filter((row) => ours.has(row.id))
 }
 
-function dueEvents(tx: Tx, claim: Claim) {
-  const held = tx
-    .selectFrom('inbound_events as held')
-    .select('held.scope')
-    .where('held.state', '=', 'pending')
-    .where('held.lease_token', 'is not', null)
-    .where('held.lease_until', '>', claim.now)
-    // One that ends later than any given now was given before the clock was put back.
-    .where('held.lease_until', '<=', claim.lease.until)
-  return tx
+/** The events that `claimDueEvents` would lease on SQLite, without leasing them. */
+export function readDueEvents(db: Queries, claim: Claim): Promise<ClaimedRow[]> {
+  return dueEvents(db, claim)
+    .leftJoin('inbound_bodies as body', 'body.event_id', 'event.id')
+    .select(CLAIMED.map((column) => `event.${column}` as const))
+    .select(['body.body', 'body.encoding'])
+    .execute()
+}
+
+/** The scopes of which somebody holds events. */
+export function heldScopes(db: Queries, { now, lease }: Pick<Claim, 'now' | 'lease'>) {
+  return (
+    db
+      .selectFrom('inbound_events as held')
+      .select('held.scope')
+      .where('held.state', '=', 'pending')
+      .where('held.lease_token', 'is not', null)
+      .where('held.lease_until', '>', now)
+      // One that ends later than any given now was given before the clock was put back.
+      .where('held.lease_until', '<=', lease.until)
+  )
+}
+
+function dueEvents(db: Queries, claim: Claim) {
+  return db
     .selectFrom('inbound_events as event')
     .where('event.state', '=', 'pending')
     .where('event.source', '=', claim.source)
     .where('event.next_attempt_at', '<=', claim.now)
-    .where('event.scope', 'not in', held)
+    .where('event.scope', 'not in', heldScopes(db, claim))
     .orderBy('event.next_attempt_at')
     .orderBy('event.id')
     .limit(claim.limit)
@@ -172,7 +184,7 @@ export async function bringEventsBack(tx: Tx, { source, after }: Beyond, now: nu
 
 export interface Settlement {
   event_id: string
-  /** The lease under which it was applied. */
+  /** The lease under which it was applied; on SQLite where none was taken, the one that stood there, or `noLease`. */
   lease_token: string
   state: EventState
   reason: string | null
@@ -193,15 +205,23 @@ const settlementRows = rowSet<Settlement>('settled', {
   finished_at: 'bigint',
 })
 
+/** Stands for the lease token of an event that nobody has leased since it was tried so many times. */
+export function noLease(attempts: number): string {
+  return `${NO_LEASE}${attempts}`
+}
+
+const NO_LEASE = 'none after '
+
 /** Ends the leases of these events with what became of each; answers the ids of those whose lease was still the one named. */
 export async function settleEvents(
   tx: Tx,
   dialect: Dialect,
   settlements: readonly Settlement[],
 ): Promise<Set<string>> {
-  // The plus signs keep SQLite from looking through all that is pending instead of the few ids.
+  // The plus sign keeps SQLite from looking through all that is pending instead of the few ids.
   const pending = dialect === 'sqlite' ? sql`+event.state` : sql`event.state`
-  const token = dialect === 'sqlite' ? sql`+event.lease_token` : sql`event.lease_token`
+  const noLease = sql`${sql.lit(NO_LEASE)} || event.attempts`
+  const token = dialect === 'sqlite' ? sql`coalesce(event.lease_token, ${noLease})` : sql`event.lease_token`
   const settled = await sql<{ id: string }>`
     update inbound_events as event
     set state = settled.state, reason = settled.reason, result = settled.result, attempts = settled.attempts,

@@ -3,21 +3,25 @@ import { afterCommit } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
-import { readOrderFacts } from '../shopify/order-facts.ts'
+import { type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
 import { isOrderPaid } from '../shopify/topic.ts'
 import { merchantsOfStores } from '../stores/store-owners.service.ts'
 
-/** Turns a batch of signed store events into sales, in one transaction with the events' own settlement. */
+/**
+ * Turns a batch of signed store events into sales, in one transaction with the events' own settlement. They are read before it
+ * begins: on SQLite it keeps everybody else from writing.
+ */
 export async function applyStoreEvents(platform: Platform, events: readonly ClaimedEvent[]): Promise<void> {
+  const orders = events.map((event) => readOrder(platform, event))
   await platform.database.transaction(async (tx) => {
     const merchants = await merchantsOfStores(tx, [...new Set(events.map((event) => event.scope))])
     const outcomes = new Map<string, EventOutcome>()
     const reports: ReportedOrder[] = []
-    for (const event of events) {
-      const read = readEvent(platform, event, merchants)
+    events.forEach((event, index) => {
+      const read = reportOf(event, orders[index] ?? null, merchants)
       if ('order' in read) reports.push(read)
       else outcomes.set(event.id, read)
-    }
+    })
     const recorded = await recordOrders(platform, tx, reports)
     reports.forEach((report, index) => {
       const sale = recorded[index] as RecordedSale
@@ -34,9 +38,21 @@ export function saleSignal(status: RecordedSale['acceptanceStatus']): string {
   return `sale:${status}`
 }
 
-function readEvent(
-  platform: Platform,
+/** The order in an event's body, or why there is none; `null` where nobody needs to look. */
+function readOrder(platform: Platform, event: ClaimedEvent): OrderFacts | MalformedOrder | null {
+  const { text } = event
+  if (text === null || event.conflicting || !isOrderPaid(event.topic)) return null
+  try {
+    return readOrderFacts(text, platform.config.TRACKING_PARAMETER)
+  } catch (error) {
+    if (error instanceof MalformedOrder) return error
+    throw error
+  }
+}
+
+function reportOf(
   event: ClaimedEvent,
+  order: OrderFacts | MalformedOrder | null,
   merchants: Map<string, string>,
 ): ReportedOrder | EventOutcome {
   if (event.conflicting) {
@@ -47,14 +63,9 @@ function readEvent(
   }
   const merchantId = merchants.get(event.scope)
   if (!merchantId) return { kind: 'set_aside', reason: 'its store is not known' }
-  if (event.text === null) return { kind: 'set_aside', reason: 'its body is past the retention time' }
-  try {
-    const order = readOrderFacts(event.text, platform.config.TRACKING_PARAMETER)
-    return { eventId: event.id, storeId: event.scope, merchantId, order, receivedAt: event.receivedAt }
-  } catch (error) {
-    if (error instanceof MalformedOrder) return { kind: 'set_aside', reason: `malformed: ${error.reason}` }
-    throw error
-  }
+  if (order === null) return { kind: 'set_aside', reason: 'its body is past the retention time' }
+  if (order instanceof MalformedOrder) return { kind: 'set_aside', reason: `malformed: ${order.reason}` }
+  return { eventId: event.id, storeId: event.scope, merchantId, order, receivedAt: event.receivedAt }
 }
 
 function outcomeOf(sale: RecordedSale, report: ReportedOrder): EventOutcome {

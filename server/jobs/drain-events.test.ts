@@ -1,6 +1,12 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type ClaimedEvent, settle, settleAll } from '../inbox/inbox.service.ts'
+import {
+  type ClaimedEvent,
+  claimEvents,
+  type EventOutcome,
+  settle,
+  settleAll,
+} from '../inbox/inbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
 import { testDialects } from '../proof/testbed/databases.ts'
@@ -106,6 +112,87 @@ for (const dialect of testDialects()) {
     })
   }
 
+  if (dialect === 'sqlite') {
+    /** A batch of the worker's, before which somebody else does `meanwhile`. */
+    const drainAfter = async (market: Marketplace, limit: number, meanwhile: () => Promise<unknown>) => {
+      const work = applier(() => {})
+      let first = true
+      const apply: ApplyEvents = async (platform, events) => {
+        if (first) await meanwhile()
+        first = false
+        return work.apply(platform, events)
+      }
+      const done = await drainEvents(market.platform, 'store', limit, apply, giveBack(market))
+      return { done, applied: work.applied }
+    }
+    const settleTheirs = (
+      { platform }: Marketplace,
+      outcome: EventOutcome,
+      events: readonly ClaimedEvent[],
+    ) =>
+      platform.database.transaction((tx) =>
+        settleAll(
+          platform,
+          tx,
+          events.map((event) => ({ event, outcome })),
+        ),
+      )
+
+    it('takes no lease, and leaves to another worker what that one took or finished meanwhile', async ({
+      market,
+      shop,
+    }) => {
+      await fill(market, shop, 6)
+      const taken = await drainAfter(market, 500, () => claimEvents(market.platform, 'store', 2))
+      // The store is the other one's as long as it holds anything of it.
+      assert.equal(taken, { done: 0, applied: [] })
+      market.clock.pass(MINUTE)
+      const finished = await drainAfter(market, 500, async () => {
+        const theirs = await claimEvents(market.platform, 'store', 2)
+        await settleTheirs(market, { kind: 'done', result: { by: 'them' } }, theirs)
+      })
+      assert.equal(finished, { done: 4, applied: ['e2', 'e3', 'e4', 'e5'] })
+      const events = await eventsOf(market.platform)
+      assert.equal([...new Set(events.map(({ state, attempts }) => `${state} ${attempts}`))], ['done 1'])
+    })
+
+    it('sees that an event was tried and given back meanwhile, which leaves no lease behind', async ({
+      market,
+      shop,
+    }) => {
+      await fill(market, shop, 3)
+      const tried = await drainAfter(market, 500, async () => {
+        const theirs = await claimEvents(market.platform, 'store', 1)
+        await settleTheirs(market, { kind: 'retry', reason: 'not yet' }, theirs)
+      })
+      assert.equal(tried, { done: 2, applied: ['e1', 'e2'] })
+      const [waiting] = (await states(market)).get('pending') ?? []
+      assert.equal([waiting?.delivery_id, waiting?.attempts], ['e0', 1])
+    })
+
+    it('goes past nobody who holds a later event of the same store', async ({ market, shop }) => {
+      await fill(market, shop, 3)
+      const { database, clock } = market.platform
+      const held = { lease_token: 'theirs', lease_until: clock.now() + 1000 }
+      const passed = await drainAfter(market, 2, () =>
+        database.transaction((tx) =>
+          tx.updateTable('inbound_events').set(held).where('delivery_id', '=', 'e2').execute(),
+        ),
+      )
+      assert.equal(passed, { done: 0, applied: [] })
+      assert.is((await states(market)).get('pending')?.length, 3)
+    })
+
+    it('writes nothing while nothing is due', async ({ market }) => {
+      const database = {
+        ...market.platform.database,
+        transaction: () => Promise.reject(new Error('a transaction')),
+      }
+      const idle = { ...market.platform, database }
+      assert.is(await drainEvents(idle, 'store', 500, applier(() => {}).apply, giveBack(market)), 0)
+    })
+  }
+
   it('keeps everything when the database goes away in the middle of a batch', async ({ market, shop }) => {
     await fill(market, shop)
     let away = true
@@ -173,7 +260,7 @@ for (const dialect of testDialects()) {
     const shops = [shop]
     while (shops.length < 12) shops.push(await market.addShop())
     // More than a batch of the worker, so that what is left goes by lanes where there are any.
-    const each = 60
+    const each = 90
     await Promise.all(shops.map((one) => fill(market, one, each)))
     await market.workOff()
     const events = await eventsOf(market.platform)

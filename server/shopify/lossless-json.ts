@@ -1,13 +1,8 @@
+import type { Fields } from './fields.ts'
 import { MalformedOrder } from './malformed-order.ts'
 
 /** Real orders nest about ten levels; the limit keeps the reviver's recursion far from the end of the stack. */
 const MAX_DEPTH = 64
-
-/**
- * A number with sixteen digits can lie above 2^53. What looks like one inside a string costs time and changes nothing; only where
- * a number can begin, since the digits of a string mostly stand behind something else.
- */
-const LONG_INTEGER = /(?:^|[\s:,[])\d{16}/
 
 const INTEGER = /^\d+$/
 
@@ -17,14 +12,15 @@ const parseWithSource: (text: string, reviver: SourceReviver) => unknown = JSON.
 
 /**
  * `JSON.parse` that loses no digit of an integer: one above 2^53 comes back as its string of digits, everything else as usual.
- * The slower way through a reviver is taken only by texts that seem to have a long integer. Throws `MalformedOrder` for what is
+ * The slower way through a reviver is taken only by texts that have such an integer. Throws `MalformedOrder` for what is
  * no JSON or nests too deep.
  */
 export function parseLossless(text: string): unknown {
   const value = parse(text)
   // By the values rather than the text, which would take as long as parsing it; without a reviver no depth harms the parser.
-  if (isDeeper(value, MAX_DEPTH)) throw new MalformedOrder(`nested deeper than ${MAX_DEPTH} levels`)
-  return LONG_INTEGER.test(text) ? parse(text, keepDigits) : value
+  const seen = look(value, MAX_DEPTH)
+  if (seen === 'too_deep') throw new MalformedOrder(`nested deeper than ${MAX_DEPTH} levels`)
+  return seen === 'long_integer' ? parse(text, keepDigits) : value
 }
 
 function parse(text: string, reviver?: SourceReviver): unknown {
@@ -41,13 +37,33 @@ function keepDigits(_key: string, value: unknown, context?: { source?: string })
   return source !== undefined && INTEGER.test(source) ? source : value
 }
 
-/** Whether a parsed value has more than `levels` lists and objects inside each other. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  if (levels === 0) return true
-  if (Array.isArray(value)) return value.some((part) => isDeeper(part, levels - 1))
-  const fields = value as Record<string, unknown>
+type Seen = 'nothing' | 'long_integer' | 'too_deep'
+
+/** What a parsed value holds that it must not: more than `levels` lists and objects inside each other, or a number above 2^53. */
+function look(value: unknown, levels: number): Seen {
+  if (typeof value === 'number') return value > Number.MAX_SAFE_INTEGER ? 'long_integer' : 'nothing'
+  if (typeof value !== 'object' || value === null) return 'nothing'
+  if (levels === 0) return 'too_deep'
+  return Array.isArray(value) ? lookAtParts(value, levels) : lookAtFields(value as Fields, levels)
+}
+
+function lookAtParts(parts: readonly unknown[], levels: number): Seen {
+  let worst: Seen = 'nothing'
+  for (const part of parts) {
+    const seen = look(part, levels - 1)
+    if (seen === 'too_deep') return seen
+    if (seen === 'long_integer') worst = seen
+  }
+  return worst
+}
+
+function lookAtFields(fields: Fields, levels: number): Seen {
+  let worst: Seen = 'nothing'
   // Far faster than a list of the values; parsed objects inherit nothing that could be enumerated.
-  for (const key in fields) if (isDeeper(fields[key], levels - 1)) return true
-  return false
+  for (const key in fields) {
+    const seen = look(fields[key], levels - 1)
+    if (seen === 'too_deep') return seen
+    if (seen === 'long_integer') worst = seen
+  }
+  return worst
 }
