@@ -1,7 +1,7 @@
 import { type LinkRecord, linkRecords } from '../links/links.service.ts'
 import { createClickWatch } from '../moderation/click-watch.service.ts'
 import type { Queries, Tx } from '../platform/database.ts'
-import { GroupCommit } from '../platform/group-commit.ts'
+import { GroupCommit, type Told } from '../platform/group-commit.ts'
 import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { ClickKind } from './click.entity.ts'
@@ -52,9 +52,19 @@ interface WaitingClick {
   visitor: string | null
 }
 
+export interface WrittenClicks {
+  kind: ClickKind
+  tracked: boolean
+  count: number
+}
+
 export interface ClickRecorder {
   /** Resolves when the click is on disk; refuses with `unavailable` (or the database's own error) when it may not be. */
   record(click: NewClick): Promise<void>
+  /** The same without a promise, for the redirect; may tell before it returns. */
+  put(click: NewClick, told: Told<void>): void
+  /** How many clicks this recorder has written. */
+  written(): WrittenClicks[]
   /** How many clicks wait for the next write. */
   waiting(): number
   /** Resolves when no click waits any more, nor a flag about them. */
@@ -64,33 +74,48 @@ export interface ClickRecorder {
 /** Gathers the clicks of concurrent requests into one insert each. One for each process. */
 export function createClickRecorder(platform: Platform): ClickRecorder {
   const counted = new CountedVisitors()
+  const written: WrittenClicks[] = []
   const clicks = new GroupCommit<WaitingClick, void>({
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
     patienceMs: PATIENCE_MS,
     async write(batch) {
       await writeClicks(platform, counted, batch)
+      for (const { kind, tracked } of batch) countWritten(written, kind, tracked)
       return []
     },
   })
   const watch = createClickWatch(platform)
   const addresses = new AddressHashes()
+  const observed = ({ id, linkId, tracked, kind, createdAt, address, agent }: NewClick): WaitingClick => {
+    let visitor: string | null = null
+    if (tracked && kind === 'visit' && address) {
+      const from = addresses.of(address, createdAt)
+      watch.observe({ visitor: from, linkId, at: createdAt })
+      visitor = from + agentMarkOf(agent) + linkId
+    }
+    return { id, linkId, tracked, kind, createdAt, visitor }
+  }
   return {
-    record({ id, linkId, tracked, kind, createdAt, address, agent }) {
-      let visitor: string | null = null
-      if (tracked && kind === 'visit' && address) {
-        const from = addresses.of(address, createdAt)
-        watch.observe({ visitor: from, linkId, at: createdAt })
-        visitor = from + agentMarkOf(agent) + linkId
-      }
-      return clicks.add({ id, linkId, tracked, kind, createdAt, visitor })
-    },
+    record: (click) => clicks.add(observed(click)),
+    put: (click, told) => clicks.put(observed(click), told),
+    written: () => written,
     waiting: () => clicks.waiting,
     async idle() {
       await clicks.idle()
       await watch.flush()
     },
   }
+}
+
+/** There are eight sorts at most. */
+function countWritten(written: WrittenClicks[], kind: ClickKind, tracked: boolean): void {
+  for (const one of written) {
+    if (one.kind !== kind || one.tracked !== tracked) continue
+    one.count += 1
+    return
+  }
+  written.push({ kind, tracked, count: 1 })
 }
 
 /**

@@ -39,6 +39,7 @@ export class CountedVisitors {
   }
 }
 
+/** Of a length with which key and address are one block for the hash: a second one takes as long again. */
 function newKey(): string {
-  return randomBytes(32).toString('hex')
+  return randomBytes(24).toString('base64url')
 }

@@ -161,6 +161,21 @@ it('answers what is no HTTP, and goes on', async ({ bed }) => {
   assert.is((await bed.ask('GET', '/healthz')).status, 200)
 })
 
+it('answers what announces no body as it answers an empty one, on every way in', async ({ bed }) => {
+  const { hostname, port } = new URL(bed.base)
+  const statusOf = async (path: string, more: string) => {
+    const lead = `POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n`
+    const socket = connect(Number(port), hostname, () => socket.write(`${lead}${more}\r\n`))
+    const text = Buffer.concat(await socket.toArray()).toString()
+    return Number(/^HTTP\/1.1 (\d+) /.exec(text)?.[1])
+  }
+  for (const path of [...Object.values(WAYS).map((way) => way.path), '/nothing']) {
+    const status = await statusOf(path, '')
+    assert.ok(status >= 400 && status < 500, path)
+    assert.is(status, await statusOf(path, 'Content-Length: 0\r\n'), path)
+  }
+})
+
 it('takes a client that goes away in the middle of its body for no bug', async ({ bed, lines }) => {
   lines.length = 0
   const { hostname, port } = new URL(bed.base)

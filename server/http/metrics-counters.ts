@@ -7,24 +7,11 @@ const OUTCOMES = ['done', 'ignored', 'set_aside', 'retry'] as const
 const SALE_STATUSES = ['accepted', 'rejected'] as const
 
 /**
- * Counts what this process does. `counted` is the app with its recorders watched; `stop` ends the listening to what the
+ * Counts what this process does. `counted` is the app with its inbox watched; `stop` ends the listening to what the
  * worker says.
  */
 export function countWork(registry: Registry, app: HttpApp): { counted: HttpApp; stop: () => void } {
-  const clicks = new Counter({
-    name: 'affiliate_clicks_total',
-    help: 'Clicks written to disk.',
-    labelNames: ['kind', 'tracked'],
-    registers: [registry],
-  })
-  // Found by its labels once: on the hottest path that look-up costs more than the counting.
-  const known = new Map<string, Counter.Internal>()
-  const seriesOf = (kind: string, tracked: boolean) => {
-    const key = tracked ? kind : `untracked ${kind}`
-    const series = known.get(key) ?? clicks.labels({ kind, tracked: String(tracked) })
-    known.set(key, series)
-    return series
-  }
+  countClicks(registry, app)
   const received = new Counter({
     name: 'affiliate_events_received_total',
     help: 'Signed events taken in: stored, known (a redelivery), or conflict (the same delivery id, another body).',
@@ -33,13 +20,6 @@ export function countWork(registry: Registry, app: HttpApp): { counted: HttpApp;
   })
   const counted: HttpApp = {
     ...app,
-    clicks: {
-      ...app.clicks,
-      async record(click) {
-        await app.clicks.record(click)
-        seriesOf(click.kind, click.tracked).inc()
-      },
-    },
     inbox: {
       ...app.inbox,
       async record(event) {
@@ -50,6 +30,22 @@ export function countWork(registry: Registry, app: HttpApp): { counted: HttpApp;
     },
   }
   return { counted, stop: listenToWorker(registry, app) }
+}
+
+/** Counted where they are written, and asked for only when somebody reads: at each click the library would look for the series anew. */
+function countClicks(registry: Registry, { clicks }: HttpApp): void {
+  new Counter({
+    name: 'affiliate_clicks_total',
+    help: 'Clicks written to disk.',
+    labelNames: ['kind', 'tracked'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const { kind, tracked, count } of clicks.written()) {
+        this.inc({ kind, tracked: String(tracked) }, count)
+      }
+    },
+  })
 }
 
 /** Every series is there from the start, at zero: a rate over one that appears with its first event misses that event. */

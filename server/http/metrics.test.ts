@@ -68,6 +68,20 @@ for (const dialect of testDialects()) {
     assert.is(count('GET', 'unknown', 404), 20)
     assert.is(count('GET', '/trpc/:path', 404), 20)
     assert.is(count('GET', '/offers', 200), 20)
+    const labels = 'method="GET",route="/go/:slug",status="404"'
+    const name = 'affiliate_http_request_duration_seconds'
+    assert.match(text, new RegExp(`^# TYPE ${name} histogram$`, 'm'))
+    const upTo = (bound: string) => figureOf(text, `${name}_bucket{le="${bound}",${labels}}`) ?? -1
+    assert.is(upTo('+Inf'), 20)
+    const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+    const counts = [...bounds.map((bound) => upTo(String(bound))), upTo('+Inf')]
+    assert.equal(
+      counts.toSorted((a, b) => a - b),
+      counts,
+    )
+    assert.ok((counts[0] ?? -1) >= 0)
+    const sum = figureOf(text, `${name}_sum{${labels}}`) ?? 0
+    assert.ok(sum > 0 && sum < 20 * 10, String(sum))
     assert.not.match(text, /slug1|word1|nothing/)
     const series = text
       .split('\n')

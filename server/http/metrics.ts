@@ -1,20 +1,19 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { BlockList } from 'node:net'
-import type { FastifyInstance, FastifyRequest, onResponseHookHandler } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Registry } from 'prom-client'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import type { HttpApp } from './http-app.ts'
 import { countWork } from './metrics-counters.ts'
 import { measureState, processMetrics } from './metrics-gauges.ts'
-import { timeRequests } from './metrics-requests.ts'
+import { type RequestTimes, timeRequests } from './metrics-requests.ts'
 
 /** What this process counts, for Prometheus. */
 export interface Metrics {
-  /** The app whose clicks and events are counted: the edge is to be given this one. */
+  /** The app whose events are counted: the edge is to be given this one. */
   counted: HttpApp
-  /** To be hooked on the answers of every route. */
-  timed: onResponseHookHandler
+  times: RequestTimes
   registry: Registry
   stop(): void
 }
@@ -22,14 +21,14 @@ export interface Metrics {
 /** Counters are this process' own; what stands in the database is the same in all of them. */
 export function createMetrics(app: HttpApp): Metrics {
   const registry = new Registry()
-  const timed = timeRequests(registry)
+  const times = timeRequests(registry)
   measureState(registry, app)
-  return { ...countWork(registry, app), timed, registry }
+  return { ...countWork(registry, app), times, registry }
 }
 
 /** `GET /metrics`, and the timing of all routes that follow. */
-export function registerMetrics(server: FastifyInstance, { counted, timed, registry, stop }: Metrics): void {
-  server.addHook('onResponse', timed)
+export function registerMetrics(server: FastifyInstance, { counted, times, registry, stop }: Metrics): void {
+  server.addHook('onResponse', times.timed)
   server.addHook('onClose', async () => stop())
   server.get('/metrics', async (request, reply) => {
     checkReader(counted.platform, request)

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { clickKindOf } from '../clicks/click-kind.ts'
-import { knownTarget, resolveTarget } from '../links/links.service.ts'
+import { knownTarget, type RedirectTarget, resolveTarget } from '../links/links.service.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { sendGone } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
@@ -32,19 +32,33 @@ export function registerRedirect(server: FastifyInstance, app: RedirectApp): voi
   })
 }
 
-async function follow(
+/** Without a promise where the link is cached, as it nearly always is: each costs as much as its share of the write. */
+function follow(app: RedirectApp, request: FastifyRequest<GoRoute>, reply: FastifyReply): void {
+  const { slug } = request.params
+  const known = knownTarget(app.platform, slug)
+  if (known !== undefined) {
+    leadTo(app, known, request, reply)
+    return
+  }
+  resolveTarget(app.platform, slug)
+    .then((target) => leadTo(app, target, request, reply))
+    .catch((error: unknown) => refuse(reply, error))
+}
+
+function leadTo(
   { platform, clicks, ofBodies }: RedirectApp,
+  target: RedirectTarget | null,
   request: FastifyRequest<GoRoute>,
   reply: FastifyReply,
-): Promise<FastifyReply> {
-  const { slug } = request.params
-  const target = knownTarget(platform, slug) ?? (await resolveTarget(platform, slug))
+): void {
   if (!target) throw new Refusal('not_found', 'There is no such affiliate link.')
-  if (target.state === 'gone')
-    return sendGone(platform, request, reply.headers(ofBodies), 'This affiliate link leads nowhere any more.')
+  if (target.state === 'gone') {
+    sendGone(platform, request, reply.headers(ofBodies), 'This affiliate link leads nowhere any more.')
+    return
+  }
   const id = platform.ids.next()
   const tracked = target.state === 'tracked'
-  await clicks.record({
+  const click = {
     id,
     linkId: target.linkId,
     tracked,
@@ -52,10 +66,23 @@ async function follow(
     createdAt: platform.clock.now(),
     address: request.ip,
     agent: request.headers['user-agent'],
+  }
+  const location = tracked ? target.beforeReference + id + target.afterReference : target.url
+  clicks.put(click, {
+    done: () => sendOn(reply, location),
+    failed: (error) => refuse(reply, error),
   })
-  return reply
-    .code(302)
-    .header('location', tracked ? target.beforeReference + id + target.afterReference : target.url)
-    .header('referrer-policy', REFERRER_POLICY)
-    .send()
+}
+
+function sendOn(reply: FastifyReply, location: string): void {
+  try {
+    reply.code(302).header('location', location).header('referrer-policy', REFERRER_POLICY).send()
+  } catch (error) {
+    refuse(reply, error)
+  }
+}
+
+/** As an error that is thrown in a handler: to whom it may concern knows the error handler. */
+function refuse(reply: FastifyReply, error: unknown): void {
+  reply.send(error instanceof Error ? error : new Error(String(error)))
 }

@@ -9,10 +9,12 @@ import { Refusal } from '../platform/refusal.ts'
 import { withStatementPatience } from '../platform/statement-patience.ts'
 import { allowOrigins } from './cors.ts'
 import { registerDocs } from './docs.ts'
+import { endEmptyBodies } from './empty-bodies.ts'
 import { PROBLEM_TYPE, routeOf, sendProblem } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
 import { registerJobFile } from './job-file.ts'
 import { createMetrics, type Metrics, registerMetrics } from './metrics.ts'
+import type { RequestTimes } from './metrics-requests.ts'
 import { NO_SCHEMAS } from './no-schemas.ts'
 import { openApiDocument } from './openapi.ts'
 import { createRateLimits, type RateLimits } from './rate-limit.ts'
@@ -24,6 +26,13 @@ import { registerTrpc } from './trpc.ts'
 import { answerUnknownRoutes, refuseEmptyParameters, watchRoutes } from './unknown-route.ts'
 import { closeUnusedConnections } from './unused-connections.ts'
 import { registerWebhooks } from './webhooks.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** When it came in, by performance.now(); 0 but on the hottest paths. */
+    begunAt: number
+  }
+}
 
 const MAX_BODY_BYTES = 256 * 1024
 /** Request line and headers together; what is larger never becomes a request. */
@@ -44,7 +53,8 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    http: { maxHeaderSize: MAX_HEADER_BYTES },
+    // Most requests have no body: Node then spares them the stream of one, a tenth of a redirect's time. See `endEmptyBodies`.
+    http: { maxHeaderSize: MAX_HEADER_BYTES, optimizeEmptyRequests: true },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     return503OnClosing: false,
     ...NO_SCHEMAS,
@@ -57,7 +67,7 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
         'x-content-type-options': 'nosniff',
       })
       sendProblem(platform, request, reply, error)
-      logRequest(platform, request, reply)
+      logRequest(platform, request, reply, reply.elapsedTime)
     },
   })
   server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
@@ -79,23 +89,26 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
 /** The redirect and the webhooks, which carry nearly all the traffic: few hooks, and few headers unless there is something to say. */
 async function registerHotPaths(
   scope: FastifyInstance,
-  { counted, timed }: Metrics,
+  { counted, times }: Metrics,
   headers: SecurityHeaders,
 ): Promise<void> {
   const { platform } = counted
-  followRequests(scope, platform, headers.few)
-  scope.addHook('onResponse', timed)
+  followHotRequests(scope, platform, times, headers.few)
   scope.setErrorHandler((error, request, reply) =>
     sendProblem(platform, request, reply.headers(headers.all), error),
   )
   registerRedirect(scope, { ...counted, ofBodies: headers.all })
-  await registerWebhooks(scope, counted)
+  await scope.register(async (inner) => {
+    endEmptyBodies(inner)
+    await registerWebhooks(inner, counted)
+  })
 }
 
 async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise<void> {
   const app = metrics.counted
   const { platform } = app
   scope.addHook('preHandler', (_request, _reply, done) => withStatementPatience(done))
+  endEmptyBodies(scope)
   await allowOrigins(scope, platform.config.CORS_ORIGINS ?? [])
   refuseEmptyParameters(scope)
   const limits = await createRateLimits(scope, platform, appRouter)
@@ -159,17 +172,44 @@ function followRequests(
     done()
   })
   server.addHook('onResponse', (request, reply, done) => {
-    logRequest(platform, request, reply)
+    logRequest(platform, request, reply, reply.elapsedTime)
     done()
   })
 }
 
-function logRequest({ log }: Platform, request: FastifyRequest, reply: FastifyReply): void {
+/**
+ * The same for the hottest paths, up to when their answer is handed over to be sent: short as it is, it is sent in the same moment.
+ * With `onResponse` the framework listens to each answer for its end, which costs more than all the rest of this.
+ */
+function followHotRequests(
+  server: FastifyInstance,
+  platform: Platform,
+  times: RequestTimes,
+  headers: Readonly<Record<string, string>>,
+): void {
+  server.decorateRequest('begunAt', 0)
+  server.addHook('onRequest', (request, reply, done) => {
+    request.begunAt = performance.now()
+    reply.headers(headers).header('x-request-id', request.id).header('cache-control', 'no-store')
+    done()
+  })
+  server.addHook('onRoute', (route) => {
+    const time = times.of(route.url)
+    route.onSend = (request, reply, _payload, done) => {
+      const ms = performance.now() - request.begunAt
+      time(request.method, reply.statusCode, ms)
+      logRequest(platform, request, reply, ms)
+      done()
+    }
+  })
+}
+
+function logRequest({ log }: Platform, request: FastifyRequest, reply: FastifyReply, ms: number): void {
   const status = reply.statusCode
   const level = status >= 500 ? 'warn' : status >= 400 ? 'info' : 'debug'
   if (level === 'debug' && !log.isLevelEnabled(level)) return
   const facts = { requestId: request.id, method: request.method, route: routeOf(request), status }
-  log[level]({ ...facts, ms: Math.round(reply.elapsedTime) }, 'request')
+  log[level]({ ...facts, ms: Math.round(ms) }, 'request')
 }
 
 /** Made at the first request, since the address may be known only once the server listens. */

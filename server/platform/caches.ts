@@ -12,9 +12,15 @@ const LIFETIME_MS = 1500
 /** `key` is `null` when the whole cache of that name was dropped. */
 export type DropListener = (name: string, key: string | null) => void
 
+interface Kept {
+  value: unknown
+  /** By performance.now(). */
+  until: number
+}
+
 /** Named read caches for the hot paths, bounded in number and age. What is not there is cached as `null`. */
 export class Caches {
-  readonly #caches = new Map<string, LRUCache<string, { value: unknown }>>()
+  readonly #caches = new Map<string, LRUCache<string, Kept>>()
   /** What is being loaded, for all who ask meanwhile; emptied at a drop, so that nobody then waits for what is out of date. */
   readonly #loads = new Map<string, Promise<unknown>>()
   readonly #listeners: DropListener[] = []
@@ -33,7 +39,7 @@ export class Caches {
    */
   async get<V>(name: string, key: string, load: () => Promise<V>, most = this.#maxEntries): Promise<V> {
     const cache = this.#named(name, most)
-    const kept = cache.get(key)
+    const kept = fresh(cache, key)
     if (kept) return kept.value as V
     const place = `${name} ${key}`
     const loading = this.#loads.get(place) ?? this.#load(cache, place, key, load)
@@ -42,11 +48,12 @@ export class Caches {
 
   /** What is kept already; `undefined` when it would have to be loaded. */
   peek<V>(name: string, key: string): V | undefined {
-    return this.#caches.get(name)?.get(key)?.value as V | undefined
+    const cache = this.#caches.get(name)
+    return cache && (fresh(cache, key)?.value as V | undefined)
   }
 
   #load(
-    cache: LRUCache<string, { value: unknown }>,
+    cache: LRUCache<string, Kept>,
     place: string,
     key: string,
     load: () => Promise<unknown>,
@@ -55,7 +62,7 @@ export class Caches {
     const start = performance.now()
     const loading: Promise<unknown> = inTime(withStatementPatience(load))
       .then((value) => {
-        if (this.#loads.get(place) === loading) cache.set(key, { value }, { start })
+        if (this.#loads.get(place) === loading) cache.set(key, { value, until: start + this.#lifetimeMs })
         return value
       })
       .finally(() => {
@@ -88,9 +95,15 @@ export class Caches {
     else this.#caches.get(name)?.delete(key)
   }
 
-  #named(name: string, most: number): LRUCache<string, { value: unknown }> {
-    const cache = this.#caches.get(name) ?? new LRUCache({ max: most, ttl: this.#lifetimeMs })
+  #named(name: string, most: number): LRUCache<string, Kept> {
+    const cache = this.#caches.get(name) ?? new LRUCache<string, Kept>({ max: most })
     this.#caches.set(name, cache)
     return cache
   }
+}
+
+/** The library could tell the age of its entries itself, but sets a timer for that at nearly every look. */
+function fresh(cache: LRUCache<string, Kept>, key: string): Kept | undefined {
+  const kept = cache.get(key)
+  return kept && kept.until > performance.now() ? kept : undefined
 }

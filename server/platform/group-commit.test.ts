@@ -140,6 +140,46 @@ it('gives up waiting after its patience; what no write had taken yet is never wr
   assert.is(writes.length, 2)
 })
 
+/** Notes what it is told, in order. */
+function listener() {
+  const heard: string[] = []
+  const told = {
+    done: (result: string) => void heard.push(result),
+    failed: (error: unknown) => void heard.push(error instanceof Refusal ? error.code : String(error)),
+  }
+  return { heard, told }
+}
+
+it('tells without a promise too: once, and at once where it refuses', async () => {
+  const { group, writes } = heldGroup({ maxWaiting: 2 })
+  const { heard, told } = listener()
+  group.put(1, told)
+  group.put(2, told)
+  assert.equal(heard, [])
+  group.put(3, told)
+  assert.equal(heard, ['unavailable'])
+  await settle()
+  group.put(4, told)
+  writes[0]?.end()
+  await settle()
+  assert.equal(heard, ['unavailable', 'row 1', 'row 2'])
+  writes[1]?.end(new Error('disk full'))
+  await settle()
+  assert.equal(heard.slice(3), ['Error: disk full'])
+})
+
+it('tells nobody twice whose patience ended before the write', async () => {
+  const { group, writes } = heldGroup({ patienceMs: 20 })
+  const { heard, told } = listener()
+  group.put(1, told)
+  // Its patience ends no earlier than that of the one before it.
+  await refusalOf(group.add(2))
+  assert.equal(heard, ['unavailable'])
+  writes[0]?.end()
+  await group.idle()
+  assert.equal(heard, ['unavailable'])
+})
+
 it('is idle when nothing waits any more', async () => {
   const { group, writes } = heldGroup()
   await group.idle()

@@ -1,12 +1,20 @@
 import { Refusal } from './refusal.ts'
 import { withStatementPatience } from './statement-patience.ts'
 
+/** Who waits for one item. Neither may throw; one of them is called, once. */
+export interface Told<Result> {
+  /** The item is on disk. */
+  done(result: Result): void
+  /** It may not be. */
+  failed(error: unknown): void
+}
+
 interface Waiting<Item, Result> {
   item: Item
   /** By performance.now(). */
   deadline: number
-  resolve: (result: Result) => void
-  reject: (error: unknown) => void
+  /** `null` once told. */
+  told: Told<Result> | null
 }
 
 export interface GroupCommitOptions<Item, Result> {
@@ -14,7 +22,7 @@ export interface GroupCommitOptions<Item, Result> {
   write: (items: Item[]) => Promise<Result[]>
   /** The most items of one write. */
   maxBatch: number
-  /** The most items that may wait; past it `add` refuses at once instead of growing. */
+  /** The most items that may wait; past it they are refused at once instead of growing. */
   maxWaiting: number
   /** How long an item may wait for its answer, in ms, before its caller is told `unavailable`. */
   patienceMs: number
@@ -46,15 +54,19 @@ export class GroupCommit<Item, Result> {
    * one that had not is dropped, so that a database that comes back serves those who still wait.
    */
   add(item: Item): Promise<Result> {
+    return new Promise((done, failed) => this.put(item, { done, failed }))
+  }
+
+  /** The same for the hottest paths, where a promise and what awaits it cost as much as their share of the write. */
+  put(item: Item, told: Told<Result>): void {
     if (this.#waiting.length >= this.#options.maxWaiting) {
-      return Promise.reject(unavailable('too many writes are waiting'))
+      told.failed(unavailable('too many writes are waiting'))
+      return
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Result>()
     const deadline = performance.now() + this.#options.patienceMs
-    this.#waiting.push({ item, deadline, resolve, reject })
+    this.#waiting.push({ item, deadline, told })
     this.#clock ??= setInterval(() => this.#giveUp(), Math.max(1, this.#options.patienceMs / LOOKS))
     this.#running ??= this.#run()
-    return promise
   }
 
   /** How many items wait for the next write. */
@@ -70,32 +82,56 @@ export class GroupCommit<Item, Result> {
   async #run(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, this.#options.maxBatch)
+      const batch = this.#take()
       this.#writing = batch
-      try {
-        const results = await withStatementPatience(() => this.#options.write(batch.map(({ item }) => item)))
-        batch.forEach((waiting, index) => {
-          waiting.resolve(results[index] as Result)
-        })
-      } catch (error) {
-        for (const waiting of batch) waiting.reject(error)
-      }
+      await this.#write(batch)
       this.#writing = []
     }
     this.#running = null
   }
 
+  async #write(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    let results: Result[]
+    try {
+      results = await withStatementPatience(() => this.#options.write(batch.map(({ item }) => item)))
+    } catch (error) {
+      for (const waiting of batch) fail(waiting, error)
+      return
+    }
+    let place = 0
+    for (const waiting of batch) tell(waiting, results[place++] as Result)
+  }
+
+  #take(): Waiting<Item, Result>[] {
+    if (this.#waiting.length > this.#options.maxBatch) return this.#waiting.splice(0, this.#options.maxBatch)
+    const all = this.#waiting
+    this.#waiting = []
+    return all
+  }
+
   /** Tells those whose patience is over; they stand in the order of their deadlines. */
   #giveUp(): void {
     const now = performance.now()
-    for (const { deadline, reject } of this.#writing) if (deadline <= now) reject(tooLate())
+    for (const waiting of this.#writing) if (waiting.deadline <= now) fail(waiting, tooLate())
     const patient = this.#waiting.findIndex(({ deadline }) => deadline > now)
     const gone = this.#waiting.splice(0, patient === -1 ? this.#waiting.length : patient)
-    for (const { reject } of gone) reject(tooLate())
+    for (const waiting of gone) fail(waiting, tooLate())
     if (this.#waiting.length > 0 || this.#writing.length > 0 || !this.#clock) return
     clearInterval(this.#clock)
     this.#clock = null
   }
+}
+
+function tell<Result>(waiting: Waiting<unknown, Result>, result: Result): void {
+  const { told } = waiting
+  waiting.told = null
+  told?.done(result)
+}
+
+function fail(waiting: Waiting<unknown, never>, error: unknown): void {
+  const { told } = waiting
+  waiting.told = null
+  told?.failed(error)
 }
 
 function tooLate(): Refusal {

@@ -1,6 +1,6 @@
 // database: none
 
-import { v7 } from 'uuid'
+import { v7, validate, version } from 'uuid'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fc } from '../proof/testbed/property.ts'
@@ -11,6 +11,20 @@ test('ids of one process sort in the order in which they were made', () => {
   assert.equal([...ids].sort(), ids)
   assert.is(new Set(ids).size, ids.length)
   assert.ok(ids.every(isId))
+})
+
+test('ids are UUIDs of version 7, made now, with a random end', () => {
+  const before = Date.now()
+  const ids = Array.from({ length: 5000 }, () => systemIds.next())
+  // A moment may run ahead by one where the count of one millisecond is full.
+  const moments = ids.map((id) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16))
+  assert.ok(moments.every((moment) => moment >= before - 1 && moment <= Date.now() + 1))
+  assert.ok(ids.every((id) => validate(id) && version(id) === 7))
+  // In 5000 ids each of sixteen digits stands in each place of the end.
+  const ends = ids.map((id) => id.slice(-10))
+  for (let place = 0; place < 10; place += 1) {
+    assert.is(new Set(ends.map((end) => end[place])).size, 16, `place ${place}`)
+  }
 })
 
 test('firstIdAt is a bound: no id of that moment is smaller, every id of an earlier one is', () => {

@@ -1,41 +1,75 @@
 import { randomFillSync } from 'node:crypto'
-import { v7 } from 'uuid'
 
 /** The only source of ids: UUIDv7, in the order in which they were made. */
 export interface Ids {
   next(): string
 }
 
-const RANDOM_BYTES = 16
+/** Four bytes to start a millisecond with, six for the end of each id. */
+const RANDOM_BYTES = 10
 /** Randomness is fetched for so many ids at once: a request makes two, and fetching it is half of their work. */
 const pool = new Uint8Array(256 * RANDOM_BYTES)
 let used = pool.length
 
-function nextRandom(): Uint8Array {
+/** Where the next unused randomness begins. */
+function nextRandom(): number {
   if (used === pool.length) {
     randomFillSync(pool)
     used = 0
   }
   used += RANDOM_BYTES
-  return pool.subarray(used - RANDOM_BYTES, used)
+  return used - RANDOM_BYTES
 }
 
 let msecs = 0
 let seq = 0
+/** The milliseconds as ids begin with them: the same for all of one millisecond. */
+let front = ''
 
-/** As the library does it by itself: a random start in each millisecond, counted on from there. */
+function enter(moment: number): void {
+  msecs = moment
+  const hex = moment.toString(16).padStart(12, '0')
+  front = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-`
+}
+
+/**
+ * As the `uuid` library does it by itself: a random start in each millisecond, counted on from there. Written out here, in half
+ * of its time, since each request of the hottest paths makes two.
+ */
 function nextInOrder(): string {
-  const random = nextRandom()
+  const at = nextRandom()
   const now = Date.now()
   if (now > msecs) {
-    msecs = now
-    const [a = 0, b = 0, c = 0, d = 0] = random.subarray(6, 10)
-    seq = ((a & 0x7f) << 24) | (b << 16) | (c << 8) | d
+    enter(now)
+    seq = ((byteAt(at) & 0x7f) << 24) | (byteAt(at + 1) << 16) | (byteAt(at + 2) << 8) | byteAt(at + 3)
   } else {
     seq = (seq + 1) | 0
-    if (seq === 0) msecs += 1
+    if (seq === 0) enter(msecs + 1)
   }
-  return v7({ random, msecs, seq })
+  const upper = `${hexOf(0x70 | (seq >>> 28))}${hexOf(seq >>> 20)}`
+  const lower = `${hexOf(0x80 | ((seq >>> 14) & 0x3f))}${hexOf(seq >>> 6)}`
+  return `${front}${upper}-${lower}-${hexOf((seq << 2) | (byteAt(at + 4) & 3))}${randomEnd(at + 5)}`
+}
+
+function randomEnd(at: number): string {
+  return (
+    hexOf(byteAt(at)) +
+    hexOf(byteAt(at + 1)) +
+    hexOf(byteAt(at + 2)) +
+    hexOf(byteAt(at + 3)) +
+    hexOf(byteAt(at + 4))
+  )
+}
+
+function byteAt(place: number): number {
+  return pool[place] ?? 0
+}
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+
+/** The lowest byte of a number. */
+function hexOf(number: number): string {
+  return HEX[number & 0xff] ?? ''
 }
 
 export const systemIds: Ids = { next: nextInOrder }

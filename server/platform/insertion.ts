@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely'
 import type { Dialect } from './database.ts'
-import type { ColumnTypes } from './row-set.ts'
+import { arrayText, type ColumnTypes } from './row-set.ts'
 import { forEachRow } from './sqlite-dialect.ts'
 
 /** Rows of one statement on SQLite: a run of it costs as much as two or three rows. */
@@ -26,17 +26,33 @@ export function insertion<Row extends object>(
     if (dialect === 'postgresql') return [CompiledQuery.raw(ofArrays, arraysOf(names, rows))]
     const together: unknown[][] = []
     const rest = rows.length - (rows.length % ROWS)
-    for (let first = 0; first < rest; first += ROWS)
-      together.push(rows.slice(first, first + ROWS).flatMap((row) => names.map((name) => row[name])))
-    const alone = rows.slice(rest).map((row) => names.map((name) => row[name]))
+    for (let first = 0; first < rest; first += ROWS) together.push(valuesOf(names, rows, first, first + ROWS))
+    const alone: unknown[][] = []
+    for (let place = rest; place < rows.length; place += 1)
+      alone.push(valuesOf(names, rows, place, place + 1))
     return [forEachRow(ofRows, together), forEachRow(ofRow, alone)]
   }
 }
 
-/** One array a column. */
+/** One after the other; a list for each row on the way would cost as much again. */
+function valuesOf<Row extends object>(
+  names: readonly (keyof Row & string)[],
+  rows: readonly Row[],
+  first: number,
+  end: number,
+): unknown[] {
+  const values: unknown[] = []
+  for (let place = first; place < end; place += 1) {
+    const row = rows[place] as Row
+    for (const name of names) values.push(row[name])
+  }
+  return values
+}
+
+/** One array a column, as PostgreSQL reads it: what the driver would write itself, with a new text for each of the values. */
 export function arraysOf<Row extends object>(
   names: readonly (keyof Row & string)[],
   rows: readonly Row[],
-): unknown[][] {
-  return names.map((name) => rows.map((row) => row[name]))
+): string[] {
+  return names.map((name) => arrayText(rows.map((row) => row[name])))
 }

@@ -29,14 +29,23 @@ const MAX_STATEMENTS = 500
  * is not exact does not pass.
  */
 export class SqliteDialect implements Dialect {
-  readonly #open: () => Database.Database
+  readonly #driver: SqliteDriver
 
   constructor(open: () => Database.Database) {
-    this.#open = open
+    this.#driver = new SqliteDriver(open)
   }
 
   createDriver(): Driver {
-    return new SqliteDriver(this.#open)
+    return this.#driver
+  }
+
+  /**
+   * A transaction of these statements here and now, past the queue for the connection: it is over before anything else can run. Answers what
+   * the last one answers, or `null`, with nothing done, where it cannot be: not open yet, a transaction under way, or
+   * another process writes.
+   */
+  atOnce(statements: readonly CompiledQuery[]): unknown[] | null {
+    return this.#driver.atOnce(statements)
   }
 
   createQueryCompiler(): QueryCompiler {
@@ -70,6 +79,10 @@ class SqliteDriver implements Driver {
   }
 
   async releaseConnection(): Promise<void> {}
+
+  atOnce(statements: readonly CompiledQuery[]): unknown[] | null {
+    return this.#connection?.atOnce(statements) ?? null
+  }
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await whenUnlocked(() => connection.executeQuery(CompiledQuery.raw('begin immediate')))
@@ -177,6 +190,8 @@ export function inOneBreath(together: readonly CompiledQuery[]): CompiledQuery {
 class SqliteConnection implements DatabaseConnection {
   readonly #db: Database.Database
   readonly #statements = new Map<string, Database.Statement>()
+  /** Iterations that stand open, during which the handle runs nothing else. */
+  #streams = 0
 
   constructor(db: Database.Database) {
     this.#db = db
@@ -191,6 +206,16 @@ class SqliteConnection implements DatabaseConnection {
       return (await whenUnlocked(() => this.#together((query as InOneBreath).together))) as QueryResult<R>
     }
     return this.#execute(query) as QueryResult<R>
+  }
+
+  atOnce(queries: readonly CompiledQuery[]): unknown[] | null {
+    if (this.#streams > 0 || this.#db.inTransaction) return null
+    try {
+      return this.#together(queries).rows
+    } catch (error) {
+      if (sqliteFault(error)?.kind === 'contention') return null
+      throw error
+    }
   }
 
   #together(queries: readonly CompiledQuery[]): QueryResult<unknown> {
@@ -222,9 +247,14 @@ class SqliteConnection implements DatabaseConnection {
 
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
     // A statement of its own: a kept one could be asked again while this iteration stands open.
-    for (const row of this.#db.prepare(query.sql).iterate(query.parameters)) {
-      assertExact(row)
-      yield { rows: [row as R] }
+    this.#streams += 1
+    try {
+      for (const row of this.#db.prepare(query.sql).iterate(query.parameters)) {
+        assertExact(row)
+        yield { rows: [row as R] }
+      }
+    } finally {
+      this.#streams -= 1
     }
   }
 

@@ -1,5 +1,5 @@
 import BetterSqlite from 'better-sqlite3'
-import { Kysely } from 'kysely'
+import { type CompiledQuery, Kysely } from 'kysely'
 import { type Database, runAtOnce, runTransaction } from './database.ts'
 import { sqliteFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
@@ -48,7 +48,8 @@ export function openSqlite(file: string, options: { create: boolean; readOnly?: 
     handle.pragma('query_only = ON')
     return handle
   }
-  const writer = new Kysely<Schema>({ dialect: new SqliteDialect(options.readOnly ? openReader : open) })
+  const writing = new SqliteDialect(options.readOnly ? openReader : open)
+  const writer = new Kysely<Schema>({ dialect: writing })
   const reader = new Kysely<Schema>({ dialect: new SqliteDialect(openReader) })
   return {
     dialect: 'sqlite',
@@ -56,7 +57,10 @@ export function openSqlite(file: string, options: { create: boolean; readOnly?: 
     writer,
     reader,
     transaction: (work) => runTransaction(writer, sqliteFault, work, TURN_PATIENCE_MS),
-    writeAtOnce: (...statements) => runAtOnce(writer, sqliteFault, inOneBreath(statements), TURN_PATIENCE_MS),
+    async writeAtOnce<Row>(...statements: CompiledQuery[]) {
+      const rows = writing.atOnce(statements) as Row[] | null
+      return rows ?? runAtOnce(writer, sqliteFault, inOneBreath(statements), TURN_PATIENCE_MS)
+    },
     faultOf: sqliteFault,
     async close() {
       await reader.destroy()

@@ -66,6 +66,26 @@ it('waits for the write lock of another process without holding up this one', as
   assert.equal(await numbers(context), [1])
 })
 
+it('waits for a transaction of this process that is under way, and is no part of it', async (context) => {
+  const { database } = context
+  const gate = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
+  const failing = database.transaction(async (tx) => {
+    await sql`insert into t (n) values (1)`.execute(tx)
+    begun.resolve()
+    await gate.promise
+    throw new Error('taken back')
+  })
+  await begun.promise
+  const written = database.writeAtOnce(insert(2))
+  await nextTurn()
+  assert.equal(await numbers(context), [])
+  gate.resolve()
+  assert.match(String(await failing.catch((reason: unknown) => reason)), /taken back/)
+  await written
+  assert.equal(await numbers(context), [2])
+})
+
 it('is refused inside a transaction, which it would wait for', async ({ database }) => {
   const inside = database.transaction(() => database.writeAtOnce(insert(1)))
   assert.match(String(await inside.catch((reason: unknown) => reason)), /transaction inside a transaction/)
