@@ -61,8 +61,21 @@ export async function openCycles(
   })
 }
 
-/** Adds `each` accepted sales to every open cycle, in one statement; their ids count up from `from`. */
-export async function addSales(platform: Platform, each: number, from: number): Promise<void> {
+/** So many at a time that on a busy machine no statement outlasts the patience for one. */
+const SALES_A_PART = 100_000
+
+/** Adds `each` accepted sales to every one of `cycles` open cycles; their ids count up from `from`. */
+export async function addSales(
+  platform: Platform,
+  { cycles, each, from }: { cycles: number; each: number; from: number },
+): Promise<void> {
+  const most = Math.max(1, Math.floor(SALES_A_PART / cycles))
+  for (let done = 0; done < each; done += most) {
+    await addPart(platform, Math.min(most, each - done), from + done * cycles)
+  }
+}
+
+async function addPart(platform: Platform, each: number, from: number): Promise<void> {
   const { database } = platform
   const numbers =
     database.dialect === 'sqlite'

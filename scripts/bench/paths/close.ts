@@ -10,7 +10,6 @@ import { growthOf, timed } from '../measure.ts'
 
 const MERCHANTS = 1000
 const SALES_EACH = 1000
-const SALES_A_PART = 100
 const DAY_MS = 86_400_000
 const MUST = { kind: 'most', ratio: 1, aim: 0.1 } as const
 const AUDIT = { kind: 'most', ratio: 3, aim: 1 } as const
@@ -26,10 +25,7 @@ export async function benchClose(bed: Bed): Promise<(Comparison | Measurement)[]
   const sellers = await addSellers(platform, MERCHANTS)
   const start = Math.floor(platform.clock.now() / DAY_MS) * DAY_MS - 400 * DAY_MS
   await openCycles(platform, sellers, { start, end: start + DAY_MS }, SALES_EACH)
-  // In parts: on a busy machine one statement for all of them would outlast the patience for a statement.
-  for (let done = 0; done < SALES_EACH; done += SALES_A_PART) {
-    await addSales(platform, SALES_A_PART, done * MERCHANTS)
-  }
+  await addSales(platform, { cycles: MERCHANTS, each: SALES_EACH, from: 0 })
   if (bed.dialect === 'postgresql') await sql`vacuum analyze`.execute(bed.app.database.writer)
   const driver = openDriver(bed.url)
   try {

@@ -12,6 +12,8 @@ const MILLION = 1_000_000
 const CLICKS = [1, 2, 4, 8].map((millions) => millions * MILLION)
 const SALES = [0.25, 0.5, 1, 2].map((millions) => millions * MILLION)
 const SELLERS = 500
+/** So many at a time that no statement outlasts the patience for one. */
+const CLICKS_A_PART = 250_000
 const BATCH = 64
 const DAY_MS = 86_400_000
 const LINK = '01900000-0000-7000-8000-000000000001'
@@ -27,8 +29,7 @@ async function growClicks(bed: Bed): Promise<Measurement[]> {
   const found: Measurement[] = []
   let there = 0
   for (const size of CLICKS) {
-    await addOldClicks(platform, there, size - there)
-    there = size
+    for (; there < size; there += CLICKS_A_PART) await addOldClicks(platform, there, CLICKS_A_PART)
     const label = `${size / MILLION} M clicks`
     const batch = await repeated(bed.rounds * 10, () => recordBatch(platform, recorder))
     found.push(measurement(bed, `${label}: a batch of ${BATCH} clicks`, batch))
@@ -80,7 +81,7 @@ async function growSales(bed: Bed): Promise<Measurement[]> {
   const found: Measurement[] = []
   let there = 0
   for (const size of SALES) {
-    await addSales(platform, (size - there) / SELLERS, there)
+    await addSales(platform, { cycles: SELLERS, each: (size - there) / SELLERS, from: there })
     there = size
     if (bed.dialect === 'postgresql') await sql`analyze sales`.execute(bed.app.database.writer)
     const label = `${size / MILLION} M sales`
