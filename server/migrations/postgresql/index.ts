@@ -6,8 +6,7 @@ import { Migration00005Moderation } from './00005-moderation.ts'
 import { Migration00006ClickMonths } from './00006-click-months.ts'
 import { Migration00007RepeatClicks } from './00007-repeat-clicks.ts'
 import { Migration00008BodiesAsTheyAre } from './00008-bodies-as-they-are.ts'
-import { Migration00009ReceiptsAsTheyAre } from './00009-receipts-as-they-are.ts'
-import { Migration00011UnknownCalls } from './00011-unknown-calls.ts'
+import { Migration00010UnknownCalls } from './00010-unknown-calls.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const postgresqlMigrations = [
@@ -19,6 +18,5 @@ export const postgresqlMigrations = [
   { name: '00006-click-months', class: Migration00006ClickMonths },
   { name: '00007-repeat-clicks', class: Migration00007RepeatClicks },
   { name: '00008-bodies-as-they-are', class: Migration00008BodiesAsTheyAre },
-  { name: '00009-receipts-as-they-are', class: Migration00009ReceiptsAsTheyAre },
-  { name: '00011-unknown-calls', class: Migration00011UnknownCalls },
+  { name: '00010-unknown-calls', class: Migration00010UnknownCalls },
 ]

@@ -4,8 +4,8 @@ import { Migration00003Exports } from './00003-exports.ts'
 import { Migration00004Catalogue } from './00004-catalogue.ts'
 import { Migration00005Moderation } from './00005-moderation.ts'
 import { Migration00007RepeatClicks } from './00007-repeat-clicks.ts'
-import { Migration00010ClickKinds } from './00010-click-kinds.ts'
-import { Migration00011UnknownCalls } from './00011-unknown-calls.ts'
+import { Migration00009ClickKinds } from './00009-click-kinds.ts'
+import { Migration00010UnknownCalls } from './00010-unknown-calls.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const sqliteMigrations = [
@@ -15,6 +15,6 @@ export const sqliteMigrations = [
   { name: '00004-catalogue', class: Migration00004Catalogue },
   { name: '00005-moderation', class: Migration00005Moderation },
   { name: '00007-repeat-clicks', class: Migration00007RepeatClicks },
-  { name: '00010-click-kinds', class: Migration00010ClickKinds },
-  { name: '00011-unknown-calls', class: Migration00011UnknownCalls },
+  { name: '00009-click-kinds', class: Migration00009ClickKinds },
+  { name: '00010-unknown-calls', class: Migration00010UnknownCalls },
 ]

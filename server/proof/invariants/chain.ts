@@ -5,8 +5,6 @@ import { sha256 } from '../../platform/sha256.ts'
 import {
   ALL_PAGES,
   type Breach,
-  countRows,
-  cutByKey,
   type Invariant,
   MOST_BREACHES,
   type Pages,
@@ -22,8 +20,8 @@ export const CHAIN_INVARIANTS: Invariant[] = [
     name: 'chain-unbroken',
     statement:
       "Each journal entry stands in its own party's ledger, behind the one before it, with the hash of both: none was changed, put in, taken out or moved.",
-    count: (db) => countRows(db, 'ledger_entries'),
-    cut: (db, parts) => cutByKey(db, 'ledger_entries', 'ledger_id', parts),
+    table: 'ledger_entries',
+    key: 'ledger_id',
     breaches: findFaults,
   },
   sqlInvariant({

@@ -12,15 +12,15 @@ export interface Invariant {
   name: string
   /** What must hold, in one sentence. */
   statement: string
-  /** How many rows there are to look at. */
-  count(db: Queries): Promise<number>
+  /** Whose rows it looks at. */
+  table: string
   /**
    * The rows that break it. A check of one statement sees the books at one moment, while they are in use too; one that
    * reads pages looks only at rows that never change, and at nothing that came later.
    */
   breaches(db: Queries, pages?: Pages): Promise<Breach[]>
-  /** Of a check that reads pages: keys that cut its rows into about as many parts, for several threads. */
-  cut?(db: Queries, parts: number): Promise<string[]>
+  /** Of a check that reads pages: the column whose order they follow, by which its rows can be cut into parts for several threads. */
+  key?: string
 }
 
 /** What a check that reads pages is told, and tells. */
@@ -48,7 +48,7 @@ export function sqlInvariant(options: {
   return {
     name: options.name,
     statement: options.statement,
-    count: (db) => countRows(db, options.table),
+    table: options.table,
     async breaches(db) {
       // Nearly always there is none, so all is read. PostgreSQL would take the limit for a reason to look for the first
       // few: along an index, row by row. What it materializes it plans as a whole; SQLite would write out all breaches.
@@ -61,17 +61,26 @@ export function sqlInvariant(options: {
   }
 }
 
-/** The keys at which the rows of a table, in the order of that column, are cut into `parts` parts of about one size. */
-export async function cutByKey(db: Queries, table: string, key: string, parts: number): Promise<string[]> {
-  const rows = await countRows(db, table)
-  const cuts: string[] = []
-  for (let part = 1; part < parts; part += 1) {
-    const found = await sql<{ key: string }>`select ${sql.ref(key)} as key from ${sql.table(table)}
-      order by ${sql.ref(key)} limit 1 offset ${sql.lit(Math.floor((rows * part) / parts))}`.execute(db)
-    const [row] = found.rows
-    if (row && row.key !== cuts.at(-1)) cuts.push(row.key)
-  }
-  return cuts
+/** The keys at which `rows` rows of a table, in the order of that column, are cut into `parts` parts of about one size. */
+export async function cutByKey(
+  db: Queries,
+  { table, key, rows }: { table: string; key: string; rows: number },
+  parts: number,
+): Promise<string[]> {
+  const size = sql.lit(Math.max(1, Math.ceil(rows / parts)))
+  // One walk along the column's index; a look-up by place for each cut would walk anew.
+  const found = await sql<{ key: string }>`
+    select key from (
+      select ${sql.ref(key)} as key, row_number() over (order by ${sql.ref(key)}) as number from ${sql.table(table)}
+    ) as numbered
+    where number % ${size} = 0 and number < ${sql.lit(rows)} order by number`.execute(db)
+  return [...new Set(found.rows.map((row) => row.key))]
+}
+
+/** How many rows each table has; each is counted once. */
+export async function countTables(db: Queries, tables: Iterable<string>): Promise<Map<string, number>> {
+  const counted = [...new Set(tables)].map(async (table) => [table, await countRows(db, table)] as const)
+  return new Map(await Promise.all(counted))
 }
 
 export async function countRows(db: Queries, table: string): Promise<number> {

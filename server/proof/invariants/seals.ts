@@ -3,7 +3,7 @@ import type { Head } from '../../ledger/chain.rule.ts'
 import type { Queries } from '../../platform/database.ts'
 import { sha256 } from '../../platform/sha256.ts'
 import { NO_SEAL, sealDigest } from '../../seals/seal.rule.ts'
-import { type Breach, countRows, type Invariant, MOST_BREACHES } from './invariant.ts'
+import { type Breach, type Invariant, MOST_BREACHES } from './invariant.ts'
 
 /** Each names the ledgers that moved within an hour. */
 const SEALS_AT_ONCE = 50
@@ -13,7 +13,7 @@ export const SEALS_HOLD: Invariant = {
   name: 'seals-hold',
   statement:
     'Seals follow each other without a gap, each with the digest of what it says; what was sealed is still in the journal.',
-  count: (db) => countRows(db, 'ledger_seals'),
+  table: 'ledger_seals',
   async breaches(db) {
     const breaches: Breach[] = []
     for await (const { faults } of judgedSeals(db)) {

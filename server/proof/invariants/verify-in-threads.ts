@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Queries } from '../../platform/database.ts'
-import { type Breach, countRows, type Invariant, MOST_BREACHES } from './invariant.ts'
+import { type Breach, countRows, countTables, cutByKey, type Invariant, MOST_BREACHES } from './invariant.ts'
 import { INVARIANTS, type InvariantResult } from './verify-books.ts'
 import type { Task, Told } from './verify-thread.ts'
 
@@ -47,8 +47,12 @@ export async function verifyInThreads(
   db: Queries,
   onProgress: (progress: Progress) => void,
 ): Promise<InvariantResult[]> {
-  const checks = new Map<string, Check>()
-  for (const invariant of INVARIANTS) checks.set(invariant.name, await checkOf(db, invariant))
+  const rows = await countTables(
+    db,
+    INVARIANTS.map(({ table }) => table),
+  )
+  const made = INVARIANTS.map((invariant) => checkOf(db, invariant, rows.get(invariant.table) ?? 0))
+  const checks = new Map((await Promise.all(made)).map((check) => [check.invariant.name, check]))
   const desk = new Desk([...checks.values()], onProgress)
   const workers = Array.from(
     { length: THREADS },
@@ -69,9 +73,9 @@ function threadFile(): URL {
   return new URL(import.meta.url.replace(/verify-in-threads(\.[jt]s)$/, 'verify-thread$1'))
 }
 
-async function checkOf(db: Queries, invariant: Invariant): Promise<Check> {
-  const rows = await invariant.count(db)
-  const cuts = (await invariant.cut?.(db, PARTS)) ?? []
+async function checkOf(db: Queries, invariant: Invariant, rows: number): Promise<Check> {
+  const { table, key } = invariant
+  const cuts = key === undefined ? [] : await cutByKey(db, { table, key, rows }, PARTS)
   const parts = [null, ...cuts].map((after, index) => {
     return { name: invariant.name, after, upTo: cuts[index] ?? null }
   })
@@ -79,7 +83,7 @@ async function checkOf(db: Queries, invariant: Invariant): Promise<Check> {
 }
 
 function weightOf({ invariant, rows }: Check): number {
-  return rows * (invariant.cut ? OWN_CODE_WEIGHT : 1)
+  return rows * (invariant.key ? OWN_CODE_WEIGHT : 1)
 }
 
 /**
@@ -129,7 +133,7 @@ class Desk {
   }
 
   #advance(name: string, rows: number): void {
-    if (this.#checks.get(name)?.invariant.cut) this.#done += rows * OWN_CODE_WEIGHT
+    if (this.#checks.get(name)?.invariant.key) this.#done += rows * OWN_CODE_WEIGHT
     this.#tellProgress()
   }
 
@@ -139,7 +143,7 @@ class Desk {
     check.breaches.push(...breaches)
     check.ms += ms
     check.partsLeft -= 1
-    if (!check.invariant.cut) this.#done += check.rows
+    if (!check.invariant.key) this.#done += check.rows
     this.#underWay.splice(this.#underWay.indexOf(name), 1)
     this.#tellProgress()
   }
