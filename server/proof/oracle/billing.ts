@@ -1,5 +1,5 @@
 import { periodAt } from './calendar.ts'
-import { type Cycle, post, type Sale, type State } from './state.ts'
+import { type Call, type Cycle, post, type Sale, type State } from './state.ts'
 
 const ONE_RUPEE = 100
 
@@ -85,8 +85,8 @@ function finish(state: State, cycle: Cycle, asOf: number, now: number): void {
   state.calls.push(newCall('invoice', cycle.name, cycle.due))
 }
 
-export function newCall(kind: 'invoice' | 'payout', subject: string, amount: number) {
-  return { kind, subject, amount, state: 'waiting' as const, tries: 0, made: 0, held: null }
+export function newCall(kind: 'invoice' | 'payout', subject: string, amount: number): Call {
+  return { kind, subject, amount, state: 'waiting', tries: 0, made: 0, unheardAt: null, held: null }
 }
 
 function grantedTo(state: State, merchant: string): number {

@@ -10,6 +10,8 @@ export type CallAnswer = 'ok' | 'lost' | 'dropped' | 'refused' | 'throttled'
 export type AnswerTo = (subject: string, nth: number) => CallAnswer
 
 const TRIES_BEFORE_FLAG = 12
+/** So long the processor may take to show what became of a call whose answer nobody heard. */
+const TEN_MINUTES = 600_000
 
 /** Tries every call that has no outcome, once. */
 export function makeCalls(state: State, answerTo: AnswerTo, now: number): void {
@@ -28,8 +30,14 @@ function makeCall(state: State, call: Call, answerTo: AnswerTo, now: number): vo
   call.made += 1
   if (answer === 'ok' || answer === 'lost') call.held = call.kind === 'invoice' ? 'open' : 'processing'
   if (answer === 'ok') succeed(state, call, now)
-  else if (answer === 'refused') refuse(state, call)
+  else if (answer === 'refused' && isLastWord(call, now)) refuse(state, call)
   else postpone(state, call)
+  if (answer === 'lost' || answer === 'dropped') call.unheardAt = now
+}
+
+/** A refusal may be about a call before it that was made and not heard of: it counts once that would have been seen. */
+function isLastWord({ unheardAt }: Call, now: number): boolean {
+  return unheardAt === null || now >= unheardAt + TEN_MINUTES
 }
 
 function refuse(state: State, call: Call): void {

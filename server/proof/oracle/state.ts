@@ -134,6 +134,8 @@ export interface Call {
   tries: number
   /** How often the call itself was made. */
   made: number
+  /** When one was made last whose answer nobody heard. */
+  unheardAt: number | null
   /** In the processor's own words; `null` when it knows nothing of it. */
   held: 'open' | 'processing' | 'paid' | 'failed' | null
 }
