@@ -1,5 +1,5 @@
-import { chmodSync, closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import type { OpenDatabase } from '../server/platform/open-database.ts'
 import { Failure } from './failures.ts'
 
@@ -17,8 +17,10 @@ export interface Backup {
 export async function backUp(database: OpenDatabase, file: string): Promise<Backup> {
   const target = resolve(file)
   if (existsSync(target)) throw new Failure(`${target} exists already. Name a file that does not.`)
-  const draft = `${target}.${process.pid}.tmp`
-  const clean = () => rmSync(draft, { force: true })
+  // A folder of its own: whatever is made beside the draft goes with it, and once it is gone nothing new can be made there.
+  const folder = `${target}.${process.pid}.tmp`
+  const draft = join(folder, 'draft')
+  const clean = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   const interrupt = () => {
     clean()
     process.exit(130)
@@ -26,7 +28,7 @@ export async function backUp(database: OpenDatabase, file: string): Promise<Back
   // Before there is a file: whoever ends it at its first moment leaves nothing behind either.
   for (const signal of SIGNALS) process.once(signal, interrupt)
   try {
-    makePrivateFile(draft)
+    makePrivateFile(folder, draft)
     const restore =
       database.dialect === 'sqlite' ? await copySqlite(database.file, draft) : await dump(database.url, draft)
     renameSync(draft, target)
@@ -42,12 +44,13 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 type RestoreText = (file: string) => string
 
-function makePrivateFile(path: string): void {
+function makePrivateFile(folder: string, path: string): void {
   try {
+    mkdirSync(folder, { mode: 0o700 })
     closeSync(openSync(path, 'wx', 0o600))
     chmodSync(path, 0o600)
   } catch (error) {
-    throw new Failure(`cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`)
+    throw new Failure(`cannot write ${folder}: ${(error as NodeJS.ErrnoException).code}`)
   }
 }
 
