@@ -98,10 +98,7 @@ async function registerHotPaths(
     sendProblem(platform, request, reply.headers(headers.all), error),
   )
   registerRedirect(scope, { ...counted, ofBodies: headers.all })
-  await scope.register(async (inner) => {
-    endEmptyBodies(inner)
-    await registerWebhooks(inner, counted)
-  })
+  await registerWebhooks(scope, counted)
 }
 
 async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise<void> {

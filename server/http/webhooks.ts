@@ -4,6 +4,7 @@ import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { verifyShopifyHmac } from '../shopify/signature.ts'
 import { storeForWebhook } from '../stores/stores.service.ts'
+import { endEmptyBodies } from './empty-bodies.ts'
 import type { HttpApp } from './http-app.ts'
 import { rawBodyUpTo } from './raw-body.ts'
 
@@ -16,6 +17,7 @@ const MAX_HEADER_TEXT = 255
  */
 export async function registerWebhooks(server: FastifyInstance, app: HttpApp): Promise<void> {
   await server.register(async (scope) => {
+    endEmptyBodies(scope)
     // Bytes, whatever the content type says: a body that was parsed and written again has another signature.
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', rawBodyUpTo(BODY_LIMIT))

@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely'
 import { BytesInParts } from '../platform/bytes-in-parts.ts'
 import type { Database, Queries } from '../platform/database.ts'
 import { arraysOf } from '../platform/insertion.ts'
+import { arrayText, placesInOneRun } from '../platform/row-set.ts'
 import { type Changed, forEachRow } from '../platform/sqlite-dialect.ts'
 import type { EventRow } from './inbox.store.ts'
 
@@ -69,13 +70,10 @@ const ADD_ALL = `
   select id from added`
 
 function valuesOf(events: readonly NewEvent[]): unknown[] {
-  let end = 1
-  const cut = events.map(({ encoding, body: { length } }) => {
-    end += length
-    return { encoding, place: end - length, size: length }
-  })
-  const bytes = new BytesInParts(events.map(({ body }) => body))
-  return [...arraysOf(EVENT, events), ...arraysOf(['encoding', 'place', 'size'], cut), bytes]
+  const bodies = events.map(({ body }) => body)
+  const { places, sizes } = placesInOneRun(bodies)
+  const cuts = [arrayText(places), arrayText(sizes)]
+  return [...arraysOf(EVENT, events), ...arraysOf(['encoding'], events), ...cuts, new BytesInParts(bodies)]
 }
 
 /** The hash of the body that first came under each delivery id of a scope. */

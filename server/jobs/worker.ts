@@ -22,7 +22,7 @@ import { sendAttempts } from './send-attempts.ts'
 
 /**
  * On SQLite a batch is one transaction, at whose end the disk is synced and the log is worked into the file: larger ones do less of
- * it, and one of these keeps other writers waiting for a fifth of a second. On PostgreSQL there are lanes instead.
+ * it, and one of these keeps other writers waiting for some fifth of a second, by what an order costs. On PostgreSQL there are lanes instead.
  */
 const BATCH_SIZES = { sqlite: 1000, postgresql: 500 } as const
 const LANES = 2

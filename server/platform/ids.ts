@@ -33,8 +33,8 @@ function enter(moment: number): void {
 }
 
 /**
- * As the `uuid` library does it by itself: a random start in each millisecond, counted on from there. Written out here, in half
- * of its time, since each request of the hottest paths makes two.
+ * As the `uuid` library does it by itself: a random start in each millisecond, counted on from there. Written out here,
+ * which takes less time, since each request of the hottest paths makes two.
  */
 function nextInOrder(): string {
   const at = nextRandom()

@@ -58,7 +58,8 @@ function shortValues(name: string, type: Exclude<ColumnType, 'long'>, values: re
 /** All of them as one run of bytes, cut by place and size: in an array each would be looked through for quotes, twice. */
 function longTexts(name: string, values: readonly unknown[]): ColumnSet {
   const texts = values.map((value) => (value === null ? null : Buffer.from(String(value))))
-  const { bytes, places, sizes } = inOneRun(texts)
+  const { places, sizes } = placesInOneRun(texts)
+  const bytes = Buffer.concat(texts.filter((text) => text !== null))
   const [place, size] = [`${name}_place`, `${name}_size`]
   const cut = sql`substring(cast(${bytes} as bytea) from ${sql.id(place)} for ${sql.id(size)})`
   return {
@@ -68,9 +69,8 @@ function longTexts(name: string, values: readonly unknown[]): ColumnSet {
   }
 }
 
-/** Bytes one behind the other, with the place (from 1, as `substring` counts) and the size of each part. */
-export function inOneRun(parts: readonly (Buffer | null)[]): {
-  bytes: Buffer
+/** Where each part lies when their bytes come one behind the other: its place (from 1, as `substring` counts) and its size. */
+export function placesInOneRun(parts: readonly (Buffer | null)[]): {
   places: number[]
   sizes: (number | null)[]
 } {
@@ -80,11 +80,7 @@ export function inOneRun(parts: readonly (Buffer | null)[]): {
     end += part?.length ?? 0
     return place
   })
-  return {
-    bytes: Buffer.concat(parts.filter((part) => part !== null)),
-    places,
-    sizes: parts.map((part) => part?.length ?? null),
-  }
+  return { places, sizes: parts.map((part) => part?.length ?? null) }
 }
 
 /** As PostgreSQL writes an array. The driver would do it too, but looks at each number for what needs quotes. */
