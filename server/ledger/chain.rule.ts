@@ -70,7 +70,7 @@ export function chainEntries(
 }
 
 /** Accounts of which an entry must move one of its ledger's owner. */
-const OWN_ACCOUNTS: Record<EntryKind, string> = {
+export const OWN_ACCOUNTS: Readonly<Record<EntryKind, string>> = {
   sale_accepted: 'merchant_unbilled',
   credit_granted: 'merchant_unbilled',
   cycle_closed: 'merchant_receivable',

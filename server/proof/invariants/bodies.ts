@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Queries } from '../../platform/database.ts'
+import { sql } from 'kysely'
+import { dialectOf, type Queries } from '../../platform/database.ts'
 import { isId } from '../../platform/ids.ts'
 import { ALL_PAGES, type Breach, type Invariant, MOST_BREACHES, type Pages } from './invariant.ts'
 
@@ -72,8 +73,14 @@ function keptBodies(db: Queries, after: string | null, upTo: string | null) {
   )
 }
 
+/** Of texts on PostgreSQL, which hashes them where they lie, only those that are not as they were. */
 function readBodies(db: Queries, after: string | null, upTo: string | null) {
-  return keptBodies(db, after, upTo).select('event.body_hash').execute()
+  const changed = sql<boolean>`(kept.encoding <> 'utf8'
+    or encode(sha256(convert_to(kept.body, 'UTF8')), 'hex') <> event.body_hash)`
+  return keptBodies(db, after, upTo)
+    .select('event.body_hash')
+    .$if(dialectOf(db) === 'postgresql', (query) => query.where(changed))
+    .execute()
 }
 
 type HashedBody = Awaited<ReturnType<typeof readBodies>>[number]

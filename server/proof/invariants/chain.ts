@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { type ChainedEntry, chainFault, type Head, NO_HASH } from '../../ledger/chain.rule.ts'
-import type { Queries } from '../../platform/database.ts'
+import { dialectOf, type Queries } from '../../platform/database.ts'
+import { among } from '../../platform/row-set.ts'
 import { sha256 } from '../../platform/sha256.ts'
 import {
   ALL_PAGES,
@@ -11,6 +12,7 @@ import {
   sqlInvariant,
 } from './invariant.ts'
 import { readAhead } from './read-ahead.ts'
+import { findSuspects } from './suspect-ledgers.ts'
 
 const PAGE = 5000
 
@@ -21,8 +23,10 @@ export const CHAIN_INVARIANTS: Invariant[] = [
     statement:
       "Each journal entry stands in its own party's ledger, behind the one before it, with the hash of both: none was changed, put in, taken out or moved.",
     table: 'ledger_entries',
-    key: 'ledger_id',
-    breaches: findFaults,
+    // PostgreSQL hashes by itself, in the order in which its rows lie; on SQLite all is walked ledger by ledger.
+    key: { sqlite: 'ledger_id', postgresql: 'id' },
+    breaches: (db, pages = ALL_PAGES) =>
+      dialectOf(db) === 'postgresql' ? findSuspectedFaults(db, pages) : findFaults(db, pages),
   },
   sqlInvariant({
     name: 'heads-at-ends',
@@ -55,15 +59,32 @@ interface Place {
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const LAST_SEQUENCE = 2 ** 31 - 1
 
-async function findFaults(db: Queries, pages: Pages = ALL_PAGES): Promise<Breach[]> {
+/** Of the ledgers where the database found something wrong, what that is: two parts may both come upon one ledger. */
+async function findSuspectedFaults(db: Queries, pages: Pages): Promise<Breach[]> {
+  const { rows, ledgers } = await findSuspects(db, pages)
+  pages.onRows(rows)
+  if (ledgers.length === 0) return []
+  return walkLedgers(db, null, sql`entry.ledger_id ${among('postgresql', 'uuid', ledgers)}`, () => {})
+}
+
+function findFaults(db: Queries, { after, upTo, onRows }: Pages): Promise<Breach[]> {
+  const first = after === null ? null : { ledgerId: after, sequence: LAST_SEQUENCE, id: LAST_ID }
+  const within = upTo === null ? sql<boolean>`true` : sql<boolean>`entry.ledger_id <= ${upTo}`
+  return walkLedgers(db, first, within, onRows)
+}
+
+async function walkLedgers(
+  db: Queries,
+  first: Place | null,
+  within: RawBuilder<boolean>,
+  onRows: Pages['onRows'],
+): Promise<Breach[]> {
   const breaches: Breach[] = []
   const walk = chainWalk((breach) => breaches.push(breach))
-  const first: Place | null =
-    pages.after === null ? null : { ledgerId: pages.after, sequence: LAST_SEQUENCE, id: LAST_ID }
-  const read = (after: Place | null) => readEntries(db, after, pages.upTo)
+  const read = (after: Place | null) => readEntries(db, after, within)
   for await (const page of readAhead(first, read, (entry): Place => entry)) {
     for (const entry of page) walk(entry)
-    pages.onRows(page.length)
+    onRows(page.length)
     if (breaches.length >= MOST_BREACHES) break
   }
   return breaches.slice(0, MOST_BREACHES)
@@ -89,11 +110,14 @@ function chainWalk(report: (breach: Breach) => void): (entry: ChainedEntry) => v
 }
 
 /** The database joins an entry's postings to one text, which is a quarter of the rows to hand over. */
-async function readEntries(db: Queries, after: Place | null, upTo: string | null): Promise<ChainedEntry[]> {
+async function readEntries(
+  db: Queries,
+  after: Place | null,
+  within: RawBuilder<boolean>,
+): Promise<ChainedEntry[]> {
   const behind = after
     ? sql`(entry.ledger_id, entry.sequence, entry.id) > (${after.ledgerId}, ${after.sequence}, ${after.id})`
     : sql`true`
-  const until = upTo === null ? sql`true` : sql`entry.ledger_id <= ${upTo}`
   const found = await sql<ChainedEntry>`
     select entry.ledger_id as "ledgerId", entry.sequence, entry.hash, entry.id, entry.kind,
       entry.subject_id as "subjectId", entry.created_at as "createdAt", coalesce((
@@ -101,7 +125,7 @@ async function readEntries(db: Queries, after: Place | null, upTo: string | null
         from ledger_postings where entry_id = entry.id
       ), '') as legs
     from ledger_entries as entry
-    where ${behind} and ${until}
+    where ${behind} and ${within}
     order by entry.ledger_id, entry.sequence, entry.id
     limit ${sql.lit(PAGE)}`.execute(db)
   return found.rows

@@ -8,9 +8,13 @@ export const EVENT_INVARIANTS: Invariant[] = [
     statement:
       'Each delivery is kept once, and another body under its id once more, which never takes effect.',
     table: 'inbound_events',
+    // In the order of their index, so that nobody gathers millions of groups to count what lies side by side.
     breaches: sql`
       select 'delivery ' || delivery_id || ' of ' || scope as subject, count(*) || ' events' as detail
-      from inbound_events group by scope, delivery_id, conflict_hash having count(*) > 1
+      from (
+        select scope, delivery_id, conflict_hash from inbound_events order by scope, delivery_id, conflict_hash
+      ) as event
+      group by scope, delivery_id, conflict_hash having count(*) > 1
       union all
       select 'event ' || other.id, 'its body is the first one under its delivery id'
       from inbound_events as other

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { dialectOf, type Queries } from '../../platform/database.ts'
+import { type Dialect, dialectOf, type Queries } from '../../platform/database.ts'
 
 export interface Breach {
   /** Which row: a table's word and an id. */
@@ -20,7 +20,7 @@ export interface Invariant {
    */
   breaches(db: Queries, pages?: Pages): Promise<Breach[]>
   /** Of a check that reads pages: the column whose order they follow, by which its rows can be cut into parts for several threads. */
-  key?: string
+  key?: string | Readonly<Record<Dialect, string>>
 }
 
 /** What a check that reads pages is told, and tells. */
@@ -43,7 +43,8 @@ export function sqlInvariant(options: {
   name: string
   statement: string
   table: string
-  breaches: RawBuilder<Breach>
+  /** What asks for them; of both databases, or for each what it does least work for. */
+  breaches: RawBuilder<Breach> | Readonly<Record<Dialect, RawBuilder<Breach>>>
 }): Invariant {
   return {
     name: options.name,
@@ -52,13 +53,20 @@ export function sqlInvariant(options: {
     async breaches(db) {
       // Nearly always there is none, so all is read. PostgreSQL would take the limit for a reason to look for the first
       // few: along an index, row by row. What it materializes it plans as a whole; SQLite would write out all breaches.
-      const once = sql.raw(dialectOf(db) === 'postgresql' ? 'materialized' : 'not materialized')
-      const limited = sql<Breach>`with breach as ${once} (${options.breaches})
+      const dialect = dialectOf(db)
+      const once = sql.raw(dialect === 'postgresql' ? 'materialized' : 'not materialized')
+      const asked = 'sqlite' in options.breaches ? options.breaches[dialect] : options.breaches
+      const limited = sql<Breach>`with breach as ${once} (${asked})
         select * from breach limit ${sql.lit(MOST_BREACHES)}`
       const found = await limited.execute(db)
       return found.rows.map((row) => ({ subject: String(row.subject), detail: String(row.detail) }))
     },
   }
+}
+
+/** The column by which a check's rows are cut there; `null` of a check that is one piece. */
+export function keyOf({ key }: Invariant, dialect: Dialect): string | null {
+  return typeof key === 'object' ? key[dialect] : (key ?? null)
 }
 
 /** The keys at which `rows` rows of a table, in the order of that column, are cut into `parts` parts of about one size. */

@@ -1,10 +1,12 @@
+import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openDatabase } from '../../platform/open-database.ts'
 import { testDialects } from '../testbed/databases.ts'
 import { openMarketplace } from '../testbed/marketplace.ts'
 import { mustOnlyRead } from '../testbed/reading-only.ts'
-import { INVARIANTS } from './verify-books.ts'
+import { removeGuards } from '../testbed/tamper.ts'
+import { INVARIANTS, type InvariantResult, verifyBooks } from './verify-books.ts'
 import { verifyInThreads } from './verify-in-threads.ts'
 
 for (const dialect of testDialects()) {
@@ -26,6 +28,29 @@ for (const dialect of testDialects()) {
           INVARIANTS.map(({ name }) => [name, []]),
         )
       })
+    } finally {
+      await market.close()
+    }
+  })
+
+  it('tell of a chain that is broken between two parts once, as one thread does', async () => {
+    const market = await openMarketplace(dialect)
+    try {
+      const shop = await market.addShop()
+      const link = await market.addLink(shop, await market.addCreator())
+      await market.earn(shop, link, 400_000)
+      await market.order(shop, link, 200_000)
+      await market.workOff()
+      const { database, url } = market.bed.testDatabase
+      await removeGuards(database)
+      // Its own hash no longer fits, nor that of the entry behind it: there are as many parts as entries.
+      await sql`update ledger_entries set hash = 'another' where sequence = 1`.execute(database.writer)
+      const chainOf = (results: InvariantResult[]) =>
+        results.find(({ name }) => name === 'chain-unbroken')?.breaches.map(({ subject }) => subject)
+      const told = chainOf(await verifyInThreads(url, database.reader, () => undefined))
+      const ledgers = await database.reader.selectFrom('ledger_heads').select('ledger_id').execute()
+      assert.is(told?.length, ledgers.length)
+      assert.equal(told?.toSorted(), chainOf(await verifyBooks(database))?.toSorted())
     } finally {
       await market.close()
     }

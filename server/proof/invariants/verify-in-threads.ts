@@ -1,6 +1,14 @@
 import { Worker } from 'node:worker_threads'
-import type { Queries } from '../../platform/database.ts'
-import { type Breach, countRows, countTables, cutByKey, type Invariant, MOST_BREACHES } from './invariant.ts'
+import { dialectOf, type Queries } from '../../platform/database.ts'
+import {
+  type Breach,
+  countRows,
+  countTables,
+  cutByKey,
+  type Invariant,
+  keyOf,
+  MOST_BREACHES,
+} from './invariant.ts'
 import { INVARIANTS, type InvariantResult } from './verify-books.ts'
 import type { Task, Told } from './verify-thread.ts'
 
@@ -64,8 +72,13 @@ export async function verifyInThreads(
     await Promise.all(workers.map((worker) => worker.terminate()))
   }
   return [...checks.values()].map(({ invariant: { name, statement }, rows, breaches, ms }) => {
-    return { name, statement, rows, breaches: breaches.slice(0, MOST_BREACHES), ms }
+    return { name, statement, rows, breaches: eachOnce(breaches).slice(0, MOST_BREACHES), ms }
   })
+}
+
+/** Two parts may come upon the same thing. */
+function eachOnce(breaches: readonly Breach[]): Breach[] {
+  return [...new Map(breaches.map((breach) => [JSON.stringify(breach), breach])).values()]
 }
 
 /** Beside this file, in the sources and in what is made of them. */
@@ -74,8 +87,9 @@ function threadFile(): URL {
 }
 
 async function checkOf(db: Queries, invariant: Invariant, rows: number): Promise<Check> {
-  const { table, key } = invariant
-  const cuts = key === undefined ? [] : await cutByKey(db, { table, key, rows }, PARTS)
+  const { table } = invariant
+  const key = keyOf(invariant, dialectOf(db))
+  const cuts = key === null ? [] : await cutByKey(db, { table, key, rows }, PARTS)
   const parts = [null, ...cuts].map((after, index) => {
     return { name: invariant.name, after, upTo: cuts[index] ?? null }
   })
