@@ -58,7 +58,9 @@ test("carries the package's version", () => {
 
 test('tells path, query and body apart', () => {
   const list = byName('offers.list')
-  assert.ok(list.parameters.every((parameter) => parameter.in === 'query' && !parameter.required))
+  const inAddress = list.parameters.filter((parameter) => parameter.in !== 'header')
+  assert.ok(inAddress.length > 5 && inAddress.every((parameter) => parameter.in === 'query'))
+  assert.ok(list.parameters.every((parameter) => !parameter.required))
   assert.is(list.requestBody, undefined)
   const update = byName('offers.update')
   assert.equal(
@@ -102,7 +104,7 @@ test('gives every operation a summary, its callers, an example and its refusals'
     assert.ok(Array.isArray(security), operationId)
     const body = requestBody?.content['application/json']
     if (body) assert.ok(body.example, `${operationId}: an example of its body`)
-    const successes = Object.entries(responses).filter(([status]) => status < '400')
+    const successes = Object.entries(responses).filter(([status]) => status < '400' && status !== '304')
     assert.is(successes.length, 1, operationId)
     const [status, success] = successes[0] ?? []
     if (status === '204') assert.is(success?.content, undefined, operationId)
@@ -136,6 +138,21 @@ test('tells where calls are counted', () => {
   ])
   const headers = Object.keys(byName('offers.list').responses['429']?.headers ?? {})
   assert.equal(headers, ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'])
+})
+
+test('says which answers have a tag, and that whoever shows it may hear that it still holds', () => {
+  const tagged = operations.filter(({ responses }) => '304' in responses)
+  assert.equal(tagged.map(({ operationId }) => operationId).sort(), ['offers.get', 'offers.list'])
+  for (const { operationId, parameters, responses } of tagged) {
+    assert.ok(
+      parameters.some((one) => one.in === 'header' && one.name === 'If-None-Match' && !one.required),
+      operationId,
+    )
+    for (const status of ['200', '304']) {
+      assert.equal(Object.keys(responses[status]?.headers ?? {}), ['ETag', 'Cache-Control'], operationId)
+    }
+    assert.is(responses['304']?.content, undefined)
+  }
 })
 
 test('refers only to what is there', () => {

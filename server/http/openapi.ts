@@ -8,6 +8,7 @@ import { type InputShape, inputShapeOf, type JsonSchema } from './input-shape.ts
 import { CONCEPTS, EDGE_PATHS, EDGE_TAGS } from './openapi-edges.ts'
 import { exampleOf, nameOf } from './openapi-examples.ts'
 import { codesOf, problemResponses } from './openapi-problems.ts'
+import { IF_NONE_MATCH, NOT_MODIFIED, SHARED_HEADERS } from './openapi-shared.ts'
 import { isLimited } from './rate-limit.ts'
 
 /**
@@ -83,10 +84,11 @@ function operationOf(
     summary: meta.summary,
     description: [meta.description, callersText(procedure)].filter(Boolean).join('\n\n'),
     security: isPublic ? [{}, { bearer: [] }] : [{ bearer: [] }],
-    parameters: parametersOf(shape),
+    parameters: [...parametersOf(shape), ...(rest.shared !== undefined ? [IF_NONE_MATCH] : [])],
     ...(body && { requestBody: body }),
     responses: {
       [String(rest.status ?? 200)]: successOf(procedure, rest, schemas),
+      ...(rest.shared !== undefined && { 304: NOT_MODIFIED }),
       ...problemResponses(
         codesOf(meta, { hasBody: body !== null, restricted, limited: isLimited(procedure) }),
       ),
@@ -149,6 +151,7 @@ function successOf(
   return {
     description: 'Success.',
     ...(rest.location !== undefined && { headers: LOCATION }),
+    ...(rest.shared !== undefined && { headers: SHARED_HEADERS }),
     content: { 'application/json': { schema, example: exampleOf(schema, schemas) } },
   }
 }

@@ -1,4 +1,4 @@
-import type { AnyRouter } from '@trpc/server'
+import { type AnyRouter, callTRPCProcedure } from '@trpc/server'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Platform } from '../platform/platform.ts'
 import {
@@ -47,7 +47,7 @@ function registerProcedure(
     async handler(request, reply) {
       await admit?.(request, reply, [{ name: procedure.name, input: () => request.body }])
       const answer = () =>
-        procedureOf(appRouter, contextOf(platform, request), procedure.name)(inputOf(request, shape))
+        callProcedure(appRouter, procedure, contextOf(platform, request), inputOf(request, shape))
       if (rest.shared !== undefined && request.headers.authorization === undefined) {
         return sendShared(platform, rest.shared, request, reply, answer)
       }
@@ -65,15 +65,22 @@ function filledIn(path: string, output: unknown): string {
   return path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(fields[name])))
 }
 
-type Call = (input: unknown) => Promise<unknown>
-
 /**
- * The procedure by its whole name, `offers.setStatus`, in one step: on the way there key by key, tRPC's caller would take
- * `applications.apply` for a function's own `apply`.
+ * The procedure by its whole name, `offers.setStatus`, in one step: a caller of tRPC's would be made anew for each request, and on
+ * its way key by key take `applications.apply` for a function's own `apply`.
  */
-function procedureOf(appRouter: AnyRouter, context: RequestContext, name: string): Call {
-  const caller = appRouter.createCaller(context) as unknown as Record<string, Call>
-  return caller[name] as Call
+function callProcedure(
+  appRouter: AnyRouter,
+  { name, type }: ProcedureRecord,
+  ctx: RequestContext,
+  input: unknown,
+): Promise<unknown> {
+  return callTRPCProcedure({
+    ...{ router: appRouter, path: name, type, ctx },
+    getRawInput: async () => input,
+    signal: undefined,
+    batchIndex: 0,
+  })
 }
 
 /**

@@ -1,10 +1,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
+import { vetOffer } from '../offers/vetting.service.ts'
 import type { Actor } from '../platform/procedure.ts'
 import { testDialects } from '../proof/testbed/databases.ts'
 import { addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
 import { openWebTestbed, type WebTestbed } from '../proof/testbed/web.ts'
+import { updateProfile } from '../users/profile.service.ts'
+import { reinstateUser, suspendUser } from '../users/users.service.ts'
 
 interface Context {
   bed: WebTestbed
@@ -58,6 +61,35 @@ for (const dialect of testDialects()) {
     assert.is((await bed.ask('GET', `/offers/${offer.id}`)).status, 404)
     await setOfferStatus(platform, merchant.userId, offer.id, 'live')
     assert.is((await shown()).length, 1)
+  })
+
+  it('change at once with the name of the merchant that they show', async ({ bed, merchant, offer }) => {
+    const shown = async () => {
+      const one = (await bed.ask('GET', `/offers/${offer.id}`)).body as unknown as ShownOffer
+      const listed = (await bed.ask('GET', '/offers')).body.items as ShownOffer[]
+      return [one, ...listed].map((found) => found.merchant.display_name)
+    }
+    const [before] = await shown()
+    assert.equal(await shown(), [before, before])
+    await updateProfile(bed.platform, merchant.userId, { displayName: 'Another name' })
+    assert.equal(await shown(), ['Another name', 'Another name'])
+  })
+
+  it('change at once with a suspension, a reinstatement and a vetting', async ({ bed, merchant, offer }) => {
+    const { platform } = bed
+    const ids = async () =>
+      ((await bed.ask('GET', '/offers')).body.items as { id: string }[]).map(({ id }) => id)
+    const because = { actor: merchant.userId, userId: merchant.userId, reason: 'a test' }
+    assert.equal(await ids(), [offer.id])
+    await suspendUser(platform, because)
+    assert.equal(await ids(), [])
+    await reinstateUser(platform, because)
+    assert.equal(await ids(), [offer.id])
+    const changedAt = async () => (await bed.ask('GET', `/offers/${offer.id}`)).body.updated_at
+    const before = await changedAt()
+    bed.clock.pass(1000)
+    await vetOffer(platform, { offerId: offer.id, actor: merchant.userId, decision: 'approve', reason: null })
+    assert.is.not(await changedAt(), before)
   })
 
   it('are kept apart by address, and from answers to callers with a token', async ({ bed, offer }) => {

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
@@ -35,13 +35,16 @@ for (const dialect of testDialects()) {
   ) => {
     const plans: Plan[] = []
     for (const statement of listStatements(dialect, listing, how)) {
+      const explain = async <Row>(words: string) => {
+        const { sql: text, parameters } = statement
+        return (
+          await database.reader.executeQuery<Row>(CompiledQuery.raw(`${words} ${text}`, [...parameters]))
+        ).rows
+      }
       plans.push(
         dialect === 'sqlite'
-          ? sqlitePlan((await sql<SqliteStep>`explain query plan ${statement}`.execute(database.reader)).rows)
-          : postgresPlan(
-              (await sql<PostgresExplained>`explain (format json) ${statement}`.execute(database.reader))
-                .rows,
-            ),
+          ? sqlitePlan(await explain<SqliteStep>('explain query plan'))
+          : postgresPlan(await explain<PostgresExplained>('explain (format json)')),
       )
     }
     return plans

@@ -126,6 +126,26 @@ for (const dialect of testDialects()) {
     }
   })
 
+  it('goes on from a place outside of another range: before all of it, or behind', async ({
+    platform,
+    merchant,
+    visitor,
+  }) => {
+    for (const commission_rate of [500, 1000, 1000, 1500, 2000])
+      await addLiveOffer(platform, merchant, { commission_rate })
+    const rates = async (query: Query) =>
+      (await visitor.list(query)).items.map((item) => item.commission_rate)
+    const down = await visitor.list({ sort: 'commission_desc', limit: 1 })
+    const fromAbove = { sort: 'commission_desc', cursor: down.next_cursor ?? '' } as const
+    assert.equal(await rates({ ...fromAbove, commission_max: 19.99 }), [15, 10, 10, 5])
+    assert.equal(await rates({ ...fromAbove, commission_max: 10 }), [10, 10, 5])
+    assert.equal(await rates({ ...fromAbove, commission_min: 20 }), [])
+    const up = await visitor.list({ sort: 'commission_asc', limit: 1 })
+    const fromBelow = { sort: 'commission_asc', cursor: up.next_cursor ?? '' } as const
+    assert.equal(await rates({ ...fromBelow, commission_min: 10 }), [10, 10, 15, 20])
+    assert.equal(await rates({ ...fromBelow, commission_max: 5 }), [])
+  })
+
   it('shows an offer twice or not at all only when its rate crosses the place between pages', async ({
     platform,
     merchant,

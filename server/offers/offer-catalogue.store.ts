@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely'
+import { CompiledQuery } from 'kysely'
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
 import type { Dialect, Queries } from '../platform/database.ts'
@@ -54,158 +54,212 @@ export async function listOffers(
   const words = listing.filter.text === undefined ? null : foldedWords(listing.filter.text)
   // A text without any word, such as a lone quotation mark, is in no offer.
   if (words?.length === 0) return []
-  const text = words && TEXT[dialect](words)
-  const how = text ? await wayToFind(db, text) : 'all'
+  const how = words ? await wayToFind(db, dialect, words) : 'all'
   const rows: ListedOffer[] = []
   for (const leg of legsOf(listing)) {
     const limit = listing.limit - rows.length
-    if (limit > 0) rows.push(...(await legQuery(dialect, listing, leg, limit, text, how).execute(db)).rows)
+    if (limit === 0) break
+    rows.push(...(await db.executeQuery(legQuery(dialect, listing, leg, limit, words, how))).rows)
   }
   return rows
 }
 
 /** The statements of a list, for tests of their plans. */
-export function listStatements(dialect: Dialect, listing: OfferListing, how: How): RawBuilder<ListedOffer>[] {
-  const text = how === 'all' ? null : TEXT[dialect](foldedWords(listing.filter.text ?? ''))
-  return legsOf(listing).map((leg) => legQuery(dialect, listing, leg, listing.limit, text, how))
+export function listStatements(
+  dialect: Dialect,
+  listing: OfferListing,
+  how: How,
+): CompiledQuery<ListedOffer>[] {
+  const words = how === 'all' ? null : foldedWords(listing.filter.text ?? '')
+  return legsOf(listing).map((leg) => legQuery(dialect, listing, leg, listing.limit, words, how))
+}
+
+/** Notes a value for a statement, and answers what stands in its place. */
+type Bind = (value: unknown) => string
+
+/**
+ * A statement that is written as text, all its values bound: a list is asked for often, and to put one together from parts that
+ * are compiled took longer than all else between its input and the database.
+ */
+function written<Row>(dialect: Dialect, text: (bind: Bind) => string): CompiledQuery<Row> {
+  const values: unknown[] = []
+  const bind = (value: unknown) => {
+    values.push(value)
+    return dialect === 'sqlite' ? '?' : `$${values.length}`
+  }
+  return CompiledQuery.raw(text(bind), values) as CompiledQuery<Row>
 }
 
 /** What of a text search differs between the databases. */
 interface TextSearch {
   /** One row for each offer that matches, whatever else is asked for. */
-  matches: RawBuilder<unknown>
+  matches(words: readonly string[], bind: Bind): string
   /** Only those offers, found by the full-text index, to stand in place of the table. */
-  gathered: RawBuilder<unknown>
+  gathered(words: readonly string[], bind: Bind): string
   /** Whether one offer matches. */
-  condition: RawBuilder<unknown>
+  condition(words: readonly string[], bind: Bind): string
 }
 
 /** The words hold letters, digits, signs and emoji only, so quoting them is enough. */
-const TEXT: Record<Dialect, (words: readonly string[]) => TextSearch> = {
-  sqlite(words) {
-    const query = `${words.map((word) => `"${word}"`).join(' AND ')} *`
-    const found = sql`select rowid from offer_search where offer_search match ${query}`
-    return {
-      matches: found,
-      // `cross join` keeps SQLite to the written order.
-      gathered: sql`(${found}) as found
-        cross join offer_search_rows on offer_search_rows.number = found.rowid
-        cross join offers on offers.id = offer_search_rows.offer_id`,
-      condition: sql`(select number from offer_search_rows where offer_id = offers.id) in (${found})`,
-    }
+const TEXT: Record<Dialect, TextSearch> = {
+  sqlite: {
+    matches: (words, bind) =>
+      `select rowid from offer_search where offer_search match ${bind(
+        `${words.map((word) => `"${word}"`).join(' AND ')} *`,
+      )}`,
+    // `cross join` keeps SQLite to the written order.
+    gathered: (words, bind) => `(${TEXT.sqlite.matches(words, bind)}) as found
+      cross join offer_search_rows on offer_search_rows.number = found.rowid
+      cross join offers on offers.id = offer_search_rows.offer_id`,
+    condition: (words, bind) =>
+      `(select number from offer_search_rows where offer_id = offers.id) in (${TEXT.sqlite.matches(words, bind)})`,
   },
-  postgresql(words) {
-    const query = `${words.map((word) => `'${word}'`).join(' & ')}:*`
-    const condition = sql`search_vector @@ cast(${query} as tsquery)`
-    return {
-      matches: sql`select 1 from offers where ${condition}`,
-      // `offset 0` keeps PostgreSQL from walking the list's index past all that do not match.
-      gathered: sql`(select * from offers where ${condition} offset 0) as offers`,
-      condition,
-    }
+  postgresql: {
+    matches: (words, bind) => `select 1 from offers where ${TEXT.postgresql.condition(words, bind)}`,
+    // `offset 0` keeps PostgreSQL from walking the list's index past all that do not match.
+    gathered: (words, bind) =>
+      `(select * from offers where ${TEXT.postgresql.condition(words, bind)} offset 0) as offers`,
+    condition: (words, bind) =>
+      `search_vector @@ cast(${bind(`${words.map((word) => `'${word}'`).join(' & ')}:*`)} as tsquery)`,
   },
 }
 
 /** Few matches are gathered and sorted; with many, sorting would cost more than walking along until enough are met. */
-async function wayToFind(db: Queries, text: TextSearch): Promise<How> {
-  const bound = sql.lit(MOST_SORTED_MATCHES + 1)
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from (${text.matches} limit ${bound}) as found`.execute(db)
+async function wayToFind(db: Queries, dialect: Dialect, words: readonly string[]): Promise<How> {
+  const counting = written<{ count: number }>(
+    dialect,
+    (bind) =>
+      `select count(*) as count from (${TEXT[dialect].matches(words, bind)} limit ${MOST_SORTED_MATCHES + 1}) as found`,
+  )
+  const { rows } = await db.executeQuery(counting)
   return (rows[0]?.count ?? 0) <= MOST_SORTED_MATCHES ? 'gather' : 'walk'
 }
 
-/** A stretch of a list's index: rates between `low` and `high`, and of them the offers older than `olderThan`. */
+/** A stretch of a list's index: rates between `low` and `high`, and of them the offers that come after a place. */
 interface Leg {
   low: BasisPoints | undefined
   high: BasisPoints | undefined
-  olderThan: string | undefined
+  /** Only offers older than this one. */
+  olderThan?: string | undefined
+  /** Only lower rates, and of the same one older offers: one step into an index that runs down on both. */
+  below?: OfferPosition | undefined
 }
 
 /**
- * The stretches that follow a position, in their order. By commission there are two, the rest of the position's own rate
- * and the rates beyond it: one condition over both could not be looked up in an index.
+ * The stretches that follow a position, in their order. From low rates to high there are two, the rest of the position's
+ * own rate and the rates beyond it: there the newer come first as the rates rise, and no one condition over both could be
+ * looked up in an index.
  */
 function legsOf({ filter, sort, after }: OfferListing): Leg[] {
   const range = { low: filter.commissionMin, high: filter.commissionMax }
-  if (after === null) return [{ ...range, olderThan: undefined }]
+  if (after === null) return [range]
   if (sort === 'newest') return [{ ...range, olderThan: after.id }]
   const rate = after.commissionRate
-  const beyond = sort === 'commission_desc' ? { high: rate - 1 } : { low: rate + 1 }
+  if (sort === 'commission_desc') {
+    // A place above the range: all of the range comes after it. In the range, the place itself is the upper bound.
+    return range.high !== undefined && rate > range.high
+      ? [range]
+      : [{ low: range.low, high: undefined, below: after }]
+  }
   const legs = [
     { low: rate, high: rate, olderThan: after.id },
-    { low: undefined, high: undefined, ...beyond, olderThan: undefined },
+    { low: rate + 1, high: undefined, olderThan: undefined },
   ]
   return legs
     .map((leg) => ({
-      low: Math.max(leg.low ?? 0, range.low ?? 0),
+      low: Math.max(leg.low, range.low ?? 0),
       high: Math.min(leg.high ?? Number.MAX_SAFE_INTEGER, range.high ?? Number.MAX_SAFE_INTEGER),
       olderThan: leg.olderThan,
     }))
     .filter((leg) => leg.low <= leg.high)
 }
 
-/** Written once: a list is asked for often, and a statement's text is half of what a page costs beside the database. */
-const LISTED = sql.raw(
-  [
-    ...OFFER_COLUMNS.map((column) => `offers.${column}`),
-    '(select display_name from users where users.id = offers.merchant_id) as merchant_name',
-  ].join(', '),
-)
+const COLUMNS = OFFER_COLUMNS.map((column) => `offers.${column}`).join(', ')
+
+/** An offer's merchant: the join that brings it, its name, and whether it is active. */
+interface MerchantWords {
+  join: string
+  name: string
+  isActive: string
+}
+
+/** SQLite keeps to the order of a `cross join`, and a look at each merchant costs it less than a list of the suspended ones. */
+const MERCHANT: Record<Dialect, MerchantWords> = {
+  sqlite: {
+    join: 'cross join users on users.id = offers.merchant_id',
+    name: 'users.display_name',
+    isActive: 'users.suspended_at is null',
+  },
+  // Suspended merchants are few and looked up once a statement; a join can make it read all users.
+  postgresql: {
+    join: '',
+    name: '(select display_name from users where users.id = offers.merchant_id)',
+    isActive: 'offers.merchant_id not in (select id from users where suspended_at is not null)',
+  },
+}
 
 function legQuery(
   dialect: Dialect,
   listing: OfferListing,
   leg: Leg,
   limit: number,
-  text: TextSearch | null,
+  words: readonly string[] | null,
   how: How,
-): RawBuilder<ListedOffer> {
-  const conditions = [...inScope(listing.scope), ...matching(listing.filter), ...within(leg)]
-  if (text && how === 'walk') conditions.push(text.condition)
-  const source = text && how === 'gather' ? text.gathered : sql`offers ${indexHint(dialect, listing)}`
-  return sql`select ${LISTED} from ${source} where ${sql.join(conditions, sql` and `)}
-    order by ${ORDER[listing.sort]} limit ${limit}`
+): CompiledQuery<ListedOffer> {
+  const merchant = MERCHANT[dialect]
+  return written(dialect, (bind) => {
+    const source =
+      words && how === 'gather'
+        ? TEXT[dialect].gathered(words, bind)
+        : `offers ${indexHint(dialect, listing)}`
+    const conditions = [
+      ...inScope(listing.scope, merchant, bind),
+      ...matching(listing.filter, bind),
+      ...within(leg, bind),
+      ...(words && how === 'walk' ? [TEXT[dialect].condition(words, bind)] : []),
+    ]
+    return `select ${COLUMNS}, ${merchant.name} as merchant_name from ${source} ${merchant.join} where ${conditions.join(' and ')}
+      order by ${ORDER[listing.sort]} limit ${bind(limit)}`
+  })
 }
 
 /** `live` stands as a literal in the statement: SQLite takes a partial index for no bound value. */
-function inScope(scope: OfferScope): RawBuilder<unknown>[] {
-  if (scope.kind === 'own') {
-    const own = sql`offers.merchant_id = ${scope.merchantId}`
-    return scope.status === undefined ? [own] : [own, sql`offers.status = ${scope.status}`]
-  }
-  // Suspended merchants are few, and the databases look them up once a statement.
-  return [
-    sql`offers.status = 'live'`,
-    sql`offers.merchant_id not in (select id from users where suspended_at is not null)`,
-  ]
+function inScope(scope: OfferScope, merchant: MerchantWords, bind: Bind): string[] {
+  if (scope.kind === 'public') return [`offers.status = 'live'`, merchant.isActive]
+  const own = `offers.merchant_id = ${bind(scope.merchantId)}`
+  return scope.status === undefined ? [own] : [own, `offers.status = ${bind(scope.status)}`]
 }
 
-function matching(filter: OfferFilter): RawBuilder<unknown>[] {
-  const { category, niche, merchantId } = filter
-  const conditions: RawBuilder<unknown>[] = []
-  if (category !== undefined) conditions.push(sql`offers.category_key = ${foldedKey(category)}`)
-  if (niche !== undefined) conditions.push(sql`offers.niche_key = ${foldedKey(niche)}`)
-  if (merchantId !== undefined) conditions.push(sql`offers.merchant_id = ${merchantId}`)
+function matching({ category, niche, merchantId }: OfferFilter, bind: Bind): string[] {
+  const conditions: string[] = []
+  if (category !== undefined) conditions.push(`offers.category_key = ${bind(foldedKey(category))}`)
+  if (niche !== undefined) conditions.push(`offers.niche_key = ${bind(foldedKey(niche))}`)
+  if (merchantId !== undefined) conditions.push(`offers.merchant_id = ${bind(merchantId)}`)
   return conditions
 }
 
-function within({ low, high, olderThan }: Leg): RawBuilder<unknown>[] {
-  const conditions: RawBuilder<unknown>[] = []
-  if (low !== undefined && low === high) conditions.push(sql`offers.commission_rate = ${low}`)
+function within({ low, high, olderThan, below }: Leg, bind: Bind): string[] {
+  const conditions: string[] = []
+  if (low !== undefined && low === high) conditions.push(`offers.commission_rate = ${bind(low)}`)
   else {
-    if (low) conditions.push(sql`offers.commission_rate >= ${low}`)
+    if (low) conditions.push(`offers.commission_rate >= ${bind(low)}`)
     if (high !== undefined && high < Number.MAX_SAFE_INTEGER) {
-      conditions.push(sql`offers.commission_rate <= ${high}`)
+      conditions.push(`offers.commission_rate <= ${bind(high)}`)
     }
   }
-  if (olderThan !== undefined) conditions.push(sql`offers.id < ${olderThan}`)
+  if (olderThan !== undefined) conditions.push(`offers.id < ${bind(olderThan)}`)
+  if (below) {
+    conditions.push(
+      `(offers.commission_rate, offers.id) < (${bind(below.commissionRate)}, ${bind(below.id)})`,
+    )
+  }
   return conditions
 }
 
-const ORDER: Record<OfferSort, RawBuilder<unknown>> = {
-  newest: sql`offers.id desc`,
-  commission_desc: sql`offers.commission_rate desc, offers.id desc`,
-  commission_asc: sql`offers.commission_rate, offers.id desc`,
+const ORDER: Record<OfferSort, string> = {
+  newest: 'offers.id desc',
+  commission_desc: 'offers.commission_rate desc, offers.id desc',
+  commission_asc: 'offers.commission_rate, offers.id desc',
 }
 
 const INDEX_ORDER = { newest: 'newest', commission_desc: 'high', commission_asc: 'low' } as const
@@ -214,9 +268,8 @@ const INDEX_ORDER = { newest: 'newest', commission_desc: 'high', commission_asc:
  * SQLite is told the index. By itself it takes, with statistics or without, one that makes it sort or walk past offers
  * that ended long ago; PostgreSQL weighs the costs.
  */
-function indexHint(dialect: Dialect, { scope, filter, sort }: OfferListing): RawBuilder<unknown> {
-  if (dialect !== 'sqlite') return sql``
-  return sql`indexed by ${sql.id(`offers_${prefixOf(scope, filter)}_${INDEX_ORDER[sort]}`)}`
+function indexHint(dialect: Dialect, { scope, filter, sort }: OfferListing): string {
+  return dialect === 'sqlite' ? `indexed by offers_${prefixOf(scope, filter)}_${INDEX_ORDER[sort]}` : ''
 }
 
 function prefixOf(scope: OfferScope, { merchantId, category, niche }: OfferFilter): string {

@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { percentToBasisPoints } from '../../shared/rates.ts'
 import {
   createOfferInput,
@@ -9,7 +10,7 @@ import {
   updateOfferInput,
 } from '../../shared/schemas/offers.ts'
 import { mapPage } from '../platform/page.ts'
-import { described, procedure, publicProcedure, router } from '../platform/procedure.ts'
+import { atOnce, procedure, publicProcedure, router } from '../platform/procedure.ts'
 import { wireOffer } from './offer-wire.ts'
 import {
   createOffer,
@@ -26,10 +27,10 @@ export const offersRouter = router({
     summary: 'Browse live offers',
     description: "With `mine=true` and a merchant's token: own offers in every status, filtered by `status`.",
     errors: ['unauthenticated', 'forbidden'],
+    answers: offerPage,
   })
-    .input(listOffersInput)
-    .output(described(offerPage))
-    .query(async ({ ctx, input }) => {
+    .input(atOnce(listOffersInput))
+    .query(async ({ ctx, input }): Promise<z.output<typeof offerPage>> => {
       const { q, merchant_id, commission_min, commission_max, ...rest } = input
       const query = {
         ...rest,

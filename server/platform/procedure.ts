@@ -46,6 +46,12 @@ export interface ProcedureMeta {
   /** One line for the reference. */
   summary: string
   description?: string
+  /**
+   * The schema of an output that is only described, and not looked through again before it is sent. For the long lists of
+   * the hot paths: their items are made field by field, their tests hold each answer against the schema, and to check fifty
+   * once more took an eighth of all the time that a page takes. Elsewhere it is `output`.
+   */
+  answers?: z.ZodType
   /** The codes that this procedure itself can refuse with; those of its input and callers are understood. */
   errors?: readonly ErrorCode[]
 }
@@ -103,28 +109,43 @@ export function trpcErrorOf(refusal: Refusal): TRPCError {
   return new TRPCError({ code, message: refusal.detail, cause: refusal })
 }
 
-/** Outermost: whatever goes wrong further in leaves as a `TRPCError` whose cause is a `Refusal`. */
-const refusing = t.middleware(async ({ ctx, next, path }) => {
-  const result = await next()
-  if (result.ok) return result
-  const refusal = refusalOf(result.error, ctx.platform.database)
-  const { log } = ctx.platform
-  const facts = { requestId: ctx.requestId, procedure: path }
-  if (refusal.code === 'internal') log.error({ ...facts, err: result.error.cause ?? result.error }, 'bug')
-  else if (refusal.internalDetail) log.warn({ ...facts, detail: refusal.internalDetail }, refusal.code)
-  return { ...result, error: trpcErrorOf(refusal) }
-})
+/** Whatever went wrong further in, as it leaves: a `TRPCError` whose cause is a `Refusal`. */
+function refused({ platform, requestId }: RequestContext, procedure: string, error: unknown): TRPCError {
+  const refusal = refusalOf(error, platform.database)
+  const { log } = platform
+  const facts = { requestId, procedure }
+  if (refusal.code === 'internal') {
+    log.error({ ...facts, err: (error instanceof TRPCError && error.cause) || error }, 'bug')
+  } else if (refusal.internalDetail) log.warn({ ...facts, detail: refusal.internalDetail }, refusal.code)
+  return trpcErrorOf(refusal)
+}
+
+/**
+ * The one layer around every procedure: who calls, whether they may, and what is told of what goes wrong. Each further layer
+ * is a copy of the whole request in tRPC, which a list that is asked for often would feel.
+ */
+function guarded<Caller extends Actor | null>(admit: (actor: Actor | null) => Caller) {
+  return t.middleware(async ({ ctx, next, path }) => {
+    let actor: Caller
+    try {
+      actor = admit(await identify(ctx))
+    } catch (error) {
+      throw refused(ctx, path, error)
+    }
+    const result = await next({ ctx: { actor } })
+    return result.ok ? result : { ...result, error: refused(ctx, path, result.error) }
+  })
+}
 
 async function identify(ctx: RequestContext): Promise<Actor | null> {
   return typeof ctx.actor === 'function' ? ctx.actor() : ctx.actor
 }
 
+const everybody = guarded((actor) => actor)
+
 /** A procedure that everybody may call; `ctx.actor` is `null` for a caller without a credential. */
 export function publicProcedure(meta: ProcedureMeta) {
-  return t.procedure
-    .meta({ ...meta, callers: 'public' })
-    .use(refusing)
-    .use(async ({ ctx, next }) => next({ ctx: { ...ctx, actor: await identify(ctx) } }))
+  return t.procedure.meta({ ...meta, callers: 'public' }).use(everybody)
 }
 
 /**
@@ -132,36 +153,30 @@ export function publicProcedure(meta: ProcedureMeta) {
  * `forbidden`, both before it looks at the input.
  */
 export function procedure(roles: readonly Role[], meta: ProcedureMeta) {
-  return t.procedure
-    .meta({ ...meta, callers: roles })
-    .use(refusing)
-    .use(async ({ ctx, next }) => {
-      const actor = await identify(ctx)
-      if (!actor) throw new Refusal('unauthenticated', 'This needs a bearer token: log in first.')
-      if (!roles.includes(actor.role)) {
-        throw new Refusal('forbidden', `This is not for the role ${actor.role}.`)
-      }
-      return next({ ctx: { ...ctx, actor } })
-    })
+  const ofRoles = guarded((actor) => {
+    if (!actor) throw new Refusal('unauthenticated', 'This needs a bearer token: log in first.')
+    if (roles.includes(actor.role)) return actor
+    throw new Refusal('forbidden', `This is not for the role ${actor.role}.`)
+  })
+  return t.procedure.meta({ ...meta, callers: roles }).use(ofRoles)
 }
 
-/** The schema behind an output that is only described. */
+/** An input as tRPC takes it, and the schema that it is. */
 interface Described {
   describes: unknown
 }
 
 /**
- * An output as the reference and the clients' types know it, which is not looked through again before it is sent. For the long
- * lists of the hot paths: their items are made field by field, their tests hold each answer against the schema, and
- * to check fifty once more took an eighth of all the time that a page takes.
+ * An input that is checked at once. By itself tRPC has zod check everything as if it could wait for something, which is the slow way:
+ * for the lists of the hot paths.
  */
-export function described<Schema extends z.ZodType>(schema: Schema) {
+export function atOnce<Schema extends z.ZodType>(schema: Schema) {
   type Parser = Described & {
     _input: z.input<Schema>
     _output: z.output<Schema>
-    parse(output: unknown): z.output<Schema>
+    parse(input: unknown): z.output<Schema>
   }
-  return { describes: schema, parse: (output: unknown) => output } as Parser
+  return { describes: schema, parse: (input: unknown) => schema.parse(input) } as Parser
 }
 
 /** A procedure as the adapters see it. `_def.procedures` and these fields are tRPC's, half documented: a test watches them. */
@@ -187,21 +202,21 @@ interface TrpcProcedure {
 export function proceduresOf(appRouter: AnyRouter): ProcedureRecord[] {
   const procedures = Object.entries(appRouter._def.procedures as Record<string, TrpcProcedure>)
   return procedures.map(([name, { _def }]) => {
-    const { callers, summary, ...meta } = _def.meta ?? {}
+    const { callers, summary, answers, ...meta } = _def.meta ?? {}
     const declared = callers === 'public' || (Array.isArray(callers) && callers.length > 0)
     if (!declared || summary === undefined) throw new Error(`procedure ${name} does not declare its callers`)
     return {
       name,
       type: _def.type,
       meta: { ...meta, summary, callers: callers as Callers },
-      inputs: _def.inputs ?? [],
-      output: isDescribed(_def.output) ? _def.output.describes : _def.output,
+      inputs: (_def.inputs ?? []).map((input) => (isDescribed(input) ? input.describes : input)),
+      output: answers ?? _def.output,
     }
   })
 }
 
-function isDescribed(output: unknown): output is Described {
-  return typeof output === 'object' && output !== null && 'describes' in output
+function isDescribed(input: unknown): input is Described {
+  return typeof input === 'object' && input !== null && 'describes' in input
 }
 
 /** To be called at boot: a procedure that nobody gave callers to must not serve. */

@@ -1,5 +1,5 @@
 import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
-import type { Queries, Tx } from '../platform/database.ts'
+import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { checkIban } from './iban.rule.ts'
@@ -57,7 +57,11 @@ export async function updateProfile(
   const account = change.destination && checkedAccount(row, change.destination)
   const passwordGiven = account ? await checkPassword(platform, row, account, change.currentPassword) : false
   return platform.database.transaction(async (tx) => {
-    if (change.displayName !== undefined) await setDisplayName(tx, userId, change.displayName)
+    if (change.displayName !== undefined) {
+      await setDisplayName(tx, userId, change.displayName)
+      // Public offers show their merchant's name.
+      afterCommit(tx, () => platform.caches.clear('offers'))
+    }
     if (account) await moveDestination(platform, tx, row, account, passwordGiven)
     return readProfile(platform, tx, userId)
   })

@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import { encodeCursor } from '../../../server/platform/page.ts'
 import { basisPointsToPercent } from '../../../shared/rates.ts'
 import type { Bed } from '../bed.ts'
-import { type Comparison, type Measurement, ratioOf } from '../figures.ts'
+import type { Comparison, Measurement } from '../figures.ts'
 import { fillOffers } from '../fill-offers.ts'
 import type { Load } from '../load.ts'
-import { startPeer, startServer } from '../processes.ts'
+import { type Listening, startPeer, startServer } from '../processes.ts'
 import { compareUnderLoad } from '../under-load.ts'
 
 const OFFERS = 100_000
@@ -13,6 +13,8 @@ const PAGE = 50
 const DEEP = 999
 /** So many that no answer is asked for twice within the time that a shared one is kept. */
 const VARIANTS = 4000
+/** So few that nearly every answer is a shared one. */
+const POPULAR = 20
 const MUST = { kind: 'least', ratio: 0.5, aim: 1 } as const
 const DEEP_WITHIN = 1.3
 
@@ -37,12 +39,15 @@ export async function benchOffers(bed: Bed): Promise<(Comparison | Measurement)[
       { target: server, load: loadOf(variants.map(ourPath)) },
     )
   try {
-    const first = await compare('GET /offers, page 1', firstPages(), ['each with filters of its own'])
-    const deep = await compare('GET /offers, page 1,000', await deepPages(bed), ['each from another place'])
-    const popular = await compare('GET /offers, same page', firstPages().slice(0, 20), [
-      'twenty filters in turn',
-    ])
-    return [first, deep, popular, depthCost(bed, first, deep)]
+    const deep = await deepPages(bed)
+    return [
+      await compare('GET /offers, page 1', firstPages(), ['page 1: each with filters of its own, none kept']),
+      await compare('GET /offers, page 1,000', deep, ['page 1,000: each from another place, none kept']),
+      await compare('GET /offers, page 1 shared', firstPages().slice(0, POPULAR), [
+        `page 1 shared: ${POPULAR} filters in turn, kept for a moment as what visitors ask for is`,
+      ]),
+      await depthCost(bed, server, deep),
+    ]
   } finally {
     await server.stop()
     await peer.stop()
@@ -83,13 +88,20 @@ function peerPath({ min, max, after }: Variant): string {
   return `/offers?min=${min}&max=${max}${after ? `&rate=${after.rate}&id=${after.id}` : ''}`
 }
 
-/** How much dearer the thousandth page is than the first, both in ratio to the peer's own. */
-function depthCost({ dialect }: Bed, first: Comparison, deep: Comparison): Measurement {
+/** How much dearer the thousandth page is than the first, asked for in turn. */
+async function depthCost(bed: Bed, target: Listening, deep: readonly Variant[]): Promise<Measurement> {
+  const [first, thousandth] = [firstPages(), deep].map((pages) => ({
+    target,
+    load: loadOf(pages.map(ourPath)),
+  }))
+  if (!first || !thousandth) throw new Error('two kinds of pages')
+  const what = { path: '', database: bed.dialect, against: 'page 1', must: null, notes: [] }
+  const found = await compareUnderLoad(what, bed, first, thousandth)
   return {
     what: 'offers: page 1,000 costs, of page 1',
-    database: dialect,
+    database: bed.dialect,
     unit: '×',
-    values: [ratioOf({ ours: first.ours, peer: deep.ours }).median],
+    values: found.peer.map((perSecond, round) => perSecond / (found.ours[round] ?? Number.NaN)),
     most: DEEP_WITHIN,
   }
 }

@@ -10,13 +10,14 @@ const url = process.env.DATABASE_URL ?? ''
 const driver = openDriver(url)
 const hint = url.startsWith('sqlite:') ? 'indexed by offers_live_high' : ''
 
-const QUERY = (after: string) => `
+const QUERY = (upTo: string) => `
   select offers.*, users.display_name from offers ${hint} join users on users.id = offers.merchant_id
   where offers.status = 'live' and users.suspended_at is null
-    and offers.commission_rate >= ? and offers.commission_rate <= ? ${after}
+    and offers.commission_rate >= ? and ${upTo}
   order by offers.commission_rate desc, offers.id desc limit 51`
-const FIRST = QUERY('')
-const NEXT = QUERY('and (offers.commission_rate, offers.id) < (?, ?)')
+const FIRST = QUERY('offers.commission_rate <= ?')
+// The place is in the range, so it is the upper bound; with both, SQLite would walk down from the other one.
+const NEXT = QUERY('(offers.commission_rate, offers.id) < (?, ?)')
 
 interface Row {
   id: string
@@ -38,12 +39,12 @@ interface Row {
 
 listen(async (request, response) => {
   const query = new URL(request.url ?? '/', 'http://peer').searchParams
-  const rates = [Number(query.get('min') ?? 0), Number(query.get('max') ?? 10_000)]
+  const min = Number(query.get('min') ?? 0)
   const rate = query.get('rate')
   const rows =
     rate === null
-      ? await driver.all<Row>(FIRST, rates)
-      : await driver.all<Row>(NEXT, [...rates, Number(rate), query.get('id')])
+      ? await driver.all<Row>(FIRST, [min, Number(query.get('max') ?? 10_000)])
+      : await driver.all<Row>(NEXT, [min, Number(rate), query.get('id')])
   const items = rows.slice(0, 50)
   const last = items.at(-1)
   const body = JSON.stringify({
