@@ -90,7 +90,7 @@ async function addPart(platform: Platform, each: number, from: number): Promise<
     sql`insert into sales (id, store_id, merchant_id, order_id, order_name, acceptance_status, offer_id, creator_id, link_id,
         click_id, net_amount, commission_rate, commission, platform_fee, billing_cycle_id, ordered_at, created_at, event_id, receipt)
       select ${id('01900000-0000')}, store.id, cycle.merchant_id, ${number}, '#' || ${number}, 'accepted', cycle.merchant_id,
-        share.creator_id, cycle.merchant_id, cycle.merchant_id, ${sql.lit(NET)}, 1250, ${sql.lit(COMMISSION)}, ${sql.lit(FEE)},
+        share.creator_id, null, cycle.merchant_id, ${sql.lit(NET)}, 1250, ${sql.lit(COMMISSION)}, ${sql.lit(FEE)},
         cycle.id, cycle.period_start, cycle.period_start, cycle.id, '{}'
       from ${numbers} cross join billing_cycles as cycle
       join stores as store on store.merchant_id = cycle.merchant_id

@@ -7,6 +7,7 @@ import {
   type CycleAddition,
   type CycleFilter,
   type CycleRow,
+  type CycleShare,
   findCycle,
   findCycles,
   insertCycles,
@@ -32,7 +33,7 @@ export interface SaleToBill {
 /**
  * Puts accepted sales into their merchants' open cycles, closing on the way a cycle whose period is over (so a late
  * job changes nothing) and opening one where there is none. `acceptedAt` (epoch ms) is the moment that the sales are
- * dated with. Answers the cycle's id by sale id. Runs in the transaction that records the sales.
+ * dated with. Answers the cycle's id by merchant id. Runs in the transaction that records the sales.
  */
 export async function addSalesToCycles(
   platform: Platform,
@@ -43,37 +44,43 @@ export async function addSalesToCycles(
   if (sales.length === 0) return new Map()
   const byMerchant = Map.groupBy(sales, (sale) => sale.merchantId)
   const cycles = await openCyclesFor(platform, tx, [...byMerchant.keys()].sort(), acceptedAt)
-  const cycleOf = new Map<string, string>()
-  const additions: CycleAddition[] = []
-  const shares = new Map<string, { cycleId: string; creatorId: string; sales: number; commission: Paisa }>()
-  for (const [merchantId, merchantSales] of byMerchant) {
+  const sums = [...byMerchant].map(([merchantId, merchantSales]) => {
     const cycleId = cycles.get(merchantId)
     if (!cycleId) throw new Error(`no open cycle for merchant ${merchantId}`)
-    const addition = { cycleId, sales: 0, commission: 0, fee: 0 }
-    for (const sale of merchantSales) {
-      cycleOf.set(sale.saleId, cycleId)
-      addition.sales += 1
-      addition.commission += sale.commission
-      addition.fee += sale.platformFee
-      const key = `${cycleId}\n${sale.creatorId}`
-      const share = shares.get(key) ?? { cycleId, creatorId: sale.creatorId, sales: 0, commission: 0 }
-      share.sales += 1
-      share.commission += sale.commission
-      shares.set(key, share)
-    }
-    additions.push(addition)
-  }
-  if ((await addToTotals(tx, additions)) < additions.length) throw new Error('a cycle is not open any more')
+    return sumsOf(cycleId, merchantSales)
+  })
+  const open = await addToTotals(
+    tx,
+    sums.map(({ addition }) => addition),
+  )
+  if (open < sums.length) throw new Error('a cycle is not open any more')
   await addToShares(
     tx,
-    [...shares.values()].map((share) => ({
-      billing_cycle_id: share.cycleId,
-      creator_id: share.creatorId,
-      sales_count: share.sales,
-      commission: share.commission,
-    })),
+    sums.flatMap(({ shares }) => shares),
   )
-  return cycleOf
+  return cycles
+}
+
+/** What these sales add to their cycle, and to each creator's share of it. */
+function sumsOf(cycleId: string, sales: readonly SaleToBill[]) {
+  const addition: CycleAddition = { cycleId, sales: 0, commission: 0, fee: 0 }
+  const shares = new Map<string, CycleShare>()
+  for (const { creatorId, commission, platformFee } of sales) {
+    addition.sales += 1
+    addition.commission += commission
+    addition.fee += platformFee
+    const share = shares.get(creatorId)
+    if (share) {
+      share.sales_count += 1
+      share.commission += commission
+    } else {
+      shares.set(creatorId, {
+        ...{ billing_cycle_id: cycleId, creator_id: creatorId },
+        ...{ sales_count: 1, commission },
+      })
+    }
+  }
+  return { addition, shares: [...shares.values()] }
 }
 
 /** An open cycle, whose period is not over at `now` (epoch ms), for each merchant. */

@@ -83,10 +83,10 @@ export async function addToTotals(tx: Tx, added: readonly CycleAddition[]): Prom
   return Number(numAffectedRows)
 }
 
-export async function addToShares(
-  tx: Tx,
-  shares: Pick<ShareRow, 'billing_cycle_id' | 'creator_id' | 'sales_count' | 'commission'>[],
-): Promise<void> {
+/** What is added to a creator's share of a cycle. */
+export type CycleShare = Pick<ShareRow, 'billing_cycle_id' | 'creator_id' | 'sales_count' | 'commission'>
+
+export async function addToShares(tx: Tx, shares: readonly CycleShare[]): Promise<void> {
   await tx
     .insertInto('billing_cycle_shares')
     .values(shares.map((share) => ({ ...share, released_at: null, payout_id: null })))

@@ -34,11 +34,11 @@ const SHOPS = 5
 async function counted(platform: Platform, merchantId: string) {
   let statements = 0
   const counter: KyselyPlugin = {
-    transformQuery: ({ node }) => {
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
       statements += 1
-      return node
+      return result
     },
-    transformResult: async ({ result }) => result,
   }
   const database: Platform['database'] = {
     ...platform.database,

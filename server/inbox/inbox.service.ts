@@ -2,29 +2,33 @@ import { randomInt } from 'node:crypto'
 import { raiseFlag } from '../moderation/flags.service.ts'
 import { afterCommit, type Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
+import {
+  type ClaimedRow,
+  claimDueEvents,
+  heldScopes,
+  holdDueEvents,
+  type Lane,
+  readDueEvents,
+} from './claims.store.ts'
 import type { EventSource, EventState } from './event-words.ts'
 import {
   bringEventsBack,
-  type ClaimedRow,
-  claimDueEvents,
   countPending,
   deleteOldBodies,
   type EventFilter,
   type EventRow,
   findEvents,
-  heldScopes,
-  type Lane,
   nextDueAt,
   noLease,
-  readDueEvents,
   type Settlement,
   settleEvents,
   waitsBeyond,
 } from './inbox.store.ts'
 import { decideRetry, LONGEST_DELAY_MS } from './retry.rule.ts'
 
+export type { Lane } from './claims.store.ts'
 export { EVENT_SOURCES, type EventSource } from './event-words.ts'
-export type { EventFilter, EventRow, Lane } from './inbox.store.ts'
+export type { EventFilter, EventRow } from './inbox.store.ts'
 
 /** An event that this worker holds until its lease runs out, or that it has read and that nobody holds (`leased`). */
 export interface ClaimedEvent {
@@ -66,13 +70,13 @@ export async function claimEvents(
   const rows = await platform.database.transaction((tx) =>
     claimDueEvents(tx, platform.database.dialect, { source, limit, lane, ...leaseFrom(now, token) }),
   )
-  if (rows.length === 0 && (await bringBack(platform, source, now)))
+  if (rows.length === 0 && (await bringBack(platform, source)))
     return claimEvents(platform, source, limit, lane)
   return rows.map((row) => claimedEvent({ ...row, lease_token: token }, true))
 }
 
 /**
- * SQLite only: what `claimEvents` would take, taken by nobody. Whoever settles all of it in one transaction needs no lease,
+ * SQLite: what `claimEvents` would take, taken by nobody. Whoever settles all of it in one transaction needs no lease,
  * which would be a transaction before each batch: the write lock keeps everybody else out, and a batch of which anything was
  * taken since fails as one whose lease is lost.
  */
@@ -81,15 +85,29 @@ export async function peekEvents(
   source: EventSource,
   limit: number,
 ): Promise<ClaimedEvent[]> {
-  const now = platform.clock.now()
-  const rows = await readDueEvents(platform.database.reader, {
-    ...{ source, limit, lane: null },
-    ...leaseFrom(now, ''),
-  })
-  if (rows.length === 0 && (await bringBack(platform, source, now)))
-    return peekEvents(platform, source, limit)
-  return rows.map((row) => claimedEvent(row, false))
+  const claim = { source, limit, lane: null, ...leaseFrom(platform.clock.now(), '') }
+  const rows = await readDueEvents(platform.database.reader, claim)
+  if (rows.length === 0 && (await bringBack(platform, source))) return peekEvents(platform, source, limit)
+  return unleased(rows)
 }
+
+/**
+ * PostgreSQL: what `claimEvents` would take, for the very transaction that settles it. It needs no lease either: whoever else
+ * works this way passes over the stores of which something is held, and whoever takes a lease meanwhile has it settled first, or
+ * makes this fail as one whose lease is lost.
+ */
+export async function holdEvents(
+  platform: Platform,
+  tx: Tx,
+  source: EventSource,
+  limit: number,
+  lane: Lane | null,
+): Promise<ClaimedEvent[]> {
+  const claim = { source, limit, lane, ...leaseFrom(platform.clock.now(), '') }
+  return unleased(await holdDueEvents(tx, claim))
+}
+
+const unleased = (rows: readonly ClaimedRow[]) => rows.map((row) => claimedEvent(row, false))
 
 function leaseFrom(now: number, token: string) {
   return { now, lease: { token, until: now + LEASE_MS } }
@@ -123,7 +141,8 @@ function claimedEvent(row: ClaimedRow, leased: boolean): ClaimedEvent {
  * Events that wait for a time further off than any that we set have seen the clock put back: they are due now, whoever
  * held them. Answers whether there were any.
  */
-async function bringBack(platform: Platform, source: EventSource, now: number): Promise<boolean> {
+export async function bringBack(platform: Platform, source: EventSource): Promise<boolean> {
+  const now = platform.clock.now()
   const beyond = { source, after: now + LONGEST_DELAY_MS }
   if (!(await waitsBeyond(platform.database.reader, beyond))) return false
   await platform.database.transaction((tx) => bringEventsBack(tx, beyond, now))
@@ -192,7 +211,8 @@ export async function settleAll(platform: Platform, tx: Tx, settled: readonly Se
 async function refuseHeld(tx: Tx, now: number, settled: readonly SettledEvent[]): Promise<void> {
   const unleased = settled.filter(({ event }) => !event.leased)
   if (unleased.length === 0) return
-  const held = new Set((await heldScopes(tx, leaseFrom(now, '')).execute()).map(({ scope }) => scope))
+  const scopes = [...new Set(unleased.map(({ event }) => event.scope))]
+  const held = await heldScopes(tx, leaseFrom(now, ''), scopes)
   for (const { event } of unleased) if (held.has(event.scope)) throw new LeaseLost(event.id)
 }
 

@@ -1,157 +1,10 @@
 import { type Selectable, sql } from 'kysely'
 import type { Dialect, Queries, Tx } from '../platform/database.ts'
-import { among, rowSet } from '../platform/row-set.ts'
+import { rowSet } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 import type { EventSource, EventState } from './event-words.ts'
 
 export type EventRow = Selectable<Schema['inbound_events']>
-export interface Lease {
-  token: string
-  until: number
-}
-
-/** What a worker needs of an event that it has leased. */
-const CLAIMED = [
-  'id',
-  'source',
-  'scope',
-  'delivery_id',
-  'conflict_hash',
-  'topic',
-  'received_at',
-  'attempts',
-  'lease_token',
-] as const
-
-export interface ClaimedRow extends Pick<EventRow, (typeof CLAIMED)[number]> {
-  body: string | null
-  encoding: 'utf8' | 'base64' | null
-}
-
-/** Any number that no other part of the service takes as its advisory lock. */
-const CLAIM_LOCK = 7_041_948
-
-export interface Claim {
-  source: EventSource
-  now: number
-  limit: number
-  lease: Lease
-  /** PostgreSQL only: no scopes but this lane's, and of theirs only what is among the first events that are due. */
-  lane: Lane | null
-}
-
-/**
- * Leases up to `limit` due events of a source, oldest first, leaving out every scope of which somebody holds events
- * already: so two workers never have events of one store at once, and a store's order is kept.
- */
-export async function claimDueEvents(
-  tx: Tx,
-  dialect: 'sqlite' | 'postgresql',
-  claim: Claim,
-): Promise<ClaimedRow[]> {
-  if (dialect === 'postgresql') return claimInOne(tx, claim)
-  // The transaction holds the write lock already.
-  const due = await readDueEvents(tx, claim)
-  if (due.length === 0) return []
-  const ids = due.map((row) => row.id)
-  const leased = await tx
-    .updateTable('inbound_events')
-    .set({ lease_token: claim.lease.token, lease_until: claim.lease.until })
-    .where(sql<boolean>`id ${among(dialect, 'uuid', ids)}`)
-    // The plus sign keeps SQLite from looking through all that is pending instead of the few ids.
-    .where(sql<boolean>`+lease_until <= ${claim.now}`)
-    .returning('id')
-    .execute()
-  const ours = new Set(leased.map((row) => row.id))
-  return due.filter((row) => ours.has(row.id))
-}
-
-/** The events that `claimDueEvents` would lease on SQLite, without leasing them. */
-export function readDueEvents(db: Queries, claim: Claim): Promise<ClaimedRow[]> {
-  return dueEvents(db, claim)
-    .leftJoin('inbound_bodies as body', 'body.event_id', 'event.id')
-    .select(CLAIMED.map((column) => `event.${column}` as const))
-    .select(['body.body', 'body.encoding'])
-    .execute()
-}
-
-/** The scopes of which somebody holds events. */
-export function heldScopes(db: Queries, { now, lease }: Pick<Claim, 'now' | 'lease'>) {
-  return (
-    db
-      .selectFrom('inbound_events as held')
-      .select('held.scope')
-      .where('held.state', '=', 'pending')
-      .where('held.lease_token', 'is not', null)
-      .where('held.lease_until', '>', now)
-      // One that ends later than any given now was given before the clock was put back.
-      .where('held.lease_until', '<=', lease.until)
-  )
-}
-
-function dueEvents(db: Queries, claim: Claim) {
-  return db
-    .selectFrom('inbound_events as event')
-    .where('event.state', '=', 'pending')
-    .where('event.source', '=', claim.source)
-    .where('event.next_attempt_at', '<=', claim.now)
-    .where('event.scope', 'not in', heldScopes(db, claim))
-    .orderBy('event.next_attempt_at')
-    .orderBy('event.id')
-    .limit(claim.limit)
-}
-
-/**
- * Reads and leases in one statement. The array and the `offset` leave the planner, who may know nothing of the tables yet, no
- * other way than by their keys. Whoever held an event until its lease ran out may have settled it since it was read.
- */
-async function claimInOne(tx: Tx, claim: Claim): Promise<ClaimedRow[]> {
-  // In a statement of its own: what the next one sees must be what those who had the lock before have written.
-  await sql`select pg_advisory_xact_lock(${CLAIM_LOCK})`.execute(tx)
-  const { now, lease } = claim
-  const found = await sql<ClaimedRow>`
-    with leased as (
-      update inbound_events as event set lease_token = ${lease.token}, lease_until = ${lease.until}
-      where event.id = any(array(${dueInLane(tx, claim)}))
-        and event.state = 'pending' and event.next_attempt_at <= ${now} and event.lease_until <= ${now}
-      returning event.next_attempt_at, ${columnsOf('event')}
-    )
-    select ${columnsOf('leased')}, found.body, found.encoding
-    from leased left join lateral (
-      select body.body, body.encoding from inbound_bodies as body where body.event_id = leased.id offset 0
-    ) as found on true
-    order by leased.next_attempt_at, leased.id`.execute(tx)
-  return found.rows
-}
-
-const columnsOf = (table: string) => sql.join(CLAIMED.map((column) => sql.ref(`${table}.${column}`)))
-
-/** One of several parts of the stores, by a hash of their ids. */
-export interface Lane {
-  index: number
-  of: number
-}
-
-/** A lane looks no further than this many batches: all that waits may be another lane's. */
-const LANE_WINDOW = 4
-
-function dueInLane(tx: Tx, claim: Claim) {
-  const { lane, limit } = claim
-  if (lane === null) return dueEvents(tx, claim).select('event.id')
-  const window = dueEvents(tx, { ...claim, limit: LANE_WINDOW * limit }).select([
-    'event.id',
-    'event.scope',
-    'event.next_attempt_at',
-  ])
-  return tx
-    .selectFrom(window.as('event'))
-    .select('event.id')
-    .where(sql<boolean>`mod(hashtextextended(event.scope, 0), ${lane.of}) in (${lane.index}, ${-lane.index})`)
-    .orderBy('event.next_attempt_at')
-    .orderBy('event.id')
-    .limit(limit)
-}
-
 interface Beyond {
   source: EventSource
   /** Epoch ms. */
@@ -184,7 +37,7 @@ export async function bringEventsBack(tx: Tx, { source, after }: Beyond, now: nu
 
 export interface Settlement {
   event_id: string
-  /** The lease under which it was applied; on SQLite where none was taken, the one that stood there, or `noLease`. */
+  /** The lease under which it was applied; where none was taken, the one that stood there, or `noLease`. */
   lease_token: string
   state: EventState
   reason: string | null
@@ -218,18 +71,35 @@ export async function settleEvents(
   dialect: Dialect,
   settlements: readonly Settlement[],
 ): Promise<Set<string>> {
-  // The plus sign keeps SQLite from looking through all that is pending instead of the few ids.
-  const pending = dialect === 'sqlite' ? sql`+event.state` : sql`event.state`
-  const noLease = sql`${sql.lit(NO_LEASE)} || event.attempts`
-  const token = dialect === 'sqlite' ? sql`coalesce(event.lease_token, ${noLease})` : sql`event.lease_token`
-  const settled = await sql<{ id: string }>`
+  const settled = await settleStatement(dialect, settlements).execute(tx)
+  return new Set(settled.rows.map((row) => row.id))
+}
+
+/**
+ * Looks the events up by their ids, however many others are pending. The array leaves PostgreSQL, which goes by what it knew of the
+ * table some time ago, no other way; and both are kept from the index of all that is pending: SQLite by a plus sign, PostgreSQL
+ * by a state that is not the event's alone.
+ */
+export function settleStatement(dialect: Dialect, settlements: readonly Settlement[]) {
+  const [given, ours, pending] =
+    dialect === 'sqlite'
+      ? [settlementRows(dialect, settlements), sql`true`, sql`+event.state`]
+      : [
+          sql`settled`,
+          sql`event.id = any(array(select event_id from settled))`,
+          sql`coalesce(event.state, settled.state)`,
+        ]
+  const token = sql`coalesce(event.lease_token, ${sql.lit(NO_LEASE)} || event.attempts)`
+  const update = sql<{ id: string }>`
     update inbound_events as event
     set state = settled.state, reason = settled.reason, result = settled.result, attempts = settled.attempts,
       next_attempt_at = settled.next_attempt_at, finished_at = settled.finished_at, lease_token = null, lease_until = 0
-    from ${settlementRows(dialect, settlements)}
-    where event.id = settled.event_id and ${pending} = 'pending' and ${token} = settled.lease_token
-    returning id`.execute(tx)
-  return new Set(settled.rows.map((row) => row.id))
+    from ${given}
+    where ${ours} and event.id = settled.event_id and ${pending} = 'pending' and ${token} = settled.lease_token
+    returning id`
+  if (dialect === 'sqlite') return update
+  return sql<{ id: string }>`
+    with settled as materialized (select * from ${settlementRows(dialect, settlements)}) ${update}`
 }
 
 /** When the next pending event of a source falls due (epoch ms); `null` when none waits. */

@@ -1,5 +1,5 @@
 import { type ClaimedEvent, type EventOutcome, settleAll } from '../inbox/inbox.service.ts'
-import { afterCommit } from '../platform/database.ts'
+import { afterCommit, type Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
@@ -8,29 +8,43 @@ import { isOrderPaid } from '../shopify/topic.ts'
 import { merchantsOfStores } from '../stores/store-owners.service.ts'
 
 /**
- * Turns a batch of signed store events into sales, in one transaction with the events' own settlement. They are read before it
- * begins: on SQLite it keeps everybody else from writing.
+ * Turns a batch of signed store events into sales, in one transaction with the events' own settlement: in `tx`, or in one of its
+ * own. In that case they are read before it begins, since on SQLite it keeps everybody else from writing.
  */
-export async function applyStoreEvents(platform: Platform, events: readonly ClaimedEvent[]): Promise<void> {
+export async function applyStoreEvents(
+  platform: Platform,
+  events: readonly ClaimedEvent[],
+  tx: Tx | null,
+): Promise<void> {
   const orders = events.map((event) => readOrder(platform, event))
-  await platform.database.transaction(async (tx) => {
-    const merchants = await merchantsOfStores(tx, [...new Set(events.map((event) => event.scope))])
-    const outcomes = new Map<string, EventOutcome>()
-    const reports: ReportedOrder[] = []
-    events.forEach((event, index) => {
-      const read = reportOf(event, orders[index] ?? null, merchants)
-      if ('order' in read) reports.push(read)
-      else outcomes.set(event.id, read)
-    })
-    const recorded = await recordOrders(platform, tx, reports)
-    reports.forEach((report, index) => {
-      const sale = recorded[index] as RecordedSale
-      outcomes.set(report.eventId, outcomeOf(sale, report))
-      if (!sale.known) afterCommit(tx, () => platform.signals.send(saleSignal(sale.acceptanceStatus)))
-    })
-    const settled = events.map((event) => ({ event, outcome: outcomes.get(event.id) as EventOutcome }))
-    await settleAll(platform, tx, settled)
+  if (tx) return record(platform, tx, events, orders)
+  await platform.database.transaction((own) => record(platform, own, events, orders))
+}
+
+type ReadOrder = OrderFacts | MalformedOrder | null
+
+async function record(
+  platform: Platform,
+  tx: Tx,
+  events: readonly ClaimedEvent[],
+  orders: readonly ReadOrder[],
+): Promise<void> {
+  const merchants = await merchantsOfStores(tx, [...new Set(events.map((event) => event.scope))])
+  const outcomes = new Map<string, EventOutcome>()
+  const reports: ReportedOrder[] = []
+  events.forEach((event, index) => {
+    const read = reportOf(event, orders[index] ?? null, merchants)
+    if ('order' in read) reports.push(read)
+    else outcomes.set(event.id, read)
   })
+  const recorded = await recordOrders(platform, tx, reports)
+  reports.forEach((report, index) => {
+    const sale = recorded[index] as RecordedSale
+    outcomes.set(report.eventId, outcomeOf(sale, report))
+    if (!sale.known) afterCommit(tx, () => platform.signals.send(saleSignal(sale.acceptanceStatus)))
+  })
+  const settled = events.map((event) => ({ event, outcome: outcomes.get(event.id) as EventOutcome }))
+  await settleAll(platform, tx, settled)
 }
 
 /** Sent for each sale that this process has recorded. */
@@ -39,7 +53,7 @@ export function saleSignal(status: RecordedSale['acceptanceStatus']): string {
 }
 
 /** The order in an event's body, or why there is none; `null` where nobody needs to look. */
-function readOrder(platform: Platform, event: ClaimedEvent): OrderFacts | MalformedOrder | null {
+function readOrder(platform: Platform, event: ClaimedEvent): ReadOrder {
   const { text } = event
   if (text === null || event.conflicting || !isOrderPaid(event.topic)) return null
   try {
@@ -52,7 +66,7 @@ function readOrder(platform: Platform, event: ClaimedEvent): OrderFacts | Malfor
 
 function reportOf(
   event: ClaimedEvent,
-  order: OrderFacts | MalformedOrder | null,
+  order: ReadOrder,
   merchants: Map<string, string>,
 ): ReportedOrder | EventOutcome {
   if (event.conflicting) {

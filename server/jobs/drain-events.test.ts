@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import {
@@ -7,10 +8,12 @@ import {
   settle,
   settleAll,
 } from '../inbox/inbox.service.ts'
+import { afterCommit, type Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
 import { testDialects } from '../proof/testbed/databases.ts'
 import { eventsOf, type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
+import { openRival } from '../proof/testbed/rival.ts'
 import { MINUTE } from '../proof/testbed/testbed.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
@@ -45,14 +48,15 @@ for (const dialect of testDialects()) {
   const applier = (hurt: (events: readonly ClaimedEvent[]) => void) => {
     const applied: string[] = []
     let transactions = 0
-    const apply: ApplyEvents = (platform: Platform, events) => {
+    const apply: ApplyEvents = async (platform: Platform, events, tx) => {
       transactions += 1
-      return platform.database.transaction(async (tx) => {
+      const work = async (own: Tx) => {
         hurt(events)
         const settled = events.map((event) => ({ event, outcome: { kind: 'done', result: {} } as const }))
-        await settleAll(platform, tx, settled)
-        applied.push(...events.map((event) => event.deliveryId))
-      })
+        await settleAll(platform, own, settled)
+        afterCommit(own, () => applied.push(...events.map((event) => event.deliveryId)))
+      }
+      await (tx ? work(tx) : platform.database.transaction(work))
     }
     return { apply, applied, transactions: () => transactions }
   }
@@ -112,19 +116,102 @@ for (const dialect of testDialects()) {
     })
   }
 
-  if (dialect === 'sqlite') {
-    /** A batch of the worker's, before which somebody else does `meanwhile`. */
-    const drainAfter = async (market: Marketplace, limit: number, meanwhile: () => Promise<unknown>) => {
-      const work = applier(() => {})
-      let first = true
-      const apply: ApplyEvents = async (platform, events) => {
-        if (first) await meanwhile()
-        first = false
-        return work.apply(platform, events)
-      }
-      const done = await drainEvents(market.platform, 'store', limit, apply, giveBack(market))
-      return { done, applied: work.applied }
+  /** A batch of the worker's, during which somebody else does `meanwhile`, before anything of it is settled. */
+  const drainDuring = async (market: Marketplace, limit: number, meanwhile: () => Promise<unknown>) => {
+    const work = applier(() => {})
+    let first = true
+    const apply: ApplyEvents = async (platform, events, tx) => {
+      if (first) await meanwhile()
+      first = false
+      return work.apply(platform, events, tx)
     }
+    const done = await drainEvents(market.platform, 'store', limit, apply, giveBack(market))
+    return { done, applied: work.applied }
+  }
+
+  /** What a worker does that knows of leases and of no other lock, as the version before did. */
+  const setByOther = async (market: Marketplace, deliveryIds: string[], change: object) => {
+    const rival = await openRival(market.bed)
+    await rival.platform.database.transaction((tx) =>
+      tx.updateTable('inbound_events').set(change).where('delivery_id', 'in', deliveryIds).execute(),
+    )
+    await rival.close()
+  }
+
+  it('leaves to a worker that leases what that one has taken or finished meanwhile', async ({
+    market,
+    shop,
+  }) => {
+    await fill(market, shop, 6)
+    const lease = { lease_token: 'theirs', lease_until: market.clock.now() + 1000 }
+    const taken = await drainDuring(market, 500, () => setByOther(market, ['e0', 'e1'], lease))
+    // The store is the other one's as long as it holds anything of it.
+    assert.equal(taken, { done: 0, applied: [] })
+    const finished = await drainDuring(market, 500, async () => {})
+    assert.equal(finished, { done: 0, applied: [] })
+    market.clock.pass(1000)
+    const done = { state: 'done', result: '{}', attempts: 1, lease_token: null, lease_until: 0 }
+    const rest = await drainDuring(market, 500, () => setByOther(market, ['e0', 'e1'], done))
+    assert.equal(rest, { done: 4, applied: ['e2', 'e3', 'e4', 'e5'] })
+    const events = await eventsOf(market.platform)
+    assert.equal([...new Set(events.map(({ state, attempts }) => `${state} ${attempts}`))], ['done 1'])
+  })
+
+  it('goes past nobody who holds a later event of the same store', async ({ market, shop }) => {
+    await fill(market, shop, 3)
+    const held = { lease_token: 'theirs', lease_until: market.clock.now() + 1000 }
+    const passed = await drainDuring(market, 2, () => setByOther(market, ['e2'], held))
+    assert.equal(passed, { done: 0, applied: [] })
+    assert.is((await states(market)).get('pending')?.length, 3)
+  })
+
+  if (dialect === 'postgresql') {
+    it('holds the stores of a batch without a lease, and others have the other stores meanwhile', async ({
+      market,
+      shop,
+    }) => {
+      const other = await market.addShop()
+      await fill(market, shop, 3)
+      await fill(market, other, 2)
+      const rival = await openRival(market.bed)
+      const theirs = applier(() => {})
+      const during = await drainDuring(market, 3, async () => {
+        const drain = () => drainEvents(rival.platform, 'store', 3, theirs.apply, giveBack(market))
+        assert.equal([await drain(), await drain()], [2, 0])
+        assert.equal(await claimEvents(rival.platform, 'store', 3), [])
+        const left = (await states(market)).get('pending') ?? []
+        assert.equal([...new Set(left.map((event) => event.lease_token))], [null])
+      })
+      await rival.close()
+      assert.equal(
+        [theirs.applied, during.applied],
+        [
+          ['e0', 'e1'],
+          ['e0', 'e1', 'e2'],
+        ],
+      )
+      assert.is((await states(market)).get('done')?.length, 5)
+    })
+
+    it('lets others have at once what a worker held that is gone', async ({ market, shop }) => {
+      await fill(market, shop, 3)
+      const rival = await openRival(market.bed)
+      let gone: Promise<unknown> = Promise.resolve()
+      await new Promise<void>((held) => {
+        const apply: ApplyEvents = (_, __, tx) => {
+          held()
+          return sql`select pg_terminate_backend(pg_backend_pid())`.execute(tx as Tx).then(() => {})
+        }
+        gone = drainEvents(rival.platform, 'store', 500, apply, giveBack(market)).catch((error) => error)
+      })
+      assert.is(rival.platform.database.faultOf(await gone)?.kind, 'unavailable')
+      await rival.close()
+      const next = await drainDuring(market, 500, async () => {})
+      assert.equal(next.applied, ['e0', 'e1', 'e2'])
+    })
+  }
+
+  if (dialect === 'sqlite') {
     const settleTheirs = (
       { platform }: Marketplace,
       outcome: EventOutcome,
@@ -143,11 +230,11 @@ for (const dialect of testDialects()) {
       shop,
     }) => {
       await fill(market, shop, 6)
-      const taken = await drainAfter(market, 500, () => claimEvents(market.platform, 'store', 2))
+      const taken = await drainDuring(market, 500, () => claimEvents(market.platform, 'store', 2))
       // The store is the other one's as long as it holds anything of it.
       assert.equal(taken, { done: 0, applied: [] })
       market.clock.pass(MINUTE)
-      const finished = await drainAfter(market, 500, async () => {
+      const finished = await drainDuring(market, 500, async () => {
         const theirs = await claimEvents(market.platform, 'store', 2)
         await settleTheirs(market, { kind: 'done', result: { by: 'them' } }, theirs)
       })
@@ -161,26 +248,13 @@ for (const dialect of testDialects()) {
       shop,
     }) => {
       await fill(market, shop, 3)
-      const tried = await drainAfter(market, 500, async () => {
+      const tried = await drainDuring(market, 500, async () => {
         const theirs = await claimEvents(market.platform, 'store', 1)
         await settleTheirs(market, { kind: 'retry', reason: 'not yet' }, theirs)
       })
       assert.equal(tried, { done: 2, applied: ['e1', 'e2'] })
       const [waiting] = (await states(market)).get('pending') ?? []
       assert.equal([waiting?.delivery_id, waiting?.attempts], ['e0', 1])
-    })
-
-    it('goes past nobody who holds a later event of the same store', async ({ market, shop }) => {
-      await fill(market, shop, 3)
-      const { database, clock } = market.platform
-      const held = { lease_token: 'theirs', lease_until: clock.now() + 1000 }
-      const passed = await drainAfter(market, 2, () =>
-        database.transaction((tx) =>
-          tx.updateTable('inbound_events').set(held).where('delivery_id', '=', 'e2').execute(),
-        ),
-      )
-      assert.equal(passed, { done: 0, applied: [] })
-      assert.is((await states(market)).get('pending')?.length, 3)
     })
 
     it('writes nothing while nothing is due', async ({ market }) => {

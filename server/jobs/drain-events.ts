@@ -1,15 +1,22 @@
 import {
+  bringBack,
   type ClaimedEvent,
   claimEvents,
   type EventSource,
+  holdEvents,
   type Lane,
   LeaseLost,
   peekEvents,
 } from '../inbox/inbox.service.ts'
+import type { Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 
-/** Applies a batch of claimed events, effects and settlements in one transaction. */
-export type ApplyEvents = (platform: Platform, events: readonly ClaimedEvent[]) => Promise<void>
+/** Applies a batch of claimed events, effects and settlements in one transaction: in `tx`, or in one of its own. */
+export type ApplyEvents = (
+  platform: Platform,
+  events: readonly ClaimedEvent[],
+  tx: Tx | null,
+) => Promise<void>
 
 type GiveBack = (event: ClaimedEvent, error: unknown) => Promise<void>
 
@@ -27,35 +34,65 @@ export async function drainEvents(
   giveBack: GiveBack,
   lane: Lane | null = null,
 ): Promise<number> {
-  if (source === 'store' && platform.database.dialect === 'sqlite')
-    return drainUnleased(platform, batchSize, apply, giveBack)
+  if (source === 'store') return drainUnleased(platform, batchSize, apply, giveBack, lane)
   const events = await claimEvents(platform, source, batchSize, lane)
-  const batches = source === 'processor' ? events.map((event) => [event]) : events.length > 0 ? [events] : []
-  for (const batch of batches) await applyInHalves(platform, batch, apply, giveBack)
+  for (const event of events) await applyInHalves(platform, [event], apply, giveBack)
   return events.length
 }
 
-/** A batch of a store's on SQLite, which takes a lease only when it could not be applied as a whole without one. */
+/** A batch of a store's, which takes a lease only when it could not be applied as a whole without one. */
 async function drainUnleased(
   platform: Platform,
   batchSize: number,
   apply: ApplyEvents,
   giveBack: GiveBack,
+  lane: Lane | null,
 ): Promise<number> {
-  const events = await peekEvents(platform, 'store', batchSize)
-  if (events.length === 0) return 0
+  const batch = { events: [] as readonly ClaimedEvent[] }
   try {
-    await apply(platform, events)
-    return events.length
+    await (platform.database.dialect === 'sqlite' ? applyPeeked : applyHeld)(
+      platform,
+      batchSize,
+      apply,
+      batch,
+      lane,
+    )
+    return batch.events.length
   } catch (error) {
     if (platform.database.faultOf(error)?.kind === 'unavailable') throw error
-    const claimed = await claimEvents(platform, 'store', batchSize)
-    const same = claimed.length > 0 && claimed.every((event, index) => event.id === events[index]?.id)
+    const claimed = await claimEvents(platform, 'store', batchSize, lane)
+    const same = claimed.length > 0 && claimed.every((event, index) => event.id === batch.events[index]?.id)
     // What has just failed is not tried as a whole again.
     if (same && !(error instanceof LeaseLost)) await afterFailure(platform, claimed, error, apply, giveBack)
     else if (claimed.length > 0) await applyInHalves(platform, claimed, apply, giveBack)
     return claimed.length
   }
+}
+
+/** What was tried, for whoever must see to it when that has failed. */
+interface Batch {
+  events: readonly ClaimedEvent[]
+}
+
+/** On SQLite a transaction keeps everybody else from writing: nothing is read in it that can be read before. */
+async function applyPeeked(platform: Platform, batchSize: number, apply: ApplyEvents, batch: Batch) {
+  batch.events = await peekEvents(platform, 'store', batchSize)
+  if (batch.events.length > 0) await apply(platform, batch.events, null)
+}
+
+async function applyHeld(
+  platform: Platform,
+  batchSize: number,
+  apply: ApplyEvents,
+  batch: Batch,
+  lane: Lane | null,
+): Promise<void> {
+  await platform.database.transaction(async (tx) => {
+    batch.events = await holdEvents(platform, tx, 'store', batchSize, lane)
+    if (batch.events.length > 0) await apply(platform, batch.events, tx)
+  })
+  if (batch.events.length === 0 && (await bringBack(platform, 'store')))
+    await applyHeld(platform, batchSize, apply, batch, lane)
 }
 
 /** The halves one after the other: a store's events keep their order. */
@@ -66,7 +103,7 @@ async function applyInHalves(
   giveBack: GiveBack,
 ): Promise<void> {
   try {
-    await apply(platform, events)
+    await apply(platform, events, null)
   } catch (error) {
     if (platform.database.faultOf(error)?.kind === 'unavailable') throw error
     await afterFailure(platform, events, error, apply, giveBack)

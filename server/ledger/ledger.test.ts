@@ -78,11 +78,11 @@ for (const dialect of testDialects()) {
     const { bed, merchants } = context
     let statements = 0
     const counter: KyselyPlugin = {
-      transformQuery: ({ node }) => {
+      transformQuery: ({ node }) => node,
+      transformResult: async ({ result }) => {
         statements += 1
-        return node
+        return result
       },
-      transformResult: async ({ result }) => result,
     }
     const count = async (entries: string[]) => {
       statements = 0
@@ -91,7 +91,9 @@ for (const dialect of testDialects()) {
     }
     await count([...merchants])
     assert.is(await count([merchants[0]]), 4)
-    assert.is(await count(Array.from({ length: 1000 }, (_, index) => merchants[index % 2] ?? '')), 4)
+    const many = await count(Array.from({ length: 1000 }, (_, index) => merchants[index % 2] ?? ''))
+    // On SQLite most of the entries and postings go by the dozen, and the rest of each in one more statement.
+    assert.is(many, dialect === 'sqlite' ? 6 : 4)
     assert.equal(await faults(context), [])
   })
 

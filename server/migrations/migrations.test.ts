@@ -16,6 +16,13 @@ const NAMES = { sqlite: sqliteMigrations, postgresql: postgresqlMigrations }
 /** Each dialect's own full-text search, which no entity can describe. */
 const BEYOND_ENTITIES = /^offer_search|^offers (column search_vector|index CREATE INDEX offers_search) /
 
+/** What PostgreSQL is asked of once a statement (migration 12), and SQLite by foreign keys. */
+const CHECKED_AT_ONCE =
+  /^(ledger_postings constraint ledger_postings_entry_id|sales constraint sales_(store|merchant|billing_cycle)_id)_foreign /
+
+/** SQLite's index of a cycle's sales holds more than the entities say (migration 14). */
+const CYCLE_INDEX = /^sales index .*\bsales_cycle\b/
+
 async function withEmptyDatabase(
   dialect: TestDialect,
   work: (database: OpenDatabase, url: string) => Promise<void>,
@@ -60,8 +67,14 @@ for (const dialect of testDialects()) {
         await migrate(migrated)
         const orm = await openOrm(described)
         await orm.schema.execute(await orm.schema.getCreateSchemaSQL())
-        const shape = (await schemaShape(migrated)).filter((line) => !BEYOND_ENTITIES.test(line))
-        assert.equal(shape, await schemaShape(described))
+        const alike = (line: string) => dialect !== 'sqlite' || !CYCLE_INDEX.test(line)
+        const shape = (await schemaShape(migrated))
+          .filter((line) => !BEYOND_ENTITIES.test(line))
+          .filter(alike)
+        const wanted = (await schemaShape(described))
+          .filter((line) => !CHECKED_AT_ONCE.test(line))
+          .filter(alike)
+        assert.equal(shape, wanted)
         assert.ok(shape.length > 250 && shape.some((line) => line.includes('sales_accepted_check')))
       }),
     ))

@@ -101,6 +101,16 @@ for (const dialect of testDialects()) {
     await write([one])
     assert.equal((await stored()).rows, [one])
     await write([])
+    // More than any one statement takes on SQLite, and the last that cannot be there: the first of its statement go as well.
+    const many = Array.from({ length: 107 }, (_, n) => ({
+      ...one,
+      id: `01890a5d-ac96-774b-bcce-${String(n).padStart(12, '0')}`,
+    }))
+    const last = await write([...many, one]).catch((error) => database.faultOf(error)?.kind)
+    assert.is(last, 'unique')
+    assert.equal((await stored()).rows, [one])
+    await write(many)
+    assert.equal((await sql`select id from t order by id`.execute(database.reader)).rows.length, 108)
   })
 
   it.run()

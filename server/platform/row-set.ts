@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Dialect, dialectOf, type Tx } from './database.ts'
-import { forEachRow } from './sqlite-dialect.ts'
+import { insertRuns } from './insert-runs.ts'
 
 /** `long`: text of kilobytes. */
 type ColumnType = 'uuid' | 'text' | 'long' | 'int' | 'bigint'
@@ -109,40 +109,14 @@ type Insert<Row> = (tx: Tx, rows: readonly Row[]) => Promise<void>
 export function insertOf<Row extends object>(table: string, columns: ColumnTypes<Row>): Insert<Row> {
   const rowsOf = rowSet('new', columns)
   const names = sql.join(Object.keys(columns).map((column) => sql.id(column)))
-  const each = insertEach<Row>(table, Object.keys(columns) as (keyof Row & string)[])
+  const runsOf = insertRuns<Row>(table, Object.keys(columns) as (keyof Row & string)[])
   return async (tx, rows) => {
-    if (dialectOf(tx) === 'sqlite') return each(tx, rows)
+    if (dialectOf(tx) === 'sqlite') {
+      for (const run of runsOf(rows)) await tx.executeQuery(run)
+      return
+    }
     const selected = sql`select ${names} from ${rowsOf('postgresql', rows)}`
     await sql`insert into ${sql.table(table)} (${names}) ${selected}`.execute(tx)
-  }
-}
-
-/** Rows of one statement on SQLite, where they are short: a run of it costs as much as a row or two. */
-const TOGETHER = 8
-/** Columns up to which a row is short: binding those of longer ones takes more than the runs. */
-const SHORT = 7
-
-/** SQLite only, which is no trip away: prepared statements of a few rows take half as long as reading all out of one text. */
-function insertEach<Row extends object>(
-  table: string,
-  columns: readonly (keyof Row & string)[],
-): Insert<Row> {
-  const names = sql.join(columns.map((column) => sql.id(column)))
-  const row = sql`(${sql.join(columns.map(() => null))})`
-  const insert = (rows: number) =>
-    sql`insert into ${sql.table(table)} (${names}) values ${sql.join(Array.from({ length: rows }, () => row))}`
-  const [one, several] = [insert(1), insert(TOGETHER)]
-  return async (tx, rows) => {
-    const executor = tx.getExecutor()
-    const rest = columns.length > SHORT ? 0 : rows.length - (rows.length % TOGETHER)
-    const together: unknown[][] = []
-    for (let first = 0; first < rest; first += TOGETHER)
-      together.push(
-        rows.slice(first, first + TOGETHER).flatMap((some) => columns.map((column) => some[column])),
-      )
-    if (rest > 0) await executor.executeQuery(forEachRow(several.compile(tx), together))
-    const alone = rows.slice(rest).map((some) => columns.map((column) => some[column]))
-    if (alone.length > 0) await executor.executeQuery(forEachRow(one.compile(tx), alone))
   }
 }
 

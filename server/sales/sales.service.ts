@@ -1,4 +1,4 @@
-import { addSalesToCycles } from '../billing/billing.service.ts'
+import { addSalesToCycles, type SaleToBill } from '../billing/billing.service.ts'
 import { linksOfClicks } from '../clicks/clicks.service.ts'
 import { saleAccepted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
@@ -6,7 +6,7 @@ import { afterCommit, LostRace, type Queries, type Tx } from '../platform/databa
 import type { Platform } from '../platform/platform.ts'
 import { newsOf } from '../platform/signals.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
-import { emailsOf, isSuspended } from '../users/users.service.ts'
+import { standingOf } from '../users/users.service.ts'
 import { decideSale, type SaleDecision } from './accept-sale.rule.ts'
 import { isBuyer, type SaleFacts, saleOrderOf } from './sale-facts.ts'
 import {
@@ -56,8 +56,10 @@ export async function recordOrders(
   tx: Tx,
   reports: readonly ReportedOrder[],
 ): Promise<RecordedSale[]> {
+  const orders = reports.map(orderOf)
+  const keys = orders.map(orderKey)
   const known = new Map<string, RecordedSale>()
-  for (const sale of await findRecorded(tx, reports.map(orderOf))) {
+  for (const sale of await findRecorded(tx, orders)) {
     known.set(orderKey(sale), {
       saleId: sale.id,
       acceptanceStatus: sale.acceptance_status,
@@ -65,19 +67,18 @@ export async function recordOrders(
     })
   }
   const fresh = new Map<string, ReportedOrder>()
-  for (const report of reports) {
-    const key = orderKey(orderOf(report))
+  reports.forEach((report, index) => {
+    const key = keys[index] as string
     if (!known.has(key) && !fresh.has(key)) fresh.set(key, report)
-  }
+  })
   const made = await makeSales(platform, tx, [...fresh.values()])
-  const seen = new Set<string>()
-  return reports.map((report) => {
-    const key = orderKey(orderOf(report))
-    const sale = known.get(key) ?? made.get(key)
+  for (const [index, key] of [...fresh.keys()].entries()) known.set(key, made[index] as RecordedSale)
+  return keys.map((key) => {
+    const sale = known.get(key)
     if (!sale) throw new Error(`no sale for order ${key}`)
-    const again = sale.known || seen.has(key)
-    seen.add(key)
-    return { ...sale, known: again }
+    // Reported twice in one batch, the order is known the second time.
+    if (!sale.known) known.set(key, { ...sale, known: true })
+    return sale
   })
 }
 
@@ -89,49 +90,35 @@ function orderKey(order: OrderKey): string {
   return `${order.store_id}\n${order.order_id}`
 }
 
+/** In the order of `reports`, which name no order twice. */
 async function makeSales(
   platform: Platform,
   tx: Tx,
   reports: readonly ReportedOrder[],
-): Promise<Map<string, RecordedSale>> {
-  if (reports.length === 0) return new Map()
+): Promise<RecordedSale[]> {
+  if (reports.length === 0) return []
   // One moment for the whole batch: a sale must not be dated past the end of the cycle that was chosen for it.
   // Never before its event, either: the clock may have been put back since.
   const acceptedAt = Math.max(platform.clock.now(), ...reports.map((report) => report.receivedAt ?? 0))
   const facts = await loadFacts(platform, tx, reports)
-  const sales = reports.map((report, index) => {
-    const saleFacts = facts[index] as SaleFacts
-    return { id: platform.ids.next(), report, facts: saleFacts, decision: decideSale(saleFacts) }
-  })
-  const accepted = sales.flatMap(({ id, report, facts: { click }, decision }) =>
-    decision.acceptance_status === 'accepted' && click
-      ? [
-          {
-            saleId: id,
-            merchantId: report.merchantId,
-            creatorId: click.link.creator_id,
-            commission: decision.commission,
-            platformFee: decision.platform_fee,
-          },
-        ]
-      : [],
+  const rows = reports.map((report, index) =>
+    rowOf(platform.ids.next(), report, facts[index] as SaleFacts, acceptedAt),
   )
+  const accepted = rows.flatMap((row) => billedSale(row) ?? [])
   const cycles = await addSalesToCycles(platform, tx, accepted, acceptedAt)
-  const rows = sales.map((sale) => rowOf(sale, cycles.get(sale.id) ?? null, acceptedAt))
+  for (const row of rows)
+    if (row.acceptance_status === 'accepted') row.billing_cycle_id = cycles.get(row.merchant_id) ?? null
   await insertUnrecorded(platform, tx, rows)
-  const parties = new Set(
-    rows.flatMap((row) => [row.merchant_id, ...(row.creator_id === null ? [] : [row.creator_id])]),
-  )
+  const parties = new Set<string>()
+  for (const row of rows) {
+    parties.add(row.merchant_id)
+    if (row.creator_id !== null) parties.add(row.creator_id)
+  }
   afterCommit(tx, () => {
     for (const party of parties) platform.signals.send(newsOf(party))
   })
   await writeEntries(platform, tx, accepted.map(saleAccepted), acceptedAt)
-  return new Map(
-    sales.map(({ id, report, decision }) => [
-      orderKey(orderOf(report)),
-      { saleId: id, acceptanceStatus: decision.acceptance_status, known: false },
-    ]),
-  )
+  return rows.map((row) => ({ saleId: row.id, acceptanceStatus: row.acceptance_status, known: false }))
 }
 
 /** A worker that lost its lease may be a moment behind its successor: run again, it finds the sale and then the loss. */
@@ -157,8 +144,7 @@ export async function loadFacts(
   )
   const creatorIds = [...new Set([...clicks.values()].map(({ link }) => link.creator_id))]
   const merchantIds = [...new Set(reports.map((report) => report.merchantId))]
-  const suspended = await isSuspended(db, [...creatorIds, ...merchantIds])
-  const emails = await emailsOf(db, creatorIds)
+  const { suspended, emails } = await standingOf(db, [...creatorIds, ...merchantIds])
   return reports.map((report, index) => {
     const order = orders[index] as SaleFacts['order']
     const found = clicks.get(order.tracking_reference ?? '') ?? null
@@ -175,20 +161,17 @@ export async function loadFacts(
   })
 }
 
-interface DecidedSale {
-  id: string
-  report: ReportedOrder
-  facts: SaleFacts
-  decision: SaleDecision
-}
-
-function rowOf(sale: DecidedSale, cycleId: string | null, acceptedAt: number) {
-  const { report, facts, decision } = sale
+/**
+ * Decides and writes down at once, so that of the facts and checks of a large batch only the receipts' text is kept in memory. The
+ * billing cycle is filled in when it is known.
+ */
+function rowOf(saleId: string, report: ReportedOrder, facts: SaleFacts, acceptedAt: number): SaleRow {
+  const decision = decideSale(facts)
   // Another merchant's link is no business of this one's, and its creator has no part in this sale.
   const click = facts.click?.link.merchant_id === report.merchantId ? facts.click : null
   const receipt: SaleReceipt = { facts, decision }
   return {
-    id: sale.id,
+    id: saleId,
     store_id: report.storeId,
     merchant_id: report.merchantId,
     order_id: report.order.order_id,
@@ -203,11 +186,23 @@ function rowOf(sale: DecidedSale, cycleId: string | null, acceptedAt: number) {
     commission_rate: decision.commission_rate,
     commission: decision.commission,
     platform_fee: decision.platform_fee,
-    billing_cycle_id: cycleId,
+    billing_cycle_id: null,
     ordered_at: report.order.created_at,
     created_at: acceptedAt,
     event_id: report.eventId,
     receipt: JSON.stringify(receipt),
+  }
+}
+
+/** What an accepted sale is billed for; `null` for a rejected one. */
+function billedSale(row: SaleRow): SaleToBill | null {
+  if (row.acceptance_status !== 'accepted' || row.creator_id === null) return null
+  return {
+    saleId: row.id,
+    merchantId: row.merchant_id,
+    creatorId: row.creator_id,
+    commission: row.commission,
+    platformFee: row.platform_fee,
   }
 }
 

@@ -243,6 +243,18 @@ export interface Contact {
   displayName: string
 }
 
+/** What the decision about a sale asks of people: who is suspended, and e-mail addresses by user id. */
+export async function standingOf(
+  db: Queries,
+  userIds: readonly string[],
+): Promise<{ suspended: Set<string>; emails: Map<string, string> }> {
+  const rows = await findPeople(db, [...new Set(userIds)])
+  return {
+    suspended: new Set(rows.filter((row) => row.suspended_at !== null).map((row) => row.id)),
+    emails: new Map(rows.map((row) => [row.id, row.email])),
+  }
+}
+
 /** E-mail addresses and display names by user id. */
 export async function contactsOf(db: Queries, userIds: readonly string[]): Promise<Map<string, Contact>> {
   const rows = await findPeople(db, userIds)

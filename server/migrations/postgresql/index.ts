@@ -7,6 +7,7 @@ import { Migration00006ClickMonths } from './00006-click-months.ts'
 import { Migration00007RepeatClicks } from './00007-repeat-clicks.ts'
 import { Migration00008BodiesAsTheyAre } from './00008-bodies-as-they-are.ts'
 import { Migration00010UnknownCalls } from './00010-unknown-calls.ts'
+import { Migration00012CheckedAtOnce } from './00012-checked-at-once.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const postgresqlMigrations = [
@@ -19,4 +20,5 @@ export const postgresqlMigrations = [
   { name: '00007-repeat-clicks', class: Migration00007RepeatClicks },
   { name: '00008-bodies-as-they-are', class: Migration00008BodiesAsTheyAre },
   { name: '00010-unknown-calls', class: Migration00010UnknownCalls },
+  { name: '00012-checked-at-once', class: Migration00012CheckedAtOnce },
 ]

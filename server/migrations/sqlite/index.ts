@@ -6,6 +6,8 @@ import { Migration00005Moderation } from './00005-moderation.ts'
 import { Migration00007RepeatClicks } from './00007-repeat-clicks.ts'
 import { Migration00009ClickKinds } from './00009-click-kinds.ts'
 import { Migration00010UnknownCalls } from './00010-unknown-calls.ts'
+import { Migration00011JournalWords } from './00011-journal-words.ts'
+import { Migration00014CycleSums } from './00014-cycle-sums.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const sqliteMigrations = [
@@ -17,4 +19,6 @@ export const sqliteMigrations = [
   { name: '00007-repeat-clicks', class: Migration00007RepeatClicks },
   { name: '00009-click-kinds', class: Migration00009ClickKinds },
   { name: '00010-unknown-calls', class: Migration00010UnknownCalls },
+  { name: '00011-journal-words', class: Migration00011JournalWords },
+  { name: '00014-cycle-sums', class: Migration00014CycleSums },
 ]

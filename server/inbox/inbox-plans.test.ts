@@ -1,0 +1,112 @@
+import { type CompiledQuery, sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { type Claim, dueEventsStatement, heldEventsStatement, holdScopesStatement } from './claims.store.ts'
+import { type Settlement, settleStatement } from './inbox.store.ts'
+
+const EVENTS = 20_000
+const BATCH = 500
+const SCOPES = ['a store', 'another store', 'a third']
+
+interface World {
+  bed: Testbed
+  claim: Claim
+  settlements: Settlement[]
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<World>(`plans of taking up and settling events on ${dialect}`)
+  it.before(async (world) => {
+    world.bed = await openTestbed(dialect)
+    const now = world.bed.clock.now()
+    const lease = { token: '', until: now + 15_000 }
+    world.claim = { source: 'store', now, limit: BATCH, lease, lane: null }
+    world.settlements = await fill(world.bed)
+  })
+  it.after(({ bed }) => bed.close())
+
+  /** Each statement that a batch asks of the inbox, by name. */
+  const statementsOf = ({ bed, claim, settlements }: World): Record<string, CompiledQuery> => {
+    const { reader } = bed.platform.database
+    const settle = settleStatement(dialect, settlements).compile(reader)
+    if (dialect === 'sqlite') return { due: dueEventsStatement(reader, claim).compile(), settle }
+    return {
+      hold: holdScopesStatement(reader, { ...claim, lane: { index: 0, of: 2 } }).compile(reader),
+      read: heldEventsStatement(reader, claim, SCOPES).compile(reader),
+      settle,
+    }
+  }
+  /** The indexes by which events are read; reading them one after the other counts as `all of them`. */
+  const indexesOf = async ({ bed }: World, statement: CompiledQuery): Promise<string[]> => {
+    const how = dialect === 'sqlite' ? 'explain query plan' : 'explain'
+    const explain = { ...statement, sql: `${how} ${statement.sql}` }
+    const { rows } = await bed.platform.database.reader.executeQuery<Record<string, string>>(explain)
+    const steps = rows.map((row) => row.detail ?? row['QUERY PLAN'] ?? '')
+    assert.ok(steps.length > 0)
+    return [...new Set(steps.flatMap(indexOfStep))].sort()
+  }
+
+  const expected =
+    dialect === 'sqlite'
+      ? { due: ['inbound_events_leased', 'inbound_events_pending'], settle: ['inbound_events_pkey'] }
+      : {
+          hold: ['inbound_events_leased', 'inbound_events_pending'],
+          read: ['inbound_bodies_pkey', 'inbound_events_leased', 'inbound_events_pending'],
+          settle: ['inbound_events_pkey'],
+        }
+
+  it('goes by what falls due, and by ids, while nothing is known of the tables', async (world) => {
+    for (const [name, statement] of Object.entries(statementsOf(world)))
+      assert.equal(await indexesOf(world, statement), expected[name as keyof typeof expected], name)
+  })
+
+  it('does so where it is known how much waits, and where it was known that nothing did', async (world) => {
+    const { writer } = world.bed.testDatabase.database
+    for (const [waiting, how] of [
+      [true, sql`analyze`],
+      [false, sql`update inbound_events set state = 'done'`],
+      [false, sql`analyze`],
+    ] as const) {
+      await how.execute(writer)
+      for (const [name, statement] of Object.entries(statementsOf(world)))
+        assert.equal(
+          await indexesOf(world, statement),
+          expected[name as keyof typeof expected],
+          `${name}, ${waiting ? 'waiting' : 'done'}`,
+        )
+    }
+  })
+
+  it.run()
+}
+
+async function fill({ platform, clock }: Testbed): Promise<Settlement[]> {
+  const now = clock.now()
+  const ids = Array.from({ length: EVENTS }, () => platform.ids.next())
+  await platform.database.transaction(async (tx) => {
+    for (let at = 0; at < EVENTS; at += BATCH) {
+      const rows = ids.slice(at, at + BATCH).map((id, index) => ({
+        ...{ id, source: 'store' as const, scope: SCOPES[index % SCOPES.length] ?? '', delivery_id: id },
+        ...{ conflict_hash: '', body_hash: '', topic: null, received_at: now, state: 'pending' as const },
+        ...{ attempts: 0, next_attempt_at: now, lease_token: null, lease_until: 0 },
+        ...{ reason: null, result: null, finished_at: null },
+      }))
+      await tx.insertInto('inbound_events').values(rows).execute()
+      const bodies = rows.map(({ id }) => ({ event_id: id, encoding: 'utf8' as const, body: '{}' }))
+      await tx.insertInto('inbound_bodies').values(bodies).execute()
+    }
+  })
+  return ids.slice(0, BATCH).map((event_id) => ({
+    ...{ event_id, lease_token: 'none after 0', state: 'done', reason: null, result: '{}' },
+    ...{ attempts: 1, next_attempt_at: now, finished_at: now },
+  }))
+}
+
+/** By what a step of a plan reads events or bodies. */
+function indexOfStep(step: string): string[] {
+  if (/^SCAN (event|held|body)\b(?!.*USING)|Seq Scan on inbound_/.test(step)) return ['all of them']
+  if (/sqlite_autoindex_inbound_events_1/.test(step)) return ['inbound_events_pkey']
+  return [/inbound_(?:events|bodies)_[a-z]+/.exec(step)?.[0] ?? ''].filter((index) => index !== '')
+}
