@@ -35,7 +35,15 @@ function isPrefetch(headers: IncomingHttpHeaders): boolean {
   return purpose !== undefined && /prefetch|prerender|preview/i.test(String(purpose))
 }
 
+/** Each click asks twice, one call behind the other. */
+let last: { agent: string; known: KnownAgent } | undefined
+
 function knownAgent(agent: string): KnownAgent {
+  if (last?.agent !== agent) last = { agent, known: lookUp(agent) }
+  return last.known
+}
+
+function lookUp(agent: string): KnownAgent {
   const front = agent.slice(0, LONGEST_AGENT)
   const known = knownAgents.get(front)
   if (known) return known

@@ -19,6 +19,8 @@ import { AddressHashes, CountedVisitors } from './visitors.ts'
 
 const MAX_BATCH = 256
 const MAX_WAITING = 4096
+/** While PostgreSQL writes, the next can gather, and it should not idle for them; SQLite writes on this thread, so all who are there belong together. */
+const ENOUGH = { sqlite: MAX_BATCH, postgresql: 32 } as const
 const PATIENCE_MS = 2000
 /**
  * How far the roll-up stays behind the clock. An id is made when its request comes in and its caller is told `unavailable`
@@ -43,11 +45,8 @@ export interface NewClick {
 
 /** What waits to be written: of the visitor, only what tells a repeated visit, and that until it is known. */
 interface WaitingClick {
-  id: string
-  linkId: string
-  tracked: boolean
-  kind: ClickKind
-  createdAt: number
+  /** `repeated` is said when it is written. */
+  row: ClickRow
   /** The visitor on that link; `null` for what no visitor is counted by. */
   visitor: string | null
 }
@@ -78,10 +77,11 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
   const clicks = new GroupCommit<WaitingClick, void>({
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
+    enough: ENOUGH[platform.database.dialect],
     patienceMs: PATIENCE_MS,
     async write(batch) {
       await writeClicks(platform, counted, batch)
-      for (const { kind, tracked } of batch) countWritten(written, kind, tracked)
+      for (const { row } of batch) countWritten(written, row.kind, row.tracked === 1)
       return []
     },
   })
@@ -94,7 +94,8 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
       watch.observe({ visitor: from, linkId, at: createdAt })
       visitor = from + agentMarkOf(agent) + linkId
     }
-    return { id, linkId, tracked, kind, createdAt, visitor }
+    const row = { id, link_id: linkId, tracked: tracked ? 1 : 0, kind, repeated: 0, created_at: createdAt }
+    return { row, visitor }
   }
   return {
     record: (click) => clicks.add(observed(click)),
@@ -129,28 +130,17 @@ async function writeClicks(
   batch: readonly WaitingClick[],
 ): Promise<void> {
   const first: string[] = []
-  const rows = batch.map((click) => {
-    const { visitor } = click
-    const repeated = visitor !== null && counted.repeats(visitor, click.createdAt)
-    if (visitor !== null && !repeated) first.push(visitor)
-    return rowOf(click, repeated)
+  const rows = batch.map(({ row, visitor }) => {
+    if (visitor === null) return row
+    if (counted.repeats(visitor, row.created_at)) row.repeated = 1
+    else first.push(visitor)
+    return row
   })
   try {
     await database.writeAtOnce(...clicksInsertion(database.dialect, rows))
   } catch (error) {
     counted.forget(first)
     throw error
-  }
-}
-
-function rowOf({ id, linkId, tracked, kind, createdAt }: WaitingClick, repeated: boolean): ClickRow {
-  return {
-    id,
-    link_id: linkId,
-    tracked: tracked ? 1 : 0,
-    kind,
-    repeated: repeated ? 1 : 0,
-    created_at: createdAt,
   }
 }
 

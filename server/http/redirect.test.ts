@@ -36,7 +36,12 @@ interface Web {
 async function serve(platform: Platform): Promise<Web> {
   const server = fastify()
   server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
-  registerRedirect(server, { platform, clicks: createClickRecorder(platform), ofBodies: {} })
+  registerRedirect(server, {
+    platform,
+    clicks: createClickRecorder(platform),
+    headers: { few: {}, all: {} },
+    answeredOn: () => () => undefined,
+  })
   const address = await server.listen({ host: '127.0.0.1', port: 0 })
   return {
     server,

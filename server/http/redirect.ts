@@ -3,12 +3,22 @@ import { clickKindOf } from '../clicks/click-kind.ts'
 import { knownTarget, type RedirectTarget, resolveTarget } from '../links/links.service.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { sendGone } from './errors.ts'
+import { type Answered, head } from './hot-requests.ts'
 import type { HttpApp } from './http-app.ts'
+import type { SecurityHeaders } from './security-headers.ts'
 
 interface RedirectApp extends Pick<HttpApp, 'platform' | 'clicks'> {
-  /** The headers of an answer that has a body, as 410 has. */
-  ofBodies: Readonly<Record<string, string>>
+  headers: SecurityHeaders
+  answeredOn(route: string): Answered
 }
+
+interface Redirects extends RedirectApp {
+  answered: Answered
+  /** Names and values of what every redirect is headed by, one after the other. */
+  fixed: readonly string[]
+}
+
+const ROUTE = '/go/:slug'
 
 interface GoRoute {
   Params: { slug: string }
@@ -25,15 +35,21 @@ const REFERRER_POLICY = 'strict-origin-when-cross-origin'
  * is on disk before the answer leaves; when it cannot be, the answer is 503 and nobody is sent on unseen.
  */
 export function registerRedirect(server: FastifyInstance, app: RedirectApp): void {
+  const fixed = { ...app.headers.few, 'cache-control': 'no-store', 'referrer-policy': REFERRER_POLICY }
+  const redirects: Redirects = {
+    ...app,
+    answered: app.answeredOn(ROUTE),
+    fixed: Object.entries(fixed).flat(),
+  }
   server.route<GoRoute>({
     method: ['GET', 'HEAD'],
-    url: '/go/:slug',
-    handler: (request, reply) => follow(app, request, reply),
+    url: ROUTE,
+    handler: (request, reply) => follow(redirects, request, reply),
   })
 }
 
 /** Without a promise where the link is cached, as it nearly always is: each costs as much as its share of the write. */
-function follow(app: RedirectApp, request: FastifyRequest<GoRoute>, reply: FastifyReply): void {
+function follow(app: Redirects, request: FastifyRequest<GoRoute>, reply: FastifyReply): void {
   const { slug } = request.params
   const known = knownTarget(app.platform, slug)
   if (known !== undefined) {
@@ -46,14 +62,16 @@ function follow(app: RedirectApp, request: FastifyRequest<GoRoute>, reply: Fasti
 }
 
 function leadTo(
-  { platform, clicks, ofBodies }: RedirectApp,
+  app: Redirects,
   target: RedirectTarget | null,
   request: FastifyRequest<GoRoute>,
   reply: FastifyReply,
 ): void {
+  const { platform, clicks } = app
   if (!target) throw new Refusal('not_found', 'There is no such affiliate link.')
   if (target.state === 'gone') {
-    sendGone(platform, request, reply.headers(ofBodies), 'This affiliate link leads nowhere any more.')
+    const headed = head(request, reply, app.headers.all)
+    sendGone(platform, request, headed, 'This affiliate link leads nowhere any more.')
     return
   }
   const id = platform.ids.next()
@@ -69,17 +87,30 @@ function leadTo(
   }
   const location = tracked ? target.beforeReference + id + target.afterReference : target.url
   clicks.put(click, {
-    done: () => sendOn(reply, location),
+    done: () => sendOn(app, request, reply, location),
     failed: (error) => refuse(reply, error),
   })
 }
 
-function sendOn(reply: FastifyReply, location: string): void {
+/**
+ * By Node's own means: the framework would gather the headers one by one and look for hooks and a body, which took a tenth of the whole
+ * request. What its hooks do for other answers, `answered` does.
+ */
+function sendOn(
+  { fixed, answered }: Redirects,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  location: string,
+): void {
+  const headers = [...fixed, 'x-request-id', request.id, 'location', location]
+  if (request.method !== 'HEAD') headers.push('content-length', '0')
   try {
-    reply.code(302).header('location', location).header('referrer-policy', REFERRER_POLICY).send()
+    reply.raw.writeHead(302, headers).end()
   } catch (error) {
     refuse(reply, error)
+    return
   }
+  answered(request, reply)
 }
 
 /** As an error that is thrown in a handler: to whom it may concern knows the error handler. */

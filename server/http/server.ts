@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import fastify, { type FastifyInstance } from 'fastify'
 import type { ErrorCode } from '../../shared/error-codes.ts'
 import type { Config } from '../platform/config.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -10,11 +10,11 @@ import { withStatementPatience } from '../platform/statement-patience.ts'
 import { allowOrigins } from './cors.ts'
 import { registerDocs } from './docs.ts'
 import { endEmptyBodies } from './empty-bodies.ts'
-import { PROBLEM_TYPE, routeOf, sendProblem } from './errors.ts'
+import { PROBLEM_TYPE, sendProblem } from './errors.ts'
+import { followHotRequests, head, logRequest } from './hot-requests.ts'
 import type { HttpApp } from './http-app.ts'
 import { registerJobFile } from './job-file.ts'
 import { createMetrics, type Metrics, registerMetrics } from './metrics.ts'
-import type { RequestTimes } from './metrics-requests.ts'
 import { NO_SCHEMAS } from './no-schemas.ts'
 import { openApiDocument } from './openapi.ts'
 import { createRateLimits, type RateLimits } from './rate-limit.ts'
@@ -26,13 +26,6 @@ import { registerTrpc } from './trpc.ts'
 import { answerUnknownRoutes, refuseEmptyParameters, watchRoutes } from './unknown-route.ts'
 import { closeUnusedConnections } from './unused-connections.ts'
 import { registerWebhooks } from './webhooks.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** When it came in, by performance.now(); 0 but on the hottest paths. */
-    begunAt: number
-  }
-}
 
 const MAX_BODY_BYTES = 256 * 1024
 /** Request line and headers together; what is larger never becomes a request. */
@@ -93,12 +86,18 @@ async function registerHotPaths(
   headers: SecurityHeaders,
 ): Promise<void> {
   const { platform } = counted
-  followHotRequests(scope, platform, times, headers.few)
+  const answeredOn = followHotRequests(scope, platform, times)
   scope.setErrorHandler((error, request, reply) =>
-    sendProblem(platform, request, reply.headers(headers.all), error),
+    sendProblem(platform, request, head(request, reply, headers.all), error),
   )
-  registerRedirect(scope, { ...counted, ofBodies: headers.all })
-  await registerWebhooks(scope, counted)
+  registerRedirect(scope, { ...counted, headers, answeredOn })
+  await scope.register(async (inner) => {
+    inner.addHook('onRequest', (request, reply, done) => {
+      head(request, reply, headers.few)
+      done()
+    })
+    await registerWebhooks(inner, counted)
+  })
 }
 
 async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise<void> {
@@ -157,56 +156,19 @@ function trustProxyOf(setting: Config['TRUST_PROXY']): boolean | string {
   return setting === 'true' ? true : setting
 }
 
-/** An id in every answer and log line. What is logged is named here: no addresses asked for, headers or bodies. */
 function followRequests(
   server: FastifyInstance,
   platform: Platform,
   headers: Readonly<Record<string, string>>,
 ): void {
   server.addHook('onRequest', (request, reply, done) => {
-    // Most answers are somebody's own figures; the few public ones say otherwise themselves.
-    reply.headers(headers).header('x-request-id', request.id).header('cache-control', 'no-store')
+    head(request, reply, headers)
     done()
   })
   server.addHook('onResponse', (request, reply, done) => {
     logRequest(platform, request, reply, reply.elapsedTime)
     done()
   })
-}
-
-/**
- * The same for the hottest paths, up to when their answer is handed over to be sent: short as it is, it is sent in the same moment.
- * With `onResponse` the framework listens to each answer for its end, which costs more than all the rest of this.
- */
-function followHotRequests(
-  server: FastifyInstance,
-  platform: Platform,
-  times: RequestTimes,
-  headers: Readonly<Record<string, string>>,
-): void {
-  server.decorateRequest('begunAt', 0)
-  server.addHook('onRequest', (request, reply, done) => {
-    request.begunAt = performance.now()
-    reply.headers(headers).header('x-request-id', request.id).header('cache-control', 'no-store')
-    done()
-  })
-  server.addHook('onRoute', (route) => {
-    const time = times.of(route.url)
-    route.onSend = (request, reply, _payload, done) => {
-      const ms = performance.now() - request.begunAt
-      time(request.method, reply.statusCode, ms)
-      logRequest(platform, request, reply, ms)
-      done()
-    }
-  })
-}
-
-function logRequest({ log }: Platform, request: FastifyRequest, reply: FastifyReply, ms: number): void {
-  const status = reply.statusCode
-  const level = status >= 500 ? 'warn' : status >= 400 ? 'info' : 'debug'
-  if (level === 'debug' && !log.isLevelEnabled(level)) return
-  const facts = { requestId: request.id, method: request.method, route: routeOf(request), status }
-  log[level]({ ...facts, ms: Math.round(ms) }, 'request')
 }
 
 /** Made at the first request, since the address may be known only once the server listens. */

@@ -36,7 +36,7 @@ export function createClickWatch(platform: Platform): ClickWatch {
 class Watch implements ClickWatch {
   readonly #platform: Platform
   /** Takes its memory at the first visit: a process that only works jobs sees none. */
-  #counters: LRUCache<string, VisitWindow> | undefined
+  #counters: LRUCache<string, { window: VisitWindow }> | undefined
   /** Visits by hash of the address, by link: what the next flush writes. */
   #waiting = new Map<string, Map<string, number>>()
   #timer: NodeJS.Timeout | undefined
@@ -51,8 +51,11 @@ class Watch implements ClickWatch {
     if (limit === 0) return
     const key = visitor + linkId
     this.#counters ??= new LRUCache({ max: MAX_COUNTERS })
-    const window = countVisit(this.#counters.get(key), at, seconds * 1000)
-    this.#counters.set(key, window)
+    const known = this.#counters.get(key)
+    const window = countVisit(known?.window, at, seconds * 1000)
+    // To look has made it the latest already: putting it there anew would cost as much again.
+    if (known) known.window = window
+    else this.#counters.set(key, { window })
     const visits = visitsWithin(window, at, seconds * 1000)
     if (visits >= limit) this.#note(linkId, visitor, visits)
   }

@@ -69,6 +69,49 @@ it('has one write in flight, and what comes meanwhile forms the next', async () 
   assert.equal(await Promise.all(rest), ['row 2', 'row 3'])
 })
 
+/** Adds one item a turn of the loop, `count` in all, the first at once. */
+async function addTurnByTurn(group: GroupCommit<number, string>, count: number): Promise<Promise<string>[]> {
+  const answers: Promise<string>[] = []
+  for (let item = 1; item <= count; item += 1) {
+    answers.push(group.add(item))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return answers
+}
+
+it('waits for more as long as each turn of the loop brings some, until there are enough', async () => {
+  const { group, writes } = heldGroup({ enough: 3 })
+  const answers = await addTurnByTurn(group, 4)
+  await settle()
+  assert.equal(
+    writes.map(({ items }) => items),
+    [[1, 2, 3]],
+  )
+  writes[0]?.end()
+  await settle()
+  assert.equal(writes[1]?.items, [4])
+  writes[1]?.end()
+  assert.is((await Promise.all(answers)).length, 4)
+})
+
+it('waits a few turns at most, and no longer than others come', async () => {
+  const batches: number[][] = []
+  const write = async (items: number[]) => {
+    batches.push(items)
+    return items.map(String)
+  }
+  const busy = heldGroup({ enough: 100, write })
+  await Promise.all(await addTurnByTurn(busy.group, 20))
+  const first = batches[0]?.length ?? 0
+  assert.ok(first > 3 && first < 10, String(first))
+  const quiet = heldGroup({ enough: 100 })
+  const answer = quiet.group.add(1)
+  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(quiet.writes[0]?.items, [1])
+  quiet.writes[0]?.end()
+  await answer
+})
+
 it('takes no more than maxBatch at once, in order', async () => {
   const { group, writes } = heldGroup({ maxBatch: 2 })
   const answers = Promise.all([1, 2, 3, 4, 5].map((item) => group.add(item)))

@@ -24,12 +24,16 @@ export interface GroupCommitOptions<Item, Result> {
   maxBatch: number
   /** The most items that may wait; past it they are refused at once instead of growing. */
   maxWaiting: number
+  /** How many need not wait for more to join them, 1 unless told: see `#gather`. */
+  enough?: number
   /** How long an item may wait for its answer, in ms, before its caller is told `unavailable`. */
   patienceMs: number
 }
 
 /** How often within the patience it is looked for those whose patience is over. */
 const LOOKS = 20
+/** Turns of the loop that a batch may wait for more to join it. */
+const TURNS = 6
 
 /**
  * Gathers what concurrent requests want to write into one transaction, and answers each once it has committed. There
@@ -80,14 +84,31 @@ export class GroupCommit<Item, Result> {
   }
 
   async #run(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextTurn()
+    await this.#gather()
     while (this.#waiting.length > 0) {
       const batch = this.#take()
       this.#writing = batch
       await this.#write(batch)
       this.#writing = []
+      await this.#gather()
     }
     this.#running = null
+  }
+
+  /**
+   * Lets the loop turn until enough wait, as long as each turn brings more and a few times at most: what lies in the sockets by now has
+   * to be read anyway, and of a write for twice as many each costs little more than half.
+   */
+  async #gather(): Promise<void> {
+    const { enough = 1 } = this.#options
+    let before = 0
+    for (let turn = 0; turn < TURNS; turn += 1) {
+      const { length } = this.#waiting
+      if (length === before || length >= enough) return
+      before = length
+      await nextTurn()
+    }
   }
 
   async #write(batch: readonly Waiting<Item, Result>[]): Promise<void> {
@@ -120,6 +141,10 @@ export class GroupCommit<Item, Result> {
     clearInterval(this.#clock)
     this.#clock = null
   }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 function tell<Result>(waiting: Waiting<unknown, Result>, result: Result): void {

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { TestDialect } from '../testbed/databases.ts'
 import { EARNED_A_ROUND } from './figures.ts'
-import { describe, momentsOf, POINTS, type Point, type Stage, type Target } from './points.ts'
+import { describe, type Moment, momentsOf, POINTS, type Point, type Stage, type Target } from './points.ts'
 import { type Conduct, playRound } from './round.ts'
 import { World } from './world.ts'
 
@@ -9,13 +9,15 @@ const REACHED_WITHIN_MS = 10_000
 
 /**
  * Every point, on one database: with all its moments when the proof is `thorough`, else with one, which is another one on each
- * database.
+ * database. Just before an answer that is promised by a commit they die on both.
  */
 export function targetsOn(dialect: TestDialect, thorough: boolean): Target[] {
   return POINTS.flatMap((point, index) => {
     const moments = momentsOf(point, dialect, thorough)
     const turn = (index + (dialect === 'sqlite' ? 0 : 1)) % moments.length
-    return moments.filter((_, at) => thorough || at === turn).map((moment) => ({ point, moment }))
+    const isAsked = (moment: Moment, at: number) =>
+      thorough || at === turn || (point.answered === true && moment === 'before')
+    return moments.filter(isAsked).map((moment) => ({ point, moment }))
   })
 }
 

@@ -14,11 +14,11 @@ export interface Point {
   name: string
   stage: Stage
   seam: Seam
-  /** Where there is such a point, when not on both databases. */
-  on?: 'postgresql'
+  /** Somebody outside is answered as soon as it has committed: a death before must come upon nobody who was. */
+  answered?: true
 }
 
-const adds = (table: string): string => `\\binsert into ${table}\\b`
+const adds = (table: string): string => `\\binsert (?:or \\w+ )?into ${table}\\b`
 /** An update that sets `column` (and, where said so, not `other`), whatever its condition looks at. */
 const sets = (table: string, column: string, other?: string): string => {
   const assignments = '(?:(?!\\bwhere\\b).)*'
@@ -51,15 +51,15 @@ const call = (stage: Stage, name: string, what: Extract<Seam, { call: string }>[
   seam: { call: what },
 })
 
+const answered = (point: Point): Point => ({ ...point, answered: true })
+
 /** The places that are proved: at each a process is killed, and must leave no half thing behind. */
 export const POINTS: readonly Point[] = [
   commit('start', 'visits are added to the counts', [adds('click_counts')]),
   commit('start', 'a scheduled run is noted as begun', [adds('schedule_runs')]),
   commit('start', 'a scheduled run is noted as done', [sets('schedule_runs', 'finished_at')]),
-  commit('clicks', 'a batch of clicks is written', [adds('clicks')]),
-  commit('orders', 'a batch of orders is taken into the inbox', [ADD_EVENTS]),
-  // On SQLite a batch is taken by nobody before the transaction that applies it.
-  { ...commit('orders', 'orders are claimed from the inbox', [CLAIM_EVENTS]), on: 'postgresql' },
+  answered(commit('clicks', 'a batch of clicks is written', [adds('clicks')])),
+  answered(commit('orders', 'a batch of orders is taken into the inbox', [ADD_EVENTS])),
   commit('orders', 'orders become sales', [ADD_SALES, WRITE_JOURNAL]),
   commit('again', 'an order that was known is settled', [SETTLE_EVENT], [ADD_SALES]),
   commit('late', 'a late order closes its cycle', [ADD_SALES, QUEUE_CALL, MOVE_CYCLE]),
@@ -74,7 +74,7 @@ export const POINTS: readonly Point[] = [
   commit('payouts', 'a payout is made', [adds('payouts'), QUEUE_CALL]),
   call('payouts', 'the payout is looked up', 'GET /payouts'),
   commit('payouts', "the payout's id is recorded", [MOVE_PAYOUT, SETTLE_CALL]),
-  commit('payouts', "the processor's word is taken into the inbox", [ADD_EVENTS]),
+  answered(commit('payouts', "the processor's word is taken into the inbox", [ADD_EVENTS])),
   commit('payouts', "the processor's word is claimed from the inbox", [CLAIM_EVENTS]),
   commit('payouts', 'the payout is settled', [MOVE_PAYOUT, WRITE_JOURNAL], [SETTLE_CALL]),
 ]
@@ -88,12 +88,7 @@ export interface Target {
  * SQLite answers a commit in the same breath, so nothing lies between its sending and its answer. On PostgreSQL a death in between
  * ends as one of the other two, whichever the server made of it: only a `thorough` proof goes through them as well.
  */
-export function momentsOf(
-  { seam, on }: Point,
-  dialect: 'sqlite' | 'postgresql',
-  thorough: boolean,
-): Moment[] {
-  if (on !== undefined && on !== dialect) return []
+export function momentsOf({ seam }: Point, dialect: 'sqlite' | 'postgresql', thorough: boolean): Moment[] {
   const between = 'call' in seam || (dialect === 'postgresql' && thorough)
   return between ? ['before', 'sent', 'after'] : ['before', 'after']
 }
