@@ -91,6 +91,13 @@ export async function countTables(db: Queries, tables: Iterable<string>): Promis
   return new Map(await Promise.all(counted))
 }
 
+/** Whether a table holds at least `n` rows; looks at no more of them. */
+export async function hasSoMany(db: Queries, table: string, n: number): Promise<boolean> {
+  const some = sql`select 1 from ${sql.table(table)} limit ${n}`
+  const counted = await sql<{ n: number }>`select count(*) as n from (${some}) as found`.execute(db)
+  return (counted.rows[0]?.n ?? 0) >= n
+}
+
 export async function countRows(db: Queries, table: string): Promise<number> {
   const counted = await sql<{ n: number }>`select count(*) as n from ${sql.table(table)}`.execute(db)
   return counted.rows[0]?.n ?? 0

@@ -2,9 +2,9 @@ import { Worker } from 'node:worker_threads'
 import { dialectOf, type Queries } from '../../platform/database.ts'
 import {
   type Breach,
-  countRows,
   countTables,
   cutByKey,
+  hasSoMany,
   type Invariant,
   keyOf,
   MOST_BREACHES,
@@ -21,7 +21,7 @@ const OWN_CODE_WEIGHT = 10
 const WORTH_THREADS = 100_000
 
 /** Room for young objects: pages of rows must not be copied again and again before they go. */
-const ROOM = { maxYoungGenerationSizeMb: 32 }
+const ROOM = { maxYoungGenerationSizeMb: 64 }
 
 export interface Progress {
   /** The checks that are under way. */
@@ -32,9 +32,12 @@ export interface Progress {
   percent: number
 }
 
-/** Whether there is so much to look at that several threads are quicker than one. */
+/** Whether there is so much to look at that several threads are quicker than one. To count all of it takes as long as a check. */
 export async function isWorthThreads(db: Queries): Promise<boolean> {
-  return (await countRows(db, 'sales')) + (await countRows(db, 'ledger_entries')) >= WORTH_THREADS
+  for (const table of ['sales', 'ledger_entries']) {
+    if (await hasSoMany(db, table, WORTH_THREADS / 2)) return true
+  }
+  return false
 }
 
 interface Check {
@@ -55,23 +58,20 @@ export async function verifyInThreads(
   db: Queries,
   onProgress: (progress: Progress) => void,
 ): Promise<InvariantResult[]> {
-  const rows = await countTables(
-    db,
-    INVARIANTS.map(({ table }) => table),
-  )
-  const made = INVARIANTS.map((invariant) => checkOf(db, invariant, rows.get(invariant.table) ?? 0))
-  const checks = new Map((await Promise.all(made)).map((check) => [check.invariant.name, check]))
-  const desk = new Desk([...checks.values()], onProgress)
+  // They load what they need while it is counted what there is to do.
   const workers = Array.from(
     { length: THREADS },
     () => new Worker(threadFile(), { workerData: { url }, resourceLimits: ROOM }),
   )
+  let checks: Check[]
   try {
+    checks = await checksOf(db)
+    const desk = new Desk(checks, onProgress)
     await Promise.all(workers.map((worker) => desk.employ(worker)))
   } finally {
     await Promise.all(workers.map((worker) => worker.terminate()))
   }
-  return [...checks.values()].map(({ invariant: { name, statement }, rows, breaches, ms }) => {
+  return checks.map(({ invariant: { name, statement }, rows, breaches, ms }) => {
     return { name, statement, rows, breaches: eachOnce(breaches).slice(0, MOST_BREACHES), ms }
   })
 }
@@ -84,6 +84,14 @@ function eachOnce(breaches: readonly Breach[]): Breach[] {
 /** Beside this file, in the sources and in what is made of them. */
 function threadFile(): URL {
   return new URL(import.meta.url.replace(/verify-in-threads(\.[jt]s)$/, 'verify-thread$1'))
+}
+
+async function checksOf(db: Queries): Promise<Check[]> {
+  const rows = await countTables(
+    db,
+    INVARIANTS.map(({ table }) => table),
+  )
+  return Promise.all(INVARIANTS.map((invariant) => checkOf(db, invariant, rows.get(invariant.table) ?? 0)))
 }
 
 async function checkOf(db: Queries, invariant: Invariant, rows: number): Promise<Check> {
