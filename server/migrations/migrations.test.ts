@@ -20,7 +20,7 @@ const BEYOND_ENTITIES = /^offer_search|^offers (column search_vector|index CREAT
 const CHECKED_AT_ONCE =
   /^(ledger_postings constraint ledger_postings_entry_id|sales constraint sales_(store|merchant|billing_cycle)_id)_foreign /
 
-/** SQLite's index of a cycle's sales holds more than the entities say (migration 14). */
+/** SQLite's index of a cycle's sales holds more than the entities say (migration 13). */
 const CYCLE_INDEX = /^sales index .*\bsales_cycle\b/
 
 async function withEmptyDatabase(

@@ -7,7 +7,7 @@ import { Migration00007RepeatClicks } from './00007-repeat-clicks.ts'
 import { Migration00009ClickKinds } from './00009-click-kinds.ts'
 import { Migration00010UnknownCalls } from './00010-unknown-calls.ts'
 import { Migration00011JournalWords } from './00011-journal-words.ts'
-import { Migration00014CycleSums } from './00014-cycle-sums.ts'
+import { Migration00013CycleSums } from './00013-cycle-sums.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const sqliteMigrations = [
@@ -20,5 +20,5 @@ export const sqliteMigrations = [
   { name: '00009-click-kinds', class: Migration00009ClickKinds },
   { name: '00010-unknown-calls', class: Migration00010UnknownCalls },
   { name: '00011-journal-words', class: Migration00011JournalWords },
-  { name: '00014-cycle-sums', class: Migration00014CycleSums },
+  { name: '00013-cycle-sums', class: Migration00013CycleSums },
 ]

@@ -5,7 +5,7 @@ import { Migration } from '@mikro-orm/migrations'
  * table, page by page in no order, which grew many times dearer once the pages of a cycle were more than SQLite keeps.
  * PostgreSQL reads all of the table and sums by hash: there it would only make each sale dearer to write.
  */
-export class Migration00014CycleSums extends Migration {
+export class Migration00013CycleSums extends Migration {
   override up(): void {
     this.addSql('drop index "sales_cycle"')
     this.addSql(
