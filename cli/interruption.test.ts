@@ -12,8 +12,8 @@ import { APP_KEY } from './testing/run-affiliate.ts'
 import { type RunningAffiliate, startAffiliate } from './testing/running-affiliate.ts'
 import { makeStuck } from './testing/stuck-table.ts'
 
-/** Whoever presses Ctrl-C does not look at an hourglass; the second half is for machines that are busy with other tests. */
-const AT_ONCE_MS = 2000
+/** Whoever presses Ctrl-C does not look at an hourglass. */
+const AT_ONCE_MS = 1000
 
 /** What reads for long, each with a table that it comes to in the middle of its work. */
 const LONG: Record<string, { args: string[]; at: string }> = {

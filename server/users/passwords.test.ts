@@ -56,7 +56,7 @@ test('checks even hostile e-mail addresses quickly', () => {
   ]) {
     assert.not.ok(emailAddress.safeParse(text).success)
   }
-  assert.ok(Date.now() - started < 3000)
+  assert.ok(Date.now() - started < 500)
 })
 
 test.run()
