@@ -17,8 +17,8 @@ const THREADS = 2
 const PARTS = 16
 /** A row whose check needs our own code takes about as long as so many that the database checks by itself. */
 const OWN_CODE_WEIGHT = 10
-/** Threads take most of a second to begin. */
-const WORTH_THREADS = 100_000
+/** So many rows of sales or of entries: threads take most of a second to begin. */
+const WORTH_THREADS = 50_000
 
 /** Room for young objects: pages of rows must not be copied again and again before they go. */
 const ROOM = { maxYoungGenerationSizeMb: 64 }
@@ -35,7 +35,7 @@ export interface Progress {
 /** Whether there is so much to look at that several threads are quicker than one. To count all of it takes as long as a check. */
 export async function isWorthThreads(db: Queries): Promise<boolean> {
   for (const table of ['sales', 'ledger_entries']) {
-    if (await hasSoMany(db, table, WORTH_THREADS / 2)) return true
+    if (await hasSoMany(db, table, WORTH_THREADS)) return true
   }
   return false
 }
