@@ -4,7 +4,7 @@ import { startPostgres, type TestPostgres } from '../testing/postgres.ts'
 import { type Bed, openBed } from './bed.ts'
 import type { Comparison, Findings, Measurement } from './figures.ts'
 import { describeMachine } from './machine.ts'
-import { type BenchOptions, parseOptions, USAGE } from './options.ts'
+import { type BenchDialect, type BenchOptions, parseOptions, USAGE } from './options.ts'
 
 import { benchClose } from './paths/close.ts'
 import { benchDrain } from './paths/drain.ts'
@@ -36,17 +36,32 @@ async function runAll(options: BenchOptions, postgresUrl: string | null): Promis
   for (const name of names) {
     for (const dialect of options.databases) {
       process.stderr.write(`${name} on ${dialect} …\n`)
-      const bed = await openBed(dialect, options, postgresUrl)
       try {
-        found.push(...((await BENCHES[name]?.(bed)) ?? []))
-      } finally {
-        await bed.close()
+        found.push(...(await runOne(name, dialect, options, postgresUrl)))
+      } catch (error) {
+        // What others find is worth the wait all the same.
+        console.error(`${name} on ${dialect}:`, error)
+        process.exitCode = 1
       }
     }
   }
   return {
     comparisons: found.filter((one) => 'path' in one),
     measurements: found.filter((one) => 'what' in one),
+  }
+}
+
+async function runOne(
+  name: string,
+  dialect: BenchDialect,
+  options: BenchOptions,
+  postgresUrl: string | null,
+): Promise<(Comparison | Measurement)[]> {
+  const bed = await openBed(dialect, options, postgresUrl)
+  try {
+    return (await BENCHES[name]?.(bed)) ?? []
+  } finally {
+    await bed.close()
   }
 }
 
@@ -80,7 +95,7 @@ if (options) {
   try {
     const url = (await postgres?.url) ?? null
     const findings = await runAll(options, url)
-    const machine = describeMachine(url === null ? null : await versionOf(url))
+    const machine = describeMachine(url === null ? null : await versionOf(url), options.generator)
     console.log(textOf(machine, findings))
     if (options.json !== null)
       writeFileSync(options.json, `${JSON.stringify({ machine, ...findings }, null, 2)}\n`)

@@ -1,10 +1,12 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { BenchRequest, LoadAnswer, LoadOrder } from './load-worker.ts'
+import type { BenchRequest, LoadAnswer, LoadOrder } from './load-order.ts'
+import type { GeneratorName } from './options.ts'
 import type { Listening } from './processes.ts'
+import { runWrk } from './wrk.ts'
 
-export type { BenchRequest } from './load-worker.ts'
+export type { BenchRequest } from './load-order.ts'
 
 export interface Load {
   requests: readonly BenchRequest[]
@@ -30,27 +32,37 @@ export interface Generator {
   stop(): Promise<void>
 }
 
+interface Rounds {
+  run(order: LoadOrder, status: number): Promise<LoadAnswer>
+  stop(): Promise<void>
+}
+
 /** The load generator, in a process of its own: it must neither share a thread with the server nor with what counts. */
-export function startGenerator(): Generator {
-  const child = fork(fileURLToPath(new URL('load-worker.ts', import.meta.url)), { stdio: 'inherit' })
+export function startGenerator(name: GeneratorName): Generator {
+  const rounds = name === 'wrk' ? { run: runWrk, stop: async () => {} } : startAutocannon()
   return {
     async run(target, load, seconds) {
       const before = target.cpu()
-      const order: LoadOrder = {
-        url: target.url,
-        seconds,
-        requests: load.requests,
-        uniqueHeader: load.uniqueHeader ?? null,
-        inTurn: load.inTurn ?? false,
-      }
-      child.send(order)
-      const [answer] = (await once(child, 'message')) as [LoadAnswer]
+      const { requests, status, uniqueHeader = null, inTurn = false } = load
+      const answer = await rounds.run({ url: target.url, seconds, requests, uniqueHeader, inTurn }, status)
       const after = target.cpu()
       if ('error' in answer) throw new Error(answer.error)
-      refuseOtherAnswers(answer, load.status, target.url)
-      const { requests, perSecond, p50, p99, most } = answer
-      const cpu = before === null || after === null ? null : (after - before) / requests
+      refuseOtherAnswers(answer, status, target.url)
+      const { perSecond, p50, p99, most } = answer
+      const cpu = before === null || after === null ? null : (after - before) / answer.requests
       return { perSecond, p50, p99, most, cpu }
+    },
+    stop: rounds.stop,
+  }
+}
+
+function startAutocannon(): Rounds {
+  const child = fork(fileURLToPath(new URL('load-worker.ts', import.meta.url)), { stdio: 'inherit' })
+  return {
+    async run(order) {
+      child.send(order)
+      const [answer] = (await once(child, 'message')) as [LoadAnswer]
+      return answer
     },
     async stop() {
       const ended = once(child, 'exit')

@@ -1,7 +1,12 @@
 import { parseArgs } from 'node:util'
+import { wrkVersion } from './wrk.ts'
 
 export const DIALECTS = ['sqlite', 'postgresql'] as const
 export type BenchDialect = (typeof DIALECTS)[number]
+
+/** Who asks the servers under load. */
+export const GENERATORS = ['autocannon', 'wrk'] as const
+export type GeneratorName = (typeof GENERATORS)[number]
 
 export interface BenchOptions {
   /** The benches to run, by name. */
@@ -10,11 +15,12 @@ export interface BenchOptions {
   rounds: number
   /** Of one round under load. */
   seconds: number
+  generator: GeneratorName
   /** A file for the figures, or `null`. */
   json: string | null
 }
 
-export const USAGE = `node scripts/bench/bench.ts [NAME…] [--database sqlite|postgresql] [--rounds N] [--seconds N] [--json FILE]`
+export const USAGE = `node scripts/bench/bench.ts [NAME…] [--database sqlite|postgresql] [--rounds N] [--seconds N] [--generator autocannon|wrk] [--json FILE]`
 
 /** Throws with the reason when the arguments make no sense. */
 export function parseOptions(args: readonly string[], known: readonly string[]): BenchOptions {
@@ -25,6 +31,7 @@ export function parseOptions(args: readonly string[], known: readonly string[]):
       database: { type: 'string', multiple: true },
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '2' },
+      generator: { type: 'string' },
       json: { type: 'string' },
     },
   })
@@ -35,6 +42,7 @@ export function parseOptions(args: readonly string[], known: readonly string[]):
     databases: databasesOf(values.database ?? []),
     rounds: wholeOf('--rounds', values.rounds, 50),
     seconds: wholeOf('--seconds', values.seconds, 30),
+    generator: generatorOf(values.generator ?? null),
     json: values.json ?? null,
   }
 }
@@ -46,6 +54,16 @@ function databasesOf(given: readonly string[]): readonly BenchDialect[] {
     if (!dialect) throw new Error(`--database must be ${DIALECTS.join(' or ')}`)
     return dialect
   })
+}
+
+/** Unless told: wrk where it is installed, since a peer that is asked by JavaScript waits for who asks. */
+function generatorOf(given: string | null): GeneratorName {
+  const there = wrkVersion() !== null
+  if (given === null) return there ? 'wrk' : 'autocannon'
+  const generator = GENERATORS.find((one) => one === given)
+  if (!generator) throw new Error(`--generator must be ${GENERATORS.join(' or ')}`)
+  if (generator === 'wrk' && !there) throw new Error('wrk is not installed here')
+  return generator
 }
 
 function wholeOf(name: string, text: string, most: number): number {

@@ -39,8 +39,8 @@ function comparisonLines({ comparisons }: Findings): string[] {
       `${shown(median(one.peer))} (${one.against})`,
       shownRatio(ratio.median),
       `${shownRatio(ratio.least)}–${shownRatio(ratio.most)}`,
-      one.must ? `${sign}${one.must.ratio}` : '-',
-      one.must ? `${sign}${one.must.aim}` : '-',
+      one.must ? limits(`${sign}${one.must.ratio}`, one.must.p99?.below) : '-',
+      one.must ? limits(`${sign}${one.must.aim}`, one.must.p99?.aim) : '-',
       one.latency ? `${shown(one.latency.p50)}/${shown(one.latency.p99)}` : '-',
       one.cpu ? `${shown(one.cpu.ours)}/${shown(one.cpu.peer)}` : '-',
       verdictOf(one),
@@ -60,6 +60,10 @@ function measurementLines({ measurements }: Findings): string[] {
     verdictOfMeasurement(one),
   ])
   return lined([heads, ...rows])
+}
+
+function limits(ratio: string, p99: number | undefined): string {
+  return p99 === undefined ? ratio : `${ratio}, p99 <${p99}`
 }
 
 function lined(rows: readonly (readonly string[])[]): string[] {

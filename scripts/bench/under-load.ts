@@ -1,6 +1,7 @@
 import type { Comparison } from './figures.ts'
 import { median } from './figures.ts'
 import { type Load, type Seen, startGenerator } from './load.ts'
+import type { BenchOptions } from './options.ts'
 import type { Listening } from './processes.ts'
 
 const WARM_UP_SECONDS = 2
@@ -10,11 +11,11 @@ export type LoadComparison = Omit<Comparison, 'unit' | 'peer' | 'ours' | 'latenc
 /** Loads the peer and us in turn, after a moment of warming up for both. */
 export async function compareUnderLoad(
   what: LoadComparison,
-  { rounds, seconds }: { rounds: number; seconds: number },
+  { rounds, seconds, generator: name }: Pick<BenchOptions, 'rounds' | 'seconds' | 'generator'>,
   peer: { target: Listening; load: Load },
   ours: { target: Listening; load: Load },
 ): Promise<Comparison> {
-  const generator = startGenerator()
+  const generator = startGenerator(name)
   const seen: { peer: Seen[]; ours: Seen[] } = { peer: [], ours: [] }
   try {
     for (const { target, load } of [peer, ours]) await generator.run(target, load, WARM_UP_SECONDS)
