@@ -44,6 +44,8 @@ export async function startService(
     const { config } = app.platform
     const migrated = await migrateWhatIsPending(app.database)
     await checkAppKey(app.database, app.platform.vault)
+    const looking = lookAtTables(app)
+    stops.push(() => looking)
     if (config.ROLES.includes('web')) {
       const news = hearOthers(app.platform, app.database)
       stops.push(news.stop)
@@ -72,6 +74,18 @@ async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
   if (pending.length === 0) return []
   const { migrate } = await import('./platform/migrator.ts')
   return migrate(database)
+}
+
+/** Beside the start, which must not wait for it. */
+async function lookAtTables({ database, platform }: App): Promise<void> {
+  if (database.dialect !== 'postgresql') return
+  try {
+    const { gatherFirstStatistics } = await import('./platform/first-statistics.ts')
+    const tables = await gatherFirstStatistics(database)
+    if (tables.length > 0) platform.log.info({ tables }, 'first statistics gathered')
+  } catch (error) {
+    platform.log.warn({ err: error }, 'no statistics could be gathered: plans may be slow for a while')
+  }
 }
 
 function defaultUrl(app: App): string {

@@ -92,6 +92,24 @@ for (const dialect of testDialects()) {
     assert.is.not(await changedAt(), before)
   })
 
+  it('are in the words that each offer has over tRPC, kept or not', async ({ bed, merchant }) => {
+    const title = 'A "quoted" \\ کُرتا 🔥 \u2028 < & \u007f'
+    await addLiveOffer(bed.platform, merchant, {
+      title,
+      description: 'two\nlines\tand more',
+      product_ids: ['1', '2'],
+    })
+    for (const path of ['/offers?limit=1', '/offers?limit=2', '/offers?limit=3']) {
+      const text = await (await fetch(`${bed.base}${path}`)).text()
+      const input = encodeURIComponent(JSON.stringify({ limit: Number(path.at(-1)) }))
+      const over = (await bed.ask('GET', `/trpc/offers.list?input=${input}`)).body as {
+        result: { data: unknown }
+      }
+      assert.is(text, JSON.stringify(over.result.data))
+      assert.is(text, JSON.stringify(JSON.parse(text)))
+    }
+  })
+
   it('are kept apart by address, and from answers to callers with a token', async ({ bed, offer }) => {
     const [few, more] = [await bed.ask('GET', '/offers?limit=1'), await bed.ask('GET', '/offers?limit=2')]
     assert.equal(few.body, more.body)

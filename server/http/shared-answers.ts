@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { jsonOf } from '../platform/kept-json.ts'
 import type { Platform } from '../platform/platform.ts'
 
 /** Pages of up to some eighty kilobytes. */
@@ -30,7 +31,7 @@ export async function sendShared(
 }
 
 function made(result: unknown): SharedAnswer {
-  const body = Buffer.from(JSON.stringify(result))
+  const body = Buffer.from(jsonOf(result))
   return { body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` }
 }
 

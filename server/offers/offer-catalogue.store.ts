@@ -45,6 +45,12 @@ type How = 'all' | 'gather' | 'walk'
 /** An offer with the display name of its merchant. */
 export type ListedOffer = OfferRow & { merchant_name: string }
 
+type OfferColumn = keyof OfferRow
+const PLACE = ['id', 'updated_at'] as const
+
+/** Which offer stands at a place of a list, and what tells whether it is as it was: every change moves `updated_at`. */
+export type ListedPlace = Pick<ListedOffer, (typeof PLACE)[number] | 'merchant_name'>
+
 /** Up to `limit` offers after `after`, in the order of `sort`; equal rates come newest first. */
 export async function listOffers(
   db: Queries,
@@ -55,23 +61,55 @@ export async function listOffers(
   // A text without any word, such as a lone quotation mark, is in no offer.
   if (words?.length === 0) return []
   const how = words ? await wayToFind(db, dialect, words) : 'all'
-  const rows: ListedOffer[] = []
+  return walkLegs(listing, (leg, limit) =>
+    db.executeQuery(legQuery<ListedOffer>(dialect, { ...listing, limit }, leg, OFFER_COLUMNS, words, how)),
+  )
+}
+
+/** The same for a list without a text, with no more of each offer than where it stands. */
+export async function listPlaces(
+  db: Queries,
+  dialect: Dialect,
+  listing: OfferListing,
+): Promise<ListedPlace[]> {
+  return walkLegs(listing, (leg, limit) =>
+    db.executeQuery(legQuery<ListedPlace>(dialect, { ...listing, limit }, leg, PLACE, null, 'all')),
+  )
+}
+
+/** The offers of some places, in any order. */
+export async function listedById(db: Queries, dialect: Dialect, ids: readonly string[]): Promise<OfferRow[]> {
+  if (ids.length === 0) return []
+  const query = written<OfferRow>(dialect, (bind) => {
+    const among =
+      dialect === 'sqlite'
+        ? `in (select value from json_each(${bind(JSON.stringify(ids))}))`
+        : `= any(cast(${bind(ids)} as uuid[]))`
+    return `select ${ofOffers(OFFER_COLUMNS)} from offers where id ${among}`
+  })
+  return (await db.executeQuery(query)).rows
+}
+
+async function walkLegs<Row>(
+  listing: OfferListing,
+  ask: (leg: Leg, limit: number) => Promise<{ rows: Row[] }>,
+): Promise<Row[]> {
+  const rows: Row[] = []
   for (const leg of legsOf(listing)) {
     const limit = listing.limit - rows.length
     if (limit === 0) break
-    rows.push(...(await db.executeQuery(legQuery(dialect, listing, leg, limit, words, how))).rows)
+    rows.push(...(await ask(leg, limit)).rows)
   }
   return rows
 }
 
 /** The statements of a list, for tests of their plans. */
-export function listStatements(
-  dialect: Dialect,
-  listing: OfferListing,
-  how: How,
-): CompiledQuery<ListedOffer>[] {
+export function listStatements(dialect: Dialect, listing: OfferListing, how: How): CompiledQuery<unknown>[] {
   const words = how === 'all' ? null : foldedWords(listing.filter.text ?? '')
-  return legsOf(listing).map((leg) => legQuery(dialect, listing, leg, listing.limit, words, how))
+  return legsOf(listing).flatMap((leg) => [
+    legQuery<ListedOffer>(dialect, listing, leg, OFFER_COLUMNS, words, how),
+    ...(words ? [] : [legQuery<ListedPlace>(dialect, listing, leg, PLACE, null, how)]),
+  ])
 }
 
 /** Notes a value for a statement, and answers what stands in its place. */
@@ -174,8 +212,6 @@ function legsOf({ filter, sort, after }: OfferListing): Leg[] {
     .filter((leg) => leg.low <= leg.high)
 }
 
-const COLUMNS = OFFER_COLUMNS.map((column) => `offers.${column}`).join(', ')
-
 /** An offer's merchant: the join that brings it, its name, and whether it is active. */
 interface MerchantWords {
   join: string
@@ -198,34 +234,36 @@ const MERCHANT: Record<Dialect, MerchantWords> = {
   },
 }
 
-function legQuery(
+const ofOffers = (columns: readonly OfferColumn[]) => columns.map((column) => `offers.${column}`).join(', ')
+
+function legQuery<Row>(
   dialect: Dialect,
   listing: OfferListing,
   leg: Leg,
-  limit: number,
+  columns: readonly OfferColumn[],
   words: readonly string[] | null,
   how: How,
-): CompiledQuery<ListedOffer> {
-  const merchant = MERCHANT[dialect]
+): CompiledQuery<Row> {
+  const { join, name, isActive } = MERCHANT[dialect]
   return written(dialect, (bind) => {
     const source =
       words && how === 'gather'
         ? TEXT[dialect].gathered(words, bind)
         : `offers ${indexHint(dialect, listing)}`
     const conditions = [
-      ...inScope(listing.scope, merchant, bind),
+      ...inScope(listing.scope, isActive, bind),
       ...matching(listing.filter, bind),
       ...within(leg, bind),
       ...(words && how === 'walk' ? [TEXT[dialect].condition(words, bind)] : []),
-    ]
-    return `select ${COLUMNS}, ${merchant.name} as merchant_name from ${source} ${merchant.join} where ${conditions.join(' and ')}
-      order by ${ORDER[listing.sort]} limit ${bind(limit)}`
+    ].join(' and ')
+    return `select ${ofOffers(columns)}, ${name} as merchant_name from ${source} ${join} where ${conditions}
+      order by ${ORDER[listing.sort]} limit ${bind(listing.limit)}`
   })
 }
 
 /** `live` stands as a literal in the statement: SQLite takes a partial index for no bound value. */
-function inScope(scope: OfferScope, merchant: MerchantWords, bind: Bind): string[] {
-  if (scope.kind === 'public') return [`offers.status = 'live'`, merchant.isActive]
+function inScope(scope: OfferScope, isActive: string, bind: Bind): string[] {
+  if (scope.kind === 'public') return [`offers.status = 'live'`, isActive]
   const own = `offers.merchant_id = ${bind(scope.merchantId)}`
   return scope.status === undefined ? [own] : [own, `offers.status = ${bind(scope.status)}`]
 }

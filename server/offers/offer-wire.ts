@@ -1,6 +1,7 @@
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Offer } from '../../shared/schemas/offers.ts'
 import { toWireTime } from '../platform/clock.ts'
+import { keepJson } from '../platform/kept-json.ts'
 import type { ShownOffer } from './offers.service.ts'
 
 /** An offer as every procedure that answers one sends it. */
@@ -22,4 +23,15 @@ export function wireOffer(offer: ShownOffer): Offer {
     created_at: toWireTime(offer.created_at),
     updated_at: toWireTime(offer.updated_at),
   }
+}
+
+const listed = new WeakMap<ShownOffer, Offer>()
+
+/** The same for lists, whose offers are kept: each is put into words once. */
+export function wireListed(shown: ShownOffer): Offer {
+  const known = listed.get(shown)
+  if (known) return known
+  const offer = keepJson(wireOffer(shown))
+  listed.set(shown, offer)
+  return offer
 }

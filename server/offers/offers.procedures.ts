@@ -11,7 +11,7 @@ import {
 } from '../../shared/schemas/offers.ts'
 import { mapPage } from '../platform/page.ts'
 import { atOnce, procedure, publicProcedure, router } from '../platform/procedure.ts'
-import { wireOffer } from './offer-wire.ts'
+import { wireListed, wireOffer } from './offer-wire.ts'
 import {
   createOffer,
   getOffer,
@@ -39,7 +39,7 @@ export const offersRouter = router({
         commissionMin: rateOrNone(commission_min),
         commissionMax: rateOrNone(commission_max),
       }
-      return mapPage(await listOffers(ctx.platform, ctx.actor, query), wireOffer)
+      return mapPage(await listOffers(ctx.platform, ctx.actor, query), wireListed)
     }),
 
   get: publicProcedure({

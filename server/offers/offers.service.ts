@@ -4,13 +4,21 @@ import { idParam } from '../../shared/schemas/common.ts'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
 import { askForVetting, settleVetting } from '../moderation/vetting-queue.service.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
-import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/page.ts'
+import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/page.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Actor } from '../platform/procedure.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { merchantHasStore } from '../stores/stores.service.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
-import { listOffers as listRows, type OfferFilter, type OfferScope } from './offer-catalogue.store.ts'
+import { KeptOffers } from './kept-offers.ts'
+import {
+  listedById,
+  listPlaces,
+  listOffers as listRows,
+  type OfferFilter,
+  type OfferListing,
+  type OfferScope,
+} from './offer-catalogue.store.ts'
 import { decideOfferMove, type OfferStatus } from './offer-status.rule.ts'
 import {
   changeOffer,
@@ -183,17 +191,57 @@ export async function listOffers(
   actor: Actor | null,
   query: OfferQuery,
 ): Promise<Page<ShownOffer>> {
-  const { reader, dialect } = platform.database
   const cursor = decodeCursor(query.cursor, POSITIONS[query.sort])
-  const rows = await listRows(reader, dialect, {
+  const offers = await offersListed(platform, {
     scope: scopeOf(actor, query),
     filter: query,
     sort: query.sort,
     after: cursor && { commissionRate: cursor[1], id: cursor[2] },
     limit: query.limit + 1,
   })
-  const page = pageOf(rows, query.limit, (last) => encodeCursor([query.sort, last.commission_rate, last.id]))
-  return mapPage(page, (row) => shown(platform, row, row.merchant_name))
+  return pageOf(offers, query.limit, (last) => encodeCursor([query.sort, last.commission_rate, last.id]))
+}
+
+/**
+ * Each list asks for other offers, but most of them were shown a moment ago: so where they stand is asked first, and then for those
+ * that are not kept as they are now. When one has changed in between, the whole list is read in one statement, that of one moment.
+ * So it is at once where a second question is dear and the list before had offers that were not kept: whoever reads on meets more.
+ */
+async function offersListed(platform: Platform, listing: OfferListing): Promise<ShownOffer[]> {
+  const { reader, dialect } = platform.database
+  const kept = keptOffers(platform)
+  const hopeful = dialect === 'sqlite' || kept.hadAll
+  const byPlaces =
+    listing.filter.text === undefined && hopeful ? await offersAtPlaces(platform, listing) : null
+  if (byPlaces) return byPlaces
+  const rows = await listRows(reader, dialect, listing)
+  kept.hadAll = rows.every((row) => kept.get(row) !== undefined)
+  return rows.map((row) => kept.get(row) ?? kept.keep(row, shown(platform, row, row.merchant_name)))
+}
+
+/** `null` when an offer has changed after its place was read. */
+async function offersAtPlaces(platform: Platform, listing: OfferListing): Promise<ShownOffer[] | null> {
+  const { reader, dialect } = platform.database
+  const kept = keptOffers(platform)
+  const places = await listPlaces(reader, dialect, listing)
+  const known = places.map((place) => kept.get(place))
+  const missing = places.filter((_, index) => !known[index]).map(({ id }) => id)
+  kept.hadAll = missing.length === 0
+  const rows = new Map((await listedById(reader, dialect, missing)).map((row) => [row.id, row]))
+  const found = places.map((place, index) => {
+    const row = rows.get(place.id)
+    if (row?.updated_at !== place.updated_at) return known[index]
+    return kept.keep(place, shown(platform, row, place.merchant_name))
+  })
+  return found.every((offer) => offer !== undefined) ? found : null
+}
+
+const ofPlatform = new WeakMap<Platform, KeptOffers<ShownOffer>>()
+
+function keptOffers(platform: Platform): KeptOffers<ShownOffer> {
+  const kept = ofPlatform.get(platform) ?? new KeptOffers<ShownOffer>()
+  ofPlatform.set(platform, kept)
+  return kept
 }
 
 /** Offers by id, for other concepts; unknown ids are missing. */
@@ -264,7 +312,7 @@ async function applyChange(
   offer: OfferRow,
   change: OfferChange,
 ): Promise<OfferRow> {
-  const updatedAt = { updated_at: platform.clock.now() }
+  const updatedAt = { updated_at: changedAt(platform, offer) }
   const changed = await changeOffer(tx, offer, { ...change, ...updatedAt })
   if (!changed) throw new Error(`offer ${offer.id} moved although it was locked`)
   afterCommit(tx, () => platform.caches.clear(PUBLIC_OFFERS))
@@ -276,6 +324,11 @@ async function applyChange(
   if (change.commission_rate !== undefined || change.status !== undefined)
     await followVetting(platform, tx, row)
   return row
+}
+
+/** Two changes within one millisecond must be told apart: by `updated_at` is known whether an offer is still as it was shown. */
+export function changedAt(platform: Platform, offer: OfferRow): number {
+  return Math.max(platform.clock.now(), offer.updated_at + 1)
 }
 
 /** Keeps the admins' queue in step with an offer: in it while its rate waits for their word, and out of it otherwise. */

@@ -4,7 +4,7 @@ import { settleVetting } from '../moderation/vetting-queue.service.ts'
 import { afterCommit } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
-import { noSuchOffer, PUBLIC_OFFERS, type ShownOffer, shownOffer } from './offers.service.ts'
+import { changedAt, noSuchOffer, PUBLIC_OFFERS, type ShownOffer, shownOffer } from './offers.service.ts'
 import { changeOffer, lockOffer, type OfferRow } from './offers.store.ts'
 
 export interface Vetting {
@@ -33,7 +33,8 @@ export async function vetOffer(platform: Platform, vetting: Vetting): Promise<Sh
     }
     await settleVetting(platform, tx, offer.id, `The offer was ${verdict} at ${rate / 100} %.`)
     if (offer.vetting_verdict === verdict && offer.vetted_rate === rate) return offer
-    const change = { vetting_verdict: verdict, vetted_rate: rate, updated_at: platform.clock.now() } as const
+    const updated_at = changedAt(platform, offer)
+    const change = { vetting_verdict: verdict, vetted_rate: rate, updated_at } as const
     await changeOffer(tx, offer, change)
     afterCommit(tx, () => platform.caches.clear(PUBLIC_OFFERS))
     await recordAudit(platform, tx, {
