@@ -20,7 +20,10 @@ import { AddressHashes, CountedVisitors } from './visitors.ts'
 const MAX_BATCH = 256
 const MAX_WAITING = 4096
 /** While PostgreSQL writes, the next can gather, and it should not idle for them; SQLite writes on this thread, so all who are there belong together. */
-const ENOUGH = { sqlite: MAX_BATCH, postgresql: 32 } as const
+const GATHERING = {
+  sqlite: { enough: MAX_BATCH, turns: 16 },
+  postgresql: { enough: 32 },
+} as const
 const PATIENCE_MS = 2000
 /**
  * How far the roll-up stays behind the clock. An id is made when its request comes in and its caller is told `unavailable`
@@ -77,7 +80,7 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
   const clicks = new GroupCommit<WaitingClick, void>({
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
-    enough: ENOUGH[platform.database.dialect],
+    ...GATHERING[platform.database.dialect],
     patienceMs: PATIENCE_MS,
     async write(batch) {
       await writeClicks(platform, counted, batch)

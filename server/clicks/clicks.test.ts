@@ -77,6 +77,32 @@ for (const dialect of testDialects()) {
     assert.is(transactions, 3)
   })
 
+  it('writes together what comes in one turn of the loop after the other', async ({ platform, link }) => {
+    const { database } = platform
+    const { promise: gathered, resolve: written } = Promise.withResolvers<number>()
+    let put = 0
+    const watched: Platform = {
+      ...platform,
+      database: {
+        ...database,
+        writeAtOnce(...statements) {
+          written(put)
+          return database.writeAtOnce(...statements)
+        },
+      },
+    }
+    const recorder = createClickRecorder(watched)
+    const clicks: Promise<void>[] = []
+    while (put < 24) {
+      put += 1
+      clicks.push(recorder.record(clickOn(platform, link.id)))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await Promise.all(clicks)
+    const least = { sqlite: 14, postgresql: 5 }[database.dialect]
+    assert.ok((await gathered) >= least, `written when ${await gathered} had come`)
+  })
+
   it('answers nobody with success when the write fails, and goes on afterwards', async ({
     platform,
     link,

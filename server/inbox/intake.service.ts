@@ -26,11 +26,19 @@ export interface InboxRecorder {
   idle(): Promise<void>
 }
 
+const MAX_BATCH = 128
+/**
+ * On SQLite, which writes on this thread, all who are there belong together: a turn of the loop takes on one new connection, and with a
+ * write at each turn the last of many that come at once had waited for as many writes.
+ */
+const GATHERING = { sqlite: { enough: MAX_BATCH, turns: 16 }, postgresql: {} } as const
+
 /** The way into the inbox: what requests that run at once bring in goes to disk in one transaction. */
 export function createInboxRecorder(platform: Platform): InboxRecorder {
   const group = new GroupCommit<ReceivedEvent, Receipt>({
     write: (events) => writeEvents(platform, events),
-    maxBatch: 128,
+    maxBatch: MAX_BATCH,
+    ...GATHERING[platform.database.dialect],
     maxWaiting: 2048,
     patienceMs: 2000,
   })

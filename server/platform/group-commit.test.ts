@@ -104,6 +104,10 @@ it('waits a few turns at most, and no longer than others come', async () => {
   await Promise.all(await addTurnByTurn(busy.group, 20))
   const first = batches[0]?.length ?? 0
   assert.ok(first > 3 && first < 10, String(first))
+  batches.length = 0
+  const patient = heldGroup({ enough: 100, turns: 15, write })
+  await Promise.all(await addTurnByTurn(patient.group, 20))
+  assert.ok((batches[0]?.length ?? 0) > 12, String(batches[0]?.length))
   const quiet = heldGroup({ enough: 100 })
   const answer = quiet.group.add(1)
   for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve))

@@ -26,6 +26,8 @@ export interface GroupCommitOptions<Item, Result> {
   maxWaiting: number
   /** How many need not wait for more to join them, 1 unless told: see `#gather`. */
   enough?: number
+  /** How many turns of the loop they may wait for them, 6 unless told. */
+  turns?: number
   /** How long an item may wait for its answer, in ms, before its caller is told `unavailable`. */
   patienceMs: number
 }
@@ -101,9 +103,9 @@ export class GroupCommit<Item, Result> {
    * to be read anyway, and of a write for twice as many each costs little more than half.
    */
   async #gather(): Promise<void> {
-    const { enough = 1 } = this.#options
+    const { enough = 1, turns = TURNS } = this.#options
     let before = 0
-    for (let turn = 0; turn < TURNS; turn += 1) {
+    for (let turn = 0; turn < turns; turn += 1) {
       const { length } = this.#waiting
       if (length === before || length >= enough) return
       before = length

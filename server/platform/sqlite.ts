@@ -4,6 +4,7 @@ import { type Database, runAtOnce, runTransaction } from './database.ts'
 import { sqliteFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
 import { inOneBreath, SqliteDialect } from './sqlite-dialect.ts'
+import { SqliteLog } from './sqlite-log.ts'
 
 /**
  * How long opening, and a read, waits for another process's lock, in ms. Neither meets one but for moments: in WAL
@@ -29,6 +30,7 @@ const TURN_PATIENCE_MS = 4000
  * reader. WAL with `synchronous=FULL`: what was answered is on disk even when the power goes. With `readOnly` neither can write.
  */
 export function openSqlite(file: string, options: { create: boolean; readOnly?: boolean }): SqliteDatabase {
+  const log = new SqliteLog(file)
   const open = () => {
     const handle = new BetterSqlite(file, { fileMustExist: !options.create, timeout: BUSY_TIMEOUT_MS })
     const mode = handle.pragma('journal_mode = WAL', { simple: true })
@@ -37,6 +39,7 @@ export function openSqlite(file: string, options: { create: boolean; readOnly?: 
     handle.pragma('foreign_keys = ON')
     // The dialect waits for the write lock itself, without holding up the process.
     handle.pragma('busy_timeout = 0')
+    log.follow(handle)
     return handle
   }
   const openReader = () => {
@@ -56,14 +59,21 @@ export function openSqlite(file: string, options: { create: boolean; readOnly?: 
     file,
     writer,
     reader,
-    transaction: (work) => runTransaction(writer, sqliteFault, work, TURN_PATIENCE_MS),
+    async transaction(work) {
+      const result = await runTransaction(writer, sqliteFault, work, TURN_PATIENCE_MS)
+      log.written({ hot: false })
+      return result
+    },
     async writeAtOnce<Row>(...statements: CompiledQuery[]) {
-      const rows = writing.atOnce(statements) as Row[] | null
-      return rows ?? runAtOnce(writer, sqliteFault, inOneBreath(statements), TURN_PATIENCE_MS)
+      const rows = (writing.atOnce(statements) ??
+        (await runAtOnce(writer, sqliteFault, inOneBreath(statements), TURN_PATIENCE_MS))) as Row[]
+      log.written({ hot: true })
+      return rows
     },
     faultOf: sqliteFault,
     async close() {
       await reader.destroy()
+      await log.close()
       await writer.destroy()
     },
   }
