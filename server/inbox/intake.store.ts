@@ -1,8 +1,8 @@
 import { CompiledQuery } from 'kysely'
+import { binaryArray } from '../platform/binary-array.ts'
 import { BytesInParts } from '../platform/bytes-in-parts.ts'
 import type { Database, Queries } from '../platform/database.ts'
-import { arraysOf } from '../platform/insertion.ts'
-import { arrayText, placesInOneRun } from '../platform/row-set.ts'
+import { placesInOneRun } from '../platform/row-set.ts'
 import { type Changed, forEachRow } from '../platform/sqlite-dialect.ts'
 import type { EventRow } from './inbox.store.ts'
 
@@ -16,16 +16,8 @@ export type NewEvent = Pick<
   body: Buffer
 }
 
-const EVENT = [
-  'id',
-  'source',
-  'scope',
-  'delivery_id',
-  'conflict_hash',
-  'body_hash',
-  'topic',
-  'received_at',
-] as const
+const TEXTS = ['source', 'scope', 'delivery_id', 'conflict_hash', 'body_hash', 'topic'] as const
+const EVENT = ['id', ...TEXTS, 'received_at'] as const
 const EVENT_COLUMNS = `${EVENT.join(', ')}, state, attempts, next_attempt_at, lease_until`
 
 /** Adds the events that are not there yet, with their bodies, in one transaction; answers the ids of those that it added. */
@@ -72,8 +64,26 @@ const ADD_ALL = `
 function valuesOf(events: readonly NewEvent[]): unknown[] {
   const bodies = events.map(({ body }) => body)
   const { places, sizes } = placesInOneRun(bodies)
-  const cuts = [arrayText(places), arrayText(sizes)]
-  return [...arraysOf(EVENT, events), ...arraysOf(['encoding'], events), ...cuts, new BytesInParts(bodies)]
+  const texts = (name: (typeof TEXTS)[number] | 'encoding') =>
+    binaryArray(
+      'text',
+      events.map((event) => event[name]),
+    )
+  return [
+    binaryArray(
+      'uuid',
+      events.map(({ id }) => id),
+    ),
+    ...TEXTS.map(texts),
+    binaryArray(
+      'bigint',
+      events.map(({ received_at }) => received_at),
+    ),
+    texts('encoding'),
+    binaryArray('int', places),
+    binaryArray('int', sizes),
+    new BytesInParts(bodies),
+  ]
 }
 
 /** The hash of the body that first came under each delivery id of a scope. */

@@ -91,6 +91,24 @@ for (const dialect of testDialects().filter((one) => one === 'postgresql')) {
     assert.is(await add({ line: 90 }), 'done')
   })
 
+  it('refuses bodies of no event, with those of others beside them', async ({ test }) => {
+    const bodies = () =>
+      test.database.reader
+        .selectFrom('inbound_bodies')
+        .select((select) => select.fn.countAll<number>().as('rows'))
+        .executeTakeFirstOrThrow()
+    await codeOf(test, 'delete from inbound_bodies')
+    const ofEvents = (...ids: string[]) =>
+      codeOf(
+        test,
+        `insert into inbound_bodies (event_id, encoding, body) select id, 'utf8', '{}' from unnest('{${ids.join()}}'::uuid[]) as id`,
+      )
+    assert.is(await ofEvents(idNumber(90), NOBODY), FOREIGN_KEY_VIOLATION)
+    assert.equal(await bodies(), { rows: 0 })
+    assert.is(await ofEvents(idNumber(90), idNumber(91)), 'done')
+    assert.is.not(await codeOf(test, `update inbound_events set id = '${NOBODY}'`), 'done')
+  })
+
   it('lets nothing go, nor be called otherwise, that is referred to', async ({ test }) => {
     const refused = [
       `delete from stores where id = '${idNumber(11)}'`,

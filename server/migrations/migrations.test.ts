@@ -16,11 +16,11 @@ const NAMES = { sqlite: sqliteMigrations, postgresql: postgresqlMigrations }
 /** Each dialect's own full-text search, which no entity can describe. */
 const BEYOND_ENTITIES = /^offer_search|^offers (column search_vector|index CREATE INDEX offers_search) /
 
-/** What PostgreSQL is asked of once a statement (migration 12), and SQLite by foreign keys. */
+/** What PostgreSQL is asked of once a statement (migrations 12 and 14), and SQLite by foreign keys. */
 const CHECKED_AT_ONCE =
-  /^(ledger_postings constraint ledger_postings_entry_id|sales constraint sales_(store|merchant|billing_cycle)_id)_foreign /
+  /^(ledger_postings constraint ledger_postings_entry_id|sales constraint sales_(store|merchant|billing_cycle)_id|inbound_bodies constraint inbound_bodies_event_id)_foreign /
 
-/** SQLite's index of a cycle's sales holds more than the entities say (migration 13). */
+/** SQLite's index of a cycle's sales holds more than the entities say (migration 13), PostgreSQL has none (16). */
 const CYCLE_INDEX = /^sales index .*\bsales_cycle\b/
 
 async function withEmptyDatabase(
@@ -73,7 +73,7 @@ for (const dialect of testDialects()) {
           .filter(alike)
         const wanted = (await schemaShape(described))
           .filter((line) => !CHECKED_AT_ONCE.test(line))
-          .filter(alike)
+          .filter((line) => !CYCLE_INDEX.test(line))
         assert.equal(shape, wanted)
         assert.ok(shape.length > 250 && shape.some((line) => line.includes('sales_accepted_check')))
       }),

@@ -48,6 +48,18 @@ it('refuse what is no UUID instead of writing another one', () => {
 it('refuse a number that its column has no room for', () => {
   assert.throws(() => binaryArray('int', [2 ** 31]))
   assert.throws(() => binaryArray('bigint', [0.5]))
+  assert.throws(() => binaryArray('bigint', [2 ** 53]))
+})
+
+it('hold every exact whole number as its eight bytes', () => {
+  const holds = (value: number) => {
+    const expected = Buffer.alloc(8)
+    expected.writeBigInt64BE(BigInt(value))
+    assert.equal(binaryArray('bigint', [value]).subarray(-8), expected)
+  }
+  const edges = [0, -0, -1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, -(2 ** 31), -(2 ** 32), -(2 ** 32) - 1]
+  for (const value of [...edges, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]) holds(value)
+  fc.assert(fc.property(fc.maxSafeInteger(), holds))
 })
 
 it.run()

@@ -45,14 +45,13 @@ function write(type: ArrayType, value: unknown, bytes: Buffer, at: number): numb
   if (type === 'text') return bytes.write(String(value), at)
   if (type === 'uuid') writeUuid(String(value), bytes, at)
   else if (type === 'int') bytes.writeInt32BE(Number(value), at)
-  else bytes.writeBigInt64BE(BigInt(Number(value)), at)
+  else writeBigint(Number(value), bytes, at)
   return SIZES[type]
 }
 
 const UUID_LENGTH = 36
-/** Where the digits of each byte stand in a written one, and the dashes between them. */
-const DIGITS_AT = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
-const DASHES_AT = [8, 13, 18, 23]
+/** Where the digits of each byte stand in a written one. */
+const DIGITS_AT = Uint8Array.of(0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34)
 const DASH = '-'.charCodeAt(0)
 const NO_DIGIT = 255
 const DIGITS = new Uint8Array(128).fill(NO_DIGIT)
@@ -60,18 +59,35 @@ for (const digit of '0123456789abcdefABCDEF') DIGITS[digit.charCodeAt(0)] = Numb
 
 /** Nobody looks at it behind us: what is none would become another one in silence. */
 function writeUuid(text: string, bytes: Buffer, at: number): void {
-  let wrong = text.length === UUID_LENGTH ? 0 : NO_DIGIT
-  for (const place of DASHES_AT) if (text.charCodeAt(place) !== DASH) wrong = NO_DIGIT
-  let next = at
-  for (const place of DIGITS_AT) {
-    const [upper, lower] = [digitAt(text, place), digitAt(text, place + 1)]
+  let wrong = text.length === UUID_LENGTH && hasDashes(text) ? 0 : NO_DIGIT
+  for (let next = 0; next < SIZES.uuid; next += 1) {
+    const place = DIGITS_AT[next] as number
+    const upper = digitAt(text, place)
+    const lower = digitAt(text, place + 1)
     wrong |= upper | lower
-    bytes[next] = (upper << 4) | lower
-    next += 1
+    bytes[at + next] = (upper << 4) | lower
   }
   if (wrong >= 16) throw new Error('not a UUID')
 }
 
+function hasDashes(text: string): boolean {
+  return (
+    text.charCodeAt(8) === DASH &&
+    text.charCodeAt(13) === DASH &&
+    text.charCodeAt(18) === DASH &&
+    text.charCodeAt(23) === DASH
+  )
+}
+
 function digitAt(text: string, place: number): number {
   return DIGITS[text.charCodeAt(place)] ?? NO_DIGIT
+}
+
+const LOW = 2 ** 32
+
+/** In halves: Node writes a whole one from a BigInt only, which takes five times as long. */
+function writeBigint(value: number, bytes: Buffer, at: number): void {
+  if (!Number.isSafeInteger(value)) throw new Error('not an exact whole number')
+  bytes.writeInt32BE(Math.floor(value / LOW), at)
+  bytes.writeInt32BE(value | 0, at + 4)
 }

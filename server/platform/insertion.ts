@@ -2,7 +2,7 @@ import { CompiledQuery } from 'kysely'
 import { binaryArray } from './binary-array.ts'
 import type { Dialect } from './database.ts'
 import { insertRuns } from './insert-runs.ts'
-import { arrayText, type ColumnTypes } from './row-set.ts'
+import type { ColumnTypes } from './row-set.ts'
 
 /**
  * The insert of such rows as `Database.writeAtOnce` takes it, for the hot paths: its texts are always the same, so they are built once
@@ -26,12 +26,4 @@ export function insertion<Row extends object>(
     if (dialect === 'postgresql') return [CompiledQuery.raw(ofArrays, binaryArraysOf(rows))]
     return runsOf(rows)
   }
-}
-
-/** One array a column, as PostgreSQL reads it: what the driver would write itself, with a new text for each of the values. */
-export function arraysOf<Row extends object>(
-  names: readonly (keyof Row & string)[],
-  rows: readonly Row[],
-): string[] {
-  return names.map((name) => arrayText(rows.map((row) => row[name])))
 }

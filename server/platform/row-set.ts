@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { binaryArray } from './binary-array.ts'
 import { type Dialect, dialectOf, type Tx } from './database.ts'
 import { insertRuns } from './insert-runs.ts'
 
@@ -9,8 +10,8 @@ export type ColumnTypes<Row extends object> = { [Column in keyof Row & string]: 
 
 /**
  * Rows as something to select from: the statement's text is the same however many there are, so it is built, sent and
- * prepared once; a `values` list of a batch costs more than the writing of it. PostgreSQL gets an array a column, which it
- * takes apart in less time than JSON; SQLite, which has no arrays, one value of JSON. Not for such texts
+ * prepared once; a `values` list of a batch costs more than the writing of it. PostgreSQL gets a binary array a column, which it
+ * takes apart in less time than a written one, or JSON; SQLite, which has no arrays, one value of JSON. Not for such texts
  * as hold a NUL; half of a surrogate pair becomes U+FFFD.
  */
 export function rowSet<Row extends object>(
@@ -51,45 +52,48 @@ interface ColumnSet {
 }
 
 function shortValues(name: string, type: Exclude<ColumnType, 'long'>, values: readonly unknown[]): ColumnSet {
-  const text = arrayText(values)
-  return { names: [name], arrays: [sql`cast(${text} as ${sql.raw(type)}[])`], selected: sql.id(name) }
+  return { names: [name], arrays: [arrayOf(type, values)], selected: sql.id(name) }
+}
+
+function arrayOf(type: Exclude<ColumnType, 'long'>, values: readonly unknown[]): RawBuilder<unknown> {
+  const bytes = binaryArray(
+    type,
+    values.map((value) => value ?? null),
+  )
+  return sql`cast(${bytes} as ${sql.raw(type)}[])`
 }
 
 /** All of them as one run of bytes, cut by place and size: in an array each would be looked through for quotes, twice. */
 function longTexts(name: string, values: readonly unknown[]): ColumnSet {
-  const texts = values.map((value) => (value === null ? null : Buffer.from(String(value))))
-  const { places, sizes } = placesInOneRun(texts)
-  const bytes = Buffer.concat(texts.filter((text) => text !== null))
+  const texts = values.map((value) => (value === null ? null : String(value)))
+  const { places, sizes, end } = placesOf(
+    texts.map((text) => (text === null ? null : Buffer.byteLength(text))),
+  )
+  const bytes = Buffer.allocUnsafe(end - 1)
+  for (const [index, text] of texts.entries())
+    if (text !== null) bytes.write(text, (places[index] as number) - 1)
   const [place, size] = [`${name}_place`, `${name}_size`]
   const cut = sql`substring(cast(${bytes} as bytea) from ${sql.id(place)} for ${sql.id(size)})`
   return {
     names: [place, size],
-    arrays: [places, sizes].map((numbers) => sql`cast(${arrayText(numbers)} as int[])`),
+    arrays: [places, sizes].map((numbers) => arrayOf('int', numbers)),
     selected: sql`convert_from(${cut}, 'UTF8') as ${sql.id(name)}`,
   }
 }
 
 /** Where each part lies when their bytes come one behind the other: its place (from 1, as `substring` counts) and its size. */
-export function placesInOneRun(parts: readonly (Buffer | null)[]): {
-  places: number[]
-  sizes: (number | null)[]
-} {
-  let end = 1
-  const places = parts.map((part) => {
-    const place = end
-    end += part?.length ?? 0
-    return place
-  })
-  return { places, sizes: parts.map((part) => part?.length ?? null) }
+export function placesInOneRun(parts: readonly (Buffer | null)[]) {
+  return placesOf(parts.map((part) => part?.length ?? null))
 }
 
-/** As PostgreSQL writes an array. The driver would do it too, but looks at each number for what needs quotes. */
-export function arrayText(values: readonly unknown[]): string {
-  const written = values.map((value) => {
-    if (value === null || value === undefined) return 'NULL'
-    return typeof value === 'number' ? value : `"${String(value).replace(/["\\]/g, '\\$&')}"`
+function placesOf(sizes: (number | null)[]): { places: number[]; sizes: (number | null)[]; end: number } {
+  let end = 1
+  const places = sizes.map((size) => {
+    const place = end
+    end += size ?? 0
+    return place
   })
-  return `{${written.join(',')}}`
+  return { places, sizes, end }
 }
 
 /** Half of a surrogate pair, as a text that was cut in the middle has one, becomes what PostgreSQL makes of it too. */
@@ -130,6 +134,6 @@ export function among(
   values: readonly string[],
 ): RawBuilder<unknown> {
   return dialect === 'postgresql'
-    ? sql`= any(cast(${values} as ${sql.raw(type)}[]))`
+    ? sql`= any(${arrayOf(type, values)})`
     : sql`in (select value from json_each(${jsonOf(values)}))`
 }
