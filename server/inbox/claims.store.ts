@@ -3,6 +3,8 @@ import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
 import { among } from '../platform/row-set.ts'
 import type { EventSource } from './event-words.ts'
 import type { EventRow } from './inbox.store.ts'
+import type { Lane } from './lanes.rule.ts'
+import { readBodies } from './upcoming-events.store.ts'
 
 export interface Lease {
   token: string
@@ -22,8 +24,11 @@ const CLAIMED = [
   'lease_token',
 ] as const
 
-export interface ClaimedRow extends Pick<EventRow, (typeof CLAIMED)[number]> {
-  body: string | null
+type BareRow = Pick<EventRow, (typeof CLAIMED)[number]>
+
+export interface ClaimedRow extends BareRow {
+  /** `null` when the retention time has taken it; `undefined` where it was not asked for. */
+  body: string | null | undefined
   encoding: 'utf8' | 'base64' | null
 }
 
@@ -38,12 +43,6 @@ export interface Claim {
   lease: Lease
   /** PostgreSQL only: no scopes but this lane's. */
   lane: Lane | null
-}
-
-/** One of several parts of the stores, by a hash of their ids. */
-export interface Lane {
-  index: number
-  of: number
 }
 
 /**
@@ -72,16 +71,40 @@ export async function claimDueEvents(
   return due.filter((row) => ours.has(row.id))
 }
 
-/** The events that `claimDueEvents` would lease on SQLite, without leasing them. */
-export function readDueEvents(db: Queries, claim: Claim): Promise<ClaimedRow[]> {
-  return dueEventsStatement(db, claim).execute()
+/** Events of whose bodies somebody has read already all that is in them, by id. */
+export type Read = Pick<ReadonlySet<string>, 'has' | 'size'>
+
+const NONE_READ: Read = new Set<string>()
+
+/** The events that `claimDueEvents` would lease on SQLite, without leasing them; the bodies of those in `read` are left where they are. */
+export async function readDueEvents(
+  db: Queries,
+  claim: Claim,
+  read: Read = NONE_READ,
+): Promise<ClaimedRow[]> {
+  if (read.size === 0) return dueEventsStatement(db, claim).execute()
+  return withBodies(db, await bareDueEventsStatement(db, claim).execute(), read)
 }
 
 export function dueEventsStatement(db: Queries, claim: Claim) {
-  return dueEvents(db, claim)
+  return bareDueEventsStatement(db, claim)
     .leftJoin('inbound_bodies as body', 'body.event_id', 'event.id')
-    .select(CLAIMED.map((column) => `event.${column}` as const))
     .select(['body.body', 'body.encoding'])
+}
+
+export function bareDueEventsStatement(db: Queries, claim: Claim) {
+  return dueEvents(db, claim).select(CLAIMED.map((column) => `event.${column}` as const))
+}
+
+async function withBodies(db: Queries, rows: readonly BareRow[], read: Read): Promise<ClaimedRow[]> {
+  const missing = rows.flatMap(({ id }) => (read.has(id) ? [] : [id]))
+  const found = missing.length === 0 ? [] : await readBodies(db, missing)
+  const bodies = new Map(found.map((body) => [body.event_id, body]))
+  return rows.map((row) => {
+    const body = bodies.get(row.id)
+    const left = read.has(row.id) ? undefined : null
+    return { ...row, body: body?.body ?? left, encoding: body?.encoding ?? null }
+  })
 }
 
 /** Those of these scopes of which somebody holds events. */
@@ -147,9 +170,11 @@ function dueWindow(db: Queries, claim: Claim) {
  * PostgreSQL only: the events that `claimDueEvents` would lease, held by nothing but locks on their scopes, which end with the
  * transaction. Scopes that somebody else has locked are left to whoever has.
  */
-export async function holdDueEvents(tx: Tx, claim: Claim): Promise<ClaimedRow[]> {
+export async function holdDueEvents(tx: Tx, claim: Claim, read: Read = NONE_READ): Promise<ClaimedRow[]> {
   const scopes = await holdScopes(tx, claim)
-  return scopes.length === 0 ? [] : (await heldEventsStatement(tx, claim, scopes).execute(tx)).rows
+  if (scopes.length === 0) return []
+  if (read.size === 0) return (await heldEventsStatement(tx, claim, scopes).execute(tx)).rows
+  return withBodies(tx, await bareHeldEventsStatement(tx, claim, scopes).execute(), read)
 }
 
 /** In a statement of its own: what the next one sees must be what those who had the locks before have written. */
@@ -176,24 +201,36 @@ export function holdScopesStatement(db: Queries, claim: Claim) {
     ) as free`
 }
 
-const inLane = ({ index, of }: Lane) =>
-  sql<boolean>`mod(hashtextextended(event.scope, 0), ${of}) in (${index}, ${-index})`
+const inLane = (lane: Lane) => sql<boolean>`event.scope ${among('postgresql', 'text', lane)}`
+
+/** PostgreSQL only: how many events of each scope are among those that a batch is looked for in. */
+export async function countWaiting(db: Queries, claim: Claim): Promise<{ scope: string; events: number }[]> {
+  return db
+    .selectFrom(dueWindow(db, claim))
+    .select((select) => ['event.scope', select.fn.countAll<number>().as('events')])
+    .groupBy('event.scope')
+    .orderBy('event.scope')
+    .execute()
+}
 
 /** The `offset` leaves the planner, who may know nothing of the tables yet, no other way to the bodies than by their keys. */
 export function heldEventsStatement(db: Queries, claim: Claim, scopes: readonly string[]) {
-  const held = db
+  return sql<ClaimedRow>`
+    select ${columnsOf('event')}, found.body, found.encoding
+    from (${bareHeldEventsStatement(db, claim, scopes)}) as event left join lateral (
+      select body.body, body.encoding from inbound_bodies as body where body.event_id = event.id offset 0
+    ) as found on true
+    order by event.next_attempt_at, event.id`
+}
+
+export function bareHeldEventsStatement(db: Queries, claim: Claim, scopes: readonly string[]) {
+  return db
     .selectFrom(dueWindow(db, claim))
     .selectAll()
     .where(sql<boolean>`event.scope ${among('postgresql', 'text', scopes)}`)
     .orderBy('event.next_attempt_at')
     .orderBy('event.id')
     .limit(claim.limit)
-  return sql<ClaimedRow>`
-    select ${columnsOf('event')}, found.body, found.encoding
-    from (${held}) as event left join lateral (
-      select body.body, body.encoding from inbound_bodies as body where body.event_id = event.id offset 0
-    ) as found on true
-    order by event.next_attempt_at, event.id`
 }
 
 /**

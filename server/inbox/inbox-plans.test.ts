@@ -3,8 +3,16 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../proof/testbed/databases.ts'
 import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
-import { type Claim, dueEventsStatement, heldEventsStatement, holdScopesStatement } from './claims.store.ts'
+import {
+  bareDueEventsStatement,
+  bareHeldEventsStatement,
+  type Claim,
+  dueEventsStatement,
+  heldEventsStatement,
+  holdScopesStatement,
+} from './claims.store.ts'
 import { type Settlement, settleStatement } from './inbox.store.ts'
+import { bodiesStatement, upcomingStatement } from './upcoming-events.store.ts'
 
 const EVENTS = 20_000
 const BATCH = 500
@@ -31,11 +39,19 @@ for (const dialect of testDialects()) {
   const statementsOf = ({ bed, claim, settlements }: World): Record<string, CompiledQuery> => {
     const { reader } = bed.platform.database
     const settle = settleStatement(dialect, settlements).compile(reader)
-    if (dialect === 'sqlite') return { due: dueEventsStatement(reader, claim).compile(), settle }
+    const ids = settlements.map(({ event_id }) => event_id)
+    const bodies = bodiesStatement(reader, ids).compile(reader)
+    const upcoming = upcomingStatement(reader, { ...claim, limit: 4 * BATCH }).compile()
+    const ahead = { settle, bodies, upcoming }
+    if (dialect === 'sqlite') {
+      const bare = bareDueEventsStatement(reader, claim).compile()
+      return { due: dueEventsStatement(reader, claim).compile(), bare, ...ahead }
+    }
     return {
-      hold: holdScopesStatement(reader, { ...claim, lane: { index: 0, of: 2 } }).compile(reader),
+      bare: bareHeldEventsStatement(reader, claim, SCOPES).compile(),
+      hold: holdScopesStatement(reader, { ...claim, lane: SCOPES }).compile(reader),
       read: heldEventsStatement(reader, claim, SCOPES).compile(reader),
-      settle,
+      ...ahead,
     }
   }
   /** The indexes by which events are read; reading them one after the other counts as `all of them`. */
@@ -50,11 +66,20 @@ for (const dialect of testDialects()) {
 
   const expected =
     dialect === 'sqlite'
-      ? { due: ['inbound_events_leased', 'inbound_events_pending'], settle: ['inbound_events_pkey'] }
+      ? {
+          bare: ['inbound_events_leased', 'inbound_events_pending'],
+          bodies: ['inbound_bodies_pkey'],
+          due: ['inbound_bodies_pkey', 'inbound_events_leased', 'inbound_events_pending'],
+          settle: ['inbound_events_pkey'],
+          upcoming: ['inbound_events_pending'],
+        }
       : {
+          bare: ['inbound_events_leased', 'inbound_events_pending'],
+          bodies: ['inbound_bodies_pkey'],
           hold: ['inbound_events_leased', 'inbound_events_pending'],
           read: ['inbound_bodies_pkey', 'inbound_events_leased', 'inbound_events_pending'],
           settle: ['inbound_events_pkey'],
+          upcoming: ['inbound_events_pending'],
         }
 
   it('goes by what falls due, and by ids, while nothing is known of the tables', async (world) => {
@@ -107,6 +132,7 @@ async function fill({ platform, clock }: Testbed): Promise<Settlement[]> {
 /** By what a step of a plan reads events or bodies. */
 function indexOfStep(step: string): string[] {
   if (/^SCAN (event|held|body)\b(?!.*USING)|Seq Scan on inbound_/.test(step)) return ['all of them']
-  if (/sqlite_autoindex_inbound_events_1/.test(step)) return ['inbound_events_pkey']
+  const own = /sqlite_autoindex_inbound_(events|bodies)_1/.exec(step)
+  if (own) return [`inbound_${own[1]}_pkey`]
   return [/inbound_(?:events|bodies)_[a-z]+/.exec(step)?.[0] ?? ''].filter((index) => index !== '')
 }

@@ -5,9 +5,10 @@ import type { Platform } from '../platform/platform.ts'
 import {
   type ClaimedRow,
   claimDueEvents,
+  countWaiting,
   heldScopes,
   holdDueEvents,
-  type Lane,
+  type Read,
   readDueEvents,
 } from './claims.store.ts'
 import type { EventSource, EventState } from './event-words.ts'
@@ -24,11 +25,14 @@ import {
   settleEvents,
   waitsBeyond,
 } from './inbox.store.ts'
+import { type Lane, shareOut } from './lanes.rule.ts'
 import { decideRetry, LONGEST_DELAY_MS } from './retry.rule.ts'
+import { textOf } from './stored-text.ts'
 
-export type { Lane } from './claims.store.ts'
+export type { Read } from './claims.store.ts'
 export { EVENT_SOURCES, type EventSource } from './event-words.ts'
 export type { EventFilter, EventRow } from './inbox.store.ts'
+export type { Lane } from './lanes.rule.ts'
 
 /** An event that this worker holds until its lease runs out, or that it has read and that nobody holds (`leased`). */
 export interface ClaimedEvent {
@@ -39,7 +43,7 @@ export interface ClaimedEvent {
   topic: string | null
   /** This delivery id came before with another body. */
   conflicting: boolean
-  /** `null` when the retention time has taken the raw body. */
+  /** `null` when the retention time has taken the raw body. To ask for one that was left where it is, is an error. */
   readonly rawBody: Buffer | null
   /** The raw body read as UTF-8. */
   readonly text: string | null
@@ -78,23 +82,25 @@ export async function claimEvents(
 /**
  * SQLite: what `claimEvents` would take, taken by nobody. Whoever settles all of it in one transaction needs no lease,
  * which would be a transaction before each batch: the write lock keeps everybody else out, and a batch of which anything was
- * taken since fails as one whose lease is lost.
+ * taken since fails as one whose lease is lost. Bodies of events in `read` are left where they are.
  */
 export async function peekEvents(
   platform: Platform,
   source: EventSource,
   limit: number,
+  read?: Read,
 ): Promise<ClaimedEvent[]> {
   const claim = { source, limit, lane: null, ...leaseFrom(platform.clock.now(), '') }
-  const rows = await readDueEvents(platform.database.reader, claim)
-  if (rows.length === 0 && (await bringBack(platform, source))) return peekEvents(platform, source, limit)
+  const rows = await readDueEvents(platform.database.reader, claim, read)
+  if (rows.length === 0 && (await bringBack(platform, source)))
+    return peekEvents(platform, source, limit, read)
   return unleased(rows)
 }
 
 /**
  * PostgreSQL: what `claimEvents` would take, for the very transaction that settles it. It needs no lease either: whoever else
  * works this way passes over the stores of which something is held, and whoever takes a lease meanwhile has it settled first, or
- * makes this fail as one whose lease is lost.
+ * makes this fail as one whose lease is lost. Bodies of events in `read` are left where they are.
  */
 export async function holdEvents(
   platform: Platform,
@@ -102,9 +108,21 @@ export async function holdEvents(
   source: EventSource,
   limit: number,
   lane: Lane | null,
+  read?: Read,
 ): Promise<ClaimedEvent[]> {
   const claim = { source, limit, lane, ...leaseFrom(platform.clock.now(), '') }
-  return unleased(await holdDueEvents(tx, claim))
+  return unleased(await holdDueEvents(tx, claim, read))
+}
+
+/** PostgreSQL: parts of the stores of which events wait, at most `many`, with about as much to do in each. */
+export async function lanesOf(
+  { database, clock }: Platform,
+  source: EventSource,
+  limit: number,
+  many: number,
+): Promise<Lane[]> {
+  const claim = { source, limit, lane: null, ...leaseFrom(clock.now(), '') }
+  return shareOut(await countWaiting(database.reader, claim), many)
 }
 
 const unleased = (rows: readonly ClaimedRow[]) => rows.map((row) => claimedEvent(row, false))
@@ -114,8 +132,10 @@ function leaseFrom(now: number, token: string) {
 }
 
 function claimedEvent(row: ClaimedRow, leased: boolean): ClaimedEvent {
-  const { body } = row
-  const encoding = row.encoding ?? 'utf8'
+  const stored = () => {
+    if (row.body === undefined) throw new Error(`the body of event ${row.id} was left where it is`)
+    return row.body === null ? null : { body: row.body, encoding: row.encoding ?? 'utf8' }
+  }
   return {
     id: row.id,
     source: row.source,
@@ -129,10 +149,12 @@ function claimedEvent(row: ClaimedRow, leased: boolean): ClaimedEvent {
     leased,
     // When they are asked for: a store's event has no use for its bytes.
     get rawBody() {
-      return body === null ? null : Buffer.from(body, encoding)
+      const found = stored()
+      return found && Buffer.from(found.body, found.encoding)
     },
     get text() {
-      return body === null || encoding === 'utf8' ? body : Buffer.from(body, encoding).toString('utf8')
+      const found = stored()
+      return found && textOf(found)
     },
   }
 }

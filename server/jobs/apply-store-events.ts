@@ -3,25 +3,25 @@ import { afterCommit, type Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
-import { type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
 import { isOrderPaid } from '../shopify/topic.ts'
 import { merchantsOfStores } from '../stores/store-owners.service.ts'
+import { isToBeRead, NOTHING_READ, type ReadOrder, type ReadOrders, readOrder } from './read-order.ts'
 
 /**
  * Turns a batch of signed store events into sales, in one transaction with the events' own settlement: in `tx`, or in one of its
- * own. In that case they are read before it begins, since on SQLite it keeps everybody else from writing.
+ * own. In that case they are read before it begins, since on SQLite it keeps everybody else from writing. What is in `read` has
+ * been read already.
  */
 export async function applyStoreEvents(
   platform: Platform,
   events: readonly ClaimedEvent[],
   tx: Tx | null,
+  read: ReadOrders = NOTHING_READ,
 ): Promise<void> {
-  const orders = events.map((event) => readOrder(platform, event))
+  const orders = events.map((event) => read.get(event.id) ?? orderOf(platform, event))
   if (tx) return record(platform, tx, events, orders)
   await platform.database.transaction((own) => record(platform, own, events, orders))
 }
-
-type ReadOrder = OrderFacts | MalformedOrder | null
 
 async function record(
   platform: Platform,
@@ -52,16 +52,9 @@ export function saleSignal(status: RecordedSale['acceptanceStatus']): string {
   return `sale:${status}`
 }
 
-/** The order in an event's body, or why there is none; `null` where nobody needs to look. */
-function readOrder(platform: Platform, event: ClaimedEvent): ReadOrder {
-  const { text } = event
-  if (text === null || event.conflicting || !isOrderPaid(event.topic)) return null
-  try {
-    return readOrderFacts(text, platform.config.TRACKING_PARAMETER)
-  } catch (error) {
-    if (error instanceof MalformedOrder) return error
-    throw error
-  }
+function orderOf({ config }: Platform, event: ClaimedEvent): ReadOrder {
+  if (!isToBeRead(event) || event.text === null) return null
+  return readOrder(event.text, config.TRACKING_PARAMETER)
 }
 
 function reportOf(

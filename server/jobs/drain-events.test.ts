@@ -5,6 +5,7 @@ import {
   type ClaimedEvent,
   claimEvents,
   type EventOutcome,
+  lanesOf,
   settle,
   settleAll,
 } from '../inbox/inbox.service.ts'
@@ -95,12 +96,17 @@ for (const dialect of testDialects()) {
       for (const one of shops) await fill(market, one, 3)
       const stores: Set<string>[] = []
       const applied: ClaimedEvent[] = []
-      for (const index of [0, 1]) {
+      const lanes = await lanesOf(market.platform, 'store', 500, 2)
+      assert.equal(
+        lanes.map((lane) => lane.length),
+        [10, 10],
+      )
+      for (const lane of lanes) {
         const seen: ClaimedEvent[] = []
         const apply: ApplyEvents = async (_, events) => {
           seen.push(...events)
         }
-        await drainEvents(market.platform, 'store', 500, apply, giveBack(market), { index, of: 2 })
+        await drainEvents(market.platform, 'store', 500, apply, giveBack(market), { lane })
         stores.push(new Set(seen.map((event) => event.scope)))
         applied.push(...seen)
       }

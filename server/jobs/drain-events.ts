@@ -10,13 +10,25 @@ import {
 } from '../inbox/inbox.service.ts'
 import type { Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
+import type { OrderReader } from './order-reader.ts'
+import { NOTHING_READ, type ReadOrders } from './read-order.ts'
 
-/** Applies a batch of claimed events, effects and settlements in one transaction: in `tx`, or in one of its own. */
+/**
+ * Applies a batch of claimed events, effects and settlements in one transaction: in `tx`, or in one of its own. Of those in `read`
+ * it is not asked what came in.
+ */
 export type ApplyEvents = (
   platform: Platform,
   events: readonly ClaimedEvent[],
   tx: Tx | null,
+  read?: ReadOrders,
 ) => Promise<void>
+
+/** `lane`: only those of a part of the stores. `reader`: reads orders before it is their turn, while much waits. */
+export interface How {
+  lane?: Lane
+  reader?: OrderReader
+}
 
 type GiveBack = (event: ClaimedEvent, error: unknown) => Promise<void>
 
@@ -32,10 +44,10 @@ export async function drainEvents(
   batchSize: number,
   apply: ApplyEvents,
   giveBack: GiveBack,
-  lane: Lane | null = null,
+  how: How = {},
 ): Promise<number> {
-  if (source === 'store') return drainUnleased(platform, batchSize, apply, giveBack, lane)
-  const events = await claimEvents(platform, source, batchSize, lane)
+  if (source === 'store') return drainUnleased(platform, batchSize, apply, giveBack, how)
+  const events = await claimEvents(platform, source, batchSize, how.lane)
   for (const event of events) await applyInHalves(platform, [event], apply, giveBack)
   return events.length
 }
@@ -46,21 +58,15 @@ async function drainUnleased(
   batchSize: number,
   apply: ApplyEvents,
   giveBack: GiveBack,
-  lane: Lane | null,
+  how: How,
 ): Promise<number> {
-  const batch = { events: [] as readonly ClaimedEvent[] }
+  const batch: Batch = { size: batchSize, events: [], ...how }
   try {
-    await (platform.database.dialect === 'sqlite' ? applyPeeked : applyHeld)(
-      platform,
-      batchSize,
-      apply,
-      batch,
-      lane,
-    )
+    await (platform.database.dialect === 'sqlite' ? applyPeeked : applyHeld)(platform, apply, batch)
     return batch.events.length
   } catch (error) {
     if (platform.database.faultOf(error)?.kind === 'unavailable') throw error
-    const claimed = await claimEvents(platform, 'store', batchSize, lane)
+    const claimed = await claimEvents(platform, 'store', batchSize, how.lane)
     const same = claimed.length > 0 && claimed.every((event, index) => event.id === batch.events[index]?.id)
     // What has just failed is not tried as a whole again.
     if (same && !(error instanceof LeaseLost)) await afterFailure(platform, claimed, error, apply, giveBack)
@@ -69,30 +75,41 @@ async function drainUnleased(
   }
 }
 
-/** What was tried, for whoever must see to it when that has failed. */
-interface Batch {
+/** A batch as it is tried; whoever must see to it when that has failed finds its events here. */
+interface Batch extends How {
+  size: number
   events: readonly ClaimedEvent[]
 }
 
 /** On SQLite a transaction keeps everybody else from writing: nothing is read in it that can be read before. */
-async function applyPeeked(platform: Platform, batchSize: number, apply: ApplyEvents, batch: Batch) {
-  batch.events = await peekEvents(platform, 'store', batchSize)
-  if (batch.events.length > 0) await apply(platform, batch.events, null)
+async function applyPeeked(platform: Platform, apply: ApplyEvents, batch: Batch): Promise<void> {
+  const read = batch.reader?.read() ?? NOTHING_READ
+  batch.events = await peekEvents(platform, 'store', batch.size, read)
+  await applyTried(platform, apply, batch, null, read)
 }
 
-async function applyHeld(
-  platform: Platform,
-  batchSize: number,
-  apply: ApplyEvents,
-  batch: Batch,
-  lane: Lane | null,
-): Promise<void> {
+async function applyHeld(platform: Platform, apply: ApplyEvents, batch: Batch): Promise<void> {
+  const lane = batch.lane ?? null
   await platform.database.transaction(async (tx) => {
-    batch.events = await holdEvents(platform, tx, 'store', batchSize, lane)
-    if (batch.events.length > 0) await apply(platform, batch.events, tx)
+    const read = batch.reader?.read() ?? NOTHING_READ
+    batch.events = await holdEvents(platform, tx, 'store', batch.size, lane, read)
+    await applyTried(platform, apply, batch, tx, read)
   })
   if (batch.events.length === 0 && (await bringBack(platform, 'store')))
-    await applyHeld(platform, batchSize, apply, batch, lane)
+    await applyHeld(platform, apply, batch)
+}
+
+async function applyTried(
+  platform: Platform,
+  apply: ApplyEvents,
+  { reader, size, events }: Batch,
+  tx: Tx | null,
+  read: ReadOrders,
+): Promise<void> {
+  if (events.length === 0) return
+  // An order that comes alone must not pay for a thread.
+  if (events.length === size) reader?.readOn(events)
+  await apply(platform, events, tx, read)
 }
 
 /** The halves one after the other: a store's events keep their order. */

@@ -4,6 +4,7 @@ import {
   type ClaimedEvent,
   type EventSource,
   type Lane,
+  lanesOf,
   nextEventDueAt,
   removeOldBodies,
   settle,
@@ -18,6 +19,7 @@ import { type ApplyEvents, drainEvents } from './drain-events.ts'
 import { startExportLoops } from './export-loop.ts'
 import { Loop } from './loop.ts'
 import { startModerationLoop } from './moderation-loop.ts'
+import { createOrderReader, type OrderReader } from './order-reader.ts'
 import { sendAttempts } from './send-attempts.ts'
 
 /**
@@ -37,36 +39,45 @@ export interface WorkerParts {
   eventRules: ProcessorEventRules
 }
 
-/** Applies everything that is due now, until nothing is; for tests and commands that want the end state. */
-export async function workOff(parts: WorkerParts): Promise<void> {
+/**
+ * Applies everything that is due now, until nothing is; for tests and commands that want the end state. With a `reader`, of
+ * which the caller disposes, orders are read ahead.
+ */
+export async function workOff(parts: WorkerParts, reader?: OrderReader): Promise<void> {
   for (;;) {
     const done =
-      (await drainSource(parts.platform, 'store', applyStoreEvents)) +
+      (await drainSource(parts.platform, 'store', applyStoreEvents, reader)) +
       (await drainSource(parts.platform, 'processor', processorEventApplier(parts.eventRules))) +
       (await sendAttempts(parts.platform, parts.processor))
     if (done === 0) return
   }
 }
 
-async function drainSource(platform: Platform, source: EventSource, apply: ApplyEvents): Promise<number> {
+async function drainSource(
+  platform: Platform,
+  source: EventSource,
+  apply: ApplyEvents,
+  reader?: OrderReader,
+): Promise<number> {
   const { dialect } = platform.database
   const size = BATCH_SIZES[dialect]
-  const drain = (lane: Lane | null) =>
-    drainEvents(platform, source, size, apply, (event, error) => giveBack(platform, event, error), lane)
-  const done = await drain(null)
-  const piled = source === 'store' && dialect === 'postgresql' && done === size
-  return piled ? done + (await drainInLanes(drain)) : done
+  const setBack = (event: ClaimedEvent, error: unknown) => giveBack(platform, event, error)
+  const drain = (lane?: Lane) =>
+    drainEvents(platform, source, size, apply, setBack, { ...(lane && { lane }), ...(reader && { reader }) })
+  const done = await drain()
+  if (source !== 'store' || dialect === 'sqlite' || done < size) return done
+  return done + (await drainInLanes(await lanesOf(platform, source, size, LANES), drain))
 }
 
 /**
- * Half of the stores each: while one waits for the database, the other reads its orders. Only where much has piled up. To
+ * Half of what waits each: while one waits for the database, the other decides. Only where much has piled up. To
  * each other they are like two workers.
  */
-async function drainInLanes(drain: (lane: Lane) => Promise<number>): Promise<number> {
-  const runs = Array.from({ length: LANES }, async (_, index) => {
+async function drainInLanes(lanes: readonly Lane[], drain: (lane: Lane) => Promise<number>): Promise<number> {
+  const runs = lanes.map(async (lane) => {
     let done = 0
     for (let batch = 0; batch < BATCHES_A_LANE; batch += 1) {
-      const some = await drain({ index, of: LANES })
+      const some = await drain(lane)
       done += some
       if (some < BATCH_SIZES.postgresql) break
     }
@@ -95,11 +106,12 @@ export interface Worker {
 export function startWorker(parts: WorkerParts): Worker {
   const { platform } = parts
   const applyProcessorEvents = processorEventApplier(parts.eventRules)
+  const reader = createOrderReader(platform)
   const loops = [
     new Loop(platform, {
       name: 'store events',
       signals: ['inbox'],
-      run: () => drainSource(platform, 'store', applyStoreEvents),
+      run: () => drainSource(platform, 'store', applyStoreEvents, reader),
       nextDueAt: () => nextEventDueAt(platform, 'store'),
     }),
     new Loop(platform, {
@@ -141,6 +153,7 @@ export function startWorker(parts: WorkerParts): Worker {
   return {
     async stop() {
       await Promise.all(loops.map((loop) => loop.stop()))
+      await reader.close()
     },
   }
 }

@@ -1,5 +1,6 @@
 import { createClickRecorder } from '../../../server/clicks/clicks.service.ts'
 import { createInboxRecorder } from '../../../server/inbox/intake.service.ts'
+import { createOrderReader } from '../../../server/jobs/order-reader.ts'
 import { workOff } from '../../../server/jobs/worker.ts'
 import type { Platform } from '../../../server/platform/platform.ts'
 import { addLink, addLiveOffer, addMerchant } from '../../../server/proof/testbed/listings.ts'
@@ -27,6 +28,7 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
   const { platform } = bed.app
   const links = await openShops(platform)
   const driver = openDriver(bed.url)
+  const reader = createOrderReader(platform)
   const peer: number[] = []
   const ours: number[] = []
   const cpu = { peer: [] as number[], ours: [] as number[] }
@@ -40,7 +42,7 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
         reading = await timed(() => readBodies(driver, from))
       })
       const drainingCpu = await cpuOf(async () => {
-        draining = await timed(() => workOff(bed.app))
+        draining = await timed(() => workOff(bed.app, reader))
       })
       await assertAccepted(platform, (round + 1) * ORDERS)
       if (round === 0) continue
@@ -50,6 +52,7 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
       cpu.ours.push(drainingCpu / ORDERS)
     }
   } finally {
+    await reader.close()
     await driver.close()
   }
   const found: Comparison = {

@@ -1,0 +1,55 @@
+import { sql } from 'kysely'
+import { dialectOf, type Queries } from '../platform/database.ts'
+import { among } from '../platform/row-set.ts'
+import type { EventSource } from './event-words.ts'
+
+export interface UpcomingRow {
+  id: string
+  topic: string | null
+  conflict_hash: string
+}
+
+export interface Upcoming {
+  source: EventSource
+  /** Epoch ms. */
+  now: number
+  limit: number
+}
+
+/** The first events of a source that are due, in the order in which they are taken up, whoever may hold them. */
+export function upcomingStatement(db: Queries, { source, now, limit }: Upcoming) {
+  return db
+    .selectFrom('inbound_events as event')
+    .select(['event.id', 'event.topic', 'event.conflict_hash'])
+    .where('event.state', '=', 'pending')
+    .where('event.source', '=', source)
+    .where('event.next_attempt_at', '<=', now)
+    .orderBy('event.next_attempt_at')
+    .orderBy('event.id')
+    .limit(limit)
+}
+
+export interface BodyRow {
+  event_id: string
+  body: string
+  encoding: 'utf8' | 'base64'
+}
+
+/** The `offset` leaves PostgreSQL, which may know nothing of the table yet, no other way to the bodies than by their keys. */
+export function bodiesStatement(db: Queries, eventIds: readonly string[]) {
+  if (dialectOf(db) === 'sqlite') {
+    return sql<BodyRow>`
+      select event_id, body, encoding from inbound_bodies as body
+      where event_id ${among('sqlite', 'uuid', eventIds)}`
+  }
+  return sql<BodyRow>`
+    select found.event_id, found.body, found.encoding
+    from unnest(cast(${eventIds} as uuid[])) as given (id) cross join lateral (
+      select body.event_id, body.body, body.encoding from inbound_bodies as body where body.event_id = given.id offset 0
+    ) as found`
+}
+
+/** The raw bodies of these events, of those that still have one. */
+export async function readBodies(db: Queries, eventIds: readonly string[]): Promise<BodyRow[]> {
+  return (await bodiesStatement(db, eventIds).execute(db)).rows
+}

@@ -1,0 +1,92 @@
+import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { textsOf, upcomingEvents } from '../inbox/upcoming-events.service.ts'
+import type { Database } from '../platform/database.ts'
+import { openDatabase } from '../platform/open-database.ts'
+import { MalformedOrder } from '../shopify/malformed-order.ts'
+import type { OrderFacts } from '../shopify/order-facts.ts'
+import { isToBeRead, readOrder } from './read-order.ts'
+
+export interface ThreadSettings {
+  url: string
+  trackingParameter: string
+  port: MessagePort
+}
+
+/** The worker is about to apply the events `taken`: what is due behind them, among the first `limit`, is to be read. */
+export interface ReadOn {
+  /** Epoch ms. */
+  now: number
+  limit: number
+  taken: readonly string[]
+}
+
+/** What the thread tells, as JSON, which takes somewhat less time than a clone of it. */
+export type Told =
+  | { kind: 'read'; orders: [eventId: string, order: OrderFacts | { malformed: string }][] }
+  | { kind: 'failed'; message: string }
+
+/** So many bodies at once: what has been read is of use at once, and one body may have 2 MiB. */
+const AT_ONCE = 100
+
+const { url, trackingParameter, port } = workerData as ThreadSettings
+
+/** Events that the worker has, or has been told of, as far as they are still due. */
+let known = new Set<string>()
+let asked: ReadOn | null = null
+
+let wake = () => {}
+
+function take(ask: ReadOn): void {
+  for (const id of ask.taken) known.add(id)
+  asked = ask
+  wake()
+}
+
+/** Without waiting for a turn of the loop, of which reading from SQLite leaves none. */
+function hear(): void {
+  for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) take(next.message)
+}
+
+async function readOn(db: Database['reader'], { now, limit }: ReadOn): Promise<void> {
+  const due = await upcomingEvents(db, { source: 'store', now, limit })
+  hear()
+  known = new Set(due.flatMap(({ id }) => (known.has(id) ? [id] : [])))
+  const left = due.flatMap((event) => (isToBeRead(event) && !known.has(event.id) ? [event.id] : []))
+  // Asked again meanwhile, it starts from what is due then.
+  while (left.length > 0 && asked === null) {
+    const some = left.splice(0, AT_ONCE)
+    tell({ kind: 'read', orders: readAll(await textsOf(db, some)) })
+    for (const id of some) known.add(id)
+    hear()
+  }
+}
+
+function readAll(texts: ReadonlyMap<string, string>) {
+  return [...texts].flatMap(([id, text]): [string, OrderFacts | { malformed: string }][] => {
+    try {
+      const order = readOrder(text, trackingParameter)
+      return [[id, order instanceof MalformedOrder ? { malformed: order.reason } : order]]
+    } catch {
+      // Whoever applies it will come upon the same, and see to it.
+      return []
+    }
+  })
+}
+
+function tell(told: Told): void {
+  port.postMessage(JSON.stringify(told))
+}
+
+async function work(): Promise<void> {
+  const database = await openDatabase(url, { create: false, readOnly: true })
+  for (;;) {
+    while (asked === null) await new Promise<void>((resolve) => (wake = resolve))
+    const now: ReadOn = asked
+    asked = null
+    await readOn(database.reader, now)
+  }
+}
+
+port.on('message', take)
+
+work().catch((error: unknown) => tell({ kind: 'failed', message: String(error) }))

@@ -1,0 +1,192 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type ClaimedEvent, holdEvents, peekEvents } from '../inbox/inbox.service.ts'
+import type { Platform } from '../platform/platform.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { eventsOf, type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
+import { MINUTE } from '../proof/testbed/testbed.ts'
+import { MalformedOrder } from '../shopify/malformed-order.ts'
+import { applyStoreEvents } from './apply-store-events.ts'
+import { drainEvents } from './drain-events.ts'
+import { createOrderReader, type OrderReader } from './order-reader.ts'
+import { isToBeRead, type ReadOrders, readOrder } from './read-order.ts'
+
+interface Context {
+  market: Marketplace
+  shop: Shop
+}
+
+const BATCH = 4
+
+/** Code that a thread runs instead of reading. */
+const inline = (code: string) => new URL(`data:text/javascript,${encodeURIComponent(code)}`)
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`reading orders ahead on ${dialect}`)
+  it.before.each(async (context) => {
+    context.market = await openMarketplace(dialect)
+    context.shop = await context.market.addShop()
+  })
+  it.after.each(({ market }) => market.close())
+
+  const sell = async (market: Marketplace, shop: Shop, orders: number) => {
+    const link = await market.addLink(shop, await market.addCreator())
+    for (let sold = 0; sold < orders; sold += 1) await market.order(shop, link, 100_000)
+  }
+  /** What is due, as a worker takes it up. */
+  const takeUp = (platform: Platform, read?: ReadOrders): Promise<ClaimedEvent[]> =>
+    dialect === 'sqlite'
+      ? peekEvents(platform, 'store', 100, read)
+      : platform.database.transaction((tx) => holdEvents(platform, tx, 'store', 100, null, read))
+  const drain = ({ platform }: Marketplace, reader: OrderReader) =>
+    drainEvents(platform, 'store', BATCH, applyStoreEvents, async (_, error) => Promise.reject(error), {
+      reader,
+    })
+  /** Lets the thread work until it has read so many. */
+  const untilRead = async (reader: OrderReader, many: number): Promise<ReadOrders> => {
+    const giveUpAt = performance.now() + MINUTE
+    for (let read = reader.read(); ; read = reader.read()) {
+      if (read.size >= many) return read
+      if (performance.now() > giveUpAt) throw new Error(`${read.size} orders were read, not ${many}`)
+      await nextTurn()
+    }
+  }
+
+  it('finds in each body what its worker would, and reads nothing that nobody looks at', async ({
+    market,
+    shop,
+  }) => {
+    const { platform } = market
+    await sell(market, shop, 3)
+    await market.deliver(shop, '{"id": 1}', { deliveryId: 'malformed' })
+    await market.deliver(shop, Buffer.from([0x7b, 0xff, 0x00]), { deliveryId: 'no text' })
+    await market.deliver(shop, '{"id": 2}', { deliveryId: 'malformed' })
+    await market.deliver(shop, '{}', { topic: 'orders/cancelled' })
+    const claimed = await takeUp(platform)
+    assert.is(claimed.length, 7)
+    const reader = createOrderReader(platform)
+    reader.readOn(claimed.slice(0, 1))
+    const read = await untilRead(reader, 4)
+    await reader.close()
+    const wanted = claimed.slice(1).flatMap((event): [string, unknown][] => {
+      if (!isToBeRead(event)) return []
+      return [[event.id, readOrder(event.text ?? '', platform.config.TRACKING_PARAMETER)]]
+    })
+    const plain = (orders: Iterable<[string, unknown]>) =>
+      [...orders].map(([id, order]) => [id, order instanceof MalformedOrder ? order.reason : order]).sort()
+    assert.equal(plain(read), plain(wanted))
+    const malformed = [...read.values()].filter((order) => order instanceof MalformedOrder)
+    assert.is(malformed.length, 2)
+  })
+
+  it('spares the worker the bodies: those behind a full batch are not asked for again', async ({
+    market,
+    shop,
+  }) => {
+    await sell(market, shop, 3 * BATCH)
+    const reader = createOrderReader(market.platform)
+    assert.is(await drain(market, reader), BATCH)
+    await untilRead(reader, 2 * BATCH)
+    // Nobody can read them any more.
+    await market.platform.database.transaction((tx) => tx.deleteFrom('inbound_bodies').execute())
+    assert.equal([await drain(market, reader), await drain(market, reader)], [BATCH, BATCH])
+    assert.is(reader.read().size, 0)
+    await reader.close()
+    const states = (await eventsOf(market.platform)).map(({ state }) => state)
+    assert.equal([...new Set(states)], ['done'])
+  })
+
+  it('leaves it to the worker to read what has not been read, in the same batch', async ({
+    market,
+    shop,
+  }) => {
+    await sell(market, shop, BATCH)
+    const reader = createOrderReader(market.platform)
+    reader.readOn([])
+    const some = [...(await untilRead(reader, BATCH))].slice(0, 2)
+    await reader.close()
+    const [, left, asked] = await takeUp(market.platform, new Map(some))
+    assert.throws(() => left?.text, /was left where it is/)
+    assert.is(typeof asked?.text, 'string')
+    const partly: OrderReader = { ...reader, read: () => new Map(some), readOn() {} }
+    assert.is(await drain(market, partly), BATCH)
+    const states = (await eventsOf(market.platform)).map(({ state }) => state)
+    assert.equal([...new Set(states)], ['done'])
+    await market.verify()
+  })
+
+  it('begins no thread for a batch that is not full', async ({ market, shop }) => {
+    await sell(market, shop, BATCH - 1)
+    const asked: number[] = []
+    const reader: OrderReader = {
+      read: () => new Map(),
+      readOn: (taken) => asked.push(taken.length),
+      close: async () => {},
+    }
+    await drain(market, reader)
+    await sell(market, shop, BATCH)
+    await drain(market, reader)
+    assert.equal(asked, [BATCH])
+  })
+
+  it('goes on without the thread when that fails, says so once, and does not try again at once', async ({
+    market,
+    shop,
+  }) => {
+    for (const code of [
+      'throw new Error("broken")',
+      'const all = []; for (;;) all.push([...Array(1e5).keys()])',
+    ]) {
+      await sell(market, shop, 2 * BATCH)
+      const warned = Promise.withResolvers<void>()
+      let warnings = 0
+      const log = Object.assign(Object.create(market.platform.log), {
+        warn() {
+          warnings += 1
+          warned.resolve()
+        },
+      })
+      const platform: Platform = { ...market.platform, log }
+      let begun = 0
+      const count = () => {
+        begun += 1
+      }
+      process.on('worker', count)
+      const reader = createOrderReader(platform, { thread: inline(code) })
+      assert.is(await drain(market, reader), BATCH)
+      // The reader's thread keeps no process alive.
+      const alive = setInterval(() => {}, 1000)
+      await warned.promise
+      clearInterval(alive)
+      assert.is(await drain(market, reader), BATCH)
+      await nextTurn()
+      await reader.close()
+      process.off('worker', count)
+      assert.equal([begun, warnings], [1, 1])
+    }
+    const states = (await eventsOf(market.platform)).map(({ state }) => state)
+    assert.equal([...new Set(states)], ['done'])
+  })
+
+  it('forgets what it has read, and ends its thread, when nobody has asked for some time', async ({
+    market,
+    shop,
+  }) => {
+    await sell(market, shop, BATCH)
+    const reader = createOrderReader(market.platform, { idleMs: 3000 })
+    reader.readOn([])
+    await untilRead(reader, BATCH)
+    const giveUpAt = performance.now() + MINUTE
+    while (reader.read().size > 0 && performance.now() < giveUpAt) await nextTurn()
+    assert.is(reader.read().size, 0)
+    // Asked again, it begins another one.
+    reader.readOn([])
+    assert.is((await untilRead(reader, BATCH)).size, BATCH)
+    await reader.close()
+    reader.readOn([])
+    assert.is(reader.read().size, 0)
+  })
+
+  it.run()
+}
