@@ -19,9 +19,13 @@ import { AddressHashes, CountedVisitors } from './visitors.ts'
 
 const MAX_BATCH = 256
 const MAX_WAITING = 4096
-/** While PostgreSQL writes, the next can gather, and it should not idle for them; SQLite writes on this thread, so all who are there belong together. */
+/**
+ * While PostgreSQL writes, the next can gather, and it should not idle for them. SQLite writes on this thread, so that those who are there
+ * belong together; but the last few dozen of many hardly make a click's share smaller, and who comes in with the next
+ * write can be on the way meanwhile.
+ */
 const GATHERING = {
-  sqlite: { enough: MAX_BATCH, turns: 16 },
+  sqlite: { enough: 44, turns: 16 },
   postgresql: { enough: 32 },
 } as const
 const PATIENCE_MS = 2000

@@ -28,10 +28,10 @@ export interface InboxRecorder {
 
 const MAX_BATCH = 128
 /**
- * On SQLite, which writes on this thread, all who are there belong together: a turn of the loop takes on one new connection, and with a
- * write at each turn the last of many that come at once had waited for as many writes.
+ * On SQLite, which writes on this thread, those who are there belong together: a turn of the loop takes on one new connection, and with a
+ * write at each turn the last of many that come at once had waited for as many writes. Of how many: as for clicks.
  */
-const GATHERING = { sqlite: { enough: MAX_BATCH, turns: 16 }, postgresql: {} } as const
+const GATHERING = { sqlite: { enough: 44, turns: 16 }, postgresql: {} } as const
 
 /** The way into the inbox: what requests that run at once bring in goes to disk in one transaction. */
 export function createInboxRecorder(platform: Platform): InboxRecorder {

@@ -2,13 +2,10 @@ import { Migration } from '@mikro-orm/migrations'
 
 /**
  * What rows refer to is looked up once for all that refer to the same: three postings to an entry, hundreds of sales to a cycle.
- *
- * Nothing looks sales up by their cycle but the audits, which here read all of the table: its index was kept for nobody.
  */
-export class Migration00016OrdersForLess extends Migration {
+export class Migration00015OrdersForLess extends Migration {
   override up(): void {
     for (const check of CHECKS) this.addSql(checkFunction(check))
-    this.addSql('drop index "sales_cycle"')
   }
 }
 
