@@ -4,7 +4,7 @@ import { wrkVersion } from './wrk.ts'
 export const DIALECTS = ['sqlite', 'postgresql'] as const
 export type BenchDialect = (typeof DIALECTS)[number]
 
-/** Who asks the servers under load. */
+/** Who asks the servers under load: the one that npm brings, or one that asks for less of the processor and has to be installed. */
 export const GENERATORS = ['autocannon', 'wrk'] as const
 export type GeneratorName = (typeof GENERATORS)[number]
 
@@ -13,7 +13,7 @@ export interface BenchOptions {
   names: readonly string[]
   databases: readonly BenchDialect[]
   rounds: number
-  /** Of one round under load. */
+  /** Of one round under load: so long that its first answers, of 64 new connections, are no percent of it. */
   seconds: number
   generator: GeneratorName
   /** A file for the figures, or `null`. */
@@ -30,8 +30,8 @@ export function parseOptions(args: readonly string[], known: readonly string[]):
     options: {
       database: { type: 'string', multiple: true },
       rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '2' },
-      generator: { type: 'string' },
+      seconds: { type: 'string', default: '5' },
+      generator: { type: 'string', default: 'autocannon' },
       json: { type: 'string' },
     },
   })
@@ -42,7 +42,7 @@ export function parseOptions(args: readonly string[], known: readonly string[]):
     databases: databasesOf(values.database ?? []),
     rounds: wholeOf('--rounds', values.rounds, 50),
     seconds: wholeOf('--seconds', values.seconds, 30),
-    generator: generatorOf(values.generator ?? null),
+    generator: generatorOf(values.generator),
     json: values.json ?? null,
   }
 }
@@ -56,13 +56,10 @@ function databasesOf(given: readonly string[]): readonly BenchDialect[] {
   })
 }
 
-/** Unless told: wrk where it is installed, since a peer that is asked by JavaScript waits for who asks. */
-function generatorOf(given: string | null): GeneratorName {
-  const there = wrkVersion() !== null
-  if (given === null) return there ? 'wrk' : 'autocannon'
+function generatorOf(given: string): GeneratorName {
   const generator = GENERATORS.find((one) => one === given)
   if (!generator) throw new Error(`--generator must be ${GENERATORS.join(' or ')}`)
-  if (generator === 'wrk' && !there) throw new Error('wrk is not installed here')
+  if (generator === 'wrk' && wrkVersion() === null) throw new Error('wrk is not installed here')
   return generator
 }
 
