@@ -2,7 +2,16 @@
 // database: none
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -143,6 +152,10 @@ it('holds what is needed to run, and no tests, sources or secrets', ({ files, pr
   const paths = files.map(({ path }) => path)
   for (const path of ['README.md', 'LICENSE', 'package.json', 'cli/affiliate.mjs', 'dist/shared/client.d.ts'])
     assert.ok(paths.includes(path), path)
+  // Nothing imports the start of a thread, so what follows imports may pass it by.
+  const threads = globSync('server/**/*-thread.ts', { cwd: ROOT })
+  assert.ok(threads.length >= 3)
+  for (const thread of threads) assert.ok(paths.includes(`dist/${thread.replace(/ts$/, 'js')}`), thread)
   const stray = paths.filter((path) =>
     /(\.test\.|testbed|testing|(?<!\.d)\.ts$|\.env|\.key$|\.db)/.test(path),
   )
