@@ -1,4 +1,3 @@
-import type { CompiledQuery } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Platform } from '../platform/platform.ts'
@@ -93,21 +92,16 @@ for (const dialect of testDialects()) {
   it('are of one moment, whatever changes while they are looked up', async ({ platform, merchant }) => {
     const low = await addLiveOffer(platform, merchant, { title: 'Low' })
     await addLiveOffer(platform, merchant, { title: 'High' })
-    const { reader } = platform.database
     let asked = Number.NEGATIVE_INFINITY
-    const interrupted = async (query: CompiledQuery) => {
-      const found = await reader.executeQuery(query)
-      asked += 1
-      if (asked === 1) await setOfferStatus(platform, merchant.userId, low.id, 'paused')
-      return found
-    }
-    const between = {
-      ...platform,
-      database: {
-        ...platform.database,
-        reader: Object.assign(Object.create(reader), { executeQuery: interrupted }),
+    const reader = platform.database.reader.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        asked += 1
+        if (asked === 1) await setOfferStatus(platform, merchant.userId, low.id, 'paused')
+        return result
       },
-    }
+    })
+    const between = { ...platform, database: { ...platform.database, reader } }
     for (let time = 0; time < 2; time += 1) assert.is((await listed(between)).length, 2)
     await updateOffer(platform, merchant.userId, low.id, { title: 'Lower' })
     asked = 0

@@ -77,19 +77,6 @@ export async function listPlaces(
   )
 }
 
-/** The offers of some places, in any order. */
-export async function listedById(db: Queries, dialect: Dialect, ids: readonly string[]): Promise<OfferRow[]> {
-  if (ids.length === 0) return []
-  const query = written<OfferRow>(dialect, (bind) => {
-    const among =
-      dialect === 'sqlite'
-        ? `in (select value from json_each(${bind(JSON.stringify(ids))}))`
-        : `= any(cast(${bind(ids)} as uuid[]))`
-    return `select ${ofOffers(OFFER_COLUMNS)} from offers where id ${among}`
-  })
-  return (await db.executeQuery(query)).rows
-}
-
 async function walkLegs<Row>(
   listing: OfferListing,
   ask: (leg: Leg, limit: number) => Promise<{ rows: Row[] }>,

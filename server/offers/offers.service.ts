@@ -12,7 +12,6 @@ import { merchantHasStore } from '../stores/stores.service.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
 import { KeptOffers } from './kept-offers.ts'
 import {
-  listedById,
   listPlaces,
   listOffers as listRows,
   type OfferFilter,
@@ -227,7 +226,7 @@ async function offersAtPlaces(platform: Platform, listing: OfferListing): Promis
   const known = places.map((place) => kept.get(place))
   const missing = places.filter((_, index) => !known[index]).map(({ id }) => id)
   kept.hadAll = missing.length === 0
-  const rows = new Map((await listedById(reader, dialect, missing)).map((row) => [row.id, row]))
+  const rows = new Map((await offersById(reader, missing)).map((row) => [row.id, row]))
   const found = places.map((place, index) => {
     const row = rows.get(place.id)
     if (row?.updated_at !== place.updated_at) return known[index]

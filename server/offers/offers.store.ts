@@ -1,6 +1,7 @@
-import type { Selectable } from 'kysely'
-import type { Queries, Tx } from '../platform/database.ts'
+import { type Selectable, sql } from 'kysely'
+import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
 import { foldedKey, foldedWords } from '../platform/folded-text.ts'
+import { among } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 
 /** The columns that hold something of their own; the folded ones follow from them. */
@@ -36,7 +37,11 @@ export async function insertOffer(tx: Tx, row: OfferRow): Promise<void> {
 
 export function offersById(db: Queries | Tx, ids: readonly string[]): Promise<OfferRow[]> {
   if (ids.length === 0) return Promise.resolve([])
-  return db.selectFrom('offers').select(OFFER_COLUMNS).where('id', 'in', ids).execute()
+  return db
+    .selectFrom('offers')
+    .select(OFFER_COLUMNS)
+    .where(sql<boolean>`id ${among(dialectOf(db), 'uuid', ids)}`)
+    .execute()
 }
 
 /**
