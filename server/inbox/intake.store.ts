@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely'
 import { binaryArray } from '../platform/binary-array.ts'
 import { BytesInParts } from '../platform/bytes-in-parts.ts'
 import type { Database, Queries } from '../platform/database.ts'
+import { arraysOf } from '../platform/insertion.ts'
 import { placesInOneRun } from '../platform/row-set.ts'
 import { type Changed, forEachRow } from '../platform/sqlite-dialect.ts'
 import type { EventRow } from './inbox.store.ts'
@@ -16,8 +17,17 @@ export type NewEvent = Pick<
   body: Buffer
 }
 
-const TEXTS = ['source', 'scope', 'delivery_id', 'conflict_hash', 'body_hash', 'topic'] as const
-const EVENT = ['id', ...TEXTS, 'received_at'] as const
+const EVENT_TYPES = {
+  id: 'uuid',
+  source: 'text',
+  scope: 'text',
+  delivery_id: 'text',
+  conflict_hash: 'text',
+  body_hash: 'text',
+  topic: 'text',
+  received_at: 'bigint',
+} as const
+const EVENT = Object.keys(EVENT_TYPES) as (keyof typeof EVENT_TYPES)[]
 const EVENT_COLUMNS = `${EVENT.join(', ')}, state, attempts, next_attempt_at, lease_until`
 
 /** Adds the events that are not there yet, with their bodies, in one transaction; answers the ids of those that it added. */
@@ -64,22 +74,9 @@ const ADD_ALL = `
 function valuesOf(events: readonly NewEvent[]): unknown[] {
   const bodies = events.map(({ body }) => body)
   const { places, sizes } = placesInOneRun(bodies)
-  const texts = (name: (typeof TEXTS)[number] | 'encoding') =>
-    binaryArray(
-      'text',
-      events.map((event) => event[name]),
-    )
   return [
-    binaryArray(
-      'uuid',
-      events.map(({ id }) => id),
-    ),
-    ...TEXTS.map(texts),
-    binaryArray(
-      'bigint',
-      events.map(({ received_at }) => received_at),
-    ),
-    texts('encoding'),
+    ...arraysOf(EVENT_TYPES, events),
+    ...arraysOf({ encoding: 'text' }, events),
     binaryArray('int', places),
     binaryArray('int', sizes),
     new BytesInParts(bodies),

@@ -1,4 +1,4 @@
-type ArrayType = 'uuid' | 'text' | 'int' | 'bigint'
+export type ArrayType = 'uuid' | 'text' | 'int' | 'bigint'
 
 /** What PostgreSQL calls these types on the wire; the same on every server. */
 const OIDS: Record<ArrayType, number> = { uuid: 2950, text: 25, int: 23, bigint: 20 }

@@ -1,5 +1,5 @@
 import { CompiledQuery } from 'kysely'
-import { binaryArray } from './binary-array.ts'
+import { type ArrayType, binaryArray } from './binary-array.ts'
 import type { Dialect } from './database.ts'
 import { insertRuns } from './insert-runs.ts'
 import type { ColumnTypes } from './row-set.ts'
@@ -17,13 +17,19 @@ export function insertion<Row extends object>(
   const arrays = names.map((name, place) => `$${place + 1}::${columns[name]}[]`)
   const ofArrays = `insert into ${table} (${names.join(', ')}) select * from unnest(${arrays.join(', ')})`
   const runsOf = insertRuns<Row>(table, names)
-  const binaryArraysOf = (rows: readonly Row[]) =>
-    names.map((name) => {
-      const values = rows.map((row) => row[name])
-      return binaryArray(columns[name], values)
-    })
   return (dialect, rows) => {
-    if (dialect === 'postgresql') return [CompiledQuery.raw(ofArrays, binaryArraysOf(rows))]
+    if (dialect === 'postgresql') return [CompiledQuery.raw(ofArrays, arraysOf(columns, rows))]
     return runsOf(rows)
   }
+}
+
+/** One array a column, in the order of `columns`. */
+export function arraysOf<Row extends object, Name extends keyof Row & string>(
+  columns: Record<Name, ArrayType>,
+  rows: readonly Row[],
+): Buffer[] {
+  return (Object.keys(columns) as Name[]).map((name) => {
+    const values = rows.map((row) => row[name])
+    return binaryArray(columns[name], values)
+  })
 }
