@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
-import { GroupCommit } from '../platform/group-commit.ts'
+import { GroupCommit, ON_THIS_THREAD } from '../platform/group-commit.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { EventSource } from './event-words.ts'
 import { addEvents, deliveryKey, firstBodyHashes, type NewEvent } from './intake.store.ts'
@@ -26,19 +26,12 @@ export interface InboxRecorder {
   idle(): Promise<void>
 }
 
-const MAX_BATCH = 128
-/**
- * On SQLite, which writes on this thread, those who are there belong together: a turn of the loop takes on one new connection, and with a
- * write at each turn the last of many that come at once had waited for as many writes. Of how many: as for clicks.
- */
-const GATHERING = { sqlite: { enough: 44, turns: 16 }, postgresql: {} } as const
-
 /** The way into the inbox: what requests that run at once bring in goes to disk in one transaction. */
 export function createInboxRecorder(platform: Platform): InboxRecorder {
   const group = new GroupCommit<ReceivedEvent, Receipt>({
     write: (events) => writeEvents(platform, events),
-    maxBatch: MAX_BATCH,
-    ...GATHERING[platform.database.dialect],
+    maxBatch: 128,
+    ...(platform.database.dialect === 'sqlite' && ON_THIS_THREAD),
     maxWaiting: 2048,
     patienceMs: 2000,
   })

@@ -32,6 +32,13 @@ export interface GroupCommitOptions<Item, Result> {
   patienceMs: number
 }
 
+/**
+ * For a write on this very thread, as SQLite's is: those who are there belong together. A turn of the loop takes on one new connection, and with
+ * a write at each turn the last of many that come at once had waited for as many writes. But the last few dozen of many
+ * hardly make an item's share smaller, and who comes in with the next write can be on the way meanwhile.
+ */
+export const ON_THIS_THREAD = { enough: 44, turns: 16 } as const
+
 /** How often within the patience it is looked for those whose patience is over. */
 const LOOKS = 20
 /** Turns of the loop that a batch may wait for more to join it. */
