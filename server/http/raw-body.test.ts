@@ -4,11 +4,16 @@ import { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { createClickRecorder } from '../clicks/clicks.service.ts'
+import { createInboxRecorder } from '../inbox/intake.service.ts'
 import { Refusal } from '../platform/refusal.ts'
+import { createSignatureScheme } from '../processor/signatures/verify-signature.ts'
 import { addMerchant } from '../proof/testbed/listings.ts'
+import { openTestbed } from '../proof/testbed/testbed.ts'
 import { openWebTestbed } from '../proof/testbed/web.ts'
 import { signShopifyBody } from '../shopify/signature.ts'
-import { rawBodyUpTo } from './raw-body.ts'
+import { giveBack, rawBodyUpTo } from './raw-body.ts'
+import { createServer } from './server.ts'
 
 interface Outcome {
   error: Error | null
@@ -35,6 +40,18 @@ async function parsed(...pieces: string[]): Promise<Outcome> {
   for (const piece of pieces) payload.push(Buffer.from(piece))
   payload.push(null)
   return outcome
+}
+
+function signedOrder(merchantId: string, body: Buffer): RequestInit {
+  return {
+    method: 'POST',
+    body,
+    headers: {
+      'x-shopify-topic': 'orders/paid',
+      'x-shopify-shop-domain': `s${merchantId}.myshopify.com`,
+      'x-shopify-hmac-sha256': signShopifyBody(body, `secret-${merchantId}`),
+    },
+  }
 }
 
 const it = suite('raw bodies')
@@ -65,20 +82,61 @@ it('that break off are the sender’s fault, whatever comes behind', async () =>
   assert.is(((await outcome).error as Refusal).code, 'validation_failed')
 })
 
+it('are empty once they are given back, and nobody else’s bytes are', () => {
+  const own = Buffer.from(new Uint8Array([1, 2, 3]).buffer)
+  giveBack(own)
+  assert.is(own.length, 0)
+
+  const shared = new Uint8Array([1, 2, 3, 4]).buffer
+  const [all, part] = [Buffer.from(shared), Buffer.from(shared, 1, 2)]
+  giveBack(part)
+  assert.equal([...all], [1, 2, 3, 4])
+  assert.equal([...part], [2, 3])
+})
+
+it('of a webhook are given back once they are on disk, and no earlier', async () => {
+  const bed = await openTestbed('sqlite')
+  const inbox = createInboxRecorder(bed.platform)
+  const seen: { body: Buffer; whenStored: number }[] = []
+  const server = await createServer({
+    platform: bed.platform,
+    clicks: createClickRecorder(bed.platform),
+    inbox: {
+      ...inbox,
+      async record(event) {
+        const receipt = await inbox.record(event)
+        seen.push({ body: event.rawBody, whenStored: event.rawBody.length })
+        return receipt
+      },
+    },
+    processorSignature: { scheme: createSignatureScheme({ scheme: 'standard-webhooks' }), secrets: [] },
+    pendingMigrations: async () => [],
+  })
+  try {
+    const { userId } = await addMerchant(bed.platform)
+    const body = Buffer.alloc(9000, 'a')
+    const url = `${await server.listen({ host: '127.0.0.1', port: 0 })}/webhooks/store-sales`
+    assert.is((await fetch(url, signedOrder(userId, body))).status, 200)
+    assert.equal(
+      seen.map(({ whenStored }) => whenStored),
+      [body.length],
+    )
+    assert.equal(
+      seen.map((one) => one.body.length),
+      [0],
+    )
+  } finally {
+    await server.close()
+    await bed.close()
+  }
+})
+
 it('of a webhook may be larger than those of other routes', async () => {
   const bed = await openWebTestbed('sqlite')
   try {
     const { userId } = await addMerchant(bed.platform)
     const body = Buffer.alloc(1024 * 1024, 'a')
-    const answer = await fetch(`${bed.base}/webhooks/store-sales`, {
-      method: 'POST',
-      body,
-      headers: {
-        'x-shopify-topic': 'orders/paid',
-        'x-shopify-shop-domain': `s${userId}.myshopify.com`,
-        'x-shopify-hmac-sha256': signShopifyBody(body, `secret-${userId}`),
-      },
-    })
+    const answer = await fetch(`${bed.base}/webhooks/store-sales`, signedOrder(userId, body))
     assert.is(answer.status, 200)
     const kept = await bed.platform.database.reader.selectFrom('inbound_bodies').select('body').execute()
     assert.equal(

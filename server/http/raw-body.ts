@@ -36,6 +36,14 @@ function readAll(payload: IncomingMessage, limit: number, done: Done): void {
   payload.on('data', onData).on('end', onEnd).on('error', onError).resume()
 }
 
+/**
+ * Gives the memory of a body back at once when nobody needs it any more; the body is empty then. Left to the collector, some megabytes of
+ * bodies have it go through the whole heap, a dozen milliseconds each time. A body that shares its memory with something else is left alone.
+ */
+export function giveBack(body: Buffer): void {
+  if (body.buffer.byteLength === body.length && body.buffer instanceof ArrayBuffer) body.buffer.transfer(0)
+}
+
 function tooLarge(): Refusal {
   return new Refusal('payload_too_large', 'The body is too large.')
 }

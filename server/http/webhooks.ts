@@ -6,7 +6,7 @@ import { verifyShopifyHmac } from '../shopify/signature.ts'
 import { storeForWebhook } from '../stores/stores.service.ts'
 import { endEmptyBodies } from './empty-bodies.ts'
 import type { HttpApp } from './http-app.ts'
-import { rawBodyUpTo } from './raw-body.ts'
+import { giveBack, rawBodyUpTo } from './raw-body.ts'
 
 const BODY_LIMIT = 2 * 1024 * 1024
 const MAX_HEADER_TEXT = 255
@@ -44,6 +44,7 @@ async function receiveStoreEvent(app: HttpApp, request: FastifyRequest): Promise
     topic: headerOf(request, 'x-shopify-topic') ?? null,
     rawBody,
   })
+  giveBack(rawBody)
   return RECEIVED
 }
 

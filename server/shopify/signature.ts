@@ -1,11 +1,12 @@
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { hmacSha256 } from './hmac-sha256.ts'
 
 const SHA256_BYTES = 32
 
 /** What Shopify puts into `X-Shopify-Hmac-Sha256`: base64 of HMAC-SHA256 over the raw body, keyed by the secret as UTF-8. */
 export function signShopifyBody(rawBody: Buffer, secret: string | KeyObject): string {
   const key = typeof secret === 'string' ? createSecretKey(secret, 'utf8') : secret
-  return digest(rawBody, key).toString('base64')
+  return hmacSha256(key, rawBody).toString('base64')
 }
 
 /**
@@ -23,7 +24,7 @@ export function verifyShopifyHmac(
   let matched = false
   // Every one is tried, so that the time taken does not tell which of them signed.
   for (const key of keys) {
-    if (key.symmetricKeySize !== 0 && timingSafeEqual(digest(rawBody, key), claimed)) matched = true
+    if (key.symmetricKeySize !== 0 && timingSafeEqual(hmacSha256(key, rawBody), claimed)) matched = true
   }
   return matched
 }
@@ -33,8 +34,4 @@ function decodeDigest(header: string | undefined): Buffer | null {
   if (header === undefined) return null
   const bytes = Buffer.from(header, 'base64')
   return bytes.length === SHA256_BYTES && bytes.toString('base64') === header ? bytes : null
-}
-
-function digest(rawBody: Buffer, key: KeyObject): Buffer {
-  return createHmac('sha256', key).update(rawBody).digest()
 }
