@@ -14,6 +14,7 @@ import { benchRedirect } from './paths/redirect.ts'
 import { benchStartup } from './paths/startup.ts'
 import { benchWebhooks } from './paths/webhooks.ts'
 import { textOf } from './table.ts'
+import { comeRoundLog } from './used-log.ts'
 
 type Bench = (bed: Bed) => Promise<(Comparison | Measurement)[]>
 
@@ -94,6 +95,7 @@ if (options) {
     : null
   try {
     const url = (await postgres?.url) ?? null
+    if (url !== null) await comeRoundLog(url)
     const findings = await runAll(options, url)
     const machine = describeMachine(url === null ? null : await versionOf(url), options.generator)
     console.log(textOf(machine, findings))
