@@ -34,6 +34,15 @@ export interface Measurement {
   most: number | null
 }
 
+/** Times of one bench's database, ms, with no limit of their own. */
+export function milliseconds(
+  { dialect }: { dialect: BenchDialect },
+  what: string,
+  values: readonly number[],
+): Measurement {
+  return { what, database: dialect, unit: 'ms', values, most: null }
+}
+
 export interface Findings {
   comparisons: readonly Comparison[]
   measurements: readonly Measurement[]

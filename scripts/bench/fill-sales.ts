@@ -64,18 +64,25 @@ export async function openCycles(
 /** So many at a time that on a busy machine no statement outlasts the patience for one. */
 const SALES_A_PART = 100_000
 
-/** Adds `each` accepted sales to every one of `cycles` open cycles; their ids count up from `from`. */
-export async function addSales(
-  platform: Platform,
-  { cycles, each, from }: { cycles: number; each: number; from: number },
-): Promise<void> {
+interface Sales {
+  /** How many cycles are open that begin at `start` (epoch ms). */
+  cycles: number
+  start: number
+  /** So many for each of those cycles. */
+  each: number
+  /** Their ids count up from here. */
+  from: number
+}
+
+/** Adds accepted sales to open cycles. */
+export async function addSales(platform: Platform, { cycles, start, each, from }: Sales): Promise<void> {
   const most = Math.max(1, Math.floor(SALES_A_PART / cycles))
   for (let done = 0; done < each; done += most) {
-    await addPart(platform, Math.min(most, each - done), from + done * cycles)
+    await addPart(platform, start, Math.min(most, each - done), from + done * cycles)
   }
 }
 
-async function addPart(platform: Platform, each: number, from: number): Promise<void> {
+async function addPart(platform: Platform, start: number, each: number, from: number): Promise<void> {
   const { database } = platform
   const numbers =
     database.dialect === 'sqlite'
@@ -95,6 +102,6 @@ async function addPart(platform: Platform, each: number, from: number): Promise<
       from ${numbers} cross join billing_cycles as cycle
       join stores as store on store.merchant_id = cycle.merchant_id
       join billing_cycle_shares as share on share.billing_cycle_id = cycle.id
-      where cycle.state = 'open'`.execute(tx),
+      where cycle.state = 'open' and cycle.period_start = ${sql.lit(start)}`.execute(tx),
   )
 }

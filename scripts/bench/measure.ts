@@ -5,6 +5,13 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start
 }
 
+/** What each of so many runs of `work` takes, in ms. */
+export async function repeatedly(times: number, work: () => Promise<unknown>): Promise<number[]> {
+  const taken: number[] = []
+  for (let time = 0; time < times; time += 1) taken.push(await timed(work))
+  return taken
+}
+
 const MB = 1024 * 1024
 
 /** By how much the resident memory of this process grew at most while `work` ran, in MB. */

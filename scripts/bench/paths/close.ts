@@ -25,7 +25,7 @@ export async function benchClose(bed: Bed): Promise<(Comparison | Measurement)[]
   const sellers = await addSellers(platform, MERCHANTS)
   const start = Math.floor(platform.clock.now() / DAY_MS) * DAY_MS - 400 * DAY_MS
   await openCycles(platform, sellers, { start, end: start + DAY_MS }, SALES_EACH)
-  await addSales(platform, { cycles: MERCHANTS, each: SALES_EACH, from: 0 })
+  await addSales(platform, { cycles: MERCHANTS, start, each: SALES_EACH, from: 0 })
   if (bed.dialect === 'postgresql') await sql`vacuum analyze`.execute(bed.app.database.writer)
   const driver = openDriver(bed.url)
   try {

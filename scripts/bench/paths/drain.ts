@@ -1,27 +1,15 @@
-import { createClickRecorder } from '../../../server/clicks/clicks.service.ts'
-import { createInboxRecorder } from '../../../server/inbox/intake.service.ts'
 import { createOrderReader } from '../../../server/jobs/order-reader.ts'
 import { workOff } from '../../../server/jobs/worker.ts'
 import type { Platform } from '../../../server/platform/platform.ts'
-import { addLink, addLiveOffer, addMerchant } from '../../../server/proof/testbed/listings.ts'
-import { addUser } from '../../../server/proof/testbed/people.ts'
 import type { Bed } from '../bed.ts'
 import { type Driver, openDriver } from '../driver.ts'
 import { type Comparison, type Measurement, median } from '../figures.ts'
 import { cpuOf, timed } from '../measure.ts'
-import { storeOrder } from '../orders.ts'
+import { openShops, pileOrders } from '../pile-orders.ts'
 
-const SHOPS = 20
-const CREATORS = 3
 const ORDERS = 8000
-const AT_ONCE = 250
 const PEER_BATCH = 500
 const MUST = { kind: 'least', ratio: 0.25, aim: 0.5 } as const
-
-interface Link {
-  linkId: string
-  storeId: string
-}
 
 /** Orders that wait in the inbox, from twenty stores: read, decided, booked and marked done. */
 export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]> {
@@ -36,7 +24,7 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
     // The first one warms up.
     for (let round = 0; round <= bed.rounds; round += 1) {
       const from = platform.ids.next()
-      await fillInbox(platform, links, round * ORDERS)
+      await pileOrders(platform, links, { first: round * ORDERS, count: ORDERS })
       let [reading, draining] = [0, 0]
       const readingCpu = await cpuOf(async () => {
         reading = await timed(() => readBodies(driver, from))
@@ -65,51 +53,10 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
     must: MUST,
     cpu: { ours: median(cpu.ours), peer: median(cpu.peer) },
     notes: [
-      `${ORDERS} orders of 8 KB a round, ${SHOPS} stores, in the worker's own batches, alone in its process`,
+      `${ORDERS} orders of 8 KB a round, twenty stores, in the worker's own batches, alone in its process`,
     ],
   }
   return [found]
-}
-
-async function openShops(platform: Platform): Promise<Link[]> {
-  const links: Link[] = []
-  for (let shop = 0; shop < SHOPS; shop += 1) {
-    const merchant = await addMerchant(platform)
-    const offer = await addLiveOffer(platform, merchant)
-    const store = await platform.database.reader
-      .selectFrom('stores')
-      .select('id')
-      .where('merchant_id', '=', merchant.userId)
-      .executeTakeFirstOrThrow()
-    for (let creator = 0; creator < CREATORS; creator += 1) {
-      const link = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
-      links.push({ linkId: link.id, storeId: store.id })
-    }
-  }
-  return links
-}
-
-async function fillInbox(platform: Platform, links: readonly Link[], first: number): Promise<void> {
-  const clicks = createClickRecorder(platform)
-  const inbox = createInboxRecorder(platform)
-  for (let done = 0; done < ORDERS; done += AT_ONCE) {
-    const now = platform.clock.now()
-    await Promise.all(
-      Array.from({ length: AT_ONCE }, async (_, index) => {
-        const number = first + done + index
-        const { linkId, storeId } = links[number % links.length] as Link
-        const click = platform.ids.next()
-        await clicks.record({ id: click, linkId, tracked: true, kind: 'visit', createdAt: now })
-        await inbox.record({
-          source: 'store',
-          scope: storeId,
-          deliveryId: `bench-${number}`,
-          topic: 'orders/paid',
-          rawBody: Buffer.from(storeOrder(number, click, now)),
-        })
-      }),
-    )
-  }
 }
 
 async function readBodies(driver: Driver, from: string): Promise<void> {

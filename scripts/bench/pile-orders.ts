@@ -1,0 +1,67 @@
+import { createClickRecorder } from '../../server/clicks/clicks.service.ts'
+import { createInboxRecorder, type ReceivedEvent } from '../../server/inbox/intake.service.ts'
+import type { Platform } from '../../server/platform/platform.ts'
+import { addLink, addLiveOffer, addMerchant } from '../../server/proof/testbed/listings.ts'
+import { addUser } from '../../server/proof/testbed/people.ts'
+import { storeOrder } from './orders.ts'
+
+const SHOPS = 20
+const CREATORS = 3
+const AT_ONCE = 250
+
+/** What an order of a shop may come through. */
+export interface ShopLink {
+  linkId: string
+  storeId: string
+}
+
+/** Twenty shops with three creators each. */
+export async function openShops(platform: Platform): Promise<ShopLink[]> {
+  const links: ShopLink[] = []
+  for (let shop = 0; shop < SHOPS; shop += 1) {
+    const merchant = await addMerchant(platform)
+    const offer = await addLiveOffer(platform, merchant)
+    const store = await platform.database.reader
+      .selectFrom('stores')
+      .select('id')
+      .where('merchant_id', '=', merchant.userId)
+      .executeTakeFirstOrThrow()
+    for (let creator = 0; creator < CREATORS; creator += 1) {
+      const link = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
+      links.push({ linkId: link.id, storeId: store.id })
+    }
+  }
+  return links
+}
+
+/** Has the inbox filled with orders of 8 KB, numbered from `first`, each with the click that led to it. */
+export async function pileOrders(
+  platform: Platform,
+  links: readonly ShopLink[],
+  { first, count }: { first: number; count: number },
+): Promise<void> {
+  const clicks = createClickRecorder(platform)
+  const inbox = createInboxRecorder(platform)
+  for (let done = 0; done < count; done += AT_ONCE) {
+    const now = platform.clock.now()
+    await Promise.all(
+      Array.from({ length: Math.min(AT_ONCE, count - done) }, async (_, index) => {
+        const number = first + done + index
+        const link = links[number % links.length] as ShopLink
+        const click = platform.ids.next()
+        await clicks.record({ id: click, linkId: link.linkId, tracked: true, kind: 'visit', createdAt: now })
+        await inbox.record(delivery(link, number, storeOrder(number, click, now)))
+      }),
+    )
+  }
+}
+
+function delivery({ storeId }: ShopLink, number: number, order: string): ReceivedEvent {
+  return {
+    source: 'store',
+    scope: storeId,
+    deliveryId: `bench-${number}`,
+    topic: 'orders/paid',
+    rawBody: Buffer.from(order),
+  }
+}
