@@ -11,12 +11,19 @@ export interface Comparison {
   ours: readonly number[]
   /** A ratio that must be reached (`least`) or not be passed (`most`), and the one to aim at. */
   must: { kind: 'least' | 'most'; ratio: number; aim: number; p99?: P99 } | null
-  /** Of ours, ms: medians over the rounds. */
-  latency?: { p50: number; p99: number; most: number }
+  /** Of ours, and of the peer, whose every ms is the machine's and the load generator's. */
+  latency?: { ours: Latency; peer: Latency }
   /** Processor time of the server, µs a request, of ours and of the peer. */
   cpu?: { ours: number; peer: number }
   /** What else somebody must know to read the line. */
   notes: readonly string[]
+}
+
+/** ms: medians over the rounds, and the longest of all. */
+export interface Latency {
+  p50: number
+  p99: number
+  most: number
 }
 
 /** What the slowest percent of answers under load must stay below, ms, and the time to aim at. */
@@ -76,7 +83,7 @@ export function verdictOf(comparison: Comparison): Verdict {
   if (!must) return '-'
   const ratio = ratioOf(comparison).median
   const reaches = (limit: number, p99: number) =>
-    (must.kind === 'least' ? ratio >= limit : ratio <= limit) && (latency?.p99 ?? 0) < p99
+    (must.kind === 'least' ? ratio >= limit : ratio <= limit) && (latency?.ours.p99 ?? 0) < p99
   if (reaches(must.aim, must.p99?.aim ?? Infinity)) return 'aim met'
   return reaches(must.ratio, must.p99?.below ?? Infinity) ? 'met' : 'missed'
 }

@@ -1,4 +1,4 @@
-import { type Findings, median, ratioOf, verdictOf, verdictOfMeasurement } from './figures.ts'
+import { type Findings, type Latency, median, ratioOf, verdictOf, verdictOfMeasurement } from './figures.ts'
 import type { Machine } from './machine.ts'
 
 /** Everything as plain text: the machine, then one line a comparison or measurement, then what is to be known. */
@@ -26,6 +26,7 @@ function comparisonLines({ comparisons }: Findings): string[] {
     'must',
     'aim',
     'p50/p99 ms',
+    'peer’s',
     'CPU µs',
     'verdict',
   ]
@@ -41,7 +42,8 @@ function comparisonLines({ comparisons }: Findings): string[] {
       `${shownRatio(ratio.least)}–${shownRatio(ratio.most)}`,
       one.must ? limits(`${sign}${one.must.ratio}`, one.must.p99?.below) : '-',
       one.must ? limits(`${sign}${one.must.aim}`, one.must.p99?.aim) : '-',
-      one.latency ? `${shown(one.latency.p50)}/${shown(one.latency.p99)}` : '-',
+      latencyText(one.latency?.ours),
+      latencyText(one.latency?.peer),
       one.cpu ? `${shown(one.cpu.ours)}/${shown(one.cpu.peer)}` : '-',
       verdictOf(one),
     ]
@@ -60,6 +62,10 @@ function measurementLines({ measurements }: Findings): string[] {
     verdictOfMeasurement(one),
   ])
   return lined([heads, ...rows])
+}
+
+function latencyText(latency: Latency | undefined): string {
+  return latency ? `${shown(latency.p50)}/${shown(latency.p99)}` : '-'
 }
 
 function limits(ratio: string, p99: number | undefined): string {

@@ -1,5 +1,4 @@
-import type { Comparison } from './figures.ts'
-import { median } from './figures.ts'
+import { type Comparison, type Latency, median } from './figures.ts'
 import { type Load, type Seen, startGenerator } from './load.ts'
 import type { BenchOptions } from './options.ts'
 import type { Listening } from './processes.ts'
@@ -27,17 +26,20 @@ export async function compareUnderLoad(
     await generator.stop()
   }
   const cpuOf = (all: readonly Seen[]) => median(all.flatMap(({ cpu }) => (cpu === null ? [] : [cpu])))
-  const latencies = seen.ours
   return {
     ...what,
     unit: 'requests/s',
     peer: seen.peer.map(({ perSecond }) => perSecond),
     ours: seen.ours.map(({ perSecond }) => perSecond),
-    latency: {
-      p50: median(latencies.map(({ p50 }) => p50)),
-      p99: median(latencies.map(({ p99 }) => p99)),
-      most: Math.max(...latencies.map(({ most }) => most)),
-    },
+    latency: { ours: latencyOf(seen.ours), peer: latencyOf(seen.peer) },
     cpu: { ours: cpuOf(seen.ours), peer: cpuOf(seen.peer) },
+  }
+}
+
+function latencyOf(rounds: readonly Seen[]): Latency {
+  return {
+    p50: median(rounds.map(({ p50 }) => p50)),
+    p99: median(rounds.map(({ p99 }) => p99)),
+    most: Math.max(...rounds.map(({ most }) => most)),
   }
 }
