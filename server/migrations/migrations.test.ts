@@ -57,6 +57,15 @@ async function columnsOf(database: OpenDatabase): Promise<Map<string, string[]>>
   return new Map(tables.map((table) => [table.name, table.columns.map((column) => column.name).sort()]))
 }
 
+/** Resolves once a lock is waited for. */
+async function somebodyWaits({ writer }: OpenDatabase): Promise<void> {
+  for (;;) {
+    const { rows } = await sql`select from pg_locks where not granted and locktype = 'relation'
+      and database = (select oid from pg_database where datname = current_database())`.execute(writer)
+    if (rows.length > 0) return
+  }
+}
+
 for (const dialect of testDialects()) {
   const names = NAMES[dialect].map((migration) => migration.name)
   const it = suite(`migrations on ${dialect}`)
@@ -135,6 +144,22 @@ for (const dialect of testDialects()) {
     }))
 
   if (dialect === 'postgresql') {
+    it('and the transactions of a running service wait for each other, and none is broken off', () =>
+      withEmptyDatabase(dialect, async (database) => {
+        const { migrator } = await openOrm(database)
+        await migrator.up({ to: '00012-checked-at-once' })
+        await populate(database)
+        let migrating: Promise<string[]> | undefined
+        // As a worker does: it has read bodies, and then settles events, which the migration has begun with.
+        await database.transaction(async (tx) => {
+          await tx.selectFrom('inbound_bodies').select('event_id').execute()
+          migrating = migrate(database)
+          await somebodyWaits(database)
+          await tx.updateTable('inbound_events').set({ attempts: 1 }).execute()
+        })
+        assert.equal(await migrating, names.slice(names.indexOf('00014-bodies-of-events')))
+      }))
+
     it('have bodies compressed cheaply, or not at all', () =>
       withEmptyDatabase(dialect, async (database) => {
         await migrate(database)

@@ -1,9 +1,11 @@
 import { MikroORM } from '@mikro-orm/core'
 import { Migrator } from '@mikro-orm/migrations'
 import { sql } from 'kysely'
-import { withRetries } from './database.ts'
-import { type DatabaseFault, isBusy } from './database-faults.ts'
+import { type Queries, withRetries } from './database.ts'
+import { type DatabaseFault, isBusy, postgresFault } from './database-faults.ts'
+import { migrationState } from './migration-state.ts'
 import type { OpenDatabase } from './open-database.ts'
+import type { PostgresDatabase } from './postgresql.ts'
 import { ENTITIES } from './schema.ts'
 import type { SqliteDatabase } from './sqlite.ts'
 
@@ -67,21 +69,63 @@ const SQLITE_MIGRATIONS_TABLE = `create table if not exists mikro_orm_migrations
   name text not null,
   executed_at datetime not null default (strftime('%s', 'now') * 1000))`
 
+/** How long the service's transactions may be held up at a time while all tables are waited for. */
+const HOLD_UP_MS = 200
+const PAUSE_MS = 300
+/** How long those who hold a table, a backup for instance, are waited for in all. */
+const PATIENCE_MS = 30_000
+
 async function migratePostgres(url: string): Promise<string[]> {
   const { openPostgres } = await import('./postgresql.ts')
   // Its own connections: a migration may take longer than any statement of the service may.
   const database = openPostgres(url, { poolSize: 2, queryTimeoutMs: 0 })
   try {
-    const { em: manager, migrator } = await openOrm(database)
-    return await manager.transactional(async (em) => {
-      const transaction = em.getTransactionContext()
-      // The migrator takes no lock of its own.
-      await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(transaction)
-      return namesOf(await migrator.up({ transaction }))
-    })
+    const orm = await openOrm(database)
+    const giveUpAt = performance.now() + PATIENCE_MS
+    for (;;) {
+      try {
+        return await migrateAlone(orm, database)
+      } catch (error) {
+        if (postgresFault(error)?.kind !== 'contention' || performance.now() > giveUpAt) throw error
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+      }
+    }
   } finally {
     await database.close()
   }
+}
+
+function migrateAlone(
+  { em: manager, migrator }: Awaited<ReturnType<typeof openOrm>>,
+  database: PostgresDatabase,
+): Promise<string[]> {
+  return manager.transactional(async (em) => {
+    const transaction = em.getTransactionContext<Queries>()
+    if (!transaction) throw new Error('no transaction to migrate in')
+    // The migrator takes no lock of its own.
+    await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(transaction)
+    if ((await migrationState(database)).pending.length === 0) return []
+    await takeAllTables(transaction)
+    return namesOf(await migrator.up({ transaction }))
+  })
+}
+
+/**
+ * Before anything is changed, and all or none: who took them one by one would hold one that a transaction of the running service wants,
+ * and wait for one that it holds. While they are waited for, everybody else waits behind, so that is given up soon.
+ */
+async function takeAllTables(transaction: Queries): Promise<void> {
+  const { rows } = await sql<{ name: string }>`
+    select tablename as name from pg_tables
+    where schemaname = current_schema() and tablename <> 'mikro_orm_migrations' order by tablename`.execute(
+    transaction,
+  )
+  if (rows.length === 0) return
+  await sql`set local lock_timeout = ${sql.lit(HOLD_UP_MS)}`.execute(transaction)
+  await sql`lock table ${sql.join(rows.map(({ name }) => sql.table(name)))} in access exclusive mode`.execute(
+    transaction,
+  )
+  await sql`set local lock_timeout to default`.execute(transaction)
 }
 
 function namesOf(migrations: { name: string }[]): string[] {
