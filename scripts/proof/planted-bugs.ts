@@ -162,6 +162,14 @@ const ONCE: PlantedBug[] = [
     expectedIn: 'race',
   },
   {
+    name: 'the thread that reads ahead hands out the order of another event',
+    file: 'server/jobs/order-reader-thread.ts',
+    find: 'const order = readOrder(text, trackingParameter)',
+    replace:
+      'const order = readOrder([...texts.values()].at([...texts.keys()].indexOf(id) - 1) ?? text, trackingParameter)',
+    expectedIn: 'race',
+  },
+  {
     name: 'an attempt is taken up without a lease',
     file: 'server/processor/attempts.store.ts',
     find: 'lease_until: claim.until,',

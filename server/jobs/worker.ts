@@ -41,14 +41,18 @@ export interface WorkerParts {
 
 /**
  * Applies everything that is due now, until nothing is; for tests and commands that want the end state. With a `reader`, of
- * which the caller disposes, orders are read ahead.
+ * which the caller disposes, orders are read ahead. `batchSize`: of the stores' events, another one than usual.
  */
-export async function workOff(parts: WorkerParts, reader?: OrderReader): Promise<void> {
+export async function workOff(
+  { platform, processor, eventRules }: WorkerParts,
+  reader?: OrderReader,
+  batchSize?: number,
+): Promise<void> {
   for (;;) {
     const done =
-      (await drainSource(parts.platform, 'store', applyStoreEvents, reader)) +
-      (await drainSource(parts.platform, 'processor', processorEventApplier(parts.eventRules))) +
-      (await sendAttempts(parts.platform, parts.processor))
+      (await drainSource(platform, 'store', applyStoreEvents, reader, batchSize)) +
+      (await drainSource(platform, 'processor', processorEventApplier(eventRules))) +
+      (await sendAttempts(platform, processor))
     if (done === 0) return
   }
 }
@@ -58,28 +62,32 @@ async function drainSource(
   source: EventSource,
   apply: ApplyEvents,
   reader?: OrderReader,
+  size: number = BATCH_SIZES[platform.database.dialect],
 ): Promise<number> {
   const { dialect } = platform.database
-  const size = BATCH_SIZES[dialect]
   const setBack = (event: ClaimedEvent, error: unknown) => giveBack(platform, event, error)
   const drain = (lane?: Lane) =>
     drainEvents(platform, source, size, apply, setBack, { ...(lane && { lane }), ...(reader && { reader }) })
   const done = await drain()
   if (source !== 'store' || dialect === 'sqlite' || done < size) return done
-  return done + (await drainInLanes(await lanesOf(platform, source, size, LANES), drain))
+  return done + (await drainInLanes(await lanesOf(platform, source, size, LANES), size, drain))
 }
 
 /**
  * Half of what waits each: while one waits for the database, the other decides. Only where much has piled up. To
  * each other they are like two workers.
  */
-async function drainInLanes(lanes: readonly Lane[], drain: (lane: Lane) => Promise<number>): Promise<number> {
+async function drainInLanes(
+  lanes: readonly Lane[],
+  size: number,
+  drain: (lane: Lane) => Promise<number>,
+): Promise<number> {
   const runs = lanes.map(async (lane) => {
     let done = 0
     for (let batch = 0; batch < BATCHES_A_LANE; batch += 1) {
       const some = await drain(lane)
       done += some
-      if (some < BATCH_SIZES.postgresql) break
+      if (some < size) break
     }
     return done
   })

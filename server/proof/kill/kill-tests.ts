@@ -2,6 +2,7 @@ import type { Test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { TestDialect } from '../testbed/databases.ts'
 import { dieAt, planRounds, playRounds, targetsOn } from './kill.ts'
+import { killDrains } from './killed-drains.ts'
 import { describe } from './points.ts'
 import { dieAtRandom, seededRandom } from './random-kills.ts'
 import type { World } from './world.ts'
@@ -29,6 +30,26 @@ export function addKillTests(it: Test, dialect: TestDialect): void {
     assert.is(deaths, ordered + atStart, targets.map(describe).join('\n'))
     console.log(
       `\nsize: kills on ${dialect}: ${ordered} deaths at ${targets.length} named points, ${rounds} rounds`,
+    )
+  })
+
+  it(`sells each order of a pile once, whoever dies while a thread reads it ahead on ${dialect}`, async () => {
+    const seed = chosenSeed()
+    const random = seededRandom(seed)
+    const total = { piles: 0, deaths: 0, orders: 0, readAhead: 0 }
+    for (; total.piles < KILLS_PER_POINT; total.piles += 1) {
+      const { deaths, orders, readAhead } = await killDrains(dialect, random).catch((error: Error) => {
+        error.message += `\npile ${total.piles}, TEST_SEED=${seed}`
+        throw error
+      })
+      total.deaths += deaths
+      total.orders += orders
+      total.readAhead += readAhead
+    }
+    const { piles, deaths, orders, readAhead } = total
+    console.log(
+      `\nsize: killed drains on ${dialect}: ${deaths} deaths over ${piles} piles of ${orders} orders in all, ` +
+        `${readAhead} taken as read ahead, TEST_SEED=${seed}`,
     )
   })
 

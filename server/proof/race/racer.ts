@@ -1,12 +1,14 @@
 import { pino } from 'pino'
+import { createOrderReader } from '../../jobs/order-reader.ts'
 import { openDatabase } from '../../platform/open-database.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { Refusal } from '../../platform/refusal.ts'
 import { createHttpProcessor } from '../../processor/http-processor.ts'
+import { countedReader } from '../testbed/counted-reader.ts'
 import { platformOver } from '../testbed/testbed.ts'
 import { writeUnsynced } from '../testbed/unsynced.ts'
 import { dice, noisyDatabase, sharedNow, type Trace } from './noise.ts'
-import { perform, type Task } from './tasks.ts'
+import { perform, prepare, type Task } from './tasks.ts'
 
 /** Where the contests to come are held. */
 export interface Place {
@@ -50,6 +52,7 @@ function race(): void {
       process.send?.('ready')
     } else if ('task' in message) {
       order = message
+      await place?.prepare(order)
       process.send?.('set')
     } else if (place && order) {
       process.send?.(await place.run(order, message.startAt))
@@ -62,7 +65,15 @@ async function enter({ databaseUrl, processorUrl }: Place) {
   // On PostgreSQL it is a setting of the database, made already.
   if (database.dialect === 'sqlite') await writeUnsynced(database)
   const processor = createHttpProcessor({ url: processorUrl, apiKey: 'sk_double', timeoutMs: 10_000 })
+  let clockNow = 0
+  const ownPlatform = platformOver(database, databaseUrl, { now: () => clockNow }, QUARTERLY)
+  const reader = countedReader(createOrderReader(ownPlatform))
+  const processorAndReader = { processor, reader }
   return {
+    async prepare({ task, clock }: Order): Promise<void> {
+      clockNow = clock
+      await prepare({ platform: ownPlatform, ...processorAndReader }, task)
+    },
     async run({ task, clock, seed }: Order, startAt: number): Promise<Report> {
       const trace: Trace = { spans: [], repeats: 0 }
       const errors: string[] = []
@@ -74,10 +85,13 @@ async function enter({ databaseUrl, processorUrl }: Place) {
       while (sharedNow() < startAt) {
         // Both sides stand ready; a timer would let them go milliseconds apart.
       }
-      const outcome = await outcomeOf(perform(platform, processor, task))
+      const outcome = await outcomeOf(perform({ platform, ...processorAndReader }, task))
       return { outcome, errors, ...trace }
     },
-    close: () => Promise.all([database.close(), processor.close()]),
+    async close() {
+      await reader.close()
+      await Promise.all([database.close(), processor.close()])
+    },
   }
 }
 

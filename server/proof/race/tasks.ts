@@ -19,6 +19,7 @@ import type { Platform } from '../../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
 import type { Processor } from '../../processor/port.ts'
 import { suspendUser } from '../../users/users.service.ts'
+import type { CountedReader } from '../testbed/counted-reader.ts'
 
 /** What one side of a contest does; plain data, since it goes to another process. */
 export type Task =
@@ -28,6 +29,8 @@ export type Task =
   | { do: 'send' }
   | { do: 'work_off' }
   | { do: 'drain_store'; batch: number }
+  /** All that waits, by a worker whose thread has read so many of the orders when the contest begins. */
+  | { do: 'drain_pile'; batch: number; readAhead: number }
   /** The web process takes a webhook in. */
   | { do: 'receive'; source: EventSource; scope: string; deliveryId: string; body: string }
   /** The same, and the worker applies it. */
@@ -41,8 +44,26 @@ export type Task =
   | { do: 'reissue'; cycleId: string }
   | { do: 'retry_payout'; payoutId: string }
 
+/** What `drain_pile` answers. */
+export interface PileDrained {
+  events: number
+  /** Orders that were taken as the thread had read them. */
+  used: number
+}
+
+export interface Means {
+  platform: Platform
+  processor: Processor
+  reader: CountedReader
+}
+
+/** What a side does before it says that it stands ready. */
+export async function prepare({ reader }: Means, task: Task): Promise<void> {
+  if (task.do === 'drain_pile') await reader.readAhead(task.readAhead)
+}
+
 /** Does one side's part and answers what the caller was told. */
-export async function perform(platform: Platform, processor: Processor, task: Task): Promise<unknown> {
+export async function perform({ platform, processor, reader }: Means, task: Task): Promise<unknown> {
   const parts = { platform, processor, eventRules: GENERIC_PROCESSOR_EVENTS }
   switch (task.do) {
     case 'close':
@@ -58,12 +79,24 @@ export async function perform(platform: Platform, processor: Processor, task: Ta
       return workOff(parts)
     case 'drain_store':
       return drainEvents(platform, 'store', task.batch, applyStoreEvents, notGivenBack)
+    case 'drain_pile':
+      return drainPile(platform, reader, task.batch)
     case 'receive':
       return receive(platform, task)
     case 'apply':
       return [await receive(platform, task), await workOff(parts)]
     default:
       return decideSomething(platform, processor, task)
+  }
+}
+
+async function drainPile(platform: Platform, reader: CountedReader, batch: number): Promise<PileDrained> {
+  const before = reader.used
+  let events = 0
+  for (;;) {
+    const some = await drainEvents(platform, 'store', batch, applyStoreEvents, notGivenBack, { reader })
+    events += some
+    if (some === 0) return { events, used: reader.used - before }
   }
 }
 
