@@ -32,10 +32,7 @@ const EVENT_COLUMNS = `${EVENT.join(', ')}, state, attempts, next_attempt_at, le
 
 /** Adds the events that are not there yet, with their bodies, in one transaction; answers the ids of those that it added. */
 export async function addEvents(database: Database, events: readonly NewEvent[]): Promise<Set<string>> {
-  if (database.dialect === 'postgresql') {
-    const added = await database.writeAtOnce<{ id: string }>(CompiledQuery.raw(ADD_ALL, valuesOf(events)))
-    return new Set(added.map(({ id }) => id))
-  }
+  if (database.dialect === 'postgresql') return addToPostgres(database, events)
   const changed = await database.writeAtOnce<Changed>(
     forEachRow(
       ADD_EVENT,
@@ -56,19 +53,52 @@ const ADD_BODY = CompiledQuery.raw(`
   insert into inbound_bodies (event_id, encoding, body)
   select ?, ?, cast(? as text) where exists (select 1 from inbound_events where id = ?)`)
 
-/** The bodies come as one run of bytes: as texts, each would be looked through for quotes on the way. */
-const ADD_ALL = `
-  with added as (
-    insert into inbound_events (${EVENT_COLUMNS})
-    select ${EVENT.join(', ')}, 'pending', 0, received_at, 0
-    from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[])
-      as new (${EVENT.join(', ')})
-    on conflict do nothing returning id
-  ), kept as (
-    insert into inbound_bodies (event_id, encoding, body)
-    select id, encoding, convert_from(substring($12::bytea from place for size), 'UTF8')
-    from unnest($1::uuid[], $9::text[], $10::int[], $11::int[]) as new (id, encoding, place, size) join added using (id)
-  )
+/** How many batches are asked of each event whether it is there, after one that held such an event. */
+const CAREFUL_BATCHES = 32
+const carefulFor = new WeakMap<Database, number>()
+
+/**
+ * That an event may be there already costs PostgreSQL a look for each of them, a tenth of its work on a batch: it is left to the
+ * index to find one out, which fails the whole statement. Whoever repeats one event often repeats many, as senders
+ * do after an outage, and each of those batches would be written twice: for a while it is looked after all.
+ */
+async function addToPostgres(database: Database, events: readonly NewEvent[]): Promise<Set<string>> {
+  const careful = carefulFor.get(database) ?? 0
+  if (careful > 0) carefulFor.set(database, careful - 1)
+  else if (await addAsNew(database, events)) return new Set(events.map(({ id }) => id))
+  const added = await database.writeAtOnce<{ id: string }>(CompiledQuery.raw(ADD_MISSING, valuesOf(events)))
+  if (added.length < events.length) carefulFor.set(database, CAREFUL_BATCHES)
+  return new Set(added.map(({ id }) => id))
+}
+
+/** Whether all of them are added; otherwise none is, since one is there already or twice among them. */
+async function addAsNew(database: Database, events: readonly NewEvent[]): Promise<boolean> {
+  try {
+    await database.writeAtOnce(CompiledQuery.raw(ADD_NEW, valuesOf(events)))
+    return true
+  } catch (error) {
+    if (database.faultOf(error)?.kind === 'unique') return false
+    throw error
+  }
+}
+
+/** The bodies come as one run of bytes, which is sent from where they lie. */
+const GIVEN = `
+  with given as materialized (
+    select *
+    from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[],
+      $9::text[], $10::int[], $11::int[]) as new (${EVENT.join(', ')}, encoding, place, size)
+  )`
+const EVENTS_GIVEN = `
+  insert into inbound_events (${EVENT_COLUMNS})
+  select ${EVENT.join(', ')}, 'pending', 0, received_at, 0 from given`
+const BODIES_GIVEN = `
+  insert into inbound_bodies (event_id, encoding, body)
+  select id, encoding, convert_from(substring($12::bytea from place for size), 'UTF8') from given`
+/** Nothing is asked of the events, and nothing answered about them. */
+const ADD_NEW = `${GIVEN}, added as (${EVENTS_GIVEN}) ${BODIES_GIVEN}`
+const ADD_MISSING = `
+  ${GIVEN}, added as (${EVENTS_GIVEN} on conflict do nothing returning id), kept as (${BODIES_GIVEN} join added using (id))
   select id from added`
 
 function valuesOf(events: readonly NewEvent[]): unknown[] {
