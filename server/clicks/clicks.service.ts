@@ -47,7 +47,7 @@ export interface NewClick {
 interface WaitingClick {
   /** `repeated` is said when it is written. */
   row: ClickRow
-  /** The visitor on that link; `null` for what no visitor is counted by. */
+  /** `null` for what no visitor is counted by. */
   visitor: string | null
 }
 
@@ -92,7 +92,7 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
     if (tracked && kind === 'visit' && address) {
       const from = addresses.of(address, createdAt)
       watch.observe({ visitor: from, linkId, at: createdAt })
-      visitor = from + agentMarkOf(agent) + linkId
+      visitor = from + agentMarkOf(agent)
     }
     const row = { id, link_id: linkId, tracked: tracked ? 1 : 0, kind, repeated: 0, created_at: createdAt }
     return { row, visitor }
@@ -129,11 +129,11 @@ async function writeClicks(
   counted: CountedVisitors,
   batch: readonly WaitingClick[],
 ): Promise<void> {
-  const first: string[] = []
+  const first: { linkId: string; visitor: string }[] = []
   const rows = batch.map(({ row, visitor }) => {
     if (visitor === null) return row
-    if (counted.repeats(visitor, row.created_at)) row.repeated = 1
-    else first.push(visitor)
+    if (counted.repeats(row.link_id, visitor, row.created_at)) row.repeated = 1
+    else first.push({ linkId: row.link_id, visitor })
     return row
   })
   try {

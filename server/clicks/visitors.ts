@@ -1,10 +1,13 @@
 import { hash, randomBytes } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import { RecentPairs } from '../platform/recent-pairs.ts'
 import { isRepeat, subscriberOf } from './visitor.rule.ts'
 
 const KEY_LIFETIME_MS = 86_400_000
-/** Some twelve megabytes at most. A visitor who is pushed out is counted anew, which takes as many other visitors. */
-const MAX_COUNTED = 50_000
+/**
+ * Some 33 megabytes at most, where each link has one visitor, and less than half of that where they have many. A visitor who is
+ * pushed out is counted anew, which takes as many other visitors.
+ */
+const ROOM = 50_000
 
 /**
  * Tells the addresses of visitors apart and keeps none: in the memory of this process an address is only ever a keyed hash,
@@ -20,22 +23,26 @@ export class AddressHashes {
   }
 }
 
+interface CountedVisit {
+  linkId: string
+  visitor: string
+}
+
 /** Which visitors were counted on which link of late, in the memory of this process. */
 export class CountedVisitors {
-  /** When each was counted last. Takes its memory at the first visit: a process that only works jobs sees none. */
-  #counted: LRUCache<string, number> | undefined
+  /** When each was counted last. */
+  readonly #counted = new RecentPairs<number>(ROOM)
 
   /** Whether a visit only repeats a counted one. One that does not is taken as counted from now on. */
-  repeats(visitor: string, at: number): boolean {
-    this.#counted ??= new LRUCache({ max: MAX_COUNTED })
-    const repeated = isRepeat(this.#counted.get(visitor), at)
-    if (!repeated) this.#counted.set(visitor, at)
+  repeats(linkId: string, visitor: string, at: number): boolean {
+    const repeated = isRepeat(this.#counted.get(linkId, visitor), at)
+    if (!repeated) this.#counted.set(linkId, visitor, at)
     return repeated
   }
 
   /** Those were not counted after all. */
-  forget(visitors: readonly string[]): void {
-    for (const visitor of visitors) this.#counted?.delete(visitor)
+  forget(visits: readonly CountedVisit[]): void {
+    for (const { linkId, visitor } of visits) this.#counted.delete(linkId, visitor)
   }
 }
 

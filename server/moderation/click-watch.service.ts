@@ -1,11 +1,11 @@
-import { LRUCache } from 'lru-cache'
 import { linkRecords } from '../links/links.service.ts'
 import type { Platform } from '../platform/platform.ts'
+import { RecentPairs } from '../platform/recent-pairs.ts'
 import { countVisit, type VisitWindow, visitsWithin } from './click-velocity.rule.ts'
-import { raiseFlag } from './flags.service.ts'
+import { raiseFlags } from './flags.service.ts'
 
-/** Some ten megabytes at most. An address that is pushed out begins anew, which takes as many other addresses. */
-const MAX_COUNTERS = 50_000
+/** Some forty megabytes at most. An address that is pushed out begins anew, which takes as many other addresses. */
+const ROOM = 50_000
 const FLUSH_AFTER_MS = 1000
 const MAX_LINKS_WAITING = 1000
 const ADDRESSES_SHOWN = 10
@@ -35,8 +35,8 @@ export function createClickWatch(platform: Platform): ClickWatch {
 
 class Watch implements ClickWatch {
   readonly #platform: Platform
-  /** Takes its memory at the first visit: a process that only works jobs sees none. */
-  #counters: LRUCache<string, { window: VisitWindow }> | undefined
+  /** By link, then by visitor. */
+  readonly #counters = new RecentPairs<{ window: VisitWindow }>(ROOM)
   /** Visits by hash of the address, by link: what the next flush writes. */
   #waiting = new Map<string, Map<string, number>>()
   #timer: NodeJS.Timeout | undefined
@@ -49,13 +49,11 @@ class Watch implements ClickWatch {
   observe({ visitor, linkId, at }: Visit): void {
     const { FLAG_CLICKS: limit, FLAG_CLICKS_SECONDS: seconds } = this.#platform.config
     if (limit === 0) return
-    const key = visitor + linkId
-    this.#counters ??= new LRUCache({ max: MAX_COUNTERS })
-    const known = this.#counters.get(key)
+    const known = this.#counters.get(linkId, visitor)
     const window = countVisit(known?.window, at, seconds * 1000)
-    // To look has made it the latest already: putting it there anew would cost as much again.
+    // To look has kept it already: putting it there anew would cost as much again.
     if (known) known.window = window
-    else this.#counters.set(key, { window })
+    else this.#counters.set(linkId, visitor, { window })
     const visits = visitsWithin(window, at, seconds * 1000)
     if (visits >= limit) this.#note(linkId, visitor, visits)
   }
@@ -83,10 +81,10 @@ class Watch implements ClickWatch {
     try {
       await this.#platform.database.transaction(async (tx) => {
         const links = await linkRecords(tx, [...waiting.keys()])
-        for (const [linkId, addresses] of waiting) {
-          const link = links.get(linkId)
-          if (link) await raiseFlag(this.#platform, tx, flagOf(this.#platform, link, addresses))
-        }
+        const flags = [...links.values()].map((link) =>
+          flagOf(this.#platform, link, waiting.get(link.id) ?? new Map()),
+        )
+        await raiseFlags(this.#platform, tx, flags)
       })
     } catch (error) {
       // Whoever goes on clicking is noted again.

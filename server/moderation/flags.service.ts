@@ -1,7 +1,7 @@
 import type { FlagKindWire } from '../../shared/schemas/admin.ts'
 import type { Queries, Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { type FlagRow, findOpenFlags, insertOrRefreshFlag, lastResolvedAt } from './flags.store.ts'
+import { type FlagRow, findOpenFlags, insertOrRefreshFlags, lastResolvedAt } from './flags.store.ts'
 
 /** What can be flagged in this service, and how urgently a person should look. */
 export const FLAG_KINDS = {
@@ -48,8 +48,20 @@ export interface NewFlag {
 }
 
 /** Raises a flag, or refreshes the evidence of the one that is open for this kind and subject already. */
-export async function raiseFlag(platform: Platform, tx: Tx, flag: NewFlag): Promise<void> {
-  await insertOrRefreshFlag(tx, {
+export function raiseFlag(platform: Platform, tx: Tx, flag: NewFlag): Promise<void> {
+  return raiseFlags(platform, tx, [flag])
+}
+
+/** The same for several, each about a subject of its own. */
+export function raiseFlags(platform: Platform, tx: Tx, flags: readonly NewFlag[]): Promise<void> {
+  return insertOrRefreshFlags(
+    tx,
+    flags.map((flag) => rowOf(platform, flag)),
+  )
+}
+
+function rowOf(platform: Platform, flag: NewFlag): FlagRow {
+  return {
     id: platform.ids.next(),
     kind: flag.kind,
     severity: FLAG_KINDS[flag.kind],
@@ -61,7 +73,7 @@ export async function raiseFlag(platform: Platform, tx: Tx, flag: NewFlag): Prom
     note: null,
     created_at: platform.clock.now(),
     resolved_at: null,
-  })
+  }
 }
 
 /** Open flags of one kind, about one subject or all, newest first. */

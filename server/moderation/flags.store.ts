@@ -1,24 +1,31 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Queries, Tx } from '../platform/database.ts'
 import type { Schema } from '../platform/schema.ts'
 
 export type FlagRow = Selectable<Schema['flags']>
 
-export async function insertOrRefreshFlag(tx: Tx, flag: FlagRow): Promise<void> {
-  const refreshed = await tx
-    .updateTable('flags')
-    .set({ summary: flag.summary, evidence: flag.evidence })
-    .where('kind', '=', flag.kind)
-    .where('subject_type', '=', flag.subject_type)
-    .where('subject_id', '=', flag.subject_id)
-    .where('status', '=', 'open')
-    .executeTakeFirst()
-  if (refreshed.numUpdatedRows > 0n) return
-  await tx
-    .insertInto('flags')
-    .values(flag)
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+/** Flags of one statement: a long one is built in one go, and requests wait meanwhile. */
+const TOGETHER = 100
+
+/** Each about a subject of its own; in an order in which no two processes wait for each other. */
+export async function insertOrRefreshFlags(tx: Tx, flags: readonly FlagRow[]): Promise<void> {
+  const sorted = flags.toSorted((one, other) => (one.subject_id < other.subject_id ? -1 : 1))
+  for (let first = 0; first < sorted.length; first += TOGETHER) {
+    await tx
+      .insertInto('flags')
+      .values(sorted.slice(first, first + TOGETHER))
+      .onConflict((conflict) =>
+        conflict
+          .columns(['kind', 'subject_type', 'subject_id'])
+          // Written out, since PostgreSQL finds no index for a condition that it is told later.
+          .where('status', '=', sql.lit('open'))
+          .doUpdateSet((eb) => ({
+            summary: eb.ref('excluded.summary'),
+            evidence: eb.ref('excluded.evidence'),
+          })),
+      )
+      .execute()
+  }
 }
 
 export function findOpenFlags(db: Queries, kind: string, subjectId: string | null): Promise<FlagRow[]> {

@@ -23,18 +23,19 @@ function nextRandom(): number {
 
 let msecs = 0
 let seq = 0
-/** The milliseconds as ids begin with them: the same for all of one millisecond. */
-let front = ''
+/** The id that is being written. The milliseconds in front stay for all of one. */
+const text = Buffer.alloc(36, '-')
 
 function enter(moment: number): void {
   msecs = moment
   const hex = moment.toString(16).padStart(12, '0')
-  front = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-`
+  text.write(`${hex.slice(0, 8)}-${hex.slice(8, 12)}`, 'latin1')
 }
 
 /**
  * As the `uuid` library does it by itself: a random start in each millisecond, counted on from there. Written out here,
- * which takes less time, since each request of the hottest paths makes two.
+ * which takes less time, since each event and each request makes one; from bytes, since a text that is put together of small ones
+ * is put together once more where it is first read.
  */
 function nextInOrder(): string {
   const at = nextRandom()
@@ -46,30 +47,25 @@ function nextInOrder(): string {
     seq = (seq + 1) | 0
     if (seq === 0) enter(msecs + 1)
   }
-  const upper = `${hexOf(0x70 | (seq >>> 28))}${hexOf(seq >>> 20)}`
-  const lower = `${hexOf(0x80 | ((seq >>> 14) & 0x3f))}${hexOf(seq >>> 6)}`
-  return `${front}${upper}-${lower}-${hexOf((seq << 2) | (byteAt(at + 4) & 3))}${randomEnd(at + 5)}`
-}
-
-function randomEnd(at: number): string {
-  return (
-    hexOf(byteAt(at)) +
-    hexOf(byteAt(at + 1)) +
-    hexOf(byteAt(at + 2)) +
-    hexOf(byteAt(at + 3)) +
-    hexOf(byteAt(at + 4))
-  )
+  write(14, 0x70 | (seq >>> 28))
+  write(16, seq >>> 20)
+  write(19, 0x80 | ((seq >>> 14) & 0x3f))
+  write(21, seq >>> 6)
+  write(24, (seq << 2) | (byteAt(at + 4) & 3))
+  for (let next = 0; next < 5; next += 1) write(26 + 2 * next, byteAt(at + 5 + next))
+  return text.toString('latin1')
 }
 
 function byteAt(place: number): number {
   return pool[place] ?? 0
 }
 
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+const DIGITS = Buffer.from('0123456789abcdef')
 
-/** The lowest byte of a number. */
-function hexOf(number: number): string {
-  return HEX[number & 0xff] ?? ''
+/** The lowest byte of a number, as two digits. */
+function write(place: number, number: number): void {
+  text[place] = DIGITS[(number >>> 4) & 15] as number
+  text[place + 1] = DIGITS[number & 15] as number
 }
 
 export const systemIds: Ids = { next: nextInOrder }

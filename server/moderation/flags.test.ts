@@ -1,0 +1,45 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { openFlags, raiseFlags } from './flags.service.ts'
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: Testbed }>(`flags on ${dialect}`)
+  it.before.each(async (context) => {
+    context.bed = await openTestbed(dialect)
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  it('raises one for each of many subjects, and refreshes those that are open', async ({ bed }) => {
+    const { platform } = bed
+    const subjects = Array.from({ length: 250 }, () => platform.ids.next())
+    const raise = (times: number) =>
+      platform.database.transaction((tx) =>
+        raiseFlags(
+          platform,
+          tx,
+          subjects.map((subjectId) => ({
+            kind: 'click_velocity',
+            subjectType: 'affiliate_link',
+            subjectId,
+            summary: `visited ${times} times`,
+            evidence: { times },
+          })),
+        ),
+      )
+    await raise(1)
+    const first = await openFlags(platform.database.reader, 'click_velocity')
+    await raise(2)
+    const second = await openFlags(platform.database.reader, 'click_velocity')
+    assert.equal(second.map(({ subject_id }) => subject_id).sort(), subjects.toSorted())
+    assert.equal(
+      second.map(({ id }) => id),
+      first.map(({ id }) => id),
+    )
+    assert.ok(second.every(({ summary }) => summary === 'visited 2 times'))
+    assert.ok(second.every(({ evidence }) => JSON.parse(evidence).times === 2))
+  })
+
+  it.run()
+}
