@@ -3,7 +3,8 @@ import { type Load, type Seen, startGenerator } from './load.ts'
 import type { BenchOptions } from './options.ts'
 import type { Listening } from './processes.ts'
 
-const WARM_UP_SECONDS = 2
+/** In its first second a new process takes three times as long for a request as later, and a tenth longer in the third. */
+const WARM_UP_SECONDS = 4
 
 export type LoadComparison = Omit<Comparison, 'unit' | 'peer' | 'ours' | 'latency' | 'cpu'>
 
