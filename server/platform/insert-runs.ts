@@ -2,10 +2,10 @@ import { CompiledQuery } from 'kysely'
 import { forEachRow } from './sqlite-dialect.ts'
 
 /**
- * Rows of one statement, the most first: a run of it costs as much as two or three rows, so any number of them is to take few runs. Where
- * the table refers to another one SQLite copies each page that a run of several rows changes, once for the run.
+ * Rows of one statement, the most first: a run of it costs as much as two or three rows, and where the table refers to another one
+ * SQLite copies each page that a run of several rows changes, once for the run.
  */
-const TOGETHER = [32, 16, 8, 4, 2, 1]
+const TOGETHER = [48, 8, 1]
 /** Columns up to which a row is short: binding those of longer ones takes more than the runs. */
 const SHORT = 7
 
