@@ -1,3 +1,4 @@
+import type { Calm } from './calm-rounds.ts'
 import type { BenchDialect } from './options.ts'
 
 /** What one bench found: our figures and the bare peer's, round by round, in turn. */
@@ -15,6 +16,8 @@ export interface Comparison {
   latency?: { ours: Latency; peer: Latency }
   /** Processor time of the server, µs a request, of ours and of the peer. */
   cpu?: { ours: number; peer: number }
+  /** How calm the machine was meanwhile, where rounds are repeated for that. */
+  calm?: Calm
   /** What else somebody must know to read the line. */
   notes: readonly string[]
 }

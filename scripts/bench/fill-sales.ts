@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Platform } from '../../server/platform/platform.ts'
-import { addMerchant } from '../../server/proof/testbed/listings.ts'
+import { addMerchant, storeIdOf } from '../../server/proof/testbed/listings.ts'
 import { addUser } from '../../server/proof/testbed/people.ts'
 
 /** Of every generated sale, paisa. */
@@ -18,12 +18,7 @@ export async function addSellers(platform: Platform, count: number): Promise<Sel
   const sellers: Sellers[] = []
   for (let index = 0; index < count; index += 1) {
     const { userId } = await addMerchant(platform)
-    const store = await platform.database.reader
-      .selectFrom('stores')
-      .select('id')
-      .where('merchant_id', '=', userId)
-      .executeTakeFirstOrThrow()
-    sellers.push({ merchantId: userId, storeId: store.id })
+    sellers.push({ merchantId: userId, storeId: await storeIdOf(platform, userId) })
   }
   return sellers
 }

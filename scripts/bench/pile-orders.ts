@@ -1,7 +1,7 @@
 import { createClickRecorder } from '../../server/clicks/clicks.service.ts'
 import { createInboxRecorder, type ReceivedEvent } from '../../server/inbox/intake.service.ts'
 import type { Platform } from '../../server/platform/platform.ts'
-import { addLink, addLiveOffer, addMerchant } from '../../server/proof/testbed/listings.ts'
+import { addLink, addLiveOffer, addMerchant, storeIdOf } from '../../server/proof/testbed/listings.ts'
 import { addUser } from '../../server/proof/testbed/people.ts'
 import { storeOrder } from './orders.ts'
 
@@ -21,14 +21,10 @@ export async function openShops(platform: Platform): Promise<ShopLink[]> {
   for (let shop = 0; shop < SHOPS; shop += 1) {
     const merchant = await addMerchant(platform)
     const offer = await addLiveOffer(platform, merchant)
-    const store = await platform.database.reader
-      .selectFrom('stores')
-      .select('id')
-      .where('merchant_id', '=', merchant.userId)
-      .executeTakeFirstOrThrow()
+    const storeId = await storeIdOf(platform, merchant.userId)
     for (let creator = 0; creator < CREATORS; creator += 1) {
       const link = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
-      links.push({ linkId: link.id, storeId: store.id })
+      links.push({ linkId: link.id, storeId })
     }
   }
   return links

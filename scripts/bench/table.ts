@@ -1,3 +1,4 @@
+import type { Calm } from './calm-rounds.ts'
 import { type Findings, type Latency, median, ratioOf, verdictOf, verdictOfMeasurement } from './figures.ts'
 import type { Machine } from './machine.ts'
 
@@ -28,6 +29,7 @@ function comparisonLines({ comparisons }: Findings): string[] {
     'p50/p99 ms',
     'peer’s',
     'CPU µs',
+    'host took',
     'verdict',
   ]
   const rows = comparisons.map((one) => {
@@ -45,6 +47,7 @@ function comparisonLines({ comparisons }: Findings): string[] {
       latencyText(one.latency?.ours),
       latencyText(one.latency?.peer),
       one.cpu ? `${shown(one.cpu.ours)}/${shown(one.cpu.peer)}` : '-',
+      calmText(one.calm),
       verdictOf(one),
     ]
   })
@@ -66,6 +69,13 @@ function measurementLines({ measurements }: Findings): string[] {
 
 function latencyText(latency: Latency | undefined): string {
   return latency ? `${shown(latency.p50)}/${shown(latency.p99)}` : '-'
+}
+
+/** The most that the host took of the processors in a round that counts, and how many rounds do not count. */
+function calmText(calm: Calm | undefined): string {
+  if (!calm) return '-'
+  const most = `≤${(100 * Math.max(...calm.stolen)).toFixed(1)} %`
+  return calm.repeated > 0 ? `${most}, ${calm.repeated} repeated` : most
 }
 
 function limits(ratio: string, p99: number | undefined): string {

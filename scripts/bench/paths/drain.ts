@@ -2,6 +2,7 @@ import { createOrderReader } from '../../../server/jobs/order-reader.ts'
 import { workOff } from '../../../server/jobs/worker.ts'
 import type { Platform } from '../../../server/platform/platform.ts'
 import type { Bed } from '../bed.ts'
+import { calmRounds } from '../calm-rounds.ts'
 import { type Driver, openDriver } from '../driver.ts'
 import { type Comparison, type Measurement, median } from '../figures.ts'
 import { cpuOf, timed } from '../measure.ts'
@@ -17,46 +18,50 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
   const links = await openShops(platform)
   const driver = openDriver(bed.url)
   const reader = createOrderReader(platform)
-  const peer: number[] = []
-  const ours: number[] = []
-  const cpu = { peer: [] as number[], ours: [] as number[] }
+  const round = async (place: number) => {
+    const from = platform.ids.next()
+    await pileOrders(platform, links, { first: place * ORDERS, count: ORDERS })
+    const reading = await bothTimes(() => readBodies(driver, from))
+    const draining = await bothTimes(() => workOff(bed.app, reader))
+    await assertAccepted(platform, (place + 1) * ORDERS)
+    return { peer: reading, ours: draining }
+  }
   try {
     // The first one warms up.
-    for (let round = 0; round <= bed.rounds; round += 1) {
-      const from = platform.ids.next()
-      await pileOrders(platform, links, { first: round * ORDERS, count: ORDERS })
-      let [reading, draining] = [0, 0]
-      const readingCpu = await cpuOf(async () => {
-        reading = await timed(() => readBodies(driver, from))
-      })
-      const drainingCpu = await cpuOf(async () => {
-        draining = await timed(() => workOff(bed.app, reader))
-      })
-      await assertAccepted(platform, (round + 1) * ORDERS)
-      if (round === 0) continue
-      peer.push((ORDERS / reading) * 1000)
-      ours.push((ORDERS / draining) * 1000)
-      cpu.peer.push(readingCpu / ORDERS)
-      cpu.ours.push(drainingCpu / ORDERS)
-    }
+    await round(0)
+    const { rounds, calm } = await calmRounds(bed.rounds, (place) => round(place + 1))
+    return [
+      {
+        path: 'drain',
+        database: bed.dialect,
+        against: 'reading the bodies, JSON.parse',
+        unit: 'orders/s',
+        peer: rounds.map(({ peer }) => (ORDERS / peer.ms) * 1000),
+        ours: rounds.map(({ ours }) => (ORDERS / ours.ms) * 1000),
+        must: MUST,
+        cpu: {
+          ours: median(rounds.map(({ ours }) => ours.cpu / ORDERS)),
+          peer: median(rounds.map(({ peer }) => peer.cpu / ORDERS)),
+        },
+        calm,
+        notes: [
+          `${ORDERS} orders of 8 KB a round, twenty stores, in the worker's own batches, alone in its process`,
+        ],
+      },
+    ]
   } finally {
     await reader.close()
     await driver.close()
   }
-  const found: Comparison = {
-    path: 'drain',
-    database: bed.dialect,
-    against: 'reading the bodies, JSON.parse',
-    unit: 'orders/s',
-    peer,
-    ours,
-    must: MUST,
-    cpu: { ours: median(cpu.ours), peer: median(cpu.peer) },
-    notes: [
-      `${ORDERS} orders of 8 KB a round, twenty stores, in the worker's own batches, alone in its process`,
-    ],
-  }
-  return [found]
+}
+
+/** What `work` takes, ms, and of the processor, µs. */
+async function bothTimes(work: () => Promise<unknown>): Promise<{ ms: number; cpu: number }> {
+  let ms = 0
+  const cpu = await cpuOf(async () => {
+    ms = await timed(work)
+  })
+  return { ms, cpu }
 }
 
 async function readBodies(driver: Driver, from: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { LinkRecord } from '../../links/links.service.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { Actor } from '../../platform/procedure.ts'
 import type { Schema } from '../../platform/schema.ts'
-import { addLink, addLiveOffer, addMerchant } from './listings.ts'
+import { addLink, addLiveOffer, addMerchant, storeIdOf } from './listings.ts'
 import { addUser } from './people.ts'
 
 /** Two merchants, two creators and an admin; one of the creators works for both merchants. */
@@ -37,9 +37,7 @@ export async function buildExportWorld(platform: Platform): Promise<ExportWorld>
   const storeOf = new Map<string, string>()
   for (const { userId } of [kurta, shoes]) {
     cycleOf.set(userId, await addCycle(platform, userId))
-    const { reader } = platform.database
-    const store = reader.selectFrom('stores').select('id').where('merchant_id', '=', userId)
-    storeOf.set(userId, (await store.executeTakeFirstOrThrow()).id)
+    storeOf.set(userId, await storeIdOf(platform, userId))
   }
   const world = { kurta, shoes, ayesha, bilal, admin, links, cycleOf, storeOf }
   for (const link of links) await addSales(platform, [saleRow(platform, world, link)])

@@ -33,6 +33,16 @@ export async function addMerchant(platform: Platform, name = 'merchant'): Promis
   return merchant
 }
 
+/** The id of this merchant's one store. */
+export async function storeIdOf(platform: Platform, merchantId: string): Promise<string> {
+  const { id } = await platform.database.reader
+    .selectFrom('stores')
+    .select('id')
+    .where('merchant_id', '=', merchantId)
+    .executeTakeFirstOrThrow()
+  return id
+}
+
 /** A live offer of this merchant, who must have a store. */
 export async function addLiveOffer(
   platform: Platform,

@@ -12,7 +12,7 @@ import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
 import { addDestination } from '../../users/payout-destinations.service.ts'
 import { verifyBooks } from '../invariants/verify-books.ts'
 import type { TestDialect } from './databases.ts'
-import { addLink, addLiveOffer, addMerchant } from './listings.ts'
+import { addLink, addLiveOffer, addMerchant, storeIdOf } from './listings.ts'
 import { type OrderChanges, orderBody } from './orders.ts'
 import { addUser } from './people.ts'
 import { ScriptedProcessor } from './scripted-processor.ts'
@@ -161,12 +161,7 @@ export async function openMarketplace(
 
 async function addShop(platform: Platform, name?: string): Promise<Shop> {
   const actor = await addMerchant(platform, name)
-  const store = await platform.database.reader
-    .selectFrom('stores')
-    .select('id')
-    .where('merchant_id', '=', actor.userId)
-    .executeTakeFirstOrThrow()
-  return { actor, merchantId: actor.userId, storeId: store.id }
+  return { actor, merchantId: actor.userId, storeId: await storeIdOf(platform, actor.userId) }
 }
 
 async function addCreator(

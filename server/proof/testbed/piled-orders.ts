@@ -3,7 +3,7 @@ import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { rupees, share } from '../oracle/exact.ts'
-import { addLink, addLiveOffer, addMerchant } from './listings.ts'
+import { addLink, addLiveOffer, addMerchant, storeIdOf } from './listings.ts'
 import { orderBody } from './orders.ts'
 import { addUser } from './people.ts'
 
@@ -216,11 +216,7 @@ export class PiledOrders {
 
 async function openStall(platform: Platform): Promise<Stall> {
   const merchant = await addMerchant(platform)
-  const { id } = await platform.database.reader
-    .selectFrom('stores')
-    .select('id')
-    .where('merchant_id', '=', merchant.userId)
-    .executeTakeFirstOrThrow()
+  const storeId = await storeIdOf(platform, merchant.userId)
   const links: Stall['links'] = []
   for (const rate of RATES) {
     const creator = await addUser(platform, 'creator')
@@ -231,7 +227,7 @@ async function openStall(platform: Platform): Promise<Stall> {
       rate,
     })
   }
-  return { merchantId: merchant.userId, storeId: id, links }
+  return { merchantId: merchant.userId, storeId, links }
 }
 
 const orderIdIn = (body: string): string => String(JSON.parse(body).id)
