@@ -4,7 +4,7 @@ import { RecentPairs } from '../platform/recent-pairs.ts'
 import { countVisit, type VisitWindow, visitsWithin } from './click-velocity.rule.ts'
 import { raiseFlags } from './flags.service.ts'
 
-/** Some forty megabytes at most. An address that is pushed out begins anew, which takes as many other addresses. */
+/** By estimate some forty megabytes at most. An address that is pushed out begins anew, which takes as many other addresses. */
 const ROOM = 50_000
 const FLUSH_AFTER_MS = 1000
 const MAX_LINKS_WAITING = 1000

@@ -82,20 +82,14 @@ export async function runTransaction<T>(
   return result
 }
 
-/** Runs one statement that is a transaction by itself, as `runTransaction` would. */
+/** Has `ask` run one statement that is a transaction by itself, again where `runTransaction` would. */
 export async function runAtOnce<Row>(
   writer: Queries,
   faultOf: Database['faultOf'],
-  statement: CompiledQuery,
-  turnPatienceMs: number | null = null,
+  ask: () => Promise<{ rows: unknown[] }>,
 ): Promise<Row[]> {
   refuseInside(writer)
-  const giveUpAt = turnPatienceMs === null ? null : performance.now() + turnPatienceMs
-  const { rows } = await withRetries(faultOf, () =>
-    giveUpAt === null
-      ? writer.executeQuery(statement)
-      : inTurn(writer, giveUpAt, (connection) => connection.executeQuery(statement)),
-  )
+  const { rows } = await withRetries(faultOf, ask)
   return rows as Row[]
 }
 
@@ -105,7 +99,7 @@ function refuseInside(writer: Queries): void {
 }
 
 /** Runs `work` on a connection as soon as one is free; throws `DatabaseBusy` when none is by `giveUpAt`. */
-async function inTurn<T>(
+export async function inTurn<T>(
   writer: Queries,
   giveUpAt: number | null,
   work: (connection: Queries) => Promise<T>,

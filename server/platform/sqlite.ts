@@ -1,6 +1,6 @@
 import BetterSqlite from 'better-sqlite3'
 import { type CompiledQuery, Kysely } from 'kysely'
-import { type Database, runAtOnce, runTransaction } from './database.ts'
+import { type Database, inTurn, runAtOnce, runTransaction } from './database.ts'
 import { sqliteFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
 import { inOneBreath, SqliteDialect } from './sqlite-dialect.ts'
@@ -54,6 +54,11 @@ export function openSqlite(file: string, options: { create: boolean; readOnly?: 
   const writing = new SqliteDialect(options.readOnly ? openReader : open)
   const writer = new Kysely<Schema>({ dialect: writing })
   const reader = new Kysely<Schema>({ dialect: new SqliteDialect(openReader) })
+  const inItsTurn = (transaction: CompiledQuery) => {
+    const giveUpAt = performance.now() + TURN_PATIENCE_MS
+    const ask = () => inTurn(writer, giveUpAt, (connection) => connection.executeQuery(transaction))
+    return runAtOnce(writer, sqliteFault, ask)
+  }
   return {
     dialect: 'sqlite',
     file,
@@ -65,8 +70,7 @@ export function openSqlite(file: string, options: { create: boolean; readOnly?: 
       return result
     },
     async writeAtOnce<Row>(...statements: CompiledQuery[]) {
-      const rows = (writing.atOnce(statements) ??
-        (await runAtOnce(writer, sqliteFault, inOneBreath(statements), TURN_PATIENCE_MS))) as Row[]
+      const rows = (writing.atOnce(statements) ?? (await inItsTurn(inOneBreath(statements)))) as Row[]
       log.written({ hot: true })
       return rows
     },

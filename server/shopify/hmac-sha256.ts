@@ -20,7 +20,7 @@ const outerInput = Buffer.allocUnsafeSlow(BLOCK_BYTES + HASH_BYTES)
 
 /**
  * HMAC-SHA256 (RFC 2104) of a message. Node's own makes an object for each, of which the collector has to ask whether it is still
- * in use: with thousands of webhooks a second that was most of its pauses. A hash in one go makes none.
+ * in use: in a loop of signatures that was most of its pauses. A hash in one go makes none.
  */
 export function hmacSha256(key: KeyObject, message: Buffer): Buffer {
   if (message.length > LONGEST) return createHmac('sha256', key).update(message).digest()
