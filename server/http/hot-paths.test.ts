@@ -64,6 +64,8 @@ it('gives what no browser shows the few headers that still mean something', asyn
   const delivery = await deliver('right')
   assert.is(delivery.status, 200)
   looksAfter(delivery, false)
+  assert.is(delivery.headers.get('content-type'), 'application/json; charset=utf-8')
+  assert.is(await delivery.text(), '{"received":true}')
 })
 
 it('gives a refusal, which has a body, all of them', async ({ bed, deliver }) => {

@@ -46,6 +46,30 @@ export function followHotRequests(
   return answeredOn
 }
 
+/** Writes an answer with these headers (a name and its value, one after the other) besides those that all have. */
+export type DirectAnswer = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: { status: number; headers: readonly string[]; body?: string },
+) => void
+
+/**
+ * Answers of one route by Node's own means: the framework would gather the headers one by one and look for hooks and a body, which took
+ * a tenth of a whole redirect. What its hooks do for other answers, `answered` does.
+ */
+export function answerDirectly(answered: Answered, ofAll: Readonly<Record<string, string>>): DirectAnswer {
+  const fixed = Object.entries(ofAll).flat()
+  return (request, reply, { status, headers, body }) => {
+    reply.raw.writeHead(status, [...fixed, 'x-request-id', request.id, ...headers]).end(body)
+    answered(request, reply)
+  }
+}
+
+/** To be answered as an error that is thrown in a handler: to whom it may concern knows the error handler. */
+export function refuseWith(reply: FastifyReply, error: unknown): void {
+  reply.send(error instanceof Error ? error : new Error(String(error)))
+}
+
 /** An id in every answer. Most are somebody's own figures; the few public ones say otherwise themselves. */
 export function head(
   request: FastifyRequest,

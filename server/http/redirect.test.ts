@@ -34,7 +34,7 @@ interface Web {
 
 /** The route on a real socket, alone: what the whole server puts around it is tested with the server. */
 async function serve(platform: Platform): Promise<Web> {
-  const server = fastify()
+  const server = fastify({ genReqId: () => platform.ids.next() })
   server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
   registerRedirect(server, {
     platform,
@@ -93,6 +93,7 @@ for (const dialect of testDialects()) {
     assert.is(await answer.text(), '')
     const id = referenceOf(answer)
     assert.is(answer.headers.get('location'), `${BEFORE}&aff_ref=${id}#${AFTER}`)
+    assert.is(answer.headers.get('x-request-id'), id)
     const click = { id, link_id: link.id, tracked: 1, kind: 'visit', created_at: platform.clock.now() }
     assert.equal(await clicks(platform), [click])
   })

@@ -3,7 +3,7 @@ import { clickKindOf } from '../clicks/click-kind.ts'
 import { knownTarget, type RedirectTarget, resolveTarget } from '../links/links.service.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { sendGone } from './errors.ts'
-import { type Answered, head } from './hot-requests.ts'
+import { type Answered, answerDirectly, type DirectAnswer, head, refuseWith } from './hot-requests.ts'
 import type { HttpApp } from './http-app.ts'
 import type { SecurityHeaders } from './security-headers.ts'
 
@@ -13,9 +13,7 @@ interface RedirectApp extends Pick<HttpApp, 'platform' | 'clicks'> {
 }
 
 interface Redirects extends RedirectApp {
-  answered: Answered
-  /** Names and values of what every redirect is headed by, one after the other. */
-  fixed: readonly string[]
+  answer: DirectAnswer
 }
 
 const ROUTE = '/go/:slug'
@@ -36,11 +34,7 @@ const REFERRER_POLICY = 'strict-origin-when-cross-origin'
  */
 export function registerRedirect(server: FastifyInstance, app: RedirectApp): void {
   const fixed = { ...app.headers.few, 'cache-control': 'no-store', 'referrer-policy': REFERRER_POLICY }
-  const redirects: Redirects = {
-    ...app,
-    answered: app.answeredOn(ROUTE),
-    fixed: Object.entries(fixed).flat(),
-  }
+  const redirects: Redirects = { ...app, answer: answerDirectly(app.answeredOn(ROUTE), fixed) }
   server.route<GoRoute>({
     method: ['GET', 'HEAD'],
     url: ROUTE,
@@ -58,7 +52,7 @@ function follow(app: Redirects, request: FastifyRequest<GoRoute>, reply: Fastify
   }
   resolveTarget(app.platform, slug)
     .then((target) => leadTo(app, target, request, reply))
-    .catch((error: unknown) => refuse(reply, error))
+    .catch((error: unknown) => refuseWith(reply, error))
 }
 
 function leadTo(
@@ -74,7 +68,8 @@ function leadTo(
     sendGone(platform, request, headed, 'This affiliate link leads nowhere any more.')
     return
   }
-  const id = platform.ids.next()
+  // The request's own: what is logged of a visit then leads to its click, and there is one id less to make.
+  const { id } = request
   const tracked = target.state === 'tracked'
   const click = {
     id,
@@ -88,32 +83,16 @@ function leadTo(
   const location = tracked ? target.beforeReference + id + target.afterReference : target.url
   clicks.put(click, {
     done: () => sendOn(app, request, reply, location),
-    failed: (error) => refuse(reply, error),
+    failed: (error) => refuseWith(reply, error),
   })
 }
 
-/**
- * By Node's own means: the framework would gather the headers one by one and look for hooks and a body, which took a tenth of the whole
- * request. What its hooks do for other answers, `answered` does.
- */
-function sendOn(
-  { fixed, answered }: Redirects,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  location: string,
-): void {
-  const headers = [...fixed, 'x-request-id', request.id, 'location', location]
+function sendOn({ answer }: Redirects, request: FastifyRequest, reply: FastifyReply, location: string): void {
+  const headers = ['location', location]
   if (request.method !== 'HEAD') headers.push('content-length', '0')
   try {
-    reply.raw.writeHead(302, headers).end()
+    answer(request, reply, { status: 302, headers })
   } catch (error) {
-    refuse(reply, error)
-    return
+    refuseWith(reply, error)
   }
-  answered(request, reply)
-}
-
-/** As an error that is thrown in a handler: to whom it may concern knows the error handler. */
-function refuse(reply: FastifyReply, error: unknown): void {
-  reply.send(error instanceof Error ? error : new Error(String(error)))
 }

@@ -91,13 +91,7 @@ async function registerHotPaths(
     sendProblem(platform, request, head(request, reply, headers.all), error),
   )
   registerRedirect(scope, { ...counted, headers, answeredOn })
-  await scope.register(async (inner) => {
-    inner.addHook('onRequest', (request, reply, done) => {
-      head(request, reply, headers.few)
-      done()
-    })
-    await registerWebhooks(inner, counted)
-  })
+  await registerWebhooks(scope, { ...counted, headers, answeredOn })
 }
 
 async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise<void> {

@@ -1,34 +1,62 @@
 import { createHash } from 'node:crypto'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { verifyShopifyHmac } from '../shopify/signature.ts'
 import { storeForWebhook } from '../stores/stores.service.ts'
 import { endEmptyBodies } from './empty-bodies.ts'
+import { type Answered, answerDirectly, refuseWith } from './hot-requests.ts'
 import type { HttpApp } from './http-app.ts'
 import { giveBack, rawBodyUpTo } from './raw-body.ts'
+import type { SecurityHeaders } from './security-headers.ts'
 
 const BODY_LIMIT = 2 * 1024 * 1024
 const MAX_HEADER_TEXT = 255
+
+interface WebhookApp extends HttpApp {
+  headers: SecurityHeaders
+  answeredOn(route: string): Answered
+}
 
 /**
  * The two ways in for events. Signature first, on the raw bytes; then the inbox, on disk; then 200. What the event
  * means is found out later, by the worker: its sender never waits for that.
  */
-export async function registerWebhooks(server: FastifyInstance, app: HttpApp): Promise<void> {
+export async function registerWebhooks(server: FastifyInstance, app: WebhookApp): Promise<void> {
   await server.register(async (scope) => {
     endEmptyBodies(scope)
     // Bytes, whatever the content type says: a body that was parsed and written again has another signature.
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', rawBodyUpTo(BODY_LIMIT))
-    scope.post('/webhooks/store-sales', (request) => receiveStoreEvent(app, request))
-    scope.post('/webhooks/processor', (request) => receiveProcessorEvent(app, request))
+    // The type that nearly all say is named, too: for any other one the framework takes the text of it apart at each request.
+    scope.addContentTypeParser(['application/json', '*'], rawBodyUpTo(BODY_LIMIT))
+    takeEvents(scope, app, '/webhooks/store-sales', receiveStoreEvent)
+    takeEvents(scope, app, '/webhooks/processor', receiveProcessorEvent)
   })
 }
 
-const RECEIVED = { received: true } as const
+const RECEIVED = JSON.stringify({ received: true })
 
-async function receiveStoreEvent(app: HttpApp, request: FastifyRequest): Promise<typeof RECEIVED> {
+/** A route whose answer is that the event was received, once `receive` resolves. */
+function takeEvents(
+  scope: FastifyInstance,
+  app: WebhookApp,
+  route: string,
+  receive: (app: HttpApp, request: FastifyRequest) => Promise<void>,
+): void {
+  const answer = answerDirectly(app.answeredOn(route), {
+    ...app.headers.few,
+    'cache-control': 'no-store',
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(RECEIVED.length),
+  })
+  scope.post(route, (request: FastifyRequest, reply: FastifyReply) => {
+    receive(app, request)
+      .then(() => answer(request, reply, { status: 200, headers: [], body: RECEIVED }))
+      .catch((error: unknown) => refuseWith(reply, error))
+  })
+}
+
+async function receiveStoreEvent(app: HttpApp, request: FastifyRequest): Promise<void> {
   const { platform, inbox } = app
   const rawBody = bodyOf(request)
   const domain = headerOf(request, 'x-shopify-shop-domain')?.toLowerCase()
@@ -45,10 +73,9 @@ async function receiveStoreEvent(app: HttpApp, request: FastifyRequest): Promise
     rawBody,
   })
   giveBack(rawBody)
-  return RECEIVED
 }
 
-async function receiveProcessorEvent(app: HttpApp, request: FastifyRequest): Promise<typeof RECEIVED> {
+async function receiveProcessorEvent(app: HttpApp, request: FastifyRequest): Promise<void> {
   const { platform, inbox, processorSignature } = app
   const rawBody = bodyOf(request)
   const verdict = processorSignature.scheme.verify({
@@ -65,7 +92,6 @@ async function receiveProcessorEvent(app: HttpApp, request: FastifyRequest): Pro
     topic: null,
     rawBody,
   })
-  return RECEIVED
 }
 
 function bodyOf(request: FastifyRequest): Buffer {
