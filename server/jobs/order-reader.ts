@@ -1,4 +1,10 @@
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import {
+  MessageChannel,
+  type MessagePort,
+  type ResourceLimits,
+  receiveMessageOnPort,
+  Worker,
+} from 'node:worker_threads'
 import type { ClaimedEvent } from '../inbox/inbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
@@ -34,12 +40,15 @@ interface Thread {
   port: MessagePort
 }
 
-/** `idleMs`, `thread`: other than usual, for tests. */
-export function createOrderReader(
-  platform: Platform,
-  { idleMs = IDLE_MS, thread = threadFile() }: { idleMs?: number; thread?: URL } = {},
-): OrderReader {
-  return new Reader(platform, idleMs, thread)
+/** `idleMs`, `thread` and its `room`: other than usual, for tests. */
+export function createOrderReader(platform: Platform, unusual: Partial<ReaderSettings> = {}): OrderReader {
+  return new Reader(platform, { idleMs: IDLE_MS, thread: threadFile(), room: ROOM, ...unusual })
+}
+
+interface ReaderSettings {
+  idleMs: number
+  thread: URL
+  room: ResourceLimits
 }
 
 /** Beside this file, in the sources and in what is made of them. */
@@ -49,8 +58,7 @@ function threadFile(): URL {
 
 class Reader implements OrderReader {
   readonly #platform: Platform
-  readonly #file: URL
-  readonly #idleMs: number
+  readonly #settings: ReaderSettings
   readonly #orders = new Map<string, ReadOrder>()
   #thread: Thread | null = null
   #ending: Promise<unknown> = Promise.resolve()
@@ -58,10 +66,9 @@ class Reader implements OrderReader {
   #restUntil = 0
   #closed = false
 
-  constructor(platform: Platform, idleMs: number, file: URL) {
+  constructor(platform: Platform, settings: ReaderSettings) {
     this.#platform = platform
-    this.#idleMs = idleMs
-    this.#file = file
+    this.#settings = settings
   }
 
   read(): ReadOrders {
@@ -77,7 +84,7 @@ class Reader implements OrderReader {
     const now = this.#platform.clock.now()
     const ask: ReadOn = { now, limit: LOOK_AHEAD, taken: taken.map(({ id }) => id) }
     this.#thread.port.postMessage(ask)
-    this.#idle = this.#idle?.refresh() ?? setTimeout(() => this.#end(), this.#idleMs).unref()
+    this.#idle = this.#idle?.refresh() ?? setTimeout(() => this.#end(), this.#settings.idleMs).unref()
   }
 
   async close(): Promise<void> {
@@ -91,7 +98,8 @@ class Reader implements OrderReader {
     const { port1: port, port2 } = new MessageChannel()
     const { DATABASE_URL: url, TRACKING_PARAMETER: trackingParameter } = this.#platform.config
     const workerData: ThreadSettings = { url, trackingParameter, port: port2 }
-    const worker = new Worker(this.#file, { workerData, transferList: [port2], resourceLimits: ROOM })
+    const { thread, room: resourceLimits } = this.#settings
+    const worker = new Worker(thread, { workerData, transferList: [port2], resourceLimits })
     worker.unref()
     worker.on('error', (error) => this.#fail(worker, error))
     return { worker, port }
