@@ -20,6 +20,8 @@ interface Context {
 const ROW = CompiledQuery.raw('insert into t values (randomblob(400000))')
 /** SQLite's own measure, by which no commit leaves a longer log than this and what it wrote itself. */
 const OWN_MEASURE = 1000 + 200
+/** Pages at which a commit folds the log in although there is a thread. */
+const TOO_LONG = 64_000
 
 const it = suite<Context>("SQLite's log")
 
@@ -63,10 +65,16 @@ it('is folded in by a thread while hot writes go on, and no commit does it', asy
   await writeUntil(context, write, ({ log, checkpointed }) => log > OWN_MEASURE && checkpointed > OWN_MEASURE)
 })
 
-it('begins anew though nobody pauses', async (context) => {
+it('begins anew though nobody pauses, before a commit has to fold it in', async (context) => {
   const write = () => context.database.writeAtOnce(ROW)
-  const { log } = await writeUntil(context, write, (state) => state.log > 2000)
-  await writeUntil(context, write, (state) => state.log < log)
+  let { log: longest } = await writeUntil(context, write, ({ log }) => log > OWN_MEASURE)
+  for (let log = longest; log >= longest; log = stateOf(context).log) {
+    longest = log
+    assert.ok(longest < TOO_LONG, `${longest} pages`)
+    await write()
+    // No timer: the thread must not get the time to catch up by itself.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
 })
 
 it('is folded in at commits where there are no hot writes', async (context) => {
