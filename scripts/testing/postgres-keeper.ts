@@ -51,15 +51,8 @@ async function open(directory: string): Promise<string> {
     return running
   }
   await createCluster(launch, binaries, data, passwordFile)
-  if (!asInUse) {
-    const port = await serve(launch, binaries, data, '')
-    return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
-  }
-  const sockets = join(directory, 'sockets')
-  await mkdir(sockets)
-  if (account) await chown(sockets, account.uid, account.gid)
-  const port = await serve(launch, binaries, data, sockets)
-  return `postgres://postgres:${password}@${encodeURIComponent(sockets)}:${port}/postgres`
+  const port = await serve(launch, binaries, data)
+  return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
 }
 
 type Launch = (program: string, args: string[]) => ChildProcess
@@ -95,13 +88,15 @@ async function createCluster(
  * are none, and for disks: a test's pages are in memory, where asking another process to read one takes longer than reading it.
  */
 const FOR_TESTS = ['wal_level=minimal', 'max_wal_senders=0', 'io_method=sync', 'update_process_title=off']
-const SETTINGS = ['listen_addresses=127.0.0.1', 'max_connections=200', ...(asInUse ? [] : FOR_TESTS)]
+const SETTINGS = [
+  'listen_addresses=127.0.0.1',
+  'unix_socket_directories=',
+  'max_connections=200',
+  ...(asInUse ? [] : FOR_TESTS),
+]
 
-/**
- * Starts the server on a free port; another port when somebody took that one in between. With a folder for sockets it listens there, too:
- * that is how a server on the same machine is reached, without the network's work.
- */
-async function serve(launch: Launch, { postgres }: Binaries, data: string, sockets: string): Promise<number> {
+/** Starts the server on a free port; another port when somebody took that one in between. */
+async function serve(launch: Launch, { postgres }: Binaries, data: string): Promise<number> {
   for (let tries = 1; ; tries++) {
     const port = await freePort()
     const server = launch(postgres, [
@@ -109,7 +104,7 @@ async function serve(launch: Launch, { postgres }: Binaries, data: string, socke
       data,
       '-p',
       `${port}`,
-      ...[...SETTINGS, `unix_socket_directories=${sockets}`].flatMap((text) => ['-c', text]),
+      ...SETTINGS.flatMap((text) => ['-c', text]),
     ])
     const said = listen(server)
     const ready = new Promise<boolean>((resolve) => {
