@@ -13,7 +13,10 @@ export interface BenchOptions {
   names: readonly string[]
   databases: readonly BenchDialect[]
   rounds: number
-  /** Of one round under load: so long that its first answers, of 64 new connections, are no percent of it. */
+  /**
+   * Of one round under load: so long that its first answers, of 64 new connections, are no percent of it, and no longer: what all rounds
+   * write stays in memory, and past some two gigabytes the host of a virtual machine may take 20 µs for each page of it.
+   */
   seconds: number
   generator: GeneratorName
   /** A file for the figures, or `null`. */
@@ -30,7 +33,7 @@ export function parseOptions(args: readonly string[], known: readonly string[]):
     options: {
       database: { type: 'string', multiple: true },
       rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '3' },
       generator: { type: 'string', default: 'autocannon' },
       json: { type: 'string' },
     },
