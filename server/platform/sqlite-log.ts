@@ -6,7 +6,7 @@ const WORTH = 800
 /**
  * The log begins anew only once all of it is folded in, which the thread never gets to while somebody writes without a pause. When it
  * has so many pages (128 MiB), the writer folds in the few that came meanwhile. That takes 3 to 25 ms in which nobody is answered: under
- * 8 KB webhooks once in two seconds, where with an eighth of the pages it was four times a second, and decided their p99.
+ * 8 KB webhooks once in two or three seconds, where with an eighth of the pages it was three times a second, and decided their p99.
  */
 const RESTART_AT = 32_000
 /** At this length a commit folds it in all the same: the thread does not keep up. */
