@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { sql } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openTestDatabase, type TestDatabase, testDialects } from '../proof/testbed/databases.ts'
@@ -55,6 +55,19 @@ it('does not hold its callers while a statement hangs', async ({ database }) => 
   await sql`select pg_sleep(5)`.execute(database.reader).catch(() => {})
   assert.equal(await amounts(database.reader), [])
   assert.ok(performance.now() - start < 2000)
+})
+
+it('gives up the connection of a hot write that was not answered in time', async ({ database }) => {
+  const connection = async () =>
+    (await database.writeAtOnce<{ pid: number }>(CompiledQuery.raw('select pg_backend_pid() as pid')))[0]?.pid
+  const before = await connection()
+  const hangs = database.writeAtOnce(CompiledQuery.raw('select pg_sleep(5)'))
+  const error = await hangs.catch((reason: unknown) => reason)
+  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  const after = await connection()
+  assert.is.not(after, before)
+  // One that ends well is used again.
+  assert.is(await connection(), after)
 })
 
 it('undoes the transaction of a value that is not exact, and goes on', async ({ database }) => {
