@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { CompiledQuery } from 'kysely'
+import { type CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Database } from '../platform/database.ts'
@@ -50,6 +50,15 @@ for (const dialect of testDialects().filter((one) => one === 'postgresql')) {
     return rows.map(({ delivery_id, body }) => [delivery_id, body])
   }
 
+  /** How many circles of waiting the server had to break, by its own count. */
+  const deadlocks = async ({ database }: World) => {
+    const { rows } = await sql<{ deadlocks: number }>`
+      select deadlocks from pg_stat_database, pg_stat_clear_snapshot() where datname = current_database()`.execute(
+      database.reader,
+    )
+    return rows[0]?.deadlocks
+  }
+
   it('writes events that are all new without asking for any', async (world) => {
     const events = [eventOf(world, 'a', '{"ä":"€"}'), eventOf(world, 'b', ''), eventOf(world, 'c', '["c"]')]
     assert.equal(await addEvents(world.database, events), new Set(events.map(({ id }) => id)))
@@ -76,6 +85,16 @@ for (const dialect of testDialects().filter((one) => one === 'postgresql')) {
     const [first, second] = [eventOf(world, 'a', 'first'), eventOf(world, 'a', 'second')]
     assert.equal(await addEvents(world.database, [first, second]), new Set([first.id]))
     assert.equal(await kept(world), [['a', 'first']])
+  })
+
+  it('has two writes of the same deliveries, in whatever order, never wait for each other in a circle', async (world) => {
+    for (let round = 0; round < 5; round += 1) {
+      const deliveries = Array.from({ length: 500 }, () => randomUUID())
+      const batches = [deliveries, deliveries.toReversed()].map((ids) => ids.map((id) => eventOf(world, id)))
+      const added = await Promise.all(batches.map((events) => addEvents(world.database, events)))
+      assert.is(new Set(added.flatMap((ids) => [...ids])).size, 500)
+    }
+    assert.equal(await deadlocks(world), 0)
   })
 
   it('asks for a while after a repeated one, and then no more', async (world) => {

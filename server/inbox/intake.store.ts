@@ -32,7 +32,7 @@ const EVENT_COLUMNS = `${EVENT.join(', ')}, state, attempts, next_attempt_at, le
 
 /** Adds the events that are not there yet, with their bodies, in one transaction; answers the ids of those that it added. */
 export async function addEvents(database: Database, events: readonly NewEvent[]): Promise<Set<string>> {
-  if (database.dialect === 'postgresql') return addToPostgres(database, events)
+  if (database.dialect === 'postgresql') return addToPostgres(database, inOneOrder(events))
   const changed = await database.writeAtOnce<Changed>(
     forEachRow(
       ADD_EVENT,
@@ -52,6 +52,17 @@ const ADD_EVENT = CompiledQuery.raw(`
 const ADD_BODY = CompiledQuery.raw(`
   insert into inbound_bodies (event_id, encoding, body)
   select ?, ?, cast(? as text) where exists (select 1 from inbound_events where id = ?)`)
+
+/**
+ * Two writes that hold the same deliveries wait for each other where they meet the first of them; in any other order each
+ * might hold what the other comes to next, and the server would end one of them after a second.
+ */
+function inOneOrder(events: readonly NewEvent[]): NewEvent[] {
+  return [...events].sort((one, other) => {
+    const [left, right] = [deliveryKey(one), deliveryKey(other)]
+    return left < right ? -1 : Number(left > right)
+  })
+}
 
 /** How many batches are asked of each event whether it is there, after one that held such an event. */
 const CAREFUL_BATCHES = 32
