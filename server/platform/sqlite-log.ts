@@ -1,8 +1,11 @@
 import { Worker } from 'node:worker_threads'
 import type Database from 'better-sqlite3'
 
-/** How many pages of the log are worth folding in: a little less than SQLite's own measure, at which a commit does it. */
-const WORTH = 800
+/**
+ * How many pages of the log are worth folding in. Whoever commits while the thread syncs them waits for the disk to have taken them first: a quarter of
+ * SQLite's own measure keeps that to a few milliseconds, at the measure itself it was up to twenty-five.
+ */
+const WORTH = 250
 /**
  * The log begins anew only once all of it is folded in, which the thread never gets to while somebody writes without a pause. When it
  * has so many pages (128 MiB), the writer folds in the few that came meanwhile. That takes 3 to 25 ms in which nobody is answered: under
@@ -14,7 +17,7 @@ const TOO_LONG = 64_000
 /** SQLite's own measure. */
 const WITHOUT_THREAD = 1000
 /** A look takes as long as writing a row or two. */
-const LOOK_EVERY_MS = 20
+const LOOK_EVERY_MS = 5
 /** It only hands on a few numbers. */
 const ROOM = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 1 }
 
