@@ -1,7 +1,7 @@
 import { type LinkRecord, linkRecords } from '../links/links.service.ts'
 import { createClickWatch } from '../moderation/click-watch.service.ts'
 import type { Queries, Tx } from '../platform/database.ts'
-import { GroupCommit, ON_THIS_THREAD, type Told } from '../platform/group-commit.ts'
+import { GroupCommit, type Told, TURNS_ON_THIS_THREAD } from '../platform/group-commit.ts'
 import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { ClickKind } from './click.entity.ts'
@@ -20,7 +20,10 @@ import { AddressHashes, CountedVisitors } from './visitors.ts'
 const MAX_BATCH = 256
 const MAX_WAITING = 4096
 /** While PostgreSQL writes, the next can gather, and it should not idle for them. */
-const GATHERING = { sqlite: ON_THIS_THREAD, postgresql: { enough: 32 } } as const
+const GATHERING = {
+  sqlite: { enough: 44, turns: TURNS_ON_THIS_THREAD },
+  postgresql: { enough: 32 },
+} as const
 const PATIENCE_MS = 2000
 /**
  * How far the roll-up stays behind the clock. An id is made when its request comes in and its caller is told `unavailable`

@@ -54,7 +54,7 @@ it('writes what one turn of the event loop asks for as one batch, and answers ea
   assert.equal(await answers, ['row 1', 'row 2', 'row 3'])
 })
 
-it('has one write in flight, and what comes meanwhile forms the next', async () => {
+it('has one write in flight unless told otherwise, and what comes meanwhile forms the next', async () => {
   const { group, writes } = heldGroup()
   const first = group.add(1)
   await settle()
@@ -67,6 +67,53 @@ it('has one write in flight, and what comes meanwhile forms the next', async () 
   assert.equal(writes[1]?.items, [2, 3])
   writes[1]?.end()
   assert.equal(await Promise.all(rest), ['row 2', 'row 3'])
+})
+
+it('begins a second write beside the first when so many wait as are told, and never a third', async () => {
+  const { group, writes } = heldGroup({ beside: 2 })
+  const answers = [group.add(1)]
+  await settle()
+  answers.push(group.add(2))
+  await settle()
+  assert.is(writes.length, 1, 'one does not begin it')
+  answers.push(group.add(3), group.add(4))
+  await settle()
+  assert.equal(writes[1]?.items, [2, 3, 4], 'with what the turn still brought')
+  answers.push(group.add(5), group.add(6))
+  await settle()
+  assert.is(writes.length, 2)
+  writes[1]?.end()
+  assert.equal(await Promise.all(answers.slice(1, 4)), ['row 2', 'row 3', 'row 4'])
+  writes[0]?.end()
+  await settle()
+  assert.equal(writes[2]?.items, [5, 6])
+  writes[2]?.end()
+  assert.equal(
+    await Promise.all(answers),
+    [1, 2, 3, 4, 5, 6].map((item) => `row ${item}`),
+  )
+})
+
+it('tells those in both writes when their patience is over, and is idle when both have ended', async () => {
+  const { group, writes } = heldGroup({ beside: 2, patienceMs: 20 })
+  const refused = [refusalOf(group.add(1))]
+  await settle()
+  refused.push(refusalOf(group.add(2)), refusalOf(group.add(3)))
+  await settle()
+  assert.is(writes.length, 2)
+  assert.equal(
+    (await Promise.all(refused)).map(({ code }) => code),
+    Array(3).fill('unavailable'),
+  )
+  let idle = false
+  const waiting = group.idle().then(() => {
+    idle = true
+  })
+  writes[0]?.end()
+  await settle()
+  assert.not.ok(idle)
+  writes[1]?.end(new Error('too late to matter'))
+  await waiting
 })
 
 /** Adds one item a turn of the loop, `count` in all, the first at once. */
@@ -242,13 +289,14 @@ it('is idle when nothing waits any more', async () => {
   assert.is(await Promise.race([group.idle(), settle().then(() => 'busy')]), undefined)
 })
 
-it('in every order of arrivals and writes, answers each item once, in batches that hold and never overlap', async () => {
+it('in every order of arrivals and writes, answers each item once, in batches that hold, of which no more are in flight than may be', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.scheduler(),
       fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }),
       fc.integer({ min: 1, max: 4 }),
-      async (scheduler, fails, maxBatch) => {
+      fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
+      async (scheduler, fails, maxBatch, beside) => {
         const written: number[] = []
         let inFlight = 0
         const write = scheduler.scheduleFunction(async (items: number[]) => {
@@ -262,9 +310,10 @@ it('in every order of arrivals and writes, answers each item once, in batches th
           maxBatch,
           maxWaiting: 100,
           patienceMs: 5000,
+          ...(beside !== undefined && { beside }),
           write: (items) => {
             inFlight += 1
-            assert.is(inFlight, 1)
+            assert.ok(inFlight <= (beside === undefined ? 1 : 2), `${inFlight} writes in flight`)
             assert.ok(items.length >= 1 && items.length <= maxBatch)
             return write(items)
           },

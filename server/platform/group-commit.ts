@@ -28,16 +28,19 @@ export interface GroupCommitOptions<Item, Result> {
   enough?: number
   /** How many turns of the loop they may wait for them, 6 unless told. */
   turns?: number
+  /** How many must wait for a second write to begin beside the one in flight; never unless told. */
+  beside?: number
   /** How long an item may wait for its answer, in ms, before its caller is told `unavailable`. */
   patienceMs: number
 }
 
 /**
- * For a write on this very thread, as SQLite's is: those who are there belong together. A turn of the loop takes on one new connection, and with
- * a write at each turn the last of many that come at once had waited for as many writes. But the last few dozen of many
- * hardly make an item's share smaller, and who comes in with the next write can be on the way meanwhile.
+ * How many turns those wait whose write is on this very thread, as SQLite's is: who is there belongs together. A turn of the loop takes on
+ * one new connection, and with a write at each turn the last of many that come at once had waited for as many writes. But the
+ * last few dozen of many hardly make an item's share smaller, and who comes in with the next write can be on the way
+ * meanwhile: how many are `enough` is the writer's to say.
  */
-export const ON_THIS_THREAD = { enough: 44, turns: 16 } as const
+export const TURNS_ON_THIS_THREAD = 16
 
 /** How often within the patience it is looked for those whose patience is over. */
 const LOOKS = 20
@@ -46,14 +49,16 @@ const TURNS = 6
 
 /**
  * Gathers what concurrent requests want to write into one transaction, and answers each once it has committed. There
- * is one write in flight; what comes meanwhile forms the next, so batches size themselves by the load.
+ * is one write in flight, or a second one beside it where that is wanted; what comes meanwhile forms the next, so batches
+ * size themselves by the load.
  */
 export class GroupCommit<Item, Result> {
   readonly #options: GroupCommitOptions<Item, Result>
   #waiting: Waiting<Item, Result>[] = []
-  /** What is being written; all of it had its deadline set before anything that waits. */
-  #writing: readonly Waiting<Item, Result>[] = []
+  /** The batches that are being written; all of them had their deadlines set before anything that waits. */
+  readonly #writing = new Set<readonly Waiting<Item, Result>[]>()
   #running: Promise<void> | null = null
+  #beside: Promise<void> | null = null
   /** One for all, since a timer for each item costs as much as its share of the write. */
   #clock: NodeJS.Timeout | null = null
 
@@ -80,6 +85,7 @@ export class GroupCommit<Item, Result> {
     this.#waiting.push({ item, deadline, told })
     this.#clock ??= setInterval(() => this.#giveUp(), Math.max(1, this.#options.patienceMs / LOOKS))
     this.#running ??= this.#run()
+    if (this.#wantsSecond()) this.#beside ??= this.#runBeside()
   }
 
   /** How many items wait for the next write. */
@@ -89,20 +95,29 @@ export class GroupCommit<Item, Result> {
 
   /** Resolves when nothing waits any more. */
   async idle(): Promise<void> {
-    while (this.#running) await this.#running
+    while (this.#running ?? this.#beside) await (this.#running ?? this.#beside)
   }
 
   async #run(): Promise<void> {
     await nextTurn()
     await this.#gather()
     while (this.#waiting.length > 0) {
-      const batch = this.#take()
-      this.#writing = batch
-      await this.#write(batch)
-      this.#writing = []
+      await this.#write(this.#take())
       await this.#gather()
     }
     this.#running = null
+  }
+
+  /** One write; the turn goes on first, for what else it brings. */
+  async #runBeside(): Promise<void> {
+    await nextTurn()
+    if (this.#wantsSecond()) await this.#write(this.#take())
+    this.#beside = null
+  }
+
+  #wantsSecond(): boolean {
+    const { beside = Number.POSITIVE_INFINITY } = this.#options
+    return this.#writing.size === 1 && this.#waiting.length >= beside
   }
 
   /**
@@ -121,12 +136,15 @@ export class GroupCommit<Item, Result> {
   }
 
   async #write(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    this.#writing.add(batch)
     let results: Result[]
     try {
       results = await withStatementPatience(() => this.#options.write(batch.map(({ item }) => item)))
     } catch (error) {
       for (const waiting of batch) fail(waiting, error)
       return
+    } finally {
+      this.#writing.delete(batch)
     }
     let place = 0
     for (const waiting of batch) tell(waiting, results[place++] as Result)
@@ -142,11 +160,13 @@ export class GroupCommit<Item, Result> {
   /** Tells those whose patience is over; they stand in the order of their deadlines. */
   #giveUp(): void {
     const now = performance.now()
-    for (const waiting of this.#writing) if (waiting.deadline <= now) fail(waiting, tooLate())
+    for (const batch of this.#writing) {
+      for (const waiting of batch) if (waiting.deadline <= now) fail(waiting, tooLate())
+    }
     const patient = this.#waiting.findIndex(({ deadline }) => deadline > now)
     const gone = this.#waiting.splice(0, patient === -1 ? this.#waiting.length : patient)
     for (const waiting of gone) fail(waiting, tooLate())
-    if (this.#waiting.length > 0 || this.#writing.length > 0 || !this.#clock) return
+    if (this.#waiting.length > 0 || this.#writing.size > 0 || !this.#clock) return
     clearInterval(this.#clock)
     this.#clock = null
   }
