@@ -58,10 +58,16 @@ const ADD_BODY = CompiledQuery.raw(`
  * might hold what the other comes to next, and the server would end one of them after a second.
  */
 function inOneOrder(events: readonly NewEvent[]): NewEvent[] {
-  return [...events].sort((one, other) => {
-    const [left, right] = [deliveryKey(one), deliveryKey(other)]
-    return left < right ? -1 : Number(left > right)
-  })
+  return [...events].sort(
+    (one, other) =>
+      inOrder(one.scope, other.scope) ||
+      inOrder(one.delivery_id, other.delivery_id) ||
+      inOrder(one.conflict_hash, other.conflict_hash),
+  )
+}
+
+function inOrder(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other)
 }
 
 /** How many batches are asked of each event whether it is there, after one that held such an event. */

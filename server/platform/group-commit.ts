@@ -95,7 +95,7 @@ export class GroupCommit<Item, Result> {
 
   /** Resolves when nothing waits any more. */
   async idle(): Promise<void> {
-    while (this.#running ?? this.#beside) await (this.#running ?? this.#beside)
+    while (this.#running || this.#beside) await Promise.all([this.#running, this.#beside])
   }
 
   async #run(): Promise<void> {

@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3'
 
 /**
  * How many pages of the log are worth folding in. Whoever commits while the thread syncs them waits for the disk to have taken them first: a quarter of
- * SQLite's own measure keeps that to a few milliseconds, at the measure itself it was up to twenty-five.
+ * SQLite's own measure keeps that to a few milliseconds, at 800 pages it was up to twenty-five.
  */
 const WORTH = 250
 /**
