@@ -7,10 +7,10 @@ if (major < 22 || (major === 22 && minor < 19)) {
   process.exit(1)
 }
 
+const { enableCompileCache, registerHooks } = await import('node:module')
 // Stripping types is most of a short command's time, so it is done once. Beside the code, not in the shared temporary
 // folder: whoever can write there must not be able to put code under our name.
 if (!process.env.NODE_V8_COVERAGE) {
-  const { enableCompileCache } = await import('node:module')
   const { fileURLToPath } = await import('node:url')
   enableCompileCache(
     process.env.NODE_COMPILE_CACHE ||
@@ -19,5 +19,8 @@ if (!process.env.NODE_V8_COVERAGE) {
 }
 // Node strips no types below node_modules, so the published package holds JavaScript only.
 const { existsSync } = await import('node:fs')
-const source = new URL('./main.ts', import.meta.url)
-await import(existsSync(source) ? source.href : new URL('../dist/cli/main.js', import.meta.url).href)
+const isSource = existsSync(new URL('./main.ts', import.meta.url))
+const moduleOf = (name) => new URL(isSource ? `./${name}.ts` : `../dist/cli/${name}.js`, import.meta.url).href
+const { findModule } = await import(moduleOf('find-modules'))
+registerHooks({ resolve: findModule })
+await import(moduleOf('main'))

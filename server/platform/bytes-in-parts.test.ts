@@ -3,8 +3,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openTestDatabase, type TestDatabase, testDialects } from '../proof/testbed/databases.ts'
 import { fc } from '../proof/testbed/property.ts'
-import { BytesInParts, queryInParts } from './bytes-in-parts.ts'
+import { BytesInParts } from './bytes-in-parts.ts'
 import { openPostgres, type PostgresDatabase } from './postgresql.ts'
+import { queryInParts } from './query-in-parts.ts'
 
 interface Context {
   testDatabase: TestDatabase

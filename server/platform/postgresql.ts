@@ -6,9 +6,10 @@ import {
   type PostgresPoolClient,
 } from 'kysely'
 import { DatabaseError, Pool, type PoolClient, type QueryConfig, type QueryResult, types } from 'pg'
-import { BytesInParts, queryInParts } from './bytes-in-parts.ts'
+import { BytesInParts } from './bytes-in-parts.ts'
 import { type Database, runAtOnce, runTransaction } from './database.ts'
 import { postgresFault } from './database-faults.ts'
+import { queryInParts } from './query-in-parts.ts'
 import type { Schema } from './schema.ts'
 import { statementPatience } from './statement-patience.ts'
 
