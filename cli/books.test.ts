@@ -1,6 +1,7 @@
 // time limit: 240 s
 import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openDatabase } from '../server/platform/open-database.ts'
@@ -279,7 +280,14 @@ for (const dialect of testDialects()) {
     const { folder, url } = books.market.bed.testDatabase
     if (dialect === 'sqlite') {
       const file = join(folder, 'copy.db')
-      const made = await books.json('db', 'backup', file)
+      // More than one step copies, and somebody who writes between any two.
+      const { writer } = books.market.bed.testDatabase.database
+      await sql`create table ballast as select zeroblob(50000000) as filling`.execute(writer)
+      await sql`create table ticks (at)`.execute(writer)
+      const ticking = setInterval(() => sql`insert into ticks values (1)`.execute(writer), 1)
+      const made = await books.json('db', 'backup', file).finally(() => clearInterval(ticking))
+      await sql`drop table ballast`.execute(writer)
+      await sql`drop table ticks`.execute(writer)
       assert.equal([made.file, made.bytes], [file, statSync(file).size])
       assert.is(statSync(file).mode & 0o777, 0o600)
       const copy = await openDatabase(`sqlite:${file}`, { create: false })

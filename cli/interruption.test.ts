@@ -1,5 +1,15 @@
 // time limit: 180 s
-import { existsSync, mkdtempSync, readdirSync, readlinkSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import BetterSqlite from 'better-sqlite3'
 import { sql } from 'kysely'
@@ -63,10 +73,12 @@ for (const dialect of testDialects()) {
   })
   it.after(() => books.market.close())
 
-  const start = (...args: string[]): RunningAffiliate => {
+  const startWith = (settings: Record<string, string>, args: string[]): RunningAffiliate => {
     const { url, folder } = books.market.bed.testDatabase
-    return startAffiliate(args, { DATABASE_URL: url, DATA_DIR: folder, APP_KEY, TMPDIR: temporary }, folder)
+    const environment = { DATABASE_URL: url, DATA_DIR: folder, APP_KEY, TMPDIR: temporary, ...settings }
+    return startAffiliate(args, environment, folder)
   }
+  const start = (...args: string[]) => startWith({}, args)
 
   /** On SQLite nobody waits, so it is what a process has open that tells how far it is. */
   const isAtWork = ({ child }: RunningAffiliate) => {
@@ -165,14 +177,53 @@ for (const dialect of testDialects()) {
     await market.verify()
   })
 
-  it('in the middle of a backup leaves no half of one behind', async () => {
+  /** What is there of a backup, whole or not. */
+  const backups = () => {
+    const names = readdirSync(books.market.bed.testDatabase.folder)
+    return names.filter((name) => name.startsWith('backup.db'))
+  }
+
+  onPostgresql('in the middle of a backup leaves no half of one behind, nor the tool at work', async () => {
     const { folder } = books.market.bed.testDatabase
-    const drafts = () => readdirSync(folder).filter((name) => name.startsWith('backup.db'))
-    const command = start('db', 'backup', `${folder}/backup.db`)
-    await command.until(() => drafts().length > 0)
-    const { status } = await command.interrupt()
-    if (status !== 0) assert.equal([status, drafts()], [130, []])
-    else assert.equal(drafts(), ['backup.db'])
+    const tool = join(folder, 'pg_dump')
+    // In the middle for as long as nobody ends it. Its process id tells that it has begun.
+    writeFileSync(tool, '#!/bin/sh\nexec 1> "$3"\necho half\necho $$ > "$0.pid"\nexec sleep 600\n')
+    chmodSync(tool, 0o700)
+    const command = startWith({ PATH: `${folder}:/bin:/usr/bin` }, [
+      'db',
+      'backup',
+      join(folder, 'backup.db'),
+    ])
+    await command.until(() => existsSync(`${tool}.pid`) && readFileSync(`${tool}.pid`, 'utf8') !== '')
+    const { status, ms } = await command.interrupt()
+    assert.equal([status, backups()], [130, []])
+    assert.ok(ms < AT_ONCE_MS, `it took ${ms.toFixed(0)} ms`)
+    const process = `/proc/${readFileSync(`${tool}.pid`, 'utf8').trim()}`
+    while (existsSync(process)) await new Promise((resolve) => setTimeout(resolve, 5))
+  })
+
+  onSqlite('in the middle of a backup leaves no half of one behind', async () => {
+    const { database, folder } = books.market.bed.testDatabase
+    const file = join(folder, 'backup.db')
+    // So much that copying it has a middle.
+    await sql`create table ballast as select zeroblob(100000000)`.execute(database.writer)
+    for (let tries = 1; ; tries += 1) {
+      const command = start('db', 'backup', file)
+      const draft = `${file}.${command.child.pid}.tmp/draft`
+      await command.until(
+        () => (statSync(draft, { throwIfNoEntry: false })?.size ?? 0) > 0 || existsSync(file),
+      )
+      const { status, ms } = await command.interrupt()
+      if (existsSync(file) && tries < 5) {
+        // It was whole before the signal came.
+        rmSync(file)
+        continue
+      }
+      assert.equal([status, backups()], [130, []])
+      assert.ok(ms < AT_ONCE_MS, `it took ${ms.toFixed(0)} ms`)
+      break
+    }
+    await sql`drop table ballast`.execute(database.writer)
   })
 
   it.run()
