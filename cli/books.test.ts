@@ -280,20 +280,24 @@ for (const dialect of testDialects()) {
     const { folder, url } = books.market.bed.testDatabase
     if (dialect === 'sqlite') {
       const file = join(folder, 'copy.db')
-      // More than one step copies, and somebody who writes between any two.
+      // So much that it is copied in several steps, and somebody who writes all the while.
       const { writer } = books.market.bed.testDatabase.database
       await sql`create table ballast as select zeroblob(50000000) as filling`.execute(writer)
       await sql`create table ticks (at)`.execute(writer)
       const ticking = setInterval(() => sql`insert into ticks values (1)`.execute(writer), 1)
       const made = await books.json('db', 'backup', file).finally(() => clearInterval(ticking))
+      const ticksIn = async (db: typeof writer) => (await sql`select at from ticks`.execute(db)).rows.length
+      const ticks = await ticksIn(writer)
       await sql`drop table ballast`.execute(writer)
       await sql`drop table ticks`.execute(writer)
       assert.equal([made.file, made.bytes], [file, statSync(file).size])
       assert.is(statSync(file).mode & 0o777, 0o600)
       const copy = await openDatabase(`sqlite:${file}`, { create: false })
       const { length } = await copy.reader.selectFrom('sales').select('id').execute()
+      const copied = await ticksIn(copy.reader)
       await copy.close()
       assert.is(length, 3)
+      assert.ok(copied < ticks, 'nobody wrote while it was made')
       const keyless = await runAffiliate(['ledger', 'verify', '--database-url', `sqlite:${file}`, '--json'])
       assert.is(keyless.code, 0, keyless.stderr)
       assert.is(JSON.parse(keyless.stdout).ok, true)

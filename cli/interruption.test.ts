@@ -18,6 +18,7 @@ import * as assert from 'uvu/assert'
 import { testDialects } from '../server/proof/testbed/databases.ts'
 import { addLink, addLiveOffer } from '../server/proof/testbed/listings.ts'
 import { type Books, openBooks } from './testing/books.ts'
+import { isAlive } from './testing/is-alive.ts'
 import { APP_KEY } from './testing/run-affiliate.ts'
 import { type RunningAffiliate, startAffiliate } from './testing/running-affiliate.ts'
 import { makeStuck } from './testing/stuck-table.ts'
@@ -198,8 +199,8 @@ for (const dialect of testDialects()) {
     const { status, ms } = await command.interrupt()
     assert.equal([status, backups()], [130, []])
     assert.ok(ms < AT_ONCE_MS, `it took ${ms.toFixed(0)} ms`)
-    const process = `/proc/${readFileSync(`${tool}.pid`, 'utf8').trim()}`
-    while (existsSync(process)) await new Promise((resolve) => setTimeout(resolve, 5))
+    const pid = Number(readFileSync(`${tool}.pid`, 'utf8'))
+    while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5))
   })
 
   onSqlite('in the middle of a backup leaves no half of one behind', async () => {
@@ -216,6 +217,7 @@ for (const dialect of testDialects()) {
       const { status, ms } = await command.interrupt()
       if (existsSync(file) && tries < 5) {
         // It was whole before the signal came.
+        assert.equal(backups(), ['backup.db'])
         rmSync(file)
         continue
       }

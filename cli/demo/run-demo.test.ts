@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { isAlive } from '../testing/is-alive.ts'
 import { painter } from './layout.ts'
 import { type DemoResult, runDemo } from './run-demo.ts'
 import type { StepName } from './tell-story.ts'
@@ -51,15 +52,6 @@ async function run(disturbance: Disturbance = {}, { keep = false, abort = new Ab
   }).catch((error: unknown) => ({ error }))
   if (!keep) for (const pid of pids) assert.not(isAlive(pid), `server ${pid} is still there`)
   return { result, lines }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function demoFolders(): string[] {
