@@ -6,7 +6,7 @@ import type { Queries, Tx } from '../platform/database.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/page.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Actor } from '../platform/procedure.ts'
-import { Refusal } from '../platform/refusal.ts'
+import { invalidFields, Refusal } from '../platform/refusal.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
 import { type ApplicationStatus, decideApplication, mayApply } from './application.rule.ts'
 import {
@@ -185,7 +185,5 @@ export async function shownApplications(
 function checkedAddress(text: string): string {
   const check = checkProductUrl(text)
   if (check.ok) return check.url
-  throw new Refusal('validation_failed', 'The application has an address that cannot be accepted.', {
-    issues: [{ path: 'promotion_url', message: check.message }],
-  })
+  throw invalidFields([{ path: 'promotion_url', message: check.message }])
 }

@@ -3,7 +3,7 @@ import type { ExportFormat, ExportResource } from '../../shared/schemas/jobs.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
 import { afterCommit, type Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
+import { invalidFields, Refusal } from '../platform/refusal.ts'
 import { mayExport } from './export-columns.rule.ts'
 import type { ExportOwner } from './export-source.service.ts'
 import {
@@ -42,9 +42,7 @@ export async function startExport(
     throw new Refusal('forbidden', 'Billing cycles are for merchants.')
   }
   if (request.from !== null && request.to !== null && request.from >= request.to) {
-    throw new Refusal('validation_failed', 'The request has fields that cannot be accepted.', {
-      issues: [{ path: 'to', message: 'must be later than from' }],
-    })
+    throw invalidFields([{ path: 'to', message: 'must be later than from' }])
   }
   const now = platform.clock.now()
   const job: ExportJobRow = {

@@ -22,6 +22,8 @@ export type FieldSource = 'path' | 'query' | 'body'
 
 /** The fields of a procedure's flat input, and where a REST request carries each. */
 export interface InputShape {
+  /** The procedure's own schema. */
+  input: z.ZodObject
   schema: JsonSchema
   fields: Map<string, { source: FieldSource; schema: JsonSchema; required: boolean }>
 }
@@ -54,7 +56,7 @@ export function inputShapeOf(procedure: ProcedureRecord, route: RestRoute): Inpu
   }
   const missing = inPath.find((name) => !fields.has(name))
   if (missing) throw new Error(`procedure ${procedure.name}: its input has no field for :${missing}`)
-  return { schema, fields }
+  return { input, schema, fields }
 }
 
 function resolve(field: JsonSchema, root: JsonSchema): JsonSchema {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { idParam } from '../../shared/schemas/common.ts'
 import type { ExportFormat } from '../../shared/schemas/jobs.ts'
 import { openExportFile } from '../exports/exports.service.ts'
-import { Refusal } from '../platform/refusal.ts'
+import { invalidFields, Refusal } from '../platform/refusal.ts'
 import { contextOf } from './context.ts'
 import { sendGone } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
@@ -34,13 +34,9 @@ async function sendFile(
 ): Promise<FastifyReply> {
   const { actor: identify } = contextOf(platform, request)
   const actor = typeof identify === 'function' ? await identify() : identify
-  if (!actor) throw new Refusal('unauthenticated', 'This needs a bearer token: log in first.')
+  if (!actor) throw new Refusal('unauthenticated', 'Log in and send a valid bearer token.')
   const id = idParam.safeParse(request.params.id)
-  if (!id.success) {
-    throw new Refusal('validation_failed', 'The request has fields that cannot be accepted.', {
-      issues: [{ path: 'id', message: 'must be an id' }],
-    })
-  }
+  if (!id.success) throw invalidFields([{ path: 'id', message: 'must be an id' }])
   const file = await openExportFile(platform, actor.userId, id.data)
   if (file === 'expired')
     return sendGone(platform, request, reply, 'The file has expired: start the export again.')

@@ -1,13 +1,14 @@
 import { type AnyRouter, callTRPCProcedure } from '@trpc/server'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Platform } from '../platform/platform.ts'
+import { issuesOf } from '../platform/problem.ts'
 import {
   type ProcedureRecord,
   proceduresOf,
   type RequestContext,
   type RestRoute,
 } from '../platform/procedure.ts'
-import { Refusal, type RefusalIssue } from '../platform/refusal.ts'
+import { invalidFields, Refusal, type RefusalIssue } from '../platform/refusal.ts'
 import { coerceText, type TextValue } from './coerce.ts'
 import { contextOf } from './context.ts'
 import { type FieldSource, type InputShape, inputShapeOf } from './input-shape.ts'
@@ -46,12 +47,14 @@ function registerProcedure(
     url: rest.path,
     async handler(request, reply) {
       await admit?.(request, reply, [{ name: procedure.name, input: () => request.body }])
-      const answer = () =>
-        callProcedure(appRouter, procedure, contextOf(platform, request), inputOf(request, shape))
+      const answer = (input: () => unknown) =>
+        callProcedure(appRouter, procedure, contextOf(platform, request), input)
       if (rest.shared !== undefined && request.headers.authorization === undefined) {
-        return sendShared(platform, rest.shared, request, reply, answer)
+        const input = inputOf(request, shape, rest)
+        const key = `${rest.path} ${JSON.stringify(input)}`
+        return sendShared(platform, { name: rest.shared, key }, request, reply, () => answer(() => input))
       }
-      const result = await answer()
+      const result = await answer(() => inputOf(request, shape, rest))
       reply.code(status)
       if (rest.location) reply.header('location', filledIn(rest.location, result))
       return status === 204 ? reply.send() : result
@@ -73,11 +76,11 @@ function callProcedure(
   appRouter: AnyRouter,
   { name, type }: ProcedureRecord,
   ctx: RequestContext,
-  input: unknown,
+  input: () => unknown,
 ): Promise<unknown> {
   return callTRPCProcedure({
     ...{ router: appRouter, path: name, type, ctx },
-    getRawInput: async () => input,
+    getRawInput: async () => input(),
     signal: undefined,
     batchIndex: 0,
   })
@@ -85,19 +88,19 @@ function callProcedure(
 
 /**
  * Path, query and body as the one flat input that tRPC takes. Only the texts of path and query are converted; a body
- * is taken as it is. Refuses with `validation_failed` a field that comes from somewhere else than its own place:
- * otherwise a body could name another offer than the path.
+ * is taken as it is. Refuses with `validation_failed` a field that comes from another place than its own: otherwise a
+ * body could name another offer than the path. Problems of the other fields are reported with it.
  */
-function inputOf(request: FastifyRequest, shape: InputShape): Record<string, unknown> {
+function inputOf(request: FastifyRequest, shape: InputShape, rest: RestRoute): Record<string, unknown> {
   const input: Record<string, unknown> = {}
   const issues: RefusalIssue[] = []
   const take = (source: FieldSource, given: Record<string, unknown>) => {
     for (const [name, value] of Object.entries(given)) {
       const field = shape.fields.get(name)
-      if (field?.source !== source) {
-        issues.push({ path: name.slice(0, 200), message: misplaced(source, field?.source) })
-      } else {
+      if (field?.source === source) {
         input[name] = source === 'body' ? value : coerceText(value as TextValue, field.schema)
+      } else if (!(source === 'query' && rest.ignoresUnknownQuery)) {
+        issues.push({ path: name.slice(0, 200), message: misplaced(source, field?.source) })
       }
     }
   }
@@ -105,9 +108,8 @@ function inputOf(request: FastifyRequest, shape: InputShape): Record<string, unk
   take('query', request.query as Record<string, unknown>)
   take('body', bodyOf(request.body))
   if (issues.length === 0) return input
-  throw new Refusal('validation_failed', 'The request has fields that cannot be accepted.', {
-    issues: issues.slice(0, 50),
-  })
+  const { error } = shape.input.safeParse(input)
+  throw invalidFields([...issues, ...(error ? issuesOf(error) : [])])
 }
 
 function misplaced(source: FieldSource, belongsIn: FieldSource | undefined): string {

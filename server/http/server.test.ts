@@ -20,6 +20,11 @@ interface LogLine {
   [field: string]: unknown
 }
 
+async function merchantToken(bed: WebTestbed): Promise<string> {
+  const body = { email: 'm@example.pk', password: 'six wet camels', role: 'merchant', display_name: 'M' }
+  return String((await bed.ask('POST', '/auth/register', { body })).body.token)
+}
+
 /** Puts a list in place of the log. */
 function listen(bed: WebTestbed): LogLine[] {
   const lines: LogLine[] = []
@@ -230,20 +235,72 @@ for (const dialect of testDialects()) {
   })
 
   it('reads query fields of both kinds of place alike', async ({ bed }) => {
-    for (const query of [
-      'limit=0',
-      'limit=101',
-      'limit=x',
-      'cursor=nonsense',
-      'unknown=1',
-      'limit=1&limit=2',
-    ]) {
+    for (const query of ['limit=0', 'limit=101', 'limit=x', 'cursor=nonsense', 'limit=1&limit=2']) {
       const answer = await bed.ask('GET', `/offers?${query}`)
       assert.is(answer.status, 400, query)
       assert.is(answer.body.code, 'validation_failed')
     }
     const answer = await bed.ask('GET', '/offers?limit=100')
     assert.equal(answer.body, { items: [], next_cursor: null })
+  })
+
+  it('ignores unknown query parameters and stale tokens on public routes', async ({ bed }) => {
+    const shared = '?fbclid=IwAR0&utm_source=reels&id=1&utm_source=again'
+    assert.is((await bed.ask('GET', `/offers${shared}&limit=1`)).status, 200)
+    assert.is((await bed.ask('GET', `/offers/${ID}${shared}`)).status, 404)
+    assert.is((await bed.ask('GET', `/affiliate-links/abcdefgh${shared}`)).status, 404)
+    assert.is((await bed.ask('GET', '/offers', { token: TOKEN })).status, 200)
+    assert.is((await bed.ask('GET', `/offers/${ID}`, { token: TOKEN })).status, 404)
+    assert.is((await bed.ask('GET', '/affiliate-links/abcdefgh', { token: TOKEN })).status, 404)
+    const own = await bed.ask('GET', '/offers?mine=true', { token: TOKEN })
+    assert.equal([own.status, own.body.code], [401, 'unauthenticated'])
+    // Other routes refuse an unknown parameter as before.
+    const { status } = await bed.ask('GET', '/summary?fbclid=1', { token: await merchantToken(bed) })
+    assert.is(status, 400)
+  })
+
+  it('reports every field that is missing, mistyped or unknown at once, in plain English', async ({
+    bed,
+  }) => {
+    const body = { title: 5, commission_rate: 91, product_ids: [], attribution_window_days: 1.5, owner: 'me' }
+    const answer = await bed.ask('POST', '/offers?x=1', { token: await merchantToken(bed), body })
+    assert.is(answer.status, 400)
+    const issues = answer.body.issues as { path: string; message: string }[]
+    const byPath = issues.map(({ path, message }) => `${path} ${message}`).sort()
+    assert.equal(byPath, [
+      'attribution_window_days must be a whole number',
+      'category is required',
+      'commission_rate must be between 0.01 and 90',
+      'niche is required',
+      'owner is not a known field',
+      'product_ids must have at least 1 entry',
+      'product_url is required',
+      'title must be text',
+      'x is not a known parameter',
+    ])
+    assert.is(answer.body.detail, 'x is not a known parameter, and 8 more problems.')
+    const credentials = await bed.ask('POST', '/auth/register', {
+      body: { role: 'admin', password: 'a'.repeat(300) },
+    })
+    assert.equal(
+      (credentials.body.issues as { path: string; message: string }[]).map(
+        ({ path, message }) => `${path} ${message}`,
+      ),
+      [
+        'email is required',
+        'password must have at most 256 characters',
+        'role must be one of merchant, creator',
+        'display_name is required',
+      ],
+    )
+  })
+
+  it('names the body as a whole by an empty path', async ({ bed }) => {
+    const answer = await bed.ask('POST', '/auth/login', { body: ['no object'] })
+    assert.equal(
+      [answer.status, answer.body.issues],
+      [400, [{ path: '', message: 'The body must be a JSON object.' }]],
+    )
   })
 
   it('serves its own description', async ({ bed }) => {

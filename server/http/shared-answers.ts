@@ -12,18 +12,18 @@ interface SharedAnswer {
 }
 
 /**
- * Answers from the cache `name`, or with what `answer` finds. Whoever asks with the tag of what it has already hears
- * only that it still holds. Browsers and proxies may keep the answer, but ask each time: it changes with every offer.
+ * Sends the answer that the cache holds under `key`, or what `answer` finds; 304 when the request names its ETag.
+ * Browsers and proxies may keep the answer but must revalidate it: it changes with every offer.
  */
 export async function sendShared(
   platform: Platform,
-  name: string,
+  { name, key }: { name: string; key: string },
   request: FastifyRequest,
   reply: FastifyReply,
   answer: () => Promise<unknown>,
 ): Promise<FastifyReply> {
   const load = async () => made(await answer())
-  const shared = await platform.caches.get(name, request.url, load, MOST_ANSWERS)
+  const shared = await platform.caches.get(name, key, load, MOST_ANSWERS)
   const vary = [reply.getHeader('vary') ?? [], 'Authorization'].flat().join(', ')
   reply.headers({ 'cache-control': 'public, no-cache', vary, etag: shared.etag })
   if (isKnown(request.headers['if-none-match'], shared.etag)) return reply.code(304).send()

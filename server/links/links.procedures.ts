@@ -17,7 +17,7 @@ import { linkUrl, resolveLink, type ShownLink } from './links.service.ts'
 
 export const linksRouter = router({
   resolve: publicProcedure({
-    rest: { method: 'GET', path: '/affiliate-links/:slug' },
+    rest: { method: 'GET', path: '/affiliate-links/:slug', ignoresUnknownQuery: true },
     summary: 'Look up a shared link',
     description: 'Which creator and offer a link belongs to. Logs no click; following `url` does.',
     errors: ['not_found'],

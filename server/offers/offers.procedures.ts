@@ -23,7 +23,7 @@ import {
 
 export const offersRouter = router({
   list: publicProcedure({
-    rest: { method: 'GET', path: '/offers', shared: PUBLIC_OFFERS },
+    rest: { method: 'GET', path: '/offers', shared: PUBLIC_OFFERS, ignoresUnknownQuery: true },
     summary: 'Browse live offers',
     description: "With `mine=true` and a merchant's token: own offers in every status, filtered by `status`.",
     errors: ['unauthenticated', 'forbidden'],
@@ -43,7 +43,7 @@ export const offersRouter = router({
     }),
 
   get: publicProcedure({
-    rest: { method: 'GET', path: '/offers/:id', shared: PUBLIC_OFFERS },
+    rest: { method: 'GET', path: '/offers/:id', shared: PUBLIC_OFFERS, ignoresUnknownQuery: true },
     summary: 'Get an offer',
     description: 'Everybody sees live offers; the others are for their merchant and admins.',
     errors: ['not_found'],

@@ -7,7 +7,7 @@ import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/page.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Actor } from '../platform/procedure.ts'
-import { Refusal } from '../platform/refusal.ts'
+import { invalidFields, Refusal } from '../platform/refusal.ts'
 import { merchantHasStore } from '../stores/stores.service.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
 import { KeptOffers } from './kept-offers.ts'
@@ -373,7 +373,7 @@ function checkedAddresses(fields: Partial<OfferFields>): Pick<OfferChange, 'prod
     else issues.push({ path, message: check.message })
   }
   if (issues.length === 0) return checked
-  throw new Refusal('validation_failed', 'The offer has an address that cannot be accepted.', { issues })
+  throw invalidFields(issues)
 }
 
 export function noSuchOffer(): Refusal {

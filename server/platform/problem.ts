@@ -4,7 +4,8 @@ import { ZodError } from 'zod'
 import { ERROR_STATUS, type ErrorCode } from '../../shared/error-codes.ts'
 import type { Problem } from '../../shared/schemas/common.ts'
 import type { Database } from './database.ts'
-import { Refusal } from './refusal.ts'
+import './input-messages.ts'
+import { invalidFields, Refusal, type RefusalIssue } from './refusal.ts'
 
 /** What a client is told about an error, and what the edge must know beside it. */
 export interface ProblemAnswer {
@@ -66,7 +67,7 @@ export function refusalOf(error: unknown, database: Pick<Database, 'faultOf'>): 
 
 const OF_TRPC_CODE: Partial<Record<TRPCError['code'], [ErrorCode, string]>> = {
   PARSE_ERROR: ['malformed_json', 'The request is not valid JSON.'],
-  BAD_REQUEST: ['validation_failed', 'The request cannot be understood.'],
+  BAD_REQUEST: ['validation_failed', 'The request is not valid.'],
   NOT_FOUND: ['not_found', 'There is no such procedure.'],
   METHOD_NOT_SUPPORTED: ['method_not_allowed', 'This procedure is not called with this HTTP method.'],
   PAYLOAD_TOO_LARGE: ['payload_too_large', 'The body is too large.'],
@@ -86,16 +87,18 @@ function ofTrpcError(error: TRPCError, database: Pick<Database, 'faultOf'>): Ref
   return known ? new Refusal(...known) : refusalOf(cause, database)
 }
 
-/** A zod error on the way in as `validation_failed`, with the fields' paths in dots: `payout_destination.iban`. */
+/** A zod error of an input as `validation_failed`; see `invalidFields`. */
 export function invalidInput(error: ZodError): Refusal {
-  const issues = error.issues.flatMap((issue) =>
+  return invalidFields(issuesOf(error))
+}
+
+/** The problems of an input, with the fields' paths in dots: `payout_destination.iban`. */
+export function issuesOf(error: ZodError): RefusalIssue[] {
+  return error.issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({ path: pathOf([...issue.path, key]), message: 'is not a known field' }))
+      ? issue.keys.map((key) => ({ path: pathOf([...issue.path, key]), message: issue.message }))
       : [{ path: pathOf(issue.path), message: issue.message }],
   )
-  return new Refusal('validation_failed', 'The request has fields that cannot be accepted.', {
-    issues: issues.slice(0, 50),
-  })
 }
 
 function pathOf(path: readonly PropertyKey[]): string {

@@ -38,6 +38,8 @@ export interface RestRoute {
    * this name, which whoever changes what they show clears.
    */
   shared?: string
+  /** Query parameters that the input does not know are ignored: shared links collect `fbclid` and `utm_*`. */
+  ignoresUnknownQuery?: true
 }
 
 export interface ProcedureMeta {
@@ -143,7 +145,7 @@ async function identify(ctx: RequestContext): Promise<Actor | null> {
 
 const everybody = guarded((actor) => actor)
 
-/** A procedure that everybody may call; `ctx.actor` is `null` for a caller without a credential. */
+/** A procedure that everyone may call; `ctx.actor` is `null` for a caller without a valid credential. */
 export function publicProcedure(meta: ProcedureMeta) {
   return t.procedure.meta({ ...meta, callers: 'public' }).use(everybody)
 }
@@ -154,7 +156,7 @@ export function publicProcedure(meta: ProcedureMeta) {
  */
 export function procedure(roles: readonly Role[], meta: ProcedureMeta) {
   const ofRoles = guarded((actor) => {
-    if (!actor) throw new Refusal('unauthenticated', 'This needs a bearer token: log in first.')
+    if (!actor) throw new Refusal('unauthenticated', 'Log in and send a valid bearer token.')
     if (roles.includes(actor.role)) return actor
     throw new Refusal('forbidden', `This is not for the role ${actor.role}.`)
   })

@@ -1,7 +1,7 @@
 import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
+import { invalidFields, Refusal } from '../platform/refusal.ts'
 import { checkIban } from './iban.rule.ts'
 import { passwordMatches } from './passwords.ts'
 import {
@@ -118,7 +118,5 @@ function passwordNeeded(): Refusal {
 }
 
 function invalid(path: string, message: string): Refusal {
-  return new Refusal('validation_failed', 'The request has fields that cannot be accepted.', {
-    issues: [{ path, message }],
-  })
+  return invalidFields([{ path, message }])
 }

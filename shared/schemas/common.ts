@@ -25,13 +25,22 @@ export const moneyInput = z
   .regex(/^\d{1,13}(\.\d{1,2})?$/, 'must be an amount in rupees such as "1250.00"')
   .meta({ description: 'Rupees with at most two places.', example: '1250.00' })
 
-/** Percent with at most two decimals. → basis points with `percentToBasisPoints`. */
-export const percent = z
-  .number()
-  .min(0)
-  .max(100)
-  .refine((value) => percentToBasisPoints(value) !== null, 'must have at most two decimals')
-  .meta({ description: 'Percent with at most two decimals.', example: 12.5 })
+const between = (least: number, most: number) => `must be between ${least} and ${most}`
+
+/** A whole number from `least` to `most`. */
+export const wholeNumber = (least: number, most: number) =>
+  z.int().min(least, between(least, most)).max(most, between(least, most))
+
+/** Percent from `least` to `most` with at most two decimals. → basis points with `percentToBasisPoints`. */
+export const percentFrom = (least: number, most: number) =>
+  z
+    .number()
+    .min(least, between(least, most))
+    .max(most, between(least, most))
+    .refine((value) => percentToBasisPoints(value) !== null, 'must have at most two decimals')
+    .meta({ description: 'Percent with at most two decimals.', example: 12.5 })
+
+export const percent = percentFrom(0, 100)
 
 /** A moment as it is answered: RFC 3339, UTC, milliseconds. Epoch ms → `toWireTime`. */
 export const wireTime = z.iso
@@ -82,7 +91,7 @@ export const wholeText = () =>
 
 /** The two fields of every list's input: `z.strictObject({ …, ...pageInput })`, with `.prefault({})` if all are optional. */
 export const pageInput = {
-  limit: z.int().min(1).max(100).default(25).describe('How many items at most.'),
+  limit: wholeNumber(1, 100).default(25).describe('How many items at most.'),
   cursor: z.string().max(1000).optional().describe('`next_cursor` of the page before.'),
 }
 

@@ -1,5 +1,15 @@
 import { z } from 'zod'
-import { idParam, lineOfText, longText, pageInput, pageOf, percent, wireTime } from './common.ts'
+import {
+  idParam,
+  lineOfText,
+  longText,
+  pageInput,
+  pageOf,
+  percent,
+  percentFrom,
+  wholeNumber,
+  wireTime,
+} from './common.ts'
 
 export const offerStatus = z.enum(['draft', 'live', 'paused', 'ended'])
 export const vettingState = z
@@ -11,7 +21,7 @@ export type OfferSort = z.infer<typeof offerSort>
 /** A user as others see them. */
 export const party = z.object({ id: idParam, display_name: z.string() })
 
-const commissionRate = percent.min(0.01).max(90).meta({
+const commissionRate = percentFrom(0.01, 90).meta({
   description: "Percent of a sale's net amount, with at most two decimals.",
   example: 12.5,
 })
@@ -39,11 +49,9 @@ const editable = {
   category: lineOfText(1, 60),
   niche: lineOfText(1, 60),
   commission_rate: commissionRate,
-  attribution_window_days: z
-    .int()
-    .min(1)
-    .max(365)
-    .describe('How many days after a click an order still earns commission.'),
+  attribution_window_days: wholeNumber(1, 365).describe(
+    'How many days after a click an order still earns commission.',
+  ),
   product_ids: productIds,
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { billingCycle } from './billing.ts'
-import { currency, idParam, moneyText, wireTime, wireTimeInput } from './common.ts'
+import { currency, idParam, moneyText, wholeNumber, wireTime, wireTimeInput } from './common.ts'
 import { UNIQUE_CLICKS } from './links.ts'
 import { payout, payoutState } from './payouts.ts'
 import { sale } from './sales.ts'
@@ -105,7 +105,7 @@ export const summaryInput = z
   .strictObject({
     from: wireTimeInput.optional().describe('Inclusive; 30 days before `to` unless given.'),
     to: wireTimeInput.optional().describe('Exclusive; now unless given. At most 366 days after `from`.'),
-    top: z.int().min(1).max(100).default(10).describe('How many offers and creators at most.'),
+    top: wholeNumber(1, 100).default(10).describe('How many offers and creators at most.'),
   })
   .prefault({})
 

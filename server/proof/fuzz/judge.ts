@@ -49,12 +49,17 @@ function batchFlaw({ text, status }: FuzzAnswer): string | null {
   return null
 }
 
+const UNTRANSLATED = /^(Invalid|Too|Unrecognized|Expected)/
+
 function problemFlaw(body: unknown, status: number): string | null {
   const result = problem.strict().safeParse(body)
   if (!result.success) return `no problem object: ${JSON.stringify(body)?.slice(0, 300)}`
   if (result.data.status !== status) return `a problem of ${result.data.status} under the status ${status}`
   if (status >= 500 && status !== 503) return `status ${status} inside`
-  const { detail, issues = [] } = result.data
+  const { code, detail, issues = [] } = result.data
+  if (code === 'validation_failed' && issues.length === 0) return 'validation_failed without issues'
+  if (new Set(issues.map(({ path }) => path)).size < issues.length) return 'two issues of one field'
+  if (issues.some(({ message }) => UNTRANSLATED.test(message))) return `zod's own words: ${detail}`
   const said = [detail, ...issues.map(({ message }) => message)].join('\n')
   return INSIDE.test(said) ? `lets out: ${said.slice(0, 300)}` : null
 }
