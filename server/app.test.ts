@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type App, openApp } from './app.ts'
-import { readAppKey, readSandboxAccess, writeSandboxAccess } from './keys.ts'
+import { readAppKeys, readSandboxAccess, writeSandboxAccess } from './keys.ts'
 import { readConfig, SettingError } from './platform/config.ts'
+import { createAppKeys } from './platform/key-ring.ts'
 import { createVault } from './platform/vault.ts'
 import { raceProcesses } from './proof/testbed/racing-processes.ts'
 
@@ -85,15 +86,32 @@ it('keeps keys beside the SQLite file, or where DATA_DIR says', async ({ folder,
   await withApp({ ...environment, DATA_DIR: elsewhere }, () => {})
   assert.equal(readdirSync(elsewhere).sort(), ['app.key', 'sandbox.json'])
   const config = readConfig({ DATABASE_URL: `sqlite://${folder}/a.db` })
-  assert.is(readAppKey(config, { create: true }).length, 32)
+  readAppKeys(config, { create: true })
   assert.ok(existsSync(join(folder, 'app.key')))
 })
 
 it('takes APP_KEY before any file, and then makes none', async ({ folder, environment }) => {
   const given = { ...environment, APP_KEY: KEY.toString('base64') }
   const sealed = await withApp(given, ({ platform }) => platform.vault.encrypt('secret', 'test'))
-  assert.is(createVault(KEY).decrypt(sealed, 'test'), 'secret')
+  assert.is(createVault(createAppKeys(KEY)).decrypt(sealed, 'test'), 'secret')
   assert.not.ok(existsSync(join(folder, 'app.key')))
+})
+
+it('refuses a current key that is listed as a former one, and opens what former ones sealed', async ({
+  environment,
+}) => {
+  const former = randomBytes(32)
+  const sealed = createVault(createAppKeys(former)).encrypt('secret', 'test')
+  const given = { ...environment, APP_KEY: KEY.toString('base64') }
+  const listed = (...keys: Buffer[]) => keys.map((key) => key.toString('base64')).join(', ')
+  await withApp({ ...given, APP_KEYS_FORMER: listed(former) }, ({ platform }) => {
+    assert.is(platform.vault.decrypt(sealed, 'test'), 'secret')
+    assert.is(createVault(createAppKeys(KEY)).decrypt(platform.vault.encrypt('new', 'test'), 'test'), 'new')
+  })
+  assert.match(
+    await refusalOf({ ...given, APP_KEYS_FORMER: listed(former, KEY) }),
+    /^setting APP_KEYS_FORMER: contains the current APP_KEY/,
+  )
 })
 
 it('refuses key files that hold something else', async ({ folder, environment }) => {
@@ -114,14 +132,14 @@ it('agrees with other processes that start at the same moment on one key', async
   const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
   const keys = await raceProcesses(3, {
     prepare: `
-      const { readAppKey, readSandboxAccess } = await import(${module('./keys.ts')})
+      const { readAppKeys, readSandboxAccess } = await import(${module('./keys.ts')})
       const { readConfig } = await import(${module('./platform/config.ts')})
       const config = readConfig(${JSON.stringify(environment)})`,
     run: `
-      const key = readAppKey(config, { create: true }).toString('base64')
+      const key = readAppKeys(config, { create: true }).current.id
       console.log(key, readSandboxAccess(config, { create: true }).api_key)`,
   })
-  assert.match(keys[0] ?? '', /^\S{44} \S{32}\n$/)
+  assert.match(keys[0] ?? '', /^[0-9a-f]{8} \S{32}\n$/)
   assert.is(new Set(keys).size, 1)
 })
 

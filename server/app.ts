@@ -1,5 +1,5 @@
 import type { ZodError } from 'zod'
-import { readAppKey, readSandboxAccess, type SandboxAccess } from './keys.ts'
+import { readAppKeys, readSandboxAccess, type SandboxAccess } from './keys.ts'
 import { tellOthers } from './platform/cache-news.ts'
 import { Caches } from './platform/caches.ts'
 import { systemClock } from './platform/clock.ts'
@@ -52,7 +52,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
   const eventRules = readEventRules(config)
   const sandbox = config.PROCESSOR === 'sandbox' ? readSandboxAccess(config, options) : null
   const processorSignature = readSignature(config, sandbox)
-  const vault = createVault(readAppKey(config, options))
+  const keys = readAppKeys(config, options)
   const database = await openDatabase(config.DATABASE_URL, options)
   const baseUrl = options.publicBaseUrl ?? (() => config.PUBLIC_BASE_URL ?? ownAddress(config))
   const platform: Platform = {
@@ -60,7 +60,8 @@ export async function openApp(options: OpenOptions): Promise<App> {
     database,
     clock: systemClock,
     ids: systemIds,
-    vault,
+    keys,
+    vault: createVault(keys),
     log: createLog(options.logLevel ?? config.LOG_LEVEL),
     signals: new Signals(),
     caches: new Caches(),

@@ -15,12 +15,25 @@ import { z } from 'zod'
 import type { Config } from './platform/config.ts'
 import { SettingError } from './platform/config.ts'
 import { dataFolder } from './platform/data-folder.ts'
+import { type AppKeys, createAppKeys } from './platform/key-ring.ts'
 import { makePrivateFolder } from './platform/private-files.ts'
 
 export { dataFolder } from './platform/data-folder.ts'
 
-/** The key that seals secrets at rest: the setting, or outside production a file of its own that is made once. */
-export function readAppKey(config: Config, options: { create: boolean }): Buffer {
+/**
+ * The keys that protect secrets at rest. The current one is APP_KEY, or outside production a file that is made once; the
+ * former ones are APP_KEYS_FORMER. Throws `SettingError`.
+ */
+export function readAppKeys(config: Config, options: { create: boolean }): AppKeys {
+  const former = config.APP_KEYS_FORMER.map((text) => Buffer.from(text, 'base64'))
+  const current = readCurrentKey(config, options)
+  if (former.some((key) => key.equals(current))) {
+    throw new SettingError('APP_KEYS_FORMER', 'contains the current APP_KEY; list only the keys it replaced')
+  }
+  return createAppKeys(current, former)
+}
+
+function readCurrentKey(config: Config, options: { create: boolean }): Buffer {
   if (config.APP_KEY) return Buffer.from(config.APP_KEY, 'base64')
   const file = join(dataFolder(config), 'app.key')
   if (!existsSync(file)) {

@@ -1,9 +1,10 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { readAppKey } from '../../server/keys.ts'
+import { readAppKeys } from '../../server/keys.ts'
 import { appKeyFits } from '../../server/platform/app-key-check.ts'
 import type { Config } from '../../server/platform/config.ts'
 import { dataFolder } from '../../server/platform/data-folder.ts'
+import type { AppKeys } from '../../server/platform/key-ring.ts'
 import type { OpenDatabase } from '../../server/platform/open-database.ts'
 import { createVault } from '../../server/platform/vault.ts'
 import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
@@ -25,9 +26,9 @@ export async function examineSecrets(
 }
 
 async function examineKey(config: Config, database: OpenDatabase | null): Promise<Finding> {
-  let key: Buffer
+  let keys: AppKeys
   try {
-    key = readAppKey(config, { create: false })
+    keys = readAppKeys(config, { create: false })
   } catch (error) {
     return fail(
       'secrets',
@@ -36,7 +37,7 @@ async function examineKey(config: Config, database: OpenDatabase | null): Promis
     )
   }
   if (!database) return info('secrets', 'APP_KEY is there; without a database nobody knows whether it fits')
-  const fits = await appKeyFits(database, createVault(key))
+  const fits = await appKeyFits(database, createVault(keys))
   if (fits === null)
     return info('secrets', 'APP_KEY is there; the first start of the service seals the database with it')
   if (fits) return ok('secrets', 'APP_KEY opens what this database has sealed')

@@ -116,6 +116,16 @@ const host = z
 /** Buffer.from leaves out what is no base64, so a mistyped key would pass as another one. */
 const appKey = z.string().refine((text) => /^[A-Za-z0-9+/_-]{43}=?$/.test(text), 'must be 32 bytes in base64')
 
+const formerKeys = z
+  .string()
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean),
+  )
+  .pipe(z.array(appKey))
+
 const flag = z
   .string()
   .refine((text) => text === 'true' || text === 'false', 'must be true or false')
@@ -146,6 +156,8 @@ const SETTINGS = z.object({
   /** Where keys and the sandbox's state live; unless set beside the SQLite file, or `./data` with PostgreSQL. */
   DATA_DIR: z.string().min(1).optional(),
   APP_KEY: appKey.optional(),
+  /** Keys that APP_KEY has replaced, comma-separated: they only open what they sealed. */
+  APP_KEYS_FORMER: formerKeys.default([]),
   ROLES: roles.default([...PROCESS_ROLES]),
   PROCESSOR: z.enum(['sandbox', 'http']).default('sandbox'),
   PROCESSOR_URL: httpUrl.optional(),

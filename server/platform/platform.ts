@@ -3,6 +3,7 @@ import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database.ts'
 import type { Ids } from './ids.ts'
+import type { AppKeys } from './key-ring.ts'
 import type { Logger } from './log.ts'
 import type { Signals } from './signals.ts'
 import type { Vault } from './vault.ts'
@@ -13,6 +14,7 @@ export interface Platform {
   readonly database: Database
   readonly clock: Clock
   readonly ids: Ids
+  readonly keys: AppKeys
   readonly vault: Vault
   readonly log: Logger
   readonly signals: Signals

@@ -3,9 +3,11 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { anyCharacter, fc } from '../proof/testbed/property.ts'
+import { createAppKeys } from './key-ring.ts'
 import { createVault } from './vault.ts'
 
-const vault = createVault(Buffer.alloc(32, 1))
+const vault = createVault(createAppKeys(Buffer.alloc(32, 1)))
+const otherVault = createVault(createAppKeys(Buffer.alloc(32, 2)))
 
 test('what was sealed opens with the same key and purpose', () => {
   fc.assert(
@@ -25,7 +27,15 @@ test('the same text is sealed differently each time, and does not show', () => {
 test('neither another purpose nor another key opens it', () => {
   const sealed = vault.encrypt('secret', 'store')
   assert.throws(() => vault.decrypt(sealed, 'iban'))
-  assert.throws(() => createVault(Buffer.alloc(32, 2)).decrypt(sealed, 'store'))
+  assert.throws(() => otherVault.decrypt(sealed, 'store'))
+})
+
+test('a former key still opens what it sealed, and seals nothing new', () => {
+  const sealed = otherVault.encrypt('secret', 'store')
+  const rotated = createVault(createAppKeys(Buffer.alloc(32, 1), [Buffer.alloc(32, 2)]))
+  assert.is(rotated.decrypt(sealed, 'store'), 'secret')
+  assert.is(vault.decrypt(rotated.encrypt('secret', 'store'), 'store'), 'secret')
+  assert.throws(() => rotated.decrypt(sealed, 'iban'))
 })
 
 test('a change of any byte is noticed, and so is anything cut off or put behind', () => {
@@ -51,7 +61,7 @@ test('fingerprints find equal texts of one purpose under one key only', () => {
   assert.match(print, /^[0-9a-f]{64}$/)
   assert.is(print, vault.fingerprint('PK36SCBL0000001123456702', 'iban'))
   assert.is.not(print, vault.fingerprint('PK36SCBL0000001123456702', 'secret'))
-  assert.is.not(print, createVault(Buffer.alloc(32, 2)).fingerprint('PK36SCBL0000001123456702', 'iban'))
+  assert.is.not(print, otherVault.fingerprint('PK36SCBL0000001123456702', 'iban'))
   assert.is.not(vault.fingerprint('b', 'a'), vault.fingerprint('', 'ab'))
 })
 

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import { type AppKeys, allKeys } from './key-ring.ts'
 
 /** Secrets at rest: AES-256-GCM under a key derived from APP_KEY, each bound to what it is for. */
 export interface Vault {
@@ -11,9 +12,10 @@ export interface Vault {
 
 const VERSION = 'v1'
 
-export function createVault(appKey: Buffer): Vault {
-  const encryptionKey = Buffer.from(hkdfSync('sha256', appKey, '', 'affiliate encrypt', 32))
-  const fingerprintKey = Buffer.from(hkdfSync('sha256', appKey, '', 'affiliate fingerprint', 32))
+export function createVault(keys: AppKeys): Vault {
+  const encryptionKeys = allKeys(keys).map((key) => key.derive('affiliate encrypt'))
+  const encryptionKey = keys.current.derive('affiliate encrypt')
+  const fingerprintKey = keys.current.derive('affiliate fingerprint')
   return {
     encrypt(text, purpose) {
       const iv = randomBytes(12)
@@ -26,15 +28,32 @@ export function createVault(appKey: Buffer): Vault {
       if (version !== VERSION || !payload || more.length > 0)
         throw new Error('sealed with an unknown version')
       const bytes = Buffer.from(payload, 'base64url')
-      // Without the length a cut-off tag of four bytes would do, and those can be guessed.
-      const decipher = createDecipheriv('aes-256-gcm', encryptionKey, bytes.subarray(0, 12), {
-        authTagLength: 16,
-      })
-      decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(12, 28))
-      return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8')
+      const opened = firstThatOpens(encryptionKeys, (key) => openBytes(key, bytes, purpose))
+      return opened.toString('utf8')
     },
     fingerprint(text, purpose) {
       return createHmac('sha256', fingerprintKey).update(`${purpose}\0${text}`).digest('hex')
     },
   }
+}
+
+/** Throws when the text was sealed with another key or for another purpose, or was changed. */
+function openBytes(key: Buffer, bytes: Buffer, purpose: string): Buffer {
+  // Without the length a cut-off tag of four bytes would do, and those can be guessed.
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12), { authTagLength: 16 })
+  decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(12, 28))
+  return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()])
+}
+
+/** Throws the first key's error when none opens. */
+function firstThatOpens<T>(keys: readonly Buffer[], open: (key: Buffer) => T): T {
+  let problem: unknown
+  for (const key of keys) {
+    try {
+      return open(key)
+    } catch (error) {
+      problem ??= error
+    }
+  }
+  throw problem
 }

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { Caches } from '../../platform/caches.ts'
 import { readConfig } from '../../platform/config.ts'
 import { systemIds } from '../../platform/ids.ts'
+import { createAppKeys } from '../../platform/key-ring.ts'
 import { createLog } from '../../platform/log.ts'
 import { openDatabase } from '../../platform/open-database.ts'
 import type { Platform } from '../../platform/platform.ts'
@@ -16,6 +17,7 @@ import type { ScheduledJob } from './kill-at.ts'
 import { KillableServer } from './killable-server.ts'
 
 const APP_KEY = Buffer.alloc(32, 7)
+const KEYS = createAppKeys(APP_KEY)
 const API_KEY = 'key-of-the-processor'
 const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
 /** Whoever starts a dead server again takes a while: longer than any lease that the dead one held. */
@@ -99,7 +101,8 @@ export class World {
         database,
         clock: { now: () => this.now() },
         ids: systemIds,
-        vault: createVault(APP_KEY),
+        keys: KEYS,
+        vault: createVault(KEYS),
         log: createLog('silent'),
         signals: new Signals(),
         caches: new Caches({ maxEntries: 1000 }),

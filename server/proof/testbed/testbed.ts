@@ -3,6 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import { type Config, readConfig } from '../../platform/config.ts'
 import type { Database } from '../../platform/database.ts'
 import { systemIds } from '../../platform/ids.ts'
+import { createAppKeys } from '../../platform/key-ring.ts'
 import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { Signals } from '../../platform/signals.ts'
@@ -38,6 +39,9 @@ export interface Testbed {
   close(): Promise<void>
 }
 
+/** The testbeds' APP_KEY. */
+export const TESTBED_KEY = Buffer.alloc(32, 7)
+
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
@@ -67,12 +71,14 @@ export function platformOver(
     RATE_LIMIT_PUBLIC: '0',
     ...settings,
   })
+  const keys = createAppKeys(TESTBED_KEY)
   return {
     config,
     database,
     clock,
     ids: systemIds,
-    vault: createVault(Buffer.alloc(32, 7)),
+    keys,
+    vault: createVault(keys),
     log: createLog(config.LOG_LEVEL),
     signals: new Signals(),
     caches: new Caches({ maxEntries: 1000 }),
