@@ -8,7 +8,7 @@ import { testDialects } from '../server/proof/testbed/databases.ts'
 import { openServiceBed, type ServiceBed } from '../server/proof/testbed/service-bed.ts'
 import { judgeSpace } from './doctor/disk.ts'
 import type { Finding } from './doctor/finding.ts'
-import { examineAddress } from './doctor/outside.ts'
+import { examineAddress, examineMetrics, examineProxies } from './doctor/outside.ts'
 import { examineRuntime } from './doctor/runtime.ts'
 import { runAffiliate } from './testing/run-affiliate.ts'
 import { runHere } from './testing/run-here.ts'
@@ -108,10 +108,48 @@ it('the runtime, the disk and the public address', () => {
       address('https://shop.example'),
       address(undefined),
       address('http://shop.example'),
-      address('http://shop.example', production),
+      address('https://shop.example', production),
+      address(undefined, production),
     ],
-    ['ok', 'warn', 'warn', 'fail'],
+    ['ok', 'warn', 'warn', 'ok', 'fail'],
   )
+  const metrics = (more: Record<string, string>) => states(examineMetrics(readConfig(more)))
+  assert.equal(metrics({}), [])
+  assert.equal(metrics(production), ['warn'])
+  assert.equal(metrics({ ...production, METRICS_TOKEN: 'a-token-for-prometheus' }), ['ok'])
+  assert.equal(metrics({ ...production, ROLES: 'worker' }), [])
+  const proxies = (setting: string) => states(examineProxies(readConfig({ TRUST_PROXY: setting })))
+  assert.equal(
+    [proxies(''), proxies('loopback'), proxies('2'), proxies('true')],
+    [[], [], ['info'], ['warn']],
+  )
+})
+
+it('names the one setting that production refuses', async () => {
+  const run = async (more: Record<string, string>) => {
+    const environment = {
+      NODE_ENV: 'production',
+      APP_KEY: Buffer.alloc(32).toString('base64'),
+      PROCESSOR: 'http',
+      PROCESSOR_URL: 'https://processor.example',
+      PROCESSOR_API_KEY: 'k',
+      PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
+      DATABASE_URL: 'sqlite:/tmp/affiliate-none/none.db',
+      ...more,
+    }
+    const { code, stdout } = await runHere(['doctor', '--json'], environment)
+    const { checks } = JSON.parse(stdout) as { checks: Finding[] }
+    const settings = checks.filter(({ name, state }) => name === 'settings' && state === 'fail')
+    return [code, settings.map(({ detail }) => detail.split(':')[0])] as const
+  }
+  const cases = {
+    TRUST_PROXY: 'true',
+    PUBLIC_BASE_URL: 'http://shop.example',
+    PROCESSOR_URL: 'http://pay.example',
+  }
+  for (const [name, value] of Object.entries(cases)) {
+    assert.equal(await run({ [name]: value }), [1, [`setting ${name}`]])
+  }
 })
 
 it('a misspelt setting in .env, a missing database and a key that others can read', async () => {

@@ -44,6 +44,8 @@ export async function examineWebhooks(config: Config): Promise<Finding[]> {
     `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${config.PORT}`
   return [
     examineAddress(config, base),
+    ...examineMetrics(config),
+    ...examineProxies(config),
     info('webhooks', `stores (orders/paid) send to ${base}/webhooks/store-sales`),
     info('webhooks', `the processor sends to ${base}/webhooks/processor`),
     await examineService(base),
@@ -59,6 +61,35 @@ export function examineAddress({ NODE_ENV, PUBLIC_BASE_URL }: Config, base: stri
     : `PUBLIC_BASE_URL is not set: links and webhooks are for ${base}`
   const mend = 'Set PUBLIC_BASE_URL to the https address that leads to this service.'
   return NODE_ENV === 'production' ? fail('webhooks', detail, mend) : warn('webhooks', detail, mend)
+}
+
+/** In production only: elsewhere `/metrics` is open to this machine. */
+export function examineMetrics({ NODE_ENV, METRICS_TOKEN, ROLES }: Config): Finding[] {
+  if (NODE_ENV !== 'production' || !ROLES.includes('web')) return []
+  if (METRICS_TOKEN !== undefined) return [ok('metrics', '/metrics is read with METRICS_TOKEN')]
+  return [
+    warn(
+      'metrics',
+      '/metrics is disabled: METRICS_TOKEN is not set',
+      'Set METRICS_TOKEN to at least 16 random characters, and send it as a bearer token.',
+    ),
+  ]
+}
+
+/** Which addresses may name the client, where that deserves a look. */
+export function examineProxies({ TRUST_PROXY }: Config): Finding[] {
+  if (TRUST_PROXY === 'true') {
+    return [
+      warn(
+        'proxies',
+        'TRUST_PROXY=true lets every client choose the address that rate limits count; production refuses it',
+        'Set TRUST_PROXY to the number of proxies in front (such as 1) or to their addresses.',
+      ),
+    ]
+  }
+  if (typeof TRUST_PROXY !== 'number') return []
+  const proxies = TRUST_PROXY === 1 ? '1 proxy' : `${TRUST_PROXY} proxies`
+  return [info('proxies', `${proxies} in front: this port must not be reachable past them`)]
 }
 
 async function examineService(base: string): Promise<Finding> {

@@ -1,3 +1,5 @@
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import type { KyselyPlugin } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -224,6 +226,56 @@ readers('this machine, unless the request was passed on', async (world) => {
     assert.is(answer.status, 403, JSON.stringify(headers))
     assert.is(answer.body.code, 'forbidden')
   }
+})
+
+/** Calls an address by another name than its own, as a page does whose name resolves to loopback. */
+function readAs(base: string, host: string | undefined): Promise<{ status: number; body: string }> {
+  const { hostname, port } = new URL(base)
+  return new Promise((resolve, reject) => {
+    const headers = host === undefined ? {} : { host }
+    request({ hostname, port, path: '/metrics', headers, setHost: host !== undefined }, async (answer) => {
+      resolve({ status: answer.statusCode ?? 0, body: await text(answer) })
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+readers('only under a name of this machine, so that no web page can be led to them', async (world) => {
+  world.bed = await openWebTestbed('sqlite')
+  for (const host of ['127.0.0.1', 'localhost:3000', '[::1]:80', 'LOCALHOST']) {
+    assert.is((await readAs(world.bed.base, host)).status, 200, host)
+  }
+  for (const host of ['rebound.example', 'localhost.example:3000', '127.0.0.1.example', '10.0.0.1', 'a b']) {
+    const answer = await readAs(world.bed.base, host)
+    assert.ok(answer.status === 403 || answer.status === 400, `${host}: ${answer.status}`)
+    assert.not.match(answer.body, 'process_cpu')
+  }
+  assert.match((await readAs(world.bed.base, 'rebound.example')).body, 'METRICS_TOKEN')
+})
+
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  APP_KEY: Buffer.alloc(32, 1).toString('base64'),
+  PROCESSOR: 'http',
+  PROCESSOR_URL: 'https://processor.example',
+  PROCESSOR_API_KEY: 'a key',
+  PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
+}
+
+readers('nobody in production without a token, also not this machine', async (world) => {
+  world.bed = await openWebTestbed('sqlite', PRODUCTION)
+  const answer = await world.bed.ask('GET', '/metrics')
+  assert.is(answer.status, 403)
+  assert.is(answer.body.code, 'forbidden')
+  assert.match(String(answer.body.detail), 'set METRICS_TOKEN')
+  assert.is((await world.bed.ask('GET', '/healthz')).status, 200)
+})
+
+readers('with the token in production, under any name', async (world) => {
+  world.bed = await openWebTestbed('sqlite', { ...PRODUCTION, METRICS_TOKEN: TOKEN })
+  assert.is((await world.bed.ask('GET', '/metrics')).status, 401)
+  await read(world.bed.base, { authorization: `Bearer ${TOKEN}` })
 })
 
 readers('whoever shows the token, when there is one', async (world) => {

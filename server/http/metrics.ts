@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { BlockList } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Registry } from 'prom-client'
+import { isLoopbackAddress, isLoopbackHost } from '../platform/loopback.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import type { HttpApp } from './http-app.ts'
@@ -30,6 +30,10 @@ export function createMetrics(app: HttpApp): Metrics {
 export function registerMetrics(server: FastifyInstance, { counted, times, registry, stop }: Metrics): void {
   server.addHook('onResponse', times.timed)
   server.addHook('onClose', async () => stop())
+  const { config, log } = counted.platform
+  if (config.NODE_ENV === 'production' && config.METRICS_TOKEN === undefined) {
+    log.warn('/metrics is disabled: set METRICS_TOKEN to read it in production')
+  }
   server.get('/metrics', async (request, reply) => {
     checkReader(counted.platform, request)
     const all = Registry.merge([registry, processMetrics()])
@@ -38,30 +42,33 @@ export function registerMetrics(server: FastifyInstance, { counted, times, regis
 }
 
 /**
- * With METRICS_TOKEN set whoever shows it may read, and nobody else: behind a proxy on the same machine everybody comes
- * from loopback. Without one only this machine may, and no request that says it was passed on.
+ * With METRICS_TOKEN: whoever sends it, from anywhere. Without it: nothing in production, otherwise this machine under
+ * one of its own names. A browser can be led here by a foreign name that resolves to loopback (DNS rebinding).
  */
 function checkReader({ config }: Platform, request: FastifyRequest): void {
   const token = config.METRICS_TOKEN
   if (token !== undefined) {
     const shown = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1]
     if (shown !== undefined && sameText(shown, token)) return
-    throw new Refusal('unauthenticated', 'This needs the METRICS_TOKEN as a bearer token.')
+    throw new Refusal('unauthenticated', 'Send the METRICS_TOKEN as a bearer token.')
   }
-  const passedOn = FORWARDING_HEADERS.some((name) => request.headers[name] !== undefined)
-  if (!passedOn && isLoopback(request.socket.remoteAddress) && isLoopback(request.ip)) return
-  throw new Refusal('forbidden', 'Figures are given to this machine only, unless METRICS_TOKEN is set.')
+  if (config.NODE_ENV === 'production') {
+    throw new Refusal('forbidden', 'Metrics are disabled: set METRICS_TOKEN and send it as a bearer token.')
+  }
+  const forwarded = FORWARDING_HEADERS.some((name) => request.headers[name] !== undefined)
+  const local = isLoopbackAddress(request.socket.remoteAddress) && isLoopbackAddress(request.ip)
+  if (forwarded || !local) {
+    throw new Refusal('forbidden', 'Metrics are for this machine only, unless METRICS_TOKEN is set.')
+  }
+  if (isOwnHost(request.headers.host)) return
+  throw new Refusal('forbidden', 'Ask for metrics at localhost or 127.0.0.1, or set METRICS_TOKEN.')
 }
 
 const FORWARDING_HEADERS = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'x-forwarded-host', 'via']
 
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8, 'ipv4')
-loopback.addAddress('::1', 'ipv6')
-
-/** IPv4 written as IPv6 (`::ffff:127.0.0.1`) counts as what it is. */
-function isLoopback(address = ''): boolean {
-  return loopback.check(address, address.includes(':') ? 'ipv6' : 'ipv4')
+function isOwnHost(header: string | undefined): boolean {
+  const url = header === undefined ? null : URL.parse(`http://${header}`)
+  return url !== null && isLoopbackHost(url.hostname)
 }
 
 function sameText(a: string, b: string): boolean {

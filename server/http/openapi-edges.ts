@@ -200,7 +200,8 @@ export const EDGE_PATHS = {
       tags: ['operation'],
       security: [{}, { bearer: [] }],
       summary: 'Figures for Prometheus',
-      description: 'With METRICS_TOKEN as the bearer token; where none is set, for the same machine only.',
+      description:
+        'With METRICS_TOKEN as the bearer token. Where none is set: for the same machine only, and disabled in production.',
       responses: {
         200: {
           description: "Prometheus' text format.",

@@ -285,6 +285,30 @@ it('never counts visitors, webhooks and probes', async ({ bed }) => {
 
 it.run()
 
+const hops = suite('rate limits behind a number of proxies')
+
+hops('count the address that the outermost trusted proxy saw, not what the client wrote', async () => {
+  for (const [setting, client] of [
+    ['1', (address: string, index: number) => `198.51.100.${index}, ${address}`],
+    ['2', (address: string, index: number) => `198.51.100.${index}, ${address}, 10.0.0.2`],
+  ] as const) {
+    const bed = await openWebTestbed('sqlite', { RATE_LIMIT_AUTH: String(AUTH), TRUST_PROXY: setting })
+    try {
+      const attempt = (address: string, index: number) =>
+        logIn(bed, `p${index}@example.pk`, client(address, index))
+      for (let index = 0; index < AUTH; index += 1) {
+        assert.is((await attempt('203.0.113.1', index)).status, 401)
+      }
+      isLimited(await attempt('203.0.113.1', AUTH), AUTH)
+      assert.is((await attempt('203.0.113.2', AUTH)).status, 401)
+    } finally {
+      await bed.close()
+    }
+  }
+})
+
+hops.run()
+
 const off = suite('rate limits that are off')
 
 off('count nothing', async () => {

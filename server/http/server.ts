@@ -144,9 +144,13 @@ const BROKEN_REQUESTS: Record<string, BrokenRequest> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'validation_failed', 'The request did not come in time.'],
 }
 
-/** `true`, or the addresses of the proxies in front of us, with commas between; off unless set. */
-function trustProxyOf(setting: Config['TRUST_PROXY']): boolean | string {
+/**
+ * A number of hops trusts that many peers from our side, whatever their addresses: the service must then be reachable
+ * through the proxies only. Fastify itself takes a number for "trust none".
+ */
+function trustProxyOf(setting: Config['TRUST_PROXY']) {
   if (setting === undefined || setting === 'false') return false
+  if (typeof setting === 'number') return (_address: string, hop: number) => hop < setting
   return setting === 'true' ? true : setting
 }
 

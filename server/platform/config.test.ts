@@ -101,6 +101,8 @@ const ACCEPTED: [string, string, unknown][] = [
   ['SCHEDULE_PAYOUTS', '0 6 * jan-mar mon', '0 6 * jan-mar mon'],
   ['TRACKING_PARAMETER', 'ref-1', 'ref-1'],
   ['TRUST_PROXY', 'true', 'true'],
+  ['TRUST_PROXY', '1', 1],
+  ['TRUST_PROXY', ' 10 ', 10],
   ['TRUST_PROXY', 'loopback, 10.0.0.0/8,fd00::/8, 192.0.2.7', 'loopback,10.0.0.0/8,fd00::/8,192.0.2.7'],
   ['RAW_EVENT_RETENTION_DAYS', '1', 1],
 ]
@@ -173,7 +175,12 @@ const REFUSED: Record<string, string[]> = {
     '10.0.0.0/',
     'true,10.0.0.1',
     '10.0.0.1,',
-    '1',
+    '0',
+    '11',
+    '1.5',
+    '-1',
+    '1,10.0.0.1',
+    '1,1',
   ],
   RAW_EVENT_RETENTION_DAYS: ['0', '3651', 'forever'],
   LOG_LEVEL: ['loud', 'INFO'],
@@ -195,6 +202,41 @@ test('production refuses the sandbox, even one that nobody asked for, and demand
   refused({ ...PRODUCTION, PROCESSOR: 'sandbox' }, 'PROCESSOR')
   refused({ ...PRODUCTION, APP_KEY: '' }, 'APP_KEY')
   assert.is(readConfig(PRODUCTION).NODE_ENV, 'production')
+})
+
+test('production refuses to trust every client with its address', () => {
+  refused({ ...PRODUCTION, TRUST_PROXY: 'true' }, 'TRUST_PROXY')
+  assert.match(refusalOf({ ...PRODUCTION, TRUST_PROXY: 'true' }), 'such as 1')
+  for (const setting of ['false', '1', 'loopback', '10.0.0.0/8,192.0.2.7']) {
+    readConfig({ ...PRODUCTION, TRUST_PROXY: setting })
+  }
+})
+
+test('production demands https from addresses outside this machine', () => {
+  for (const name of ['PUBLIC_BASE_URL', 'PROCESSOR_URL'] as const) {
+    for (const address of [
+      'http://pay.example/v1',
+      'http://10.0.0.7:3000',
+      'http://0.0.0.0:3000',
+      'http://localhost.pay.example',
+    ]) {
+      refused({ ...PRODUCTION, [name]: address }, name)
+      assert.match(refusalOf({ ...PRODUCTION, [name]: address }), 'must be an https address')
+      assert.is(readConfig({ ...HTTP, [name]: address })[name], address, 'outside production')
+    }
+    for (const address of [
+      'https://pay.example',
+      'http://127.0.0.1:3000',
+      'http://localhost:8080',
+      'http://[::1]:3000',
+    ]) {
+      assert.is(readConfig({ ...PRODUCTION, [name]: address })[name], address)
+    }
+  }
+})
+
+test('production starts without a token for metrics', () => {
+  assert.is(readConfig(PRODUCTION).METRICS_TOKEN, undefined)
 })
 
 test('a real processor needs its address, key and secrets', () => {

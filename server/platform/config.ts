@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { parseMoney } from '../../shared/money.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
+import { isLoopbackHost } from './loopback.ts'
 
 /** A setting that makes no sense: one line that names it, shown to the operator before anything has started. */
 export class SettingError extends Error {
@@ -97,14 +98,23 @@ function isProxyAddress(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
+/** More proxies in a row than any installation has. */
+const MAX_PROXY_HOPS = 10
+
+/** A number of hops as a number, anything else as text. */
 const proxies = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))
   .refine(
-    (parts) => parts.every(isProxyAddress) || (parts.length === 1 && /^(true|false)$/.test(parts[0] ?? '')),
-    'must be true, false, or addresses and networks with commas between',
+    (parts) => parts.every(isProxyAddress) || (parts.length === 1 && isProxyWord(parts[0] ?? '')),
+    `must be the number of proxies in front (1 to ${MAX_PROXY_HOPS}), or their addresses and networks separated by commas`,
   )
-  .transform((parts) => parts.join(','))
+  .transform((parts) => (/^\d+$/.test(parts[0] ?? '') ? Number(parts[0]) : parts.join(',')))
+
+function isProxyWord(text: string): boolean {
+  if (/^\d{1,2}$/.test(text)) return Number(text) >= 1 && Number(text) <= MAX_PROXY_HOPS
+  return text === 'true' || text === 'false'
+}
 
 const host = z
   .string()
@@ -209,6 +219,7 @@ const SETTINGS = z.object({
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9_-]{0,39}$/, 'must be a plain query parameter name')
     .default('aff_ref'),
+  /** Which proxies may name the client: how many stand in front, or their addresses. */
   TRUST_PROXY: proxies.optional(),
   /** Log-ins and registrations a minute, from one address and for one e-mail; 0 = off. */
   RATE_LIMIT_AUTH: whole(0, 1_000_000).default(20),
@@ -219,7 +230,7 @@ const SETTINGS = z.object({
   LIVE_STREAMS_PER_USER: whole(1, 1000).default(5),
   /** The web pages' origins that may call from a browser; unset, none but our own. */
   CORS_ORIGINS: origins.optional(),
-  /** What reading /metrics takes; unset, only this machine may. */
+  /** The bearer token for /metrics. Unset: loopback only, and no /metrics in production. */
   METRICS_TOKEN: bearerToken.optional(),
   RAW_EVENT_RETENTION_DAYS: whole(1, 3650).default(90),
   /** Clicks older than this go, on PostgreSQL by whole months; 0 = kept for ever. */
@@ -281,6 +292,7 @@ function refuseMismatch(config: Config): void {
     if (!config.APP_KEY) {
       throw new SettingError('APP_KEY', 'must be set in production: 32 random bytes in base64')
     }
+    refuseOpenToTheNetwork(config)
   }
   if (config.PROCESSOR === 'http') {
     for (const name of ['PROCESSOR_URL', 'PROCESSOR_API_KEY', 'PROCESSOR_WEBHOOK_SECRETS'] as const) {
@@ -288,6 +300,23 @@ function refuseMismatch(config: Config): void {
     }
   } else if (config.PROCESSOR_SIGNATURE !== 'standard-webhooks') {
     throw new SettingError('PROCESSOR_SIGNATURE', 'must be standard-webhooks, which is how the sandbox signs')
+  }
+}
+
+/** What would let clients choose their address, or secrets and money orders travel unencrypted. */
+function refuseOpenToTheNetwork(config: Config): void {
+  if (config.TRUST_PROXY === 'true') {
+    throw new SettingError(
+      'TRUST_PROXY',
+      'true is refused in production, since every client could then choose its address: set the number of proxies in front (such as 1) or their addresses',
+    )
+  }
+  for (const name of ['PUBLIC_BASE_URL', 'PROCESSOR_URL'] as const) {
+    const address = config[name]
+    if (address === undefined) continue
+    const { protocol, hostname } = new URL(address)
+    if (protocol === 'https:' || isLoopbackHost(hostname)) continue
+    throw new SettingError(name, 'must be an https address in production, unless it is on this machine')
   }
 }
 

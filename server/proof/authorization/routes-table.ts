@@ -74,7 +74,7 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
   'GET /metrics': {
     file: 'http/metrics.ts',
     test: 'http/metrics.test.ts',
-    callers: 'METRICS_TOKEN, or this machine',
+    callers: 'METRICS_TOKEN, or this machine outside production',
   },
   'GET /openapi.json': { file: 'http/server.ts', test: 'http/server.test.ts', callers: 'public' },
   'GET /docs': { file: 'http/docs.ts', test: 'http/docs.test.ts', callers: 'public' },
