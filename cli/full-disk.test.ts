@@ -144,7 +144,7 @@ async function refusesEvents({ disk, bed, slug, affiliate }: World): Promise<voi
   const taken = await replay('path-landing-site', '--link', slug, '--json')
   assert.is(taken.code, 0, taken.stderr)
   assert.is(JSON.parse(taken.stdout).items[0].sale.acceptance_status, 'accepted')
-  const broken = (await verifyBooks(bed.service.app.database)).filter(({ breaches }) => breaches.length > 0)
+  const broken = (await verifyBooks(bed.service.app.platform)).filter(({ breaches }) => breaches.length > 0)
   assert.equal(broken, [])
 }
 

@@ -142,7 +142,7 @@ it('is ended at once by Ctrl-C, leaves sound books, and does it all when run aga
   await eventually(events, (states) => !states.includes('pending'))
   const again = await replay('all', '--link', slug, '--times', '2', '--json')
   assert.is(again.code, 0, again.stderr)
-  const broken = (await verifyBooks(database)).filter(({ breaches }) => breaches.length > 0)
+  const broken = (await verifyBooks(bed.service.app.platform)).filter(({ breaches }) => breaches.length > 0)
   assert.equal(broken, [])
 })
 

@@ -33,9 +33,19 @@ export function readAppKeys(config: Config, options: { create: boolean }): AppKe
   return createAppKeys(current, former)
 }
 
+/** The keys as `readAppKeys` reads them; `null` when APP_KEY is not set and no key file exists. Throws `SettingError`. */
+export function findAppKeys(config: Config): AppKeys | null {
+  if (!config.APP_KEY && !existsSync(keyFile(config))) return null
+  return readAppKeys(config, { create: false })
+}
+
+function keyFile(config: Config): string {
+  return join(dataFolder(config), 'app.key')
+}
+
 function readCurrentKey(config: Config, options: { create: boolean }): Buffer {
   if (config.APP_KEY) return Buffer.from(config.APP_KEY, 'base64')
-  const file = join(dataFolder(config), 'app.key')
+  const file = keyFile(config)
   if (!existsSync(file)) {
     if (!options.create) {
       throw new SettingError(

@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Queries } from '../../server/platform/database.ts'
-import type { OpenDatabase } from '../../server/platform/open-database.ts'
-import type { InvariantResult } from '../../server/proof/invariants/verify-books.ts'
+import type { Books, InvariantResult } from '../../server/proof/invariants/verify-books.ts'
 import type { Progress } from '../../server/proof/invariants/verify-in-threads.ts'
 import type { Seal } from '../../server/seals/seals.service.ts'
 import type { OwnedBalance } from '../../server/users/account-balances.service.ts'
@@ -47,14 +46,15 @@ function digestOf(text: string): string {
   )
 }
 
-/** Works from the database alone, so that a backup can be checked where its key is not, and opens it for reading only. */
+/** Opens the database for reading only. Without a key, what was made with one is reported as not checked. */
 function verify({ against }: VerifyOptions, command: Command): Promise<void> {
   return withDatabase(
     command,
     async ({ config, database, out }) => {
       await assertMigrated(database)
       const { lastSeal } = await import('../../server/seals/seals.service.ts')
-      const results = await runChecks(config.DATABASE_URL, database, out)
+      const { findAppKeys } = await import('../../server/keys.ts')
+      const results = await runChecks(config.DATABASE_URL, { database, keys: findAppKeys(config) }, out)
       if (against !== undefined) results.push(await checkAgainst(database.reader, against))
       out.endProgress()
       const broken = results.filter((result) => result.breaches.length > 0)
@@ -70,15 +70,16 @@ function verify({ against }: VerifyOptions, command: Command): Promise<void> {
   )
 }
 
-async function runChecks(url: string, database: OpenDatabase, out: Output): Promise<InvariantResult[]> {
+async function runChecks(url: string, books: Books, out: Output): Promise<InvariantResult[]> {
+  const db = books.database.reader
   const { isWorthThreads, verifyInThreads } = await import(
     '../../server/proof/invariants/verify-in-threads.ts'
   )
-  if (await isWorthThreads(database.reader)) {
-    return verifyInThreads(url, database.reader, (progress) => out.progress(progressText(progress)))
+  if (await isWorthThreads(db)) {
+    return verifyInThreads(url, { db, keys: books.keys }, (progress) => out.progress(progressText(progress)))
   }
   const { verifyBooks } = await import('../../server/proof/invariants/verify-books.ts')
-  return verifyBooks(database, (name) => out.progress(`checking ${name}`))
+  return verifyBooks(books, (name) => out.progress(`checking ${name}`))
 }
 
 function progressText({ names, checksDone, checks, percent }: Progress): string {

@@ -144,7 +144,7 @@ for (const dialect of testDialects()) {
       ],
     )
     assert.equal(await states(context), [['closed'], ['closed'], ['open'], ['closed'], ['closed']])
-    const breaches = (await verifyBooks(platform.database)).filter((check) => check.breaches.length > 0)
+    const breaches = (await verifyBooks(platform)).filter((check) => check.breaches.length > 0)
     // That somebody asked for an invoice without a word is what the poison was.
     assert.equal(
       breaches.map(({ name }) => name),

@@ -11,11 +11,16 @@ export interface Vault {
 }
 
 const VERSION = 'v1'
+const ENCRYPTION = 'affiliate encrypt'
+const FINGERPRINT = 'affiliate fingerprint'
+
+/** What a vault derives keys for. */
+export const VAULT_PURPOSES = [ENCRYPTION, FINGERPRINT]
 
 export function createVault(keys: AppKeys): Vault {
-  const encryptionKeys = allKeys(keys).map((key) => key.derive('affiliate encrypt'))
-  const encryptionKey = keys.current.derive('affiliate encrypt')
-  const fingerprintKey = keys.current.derive('affiliate fingerprint')
+  const encryptionKeys = allKeys(keys).map((key) => key.derive(ENCRYPTION))
+  const encryptionKey = keys.current.derive(ENCRYPTION)
+  const fingerprintKey = keys.current.derive(FINGERPRINT)
   return {
     encrypt(text, purpose) {
       const iv = randomBytes(12)

@@ -282,7 +282,7 @@ for (const dialect of testDialects()) {
   })
 
   it('leaves books in which every invariant holds', async ({ bed }) => {
-    const results = await verifyBooks(bed.service.app.platform.database)
+    const results = await verifyBooks(bed.service.app.platform)
     assert.ok(results.length >= 15)
     assert.equal(
       results.filter((result) => result.breaches.length > 0),

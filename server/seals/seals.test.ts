@@ -35,9 +35,7 @@ for (const dialect of testDialects()) {
     return seal
   }
   const brokenChecks = async ({ market }: Context) =>
-    (await verifyBooks(market.platform.database))
-      .filter(({ breaches }) => breaches.length > 0)
-      .map(({ name }) => name)
+    (await verifyBooks(market.platform)).filter(({ breaches }) => breaches.length > 0).map(({ name }) => name)
 
   it('are made of what moved, follow each other, and are not made for nothing', async (context) => {
     const { market, shop, link } = context

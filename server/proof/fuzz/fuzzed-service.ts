@@ -184,7 +184,7 @@ async function takeStock(platform: Platform, longestStall: number): Promise<Afte
     .select(({ fn }) => ['source', 'state', 'reason', fn.countAll<number>().as('count')])
     .groupBy(['source', 'state', 'reason'])
     .execute()
-  const results = await verifyBooks(platform.database)
+  const results = await verifyBooks(platform)
   return {
     longestStall,
     events: events.map((row) => ({ ...row, count: Number(row.count) })),

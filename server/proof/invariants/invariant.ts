@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type Dialect, dialectOf, type Queries } from '../../platform/database.ts'
+import type { AppKeys } from '../../platform/key-ring.ts'
 
 export interface Breach {
   /** Which row: a table's word and an id. */
@@ -16,9 +17,10 @@ export interface Invariant {
   table: string
   /**
    * The rows that break it. A check of one statement sees the books at one moment, while they are in use too; one that
-   * reads pages looks only at rows that never change, and at nothing that came later.
+   * reads pages looks only at rows that never change, and at nothing that came later. Without `keys` it cannot check what
+   * was made with a key, and reports that.
    */
-  breaches(db: Queries, pages?: Pages): Promise<Breach[]>
+  breaches(db: Queries, pages?: Pages, keys?: AppKeys | null): Promise<Breach[]>
   /** Of a check that reads pages: the column whose order they follow, by which its rows can be cut into parts for several threads. */
   key?: string | Readonly<Record<Dialect, string>>
 }

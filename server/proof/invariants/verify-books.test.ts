@@ -7,7 +7,8 @@ import { grantCredit } from '../../billing/credits.service.ts'
 import { reissueInvoice } from '../../billing/reissue.service.ts'
 import { runPayouts } from '../../payouts/payouts.service.ts'
 import { retryPayout } from '../../payouts/retry-payout.service.ts'
-import type { Database, Tx } from '../../platform/database.ts'
+import type { Tx } from '../../platform/database.ts'
+import type { Platform } from '../../platform/platform.ts'
 import { sealLedger } from '../../seals/seals.service.ts'
 import { suspendUser } from '../../users/users.service.ts'
 import { testDialects } from '../testbed/databases.ts'
@@ -89,13 +90,13 @@ class TakeBack extends Error {}
 
 /** What the invariants say while `tamper` stands; it is taken back afterwards. */
 async function breachesAfter(
-  database: Database,
+  { database, keys }: Platform,
   tamper: (tx: Tx) => Promise<unknown>,
 ): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>()
   const taken = database.transaction(async (tx) => {
     await tamper(tx)
-    for (const { name, breaches } of await verifyBooks({ ...database, reader: tx })) {
+    for (const { name, breaches } of await verifyBooks({ database: { ...database, reader: tx }, keys })) {
       if (breaches.length > 0)
         found.set(
           name,
@@ -121,7 +122,7 @@ for (const dialect of testDialects()) {
 
   it('looks at rows of every table, and finds nothing in books that are right', async ({ market }) => {
     const heard: string[] = []
-    const results = await verifyBooks(market.platform.database, (name) => heard.push(name))
+    const results = await verifyBooks(market.platform, (name) => heard.push(name))
     assert.equal(
       results.filter(({ breaches }) => breaches.length > 0),
       [],
@@ -144,7 +145,7 @@ for (const dialect of testDialects()) {
       const row = await sql<{ subject: string }>`${subject}`.execute(market.platform.database.reader)
       const expected = row.rows[0]?.subject
       assert.ok(expected, 'the books hold no such row')
-      const found = await breachesAfter(market.platform.database, async (tx) => {
+      const found = await breachesAfter(market.platform, async (tx) => {
         const changed = await statement.execute(tx)
         assert.ok(Number(changed.numAffectedRows) >= 1, 'nothing was changed')
       })

@@ -1,9 +1,10 @@
 import type { Database } from '../../platform/database.ts'
+import type { AppKeys } from '../../platform/key-ring.ts'
 import { BILLING_INVARIANTS } from './billing.ts'
 import { BODY_INVARIANTS } from './bodies.ts'
 import { CHAIN_INVARIANTS } from './chain.ts'
 import { EVENT_INVARIANTS } from './events.ts'
-import { type Breach, countRows, type Invariant } from './invariant.ts'
+import { ALL_PAGES, type Breach, countRows, type Invariant } from './invariant.ts'
 import { JOURNAL_INVARIANTS } from './journal.ts'
 import { OPERATION_INVARIANTS } from './operations.ts'
 import { PAYOUT_INVARIANTS } from './payouts.ts'
@@ -34,9 +35,15 @@ export interface InvariantResult {
   ms: number
 }
 
+/** What is checked, and with which keys; `null` where the key is not at hand, e.g. beside a backup. A platform is one. */
+export interface Books {
+  database: Database
+  keys: AppKeys | null
+}
+
 /** Checks every invariant over the live database; reads only. `onProgress` hears the name of each before it is checked. */
 export async function verifyBooks(
-  database: Database,
+  { database, keys }: Books,
   onProgress: (name: string) => void = () => {},
 ): Promise<InvariantResult[]> {
   const results: InvariantResult[] = []
@@ -47,7 +54,7 @@ export async function verifyBooks(
     const { name, statement, table } = invariant
     const rows = counted.get(table) ?? (await countRows(database.reader, table))
     counted.set(table, rows)
-    const breaches = await invariant.breaches(database.reader)
+    const breaches = await invariant.breaches(database.reader, ALL_PAGES, keys)
     results.push({ name, statement, rows, breaches, ms: performance.now() - start })
   }
   return results

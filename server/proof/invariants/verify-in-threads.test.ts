@@ -20,8 +20,9 @@ for (const dialect of testDialects()) {
       await mustOnlyRead(market.bed.testDatabase, async (url) => {
         // Not the SQLite file of the threads: who closes it last is the one that shows what it may.
         const own = dialect === 'sqlite' ? market.bed.testDatabase.url : url
+        const { keys } = market.platform
         const database = await openDatabase(own, { create: false, readOnly: true })
-        const results = await verifyInThreads(url, database.reader, () => undefined)
+        const results = await verifyInThreads(url, { db: database.reader, keys }, () => undefined)
         await database.close()
         assert.equal(
           results.map(({ name, breaches }) => [name, breaches]),
@@ -42,15 +43,16 @@ for (const dialect of testDialects()) {
       await market.order(shop, link, 200_000)
       await market.workOff()
       const { database, url } = market.bed.testDatabase
+      const { keys } = market.platform
       await removeGuards(database)
       // Its own hash no longer fits, nor that of the entry behind it: there are as many parts as entries.
       await sql`update ledger_entries set hash = 'another' where sequence = 1`.execute(database.writer)
       const chainOf = (results: InvariantResult[]) =>
         results.find(({ name }) => name === 'chain-unbroken')?.breaches.map(({ subject }) => subject)
-      const told = chainOf(await verifyInThreads(url, database.reader, () => undefined))
+      const told = chainOf(await verifyInThreads(url, { db: database.reader, keys }, () => undefined))
       const ledgers = await database.reader.selectFrom('ledger_heads').select('ledger_id').execute()
       assert.is(told?.length, ledgers.length)
-      assert.equal(told?.toSorted(), chainOf(await verifyBooks(database))?.toSorted())
+      assert.equal(told?.toSorted(), chainOf(await verifyBooks({ database, keys }))?.toSorted())
     } finally {
       await market.close()
     }

@@ -1,5 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { dialectOf, type Queries } from '../../platform/database.ts'
+import { type AppKeys, deriveKeys } from '../../platform/key-ring.ts'
+import { VAULT_PURPOSES } from '../../platform/vault.ts'
 import {
   type Breach,
   countTables,
@@ -10,7 +12,7 @@ import {
   MOST_BREACHES,
 } from './invariant.ts'
 import { INVARIANTS, type InvariantResult } from './verify-books.ts'
-import type { Task, Told } from './verify-thread.ts'
+import type { Task, ThreadData, Told } from './verify-thread.ts'
 
 const THREADS = 2
 /** Parts of a check that reads pages: enough that no thread is left with a long one at the end. */
@@ -55,13 +57,15 @@ interface Check {
  */
 export async function verifyInThreads(
   url: string,
-  db: Queries,
+  { db, keys }: { db: Queries; keys: AppKeys | null },
   onProgress: (progress: Progress) => void,
 ): Promise<InvariantResult[]> {
+  // In memory only: neither an argument nor the environment, which other processes can read.
+  const workerData: ThreadData = { url, keys: keys && deriveKeys(keys, VAULT_PURPOSES) }
   // They load what they need while it is counted what there is to do.
   const workers = Array.from(
     { length: THREADS },
-    () => new Worker(threadFile(), { workerData: { url }, resourceLimits: ROOM }),
+    () => new Worker(threadFile(), { workerData, resourceLimits: ROOM }),
   )
   let checks: Check[]
   try {

@@ -136,7 +136,7 @@ function faultsOf({ reports }: Contest): string[] {
 }
 
 async function breaches({ market, double }: Arena): Promise<string[]> {
-  const results = await verifyBooks(market.platform.database)
+  const results = await verifyBooks(market.platform)
   const found = results.flatMap(({ name, breaches }) =>
     breaches.map(({ subject, detail }) => `${name}: ${subject}: ${detail}`),
   )

@@ -93,7 +93,7 @@ async function compare(scene: Scene): Promise<void> {
 
 /** What must hold of the books whatever happened. */
 async function verify(scene: Scene): Promise<void> {
-  const results = await verifyBooks(scene.services.platform.database)
+  const results = await verifyBooks(scene.services.platform)
   const breaches = results.flatMap(({ name, breaches }) =>
     breaches.map(({ subject, detail }) => `invariant ${name}: ${subject}: ${detail}`),
   )

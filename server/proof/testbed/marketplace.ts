@@ -231,7 +231,7 @@ export async function openFlagsOf(platform: Platform): Promise<string[]> {
 }
 
 export async function verify(platform: Platform): Promise<void> {
-  const results = await verifyBooks(platform.database)
+  const results = await verifyBooks(platform)
   assert.equal(
     results.flatMap(({ name, breaches }) =>
       breaches.map((breach) => `${name}: ${breach.subject}: ${breach.detail}`),
