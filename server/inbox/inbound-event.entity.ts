@@ -38,6 +38,7 @@ export const InboundEvent = defineEntity({
       properties: ['source', 'next_attempt_at', 'id'],
       where: "state = 'pending'",
     },
+    { name: 'inbound_events_set_aside', properties: ['source', 'id'], where: "state = 'set_aside'" },
     { name: 'inbound_events_leased', properties: ['scope'], where: 'lease_token is not null' },
   ],
 })

@@ -5,6 +5,7 @@ import { Credit } from '../billing/credit.entity.ts'
 import { Click, ClickCount } from '../clicks/click.entity.ts'
 import { ExportJob } from '../exports/export-job.entity.ts'
 import { InboundBody, InboundEvent } from '../inbox/inbound-event.entity.ts'
+import { OperatorDelivery } from '../inbox/operator-delivery.entity.ts'
 import { ScheduleRun } from '../jobs/schedule-run.entity.ts'
 import { LedgerEntry, LedgerHead, LedgerPosting } from '../ledger/ledger.entity.ts'
 import { AffiliateLink } from '../links/affiliate-link.entity.ts'
@@ -47,6 +48,7 @@ export const ENTITIES = [
   LedgerSealHead,
   InboundEvent,
   InboundBody,
+  OperatorDelivery,
   ProcessorAttempt,
   Flag,
   AuditEntry,

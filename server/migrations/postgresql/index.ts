@@ -10,6 +10,7 @@ import { Migration00010UnknownCalls } from './00010-unknown-calls.ts'
 import { Migration00012CheckedAtOnce } from './00012-checked-at-once.ts'
 import { Migration00014BodiesOfEvents } from './00014-bodies-of-events.ts'
 import { Migration00015OrdersForLess } from './00015-orders-for-less.ts'
+import { Migration00021OperatorDeliveries } from './00021-operator-deliveries.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const postgresqlMigrations = [
@@ -25,4 +26,5 @@ export const postgresqlMigrations = [
   { name: '00012-checked-at-once', class: Migration00012CheckedAtOnce },
   { name: '00014-bodies-of-events', class: Migration00014BodiesOfEvents },
   { name: '00015-orders-for-less', class: Migration00015OrdersForLess },
+  { name: '00021-operator-deliveries', class: Migration00021OperatorDeliveries },
 ]

@@ -8,6 +8,7 @@ import { Migration00009ClickKinds } from './00009-click-kinds.ts'
 import { Migration00010UnknownCalls } from './00010-unknown-calls.ts'
 import { Migration00011JournalWords } from './00011-journal-words.ts'
 import { Migration00013CycleSums } from './00013-cycle-sums.ts'
+import { Migration00021OperatorDeliveries } from './00021-operator-deliveries.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const sqliteMigrations = [
@@ -21,4 +22,5 @@ export const sqliteMigrations = [
   { name: '00010-unknown-calls', class: Migration00010UnknownCalls },
   { name: '00011-journal-words', class: Migration00011JournalWords },
   { name: '00013-cycle-sums', class: Migration00013CycleSums },
+  { name: '00021-operator-deliveries', class: Migration00021OperatorDeliveries },
 ]

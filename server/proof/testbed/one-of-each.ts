@@ -251,6 +251,9 @@ export const ONE_OF_EACH: Rows = {
   ],
   inbound_events: [event(90, 'done'), event(91, 'pending'), event(92, 'ignored'), event(93, 'set_aside')],
   inbound_bodies: [{ event_id: idNumber(90), encoding: 'utf8', body: '{"id":1}' }],
+  operator_deliveries: [
+    { scope: STORE, delivery_id: 'sent by hand', body_hash: 'ef'.repeat(32), created_at: AT },
+  ],
   processor_attempts: [attempt(100, 'waiting'), attempt(101, 'created'), attempt(102, 'refused')],
   flags: [
     {
