@@ -179,7 +179,7 @@ for (const dialect of testDialects()) {
     assert.equal(await openFlagsOf(market.platform), [`event_set_aside ${event?.id}`])
   })
 
-  it('sets a signed body that cannot be read aside at once, and ignores what it does not need', async (context) => {
+  it('sets a signed body that cannot be read aside at once, and an event that no rule maps', async (context) => {
     const { market } = context
     await market.processorSays('billing.payment_confirmed', { invoice_id: 'inv_1', currency: 'PKR' })
     await market.processorSays('invoice.viewed', { invoice_id: 'inv_1' })
@@ -187,7 +187,7 @@ for (const dialect of testDialects()) {
     const [malformed, viewed] = (await eventsOf(market.platform)).slice(-2)
     assert.equal([malformed?.state, malformed?.attempts], ['set_aside', 1])
     assert.match(malformed?.reason ?? '', /^malformed: /)
-    assert.equal([viewed?.state, viewed?.reason], ['ignored', 'nothing to do for type invoice.viewed'])
+    assert.equal([viewed?.state, viewed?.reason], ['set_aside', 'no rule maps event type invoice.viewed'])
   })
 
   tests.run()

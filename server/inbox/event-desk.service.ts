@@ -14,6 +14,7 @@ import {
   makeDue,
 } from './event-desk.store.ts'
 import type { EventRow } from './inbox.store.ts'
+import { closeFlagOfLast } from './unmapped-events.service.ts'
 
 const MOST_CANDIDATES = 20
 
@@ -56,6 +57,7 @@ export function retryEvent(platform: Platform, eventId: string, reason: string |
       throw new Refusal('conflict', 'A worker has this event right now.')
     const subject = { kind: 'event_set_aside', subjectType: 'inbound_event', subjectId: eventId } as const
     await closeFlag(platform, tx, subject, 'The event was tried again.')
+    await closeFlagOfLast(platform, tx, event.reason)
     await recordAudit(platform, tx, {
       actor: OPERATOR,
       action: 'event.retry',

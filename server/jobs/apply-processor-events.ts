@@ -1,5 +1,6 @@
 import { applyPaymentConfirmation } from '../billing/payment.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
+import { setAsideUnmapped } from '../inbox/unmapped-events.service.ts'
 import { applyPayoutEvent } from '../payouts/settlement.service.ts'
 import type { Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -16,7 +17,7 @@ export function processorEventApplier(rules: ProcessorEventRules) {
     for (const event of events) {
       const read = readEvent(event, rules)
       await platform.database.transaction(async (tx) => {
-        const outcome = 'event' in read ? await applyEvent(platform, tx, read.event) : read
+        const outcome = 'event' in read ? await applyEvent(platform, tx, event, read.event) : read
         await settle(platform, tx, event, outcome)
       })
     }
@@ -47,7 +48,12 @@ function parseBody(rawBody: Buffer): unknown {
   }
 }
 
-function applyEvent(platform: Platform, tx: Tx, event: ProcessorEvent): Promise<EventOutcome> | EventOutcome {
+function applyEvent(
+  platform: Platform,
+  tx: Tx,
+  claimed: ClaimedEvent,
+  event: ProcessorEvent,
+): Promise<EventOutcome> | EventOutcome {
   switch (event.kind) {
     case 'billing_payment_confirmed':
       return applyPaymentConfirmation(platform, tx, event)
@@ -56,5 +62,7 @@ function applyEvent(platform: Platform, tx: Tx, event: ProcessorEvent): Promise<
       return applyPayoutEvent(platform, tx, event)
     case 'ignore':
       return { kind: 'ignored', reason: `nothing to do for type ${event.type}` }
+    case 'unmapped':
+      return setAsideUnmapped(platform, tx, claimed, event.type)
   }
 }

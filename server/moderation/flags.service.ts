@@ -7,6 +7,7 @@ import { type FlagRow, findOpenFlags, insertOrRefreshFlags, lastResolvedAt } fro
 export const FLAG_KINDS = {
   event_set_aside: 'high',
   event_body_conflict: 'high',
+  processor_event_unmapped: 'high',
   payment_amount_mismatch: 'high',
   second_payment_reference: 'high',
   payout_amount_mismatch: 'high',
@@ -40,6 +41,8 @@ export interface NewFlag {
     | 'billing_cycle'
     | 'payout'
     | 'inbound_event'
+    /** The subject's id is the event type, a text of the processor's. */
+    | 'processor_event_type'
   subjectId: string
   /** One sentence for the person who works through the queue. */
   summary: string

@@ -50,9 +50,26 @@ generic('payout events', () => {
   assert.not('reason' in confirmed)
 })
 
-generic('a type without a rule is ignored, whatever its data', () => {
-  const event = readProcessorEvent({ type: 'invoice.viewed', data: 5 }, GENERIC_PROCESSOR_EVENTS)
-  assert.equal(event, { kind: 'ignore', type: 'invoice.viewed' })
+generic('a type without a rule is unmapped, and one that is mapped to ignore is ignored', () => {
+  const body = { type: 'invoice.viewed', data: 5 }
+  assert.equal(readProcessorEvent(body, GENERIC_PROCESSOR_EVENTS), {
+    kind: 'unmapped',
+    type: 'invoice.viewed',
+  })
+  const rules = processorEventsSchema.parse({ rules: [{ types: ['invoice.viewed'], meaning: 'ignore' }] })
+  assert.equal(readProcessorEvent(body, rules), { kind: 'ignore', type: 'invoice.viewed' })
+})
+
+generic("the specification's own event names mean the same as the dotted ones", () => {
+  for (const [body, type] of [
+    [PAYMENT, 'billing-payment-confirmed'],
+    [FAILED, 'payout-failed'],
+    [{ ...FAILED, type: 'payout.confirmed' }, 'payout-confirmed'],
+  ] as const) {
+    const dotted = readProcessorEvent(body, GENERIC_PROCESSOR_EVENTS)
+    const hyphened = readProcessorEvent({ ...body, type }, GENERIC_PROCESSOR_EVENTS)
+    assert.equal(hyphened, { ...dotted, type })
+  }
 })
 
 generic('a failure without a readable reason is still a failure', () => {
@@ -99,7 +116,7 @@ generic('another currency is read, not judged', () => {
     { ...PAYMENT, data: { ...PAYMENT.data, currency: 'usd' } },
     GENERIC_PROCESSOR_EVENTS,
   )
-  assert.is(event.kind !== 'ignore' && event.currency, 'USD')
+  assert.is('currency' in event && event.currency, 'USD')
 })
 
 generic('any amount comes through to the paisa', () => {
@@ -107,7 +124,7 @@ generic('any amount comes through to the paisa', () => {
     fc.property(fc.integer({ min: 1, max: 10 ** 15 - 1 }), (amount) => {
       const data = { ...PAYMENT.data, amount: formatMoney(amount) }
       const event = readProcessorEvent({ ...PAYMENT, data }, GENERIC_PROCESSOR_EVENTS)
-      assert.is(event.kind !== 'ignore' && event.amount, amount)
+      assert.is('amount' in event && event.amount, amount)
     }),
     { numRuns: 300 },
   )
@@ -204,9 +221,9 @@ mapped('conditions decide, and a failure can be read through a list', () => {
     readProcessorEvent({ webhook_event_type: type, subject: { payment: { ...payment, ...change } } }, SAFEPAY)
   const event = read({})
   assert.equal(event.kind === 'payout_failed' && [event.reason, event.amount], ['no funds', 20_000])
-  assert.is(read({ type: 'RTP_LATER' }).kind, 'ignore')
-  assert.is(read({ request_id: undefined }).kind, 'ignore')
-  assert.is(read({}, 'payment.completed').kind, 'ignore')
+  assert.is(read({ type: 'RTP_LATER' }).kind, 'unmapped')
+  assert.is(read({ request_id: undefined }).kind, 'unmapped')
+  assert.is(read({}, 'payment.completed').kind, 'unmapped')
 })
 
 mapped('the first rule that fits wins', () => {

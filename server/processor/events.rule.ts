@@ -38,7 +38,7 @@ export interface EventRule {
   assumed_currency: string | null
 }
 
-/** The first rule whose types and conditions fit decides; without one the event is ignored. */
+/** The first rule whose types and conditions fit decides; without one the event is `unmapped`. */
 export interface ProcessorEventRules {
   /** Where the event's type stands in the body. */
   type_field: string
@@ -73,6 +73,8 @@ export type ProcessorEvent =
       currency: string
     }
   | { kind: 'ignore'; type: string }
+  /** No rule fits its type and fields. */
+  | { kind: 'unmapped'; type: string }
 
 /** A signed event that cannot be read. Its message is plain enough for the flag that an operator sees. */
 export class MalformedEvent extends Error {
@@ -99,7 +101,8 @@ export function readProcessorEvent(body: unknown, rules: ProcessorEventRules): P
   }
   const type = readText(body, rules.type_field, 'event type')
   const rule = rules.rules.find((candidate) => fits(candidate, type, body))
-  if (rule === undefined || rule.meaning === 'ignore') return { kind: 'ignore', type }
+  if (rule === undefined) return { kind: 'unmapped', type }
+  if (rule.meaning === 'ignore') return { kind: 'ignore', type }
   const { fields } = rule
   const money = { amount: readAmount(body, rule), currency: readCurrency(body, rule) }
   if (rule.meaning === 'billing_payment_confirmed') {

@@ -44,9 +44,12 @@ export const processorEventsSchema = z.strictObject({
     .array(ruleSchema)
     .min(1)
     .prefault([
-      { types: ['billing.payment_confirmed'], meaning: 'billing_payment_confirmed' },
-      { types: ['payout.confirmed'], meaning: 'payout_confirmed' },
-      { types: ['payout.failed'], meaning: 'payout_failed' },
+      {
+        types: ['billing.payment_confirmed', 'billing-payment-confirmed'],
+        meaning: 'billing_payment_confirmed',
+      },
+      { types: ['payout.confirmed', 'payout-confirmed'], meaning: 'payout_confirmed' },
+      { types: ['payout.failed', 'payout-failed'], meaning: 'payout_failed' },
     ]),
 }) satisfies z.ZodType<ProcessorEventRules>
 

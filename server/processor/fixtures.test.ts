@@ -24,7 +24,7 @@ const manifest = z
           'billing_payment_confirmed',
           'payout_confirmed',
           'payout_failed',
-          'ignore',
+          'unmapped',
           'malformed',
         ]),
         event: z.enum(['done', 'ignored', 'set_aside']),

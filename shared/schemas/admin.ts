@@ -16,6 +16,7 @@ export const flagKind = z
   .enum([
     'event_set_aside',
     'event_body_conflict',
+    'processor_event_unmapped',
     'payment_amount_mismatch',
     'second_payment_reference',
     'payout_amount_mismatch',

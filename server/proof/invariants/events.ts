@@ -37,7 +37,10 @@ export const EVENT_INVARIANTS: Invariant[] = [
       select 'event ' || event.id, 'set aside without a flag: ' || event.reason from inbound_events as event
       where event.state = 'set_aside'
         and event.reason not in ('amount_mismatch', 'currency_mismatch', 'second_reference', 'contradiction', 'other_payout_id')
-        and not exists (select 1 from flags where flags.subject_id = cast(event.id as text))`,
+        and not exists (select 1 from flags where flags.subject_id = cast(event.id as text))
+        and not exists (
+          select 1 from flags where flags.kind = 'processor_event_unmapped'
+            and event.reason = 'no rule maps event type ' || flags.subject_id)`,
   }),
   sqlInvariant({
     name: 'events-applied',

@@ -9,7 +9,7 @@ export type Outcome = 'done' | 'ignored' | 'set_aside' | 'flagged' | 'not_yet'
 export function hearProcessor(state: State, word: ProcessorWord, now: number): Outcome {
   switch (word.kind) {
     case 'other':
-      return 'ignored'
+      return flagged(state, 'processor_event_unmapped', word.type)
     case 'payment_confirmed':
       return hearPayment(state, word, now)
     case 'payout_confirmed':

@@ -154,7 +154,7 @@ export interface InboxEvent {
 }
 
 export type ProcessorWord =
-  | { kind: 'other' }
+  | { kind: 'other'; type: string }
   | {
       kind: 'payment_confirmed'
       /** The cycle whose invoice it names; `null` for an invoice that nobody has. */

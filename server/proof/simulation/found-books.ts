@@ -187,10 +187,14 @@ function eventKeys(services: Services, rows: Awaited<ReturnType<typeof readEvent
 }
 
 async function flagTable(services: Services, events: ReadonlyMap<string, string>): Promise<Table> {
-  const rows = await reader(services).selectFrom('flags').select(['kind', 'subject_id', 'status']).execute()
+  const rows = await reader(services)
+    .selectFrom('flags')
+    .select(['kind', 'subject_type', 'subject_id', 'status'])
+    .execute()
   const table: Table = new Map()
-  for (const { kind, subject_id, status } of rows) {
-    const about = events.get(subject_id) ?? services.ids.knownName(subject_id)
+  for (const { kind, subject_type, subject_id, status } of rows) {
+    const named = events.get(subject_id) ?? services.ids.knownName(subject_id)
+    const about = subject_type === 'processor_event_type' ? subject_id : named
     countFlag(table, `${kind} about ${about}`, status === 'open')
   }
   return table

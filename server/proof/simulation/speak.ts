@@ -132,7 +132,7 @@ export function sayStray(scene: Scene, what: StrayEvent): void {
       { ...data, payout_id: processorId('po', NOBODYS_ID), reference: NOBODYS_ID },
       { kind: 'payout_confirmed', payout: null, rightId: true, ...money, reason: '' },
     ],
-    'unknown type': ['invoice.viewed', {}, { kind: 'other' }],
+    'unknown type': ['invoice.viewed', {}, { kind: 'other', type: 'invoice.viewed' }],
     'no words': ['payout.failed', {}, null],
   }[what] as [string, object, ProcessorWord | null]
   deliver(
