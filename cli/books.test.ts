@@ -242,18 +242,22 @@ for (const dialect of testDialects()) {
       'a long passphrase\nmore\n',
     )
     assert.match(made.stdout, /op@x\.pk is an admin now/)
-    const [taken, short, none, last, unknown] = await Promise.all([
+    const [taken, short, weak, weaker, none, last, unknown] = await Promise.all([
       affiliate(['users', 'create-admin', 'op@x.pk', '--password-stdin'], {}, 'a long passphrase'),
       affiliate(['users', 'create-admin', 'o@x.pk', '--password-stdin'], {}, 'short\n'),
+      affiliate(['users', 'create-admin', 'o@x.pk', '--password-stdin'], {}, 'password123\n'),
+      affiliate(['users', 'set-password', 'op@x.pk', '--password-stdin'], {}, 'op@x.pk-2026\n'),
       affiliate(['users', 'set-password', 'op@x.pk', '--password-stdin']),
       affiliate(['users', 'suspend', 'op@x.pk']),
       affiliate(['users', 'suspend', 'nobody@x.pk', '--json']),
     ])
     assert.equal(
-      [taken, short, none, last, unknown].map(({ code }) => code),
-      [1, 2, 2, 1, 1],
+      [taken, short, weak, weaker, none, last, unknown].map(({ code }) => code),
+      [1, 2, 2, 2, 2, 1, 1],
     )
     assert.match(short.stderr, /^affiliate: password: must have at least 10 characters\n$/)
+    assert.match(weak.stderr, /^affiliate: password: is one of the most used passwords/)
+    assert.match(weaker.stderr, /^affiliate: password: must not be your e-mail/)
     assert.match(none.stderr, /No password came on stdin/)
     assert.match(last.stderr, /last active admin/)
     assert.is(JSON.parse(unknown.stderr).code, 'not_found')

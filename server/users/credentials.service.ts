@@ -2,11 +2,11 @@ import type { Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Actor } from '../platform/procedure.ts'
 import { Refusal } from '../platform/refusal.ts'
-import { hashPassword, passwordMatches } from './passwords.ts'
+import { hashNewPassword, passwordMatches } from './passwords.ts'
 import { type Profile, profileOf } from './profile.service.ts'
 import { createToken } from './session-token.ts'
 import { deleteExpiredSessions, deleteSession, deleteSessions, insertSession } from './sessions.store.ts'
-import { createUser } from './users.service.ts'
+import { createUser, userRecordOf } from './users.service.ts'
 import { findUserByEmail, findUserById, holdActiveUser, setPasswordHash } from './users.store.ts'
 
 const SESSION_MS = 30 * 24 * 60 * 60 * 1000
@@ -26,9 +26,9 @@ export interface Registration {
   displayName: string
 }
 
-/** Makes an account and logs it in. Refuses with `email_taken`. */
+/** Makes an account and logs it in. Refuses with `email_taken` and `validation_failed` (a weak password). */
 export async function register(platform: Platform, given: Registration): Promise<OpenedSession> {
-  const passwordHash = await hashPassword(given.password)
+  const passwordHash = await hashNewPassword('password', given.password, given)
   const opened = await platform.database.transaction(async (tx) => {
     const user = await createUser(platform, tx, {
       email: given.email,
@@ -92,8 +92,8 @@ export async function logout(platform: Platform, actor: Actor): Promise<void> {
 }
 
 /**
- * Gives the caller another password and ends every other session. Refuses with `invalid_credentials`, and with
- * `conflict` when another change was quicker.
+ * Gives the caller another password and ends every other session. Refuses with `invalid_credentials`, with
+ * `validation_failed` a weak password, and with `conflict` when another change was quicker.
  */
 export async function changePassword(
   platform: Platform,
@@ -103,7 +103,7 @@ export async function changePassword(
   const user = await findUserById(platform.database.reader, actor.userId)
   const matches = await passwordMatches(change.currentPassword, user?.password_hash)
   if (!user || !matches) throw new Refusal('invalid_credentials', 'The current password is wrong.')
-  const hashed = await hashPassword(change.newPassword)
+  const hashed = await hashNewPassword('new_password', change.newPassword, userRecordOf(user))
   await platform.database.transaction(async (tx) => {
     if (!(await setPasswordHash(tx, user.id, user.password_hash, hashed))) {
       throw new Refusal('conflict', 'The password was changed meanwhile.')

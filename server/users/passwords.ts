@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { hash, type Options, verify } from '@node-rs/argon2'
-import { Refusal } from '../platform/refusal.ts'
+import { invalidFields, Refusal } from '../platform/refusal.ts'
+import { COMMON_PASSWORDS } from './common-passwords.ts'
+import { type AccountWords, passwordWeakness } from './password-strength.rule.ts'
 
 /** OWASP's minimum for argon2id: 19 MiB, two passes, one lane; about 50 ms on one core. */
 const ARGON2ID: Options = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
@@ -40,6 +42,20 @@ const bytesOf = (password: string) => Buffer.from(password.normalize('NFKC'))
 /** argon2id in PHC form. Refuses with `unavailable` when too many wait. */
 export function hashPassword(password: string): Promise<string> {
   return inTurn(() => hash(bytesOf(password), ARGON2ID))
+}
+
+/**
+ * Hashes a password that an account is to have from now on. Refuses a weak one with `validation_failed`, naming `field`;
+ * passwords that were set earlier are not looked at.
+ */
+export async function hashNewPassword(
+  field: 'password' | 'new_password',
+  password: string,
+  account: AccountWords,
+): Promise<string> {
+  const weakness = passwordWeakness(password, account, COMMON_PASSWORDS)
+  if (weakness !== null) throw invalidFields([{ path: field, message: weakness }])
+  return hashPassword(password)
 }
 
 let nobodys: Promise<string> | undefined

@@ -9,7 +9,7 @@ import type { Platform } from '../platform/platform.ts'
 import { invalidInput } from '../platform/problem.ts'
 import type { Actor } from '../platform/procedure.ts'
 import { Refusal } from '../platform/refusal.ts'
-import { hashPassword } from './passwords.ts'
+import { hashNewPassword } from './passwords.ts'
 import { hashOfToken } from './session-token.ts'
 import { deleteSessions, findSessionHolder, isSessionOpen } from './sessions.store.ts'
 import {
@@ -104,7 +104,10 @@ export async function createAdmin(
   if (!given.success) throw invalidInput(given.error)
   const admin: NewUser = {
     email: given.data.email,
-    passwordHash: await hashPassword(given.data.password),
+    passwordHash: await hashNewPassword('password', given.data.password, {
+      email: given.data.email,
+      displayName: given.data.display_name,
+    }),
     role: 'admin',
     displayName: given.data.display_name,
   }
@@ -122,8 +125,9 @@ export async function createAdmin(
 export async function setPassword(platform: Platform, idOrEmail: string, password: string): Promise<void> {
   const given = z.strictObject({ password: newPassword }).safeParse({ password })
   if (!given.success) throw invalidInput(given.error)
-  const { id } = await findUser(platform, idOrEmail)
-  const hashed = await hashPassword(given.data.password)
+  const user = await findUser(platform, idOrEmail)
+  const { id } = user
+  const hashed = await hashNewPassword('password', given.data.password, user)
   await platform.database.transaction(async (tx) => {
     await setPasswordHash(tx, id, null, hashed)
     await deleteSessions(tx, id, null)

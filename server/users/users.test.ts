@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { testDialects } from '../proof/testbed/databases.ts'
 import { DAY } from '../proof/testbed/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../proof/testbed/web.ts'
+import { hashPassword } from './passwords.ts'
 
 const PASSWORD = 'a long passphrase'
 const IBAN = 'PK36SCBL0000001123456702'
@@ -101,6 +102,45 @@ for (const dialect of testDialects()) {
       'password',
       'role',
     )
+  })
+
+  it('refuses weak passwords for new accounts and for changes, and names the field', async ({ bed }) => {
+    const email = newEmail()
+    const registerWith = (password: string) =>
+      bed.ask('POST', '/auth/register', {
+        body: { email, password, role: 'creator', display_name: 'Bilal Ahmed Shah' },
+      })
+    for (const [password, message] of [
+      ['Password123', /most used/],
+      ['abababababab', /repeats/],
+      ['abcdefghijkl', /sequence/],
+      [email, /e-mail or display name/],
+      ['bilalahmedshah99', /e-mail or display name/],
+      ['affiliate2026', /name of this service/],
+    ] as const) {
+      const answer = await registerWith(password)
+      isRefused(answer, 400, 'validation_failed', 'password')
+      assert.match((answer.body.issues as { message: string }[])[0]?.message ?? '', message)
+      assert.not.match(JSON.stringify(answer.body), password)
+    }
+    const registered = await registerWith(PASSWORD)
+    assert.is(registered.status, 201)
+    const token = String(registered.body.token)
+    const change = { current_password: PASSWORD, new_password: 'Bilal.Ahmed-Shah' }
+    const refused = await bed.ask('POST', '/auth/password', { token, body: change })
+    isRefused(refused, 400, 'validation_failed', 'new_password')
+    const login = await bed.ask('POST', '/auth/login', { body: { email, password: PASSWORD } })
+    assert.is(login.status, 200, 'nothing has changed')
+  })
+
+  it('lets a weak password that was set earlier log in', async ({ bed }) => {
+    const { email, id } = await register(bed, 'creator')
+    const password_hash = await hashPassword('password123')
+    await bed.platform.database.transaction((tx) =>
+      tx.updateTable('users').set({ password_hash }).where('id', '=', id).execute(),
+    )
+    const answer = await bed.ask('POST', '/auth/login', { body: { email, password: 'password123' } })
+    assert.is(answer.status, 200)
   })
 
   it('has one account an e-mail, also when two register at once', async ({ bed }) => {
