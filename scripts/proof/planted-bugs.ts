@@ -157,7 +157,7 @@ const ONCE: PlantedBug[] = [
   {
     name: 'an event is settled by whoever comes, whatever became of it',
     file: 'server/inbox/inbox.store.ts',
-    find: `= 'pending' and \${token} = settled.lease_token`,
+    find: `= 'pending' and coalesce(event.lease_token, '') = settled.lease_token`,
     replace: `<> '' and settled.lease_token <> ''`,
     expectedIn: 'race',
   },

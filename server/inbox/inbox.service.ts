@@ -1,16 +1,9 @@
 import { randomInt } from 'node:crypto'
 import { raiseFlag } from '../moderation/flags.service.ts'
 import { afterCommit, type Tx } from '../platform/database.ts'
+import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
-import {
-  type ClaimedRow,
-  claimDueEvents,
-  countWaiting,
-  heldScopes,
-  holdDueEvents,
-  type Read,
-  readDueEvents,
-} from './claims.store.ts'
+import { type Claim, type ClaimedRow, claimDueEvents, countWaiting } from './claims.store.ts'
 import type { EventSource, EventState } from './event-words.ts'
 import {
   bringEventsBack,
@@ -20,21 +13,21 @@ import {
   type EventRow,
   findEvents,
   nextDueAt,
-  noLease,
+  releaseLeases,
   type Settlement,
   settleEvents,
   waitsBeyond,
 } from './inbox.store.ts'
 import { type Lane, shareOut } from './lanes.rule.ts'
-import { decideRetry, LONGEST_DELAY_MS } from './retry.rule.ts'
+import { decideRetry, LONGEST_DELAY_MS, MAX_ATTEMPTS } from './retry.rule.ts'
 import { textOf } from './stored-text.ts'
+import { type BodyRow, readBodies } from './upcoming-events.store.ts'
 
-export type { Read } from './claims.store.ts'
 export { EVENT_SOURCES, type EventSource } from './event-words.ts'
 export type { EventFilter, EventRow } from './inbox.store.ts'
 export type { Lane } from './lanes.rule.ts'
 
-/** An event that this worker holds until its lease runs out, or that it has read and that nobody holds (`leased`). */
+/** An event that this worker holds until its lease runs out. */
 export interface ClaimedEvent {
   id: string
   source: EventSource
@@ -43,75 +36,73 @@ export interface ClaimedEvent {
   topic: string | null
   /** This delivery id came before with another body. */
   conflicting: boolean
-  /** `null` when the retention time has taken the raw body. To ask for one that was left where it is, is an error. */
+  /** `null` when the retention time has taken the raw body. Throws when the claim did not load it. */
   readonly rawBody: Buffer | null
   /** The raw body read as UTF-8. */
   readonly text: string | null
   receivedAt: number
-  /** Tries before this one. */
+  /** Tries, this one included. */
   attempts: number
-  /** What must still stand at the event when it is settled. */
+  /** Must still stand at the event when it is settled. */
   leaseToken: string
-  /** Whether that is a lease of this worker's. */
-  leased: boolean
 }
 
 /** Far longer than a batch takes; after a crash the events of the dead process wait for it to run out. */
 const LEASE_MS = 15_000
+/** Bodies of one batch: a worker with a heap of 512 MB holds them several times over while it parses and applies them. */
+export const BATCH_BYTES = 32 * 1024 * 1024
+
+export interface ClaimOptions {
+  limit: number
+  /** PostgreSQL only: these scopes only, so that several batches can be had at once. */
+  lane?: Lane | undefined
+  /** Events whose bodies are not loaded, because they have been read already. */
+  read?: Pick<ReadonlySet<string>, 'has'> | undefined
+}
 
 /**
- * Takes up to `limit` due events of a source, oldest first, whole stores at a time: nobody else has any of them. With a
- * `lane` (on PostgreSQL) only those of a part of the stores, so that several batches can be had at once.
+ * Leases due events of a source, oldest first, and counts an attempt for each before it loads their bodies: at most `limit`, and
+ * `BATCH_BYTES` of bodies. No two workers hold events of one scope. An event that was tried before comes alone; the body of one that
+ * `hasNoTriesLeft` is not loaded.
  */
 export async function claimEvents(
   platform: Platform,
   source: EventSource,
-  limit: number,
-  lane: Lane | null = null,
+  options: ClaimOptions,
 ): Promise<ClaimedEvent[]> {
-  const now = platform.clock.now()
-  const token = platform.ids.next()
-  const rows = await platform.database.transaction((tx) =>
-    claimDueEvents(tx, platform.database.dialect, { source, limit, lane, ...leaseFrom(now, token) }),
+  const { database, clock } = platform
+  const due = await nextDueAt(database.reader, source)
+  if (due === null) return []
+  const claim = claimOf(clock.now(), source, options, platform.ids.next())
+  const rows = due > claim.now ? [] : await database.transaction((tx) => claimDueEvents(tx, claim))
+  if (rows.length === 0) {
+    return (await bringBack(platform, source)) ? claimEvents(platform, source, options) : []
+  }
+  const wanted = rows.flatMap(({ id, attempts }) =>
+    attempts > MAX_ATTEMPTS || options.read?.has(id) ? [] : [id],
   )
-  if (rows.length === 0 && (await bringBack(platform, source)))
-    return claimEvents(platform, source, limit, lane)
-  return rows.map((row) => claimedEvent({ ...row, lease_token: token }, true))
+  const found = wanted.length === 0 ? [] : await readBodies(database.reader, wanted)
+  const bodies = new Map<string, BodyRow | null>(wanted.map((id) => [id, null]))
+  for (const body of found) bodies.set(body.event_id, body)
+  return rows.map((row) => claimedEvent(row, claim.lease.token, bodies.get(row.id)))
 }
 
-/**
- * SQLite: what `claimEvents` would take, taken by nobody. Whoever settles all of it in one transaction needs no lease,
- * which would be a transaction before each batch: the write lock keeps everybody else out, and a batch of which anything was
- * taken since fails as one whose lease is lost. Bodies of events in `read` are left where they are.
- */
-export async function peekEvents(
-  platform: Platform,
-  source: EventSource,
-  limit: number,
-  read?: Read,
-): Promise<ClaimedEvent[]> {
-  const claim = { source, limit, lane: null, ...leaseFrom(platform.clock.now(), '') }
-  const rows = await readDueEvents(platform.database.reader, claim, read)
-  if (rows.length === 0 && (await bringBack(platform, source)))
-    return peekEvents(platform, source, limit, read)
-  return unleased(rows)
+/** Whether the claim of an event came after its last try, which did not end: the process stopped in each of them. */
+export function hasNoTriesLeft({ attempts }: ClaimedEvent): boolean {
+  return attempts > MAX_ATTEMPTS
 }
 
-/**
- * PostgreSQL: what `claimEvents` would take, for the very transaction that settles it. It needs no lease either: whoever else
- * works this way passes over the stores of which something is held, and whoever takes a lease meanwhile has it settled first, or
- * makes this fail as one whose lease is lost. Bodies of events in `read` are left where they are.
- */
-export async function holdEvents(
-  platform: Platform,
-  tx: Tx,
-  source: EventSource,
-  limit: number,
-  lane: Lane | null,
-  read?: Read,
-): Promise<ClaimedEvent[]> {
-  const claim = { source, limit, lane, ...leaseFrom(platform.clock.now(), '') }
-  return unleased(await holdDueEvents(tx, claim, read))
+/** Gives claimed events back as if they had not been claimed, for failures that are not theirs. */
+export async function releaseEvents(platform: Platform, events: readonly ClaimedEvent[]): Promise<void> {
+  const [first] = events
+  if (!first) return
+  const ids = events.map(({ id }) => id)
+  await platform.database.transaction((tx) => releaseLeases(tx, ids, first.leaseToken))
+}
+
+function claimOf(now: number, source: EventSource, { limit, lane }: ClaimOptions, token: string): Claim {
+  const lease = { token, until: now + LEASE_MS }
+  return { source, now, limit, maxBytes: BATCH_BYTES, lease, lane: lane ?? null }
 }
 
 /** PostgreSQL: parts of the stores of which events wait, at most `many`, with about as much to do in each. */
@@ -121,20 +112,15 @@ export async function lanesOf(
   limit: number,
   many: number,
 ): Promise<Lane[]> {
-  const claim = { source, limit, lane: null, ...leaseFrom(clock.now(), '') }
+  const claim = claimOf(clock.now(), source, { limit }, '')
   return shareOut(await countWaiting(database.reader, claim), many)
 }
 
-const unleased = (rows: readonly ClaimedRow[]) => rows.map((row) => claimedEvent(row, false))
-
-function leaseFrom(now: number, token: string) {
-  return { now, lease: { token, until: now + LEASE_MS } }
-}
-
-function claimedEvent(row: ClaimedRow, leased: boolean): ClaimedEvent {
+/** `body`: `null` when it is gone, `undefined` when it was not loaded. */
+function claimedEvent(row: ClaimedRow, leaseToken: string, body: BodyRow | null | undefined): ClaimedEvent {
   const stored = () => {
-    if (row.body === undefined) throw new Error(`the body of event ${row.id} was left where it is`)
-    return row.body === null ? null : { body: row.body, encoding: row.encoding ?? 'utf8' }
+    if (body === undefined) throw new Error(`the body of event ${row.id} was not loaded`)
+    return body
   }
   return {
     id: row.id,
@@ -145,9 +131,7 @@ function claimedEvent(row: ClaimedRow, leased: boolean): ClaimedEvent {
     conflicting: row.conflict_hash !== '',
     receivedAt: row.received_at,
     attempts: row.attempts,
-    leaseToken: row.lease_token ?? noLease(row.attempts),
-    leased,
-    // When they are asked for: a store's event has no use for its bytes.
+    leaseToken,
     get rawBody() {
       const found = stored()
       return found && Buffer.from(found.body, found.encoding)
@@ -163,7 +147,7 @@ function claimedEvent(row: ClaimedRow, leased: boolean): ClaimedEvent {
  * Events that wait for a time further off than any that we set have seen the clock put back: they are due now, whoever
  * held them. Answers whether there were any.
  */
-export async function bringBack(platform: Platform, source: EventSource): Promise<boolean> {
+async function bringBack(platform: Platform, source: EventSource): Promise<boolean> {
   const now = platform.clock.now()
   const beyond = { source, after: now + LONGEST_DELAY_MS }
   if (!(await waitsBeyond(platform.database.reader, beyond))) return false
@@ -219,7 +203,6 @@ export async function settleAll(platform: Platform, tx: Tx, settled: readonly Se
   const now = platform.clock.now()
   const rows = settled.map(({ event, outcome }) => settlementOf(event, outcome, now))
   const ours = await settleEvents(tx, platform.database.dialect, rows)
-  await refuseHeld(tx, now, settled)
   for (const [index, { event, outcome }] of settled.entries()) {
     const row = rows[index] as Settlement
     if (!ours.has(event.id)) throw new LeaseLost(event.id)
@@ -229,17 +212,8 @@ export async function settleAll(platform: Platform, tx: Tx, settled: readonly Se
   }
 }
 
-/** What is settled without a lease must not go past somebody who holds events of the same store. */
-async function refuseHeld(tx: Tx, now: number, settled: readonly SettledEvent[]): Promise<void> {
-  const unleased = settled.filter(({ event }) => !event.leased)
-  if (unleased.length === 0) return
-  const scopes = [...new Set(unleased.map(({ event }) => event.scope))]
-  const held = await heldScopes(tx, leaseFrom(now, ''), scopes)
-  for (const { event } of unleased) if (held.has(event.scope)) throw new LeaseLost(event.id)
-}
-
 function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): Settlement {
-  const attempts = event.attempts + 1
+  const attempts = Math.min(event.attempts, MAX_ATTEMPTS)
   const retry = outcome.kind === 'retry' ? decideRetry(attempts, randomInt(1_000_000) / 1_000_000) : null
   const state = retry?.kind === 'retry' ? 'pending' : retry ? 'set_aside' : (outcome.kind as EventState)
   return {
@@ -268,7 +242,7 @@ async function flagSetAside(platform: Platform, tx: Tx, event: ClaimedEvent, rea
       delivery_id: event.deliveryId,
       topic: event.topic,
       reason,
-      attempts: event.attempts + 1,
+      attempts: Math.min(event.attempts, MAX_ATTEMPTS),
     },
   })
 }
@@ -299,10 +273,12 @@ const DAY_MS = 86_400_000
 /** Removes raw bodies past their retention time: they hold buyers' data. Answers how many went. */
 export async function removeOldBodies(platform: Platform): Promise<number> {
   const before = platform.clock.now() - platform.config.RAW_EVENT_RETENTION_DAYS * DAY_MS
+  const yieldLoop = createLoopYield()
   let removed = 0
   for (;;) {
-    const some = await platform.database.transaction((tx) => deleteOldBodies(tx, before, 500))
+    const some = await platform.database.transaction((tx) => deleteOldBodies(tx, before, 500, BATCH_BYTES))
     removed += some
     if (some === 0) return removed
+    await yieldLoop()
   }
 }

@@ -1,8 +1,9 @@
 import { type Selectable, sql } from 'kysely'
-import type { Dialect, Queries, Tx } from '../platform/database.ts'
-import { rowSet } from '../platform/row-set.ts'
+import { type Dialect, dialectOf, type Queries, type Tx } from '../platform/database.ts'
+import { among, rowSet } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 import type { EventSource, EventState } from './event-words.ts'
+import { leadingUpToBytes } from './upcoming-events.store.ts'
 
 export type EventRow = Selectable<Schema['inbound_events']>
 interface Beyond {
@@ -37,7 +38,7 @@ export async function bringEventsBack(tx: Tx, { source, after }: Beyond, now: nu
 
 export interface Settlement {
   event_id: string
-  /** The lease under which it was applied; where none was taken, the one that stood there, or `noLease`. */
+  /** The lease under which it was applied. */
   lease_token: string
   state: EventState
   reason: string | null
@@ -57,13 +58,6 @@ const settlementRows = rowSet<Settlement>('settled', {
   next_attempt_at: 'bigint',
   finished_at: 'bigint',
 })
-
-/** Stands for the lease token of an event that nobody has leased since it was tried so many times. */
-export function noLease(attempts: number): string {
-  return `${NO_LEASE}${attempts}`
-}
-
-const NO_LEASE = 'none after '
 
 /** Ends the leases of these events with what became of each; answers the ids of those whose lease was still the one named. */
 export async function settleEvents(
@@ -89,13 +83,12 @@ export function settleStatement(dialect: Dialect, settlements: readonly Settleme
           sql`event.id = any(array(select event_id from settled))`,
           sql`coalesce(event.state, settled.state)`,
         ]
-  const token = sql`coalesce(event.lease_token, ${sql.lit(NO_LEASE)} || event.attempts)`
   const update = sql<{ id: string }>`
     update inbound_events as event
     set state = settled.state, reason = settled.reason, result = settled.result, attempts = settled.attempts,
       next_attempt_at = settled.next_attempt_at, finished_at = settled.finished_at, lease_token = null, lease_until = 0
     from ${given}
-    where ${ours} and event.id = settled.event_id and ${pending} = 'pending' and ${token} = settled.lease_token
+    where ${ours} and event.id = settled.event_id and ${pending} = 'pending' and coalesce(event.lease_token, '') = settled.lease_token
     returning id`
   if (dialect === 'sqlite') return update
   return sql<{ id: string }>`
@@ -140,6 +133,16 @@ export async function countPending(
   return row
 }
 
+/** Ends these leases and takes back the attempts that their claims counted. */
+export async function releaseLeases(tx: Tx, eventIds: readonly string[], token: string): Promise<void> {
+  await tx
+    .updateTable('inbound_events')
+    .set((eb) => ({ lease_token: null, lease_until: 0, attempts: eb('attempts', '-', 1) }))
+    .where(sql<boolean>`id ${among(dialectOf(tx), 'uuid', eventIds)}`)
+    .where('lease_token', '=', token)
+    .execute()
+}
+
 export interface EventFilter {
   source?: EventSource | undefined
   state?: EventState | undefined
@@ -160,8 +163,16 @@ export function findEvents(db: Queries, filter: EventFilter): Promise<EventRow[]
   return query.execute()
 }
 
-/** Removes raw bodies of finished events that came before `before` (epoch ms). Answers how many went. */
-export async function deleteOldBodies(tx: Tx, before: number, limit: number): Promise<number> {
+/**
+ * Removes raw bodies of finished events that came before `before` (epoch ms): at most `limit`, and about `maxBytes` of them, since SQLite
+ * goes through every page of what it removes. Returns how many went.
+ */
+export async function deleteOldBodies(
+  tx: Tx,
+  before: number,
+  limit: number,
+  maxBytes: number,
+): Promise<number> {
   const old = await tx
     .selectFrom('inbound_events as event')
     .innerJoin('inbound_bodies as body', 'body.event_id', 'event.id')
@@ -170,14 +181,12 @@ export async function deleteOldBodies(tx: Tx, before: number, limit: number): Pr
     .where('event.state', '<>', 'pending')
     .limit(limit)
     .execute()
-  if (old.length === 0) return 0
-  await tx
-    .deleteFrom('inbound_bodies')
-    .where(
-      'event_id',
-      'in',
-      old.map((row) => row.id),
-    )
-    .execute()
-  return old.length
+  const ids = await leadingUpToBytes(
+    tx,
+    old.map(({ id }) => id),
+    maxBytes,
+  )
+  if (ids.length === 0) return 0
+  await tx.deleteFrom('inbound_bodies').where('event_id', 'in', ids).execute()
+  return ids.length
 }

@@ -1,7 +1,14 @@
 import type { Queries } from '../platform/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { EventState } from './event-words.ts'
-import { countMatching, readEventsAfter, type StoredEventFilter } from './stored-events.store.ts'
+import { BATCH_BYTES } from './inbox.service.ts'
+import {
+  countMatching,
+  readEventsAfter,
+  type StoredEventFilter,
+  type StoredEventRow,
+} from './stored-events.store.ts'
+import { type BodyRow, leadingUpToBytes, readBodies } from './upcoming-events.store.ts'
 
 export type { StoredEventFilter } from './stored-events.store.ts'
 
@@ -21,29 +28,38 @@ export interface StoredEvent {
   rawBody: Buffer | null
 }
 
-/** A raw body may have 2 MiB: this many of them at once are bearable. */
-const AT_ONCE = 100
+const MAX_EVENTS = 100
 
-/** Every stored event that fits, in the order of arrival, some at a time; however many there are, memory holds one lot. */
+/** Every stored event that fits, in the order of arrival, in lots of at most `MAX_EVENTS` and `BATCH_BYTES` of bodies. */
 export async function* storedEvents(db: Queries, filter: StoredEventFilter): AsyncGenerator<StoredEvent[]> {
   if (filter.scopes?.length === 0) return
   let after = NIL_ID
   for (;;) {
-    const rows = await readEventsAfter(db, filter, after, AT_ONCE)
-    const last = rows.at(-1)
+    const rows = await readEventsAfter(db, filter, after, MAX_EVENTS)
+    const ids = await leadingUpToBytes(
+      db,
+      rows.map(({ id }) => id),
+      BATCH_BYTES,
+    )
+    const last = ids.at(-1)
     if (!last) return
-    after = last.id
-    yield rows.map((row) => ({
-      id: row.id,
-      scope: row.scope,
-      topic: row.topic,
-      conflicting: row.conflict_hash !== '',
-      receivedAt: row.received_at,
-      state: row.state,
-      reason: row.reason,
-      result: row.result === null ? null : JSON.parse(row.result),
-      rawBody: row.body === null ? null : Buffer.from(row.body, row.encoding ?? 'utf8'),
-    }))
+    after = last
+    const bodies = new Map((await readBodies(db, ids)).map((body) => [body.event_id, body]))
+    yield rows.slice(0, ids.length).map((row) => storedEvent(row, bodies.get(row.id)))
+  }
+}
+
+function storedEvent(row: StoredEventRow, body: BodyRow | undefined): StoredEvent {
+  return {
+    id: row.id,
+    scope: row.scope,
+    topic: row.topic,
+    conflicting: row.conflict_hash !== '',
+    receivedAt: row.received_at,
+    state: row.state,
+    reason: row.reason,
+    result: row.result === null ? null : JSON.parse(row.result),
+    rawBody: body ? Buffer.from(body.body, body.encoding) : null,
   }
 }
 

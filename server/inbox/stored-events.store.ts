@@ -18,8 +18,6 @@ export interface StoredEventRow {
   state: EventState
   reason: string | null
   result: string | null
-  body: string | null
-  encoding: 'utf8' | 'base64' | null
 }
 
 function matching(db: Queries, filter: StoredEventFilter) {
@@ -30,7 +28,7 @@ function matching(db: Queries, filter: StoredEventFilter) {
     .$if(filter.scopes !== null, (query) => query.where('event.scope', 'in', filter.scopes ?? []))
 }
 
-/** Events with what is left of their bodies, in the order of arrival, from the one behind `after`. */
+/** Events in the order of arrival, from the one behind `after`. */
 export function readEventsAfter(
   db: Queries,
   filter: StoredEventFilter,
@@ -38,7 +36,6 @@ export function readEventsAfter(
   limit: number,
 ): Promise<StoredEventRow[]> {
   return matching(db, filter)
-    .leftJoin('inbound_bodies as body', 'body.event_id', 'event.id')
     .select([
       'event.id',
       'event.scope',
@@ -48,8 +45,6 @@ export function readEventsAfter(
       'event.state',
       'event.reason',
       'event.result',
-      'body.body',
-      'body.encoding',
     ])
     .where('event.id', '>', after)
     .orderBy('event.id')

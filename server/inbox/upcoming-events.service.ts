@@ -1,6 +1,6 @@
 import type { Queries } from '../platform/database.ts'
 import { textOf } from './stored-text.ts'
-import { readBodies, type Upcoming, upcomingStatement } from './upcoming-events.store.ts'
+import { leadingUpToBytes, readBodies, type Upcoming, upcomingStatement } from './upcoming-events.store.ts'
 
 /** An event that is due, of which nobody has to be the holder to read it: what came in never changes. */
 export interface UpcomingEvent {
@@ -16,8 +16,17 @@ export async function upcomingEvents(db: Queries, upcoming: Upcoming): Promise<U
   return rows.map(({ id, topic, conflict_hash }) => ({ id, topic, conflicting: conflict_hash !== '' }))
 }
 
-/** The raw bodies of these events, read as UTF-8, by event id: of those that still have one. */
-export async function textsOf(db: Queries, eventIds: readonly string[]): Promise<Map<string, string>> {
-  const rows = await readBodies(db, eventIds)
-  return new Map(rows.map((row) => [row.event_id, textOf(row)]))
+/**
+ * The raw bodies of the leading events, read as UTF-8, by event id: of as many as take `maxBytes` together, but at least one.
+ * `null` for a body that is gone.
+ */
+export async function leadingTexts(
+  db: Queries,
+  eventIds: readonly string[],
+  maxBytes: number,
+): Promise<Map<string, string | null>> {
+  const ids = await leadingUpToBytes(db, eventIds, maxBytes)
+  const texts = new Map<string, string | null>(ids.map((id) => [id, null]))
+  for (const row of await readBodies(db, ids)) texts.set(row.event_id, textOf(row))
+  return texts
 }

@@ -53,3 +53,27 @@ export function bodiesStatement(db: Queries, eventIds: readonly string[]) {
 export async function readBodies(db: Queries, eventIds: readonly string[]): Promise<BodyRow[]> {
   return (await bodiesStatement(db, eventIds).execute(db)).rows
 }
+
+/** The leading ids whose bodies take at most `maxBytes` together, but at least one. No body is loaded for it. */
+export async function leadingUpToBytes(
+  db: Queries,
+  eventIds: readonly string[],
+  maxBytes: number,
+): Promise<readonly string[]> {
+  if (eventIds.length < 2) return eventIds
+  const { rows } = await bodySizesStatement(db, eventIds).execute(db)
+  const sizes = new Map(rows.map(({ event_id, bytes }) => [event_id, Number(bytes)]))
+  let sum = 0
+  const end = eventIds.findIndex((id, index) => {
+    sum += sizes.get(id) ?? 0
+    return index > 0 && sum > maxBytes
+  })
+  return end === -1 ? eventIds : eventIds.slice(0, end)
+}
+
+/** UTF-8 bytes of the stored bodies; both databases know them without reading the bodies. */
+export function bodySizesStatement(db: Queries, eventIds: readonly string[]) {
+  return sql<{ event_id: string; bytes: number }>`
+    select event_id, octet_length(body) as bytes from inbound_bodies as body
+    where event_id ${among(dialectOf(db), 'uuid', eventIds)}`
+}

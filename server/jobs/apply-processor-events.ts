@@ -2,7 +2,9 @@ import { applyPaymentConfirmation } from '../billing/payment.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
 import { setAsideUnmapped } from '../inbox/unmapped-events.service.ts'
 import { applyPayoutEvent } from '../payouts/settlement.service.ts'
+import { parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
 import type { Tx } from '../platform/database.ts'
+import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   MalformedEvent,
@@ -14,8 +16,10 @@ import {
 /** Makes the function that applies the processor's signed events, each in a transaction of its own. */
 export function processorEventApplier(rules: ProcessorEventRules) {
   return async (platform: Platform, events: readonly ClaimedEvent[]): Promise<void> => {
+    const yieldLoop = createLoopYield()
     for (const event of events) {
       const read = readEvent(event, rules)
+      await yieldLoop()
       await platform.database.transaction(async (tx) => {
         const outcome = 'event' in read ? await applyEvent(platform, tx, event, read.event) : read
         await settle(platform, tx, event, outcome)
@@ -31,20 +35,22 @@ function readEvent(
   if (claimed.conflicting) {
     return { kind: 'set_aside', reason: 'this delivery id came before with another body' }
   }
-  if (!claimed.rawBody) return { kind: 'set_aside', reason: 'its body is past the retention time' }
+  const { text } = claimed
+  if (text === null) return { kind: 'set_aside', reason: 'its body is past the retention time' }
   try {
-    return { event: readProcessorEvent(parseBody(claimed.rawBody), rules) }
+    return { event: readProcessorEvent(parseBody(text), rules) }
   } catch (error) {
     if (error instanceof MalformedEvent) return { kind: 'set_aside', reason: `malformed: ${error.message}` }
     throw error
   }
 }
 
-function parseBody(rawBody: Buffer): unknown {
+function parseBody(text: string): unknown {
   try {
-    return JSON.parse(rawBody.toString('utf8'))
-  } catch {
-    throw new MalformedEvent('the body is no JSON')
+    return parseBoundedJson(text)
+  } catch (error) {
+    if (error instanceof UnreadableJson) throw new MalformedEvent(error.reason)
+    throw error
   }
 }
 

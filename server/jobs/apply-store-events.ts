@@ -1,5 +1,6 @@
 import { type ClaimedEvent, type EventOutcome, settleAll } from '../inbox/inbox.service.ts'
 import { afterCommit, type Tx } from '../platform/database.ts'
+import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
@@ -8,19 +9,21 @@ import { merchantsOfStores } from '../stores/store-owners.service.ts'
 import { isToBeRead, NOTHING_READ, type ReadOrder, type ReadOrders, readOrder } from './read-order.ts'
 
 /**
- * Turns a batch of signed store events into sales, in one transaction with the events' own settlement: in `tx`, or in one of its
- * own. In that case they are read before it begins, since on SQLite it keeps everybody else from writing. What is in `read` has
- * been read already.
+ * Turns a batch of signed store events into sales, in one transaction with the events' own settlement. Bodies are read before it
+ * begins, since on SQLite it blocks every other writer; those in `read` have been read already.
  */
 export async function applyStoreEvents(
   platform: Platform,
   events: readonly ClaimedEvent[],
-  tx: Tx | null,
   read: ReadOrders = NOTHING_READ,
 ): Promise<void> {
-  const orders = events.map((event) => read.get(event.id) ?? orderOf(platform, event))
-  if (tx) return record(platform, tx, events, orders)
-  await platform.database.transaction((own) => record(platform, own, events, orders))
+  const yieldLoop = createLoopYield()
+  const orders: ReadOrder[] = []
+  for (const event of events) {
+    orders.push(read.get(event.id) ?? orderOf(platform, event))
+    await yieldLoop()
+  }
+  await platform.database.transaction((tx) => record(platform, tx, events, orders))
 }
 
 async function record(

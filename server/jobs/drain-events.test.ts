@@ -1,19 +1,18 @@
-import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import {
-  type ClaimedEvent,
-  claimEvents,
-  type EventOutcome,
-  lanesOf,
-  settle,
-  settleAll,
-} from '../inbox/inbox.service.ts'
-import { afterCommit, type Tx } from '../platform/database.ts'
+import { type ClaimedEvent, lanesOf, settle, settleAll } from '../inbox/inbox.service.ts'
+import { MAX_ATTEMPTS } from '../inbox/retry.rule.ts'
+import { afterCommit } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
 import { testDialects } from '../proof/testbed/databases.ts'
-import { eventsOf, type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
+import {
+  eventsOf,
+  type Marketplace,
+  openFlagsOf,
+  openMarketplace,
+  type Shop,
+} from '../proof/testbed/marketplace.ts'
 import { openRival } from '../proof/testbed/rival.ts'
 import { MINUTE } from '../proof/testbed/testbed.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
@@ -49,15 +48,14 @@ for (const dialect of testDialects()) {
   const applier = (hurt: (events: readonly ClaimedEvent[]) => void) => {
     const applied: string[] = []
     let transactions = 0
-    const apply: ApplyEvents = async (platform: Platform, events, tx) => {
+    const apply: ApplyEvents = async (platform: Platform, events) => {
       transactions += 1
-      const work = async (own: Tx) => {
+      await platform.database.transaction(async (tx) => {
         hurt(events)
         const settled = events.map((event) => ({ event, outcome: { kind: 'done', result: {} } as const }))
-        await settleAll(platform, own, settled)
-        afterCommit(own, () => applied.push(...events.map((event) => event.deliveryId)))
-      }
-      await (tx ? work(tx) : platform.database.transaction(work))
+        await settleAll(platform, tx, settled)
+        afterCommit(tx, () => applied.push(...events.map((event) => event.deliveryId)))
+      })
     }
     return { apply, applied, transactions: () => transactions }
   }
@@ -122,156 +120,134 @@ for (const dialect of testDialects()) {
     })
   }
 
-  /** A batch of the worker's, during which somebody else does `meanwhile`, before anything of it is settled. */
+  /** A batch of a worker, during which `meanwhile` happens before anything of it is settled. */
   const drainDuring = async (market: Marketplace, limit: number, meanwhile: () => Promise<unknown>) => {
     const work = applier(() => {})
     let first = true
-    const apply: ApplyEvents = async (platform, events, tx) => {
+    const apply: ApplyEvents = async (platform, events, read) => {
       if (first) await meanwhile()
       first = false
-      return work.apply(platform, events, tx)
+      return work.apply(platform, events, read)
     }
     const done = await drainEvents(market.platform, 'store', limit, apply, giveBack(market))
     return { done, applied: work.applied }
   }
 
-  /** What a worker does that knows of leases and of no other lock, as the version before did. */
-  const setByOther = async (market: Marketplace, deliveryIds: string[], change: object) => {
+  it('keeps nothing of a batch whose lease ran out, where another worker has its events by then', async ({
+    market,
+    shop,
+  }) => {
+    await fill(market, shop, 3)
     const rival = await openRival(market.bed)
-    await rival.platform.database.transaction((tx) =>
-      tx.updateTable('inbound_events').set(change).where('delivery_id', 'in', deliveryIds).execute(),
-    )
+    const theirs = applier(() => {})
+    const late = await drainDuring(market, 500, async () => {
+      market.clock.pass(MINUTE)
+      const drain = () => drainEvents(rival.platform, 'store', 500, theirs.apply, giveBack(market))
+      // One at a time, since each has been tried before.
+      assert.equal([await drain(), await drain(), await drain(), await drain()], [1, 1, 1, 0])
+    })
     await rival.close()
-  }
+    assert.equal([theirs.applied, late.applied], [['e0', 'e1', 'e2'], []])
+    const events = await eventsOf(market.platform)
+    assert.equal([...new Set(events.map(({ state, attempts }) => `${state} ${attempts}`))], ['done 2'])
+  })
 
-  it('leaves to a worker that leases what that one has taken or finished meanwhile', async ({
+  it('leaves other stores to another worker, and this one until its batch is settled', async ({
+    market,
+    shop,
+  }) => {
+    const other = await market.addShop()
+    await fill(market, shop, 4)
+    await fill(market, other, 2)
+    const rival = await openRival(market.bed)
+    const theirs = applier(() => {})
+    const during = await drainDuring(market, 3, async () => {
+      const drain = () => drainEvents(rival.platform, 'store', 3, theirs.apply, giveBack(market))
+      assert.equal([await drain(), await drain()], [2, 0])
+    })
+    await rival.close()
+    assert.equal(
+      [theirs.applied, during.applied],
+      [
+        ['e0', 'e1'],
+        ['e0', 'e1', 'e2'],
+      ],
+    )
+  })
+
+  it('counts the attempt before it asks for a body', async ({ market, shop }) => {
+    await fill(market, shop, 2)
+    await drainDuring(market, 500, async () => {
+      const events = await eventsOf(market.platform)
+      assert.equal(
+        events.map(({ state, attempts }) => `${state} ${attempts}`),
+        ['pending 1', 'pending 1'],
+      )
+    })
+  })
+
+  it('sets an event aside that ended the process in each of its tries, and applies its neighbors', async ({
     market,
     shop,
   }) => {
     await fill(market, shop, 6)
-    const lease = { lease_token: 'theirs', lease_until: market.clock.now() + 1000 }
-    const taken = await drainDuring(market, 500, () => setByOther(market, ['e0', 'e1'], lease))
-    // The store is the other one's as long as it holds anything of it.
-    assert.equal(taken, { done: 0, applied: [] })
-    const finished = await drainDuring(market, 500, async () => {})
-    assert.equal(finished, { done: 0, applied: [] })
-    market.clock.pass(1000)
-    const done = { state: 'done', result: '{}', attempts: 1, lease_token: null, lease_until: 0 }
-    const rest = await drainDuring(market, 500, () => setByOther(market, ['e0', 'e1'], done))
-    assert.equal(rest, { done: 4, applied: ['e2', 'e3', 'e4', 'e5'] })
-    const events = await eventsOf(market.platform)
-    assert.equal([...new Set(events.map(({ state, attempts }) => `${state} ${attempts}`))], ['done 1'])
-  })
-
-  it('goes past nobody who holds a later event of the same store', async ({ market, shop }) => {
-    await fill(market, shop, 3)
-    const held = { lease_token: 'theirs', lease_until: market.clock.now() + 1000 }
-    const passed = await drainDuring(market, 2, () => setByOther(market, ['e2'], held))
-    assert.equal(passed, { done: 0, applied: [] })
-    assert.is((await states(market)).get('pending')?.length, 3)
-  })
-
-  if (dialect === 'postgresql') {
-    it('holds the stores of a batch without a lease, and others have the other stores meanwhile', async ({
-      market,
-      shop,
-    }) => {
-      const other = await market.addShop()
-      await fill(market, shop, 3)
-      await fill(market, other, 2)
-      const rival = await openRival(market.bed)
-      const theirs = applier(() => {})
-      const during = await drainDuring(market, 3, async () => {
-        const drain = () => drainEvents(rival.platform, 'store', 3, theirs.apply, giveBack(market))
-        assert.equal([await drain(), await drain()], [2, 0])
-        assert.equal(await claimEvents(rival.platform, 'store', 3), [])
-        const left = (await states(market)).get('pending') ?? []
-        assert.equal([...new Set(left.map((event) => event.lease_token))], [null])
+    /** A process that ends as soon as it has the body of `e2`: nothing that it holds is settled or given back. */
+    const runOnce = async () => {
+      const work = applier((events) => {
+        if (events.some((event) => event.deliveryId === 'e2')) throw new Ended()
       })
-      await rival.close()
-      assert.equal(
-        [theirs.applied, during.applied],
-        [
-          ['e0', 'e1'],
-          ['e0', 'e1', 'e2'],
-        ],
-      )
-      assert.is((await states(market)).get('done')?.length, 5)
-    })
-
-    it('lets others have at once what a worker held that is gone', async ({ market, shop }) => {
-      await fill(market, shop, 3)
-      const rival = await openRival(market.bed)
-      let gone: Promise<unknown> = Promise.resolve()
-      await new Promise<void>((held) => {
-        const apply: ApplyEvents = (_, __, tx) => {
-          held()
-          return sql`select pg_terminate_backend(pg_backend_pid())`.execute(tx as Tx).then(() => {})
-        }
-        gone = drainEvents(rival.platform, 'store', 500, apply, giveBack(market)).catch((error) => error)
-      })
-      assert.is(rival.platform.database.faultOf(await gone)?.kind, 'unavailable')
-      await rival.close()
-      const next = await drainDuring(market, 500, async () => {})
-      assert.equal(next.applied, ['e0', 'e1', 'e2'])
-    })
-  }
-
-  if (dialect === 'sqlite') {
-    const settleTheirs = (
-      { platform }: Marketplace,
-      outcome: EventOutcome,
-      events: readonly ClaimedEvent[],
-    ) =>
-      platform.database.transaction((tx) =>
-        settleAll(
-          platform,
-          tx,
-          events.map((event) => ({ event, outcome })),
-        ),
-      )
-
-    it('takes no lease, and leaves to another worker what that one took or finished meanwhile', async ({
-      market,
-      shop,
-    }) => {
-      await fill(market, shop, 6)
-      const taken = await drainDuring(market, 500, () => claimEvents(market.platform, 'store', 2))
-      // The store is the other one's as long as it holds anything of it.
-      assert.equal(taken, { done: 0, applied: [] })
-      market.clock.pass(MINUTE)
-      const finished = await drainDuring(market, 500, async () => {
-        const theirs = await claimEvents(market.platform, 'store', 2)
-        await settleTheirs(market, { kind: 'done', result: { by: 'them' } }, theirs)
-      })
-      assert.equal(finished, { done: 4, applied: ['e2', 'e3', 'e4', 'e5'] })
-      const events = await eventsOf(market.platform)
-      assert.equal([...new Set(events.map(({ state, attempts }) => `${state} ${attempts}`))], ['done 1'])
-    })
-
-    it('sees that an event was tried and given back meanwhile, which leaves no lease behind', async ({
-      market,
-      shop,
-    }) => {
-      await fill(market, shop, 3)
-      const tried = await drainDuring(market, 500, async () => {
-        const theirs = await claimEvents(market.platform, 'store', 1)
-        await settleTheirs(market, { kind: 'retry', reason: 'not yet' }, theirs)
-      })
-      assert.equal(tried, { done: 2, applied: ['e1', 'e2'] })
-      const [waiting] = (await states(market)).get('pending') ?? []
-      assert.equal([waiting?.delivery_id, waiting?.attempts], ['e0', 1])
-    })
-
-    it('writes nothing while nothing is due', async ({ market }) => {
+      class Ended extends Error {}
       const database = {
         ...market.platform.database,
-        transaction: () => Promise.reject(new Error('a transaction')),
+        faultOf: (error: unknown) =>
+          error instanceof Ended ? { kind: 'unavailable' as const } : market.platform.database.faultOf(error),
+        // What a process that has ended cannot do.
+        transaction: ((body) =>
+          ended
+            ? Promise.reject(new Error('ended'))
+            : market.platform.database.transaction(body).catch((error) => {
+                ended = error instanceof Ended
+                throw error
+              })) as Platform['database']['transaction'],
       }
-      const idle = { ...market.platform, database }
-      assert.is(await drainEvents(idle, 'store', 500, applier(() => {}).apply, giveBack(market)), 0)
-    })
-  }
+      let ended = false
+      const platform = { ...market.platform, database } as Platform
+      try {
+        while ((await drainEvents(platform, 'store', 500, work.apply, giveBack(market))) > 0);
+      } catch (error) {
+        assert.ok(error instanceof Ended)
+      }
+      market.clock.pass(MINUTE)
+    }
+    for (let run = 0; run <= MAX_ATTEMPTS; run += 1) await runOnce()
+    const events = await eventsOf(market.platform)
+    assert.equal(
+      events.map(({ delivery_id, state, attempts }) => `${delivery_id} ${state} ${attempts}`),
+      ['e0 done 2', 'e1 done 2', 'e2 set_aside 12', 'e3 done 2', 'e4 done 2', 'e5 done 2'],
+    )
+    assert.match(events[2]?.reason ?? '', /Each try ended with the process/)
+    assert.is((await openFlagsOf(market.platform)).length, 1)
+  })
+
+  it('takes no more bodies at once than 32 MB', async ({ market, shop }) => {
+    const body = JSON.stringify({ filler: 'x'.repeat(12 * 1024 * 1024) })
+    for (let index = 0; index < 4; index += 1)
+      await market.deliver(shop, body, { deliveryId: `e${index}`, topic: 'shop/update' })
+    const taken: number[] = []
+    const work = applier((events) => taken.push(events.length))
+    const drain = () => drainEvents(market.platform, 'store', 500, work.apply, giveBack(market))
+    assert.equal([await drain(), await drain(), await drain()], [2, 2, 0])
+    assert.equal(taken, [2, 2])
+  })
+
+  it('writes nothing while nothing is due', async ({ market }) => {
+    const database = {
+      ...market.platform.database,
+      transaction: () => Promise.reject(new Error('a transaction')),
+    }
+    const idle = { ...market.platform, database }
+    assert.is(await drainEvents(idle, 'store', 500, applier(() => {}).apply, giveBack(market)), 0)
+  })
 
   it('keeps everything when the database goes away in the middle of a batch', async ({ market, shop }) => {
     await fill(market, shop)
@@ -284,9 +260,9 @@ for (const dialect of testDialects()) {
     const error = await drain().catch((reason: Error) => reason)
     assert.match(String(error), 'the database is away')
     assert.is(work.transactions(), 1)
-    assert.is((await states(market)).get('pending')?.length, EVENTS)
+    const left = (await states(market)).get('pending') ?? []
+    assert.equal([left.length, new Set(left.map(({ attempts }) => attempts))], [EVENTS, new Set([0])])
     away = false
-    market.clock.pass(MINUTE)
     assert.is(await drain(), EVENTS)
     assert.is((await states(market)).get('done')?.length, EVENTS)
   })
@@ -356,7 +332,7 @@ for (const dialect of testDialects()) {
 function poisonedOf(event: ClaimedEvent): ClaimedEvent {
   return {
     ...event,
-    get rawBody(): Buffer {
+    get text(): string {
       throw new Error('poison')
     },
   }

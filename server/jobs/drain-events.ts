@@ -1,115 +1,77 @@
 import {
-  bringBack,
   type ClaimedEvent,
   claimEvents,
   type EventSource,
-  holdEvents,
+  hasNoTriesLeft,
   type Lane,
   LeaseLost,
-  peekEvents,
+  releaseEvents,
+  settle,
 } from '../inbox/inbox.service.ts'
-import type { Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { OrderReader } from './order-reader.ts'
 import { NOTHING_READ, type ReadOrders } from './read-order.ts'
 
 /**
- * Applies a batch of claimed events, effects and settlements in one transaction: in `tx`, or in one of its own. Of those in `read`
- * it is not asked what came in.
+ * Applies claimed events and settles them in one transaction. The events in `read` are claimed without their bodies, because those
+ * have been read already.
  */
 export type ApplyEvents = (
   platform: Platform,
   events: readonly ClaimedEvent[],
-  tx: Tx | null,
-  read?: ReadOrders,
+  read: ReadOrders,
 ) => Promise<void>
 
-/** `lane`: only those of a part of the stores. `reader`: reads orders before it is their turn, while much waits. */
-export interface How {
+export interface DrainOptions {
+  /** PostgreSQL only: these scopes only. */
   lane?: Lane
+  /** Reads orders of the next batch in a thread, while much waits. */
   reader?: OrderReader
 }
 
-type GiveBack = (event: ClaimedEvent, error: unknown) => Promise<void>
+/** Has an event that failed tried again later. */
+type Requeue = (event: ClaimedEvent, error: unknown) => Promise<void>
+
+const STOPPED =
+  'Each try ended with the process, which may have run out of memory: look at its body before a retry.'
 
 /**
- * Claims due events of a source and applies them. When a batch of a store's fails as a whole, its halves are applied, and
- * theirs, so that one that cannot be applied holds up nobody else, at the price of a few transactions. The processor's are applied
- * one by one from the start: each commits on its own, so that a half would meet again what is settled already. Answers how
- * many were claimed.
+ * Claims due events of a source and applies them. When a batch of store events fails, its halves are applied, and theirs, so that one
+ * that cannot be applied delays no other. The processor's events are applied one by one. Returns how many were claimed.
  */
 export async function drainEvents(
   platform: Platform,
   source: EventSource,
-  batchSize: number,
+  limit: number,
   apply: ApplyEvents,
-  giveBack: GiveBack,
-  how: How = {},
+  requeue: Requeue,
+  { lane, reader }: DrainOptions = {},
 ): Promise<number> {
-  if (source === 'store') return drainUnleased(platform, batchSize, apply, giveBack, how)
-  const events = await claimEvents(platform, source, batchSize, how.lane)
-  for (const event of events) await applyInHalves(platform, [event], apply, giveBack)
+  const read = reader?.read() ?? NOTHING_READ
+  const events = await claimEvents(platform, source, { limit, lane, read })
+  const [first] = events
+  if (!first) return 0
+  try {
+    if (hasNoTriesLeft(first)) await setAside(platform, first)
+    else if (source === 'store') {
+      // A single order is not worth a thread.
+      if (events.length === limit) reader?.readOn(events)
+      await applyInHalves(platform, events, apply, requeue, read)
+    } else {
+      for (const event of events) await applyInHalves(platform, [event], apply, requeue, read)
+    }
+  } catch (error) {
+    // The database is away: not the events' fault. Where this fails as well, their leases run out.
+    await releaseEvents(platform, events).catch(() => {})
+    throw error
+  }
   return events.length
 }
 
-/** A batch of a store's, which takes a lease only when it could not be applied as a whole without one. */
-async function drainUnleased(
-  platform: Platform,
-  batchSize: number,
-  apply: ApplyEvents,
-  giveBack: GiveBack,
-  how: How,
-): Promise<number> {
-  const batch: Batch = { size: batchSize, events: [], ...how }
-  try {
-    await (platform.database.dialect === 'sqlite' ? applyPeeked : applyHeld)(platform, apply, batch)
-    return batch.events.length
-  } catch (error) {
-    if (platform.database.faultOf(error)?.kind === 'unavailable') throw error
-    const claimed = await claimEvents(platform, 'store', batchSize, how.lane)
-    const same = claimed.length > 0 && claimed.every((event, index) => event.id === batch.events[index]?.id)
-    // What has just failed is not tried as a whole again.
-    if (same && !(error instanceof LeaseLost)) await afterFailure(platform, claimed, error, apply, giveBack)
-    else if (claimed.length > 0) await applyInHalves(platform, claimed, apply, giveBack)
-    return claimed.length
-  }
-}
-
-/** A batch as it is tried; whoever must see to it when that has failed finds its events here. */
-interface Batch extends How {
-  size: number
-  events: readonly ClaimedEvent[]
-}
-
-/** On SQLite a transaction keeps everybody else from writing: nothing is read in it that can be read before. */
-async function applyPeeked(platform: Platform, apply: ApplyEvents, batch: Batch): Promise<void> {
-  const read = batch.reader?.read() ?? NOTHING_READ
-  batch.events = await peekEvents(platform, 'store', batch.size, read)
-  await applyTried(platform, apply, batch, null, read)
-}
-
-async function applyHeld(platform: Platform, apply: ApplyEvents, batch: Batch): Promise<void> {
-  const lane = batch.lane ?? null
-  await platform.database.transaction(async (tx) => {
-    const read = batch.reader?.read() ?? NOTHING_READ
-    batch.events = await holdEvents(platform, tx, 'store', batch.size, lane, read)
-    await applyTried(platform, apply, batch, tx, read)
-  })
-  if (batch.events.length === 0 && (await bringBack(platform, 'store')))
-    await applyHeld(platform, apply, batch)
-}
-
-async function applyTried(
-  platform: Platform,
-  apply: ApplyEvents,
-  { reader, size, events }: Batch,
-  tx: Tx | null,
-  read: ReadOrders,
-): Promise<void> {
-  if (events.length === 0) return
-  // An order that comes alone must not pay for a thread.
-  if (events.length === size) reader?.readOn(events)
-  await apply(platform, events, tx, read)
+function setAside(platform: Platform, event: ClaimedEvent): Promise<void> {
+  return platform.database.transaction((tx) =>
+    settle(platform, tx, event, { kind: 'set_aside', reason: STOPPED }),
+  )
 }
 
 /** The halves one after the other: a store's events keep their order. */
@@ -117,40 +79,31 @@ async function applyInHalves(
   platform: Platform,
   events: readonly ClaimedEvent[],
   apply: ApplyEvents,
-  giveBack: GiveBack,
+  requeue: Requeue,
+  read: ReadOrders,
 ): Promise<void> {
   try {
-    await apply(platform, events, null)
+    await apply(platform, events, read)
   } catch (error) {
     if (platform.database.faultOf(error)?.kind === 'unavailable') throw error
-    await afterFailure(platform, events, error, apply, giveBack)
+    const [first] = events
+    if (first && events.length === 1) return requeueFailed(platform, first, error, requeue)
+    platform.log.warn({ err: error, events: events.length }, 'a batch of events is applied in halves')
+    const middle = Math.ceil(events.length / 2)
+    await applyInHalves(platform, events.slice(0, middle), apply, requeue, read)
+    await applyInHalves(platform, events.slice(middle), apply, requeue, read)
   }
 }
 
-async function afterFailure(
-  platform: Platform,
-  events: readonly ClaimedEvent[],
-  error: unknown,
-  apply: ApplyEvents,
-  giveBack: GiveBack,
-): Promise<void> {
-  const [first] = events
-  if (first && events.length === 1) return setBack(platform, first, error, giveBack)
-  platform.log.warn({ err: error, events: events.length }, 'a batch of events is applied in halves')
-  const middle = Math.ceil(events.length / 2)
-  await applyInHalves(platform, events.slice(0, middle), apply, giveBack)
-  await applyInHalves(platform, events.slice(middle), apply, giveBack)
-}
-
-async function setBack(
+async function requeueFailed(
   platform: Platform,
   event: ClaimedEvent,
   error: unknown,
-  giveBack: GiveBack,
+  requeue: Requeue,
 ): Promise<void> {
   if (error instanceof LeaseLost) return
   platform.log.error({ err: error, event: event.id }, 'an event could not be applied')
-  await giveBack(event, error).catch((lost: unknown) => {
+  await requeue(event, error).catch((lost: unknown) => {
     if (!(lost instanceof LeaseLost)) throw lost
   })
 }

@@ -1,10 +1,10 @@
 import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { textsOf, upcomingEvents } from '../inbox/upcoming-events.service.ts'
+import { leadingTexts, upcomingEvents } from '../inbox/upcoming-events.service.ts'
 import type { Database } from '../platform/database.ts'
 import { openDatabase } from '../platform/open-database.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
-import { isToBeRead, readOrder } from './read-order.ts'
+import { isToBeRead, KEPT_BYTES, readOrder } from './read-order.ts'
 
 export interface ThreadSettings {
   url: string
@@ -20,13 +20,15 @@ export interface ReadOn {
   taken: readonly string[]
 }
 
-/** What the thread tells, as JSON, which takes somewhat less time than a clone of it. */
-export type Told =
-  | { kind: 'read'; orders: [eventId: string, order: OrderFacts | { malformed: string }][] }
-  | { kind: 'failed'; message: string }
+/** `bytes`: characters of the body, which what was read of it hardly exceeds. */
+export type ReadAhead = [eventId: string, order: OrderFacts | { malformed: string }, bytes: number]
 
-/** So many bodies at once: what has been read is of use at once, and one body may have 2 MiB. */
+/** What the thread tells, as JSON, which takes somewhat less time than a clone of it. */
+export type Told = { kind: 'read'; orders: ReadAhead[] } | { kind: 'failed'; message: string }
+
+/** Bodies loaded at once, in number and bytes: what has been read is of use at once, and one body may have 2 MiB. */
 const AT_ONCE = 100
+const BYTES_AT_ONCE = 8 * 1024 * 1024
 
 const { url, trackingParameter, port } = workerData as ThreadSettings
 
@@ -52,20 +54,26 @@ async function readOn(db: Database['reader'], { now, limit }: ReadOn): Promise<v
   hear()
   known = new Set(due.flatMap(({ id }) => (known.has(id) ? [id] : [])))
   const left = due.flatMap((event) => (isToBeRead(event) && !known.has(event.id) ? [event.id] : []))
+  let bytes = 0
   // Asked again meanwhile, it starts from what is due then.
-  while (left.length > 0 && asked === null) {
-    const some = left.splice(0, AT_ONCE)
-    tell({ kind: 'read', orders: readAll(await textsOf(db, some)) })
-    for (const id of some) known.add(id)
+  while (left.length > 0 && bytes < KEPT_BYTES && asked === null) {
+    const texts = await leadingTexts(db, left.slice(0, AT_ONCE), BYTES_AT_ONCE)
+    left.splice(0, texts.size)
+    tell({ kind: 'read', orders: readAll(texts) })
+    for (const [id, text] of texts) {
+      known.add(id)
+      bytes += text?.length ?? 0
+    }
     hear()
   }
 }
 
-function readAll(texts: ReadonlyMap<string, string>) {
-  return [...texts].flatMap(([id, text]): [string, OrderFacts | { malformed: string }][] => {
+function readAll(texts: ReadonlyMap<string, string | null>) {
+  return [...texts].flatMap(([id, text]): ReadAhead[] => {
+    if (text === null) return []
     try {
       const order = readOrder(text, trackingParameter)
-      return [[id, order instanceof MalformedOrder ? { malformed: order.reason } : order]]
+      return [[id, order instanceof MalformedOrder ? { malformed: order.reason } : order, text.length]]
     } catch {
       // Whoever applies it will come upon the same, and see to it.
       return []

@@ -9,7 +9,7 @@ import type { ClaimedEvent } from '../inbox/inbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
 import type { ReadOn, ThreadSettings, Told } from './order-reader-thread.ts'
-import { NOTHING_READ, type ReadOrder, type ReadOrders } from './read-order.ts'
+import { KEPT_BYTES, NOTHING_READ, type ReadOrder, type ReadOrders } from './read-order.ts'
 
 /**
  * Reads orders before it is their turn, in a thread of its own: what came in never changes, so what has been read of an event is
@@ -25,7 +25,7 @@ export interface OrderReader {
 
 /** How far it looks: the batch that is under way, and the next one; on PostgreSQL two of each. */
 const LOOK_AHEAD = 2000
-/** So many read orders are kept at most, the newest: others may have applied what we were to. */
+/** So many read orders are kept at most, the newest, and as many as `KEPT_BYTES` allows: others may have applied what we were to. */
 const KEPT = 3000
 /** Much has waited, and no longer does: the thread ends, and what it has read is forgotten. */
 const IDLE_MS = 10_000
@@ -60,6 +60,8 @@ class Reader implements OrderReader {
   readonly #platform: Platform
   readonly #settings: ReaderSettings
   readonly #orders = new Map<string, ReadOrder>()
+  readonly #bytes = new Map<string, number>()
+  #keptBytes = 0
   #thread: Thread | null = null
   #ending: Promise<unknown> = Promise.resolve()
   #idle: NodeJS.Timeout | null = null
@@ -78,7 +80,7 @@ class Reader implements OrderReader {
 
   readOn(taken: readonly ClaimedEvent[]): void {
     this.#receive()
-    for (const { id } of taken) this.#orders.delete(id)
+    for (const { id } of taken) this.#forget(id)
     this.#thread ??= this.#begin()
     if (this.#thread === null) return
     const now = this.#platform.clock.now()
@@ -117,12 +119,22 @@ class Reader implements OrderReader {
   }
 
   #keep(orders: Extract<Told, { kind: 'read' }>['orders']): void {
-    for (const [id, order] of orders)
+    for (const [id, order, bytes] of orders) {
+      this.#forget(id)
       this.#orders.set(id, 'malformed' in order ? new MalformedOrder(order.malformed) : order)
-    for (const id of this.#orders.keys()) {
-      if (this.#orders.size <= KEPT) break
-      this.#orders.delete(id)
+      this.#bytes.set(id, bytes)
+      this.#keptBytes += bytes
     }
+    for (const id of this.#orders.keys()) {
+      if (this.#orders.size <= KEPT && this.#keptBytes <= KEPT_BYTES) break
+      this.#forget(id)
+    }
+  }
+
+  #forget(id: string): void {
+    this.#orders.delete(id)
+    this.#keptBytes -= this.#bytes.get(id) ?? 0
+    this.#bytes.delete(id)
   }
 
   #fail(worker: Worker, error: unknown): void {
@@ -139,6 +151,8 @@ class Reader implements OrderReader {
     clearTimeout(this.#idle ?? undefined)
     this.#idle = null
     this.#orders.clear()
+    this.#bytes.clear()
+    this.#keptBytes = 0
     const thread = this.#thread
     this.#thread = null
     if (thread === null) return

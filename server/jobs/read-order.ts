@@ -8,6 +8,9 @@ export type ReadOrder = OrderFacts | MalformedOrder | null
 /** What has been read by event id. An event that is not in it has to be read. */
 export type ReadOrders = ReadonlyMap<string, ReadOrder>
 
+/** Orders that were read ahead are kept up to so many bytes of their bodies. */
+export const KEPT_BYTES = 64 * 1024 * 1024
+
 export const NOTHING_READ: ReadOrders = new Map()
 
 /** Whether anything in an event's body matters. */

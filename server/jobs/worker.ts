@@ -65,9 +65,9 @@ async function drainSource(
   size: number = BATCH_SIZES[platform.database.dialect],
 ): Promise<number> {
   const { dialect } = platform.database
-  const setBack = (event: ClaimedEvent, error: unknown) => giveBack(platform, event, error)
+  const requeue = (event: ClaimedEvent, error: unknown) => requeueEvent(platform, event, error)
   const drain = (lane?: Lane) =>
-    drainEvents(platform, source, size, apply, setBack, { ...(lane && { lane }), ...(reader && { reader }) })
+    drainEvents(platform, source, size, apply, requeue, { ...(lane && { lane }), ...(reader && { reader }) })
   const done = await drain()
   if (source !== 'store' || dialect === 'sqlite' || done < size) return done
   return done + (await drainInLanes(await lanesOf(platform, source, size, LANES), size, drain))
@@ -97,7 +97,7 @@ async function drainInLanes(
 }
 
 /** An event that could not be applied comes again later, and is set aside after its last try. */
-function giveBack(platform: Platform, event: ClaimedEvent, error: unknown): Promise<void> {
+function requeueEvent(platform: Platform, event: ClaimedEvent, error: unknown): Promise<void> {
   // A message can quote the event itself, and PostgreSQL refuses to store a NUL.
   const said = String(error instanceof Error ? error.message : error).replace(/\p{Cc}+/gu, ' ')
   // The cut can go through a surrogate pair.

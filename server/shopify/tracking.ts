@@ -9,6 +9,8 @@ export interface Tracking {
 }
 
 const MAX_REFERENCE = 200
+/** Browsers and servers take addresses of up to 8 KB; splitting the query of a longer one would take long. */
+const MAX_ADDRESS = 8192
 
 /**
  * The tracking reference of an order: what the shop's script put into the cart (`note_attributes`) comes before the first page of
@@ -35,7 +37,7 @@ function fromNoteAttributes(value: unknown, parameter: string): string | null {
 /** The query is cut out by hand: a path is no URL, and `URLSearchParams` lets broken percent-encoding pass where decoding throws. */
 function fromLandingSite(value: unknown, parameter: string): string | null {
   if (typeof value !== 'string') return null
-  const [address = ''] = value.split('#', 1)
+  const [address = ''] = value.slice(0, MAX_ADDRESS).split('#', 1)
   const question = address.indexOf('?')
   if (question === -1) return null
   for (const candidate of new URLSearchParams(address.slice(question + 1)).getAll(parameter)) {

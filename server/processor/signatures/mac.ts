@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { parseBoundedJson, UnreadableJson } from '../../platform/bounded-json.ts'
 import type { LowerCaseHeaders } from './scheme.ts'
 
 export type MacAlgorithm = 'sha256' | 'sha384' | 'sha512'
@@ -98,14 +99,19 @@ export function isWithin(toleranceMs: number, signedAt: number, now: number): bo
   return Math.abs(now - signedAt) <= toleranceMs
 }
 
-/** The body as JSON object, or null. Call it only after the MAC held. */
+/** The body as JSON object, or null; also null for one that is too costly to parse. Call it only after the MAC held. */
 export function bodyObject(rawBody: Buffer): Record<string, unknown> | null {
   try {
-    const body: unknown = JSON.parse(rawBody.toString('utf8'))
-    return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : null
-  } catch {
-    return null
+    const body = parseBoundedJson(rawBody.toString('utf8'))
+    return isObject(body) ? body : null
+  } catch (error) {
+    if (error instanceof UnreadableJson) return null
+    throw error
   }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A text field of a JSON body as an event id; null when it is absent or no plain token. */

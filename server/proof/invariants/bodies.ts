@@ -4,8 +4,8 @@ import { dialectOf, type Queries } from '../../platform/database.ts'
 import { isId } from '../../platform/ids.ts'
 import { ALL_PAGES, type Breach, type Invariant, MOST_BREACHES, type Pages } from './invariant.ts'
 
-/** A body may take a megabyte. */
-const PAGE = 100
+/** A body may have 2 MiB: 32 MB at once. */
+const PAGE = 16
 
 /** What must hold of the raw bodies that the retention time has left; both need our own code. */
 export const BODY_INVARIANTS: Invariant[] = [

@@ -41,13 +41,13 @@ export async function killDrains(dialect: TestDialect, random: () => number): Pr
     const words: LastWord[] = []
     const dying = Array.from({ length: DEATHS_A_PILE }, () => 1 + Math.floor(random() * WITHIN_ANSWERS))
     for (const dieAfter of dying) {
-      words.push(await drainUntil(testDatabase.url, dieAfter))
+      words.push(await drainUntil(testDatabase.url, words.length, dieAfter))
       await look(testDatabase, verify)
     }
     const waiting = () => look(testDatabase, (platform) => pile.waiting(platform))
     assert.ok((await waiting()) > BATCH, 'the dead have left enough to do')
     for (let finishers = 0; finishers < MOST_FINISHERS && (await waiting()) > 0; finishers += 1) {
-      words.push(await drainUntil(testDatabase.url, null))
+      words.push(await drainUntil(testDatabase.url, words.length, null))
     }
     await look(testDatabase, verify)
     assert.equal(await look(testDatabase, (platform) => pile.differences(platform)), [])
@@ -76,9 +76,9 @@ async function look<T>(testDatabase: TestDatabase, work: (platform: Platform) =>
   }
 }
 
-/** One worker's life. */
-async function drainUntil(databaseUrl: string, dieAfter: number | null): Promise<LastWord> {
-  const order: Drain = { databaseUrl, now: NOW, batchSize: BATCH, dieAfter }
+/** One worker's life, `lives` after the first one: the leases of the dead have run out by then. */
+async function drainUntil(databaseUrl: string, lives: number, dieAfter: number | null): Promise<LastWord> {
+  const order: Drain = { databaseUrl, now: NOW + lives * 60_000, batchSize: BATCH, dieAfter }
   const child = spawn(process.execPath, [DRAINER, JSON.stringify(order)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,0 +1,118 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { hostileBodies } from '../proof/fuzz/hostile-bodies.ts'
+import { fc } from '../proof/testbed/property.ts'
+import { MAX_JSON_TOKENS, parseBoundedJson, UnreadableJson } from './bounded-json.ts'
+
+const BIG = '820982911946154508'
+
+function refusal(text: string): string {
+  try {
+    parseBoundedJson(text)
+    return 'parsed'
+  } catch (error) {
+    if (error instanceof UnreadableJson) return error.reason
+    throw error
+  }
+}
+
+/** CPU milliseconds of this thread, the best of three. */
+function cpuOf(work: () => void): number {
+  return Math.min(
+    ...Array.from({ length: 3 }, () => {
+      const before = process.threadCpuUsage()
+      work()
+      const { user, system } = process.threadCpuUsage(before)
+      return (user + system) / 1000
+    }),
+  )
+}
+
+const it = suite('bounded JSON')
+
+it('keeps the digits of integers above 2^53 - 1, and nothing else', () => {
+  const text = `{"a":${BIG}, "b":[ ${BIG} ,9007199254740991,9007199254740992],"c":-${BIG},"d":${BIG}.5,"e":1${'0'.repeat(20)}e2}`
+  assert.equal(parseBoundedJson(text), {
+    a: BIG,
+    b: [BIG, 9007199254740991, '9007199254740992'],
+    c: -Number(BIG),
+    d: Number(`${BIG}.5`),
+    e: 1e22,
+  })
+  assert.is(parseBoundedJson(BIG), BIG)
+  assert.equal(parseBoundedJson(`{"x":"\\"${BIG},","${BIG}":1,"y":"\\\\"}`), {
+    x: `"${BIG},`,
+    [BIG]: 1,
+    y: '\\',
+  })
+  assert.equal(parseBoundedJson(`{"k":1,"k":${BIG}}`), { k: BIG })
+})
+
+it('makes no JSON of what is none', () => {
+  for (const text of [
+    `{${BIG}:1}`,
+    `{${BIG} :1}`,
+    `[0${BIG}]`,
+    `[+${BIG}]`,
+    `[- ${BIG}]`,
+    `[${BIG} ${BIG}]`,
+    `["a"${BIG}]`,
+    `[true${BIG}]`,
+    `[1e${BIG}e]`,
+    `"${BIG}`,
+    `["a
+b"]`,
+    '[1,]',
+    '',
+    ' ',
+    '\u00a0[]',
+  ]) {
+    assert.is(refusal(text), 'not JSON', text)
+  }
+})
+
+it('refuses too many tokens and too many levels before it parses', () => {
+  // Brackets and commas count as well.
+  assert.is(refusal(`[${'1,'.repeat(MAX_JSON_TOKENS / 2 - 2)}1]`), 'parsed')
+  assert.is(refusal(`[${'1,'.repeat(MAX_JSON_TOKENS / 2 - 1)}1]`), 'more than 200000 JSON tokens')
+  assert.is(refusal(`${'['.repeat(64)}${']'.repeat(64)}`), 'parsed')
+  assert.is(refusal(`${'['.repeat(65)}${']'.repeat(65)}`), 'nested deeper than 64 levels')
+})
+
+it('agrees with JSON.parse on JSON with integers of any length', () => {
+  const digits = fc.tuple(
+    fc.bigInt({ min: -(10n ** 25n), max: 10n ** 25n }),
+    fc.constantFrom('', '.5', 'e3', 'E-2'),
+  )
+  const number = digits.map(([value, rest]) => `${value}${rest}`)
+  const value = fc.oneof(number, fc.json({ maxDepth: 2 }))
+  const text = fc
+    .array(
+      fc.tuple(
+        fc.string().map((key) => JSON.stringify(key)),
+        value,
+      ),
+    )
+    .map((entries) => `{${entries.map(([key, one]) => `${key} : ${one} `).join(',\n')}}`)
+  fc.assert(
+    fc.property(text, (json) => {
+      assert.equal(parseBoundedJson(json), JSON.parse(json, keepDigits as never))
+    }),
+    { numRuns: 300 },
+  )
+})
+
+/** The reviver that defines what is kept: `context.source` is the number as written. */
+function keepDigits(_key: string, value: unknown, { source }: { source?: string } = {}): unknown {
+  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
+  return source !== undefined && /^\d+$/.test(source) ? source : value
+}
+
+it('takes less than 50 ms for 2 MiB of any shape', () => {
+  for (const { shape, body } of hostileBodies()) {
+    const ms = cpuOf(() => refusal(body.toString('utf8')))
+    assert.ok(ms < 50, `${shape}: ${ms} ms`)
+  }
+})
+
+it.run()

