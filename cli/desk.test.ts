@@ -82,7 +82,7 @@ for (const dialect of testDialects()) {
     )
     const other = await books.affiliate(['offers', 'vet', id, '--approve', '--rate', '35'])
     assert.is(other.code, 1)
-    assert.match(other.stderr, /rate is 40 % by now/)
+    assert.match(other.stderr, /rate is now 40 %/)
     const vet = ['offers', 'vet', id, '--approve', '--reason', 'end of season']
     const approved = await books.affiliate(vet)
     assert.match(approved.stdout, /"High one" is approved at 40 %/)

@@ -35,12 +35,12 @@ export function addOfferCommands(program: Command): void {
     .action((options: ListOptions, command: Command) => list(options, command))
   group
     .command('vet')
-    .description("decide on an offer's commission rate; holds for the rate that it has now")
+    .description('approve or reject an offer at its present commission rate')
     .argument('<offer>', 'its id')
-    .option('--approve', 'the rate is believed')
-    .option('--reject', 'it is not; links that there are stay as they are')
+    .option('--approve', 'holds for this rate and lower ones')
+    .option('--reject', 'pauses a live offer; clicks made before still earn')
     .option('--reason <text>', 'kept in the audit trail')
-    .option('--rate <percent>', 'refuse when the offer has another rate by now')
+    .option('--rate <percent>', 'refuse when the offer has another rate now')
     .addHelpText(
       'after',
       exampleText(
@@ -105,6 +105,7 @@ function wireOffer(offer: ShownOffer) {
     product_ids: offer.product_ids,
     status: offer.status,
     vetting: offer.vetting,
+    vetting_reason: offer.vetting_reason,
     created_at: wireTime(offer.created_at),
     updated_at: wireTime(offer.updated_at),
   }
@@ -131,7 +132,7 @@ async function vet(offer: string, options: VetOptions, command: Command): Promis
     const vetting = { offerId, actor: OPERATOR, decision, reason, commissionRate: rate } as const
     const vetted = await vetOffer(app.platform, vetting)
     out.show(wireOffer(vetted), () => [
-      `"${vetted.title}" is ${vetted.vetting} at ${vetted.commission_rate / 100} %.`,
+      `"${vetted.title}" is ${vetted.vetting} at ${vetted.commission_rate / 100} %${vetted.status === 'paused' ? ', and paused' : ''}.`,
     ])
   })
 }

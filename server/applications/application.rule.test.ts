@@ -60,13 +60,15 @@ test('one may apply to a live offer of an active merchant, and again after rejec
   assert.is(codeOf(mayApply({ ...fresh, existing: ['rejected', 'approved'] })), 'already_applied')
 })
 
-test('no applying where nothing could come of it', () => {
-  for (const offerStatus of ['draft', 'paused', 'ended'] as const) {
+test('a paused or ended offer takes no applications, and an offer that creators cannot see does not exist', () => {
+  for (const offerStatus of ['paused', 'ended'] as const) {
     const refused = mayApply({ offerStatus, merchantSuspended: false, existing: ['pending'] })
     assert.is(codeOf(refused), 'offer_not_live')
   }
-  const suspended = mayApply({ offerStatus: 'live', merchantSuspended: true, existing: [] })
-  assert.is(codeOf(suspended), 'offer_not_live')
+  assert.is(mayApply({ offerStatus: 'draft', merchantSuspended: false, existing: [] }).kind, 'invisible')
+  for (const offerStatus of OFFER_STATUSES) {
+    assert.is(mayApply({ offerStatus, merchantSuspended: true, existing: ['pending'] }).kind, 'invisible')
+  }
 })
 
 const offerStatus = fc.constantFrom(...OFFER_STATUSES)

@@ -59,15 +59,23 @@ export interface ApplyFacts {
 
 export type ApplyDecision =
   | { kind: 'allowed' }
+  /** The creator cannot see the offer, so it must look as if it did not exist. */
+  | { kind: 'invisible' }
   | { kind: 'refused'; code: 'offer_not_live' | 'already_applied'; detail: string }
 
 /**
- * Whether a creator may apply to an offer: it must be live and its merchant active (`offer_not_live`), and no earlier
- * application may be pending or approved (`already_applied`). Rejected ones do not count.
+ * Whether a creator may apply to an offer. A draft and an offer of a suspended merchant are `invisible`; a paused or
+ * ended offer is refused with `offer_not_live`, and an offer with a pending or approved application of this creator
+ * with `already_applied`. Rejected applications do not count.
  */
 export function mayApply(facts: ApplyFacts): ApplyDecision {
-  if (facts.offerStatus !== 'live' || facts.merchantSuspended) {
-    return { kind: 'refused', code: 'offer_not_live', detail: 'This offer takes no applications now.' }
+  if (facts.offerStatus === 'draft' || facts.merchantSuspended) return { kind: 'invisible' }
+  if (facts.offerStatus !== 'live') {
+    return {
+      kind: 'refused',
+      code: 'offer_not_live',
+      detail: `The offer is ${facts.offerStatus} and takes no applications.`,
+    }
   }
   const standing = facts.existing.find((status) => status !== 'rejected')
   if (standing === undefined) return { kind: 'allowed' }

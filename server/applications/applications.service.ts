@@ -33,8 +33,8 @@ interface ListQuery {
 }
 
 /**
- * A creator's application to a live offer. Refuses with `not_found`, `offer_not_live` (whatever else its status is, and when its
- * merchant is suspended), `already_applied` and `validation_failed` (the address).
+ * A creator's application to a live offer. Refuses with `not_found` (also for a draft and for a suspended merchant's
+ * offer), `offer_not_live`, `already_applied` and `validation_failed` (the address).
  */
 export async function applyToOffer(
   platform: Platform,
@@ -50,6 +50,7 @@ export async function applyToOffer(
       existing: await statusesOf(tx, offerId, creatorId),
       merchantSuspended: (await isSuspended(tx, [offer.merchant_id])).size > 0,
     })
+    if (decision.kind === 'invisible') throw noSuchOffer()
     if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
     const application: ApplicationRow = {
       id: platform.ids.next(),

@@ -46,9 +46,9 @@ export const adminRouter = router({
 
   vetOffer: procedure(['admin'], {
     rest: { method: 'POST', path: '/admin/offers/:id/vet' },
-    summary: "Decide on an offer's high commission",
+    summary: 'Approve or reject an offer',
     description:
-      'Holds for the rate that it is made on: an approval for lower ones too, a rejection for higher ones too. With `commission_rate` it is refused when the offer has another rate by now.',
+      'An approval holds for the present rate and lower ones. A rejection pauses a live offer; above the high-commission threshold it holds for the present rate and higher ones, otherwise for every rate until an admin approves. With `commission_rate` the decision is refused when the offer has another rate now.',
     errors: ['not_found', 'conflict'],
   })
     .input(vetOfferInput)

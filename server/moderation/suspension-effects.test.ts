@@ -204,7 +204,7 @@ for (const dialect of testDialects()) {
     assert.is(await offers(), 0)
     assert.equal([await offer(), await offer(creator.token), await offer(world.admin)], [404, 404, 200])
     assert.equal(await follow(world), { status: 410, reference: null })
-    assert.is((await applyTo()).body.code, 'offer_not_live')
+    assert.is((await applyTo()).body.code, 'not_found')
     assert.is(await buy(world, click.reference ?? null), 'merchant_suspended')
 
     await move(world, merchant.actor.userId, 'reinstate')

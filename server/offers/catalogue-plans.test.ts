@@ -224,6 +224,8 @@ async function fill(platform: Platform): Promise<string> {
       status: i % 5 === 1 ? ('ended' as const) : ('live' as const),
       vetting_verdict: null,
       vetted_rate: null,
+      rejection_scope: null,
+      vetting_reason: null,
       created_at: clock.now(),
       updated_at: clock.now(),
     }

@@ -16,8 +16,9 @@ const AT_ONCE = 500
 /** Every merchant's offers in every status, newest first: for operators. */
 export async function listEveryOffer(platform: Platform, query: DeskQuery): Promise<ShownOffer[]> {
   const { merchantId, status, vetting, limit } = query
-  // Where an offer stands with its vetting is the rule's to say, so it is asked row by row; rates that need none are passed over.
-  const above = vetting === null || vetting === 'not_required' ? null : platform.config.HIGH_COMMISSION_RATE
+  // The rule decides the vetting state row by row; only rates above the threshold can be pending or approved.
+  const onlyHigh = vetting === 'pending' || vetting === 'approved'
+  const above = onlyHigh ? platform.config.HIGH_COMMISSION_RATE : null
   const found: ShownOffer[] = []
   for (let before: string | null = null; ; ) {
     const rows = await findEveryOffer(platform.database.reader, {

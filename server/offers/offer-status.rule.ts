@@ -51,7 +51,7 @@ export function decideOfferMove(facts: OfferMoveFacts): OfferMove {
       code: 'vetting_required',
       detail:
         facts.vetting === 'rejected'
-          ? 'An admin has rejected this commission rate; lower it to go live.'
+          ? 'An admin rejected this offer; its vetting_reason says why.'
           : 'This commission rate needs an approved vetting before the offer goes live.',
     }
   }

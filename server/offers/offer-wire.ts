@@ -18,6 +18,7 @@ export function wireOffer(offer: ShownOffer): Offer {
     commission_rate: basisPointsToPercent(offer.commission_rate),
     status: offer.status,
     vetting: offer.vetting,
+    vetting_reason: offer.vetting_reason,
     attribution_window_days: offer.attribution_window_days,
     product_ids: offer.product_ids,
     created_at: toWireTime(offer.created_at),

@@ -2,6 +2,7 @@ import { defineEntity } from '@mikro-orm/core'
 import { basisPoints, count, id, json, moment, oneOf, text, word } from '../platform/columns.ts'
 import { refersTo } from '../platform/relations.ts'
 import { User } from '../users/user.entity.ts'
+import type { RejectionScope } from './vetting.rule.ts'
 
 export const OFFER_STATUSES = ['draft', 'live', 'paused', 'ended'] as const
 
@@ -25,6 +26,9 @@ export const Offer = defineEntity({
     /** The last vetting, and the rate that it was made on. */
     vetting_verdict: word<'approved' | 'rejected'>().nullable(),
     vetted_rate: basisPoints().nullable(),
+    /** Which rates the last vetting, a rejection, holds for; see vetting.rule.ts. */
+    rejection_scope: word<RejectionScope>().nullable(),
+    vetting_reason: text().nullable(),
     /** `category`, `niche` and the words of title and description as they are compared: see folded-text.ts. */
     category_key: text().default(''),
     niche_key: text().default(''),

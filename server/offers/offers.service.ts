@@ -52,6 +52,8 @@ export interface OfferRecord extends OfferFields {
   merchant_id: string
   status: OfferStatus
   vetting: VettingState
+  /** Why an admin rejected the offer. Only its owner and admins see offers that are not live, so live ones have none. */
+  vetting_reason: string | null
   created_at: number
   updated_at: number
 }
@@ -87,6 +89,8 @@ export async function createOffer(
     status: 'draft',
     vetting_verdict: null,
     vetted_rate: null,
+    rejection_scope: null,
+    vetting_reason: null,
     created_at: now,
     updated_at: now,
   }
@@ -274,6 +278,7 @@ function shown(platform: Platform, row: OfferRow, merchantName: string): ShownOf
 
 /** Field by field: a page has fifty, and to copy all but some of a row's fields is slow. */
 function recordOf(platform: Platform, row: OfferRow): OfferRecord {
+  const vetting = vettingOf(platform, row)
   return {
     id: row.id,
     merchant_id: row.merchant_id,
@@ -285,7 +290,8 @@ function recordOf(platform: Platform, row: OfferRow): OfferRecord {
     niche: row.niche,
     commission_rate: row.commission_rate,
     status: row.status,
-    vetting: vettingOf(platform, row),
+    vetting,
+    vetting_reason: vetting === 'rejected' && row.status !== 'live' ? row.vetting_reason : null,
     attribution_window_days: row.attribution_window_days,
     product_ids: row.product_ids === null ? null : JSON.parse(row.product_ids),
     created_at: row.created_at,
@@ -356,9 +362,9 @@ function vettingOf(platform: Platform, offer: OfferRow): VettingState {
   })
 }
 
-function lastVetting({ vetting_verdict, vetted_rate }: OfferRow): VettingDecision | null {
+function lastVetting({ vetting_verdict, vetted_rate, rejection_scope }: OfferRow): VettingDecision | null {
   if (vetting_verdict === null || vetted_rate === null) return null
-  return { verdict: vetting_verdict, commissionRate: vetted_rate }
+  return { verdict: vetting_verdict, commissionRate: vetted_rate, rejectionScope: rejection_scope }
 }
 
 /** The addresses of an offer as they may be sent out, so far as they are given; `validation_failed` for the others. */

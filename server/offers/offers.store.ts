@@ -20,6 +20,8 @@ export const OFFER_COLUMNS = [
   'product_ids',
   'vetting_verdict',
   'vetted_rate',
+  'rejection_scope',
+  'vetting_reason',
   'created_at',
   'updated_at',
 ] as const

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import type { Platform } from '../platform/platform.ts'
 import type { Actor } from '../platform/procedure.ts'
 import { testDialects } from '../proof/testbed/databases.ts'
-import { addMerchant } from '../proof/testbed/listings.ts'
+import { addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
 import { addUser, outcomeOf, requestOf } from '../proof/testbed/people.ts'
 import { MINUTE, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
 import { connectStore } from '../stores/stores.service.ts'
@@ -40,6 +40,7 @@ for (const dialect of testDialects()) {
       image_url: null,
       status: 'draft',
       vetting: 'not_required',
+      vetting_reason: null,
       attribution_window_days: 30,
       product_ids: null,
       created_at: '2026-11-01T07:00:00.000Z',
@@ -198,10 +199,62 @@ for (const dialect of testDialects()) {
     assert.equal(
       audit.map((entry) => [entry.actor, entry.subject_id, entry.reason, entry.after]),
       [
-        [actor, id, 'known shop', '{"vetting":"rejected","vetted_rate":4000}'],
-        [actor, id, 'known shop', '{"vetting":"approved","vetted_rate":4000}'],
+        [actor, id, 'known shop', '{"vetting":"rejected","vetted_rate":4000,"status":"draft"}'],
+        [actor, id, 'known shop', '{"vetting":"approved","vetted_rate":4000,"status":"draft"}'],
       ],
     )
+  })
+
+  it('takes a rejected live offer off the market until an admin approves it', async ({
+    platform,
+    merchant,
+  }) => {
+    const offers = as(platform, merchant)
+    const admin = await addUser(platform, 'admin')
+    const offer = await addLiveOffer(platform, merchant, { commission_rate: 1250 })
+    const reject = {
+      offerId: offer.id,
+      actor: admin.userId,
+      reason: 'counterfeit',
+      decision: 'reject',
+    } as const
+    const rejected = await vetOffer(platform, reject)
+    assert.equal([rejected.status, rejected.vetting], ['paused', 'rejected'])
+    const seen = await offers.get({ id: offer.id })
+    assert.equal([seen.status, seen.vetting, seen.vetting_reason], ['paused', 'rejected', 'counterfeit'])
+    assert.is(await outcomeOf(as(platform, null).get({ id: offer.id })), 'not_found')
+    assert.equal((await as(platform, null).list({})).items, [])
+
+    for (const commission_rate of [1, 12.5, 40]) {
+      await offers.update({ id: offer.id, commission_rate })
+      assert.is(await outcomeOf(offers.setStatus({ id: offer.id, status: 'live' })), 'vetting_required')
+    }
+    await offers.update({ id: offer.id, commission_rate: 12.5 })
+    await vetOffer(platform, { ...reject, decision: 'approve', reason: 'checked with the brand' })
+    const live = await offers.setStatus({ id: offer.id, status: 'live' })
+    assert.equal([live.status, live.vetting, live.vetting_reason], ['live', 'not_required', null])
+
+    const again = await vetOffer(platform, reject)
+    const repeated = await vetOffer(platform, reject)
+    assert.equal([again.status, repeated.updated_at], ['paused', again.updated_at])
+  })
+
+  it('gives a rejection of an earlier version its new effect only when it is repeated', async ({
+    platform,
+    merchant,
+  }) => {
+    const offer = await addLiveOffer(platform, merchant, { commission_rate: 1250 })
+    await platform.database.transaction((tx) =>
+      tx
+        .updateTable('offers')
+        .set({ vetting_verdict: 'rejected', vetted_rate: 1250 })
+        .where('id', '=', offer.id)
+        .execute(),
+    )
+    const { status, vetting, vetting_reason } = await as(platform, null).get({ id: offer.id })
+    assert.equal([status, vetting, vetting_reason], ['live', 'not_required', null])
+    const rejection = { offerId: offer.id, actor: 'operator', reason: null, decision: 'reject' } as const
+    assert.is((await vetOffer(platform, rejection)).status, 'paused')
   })
 
   it('drops the redirect targets when visitors must go elsewhere', async ({ platform, merchant }) => {

@@ -1,16 +1,36 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fc } from '../proof/testbed/property.ts'
-import { mayRaiseLiveOffer, type VettingDecision, vettingPermits, vettingStateOf } from './vetting.rule.ts'
+import {
+  mayRaiseLiveOffer,
+  rejectionScopeOf,
+  type VettingDecision,
+  vettingPermits,
+  vettingStateOf,
+} from './vetting.rule.ts'
 
 const THRESHOLD = 3000
-const approvedAt = (commissionRate: number): VettingDecision => ({ verdict: 'approved', commissionRate })
-const rejectedAt = (commissionRate: number): VettingDecision => ({ verdict: 'rejected', commissionRate })
+const approvedAt = (commissionRate: number): VettingDecision => ({
+  verdict: 'approved',
+  commissionRate,
+  rejectionScope: null,
+})
+const rejectedAt = (commissionRate: number): VettingDecision => ({
+  verdict: 'rejected',
+  commissionRate,
+  rejectionScope: rejectionScopeOf({ commissionRate, highCommissionRate: THRESHOLD }),
+})
+/** Made before scopes were recorded. */
+const formerlyRejectedAt = (commissionRate: number): VettingDecision => ({
+  verdict: 'rejected',
+  commissionRate,
+  rejectionScope: null,
+})
 const stateAt = (commissionRate: number, decision: VettingDecision | null) =>
   vettingStateOf({ commissionRate, highCommissionRate: THRESHOLD, decision })
 
-test('a rate up to and including the threshold needs no vetting, whatever was decided', () => {
-  for (const decision of [null, approvedAt(4000), rejectedAt(3000)]) {
+test('a rate up to and including the threshold needs no vetting unless the offer itself was rejected', () => {
+  for (const decision of [null, approvedAt(4000), rejectedAt(4000), formerlyRejectedAt(3000)]) {
     assert.is(stateAt(1, decision), 'not_required')
     assert.is(stateAt(3000, decision), 'not_required')
   }
@@ -27,6 +47,19 @@ test('a rejection holds for its rate and higher ones', () => {
   assert.is(stateAt(4000, rejectedAt(4000)), 'rejected')
   assert.is(stateAt(4500, rejectedAt(4000)), 'rejected')
   assert.is(stateAt(3999, rejectedAt(4000)), 'pending')
+})
+
+test('a rejection at or below the threshold holds for every rate', () => {
+  for (const rate of [1, 2000, 3000, 3001, 9000]) {
+    assert.is(stateAt(rate, rejectedAt(2000)), 'rejected')
+    assert.is(stateAt(rate, rejectedAt(3000)), 'rejected')
+  }
+})
+
+test('a former rejection keeps its effect: none at or below the threshold', () => {
+  assert.is(stateAt(2000, formerlyRejectedAt(2000)), 'not_required')
+  assert.is(stateAt(4000, formerlyRejectedAt(4000)), 'rejected')
+  assert.is(stateAt(3900, formerlyRejectedAt(4000)), 'pending')
 })
 
 test('only not_required and approved permit', () => {
@@ -56,7 +89,18 @@ test('lowering or keeping the rate is allowed even above a threshold that has mo
 
 const rate = fc.integer({ min: 1, max: 9000 })
 const decision = fc.option(
-  fc.record({ verdict: fc.constantFrom('approved', 'rejected'), commissionRate: rate }),
+  fc.oneof(
+    fc.record({
+      verdict: fc.constant('approved' as const),
+      commissionRate: rate,
+      rejectionScope: fc.constant(null),
+    }),
+    fc.record({
+      verdict: fc.constant('rejected' as const),
+      commissionRate: rate,
+      rejectionScope: fc.constantFrom('rate_and_above', 'every_rate', null),
+    }),
+  ),
 )
 
 test('property: if a rate is permitted, every lower rate is; if rejected, every higher one above the threshold is', () => {
@@ -76,12 +120,11 @@ test('property: if a rate is permitted, every lower rate is; if rejected, every 
 test('property: a decision always counts for the very rate it was made on', () => {
   fc.assert(
     fc.property(rate, rate, fc.constantFrom('approved', 'rejected'), (at, highCommissionRate, verdict) => {
-      const state = vettingStateOf({
-        commissionRate: at,
-        highCommissionRate,
-        decision: { verdict, commissionRate: at },
-      })
-      assert.is(state, at <= highCommissionRate ? 'not_required' : verdict)
+      const facts = { commissionRate: at, highCommissionRate }
+      const rejectionScope = verdict === 'rejected' ? rejectionScopeOf(facts) : null
+      const state = vettingStateOf({ ...facts, decision: { verdict, commissionRate: at, rejectionScope } })
+      const approved = at <= highCommissionRate ? 'not_required' : 'approved'
+      assert.is(state, verdict === 'rejected' ? 'rejected' : approved)
     }),
     { numRuns: 300 },
   )

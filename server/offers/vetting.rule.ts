@@ -4,10 +4,26 @@ export const VETTING_STATES = ['not_required', 'pending', 'approved', 'rejected'
 
 export type VettingState = (typeof VETTING_STATES)[number]
 
-/** An admin's latest word on an offer, with the rate that the offer had when it was spoken. */
+/** Which rates a rejection holds for: the rejected one and higher ones, or all. */
+export type RejectionScope = 'rate_and_above' | 'every_rate'
+
+/** An admin's latest decision on an offer, with the rate that the offer had at that moment. */
 export interface VettingDecision {
   verdict: 'approved' | 'rejected'
   commissionRate: BasisPoints
+  /** `null` for approvals, and for rejections made before scopes were recorded, which count as `rate_and_above`. */
+  rejectionScope: RejectionScope | null
+}
+
+/**
+ * The scope of a rejection. Above the high-commission threshold it is the rate that an admin objects to; at or below
+ * it, it can only be the offer itself.
+ */
+export function rejectionScopeOf(facts: {
+  commissionRate: BasisPoints
+  highCommissionRate: BasisPoints
+}): RejectionScope {
+  return facts.commissionRate > facts.highCommissionRate ? 'rate_and_above' : 'every_rate'
 }
 
 export interface VettingFacts {
@@ -19,15 +35,14 @@ export interface VettingFacts {
 }
 
 /**
- * Where an offer stands with the vetting of high commissions, at the rate given.
+ * The vetting state of an offer at the given rate.
  *
- * A decision is about "is this rate too high to be believed", so it reaches in the direction in which its answer cannot
- * change: an approval holds for its own rate and lower ones, a rejection for its own rate and higher ones. On the other
- * side of the decided rate the question is open again (`pending`), so a merchant gets out of a rejection by
- * lowering the rate, never by raising it; an admin can decide anew at any rate.
+ * An approval holds for its own rate and lower ones. A rejection holds for its own rate and higher ones, or, with the
+ * scope `every_rate`, for all until an admin approves. Any other rate above the threshold is `pending`.
  */
 export function vettingStateOf(facts: VettingFacts): VettingState {
   const { commissionRate, highCommissionRate, decision } = facts
+  if (decision?.rejectionScope === 'every_rate') return 'rejected'
   if (commissionRate <= highCommissionRate) return 'not_required'
   if (decision === null) return 'pending'
   const reaches =

@@ -6,6 +6,7 @@ import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { changedAt, noSuchOffer, PUBLIC_OFFERS, type ShownOffer, shownOffer } from './offers.service.ts'
 import { changeOffer, lockOffer, type OfferRow } from './offers.store.ts'
+import { type RejectionScope, rejectionScopeOf } from './vetting.rule.ts'
 
 export interface Vetting {
   offerId: string
@@ -18,9 +19,9 @@ export interface Vetting {
 }
 
 /**
- * Records an admin's word on an offer at its present rate; the same word on the same rate again changes nothing. Links
- * and a live status stay as they are: a rejection holds for going live and for approvals from then on. Refuses with
- * `not_found`, and with `conflict` when the rate is another than `commissionRate` by now.
+ * Records an admin's decision on an offer at its present rate. A rejection pauses a live offer; clicks made before
+ * still earn. The same decision on the same rate again changes nothing. Refuses with `not_found`, and with `conflict`
+ * when the offer's rate is no longer `commissionRate`.
  */
 export async function vetOffer(platform: Platform, vetting: Vetting): Promise<ShownOffer> {
   const verdict = vetting.decision === 'approve' ? 'approved' : 'rejected'
@@ -29,24 +30,41 @@ export async function vetOffer(platform: Platform, vetting: Vetting): Promise<Sh
     if (!offer) throw noSuchOffer()
     const { commission_rate: rate } = offer
     if (vetting.commissionRate !== undefined && vetting.commissionRate !== rate) {
-      throw new Refusal('conflict', `The offer's commission rate is ${rate / 100} % by now.`)
+      throw new Refusal('conflict', `The offer's commission rate is now ${rate / 100} %.`)
     }
     await settleVetting(platform, tx, offer.id, `The offer was ${verdict} at ${rate / 100} %.`)
-    if (offer.vetting_verdict === verdict && offer.vetted_rate === rate) return offer
-    const updated_at = changedAt(platform, offer)
-    const change = { vetting_verdict: verdict, vetted_rate: rate, updated_at } as const
-    await changeOffer(tx, offer, change)
-    afterCommit(tx, () => platform.caches.clear(PUBLIC_OFFERS))
+    const scope = verdict === 'rejected' ? scopeAt(platform, rate) : null
+    const status = verdict === 'rejected' && offer.status === 'live' ? 'paused' : offer.status
+    const isRepeat =
+      offer.vetting_verdict === verdict && offer.vetted_rate === rate && offer.rejection_scope === scope
+    if (isRepeat && offer.status === status) return offer
+    const change = {
+      vetting_verdict: verdict,
+      vetted_rate: rate,
+      rejection_scope: scope,
+      vetting_reason: vetting.reason,
+      status,
+      updated_at: changedAt(platform, offer),
+    } as const
+    if (!(await changeOffer(tx, offer, change))) throw new Error(`offer ${offer.id} changed under its lock`)
+    afterCommit(tx, () => {
+      platform.caches.clear(PUBLIC_OFFERS)
+      if (status !== offer.status) platform.caches.clear('slug')
+    })
     await recordAudit(platform, tx, {
       actor: vetting.actor,
       action: 'offer.vet',
       subjectType: 'offer',
       subjectId: offer.id,
       reason: vetting.reason,
-      before: { vetting: offer.vetting_verdict, vetted_rate: offer.vetted_rate },
-      after: { vetting: verdict, vetted_rate: rate },
+      before: { vetting: offer.vetting_verdict, vetted_rate: offer.vetted_rate, status: offer.status },
+      after: { vetting: verdict, vetted_rate: rate, status },
     })
     return { ...offer, ...change }
   })
   return shownOffer(platform, row)
+}
+
+function scopeAt(platform: Platform, commissionRate: BasisPoints): RejectionScope {
+  return rejectionScopeOf({ commissionRate, highCommissionRate: platform.config.HIGH_COMMISSION_RATE })
 }

@@ -14,7 +14,7 @@ import {
 export const offerStatus = z.enum(['draft', 'live', 'paused', 'ended'])
 export const vettingState = z
   .enum(['not_required', 'pending', 'approved', 'rejected'])
-  .describe('Whether an admin must approve, or has decided on, a high commission rate.')
+  .describe('Whether an admin must approve the offer, or has approved or rejected it.')
 export const offerSort = z.enum(['newest', 'commission_desc', 'commission_asc'])
 export type OfferSort = z.infer<typeof offerSort>
 
@@ -68,6 +68,7 @@ export const offer = z
     commission_rate: percent,
     status: offerStatus,
     vetting: vettingState,
+    vetting_reason: z.string().nullable().describe('Why an admin rejected the offer; null otherwise.'),
     attribution_window_days: z.int(),
     product_ids: z.array(z.string()).nullable(),
     created_at: wireTime,

@@ -14,6 +14,8 @@ export function rowOf(platform: Platform, merchantId: string, fields: Partial<Of
     status: 'live',
     vetting_verdict: null,
     vetted_rate: null,
+    rejection_scope: null,
+    vetting_reason: null,
     created_at: now,
     updated_at: now,
     ...fields,

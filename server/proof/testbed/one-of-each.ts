@@ -170,6 +170,8 @@ export const ONE_OF_EACH: Rows = {
       product_ids: '["820982911946154508"]',
       vetting_verdict: null,
       vetted_rate: null,
+      rejection_scope: null,
+      vetting_reason: null,
       created_at: AT,
       updated_at: AT,
     },
