@@ -20,10 +20,12 @@ export function testDialects(): readonly TestDialect[] {
   return process.env.TEST_SQLITE_ONLY ? ['sqlite'] : DIALECTS
 }
 
-/** A fresh, migrated (unless told otherwise) database that goes when it is closed. */
+/**
+ * A fresh database that goes when it is closed; migrated unless `migrated` is false. `load` fills it by its address before it is opened.
+ */
 export async function openTestDatabase(
   dialect: TestDialect,
-  options: { migrated?: boolean } = {},
+  options: { migrated?: boolean; load?: (url: string) => Promise<void> } = {},
 ): Promise<TestDatabase> {
   const migrated = options.migrated ?? true
   const folder = mkdtempSync(join(tmpdir(), 'affiliate-test-'))
@@ -32,6 +34,7 @@ export async function openTestDatabase(
     const file = join(folder, 'affiliate.db')
     if (migrated) await copyMigratedSqlite(file)
     const url = `sqlite:${file}`
+    await options.load?.(url)
     const database = await openDatabase(url, { create: true })
     return {
       database,
@@ -48,6 +51,7 @@ export async function openTestDatabase(
   const from = migrated ? `template ${await migratedPostgres()} strategy file_copy` : ''
   await administer(`create database ${name} ${from}`)
   const url = databaseUrl(name)
+  await options.load?.(url)
   const database = await openDatabase(url, { create: true })
   return {
     database,
