@@ -12,14 +12,8 @@ import {
 import { mapPage } from '../platform/page.ts'
 import { atOnce, procedure, publicProcedure, router } from '../platform/procedure.ts'
 import { wireListed, wireOffer } from './offer-wire.ts'
-import {
-  createOffer,
-  getOffer,
-  listOffers,
-  PUBLIC_OFFERS,
-  setOfferStatus,
-  updateOffer,
-} from './offers.service.ts'
+import { createOffer, getOffer, listOffers, setOfferStatus, updateOffer } from './offers.service.ts'
+import { PUBLIC_OFFERS } from './public-offers.service.ts'
 
 export const offersRouter = router({
   list: publicProcedure({

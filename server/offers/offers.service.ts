@@ -28,10 +28,8 @@ import {
   offersById,
 } from './offers.store.ts'
 import { checkProductUrl } from './product-url.rule.ts'
+import { clearPublicOffers } from './public-offers.service.ts'
 import { mayRaiseLiveOffer, type VettingDecision, type VettingState, vettingStateOf } from './vetting.rule.ts'
-
-/** The cache of what everybody is shown of offers. */
-export const PUBLIC_OFFERS = 'offers'
 
 /** What a merchant defines of an offer. Rates in basis points. */
 export interface OfferFields {
@@ -119,9 +117,7 @@ export async function updateOffer(
     if (!offer) throw noSuchOffer()
     if (offer.status === 'ended') throw new Refusal('conflict', 'An ended offer cannot be edited.')
     refuseUnvettedRaise(platform, offer, fields.commission_rate)
-    return Object.values(change).every((value) => value === undefined)
-      ? offer
-      : applyChange(platform, tx, offer, change)
+    return applyChange(platform, tx, offer, change)
   })
   return shownOffer(platform, row)
 }
@@ -311,23 +307,29 @@ function scopeOf(actor: Actor | null, query: OfferQuery): OfferScope {
   })
 }
 
+/** Changes a held offer. Values that it has already are no change: `updated_at` and the public lists stay as they are. */
 async function applyChange(
   platform: Platform,
   tx: Tx,
   offer: OfferRow,
   change: OfferChange,
 ): Promise<OfferRow> {
+  const news: OfferChange = Object.fromEntries(
+    Object.entries(change).filter(
+      ([name, value]) => value !== undefined && value !== offer[name as keyof OfferRow],
+    ),
+  )
+  if (Object.keys(news).length === 0) return offer
   const updatedAt = { updated_at: changedAt(platform, offer) }
-  const changed = await changeOffer(tx, offer, { ...change, ...updatedAt })
+  const changed = await changeOffer(tx, offer, { ...news, ...updatedAt })
   if (!changed) throw new Error(`offer ${offer.id} moved although it was locked`)
-  afterCommit(tx, () => platform.caches.clear(PUBLIC_OFFERS))
-  if (change.status !== undefined || change.product_url !== undefined) {
+  if (offer.status === 'live' || news.status === 'live') clearPublicOffers(platform, tx)
+  // A draft has no links yet.
+  if (offer.status !== 'draft' && (news.status !== undefined || news.product_url !== undefined)) {
     afterCommit(tx, () => platform.caches.clear('slug'))
   }
-  const given = Object.entries(change).filter(([, value]) => value !== undefined)
-  const row: OfferRow = { ...offer, ...Object.fromEntries(given), ...updatedAt }
-  if (change.commission_rate !== undefined || change.status !== undefined)
-    await followVetting(platform, tx, row)
+  const row: OfferRow = { ...offer, ...(news as Partial<OfferRow>), ...updatedAt }
+  if (news.commission_rate !== undefined || news.status !== undefined) await followVetting(platform, tx, row)
   return row
 }
 

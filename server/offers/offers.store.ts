@@ -70,6 +70,17 @@ export async function changeOffer(tx: Tx, offer: OfferRow, change: OfferChange):
   return numUpdatedRows === 1n
 }
 
+export async function hasLiveOffer(tx: Tx, merchantId: string): Promise<boolean> {
+  const row = await tx
+    .selectFrom('offers')
+    .select('id')
+    .where('merchant_id', '=', merchantId)
+    .where('status', '=', 'live')
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 type OfferTexts = Pick<OfferRow, 'title' | 'description' | 'category' | 'niche'>
 
 /** The columns by which texts are found; the databases' own full-text indexes follow `search_words`. */

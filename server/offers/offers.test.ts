@@ -269,12 +269,53 @@ for (const dialect of testDialects()) {
       return !loaded
     }
     await remembers()
+    await offers.update({ id, product_url: 'https://kurta.pk/draft' })
+    await offers.setStatus({ id, status: 'live' })
+    assert.ok(await remembers(), 'a draft has no links')
     await offers.update({ id, title: 'Other' })
-    assert.ok(await remembers())
+    await offers.update({ id, product_url: 'https://kurta.pk/draft' })
+    assert.ok(await remembers(), 'links lead where they led')
     await offers.update({ id, product_url: 'https://kurta.pk/other' })
     assert.not.ok(await remembers())
-    await offers.setStatus({ id, status: 'live' })
+    await offers.setStatus({ id, status: 'paused' })
     assert.not.ok(await remembers())
+    await offers.update({ id, product_url: 'https://kurta.pk/paused' })
+    assert.not.ok(await remembers())
+  })
+
+  it('clears the public offers only for a change that everybody can see', async ({ platform, merchant }) => {
+    const offers = as(platform, merchant)
+    const cleared: string[] = []
+    platform.caches.onDrop((name) => cleared.push(name))
+    const clearedBy = async (work: Promise<unknown>) => {
+      cleared.length = 0
+      await work
+      return cleared.includes('offers')
+    }
+    const vet = (offerId: string, decision: 'approve' | 'reject') =>
+      vetOffer(platform, { offerId, actor: merchant.userId, decision, reason: null })
+    const { id } = await offers.create(DRAFT)
+    assert.not(await clearedBy(offers.create(DRAFT)))
+    assert.not(await clearedBy(offers.update({ id, title: 'Draft', commission_rate: 5 })))
+    assert.not(await clearedBy(vet(id, 'approve')))
+    assert.ok(await clearedBy(offers.setStatus({ id, status: 'live' })))
+
+    assert.ok(await clearedBy(offers.update({ id, title: 'Live' })))
+    const { updated_at } = await offers.get({ id })
+    const same = { title: 'Live', commission_rate: 5, product_ids: null, product_url: DRAFT.product_url }
+    assert.not(await clearedBy(offers.update({ id, ...same })), 'the values that it has')
+    assert.not(await clearedBy(offers.update({ id })))
+    assert.is((await offers.get({ id })).updated_at, updated_at)
+    assert.not(await clearedBy(offers.setStatus({ id, status: 'live' })))
+    assert.ok(await clearedBy(offers.update({ id, ...same, product_ids: ['1'] })), 'one of several values')
+    assert.not(await clearedBy(vet(id, 'approve').then(() => vet(id, 'approve'))), 'vetted so already')
+    assert.ok(await clearedBy(vet(id, 'reject')), 'it is paused')
+    assert.not(await clearedBy(vet(id, 'approve')))
+    assert.ok(await clearedBy(offers.setStatus({ id, status: 'live' })))
+
+    assert.ok(await clearedBy(offers.setStatus({ id, status: 'paused' })))
+    assert.not(await clearedBy(offers.update({ id, title: 'Paused' })))
+    assert.not(await clearedBy(offers.setStatus({ id, status: 'ended' })))
   })
 
   it('filters, sorts and pages what is live', async ({ platform, merchant }) => {

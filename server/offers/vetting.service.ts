@@ -4,8 +4,9 @@ import { settleVetting } from '../moderation/vetting-queue.service.ts'
 import { afterCommit } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
-import { changedAt, noSuchOffer, PUBLIC_OFFERS, type ShownOffer, shownOffer } from './offers.service.ts'
+import { changedAt, noSuchOffer, type ShownOffer, shownOffer } from './offers.service.ts'
 import { changeOffer, lockOffer, type OfferRow } from './offers.store.ts'
+import { clearPublicOffers } from './public-offers.service.ts'
 import { type RejectionScope, rejectionScopeOf } from './vetting.rule.ts'
 
 export interface Vetting {
@@ -47,10 +48,8 @@ export async function vetOffer(platform: Platform, vetting: Vetting): Promise<Sh
       updated_at: changedAt(platform, offer),
     } as const
     if (!(await changeOffer(tx, offer, change))) throw new Error(`offer ${offer.id} changed under its lock`)
-    afterCommit(tx, () => {
-      platform.caches.clear(PUBLIC_OFFERS)
-      if (status !== offer.status) platform.caches.clear('slug')
-    })
+    if (offer.status === 'live') clearPublicOffers(platform, tx)
+    if (status !== offer.status) afterCommit(tx, () => platform.caches.clear('slug'))
     await recordAudit(platform, tx, {
       actor: vetting.actor,
       action: 'offer.vet',

@@ -1,5 +1,6 @@
 import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
-import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
+import { showRenamedMerchant } from '../offers/public-offers.service.ts'
+import type { Queries, Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { invalidFields, Refusal } from '../platform/refusal.ts'
 import { checkIban } from './iban.rule.ts'
@@ -57,10 +58,9 @@ export async function updateProfile(
   const account = change.destination && checkedAccount(row, change.destination)
   const passwordGiven = account ? await checkPassword(platform, row, account, change.currentPassword) : false
   return platform.database.transaction(async (tx) => {
-    if (change.displayName !== undefined) {
+    if (change.displayName !== undefined && change.displayName !== row.display_name) {
       await setDisplayName(tx, userId, change.displayName)
-      // Public offers show their merchant's name.
-      afterCommit(tx, () => platform.caches.clear('offers'))
+      if (row.role === 'merchant') await showRenamedMerchant(platform, tx, userId)
     }
     if (account) await moveDestination(platform, tx, row, account, passwordGiven)
     return readProfile(platform, tx, userId)

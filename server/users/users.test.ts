@@ -1,8 +1,11 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { offersRouter } from '../offers/offers.procedures.ts'
 import { testDialects } from '../proof/testbed/databases.ts'
+import { requestOf } from '../proof/testbed/people.ts'
 import { DAY } from '../proof/testbed/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../proof/testbed/web.ts'
+import { connectStore } from '../stores/stores.service.ts'
 import { hashPassword } from './passwords.ts'
 
 const PASSWORD = 'a long passphrase'
@@ -131,6 +134,44 @@ for (const dialect of testDialects()) {
     isRefused(refused, 400, 'validation_failed', 'new_password')
     const login = await bed.ask('POST', '/auth/login', { body: { email, password: PASSWORD } })
     assert.is(login.status, 200, 'nothing has changed')
+  })
+
+  it('clears the public offers for a new name only when offers show it', async ({ bed }) => {
+    const cleared: string[] = []
+    bed.platform.caches.onDrop((name) => cleared.push(name))
+    const clearedBy = async (token: string, body: unknown) => {
+      cleared.length = 0
+      assert.is((await bed.ask('PATCH', '/me', { token, body })).status, 200)
+      return cleared.includes('offers')
+    }
+    const shownNames = async () => {
+      const { items } = (await bed.ask('GET', '/offers')).body as {
+        items: { merchant: { display_name: string } }[]
+      }
+      return items.map(({ merchant }) => merchant.display_name)
+    }
+    const { token: creator } = await register(bed, 'creator')
+    assert.not(await clearedBy(creator, { display_name: 'Another creator' }))
+    const { token, id } = await register(bed, 'merchant')
+    assert.not(await clearedBy(token, { display_name: 'Shop without offers' }))
+    const actor = { userId: id, role: 'merchant', sessionId: id } as const
+    await connectStore(bed.platform, id, { shop_domain: `s${id}.myshopify.com`, webhook_secret: id })
+    const offers = offersRouter.createCaller(requestOf(bed.platform, actor))
+    const offer = await offers.create({
+      title: 'Lamp',
+      product_url: 'https://lamp.pk/lamp',
+      category: 'Home',
+      niche: 'Lamps',
+      commission_rate: 10,
+    })
+    assert.not(await clearedBy(token, { display_name: 'Shop with a draft' }))
+    await offers.setStatus({ id: offer.id, status: 'live' })
+    assert.equal(await shownNames(), ['Shop with a draft'])
+    assert.not(await clearedBy(token, {}))
+    assert.not(await clearedBy(token, { display_name: 'Shop with a draft' }), 'the name that it has')
+    assert.ok(await clearedBy(token, { display_name: 'Shop with a live offer' }))
+    assert.equal(await shownNames(), ['Shop with a live offer'])
+    assert.not(await clearedBy(creator, { display_name: 'A third name' }))
   })
 
   it('lets a weak password that was set earlier log in', async ({ bed }) => {
