@@ -46,8 +46,7 @@ async function drain(
   const giveBack = async () => {
     throw errors[0]
   }
-  // A batch that is not full was the last.
-  while ((await drainEvents(platform, source, batchSize, watched, giveBack)) === batchSize);
+  while ((await drainEvents(platform, source, batchSize, watched, giveBack)) > 0);
   if (errors.length > 0) throw errors[0]
 }
 
