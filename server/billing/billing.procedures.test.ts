@@ -3,8 +3,10 @@ import * as assert from 'uvu/assert'
 import { testDialects } from '../proof/testbed/databases.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
 import { outcomeOf, requestOf } from '../proof/testbed/people.ts'
+import { usersRouter } from '../users/users.procedures.ts'
 import { billingRouter } from './billing.procedures.ts'
 import { closeDueCycles } from './billing.service.ts'
+import { grantCredit } from './credits.service.ts'
 
 for (const dialect of testDialects()) {
   const it = suite<{ market: Marketplace; shop: Shop; other: Shop }>(
@@ -40,7 +42,7 @@ for (const dialect of testDialects()) {
     const [open, charged] = items
     assert.is(open?.commission_total, '625.00')
     assert.is(open?.fee_total, '62.50')
-    assert.is(open?.amount_due, '0.00')
+    assert.is(open?.amount_due, '687.50')
     assert.is(open?.processor_invoice_id, null)
     assert.is(charged?.amount_due, '1375.00')
     assert.is(charged?.processor_payment_reference, `pay_${charged?.id}`)
@@ -65,6 +67,52 @@ for (const dialect of testDialects()) {
     const second = await caller.listCycles({ limit: 1, cursor: first.next_cursor })
     assert.equal([...first.items, ...second.items], (await caller.listCycles({})).items)
     assert.is(second.next_cursor, null)
+  })
+
+  it('shows of an open cycle what it would charge if it closed now, credit included', async ({
+    market,
+    shop,
+  }) => {
+    const { platform } = market
+    const shown = async () => {
+      const [cycle] = (await as(market, shop).listCycles({})).items
+      const { account } = await usersRouter.createCaller(requestOf(platform, shop.actor)).me({})
+      return { cycle, account }
+    }
+    for (const [amount, credit_total, amount_due, credit_available] of [
+      [10_000, '100.00', '587.50', '100.00'],
+      // More credit than the cycle can use: the least invoice is one rupee, the rest moves on.
+      [70_000, '686.50', '1.00', '800.00'],
+    ] as const) {
+      await grantCredit(platform, {
+        ...{
+          merchantId: shop.merchantId,
+          amount,
+          reference: `C${amount}`,
+          reason: 'return',
+          actor: 'operator',
+        },
+      })
+      const { cycle, account } = await shown()
+      assert.equal([cycle?.state, cycle?.credit_total, cycle?.amount_due], ['open', credit_total, amount_due])
+      assert.equal(account, {
+        ...{ open_cycle_due: amount_due, unpaid: '0.00', credit_available, currency: 'PKR' },
+      })
+    }
+    const before = await shown()
+    await closeDueCycles(platform, {
+      merchantId: shop.merchantId,
+      asOf: Date.parse(before.cycle?.period_end ?? ''),
+    })
+    const { cycle, account } = await shown()
+    assert.is(cycle?.state, 'closed')
+    assert.equal(
+      [cycle?.credit_total, cycle?.amount_due],
+      [before.cycle?.credit_total, before.cycle?.amount_due],
+    )
+    assert.equal(account, {
+      ...{ open_cycle_due: '0.00', unpaid: '1.00', credit_available: '113.50', currency: 'PKR' },
+    })
   })
 
   it("shows nobody else's, and refuses everybody else", async ({ market, shop, other }) => {

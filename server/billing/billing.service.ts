@@ -17,6 +17,7 @@ import {
 } from './billing.store.ts'
 import { nextCyclePeriod } from './billing-period.rule.ts'
 import { closeLocked } from './close.service.ts'
+import { withExpectedCharges } from './merchant-account.service.ts'
 
 export type { CycleRow, ShareRow } from './billing.store.ts'
 export { type CloseOptions, type CloseOutcome, closeDueCycles } from './close.service.ts'
@@ -139,9 +140,13 @@ function newCycle(
   }
 }
 
-/** Cycles, newest first; of one merchant, or of all for the operator. */
-export function listCycles(platform: Platform, filter: CycleFilter): Promise<CycleRow[]> {
-  return findCycles(platform.database.reader, filter)
+/**
+ * Cycles, newest first; of one merchant, or of all for the operator. An open one shows what it would charge if it
+ * closed now.
+ */
+export async function listCycles(platform: Platform, filter: CycleFilter): Promise<CycleRow[]> {
+  const { reader } = platform.database
+  return withExpectedCharges(reader, await findCycles(reader, filter))
 }
 
 export function getCycle(db: Queries, cycleId: string): Promise<CycleRow | undefined> {

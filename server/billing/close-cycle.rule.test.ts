@@ -4,6 +4,7 @@ import { fc } from '../proof/testbed/property.ts'
 import {
   CYCLE_STATES,
   checkCredit,
+  cycleCharge,
   decideClose,
   decidePaymentConfirmation,
   MINIMUM_INVOICE,
@@ -39,6 +40,15 @@ test('below one rupee a cycle is extended, whatever the credit', () => {
   assert.equal(close(0, 0), { kind: 'extend' })
   assert.equal(close(90, 9), { kind: 'extend' })
   assert.equal(close(91, 9), { kind: 'close', creditUsed: 0, amountDue: 100 })
+})
+
+test('an open cycle shows at least the minimum, and nothing without sales', () => {
+  const charge = (commissionTotal: number, feeTotal: number, availableCredit = 0) =>
+    cycleCharge({ commissionTotal, feeTotal, availableCredit })
+  assert.equal(charge(0, 0, 500), { creditUsed: 0, amountDue: 0 })
+  assert.equal(charge(50, 5), { creditUsed: 0, amountDue: MINIMUM_INVOICE })
+  assert.equal(charge(50, 5, 500), { creditUsed: 0, amountDue: MINIMUM_INVOICE })
+  assert.equal(charge(100_000, 10_000, 25_000), { creditUsed: 25_000, amountDue: 85_000 })
 })
 
 test('the minimum can be another', () => {

@@ -28,19 +28,36 @@ export type CloseDecision =
   /** Totals freeze. `creditUsed + amountDue` is the commission and fee of the cycle; unused credit moves on. */
   | { kind: 'close'; creditUsed: Paisa; amountDue: Paisa }
 
+export interface CycleCharge {
+  creditUsed: Paisa
+  amountDue: Paisa
+}
+
+/**
+ * The credit that a cycle with these totals uses when it closes, and the amount due. Credit never takes an invoice
+ * below the minimum; a cycle without accepted sales charges nothing.
+ */
+export function cycleCharge(
+  facts: Pick<CloseFacts, 'commissionTotal' | 'feeTotal' | 'availableCredit' | 'minimum'>,
+): CycleCharge {
+  const { commissionTotal, feeTotal, availableCredit, minimum = MINIMUM_INVOICE } = facts
+  for (const amount of [commissionTotal, feeTotal, availableCredit, minimum]) assertNotNegative(amount)
+  const total = commissionTotal + feeTotal
+  assertPaisa(total)
+  if (total === 0) return { creditUsed: 0, amountDue: 0 }
+  const amountDue = Math.max(minimum, total - availableCredit)
+  return { creditUsed: Math.max(0, total - amountDue), amountDue }
+}
+
 /**
  * Decides what becomes of a cycle as of a moment: an open one whose period is over closes when commission and fee
  * together reach the minimum, and is extended otherwise. Amounts below zero are bugs and throw.
  */
 export function decideClose(facts: CloseFacts): CloseDecision {
-  const { commissionTotal, feeTotal, availableCredit, minimum = MINIMUM_INVOICE } = facts
-  for (const amount of [commissionTotal, feeTotal, availableCredit, minimum]) assertNotNegative(amount)
+  const charge = cycleCharge(facts)
   if (facts.state !== 'open' || facts.asOf < facts.periodEnd) return { kind: 'not_due' }
-  const total = commissionTotal + feeTotal
-  assertPaisa(total)
-  if (total < minimum) return { kind: 'extend' }
-  const amountDue = Math.max(minimum, total - availableCredit)
-  return { kind: 'close', creditUsed: total - amountDue, amountDue }
+  const { commissionTotal, feeTotal, minimum = MINIMUM_INVOICE } = facts
+  return commissionTotal + feeTotal < minimum ? { kind: 'extend' } : { kind: 'close', ...charge }
 }
 
 export interface PaymentConfirmationFacts {

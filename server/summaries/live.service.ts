@@ -1,4 +1,5 @@
 import type { CycleRow } from '../billing/billing.service.ts'
+import { withExpectedCharges } from '../billing/merchant-account.service.ts'
 import type { PayoutPart, PayoutRow } from '../payouts/payouts.service.ts'
 import type { Queries } from '../platform/database.ts'
 import { firstIdAt } from '../platform/ids.ts'
@@ -204,11 +205,11 @@ async function itemsOf(
   ]
   const sales = await salesById(db, scope, idsOf('sale'))
   const payouts = await ownPayouts(db, scope, idsOf('payout'))
-  const cycles =
-    'merchantId' in scope ? await cyclesById(db, scope.merchantId, idsOf('billing_cycle')) : new Map()
+  const cycles = 'merchantId' in scope ? await cyclesById(db, scope.merchantId, idsOf('billing_cycle')) : []
+  const shownCycles = new Map((await withExpectedCharges(db, cycles)).map((cycle) => [cycle.id, cycle]))
   const items = new Map<string, LiveNewsItem>()
   for (const { position, kind, subjectId, at, step } of changes) {
-    const [sale, payout, cycle] = [sales.get(subjectId), payouts.get(subjectId), cycles.get(subjectId)]
+    const [sale, payout, cycle] = [sales.get(subjectId), payouts.get(subjectId), shownCycles.get(subjectId)]
     if (kind === 'sale' && sale) items.set(position, { kind, at: sale.created_at, sale })
     if (kind === 'payout' && payout) {
       items.set(position, { kind, at, change: payoutStep(step, payout), payout })

@@ -121,15 +121,14 @@ export async function cyclesById(
   db: Queries,
   merchantId: string,
   ids: readonly string[],
-): Promise<Map<string, CycleRow>> {
-  if (ids.length === 0) return new Map()
-  const rows = await db
+): Promise<CycleRow[]> {
+  if (ids.length === 0) return []
+  return db
     .selectFrom('billing_cycles')
     .selectAll()
     .where('merchant_id', '=', merchantId)
     .where('id', 'in', ids)
     .execute()
-  return new Map(rows.map((row) => [row.id, row]))
 }
 
 export async function payoutsById(

@@ -1,3 +1,4 @@
+import { type MerchantAccount, merchantAccount } from '../billing/merchant-account.service.ts'
 import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
 import { showRenamedMerchant } from '../offers/public-offers.service.ts'
 import type { Queries, Tx } from '../platform/database.ts'
@@ -21,6 +22,8 @@ export interface Profile {
   /** Creators only, like the balance. */
   destinations: OwnDestinations | null
   balance: CreatorBalance | null
+  /** Merchants only. */
+  account: MerchantAccount | null
 }
 
 /** Refuses with `not_found`. */
@@ -31,9 +34,11 @@ export async function profileOf(platform: Platform, userId: string): Promise<Pro
 async function readProfile(platform: Platform, db: Queries, userId: string): Promise<Profile> {
   const row = await userRow(db, userId)
   const user = userRecordOf(row)
-  if (user.role !== 'creator') return { user, destinations: null, balance: null }
+  const profile: Profile = { user, destinations: null, balance: null, account: null }
+  if (user.role === 'merchant') return { ...profile, account: await merchantAccount(db, userId) }
+  if (user.role !== 'creator') return profile
   return {
-    user,
+    ...profile,
     destinations: await ownDestinations(platform, db, userId),
     balance: await creatorBalance(db, userId),
   }

@@ -19,7 +19,7 @@ import { type Profile, profileOf, updateProfile } from './profile.service.ts'
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
 
 /** A profile in the wire's words. */
-function userWire(platform: Platform, { user, destinations, balance }: Profile): UserWire {
+function userWire(platform: Platform, { user, destinations, balance, account }: Profile): UserWire {
   return {
     id: user.id,
     email: user.email,
@@ -35,6 +35,14 @@ function userWire(platform: Platform, { user, destinations, balance }: Profile):
         in_transit: formatMoney(balance.inTransit),
         paid: formatMoney(balance.paid),
         payout_threshold: formatMoney(platform.config.PAYOUT_THRESHOLD),
+        currency: CURRENCY,
+      },
+    }),
+    ...(account && {
+      account: {
+        open_cycle_due: formatMoney(account.expected?.amountDue ?? 0),
+        unpaid: formatMoney(account.receivable),
+        credit_available: formatMoney(account.availableCredit),
         currency: CURRENCY,
       },
     }),

@@ -67,10 +67,16 @@ for (const dialect of testDialects()) {
     assert.is(me.headers.get('cache-control'), 'no-store')
   })
 
-  it('registers a merchant, who has no balance', async ({ bed }) => {
+  it('registers a merchant with an account in place of a balance', async ({ bed }) => {
     const { user } = await register(bed, 'merchant')
-    const fields = ['created_at', 'display_name', 'email', 'id', 'role', 'suspended']
+    const fields = ['account', 'created_at', 'display_name', 'email', 'id', 'role', 'suspended']
     assert.equal(Object.keys(user).sort(), fields)
+    assert.equal(user.account, {
+      open_cycle_due: '0.00',
+      unpaid: '0.00',
+      credit_available: '0.00',
+      currency: 'PKR',
+    })
   })
 
   it('keeps neither passwords nor tokens', async ({ bed }) => {

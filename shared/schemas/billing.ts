@@ -11,8 +11,10 @@ export const billingCycle = z
     period_end: wireTime.describe('Exclusive.'),
     commission_total: moneyText,
     fee_total: moneyText,
-    credit_total: moneyText.describe('The credit that this cycle really used.'),
-    amount_due: moneyText.describe('What is invoiced; 0.00 while the cycle is open.'),
+    credit_total: moneyText.describe(
+      'The credit that the cycle used; of an open one, what it would use if it closed now.',
+    ),
+    amount_due: moneyText.describe('What is invoiced; of an open cycle, what it would be if it closed now.'),
     currency,
     processor_invoice_id: z.string().nullable(),
     processor_payment_reference: z.string().nullable(),

@@ -78,9 +78,7 @@ const openCycle = z.object({
   commission_total: moneyText,
   fee_total: moneyText,
   expected_credit: moneyText.describe('What of the available credit a close would use now.'),
-  expected_amount_due: moneyText.describe(
-    'What would be invoiced if the cycle closed as it is; 0.00 when it would be extended instead.',
-  ),
+  expected_amount_due: moneyText.describe('What would be invoiced if the cycle closed now.'),
   by_offer: z.array(byOffer).describe('Most commission first, `top` at most.'),
   by_creator: z.array(byCreator).describe('Most commission first, `top` at most.'),
 })

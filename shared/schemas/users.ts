@@ -66,6 +66,13 @@ const balance = z.object({
   currency,
 })
 
+const account = z.object({
+  open_cycle_due: moneyText.describe('What the open billing cycle would charge if it closed now.'),
+  unpaid: moneyText.describe('Closed billing cycles that are not paid yet.'),
+  credit_available: moneyText.describe('Credit that no closed billing cycle has used.'),
+  currency,
+})
+
 export const user = z
   .object({
     id: idParam,
@@ -84,6 +91,7 @@ export const user = z
       .optional()
       .describe('Creators only: a replacement that has not come into effect yet.'),
     balance: balance.optional().describe('Creators only.'),
+    account: account.optional().describe('Merchants only.'),
   })
   .meta({ id: 'User' })
 export type UserWire = z.infer<typeof user>
