@@ -1,5 +1,6 @@
 import type { ZodError } from 'zod'
-import { readAppKeys, readSandboxAccess, type SandboxAccess } from './keys.ts'
+import { findAppKeys, readAppKeys, readSandboxAccess, type SandboxAccess } from './keys.ts'
+import { refuseForeignKeys } from './platform/app-key-check.ts'
 import { tellOthers } from './platform/cache-news.ts'
 import { Caches } from './platform/caches.ts'
 import { systemClock } from './platform/clock.ts'
@@ -50,6 +51,7 @@ export interface OpenOptions {
 export async function openApp(options: OpenOptions): Promise<App> {
   const config = readConfig(options.environment ?? process.env)
   const eventRules = readEventRules(config)
+  if (options.create) await refuseForeignKeys(config.DATABASE_URL, findAppKeys(config))
   const sandbox = config.PROCESSOR === 'sandbox' ? readSandboxAccess(config, options) : null
   const processorSignature = readSignature(config, sandbox)
   const keys = readAppKeys(config, options)

@@ -1,6 +1,11 @@
+import { existsSync } from 'node:fs'
 import { SettingError } from './config.ts'
 import type { Database, Queries } from './database.ts'
-import type { Vault } from './vault.ts'
+import { inTime } from './in-time.ts'
+import type { AppKeys } from './key-ring.ts'
+import { tableIsMissing } from './migration-state.ts'
+import { openDatabase, sqliteFileOf } from './open-database.ts'
+import { createVault, type Vault } from './vault.ts'
 
 const MARK = 'app_key'
 const PURPOSE = 'app key check'
@@ -13,7 +18,35 @@ const SEALED_TEXT = 'sealed by the key of this database'
 export async function checkAppKey(database: Database, vault: Vault): Promise<void> {
   const mark = (await readMark(database.reader)) ?? (await leaveMark(database, vault))
   if (opens(mark, vault)) return
-  throw new SettingError('APP_KEY', 'is not the key that this database was sealed with')
+  throw foreignKey()
+}
+
+/**
+ * Refuses keys that this database was not sealed with, before a start writes anything: no migration, no file, no mark. `keys` is
+ * `null` where none exist yet. Accepts a database that does not exist yet or has no mark. Throws `SettingError`.
+ */
+export async function refuseForeignKeys(url: string, keys: AppKeys | null): Promise<void> {
+  const file = sqliteFileOf(url)
+  if (file !== null && !existsSync(file)) return
+  // Reads only: on SQLite the writing side, which sets the journal mode, opens with the first transaction.
+  const database = await openDatabase(url, { create: false })
+  try {
+    const mark = await inTime(readMark(database.reader).catch(undefinedWithoutTable))
+    if (mark === undefined) return
+    if (!keys)
+      throw new SettingError('APP_KEY', 'is not set, and this database was sealed with a key; set it')
+    if (!opens(mark, createVault(keys))) throw foreignKey()
+  } finally {
+    await database.close()
+  }
+}
+
+function undefinedWithoutTable(error: unknown): undefined {
+  if (!tableIsMissing(error)) throw error
+}
+
+function foreignKey(): SettingError {
+  return new SettingError('APP_KEY', 'is not the key that this database was sealed with')
 }
 
 /** Whether this key is the database's; `null` when no start has left its mark yet. */

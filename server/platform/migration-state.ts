@@ -35,8 +35,8 @@ async function executedMigrations(database: OpenDatabase): Promise<string[]> {
   }
 }
 
-/** Nothing has run yet. */
-function tableIsMissing(error: unknown): boolean {
+/** Whether a query failed because its table does not exist, e.g. before the first migration. */
+export function tableIsMissing(error: unknown): boolean {
   const { code, message } = error as { code?: unknown; message?: unknown }
   return code === '42P01' || (code === 'SQLITE_ERROR' && String(message).startsWith('no such table'))
 }
