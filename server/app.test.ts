@@ -18,6 +18,7 @@ interface Context {
 }
 
 const KEY = Buffer.alloc(32, 9)
+const BINDING = { purpose: 'test', row: 'r', owner: 'o', facts: [] }
 const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`
 const HTTP = {
   PROCESSOR: 'http',
@@ -61,7 +62,7 @@ it('makes its keys once, readable to nobody else, and opens with the same ones a
   folder,
   environment,
 }) => {
-  const sealed = await withApp(environment, ({ platform }) => platform.vault.encrypt('secret', 'test'))
+  const sealed = await withApp(environment, ({ platform }) => platform.vault.seal('secret', BINDING))
   const files = ['app.key', 'sandbox.json'].map((name) => join(folder, name))
   const made = files.map((file) => readFileSync(file, 'utf8'))
   for (const file of files) assert.is(statSync(file).mode & 0o777, 0o600, file)
@@ -69,7 +70,7 @@ it('makes its keys once, readable to nobody else, and opens with the same ones a
     readdirSync(folder).filter((name) => name.endsWith('.tmp')),
     [],
   )
-  assert.is(await withApp(environment, ({ platform }) => platform.vault.decrypt(sealed, 'test')), 'secret')
+  assert.is(await withApp(environment, ({ platform }) => platform.vault.open(sealed, BINDING)), 'secret')
   assert.equal(
     files.map((file) => readFileSync(file, 'utf8')),
     made,
@@ -92,8 +93,8 @@ it('keeps keys beside the SQLite file, or where DATA_DIR says', async ({ folder,
 
 it('takes APP_KEY before any file, and then makes none', async ({ folder, environment }) => {
   const given = { ...environment, APP_KEY: KEY.toString('base64') }
-  const sealed = await withApp(given, ({ platform }) => platform.vault.encrypt('secret', 'test'))
-  assert.is(createVault(createAppKeys(KEY)).decrypt(sealed, 'test'), 'secret')
+  const sealed = await withApp(given, ({ platform }) => platform.vault.seal('secret', BINDING))
+  assert.is(createVault(createAppKeys(KEY)).open(sealed, BINDING), 'secret')
   assert.not.ok(existsSync(join(folder, 'app.key')))
 })
 
@@ -101,12 +102,12 @@ it('refuses a current key that is listed as a former one, and opens what former 
   environment,
 }) => {
   const former = randomBytes(32)
-  const sealed = createVault(createAppKeys(former)).encrypt('secret', 'test')
+  const sealed = createVault(createAppKeys(former)).seal('secret', BINDING)
   const given = { ...environment, APP_KEY: KEY.toString('base64') }
   const listed = (...keys: Buffer[]) => keys.map((key) => key.toString('base64')).join(', ')
   await withApp({ ...given, APP_KEYS_FORMER: listed(former) }, ({ platform }) => {
-    assert.is(platform.vault.decrypt(sealed, 'test'), 'secret')
-    assert.is(createVault(createAppKeys(KEY)).decrypt(platform.vault.encrypt('new', 'test'), 'test'), 'new')
+    assert.is(platform.vault.open(sealed, BINDING), 'secret')
+    assert.is(createVault(createAppKeys(KEY)).open(platform.vault.seal('new', BINDING), BINDING), 'new')
   })
   assert.match(
     await refusalOf({ ...given, APP_KEYS_FORMER: listed(former, KEY) }),

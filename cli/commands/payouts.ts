@@ -137,6 +137,8 @@ function runLines(
     below_threshold: `waits: below the threshold of ${displayMoney(config.PAYOUT_THRESHOLD)}`,
     suspended: 'waits: the creator is suspended',
     no_destination: 'waits: no payout destination in effect',
+    destination_broken:
+      'waits for a person: a payout destination of this creator was changed in the database',
     failed_three_times: 'waits for a person: three payouts failed in a row',
     failure_not_confirmed: 'waits for a person: the processor has not agreed that the last payout failed',
     processor_unavailable:

@@ -1,13 +1,15 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { readAppKeys } from '../../server/keys.ts'
-import { appKeyFits } from '../../server/platform/app-key-check.ts'
 import type { Config } from '../../server/platform/config.ts'
 import { dataFolder } from '../../server/platform/data-folder.ts'
+import { keyStateOf } from '../../server/platform/key-mark.ts'
 import type { AppKeys } from '../../server/platform/key-ring.ts'
 import type { OpenDatabase } from '../../server/platform/open-database.ts'
 import { createVault } from '../../server/platform/vault.ts'
 import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
+
+const ROTATE = 'Run "affiliate keys rotate"; the service may run meanwhile.'
 
 type Environment = Record<string, string | undefined>
 
@@ -37,15 +39,22 @@ async function examineKey(config: Config, database: OpenDatabase | null): Promis
     )
   }
   if (!database) return info('secrets', 'APP_KEY is there; without a database nobody knows whether it fits')
-  const fits = await appKeyFits(database, createVault(keys))
-  if (fits === null)
-    return info('secrets', 'APP_KEY is there; the first start of the service seals the database with it')
-  if (fits) return ok('secrets', 'APP_KEY opens what this database has sealed')
-  return fail(
-    'secrets',
-    'APP_KEY is another one than this database was sealed with',
-    'Set the key that belongs to it: with this one no webhook secret and no bank account opens.',
-  )
+  switch (await keyStateOf(database.reader, createVault(keys))) {
+    case 'absent':
+      return info('secrets', 'APP_KEY is there; the first start of the service seals the database with it')
+    case 'current':
+      return ok('secrets', 'APP_KEY opens what this database has sealed')
+    case 'former':
+      return warn('secrets', 'this database is sealed with a key of APP_KEYS_FORMER', ROTATE)
+    case 'unbound':
+      return warn('secrets', 'sealed values are not bound to their rows yet', ROTATE)
+    case 'foreign':
+      return fail(
+        'secrets',
+        'APP_KEY is another one than this database was sealed with',
+        'Set the key that belongs to it, or add it to APP_KEYS_FORMER: with these keys no webhook secret and no bank account opens.',
+      )
+  }
 }
 
 function privacyOf(file: string): Finding[] {

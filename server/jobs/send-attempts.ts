@@ -3,6 +3,7 @@ import { recordInvoice } from '../billing/payment.service.ts'
 import { getPayout, recordSubmitted } from '../payouts/settlement.service.ts'
 import type { Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/vault.ts'
 import {
   type ClaimedAttempt,
   claimAttempts,
@@ -16,12 +17,16 @@ import {
 import { isFinalRefusal, LOOK_AGAIN_AFTER_MS } from '../processor/final-refusal.rule.ts'
 import type { CallOutcome, LookupItem, Processor } from '../processor/port.ts'
 import { itemsThatCount } from '../processor/second-attempt.rule.ts'
-import { openDestination } from '../users/payout-destinations.service.ts'
+import {
+  flagBrokenDestination,
+  openDestination,
+  type PayoutAccount,
+} from '../users/payout-destinations.service.ts'
 import { isSuspended } from '../users/users.service.ts'
 
 const ATTEMPTS_AT_ONCE = 20
-/** How often a payout that waits for its creator's reinstatement is looked at again, ms. */
-const SUSPENDED_DELAY_MS = 60_000
+/** How often a payout that cannot be sent yet is looked at again, ms. */
+const WAITING_DELAY_MS = 60_000
 
 /** Makes the calls to the processor that are due. Answers how many attempts it took up. */
 export async function sendAttempts(platform: Platform, processor: Processor): Promise<number> {
@@ -56,30 +61,65 @@ async function trySending(platform: Platform, processor: Processor, attempt: Cla
     const known = await lookUp(platform, processor, attempt)
     if (known !== 'unknown_there') return recordLookup(platform, attempt, known)
   }
-  if (await waitsForReinstatement(platform, attempt)) {
-    return platform.database.transaction((tx) =>
-      putBack(platform, tx, attempt, 'the creator is suspended', SUSPENDED_DELAY_MS),
-    )
-  }
-  await recordOutcome(platform, attempt, await call(platform, processor, attempt))
-}
-
-/** What has not been sent yet waits while its creator is suspended; what has been sent runs on. */
-async function waitsForReinstatement(platform: Platform, attempt: ClaimedAttempt): Promise<boolean> {
-  if (attempt.kind !== 'payout') return false
-  const payout = await getPayout(platform, attempt.subjectId)
-  if (!payout) throw new Error(`attempt ${attempt.id} is for no payout`)
-  return (await isSuspended(platform.database.reader, [payout.creator_id])).size > 0
-}
-
-async function call(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<CallOutcome> {
   const common = { attemptId: attempt.id, reference: attempt.subjectId, amount: attempt.amount }
   if (attempt.kind === 'invoice') {
     const { customer } = attempt.request as { customer: { id: string; email: string; name: string } }
-    return processor.createInvoice({ ...common, customer })
+    return recordOutcome(platform, attempt, await processor.createInvoice({ ...common, customer }))
+  }
+  const ready = await payoutDestination(platform, attempt)
+  if (ready.kind === 'waits') {
+    return platform.database.transaction((tx) => putBack(platform, tx, attempt, ready.why, WAITING_DELAY_MS))
+  }
+  if (ready.kind === 'broken') return recordBroken(platform, attempt, ready)
+  const { destination } = ready
+  return recordOutcome(platform, attempt, await processor.createPayout({ ...common, destination }))
+}
+
+type ReadyPayout =
+  | { kind: 'ready'; destination: PayoutAccount }
+  | { kind: 'waits'; why: string }
+  | { kind: 'broken'; creatorId: string; problem: string }
+
+/**
+ * Where a payout goes, or why it is not sent now. What has not been sent yet waits while its creator is suspended; what
+ * has been sent runs on.
+ */
+async function payoutDestination(platform: Platform, attempt: ClaimedAttempt): Promise<ReadyPayout> {
+  const payout = await getPayout(platform, attempt.subjectId)
+  if (!payout) throw new Error(`attempt ${attempt.id} is for no payout`)
+  const creatorId = payout.creator_id
+  if ((await isSuspended(platform.database.reader, [creatorId])).size > 0) {
+    return { kind: 'waits', why: 'the creator is suspended' }
   }
   const { destination_id } = attempt.request as { destination_id: string }
-  return processor.createPayout({ ...common, destination: await openDestination(platform, destination_id) })
+  try {
+    const destination = await openDestination(platform, creatorId, destination_id)
+    if (destination) return { kind: 'ready', destination }
+    return { kind: 'waits', why: 'the payout destination has not come into effect' }
+  } catch (error) {
+    if (error instanceof UnknownKeyError) {
+      const why = `the payout destination was ${error.message}`
+      platform.log.error({ attempt: attempt.id }, why)
+      return { kind: 'waits', why }
+    }
+    if (error instanceof IntegrityError) return { kind: 'broken', creatorId, problem: error.message }
+    throw error
+  }
+}
+
+/** The call was not made: the destination is not what its creator gave. A new attempt is up to a person. */
+function recordBroken(
+  platform: Platform,
+  attempt: ClaimedAttempt,
+  { creatorId, problem }: { creatorId: string; problem: string },
+): Promise<void> {
+  return platform.database.transaction(async (tx) => {
+    await flagBrokenDestination(platform, tx, creatorId, { payout_id: attempt.subjectId, problem })
+    await recordRefusal(platform, tx, attempt, {
+      detail: `not sent: ${problem}`,
+      summary: 'The payout was not sent: its destination was changed in the database.',
+    })
+  })
 }
 
 type Known = LookupItem | 'unknown_there' | { unclear: string } | { disagrees: string }
@@ -132,7 +172,11 @@ async function recordOutcome(
   outcome: CallOutcome,
 ): Promise<void> {
   await platform.database.transaction(async (tx) => {
-    if (outcome.kind === 'refused') return recordRefusal(platform, tx, attempt, outcome)
+    if (outcome.kind === 'refused') {
+      const detail = `${outcome.status} ${outcome.detail}`
+      const summary = `The processor refused the ${attempt.kind}: ${detail}`
+      return recordRefusal(platform, tx, attempt, { detail, summary })
+    }
     if (outcome.kind !== 'created') {
       const { detail, retryAfterMs: leastDelayMs } = outcome
       const mayHaveTakenEffect = outcome.kind === 'unknown'
@@ -149,14 +193,13 @@ function recordRefusal(
   platform: Platform,
   tx: Tx,
   attempt: ClaimedAttempt,
-  { status, detail }: Extract<CallOutcome, { kind: 'refused' }>,
+  refusal: { detail: string; summary: string },
 ): Promise<void> {
-  const said = `${status} ${detail}`
   if (isFinalRefusal({ unknownAt: attempt.unknownAt, at: platform.clock.now() })) {
-    return settleRefused(platform, tx, attempt, said)
+    return settleRefused(platform, tx, attempt, refusal)
   }
   return postpone(platform, tx, attempt, {
-    detail: `${said} (looked up again, since no answer came to an earlier call)`,
+    detail: `${refusal.detail} (looked up again, since no answer came to an earlier call)`,
     leastDelayMs: LOOK_AGAIN_AFTER_MS,
     mayHaveTakenEffect: false,
   })

@@ -16,6 +16,7 @@ import {
 import { orderBody } from '../proof/testbed/orders.ts'
 import { schemaShape } from '../proof/testbed/schema-shape.ts'
 import { call } from '../proof/testbed/service-bed.ts'
+import { DAY } from '../proof/testbed/testbed.ts'
 import { startService } from '../service.ts'
 import { openDestination } from '../users/payout-destinations.service.ts'
 
@@ -124,9 +125,14 @@ for (const dialect of testDialects()) {
     }) => {
       await migrate(database)
       await checkAppKey(database, platform.vault)
-      const destinations = await database.reader.selectFrom('payout_destinations').select('id').execute()
+      const destinations = await database.reader
+        .selectFrom('payout_destinations')
+        .select(['id', 'user_id'])
+        .execute()
+      // A day after the last was given, when every one has come into effect.
+      const later = { ...platform, clock: { now: () => platform.clock.now() + DAY } }
       const ibans = await Promise.all(
-        destinations.map(async ({ id }) => (await openDestination(platform, id)).iban),
+        destinations.map(async ({ id, user_id }) => (await openDestination(later, user_id, id))?.iban),
       )
       assert.equal(ibans.sort(), IBANS)
     })

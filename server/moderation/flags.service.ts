@@ -20,6 +20,7 @@ export const FLAG_KINDS = {
   click_velocity: 'medium',
   conversion_unusual: 'medium',
   self_purchase: 'medium',
+  integrity_violation: 'high',
   shared_iban: 'high',
   shared_mailbox: 'high',
   rejected_sales_burst: 'medium',

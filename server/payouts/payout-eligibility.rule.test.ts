@@ -15,6 +15,7 @@ const ready: PayoutFacts = {
   threshold: 100_000,
   suspended: false,
   hasDestination: true,
+  destinationBroken: false,
   failedInRow: 0,
   lastFailure: 'confirmed',
   openFailureFlag: false,
@@ -37,6 +38,13 @@ test('nothing is never paid, even with a threshold of nothing', () => {
 test('suspended creators and creators without a destination wait', () => {
   assert.equal(decidePayout({ ...ready, suspended: true }), waits('suspended'))
   assert.equal(decidePayout({ ...ready, hasDestination: false }), waits('no_destination'))
+})
+
+test('a creator with a destination that was changed in the database waits for a person', () => {
+  const broken = { ...ready, destinationBroken: true }
+  assert.equal(decidePayout(broken), waits('destination_broken', true))
+  assert.equal(decidePayout({ ...broken, failedInRow: 3 }), waits('destination_broken', true))
+  assert.equal(decidePayout({ ...broken, hasDestination: false }), waits('no_destination'))
 })
 
 test('two failures are tried again, the third calls a person once', () => {
@@ -69,6 +77,7 @@ test('property: a payout is the whole balance, and every condition is needed', (
     threshold: fc.integer({ min: 0, max: 200 }),
     suspended: fc.boolean(),
     hasDestination: fc.boolean(),
+    destinationBroken: fc.boolean(),
     failedInRow: fc.nat(4),
     lastFailure: fc.constantFrom('confirmed', 'denied', 'unknown'),
     openFailureFlag: fc.boolean(),
@@ -79,10 +88,14 @@ test('property: a payout is the whole balance, and every condition is needed', (
       const due = one.released > 0 && one.released >= one.threshold
       const free = !one.suspended && one.hasDestination
       const tooMany = one.failedInRow >= MAX_FAILURES_IN_A_ROW
+      const broken = one.destinationBroken
       const personal = tooMany || one.lastFailure === 'denied'
-      assert.is(decision.kind === 'pay', due && free && !tooMany && one.lastFailure === 'confirmed')
+      assert.is(
+        decision.kind === 'pay',
+        due && free && !broken && !tooMany && one.lastFailure === 'confirmed',
+      )
       if (decision.kind === 'pay') return assert.is(decision.amount, one.released)
-      assert.is(decision.raiseFlag, due && free && personal && !one.openFailureFlag)
+      assert.is(decision.raiseFlag, due && free && (broken || (personal && !one.openFailureFlag)))
     }),
     { numRuns: 1000 },
   )

@@ -20,6 +20,8 @@ export interface PayoutFacts {
   suspended: boolean
   /** Whether a payout destination is in effect now; a replacement that still waits does not count. */
   hasDestination: boolean
+  /** Whether a destination of the creator's was changed in the database, so that none of them can be relied on. */
+  destinationBroken: boolean
   /** Failed payouts since the last paid one, the last new destination and the last resolved failure flag. */
   failedInRow: number
   lastFailure: FailureWord
@@ -31,6 +33,7 @@ export type PayoutWait =
   | 'below_threshold'
   | 'suspended'
   | 'no_destination'
+  | 'destination_broken'
   | 'failed_three_times'
   | 'failure_not_confirmed'
   | 'processor_unavailable'
@@ -51,6 +54,7 @@ export function decidePayout(facts: PayoutFacts): PayoutDecision {
   if (facts.released <= 0 || facts.released < facts.threshold) return wait('below_threshold')
   if (facts.suspended) return wait('suspended')
   if (!facts.hasDestination) return wait('no_destination')
+  if (facts.destinationBroken) return wait('destination_broken', true)
   if (facts.failedInRow >= MAX_FAILURES_IN_A_ROW) return wait('failed_three_times', !facts.openFailureFlag)
   if (facts.lastFailure === 'denied') return wait('failure_not_confirmed', !facts.openFailureFlag)
   if (facts.lastFailure === 'unknown') return wait('processor_unavailable')

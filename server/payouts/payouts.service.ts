@@ -10,7 +10,11 @@ import { newsOf } from '../platform/signals.ts'
 import { queueAttempt } from '../processor/attempts.service.ts'
 import type { Processor } from '../processor/port.ts'
 import { hasFailed } from '../processor/record-word.rule.ts'
-import { destinationsInForce } from '../users/payout-destinations.service.ts'
+import {
+  destinationProblem,
+  destinationsInForce,
+  flagBrokenDestination,
+} from '../users/payout-destinations.service.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
 import {
   decidePayout,
@@ -52,7 +56,7 @@ export async function runPayouts(
   const creators = await releasedByCreator(platform.database.reader)
   type Creator = (typeof creators)[number]
   const work = async ({ creator_id: creatorId, released }: Creator): Promise<PayoutRunOutcome | null> => {
-    const facts = await gatherFacts(platform, platform.database.reader, creatorId, released)
+    const facts = await gatherCheckedFacts(platform, platform.database.reader, creatorId, released)
     const lookup = await lookUpReplaced(processor, facts)
     if (options.dryRun) return preview(creatorId, facts, lookup)
     return platform.database.transaction(async (tx) => {
@@ -90,6 +94,8 @@ interface GatheredFacts extends PayoutFacts {
   lastFailed: PayoutRow | null
   /** Whether the last run stopped because the processor did not confirm a failure, and nobody has looked yet. */
   unconfirmedFailureFlag: boolean
+  /** What is wrong with a destination of the creator's; `null` when nothing is, or it was not looked at. */
+  integrityProblem: string | null
 }
 
 const UNCONFIRMED: PayoutWait = 'failure_not_confirmed'
@@ -111,6 +117,9 @@ async function gatherFacts(
     threshold: platform.config.PAYOUT_THRESHOLD,
     suspended: (await isSuspended(db, [creatorId])).has(creatorId),
     hasDestination: destination !== null,
+    // Until a run looks at the destinations themselves, what counts is the flag that the last one raised.
+    destinationBroken: (await openFlags(db, 'integrity_violation', creatorId)).length > 0,
+    integrityProblem: null,
     destinationId: destination?.id ?? null,
     failedInRow: failures.filter((payout) => payout.created_at >= countFrom).length,
     replaces: await failedBehindPayableShares(db, creatorId),
@@ -119,6 +128,18 @@ async function gatherFacts(
     openFailureFlag: flag !== undefined,
     unconfirmedFailureFlag: flag !== undefined && JSON.parse(flag.evidence).why === UNCONFIRMED,
   }
+}
+
+/** The same for a run that pays: whether the creator's destinations are as they were written is looked at now. */
+async function gatherCheckedFacts(
+  platform: Platform,
+  db: Queries,
+  creatorId: string,
+  released: Paisa,
+): Promise<GatheredFacts> {
+  const facts = await gatherFacts(platform, db, creatorId, released)
+  const integrityProblem = await destinationProblem(platform, db, creatorId)
+  return { ...facts, destinationBroken: integrityProblem !== null, integrityProblem }
 }
 
 /** What the next run would make of one creator's released balance. */
@@ -192,12 +213,16 @@ async function payOne(
   const shares = await lockPayableShares(tx, platform.database.dialect, creatorId)
   const released = shares.reduce((sum, share) => sum + share.commission, 0)
   if (released === 0) return null
-  const facts = await gatherFacts(platform, tx, creatorId, released)
+  const facts = await gatherCheckedFacts(platform, tx, creatorId, released)
   const decision = decidePayout({ ...facts, lastFailure: lookup.word })
   // Another payout failed since the processor was asked: the next run asks about that one too.
   if (decision.kind === 'pay' && facts.replaces.some((id) => !lookup.asked.includes(id))) return null
   if (decision.kind === 'wait') {
-    if (decision.raiseFlag) await flagFailures(platform, tx, creatorId, facts, decision.why)
+    if (decision.raiseFlag) {
+      if (facts.integrityProblem !== null) {
+        await flagBrokenDestination(platform, tx, creatorId, { problem: facts.integrityProblem })
+      } else await flagFailures(platform, tx, creatorId, facts, decision.why)
+    }
     return { creatorId, kind: 'waits', why: decision.why, amount: released }
   }
   const now = platform.clock.now()

@@ -1,64 +1,147 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { type AppKeys, allKeys } from './key-ring.ts'
 
-/** Secrets at rest: AES-256-GCM under a key derived from APP_KEY, each bound to what it is for. */
-export interface Vault {
-  /** `purpose` is authenticated with the text: a value moved to another column does not open. */
-  encrypt(text: string, purpose: string): string
-  decrypt(sealed: string, purpose: string): string
-  /** A keyed hash, hex: equal texts can be found, but not guessed without the key. */
-  fingerprint(text: string, purpose: string): string
+/**
+ * What a sealed value belongs to. All of it is authenticated with the value: in another row, under another owner or
+ * beside changed facts the value does not open.
+ */
+export interface Binding {
+  /** Which column. */
+  purpose: string
+  /** The row's id. */
+  row: string
+  /** Whose row it is. */
+  owner: string
+  /** Further columns of the row that must not change, in a fixed order. */
+  facts: readonly (string | number | null)[]
 }
 
-const VERSION = 'v1'
+/** Secrets at rest: AES-256-GCM under keys derived from APP_KEY. */
+export interface Vault {
+  /** Seals with the current key. */
+  seal(text: string, binding: Binding): string
+  /**
+   * Throws `UnknownKeyError` when the key is not in the ring, `IntegrityError` when the value was changed or moved, and
+   * for a value that is bound to no row.
+   */
+  open(sealed: string, binding: Binding): string
+  /** Opens a value of the first format, which is bound to its column only. Throws `IntegrityError`. */
+  openUnbound(sealed: string, purpose: string): string
+  /** Whether a value is bound to its row and sealed with the current key. */
+  isCurrent(sealed: string): boolean
+  /** A keyed hash, hex: equal texts can be found, but not guessed without the key. */
+  fingerprint(text: string, purpose: string): string
+  /** The fingerprints under every key of the ring, the current one first: what a row may hold during a rotation. */
+  fingerprints(text: string, purpose: string): string[]
+}
+
+/** A stored value that was changed, or moved from another row or column, or is not what its other columns say. */
+export class IntegrityError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'IntegrityError'
+  }
+}
+
+/** A value that was sealed with a key which this process does not have. */
+export class UnknownKeyError extends Error {
+  readonly keyId: string
+
+  constructor(keyId: string) {
+    super(
+      `sealed with the key ${keyId}, which is neither APP_KEY nor in APP_KEYS_FORMER: add that key to APP_KEYS_FORMER and restart`,
+    )
+    this.name = 'UnknownKeyError'
+    this.keyId = keyId
+  }
+}
+
+/** The first format: bound to a column only. Databases from before keys could be rotated hold it. */
+const UNBOUND = 'v1'
+/** `v2.<key id>.<iv, tag and text in base64url>`, bound to a row. */
+const BOUND = 'v2'
+
 const ENCRYPTION = 'affiliate encrypt'
+const BOUND_ENCRYPTION = 'affiliate encrypt bound'
 const FINGERPRINT = 'affiliate fingerprint'
 
 /** What a vault derives keys for. */
-export const VAULT_PURPOSES = [ENCRYPTION, FINGERPRINT]
+export const VAULT_PURPOSES = [ENCRYPTION, BOUND_ENCRYPTION, FINGERPRINT]
+
+const NOT_OPENED = 'does not open: it was changed or moved'
 
 export function createVault(keys: AppKeys): Vault {
-  const encryptionKeys = allKeys(keys).map((key) => key.derive(ENCRYPTION))
-  const encryptionKey = keys.current.derive(ENCRYPTION)
-  const fingerprintKey = keys.current.derive(FINGERPRINT)
+  const current = keys.current.id
+  const boundKeys = new Map(allKeys(keys).map((key) => [key.id, key.derive(BOUND_ENCRYPTION)]))
+  const unboundKeys = allKeys(keys).map((key) => key.derive(ENCRYPTION))
+  const fingerprintKeys = allKeys(keys).map((key) => key.derive(FINGERPRINT))
+  const sealingKey = keys.current.derive(BOUND_ENCRYPTION)
+
+  const fingerprints = (text: string, purpose: string) =>
+    fingerprintKeys.map((key) => createHmac('sha256', key).update(`${purpose}\0${text}`).digest('hex'))
+
   return {
-    encrypt(text, purpose) {
+    seal(text, binding) {
       const iv = randomBytes(12)
-      const cipher = createCipheriv('aes-256-gcm', encryptionKey, iv).setAAD(Buffer.from(purpose))
+      const cipher = createCipheriv('aes-256-gcm', sealingKey, iv).setAAD(boundTo(current, binding))
       const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-      return `${VERSION}.${Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url')}`
+      return `${BOUND}.${current}.${Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url')}`
     },
-    decrypt(sealed, purpose) {
+    open(sealed, binding) {
+      if (isUnbound(sealed)) throw new IntegrityError('is not bound to its row')
+      const [version, keyId, payload, ...more] = sealed.split('.')
+      if (version !== BOUND || !keyId || !payload || more.length > 0) throw new IntegrityError('is malformed')
+      const key = boundKeys.get(keyId)
+      if (!key) throw keyError(keyId)
+      const text = decrypt(key, payload, boundTo(keyId, binding))
+      if (text === null) throw new IntegrityError(NOT_OPENED)
+      return text
+    },
+    openUnbound(sealed, purpose) {
       const [version, payload, ...more] = sealed.split('.')
-      if (version !== VERSION || !payload || more.length > 0)
-        throw new Error('sealed with an unknown version')
-      const bytes = Buffer.from(payload, 'base64url')
-      const opened = firstThatOpens(encryptionKeys, (key) => openBytes(key, bytes, purpose))
-      return opened.toString('utf8')
+      if (version !== UNBOUND || !payload || more.length > 0) throw new IntegrityError('is malformed')
+      for (const key of unboundKeys) {
+        const text = decrypt(key, payload, Buffer.from(purpose))
+        if (text !== null) return text
+      }
+      throw new IntegrityError(NOT_OPENED)
     },
-    fingerprint(text, purpose) {
-      return createHmac('sha256', fingerprintKey).update(`${purpose}\0${text}`).digest('hex')
-    },
+    isCurrent: (sealed) => sealed.startsWith(`${BOUND}.${current}.`),
+    fingerprint: (text, purpose) => fingerprints(text, purpose)[0] ?? '',
+    fingerprints,
   }
 }
 
-/** Throws when the text was sealed with another key or for another purpose, or was changed. */
-function openBytes(key: Buffer, bytes: Buffer, purpose: string): Buffer {
-  // Without the length a cut-off tag of four bytes would do, and those can be guessed.
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12), { authTagLength: 16 })
-  decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(12, 28))
-  return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()])
+/** Whether a sealed value has the first format, which is bound to no row. */
+export function isUnbound(sealed: string): boolean {
+  return sealed.startsWith(`${UNBOUND}.`)
 }
 
-/** Throws the first key's error when none opens. */
-function firstThatOpens<T>(keys: readonly Buffer[], open: (key: Buffer) => T): T {
-  let problem: unknown
-  for (const key of keys) {
-    try {
-      return open(key)
-    } catch (error) {
-      problem ??= error
-    }
+/** A stored key id may hold anything; only one that is well formed is repeated. */
+function keyError(keyId: string): Error {
+  return /^[0-9a-f]{8}$/.test(keyId) ? new UnknownKeyError(keyId) : new IntegrityError('is malformed')
+}
+
+function boundTo(keyId: string, { purpose, row, owner, facts }: Binding): Buffer {
+  return Buffer.from(JSON.stringify([BOUND, keyId, purpose, row, owner, ...facts]))
+}
+
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+/** `null` when the tag does not fit. */
+function decrypt(key: Buffer, payload: string, bound: Buffer): string | null {
+  const bytes = Buffer.from(payload, 'base64url')
+  // A shorter tag would be accepted, and four bytes can be guessed.
+  if (bytes.length < IV_BYTES + TAG_BYTES) return null
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), {
+    authTagLength: TAG_BYTES,
+  })
+  decipher.setAAD(bound).setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+  try {
+    const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES))
+    return Buffer.concat([text, decipher.final()]).toString('utf8')
+  } catch {
+    return null
   }
-  throw problem
 }

@@ -138,12 +138,12 @@ export function settleCreated(
   )
 }
 
-/** The processor said a final no: known not to have happened, so a person decides what follows. */
+/** A final no, the processor's or our own: known not to have happened, so a person decides what follows. */
 export async function settleRefused(
   platform: Platform,
   tx: Tx,
   attempt: ClaimedAttempt,
-  detail: string,
+  { detail, summary }: { detail: string; summary: string },
 ): Promise<void> {
   const settled = await updateLeased(
     tx,
@@ -155,7 +155,7 @@ export async function settleRefused(
     kind: 'processor_refusal',
     subjectType: subjectType(attempt.kind),
     subjectId: attempt.subjectId,
-    summary: `The processor refused the ${attempt.kind}: ${detail}`,
+    summary,
     evidence: { attempt_id: attempt.id, amount: formatMoney(attempt.amount), detail },
   })
 }

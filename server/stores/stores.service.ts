@@ -6,6 +6,8 @@ import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/page.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/vault.ts'
+import { flagBrokenSecret, openSecret, sealSecret, secretFingerprints } from './store-secrets.service.ts'
 import {
   activeStoreOfDomain,
   countStoresInUse,
@@ -16,9 +18,10 @@ import {
   insertStore,
   lockOwnStore,
   removedStoreOfDomain,
-  retirePresentSecret,
+  replaceSecret,
   type StoreRow,
-  secretByFingerprint,
+  type StoreSecretRow,
+  secretsByFingerprint,
   secretsOf,
   setRemovedAt,
   storesOf,
@@ -26,7 +29,6 @@ import {
 
 export type { StoreRow } from './stores.store.ts'
 
-const SECRET_PURPOSE = 'store.webhook_secret'
 const CACHE = 'store'
 /** How long a store may go on signing with the secret that a rotation has replaced. */
 const FORMER_SECRET_MS = 24 * 3600_000
@@ -70,7 +72,7 @@ export function connectStore(
     const store = former ?? newStore(platform, merchantId, domain)
     if (!former) await insertStore(tx, store)
     else if (!(await setRemovedAt(tx, former.id, null))) throw storeTaken()
-    await addSecret(platform, tx, store.id, input.webhook_secret)
+    await addSecret(platform, tx, store, input.webhook_secret)
     forget(platform, tx, domain)
     return { ...store, removed_at: null }
   })
@@ -118,15 +120,18 @@ export function rotateSecret(
     const store = await lockOwnStore(tx, merchantId, storeId)
     if (!store) throw noSuchStore()
     const secrets = await secretsOf(tx, storeId)
-    const fingerprint = platform.vault.fingerprint(secret, SECRET_PURPOSE)
-    if (secrets[0]?.valid_until === null && secrets[0].fingerprint === fingerprint) return store
-    const former = secrets.filter((row) => row.valid_until !== null && row.fingerprint !== fingerprint)
+    const fingerprints = secretFingerprints(platform, secret)
+    const [present] = secrets
+    if (present?.valid_until === null && fingerprints.includes(present.fingerprint)) return store
+    const former = secrets.filter(
+      (row) => row.valid_until !== null && !fingerprints.includes(row.fingerprint),
+    )
     await deleteSecrets(
       tx,
       former.slice(MAX_FORMER_SECRETS - 1).map((row) => row.id),
     )
-    await retirePresentSecret(tx, storeId, platform.clock.now() + FORMER_SECRET_MS)
-    await addSecret(platform, tx, storeId, secret)
+    if (present?.valid_until === null) await retireSecret(platform, tx, store, present)
+    await addSecret(platform, tx, store, secret)
     forget(platform, tx, store.shop_domain)
     return store
   })
@@ -174,7 +179,7 @@ export function storeInUse(platform: Platform, domain: string): Promise<StoreRow
 
 /**
  * The store that sends as `shopDomain`, with every secret that its signature may be made with now; `null` when nobody
- * has connected it. Cached; never refuses, whatever the text.
+ * has connected it. Cached. Refuses with `unavailable` when a secret was sealed with a key that this process lacks.
  */
 export async function storeForWebhook(platform: Platform, shopDomain: string): Promise<WebhookStore | null> {
   // What is kept was a host name when it was read.
@@ -210,30 +215,55 @@ async function readWebhookStore(platform: Platform, domain: string): Promise<Cac
   const { reader } = platform.database
   const store = await activeStoreOfDomain(reader, domain)
   if (!store) return null
-  const secrets = (await secretsOf(reader, store.id)).map((row) => ({
-    key: createSecretKey(platform.vault.decrypt(row.secret_encrypted, SECRET_PURPOSE), 'utf8'),
-    validUntil: row.valid_until,
-  }))
+  const secrets: CachedStore['secrets'] = []
+  for (const row of await secretsOf(reader, store.id)) {
+    try {
+      const secret = await openSecret(platform, reader, store, row)
+      secrets.push({ key: createSecretKey(secret, 'utf8'), validUntil: row.valid_until })
+    } catch (error) {
+      if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
+      if (!(error instanceof IntegrityError)) throw error
+      await flagBrokenSecret(platform, store, row, error)
+    }
+  }
   return { storeId: store.id, merchantId: store.merchant_id, secrets }
 }
 
-async function addSecret(platform: Platform, tx: Tx, storeId: string, secret: string): Promise<void> {
-  const fingerprint = platform.vault.fingerprint(secret, SECRET_PURPOSE)
+async function addSecret(platform: Platform, tx: Tx, store: StoreRow, secret: string): Promise<void> {
   const now = platform.clock.now()
-  const holder = await secretByFingerprint(tx, fingerprint)
-  if (holder) {
+  for (const holder of await secretsByFingerprint(tx, secretFingerprints(platform, secret))) {
     const expired = holder.valid_until !== null && holder.valid_until <= now
-    if (!expired && holder.store_id !== storeId) throw secretTaken()
+    if (!expired && holder.store_id !== store.id) throw secretTaken()
     await deleteSecrets(tx, [holder.id])
   }
-  await insertSecret(tx, {
-    id: platform.ids.next(),
-    store_id: storeId,
-    secret_encrypted: platform.vault.encrypt(secret, SECRET_PURPOSE),
-    fingerprint,
-    valid_until: null,
-    created_at: now,
-  })
+  const row = { id: platform.ids.next(), store_id: store.id, valid_until: null, created_at: now }
+  await insertSecret(tx, sealSecret(platform, store, row, secret))
+}
+
+/** Keeps the present secret valid for a while. One that does not open is of no use to the store, and goes. */
+async function retireSecret(platform: Platform, tx: Tx, store: StoreRow, row: StoreSecretRow): Promise<void> {
+  try {
+    const secret = await openSecret(platform, tx, store, row)
+    const former = { ...row, valid_until: platform.clock.now() + FORMER_SECRET_MS }
+    await replaceSecret(tx, row.secret_encrypted, sealSecret(platform, store, former, secret))
+  } catch (error) {
+    if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
+    if (!(error instanceof IntegrityError)) throw error
+    await deleteSecrets(tx, [row.id])
+  }
+}
+
+/** Senders try again later, and so do merchants; the operator reads in the log which key is missing. */
+function keyMissing(platform: Platform, { message }: UnknownKeyError): Refusal {
+  platform.log.error(`a webhook secret was ${message}`)
+  return new Refusal(
+    'unavailable',
+    'The service cannot open the secret of this store now. Try again later.',
+    {
+      internalDetail: message,
+      retryAfter: 60,
+    },
+  )
 }
 
 async function takeOutOfUse(platform: Platform, tx: Tx, store: StoreRow): Promise<boolean> {

@@ -95,8 +95,8 @@ export async function countStoresInUse(db: Queries | Tx, merchantId: string): Pr
   return stores
 }
 
-export function secretByFingerprint(tx: Tx, fingerprint: string): Promise<StoreSecretRow | undefined> {
-  return tx.selectFrom('store_secrets').selectAll().where('fingerprint', '=', fingerprint).executeTakeFirst()
+export function secretsByFingerprint(tx: Tx, fingerprints: readonly string[]): Promise<StoreSecretRow[]> {
+  return tx.selectFrom('store_secrets').selectAll().where('fingerprint', 'in', fingerprints).execute()
 }
 
 /** A store's secrets, the present one first, then the former ones from the newest. */
@@ -117,14 +117,16 @@ export async function insertSecret(tx: Tx, row: StoreSecretRow): Promise<void> {
   await tx.insertInto('store_secrets').values(row).execute()
 }
 
-/** Makes the present secret a former one that is valid until `validUntil` (epoch ms). */
-export async function retirePresentSecret(tx: Tx, storeId: string, validUntil: number): Promise<void> {
-  await tx
+/** Writes a secret's row anew, unless it changed since it was read as `sealed`; whether it did. */
+export async function replaceSecret(tx: Tx, sealed: string, row: StoreSecretRow): Promise<boolean> {
+  const { secret_encrypted, fingerprint, valid_until } = row
+  const { numUpdatedRows } = await tx
     .updateTable('store_secrets')
-    .set({ valid_until: validUntil })
-    .where('store_id', '=', storeId)
-    .where('valid_until', 'is', null)
-    .execute()
+    .set({ secret_encrypted, fingerprint, valid_until })
+    .where('id', '=', row.id)
+    .where('secret_encrypted', '=', sealed)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
 }
 
 export async function deleteSecrets(tx: Tx, ids: readonly string[]): Promise<void> {

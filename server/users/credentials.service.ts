@@ -1,3 +1,4 @@
+import { recordAudit } from '../moderation/audit.service.ts'
 import type { Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Actor } from '../platform/procedure.ts'
@@ -109,5 +110,14 @@ export async function changePassword(
       throw new Refusal('conflict', 'The password was changed meanwhile.')
     }
     await deleteSessions(tx, user.id, actor.sessionId)
+    await recordAudit(platform, tx, {
+      actor: user.id,
+      action: 'user.change_password',
+      subjectType: 'user',
+      subjectId: user.id,
+      reason: null,
+      before: null,
+      after: { sessions_ended: 'all others' },
+    })
   })
 }

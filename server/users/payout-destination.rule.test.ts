@@ -1,7 +1,12 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fc } from '../proof/testbed/property.ts'
-import { DESTINATION_DELAY_MS, effectiveDestination, whenEffective } from './payout-destination.rule.ts'
+import {
+  DESTINATION_DELAY_MS,
+  effectiveDestination,
+  effectOf,
+  whenEffective,
+} from './payout-destination.rule.ts'
 
 const HOUR = 3_600_000
 const given = (name: string, createdAt: number, first = false) => ({
@@ -37,6 +42,14 @@ test('a replacement that had come into effect stays until the next one does', ()
   const all = [given('a', 0, true), given('b', HOUR), given('c', 25 * HOUR)]
   const nameAt = (now: number) => effectiveDestination(all, now)?.name
   assert.equal([25 * HOUR - 1, 25 * HOUR, 49 * HOUR - 1, 49 * HOUR].map(nameAt), ['a', 'b', 'b', 'c'])
+})
+
+test('each destination has come into effect, waits for it, or never does', () => {
+  const all = [given('mine', 0, true), given('thief', 10 * HOUR), given('mine again', 11 * HOUR)]
+  const effectsAt = (now: number) => all.map((one) => effectOf(all, one, now))
+  assert.equal(effectsAt(34.5 * HOUR), ['in_effect', 'never', 'waiting'])
+  assert.equal(effectsAt(35 * HOUR), ['in_effect', 'never', 'in_effect'])
+  assert.is(effectOf(all, given('foreign', 0), 0), 'never')
 })
 
 test('two in one millisecond keep the order of the list', () => {

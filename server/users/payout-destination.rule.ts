@@ -23,12 +23,30 @@ export function effectiveDestination<D extends DestinationTimes>(
   destinations: readonly D[],
   now: number,
 ): D | null {
-  const oldestFirst = destinations
-    .filter((one) => one.createdAt <= now)
-    .sort((a, b) => a.createdAt - b.createdAt)
-  const inEffect = oldestFirst.filter((one, index) => {
-    const replacedAt = oldestFirst[index + 1]?.createdAt ?? Number.POSITIVE_INFINITY
-    return one.effectiveAt <= now && one.effectiveAt <= replacedAt
-  })
-  return inEffect.at(-1) ?? null
+  const given = inOrder(destinations.filter((one) => one.createdAt <= now))
+  return given.filter((_, index) => effectAt(given, index, now) === 'in_effect').at(-1) ?? null
+}
+
+/** `in_effect`: it has come into effect; `waiting`: its delay is not over; `never`: it was replaced during its delay. */
+export type DestinationEffect = 'in_effect' | 'waiting' | 'never'
+
+/** What has become of one of a user's destinations by `now` (epoch ms), whether or not a later one is in effect too. */
+export function effectOf<D extends DestinationTimes>(
+  destinations: readonly D[],
+  one: D,
+  now: number,
+): DestinationEffect {
+  const given = inOrder(destinations)
+  return effectAt(given, given.indexOf(one), now)
+}
+
+function inOrder<D extends DestinationTimes>(destinations: readonly D[]): D[] {
+  return destinations.toSorted((a, b) => a.createdAt - b.createdAt)
+}
+
+function effectAt(given: readonly DestinationTimes[], index: number, now: number): DestinationEffect {
+  const effectiveAt = given[index]?.effectiveAt ?? Number.POSITIVE_INFINITY
+  const replacedAt = given[index + 1]?.createdAt ?? Number.POSITIVE_INFINITY
+  if (effectiveAt > replacedAt) return 'never'
+  return effectiveAt <= now ? 'in_effect' : 'waiting'
 }

@@ -1,16 +1,13 @@
+import { recordAudit } from '../moderation/audit.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
 import type { Queries, Tx } from '../platform/database.ts'
+import { openSealed } from '../platform/key-mark.ts'
 import type { Platform } from '../platform/platform.ts'
+import { type Binding, IntegrityError } from '../platform/vault.ts'
 import { ibanLast4 } from './iban.rule.ts'
-import { effectiveDestination, whenEffective } from './payout-destination.rule.ts'
-import {
-  type DestinationRow,
-  findDestinationById,
-  findDestinations,
-  insertDestination,
-} from './payout-destinations.store.ts'
+import { effectiveDestination, effectOf, whenEffective } from './payout-destination.rule.ts'
+import { type DestinationRow, findDestinations, insertDestination } from './payout-destinations.store.ts'
 
-/** What the sealed column is for: a value moved elsewhere does not open. */
 const SEALED_FOR = 'payout_destination.iban'
 const FINGERPRINT_OF = 'iban'
 
@@ -20,13 +17,104 @@ export interface PayoutAccount {
   account_title: string
 }
 
-/** The whole IBAN of one destination: for the call to the processor, and nothing else. */
-export async function openDestination(platform: Platform, destinationId: string): Promise<PayoutAccount> {
-  const row = await findDestinationById(platform.database.reader, destinationId)
-  if (!row) throw new Error(`no payout destination ${destinationId}`)
+/**
+ * The whole IBAN of one of a creator's destinations: for the call to the processor, and nothing else. `null` while the
+ * destination has not come into effect. Throws `IntegrityError` when it is not the creator's, never comes into effect, or
+ * any destination of the creator's is not as it was written, and `UnknownKeyError`.
+ */
+export async function openDestination(
+  platform: Platform,
+  creatorId: string,
+  destinationId: string,
+): Promise<PayoutAccount | null> {
+  const rows = await findDestinations(platform.database.reader, [creatorId])
+  const ibans = await openIbans(platform, platform.database.reader, rows)
+  const timed = rows.map(withTimes)
+  const one = timed.find(({ row }) => row.id === destinationId)
+  const iban = ibans.get(destinationId)
+  if (!one || iban === undefined) {
+    throw new IntegrityError(`payout destination ${destinationId} is not one of this creator's`)
+  }
+  const effect = effectOf(timed, one, platform.clock.now())
+  if (effect === 'never') {
+    throw new IntegrityError(`payout destination ${destinationId} was replaced before it came into effect`)
+  }
+  return effect === 'waiting' ? null : { iban, account_title: one.row.account_title }
+}
+
+/**
+ * What is wrong with a creator's destinations, or `null` when each is as it was written. All of them count, since they
+ * decide together which one is in effect. Throws `UnknownKeyError`.
+ */
+export async function destinationProblem(
+  platform: Platform,
+  db: Queries,
+  creatorId: string,
+): Promise<string | null> {
+  try {
+    await openIbans(platform, db, await findDestinations(db, [creatorId]))
+    return null
+  } catch (error) {
+    if (error instanceof IntegrityError) return error.message
+    throw error
+  }
+}
+
+/** Puts before a person that a creator is not paid because of what `evidence` says. */
+export function flagBrokenDestination(
+  platform: Platform,
+  tx: Tx,
+  creatorId: string,
+  evidence: Record<string, unknown>,
+): Promise<void> {
+  return raiseFlag(platform, tx, {
+    kind: 'integrity_violation',
+    subjectType: 'user',
+    subjectId: creatorId,
+    summary:
+      'A payout destination of this creator was changed in the database. Nothing is paid to them. Run "affiliate ledger verify", and put the row back from a backup.',
+    evidence,
+  })
+}
+
+async function openIbans(
+  { vault }: Pick<Platform, 'vault'>,
+  db: Queries,
+  rows: readonly DestinationRow[],
+): Promise<Map<string, string>> {
+  const ibans = new Map<string, string>()
+  for (const row of rows) {
+    try {
+      ibans.set(row.id, await openIban({ vault }, db, row))
+    } catch (error) {
+      if (!(error instanceof IntegrityError)) throw error
+      throw new IntegrityError(`payout destination ${row.id} ${error.message}`)
+    }
+  }
+  return ibans
+}
+
+/** Throws `IntegrityError` when the row is not as it was written, and `UnknownKeyError`. */
+async function openIban(
+  { vault }: Pick<Platform, 'vault'>,
+  db: Queries,
+  row: DestinationRow,
+): Promise<string> {
+  const iban = await openSealed(db, vault, row.iban_encrypted, bindingOf(row))
+  if (!vault.fingerprints(iban, FINGERPRINT_OF).includes(row.iban_fingerprint)) {
+    throw new IntegrityError('has the fingerprint of another IBAN')
+  }
+  if (ibanLast4(iban) !== row.iban_last4) throw new IntegrityError('has the last characters of another IBAN')
+  return iban
+}
+
+/** The times are sealed too, so that no destination comes into effect earlier or in another order. */
+function bindingOf(row: Omit<DestinationRow, 'iban_encrypted' | 'iban_fingerprint'>): Binding {
   return {
-    iban: platform.vault.decrypt(row.iban_encrypted, SEALED_FOR),
-    account_title: row.account_title,
+    purpose: SEALED_FOR,
+    row: row.id,
+    owner: row.user_id,
+    facts: [row.account_title, row.effective_at, row.created_at],
   }
 }
 
@@ -93,7 +181,7 @@ export async function destinationChange(
   const newest = (await findDestinations(db, [userId])).at(-1)
   if (!newest) return 'first'
   const same =
-    newest.iban_fingerprint === platform.vault.fingerprint(account.iban, FINGERPRINT_OF) &&
+    platform.vault.fingerprints(account.iban, FINGERPRINT_OF).includes(newest.iban_fingerprint) &&
     newest.account_title === account.account_title
   return same ? 'same' : 'replacement'
 }
@@ -110,17 +198,28 @@ export async function addDestination(
 ): Promise<void> {
   const now = platform.clock.now()
   const newest = (await findDestinations(tx, [userId])).at(-1)
-  const row: DestinationRow = {
+  const row = {
     id: platform.ids.next(),
     user_id: userId,
-    iban_encrypted: platform.vault.encrypt(account.iban, SEALED_FOR),
-    iban_fingerprint: platform.vault.fingerprint(account.iban, FINGERPRINT_OF),
     iban_last4: ibanLast4(account.iban),
     account_title: account.account_title,
     effective_at: whenEffective({ hasEarlier: newest !== undefined, now }),
     created_at: now,
   }
-  await insertDestination(tx, row)
+  await insertDestination(tx, {
+    ...row,
+    iban_encrypted: platform.vault.seal(account.iban, bindingOf(row)),
+    iban_fingerprint: platform.vault.fingerprint(account.iban, FINGERPRINT_OF),
+  })
+  await recordAudit(platform, tx, {
+    actor: userId,
+    action: 'user.payout_destination',
+    subjectType: 'payout_destination',
+    subjectId: row.id,
+    reason: null,
+    before: newest ? auditedDestination(newest) : null,
+    after: auditedDestination(row),
+  })
   if (!newest) return
   await raiseFlag(platform, tx, {
     kind: 'payout_destination_replaced',
@@ -136,8 +235,16 @@ export async function addDestination(
 }
 
 function effectiveAt(rows: readonly DestinationRow[], now: number): DestinationRow | null {
-  const timed = rows.map((row) => ({ row, createdAt: row.created_at, effectiveAt: row.effective_at }))
-  return effectiveDestination(timed, now)?.row ?? null
+  return effectiveDestination(rows.map(withTimes), now)?.row ?? null
+}
+
+function withTimes(row: DestinationRow) {
+  return { row, createdAt: row.created_at, effectiveAt: row.effective_at }
+}
+
+function auditedDestination(row: Pick<DestinationRow, 'id' | 'iban_last4' | 'effective_at'>) {
+  const { id, iban_last4, effective_at } = row
+  return { payout_destination_id: id, iban_last4, effective_at: new Date(effective_at).toISOString() }
 }
 
 function viewOf(row: DestinationRow): DestinationView {

@@ -35,7 +35,3 @@ export function findDestinations(db: Queries, userIds: readonly string[]): Promi
     .orderBy('id')
     .execute()
 }
-
-export function findDestinationById(db: Queries, id: string): Promise<DestinationRow | undefined> {
-  return db.selectFrom('payout_destinations').selectAll().where('id', '=', id).executeTakeFirst()
-}

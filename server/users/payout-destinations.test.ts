@@ -45,7 +45,7 @@ for (const dialect of testDialects()) {
     const effective = async () => {
       const { reader } = bed.platform.database
       const destination = (await destinationsInForce(reader, [id], bed.clock.now())).get(id)
-      return destination && openDestination(bed.platform, destination.id)
+      return destination && openDestination(bed.platform, id, destination.id)
     }
 
     isRefused(

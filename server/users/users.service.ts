@@ -131,7 +131,7 @@ export async function setPassword(platform: Platform, idOrEmail: string, passwor
   await platform.database.transaction(async (tx) => {
     await setPasswordHash(tx, id, null, hashed)
     await deleteSessions(tx, id, null)
-    await noteOperation(platform, tx, 'user.set_password', id, null)
+    await noteOperation(platform, tx, 'user.set_password', id, { sessions_ended: 'all' })
   })
 }
 

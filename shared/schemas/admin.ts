@@ -29,6 +29,7 @@ export const flagKind = z
     'click_velocity',
     'conversion_unusual',
     'self_purchase',
+    'integrity_violation',
     'shared_iban',
     'shared_mailbox',
     'rejected_sales_burst',

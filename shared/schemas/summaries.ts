@@ -25,6 +25,7 @@ export const payoutWait = z.enum([
   'below_threshold',
   'suspended',
   'no_destination',
+  'destination_broken',
   'failed_three_times',
   'failure_not_confirmed',
 ])

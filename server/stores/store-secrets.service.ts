@@ -1,0 +1,75 @@
+import { openFlags, raiseFlag } from '../moderation/flags.service.ts'
+import type { Queries, Tx } from '../platform/database.ts'
+import { openSealed } from '../platform/key-mark.ts'
+import type { Platform } from '../platform/platform.ts'
+import { type Binding, IntegrityError } from '../platform/vault.ts'
+import type { StoreRow, StoreSecretRow } from './stores.store.ts'
+
+/** The column's purpose, and the fingerprints'. */
+const PURPOSE = 'store.webhook_secret'
+
+/** The fingerprints that equal secrets may have in the database, the present one first. */
+export function secretFingerprints({ vault }: Platform, secret: string): string[] {
+  return vault.fingerprints(secret, PURPOSE)
+}
+
+/** A secret's row, sealed for its store; `valid_until` is sealed with it, so that no former secret can be revived. */
+export function sealSecret(
+  { vault }: Platform,
+  store: StoreRow,
+  row: Omit<StoreSecretRow, 'secret_encrypted' | 'fingerprint'>,
+  secret: string,
+): StoreSecretRow {
+  return {
+    ...row,
+    secret_encrypted: vault.seal(secret, bindingOf(store, row)),
+    fingerprint: vault.fingerprint(secret, PURPOSE),
+  }
+}
+
+/** Opens a store's secret. Throws `IntegrityError` when the row is not as it was written, and `UnknownKeyError`. */
+export async function openSecret(
+  { vault }: Pick<Platform, 'vault'>,
+  db: Queries | Tx,
+  store: StoreRow,
+  row: StoreSecretRow,
+): Promise<string> {
+  const secret = await openSealed(db, vault, row.secret_encrypted, bindingOf(store, row))
+  if (!vault.fingerprints(secret, PURPOSE).includes(row.fingerprint)) {
+    throw new IntegrityError('has the fingerprint of another secret')
+  }
+  return secret
+}
+
+function bindingOf(store: StoreRow, row: Omit<StoreSecretRow, 'secret_encrypted' | 'fingerprint'>): Binding {
+  return {
+    purpose: PURPOSE,
+    row: row.id,
+    owner: store.merchant_id,
+    facts: [row.store_id, store.id, store.shop_domain, row.valid_until, row.created_at],
+  }
+}
+
+/** Flags a store whose secret does not open, once; its other secrets go on working. */
+export async function flagBrokenSecret(
+  platform: Platform,
+  store: StoreRow,
+  row: StoreSecretRow,
+  problem: IntegrityError,
+): Promise<void> {
+  if ((await openFlags(platform.database.reader, 'integrity_violation', store.id)).length > 0) return
+  platform.log.error(
+    { storeId: store.id, secretId: row.id, problem: problem.message },
+    'store secret refused',
+  )
+  await platform.database.transaction((tx) =>
+    raiseFlag(platform, tx, {
+      kind: 'integrity_violation',
+      subjectType: 'store',
+      subjectId: store.id,
+      summary:
+        'A webhook secret of this store was changed in the database and is refused. Run "affiliate ledger verify", and have the merchant set the secret again.',
+      evidence: { store_secret_id: row.id, problem: problem.message },
+    }),
+  )
+}
