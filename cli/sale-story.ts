@@ -59,9 +59,17 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
     ])
   }
   told.push([story.orderedAt, 'The order was placed in the store.'])
+  for (const former of story.formerDecisions) {
+    const reason = former.decision.rejection_reason
+    told.push([
+      former.decidedAt,
+      `The store had reported it as unpaid, and it was rejected as ${reason} (event ${former.eventId}).`,
+    ])
+  }
+  const again = story.formerDecisions.length > 0 ? ' again' : ''
   told.push([
     story.decidedAt,
-    `The store had reported it as paid, and it was decided (event ${story.eventId}).`,
+    `The store had reported it as paid, and it was decided${again} (event ${story.eventId}).`,
   ])
   told.sort(([one], [other]) => one - other)
   const lines = told.map(([moment, text]) => `  ${out.time(moment)}  ${text}`)

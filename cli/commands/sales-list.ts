@@ -140,5 +140,6 @@ function wireSale(sale: SaleWithSlug, shopDomain: string | null, person: (id: st
     billing_cycle_id: sale.billing_cycle_id,
     ordered_at: wireTime(sale.ordered_at),
     created_at: wireTime(sale.created_at),
+    decided_at: wireTime(sale.decided_at ?? sale.created_at),
   }
 }

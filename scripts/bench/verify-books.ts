@@ -103,6 +103,7 @@ function makeOrder({ platform, clock }: Marketplace, deals: readonly Deal[], num
       cancelled: false,
       taxes_included: false,
       buyer_email: null,
+      buyer_names: [],
       tracking_reference: clickId,
       tracking_source: 'note_attributes',
       lines,

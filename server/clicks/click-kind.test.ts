@@ -34,6 +34,33 @@ test('a browser that fetches ahead says so', () => {
   assert.is(clickKindOf('GET', { 'user-agent': CHROME, purpose: 'navigate' }), 'visit')
 })
 
+test('a link that a page loads as an image, frame, script or by fetch is embedded', () => {
+  for (const destination of [
+    'image',
+    'iframe',
+    'frame',
+    'script',
+    'style',
+    'video',
+    'object',
+    'embed',
+    'empty',
+    '',
+  ]) {
+    const headers = { 'user-agent': CHROME, 'sec-fetch-dest': destination }
+    assert.is(clickKindOf('GET', headers), 'embedded', destination)
+  }
+  const fromPage = { 'user-agent': CHROME, 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' }
+  assert.is(clickKindOf('GET', fromPage), 'visit')
+})
+
+test('a prefetch is one whatever it is fetched for', () => {
+  for (const destination of ['empty', 'document', 'image']) {
+    const headers = { 'user-agent': CHROME, 'sec-fetch-dest': destination, 'sec-purpose': 'prefetch' }
+    assert.is(clickKindOf('GET', headers), 'prefetch', destination)
+  }
+})
+
 test('HEAD is what it is, whoever asks', () => {
   assert.is(clickKindOf('HEAD', { 'user-agent': CHROME, 'sec-purpose': 'prefetch' }), 'head')
 })

@@ -16,11 +16,14 @@ const LONGEST_AGENT = 512
 
 /**
  * What followed a link. Browsers say when they fetch ahead of a visit: `Sec-Purpose` (and `Purpose` before it) in
- * Chromium and Firefox, `X-Moz` in older Firefox, `X-Purpose` in Safari's preview. A client without a user agent is no browser.
+ * Chromium and Firefox, `X-Moz` in older Firefox, `X-Purpose` in Safari's preview. `embedded`: the browser loads the link as an
+ * image, script, frame or the like (Fetch Metadata, https://www.w3.org/TR/fetch-metadata/), so a page opened it without a visitor.
+ * A client without a user agent is no browser.
  */
 export function clickKindOf(method: string, headers: IncomingHttpHeaders): ClickKind {
   if (method === 'HEAD') return 'head'
   if (isPrefetch(headers)) return 'prefetch'
+  if (isEmbedded(headers)) return 'embedded'
   const agent = headers['user-agent']
   return agent ? knownAgent(agent).kind : 'bot'
 }
@@ -33,6 +36,12 @@ export function agentMarkOf(agent: string | undefined): string {
 function isPrefetch(headers: IncomingHttpHeaders): boolean {
   const purpose = headers['sec-purpose'] ?? headers.purpose ?? headers['x-moz'] ?? headers['x-purpose']
   return purpose !== undefined && /prefetch|prerender|preview/i.test(String(purpose))
+}
+
+/** Older browsers do not send `Sec-Fetch-Dest`; pages cannot set or remove it. */
+function isEmbedded(headers: IncomingHttpHeaders): boolean {
+  const destination = headers['sec-fetch-dest']
+  return destination !== undefined && destination !== 'document'
 }
 
 /** Each click asks twice, one call behind the other. */

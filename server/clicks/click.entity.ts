@@ -1,7 +1,7 @@
 import { defineEntity } from '@mikro-orm/core'
 import { count, id, moment, oneOf, word } from '../platform/columns.ts'
 
-export const CLICK_KINDS = ['visit', 'bot', 'prefetch', 'head'] as const
+export const CLICK_KINDS = ['visit', 'bot', 'prefetch', 'head', 'embedded'] as const
 export type ClickKind = (typeof CLICK_KINDS)[number]
 
 /**

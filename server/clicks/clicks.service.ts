@@ -112,7 +112,7 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
   }
 }
 
-/** There are eight sorts at most. */
+/** At most nine combinations of kind and `tracked`. */
 function countWritten(written: WrittenClicks[], kind: ClickKind, tracked: boolean): void {
   for (const one of written) {
     if (one.kind !== kind || one.tracked !== tracked) continue
@@ -207,8 +207,8 @@ export interface Visits {
 }
 
 /**
- * The tracked visits of each link, exact to the last click on disk; bots, prefetches, HEAD requests and clicks
- * that could not earn are left out. Links without any are missing.
+ * The tracked visits of each link, exact to the last click on disk; bots, prefetches, HEAD requests,
+ * embedded elements and clicks that could not earn are left out. Links without any are missing.
  */
 export async function countVisits(db: Queries, linkIds: readonly string[]): Promise<Map<string, Visits>> {
   if (linkIds.length === 0) return new Map()

@@ -28,7 +28,7 @@ export function exportColumns(resource: ExportResource, role: Role): Column[] {
         ...text('affiliate_link_slug', 'store_id', 'order_id', 'order_name'),
         ...number('net_amount', 'commission_rate', 'commission'),
         ...(role === 'creator' ? [] : number('platform_fee')),
-        ...text('currency', 'billing_cycle_id', 'ordered_at', 'created_at'),
+        ...text('currency', 'billing_cycle_id', 'ordered_at', 'created_at', 'decided_at'),
         ...(role === 'admin' ? text('merchant_id') : []),
       ]
     case 'payouts':

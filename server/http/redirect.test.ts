@@ -147,6 +147,24 @@ for (const dialect of testDialects()) {
     )
   })
 
+  it('sends what a page embeds to the plain product page, and logs it as untracked', async ({
+    platform,
+    link,
+    web,
+  }) => {
+    for (const destination of ['image', 'iframe', 'empty']) {
+      const answer = await web.go(link.slug, { headers: { 'sec-fetch-dest': destination } })
+      assert.is(answer.status, 302)
+      assert.is(answer.headers.get('location'), OFFER.product_url)
+    }
+    const visit = await web.go(link.slug, { headers: { 'sec-fetch-dest': 'document' } })
+    assert.ok(referenceOf(visit))
+    assert.equal(
+      (await clicks(platform)).map(({ kind, tracked }) => [kind, tracked]),
+      [...Array(3).fill(['embedded', 0]), ['visit', 1]],
+    )
+  })
+
   it('logs every visit, and marks those that repeat one of the same visitor on the same link', async (context) => {
     const { platform, merchant, creator, link, web } = context
     const second = await addLink(platform, merchant, creator, (await addLiveOffer(platform, merchant)).id)

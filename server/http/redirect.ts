@@ -70,12 +70,13 @@ function leadTo(
   }
   // The request's own: what is logged of a visit then leads to its click, and there is one id less to make.
   const { id } = request
-  const tracked = target.state === 'tracked'
+  const kind = clickKindOf(request.method, request.headers)
+  const tracked = target.state === 'tracked' && kind !== 'embedded'
   const click = {
     id,
     linkId: target.linkId,
     tracked,
-    kind: clickKindOf(request.method, request.headers),
+    kind,
     createdAt: platform.clock.now(),
     address: request.ip,
     agent: request.headers['user-agent'],

@@ -70,6 +70,7 @@ async function receiveStoreEvent(app: HttpApp, request: FastifyRequest): Promise
     scope: store.storeId,
     deliveryId: headerOf(request, 'x-shopify-webhook-id') ?? hashOf(rawBody),
     topic: headerOf(request, 'x-shopify-topic') ?? null,
+    triggeredAt: timeIn(headerOf(request, 'x-shopify-triggered-at')),
     rawBody,
   })
   giveBack(rawBody)
@@ -108,6 +109,13 @@ function headerOf(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name]
   if (typeof value !== 'string' || value === '' || value.length > MAX_HEADER_TEXT) return undefined
   return value.includes('\0') ? undefined : value
+}
+
+/** RFC 3339, as Shopify writes it; epoch ms, `null` for anything else. */
+function timeIn(text: string | undefined): number | null {
+  if (text === undefined || !/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}/.test(text)) return null
+  const moment = Date.parse(text)
+  return Number.isSafeInteger(moment) ? moment : null
 }
 
 function headersOf(request: FastifyRequest): Record<string, string | undefined> {

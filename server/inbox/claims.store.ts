@@ -20,6 +20,7 @@ const CLAIMED = [
   'conflict_hash',
   'topic',
   'received_at',
+  'triggered_at',
   'attempts',
 ] as const
 

@@ -18,6 +18,8 @@ export const InboundEvent = defineEntity({
     body_hash: text(),
     topic: text().nullable(),
     received_at: moment(),
+    /** When its sender says it was triggered, from an unsigned header: a hint only. */
+    triggered_at: moment().nullable(),
     state: word<EventState>(),
     attempts: count(),
     next_attempt_at: moment(),

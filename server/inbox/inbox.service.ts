@@ -41,6 +41,8 @@ export interface ClaimedEvent {
   /** The raw body read as UTF-8. */
   readonly text: string | null
   receivedAt: number
+  /** When the sender says that it was triggered, epoch ms; unsigned. */
+  triggeredAt: number | null
   /** Tries, this one included. */
   attempts: number
   /** Must still stand at the event when it is settled. */
@@ -130,6 +132,7 @@ function claimedEvent(row: ClaimedRow, leaseToken: string, body: BodyRow | null 
     topic: row.topic,
     conflicting: row.conflict_hash !== '',
     receivedAt: row.received_at,
+    triggeredAt: row.triggered_at,
     attempts: row.attempts,
     leaseToken,
     get rawBody() {

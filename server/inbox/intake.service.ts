@@ -12,6 +12,8 @@ export interface ReceivedEvent {
   /** The sender's id of the delivery, the same on its retries. */
   deliveryId: string
   topic: string | null
+  /** When the sender says that it was triggered, epoch ms; unsigned. */
+  triggeredAt?: number | null
   rawBody: Buffer
 }
 
@@ -76,6 +78,7 @@ function newEvent(platform: Platform, event: ReceivedEvent): NewEvent {
     body_hash: hash('sha256', rawBody, 'hex'),
     topic: event.topic,
     received_at: platform.clock.now(),
+    triggered_at: event.triggeredAt ?? null,
     encoding: plain ? 'utf8' : 'base64',
     body: plain ? rawBody : Buffer.from(rawBody.toString('base64')),
   }

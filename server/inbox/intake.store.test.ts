@@ -37,6 +37,7 @@ for (const dialect of testDialects().filter((one) => one === 'postgresql')) {
     ...({ source: 'store', scope: 'a store', delivery_id: deliveryId, conflict_hash: '' } as const),
     ...({ body_hash: body, topic: null, encoding: 'utf8', body: Buffer.from(body) } as const),
     received_at: bed.clock.now(),
+    triggered_at: null,
   })
   const fresh = (world: World) => eventOf(world, randomUUID())
   /** What is kept, as body by delivery. */

@@ -10,7 +10,15 @@ import type { EventRow } from './inbox.store.ts'
 /** What differs between events that have just come in: they are pending, due at once, and nobody has tried them. */
 export type NewEvent = Pick<
   EventRow,
-  'id' | 'source' | 'scope' | 'delivery_id' | 'conflict_hash' | 'body_hash' | 'topic' | 'received_at'
+  | 'id'
+  | 'source'
+  | 'scope'
+  | 'delivery_id'
+  | 'conflict_hash'
+  | 'body_hash'
+  | 'topic'
+  | 'received_at'
+  | 'triggered_at'
 > & {
   encoding: 'utf8' | 'base64'
   /** The stored text's bytes, in UTF-8. */
@@ -26,6 +34,7 @@ const EVENT_TYPES = {
   body_hash: 'text',
   topic: 'text',
   received_at: 'bigint',
+  triggered_at: 'bigint',
 } as const
 const EVENT = Object.keys(EVENT_TYPES) as (keyof typeof EVENT_TYPES)[]
 const EVENT_COLUMNS = `${EVENT.join(', ')}, state, attempts, next_attempt_at, lease_until`
@@ -104,14 +113,14 @@ const GIVEN = `
   with given as materialized (
     select *
     from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[],
-      $9::text[], $10::int[], $11::int[]) as new (${EVENT.join(', ')}, encoding, place, size)
+      $9::bigint[], $10::text[], $11::int[], $12::int[]) as new (${EVENT.join(', ')}, encoding, place, size)
   )`
 const EVENTS_GIVEN = `
   insert into inbound_events (${EVENT_COLUMNS})
   select ${EVENT.join(', ')}, 'pending', 0, received_at, 0 from given`
 const BODIES_GIVEN = `
   insert into inbound_bodies (event_id, encoding, body)
-  select id, encoding, convert_from(substring($12::bytea from place for size), 'UTF8') from given`
+  select id, encoding, convert_from(substring($13::bytea from place for size), 'UTF8') from given`
 /** Nothing is asked of the events, and nothing answered about them. */
 const ADD_NEW = `${GIVEN}, added as (${EVENTS_GIVEN}) ${BODIES_GIVEN}`
 const ADD_MISSING = `

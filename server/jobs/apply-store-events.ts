@@ -75,7 +75,8 @@ function reportOf(
   if (!merchantId) return { kind: 'set_aside', reason: 'its store is not known' }
   if (order === null) return { kind: 'set_aside', reason: 'its body is past the retention time' }
   if (order instanceof MalformedOrder) return { kind: 'set_aside', reason: `malformed: ${order.reason}` }
-  return { eventId: event.id, storeId: event.scope, merchantId, order, receivedAt: event.receivedAt }
+  const { receivedAt, triggeredAt } = event
+  return { eventId: event.id, storeId: event.scope, merchantId, order, receivedAt, triggeredAt }
 }
 
 function outcomeOf(sale: RecordedSale, report: ReportedOrder): EventOutcome {
@@ -85,5 +86,6 @@ function outcomeOf(sale: RecordedSale, report: ReportedOrder): EventOutcome {
       reason: `order ${report.order.order_id} is recorded already as sale ${sale.saleId}`,
     }
   }
-  return { kind: 'done', result: { sale_id: sale.saleId, acceptance_status: sale.acceptanceStatus } }
+  const result = { sale_id: sale.saleId, acceptance_status: sale.acceptanceStatus }
+  return { kind: 'done', result: sale.decidedAgain ? { ...result, decided_again: true } : result }
 }

@@ -143,7 +143,7 @@ for (const dialect of testDialects()) {
 
   it.after(({ testDatabase }) => testDatabase.close())
 
-  for (const table of [...APPEND_ONLY, 'operator_deliveries']) {
+  for (const table of [...APPEND_ONLY, 'operator_deliveries', 'sale_decisions']) {
     it(`${table} only grows`, async ({ database }) => {
       const columns = (await database.writer.introspection.getTables()).find(
         ({ name }) => name === table,
@@ -170,6 +170,62 @@ for (const dialect of testDialects()) {
       for (const move of moves.allowed) assert.is(await change(database, update(move)), 1n, move[1])
     })
   }
+
+  it('a sale rejected as not_paid is decided again once, with its former decision kept', async ({
+    database,
+  }) => {
+    const second = {
+      acceptance_status: "'accepted'",
+      rejection_reason: 'null',
+      billing_cycle_id: `'${idNumber(62)}'`,
+      commission: '10000',
+      decided_at: 'created_at + 1',
+      event_id: `'${idNumber(92)}'`,
+      receipt: `'{"second":1}'`,
+    }
+    const decide = (changes: Record<string, string> = {}) => {
+      const assignments = Object.entries({ ...second, ...changes }).map(
+        ([name, value]) => `${name} = ${value}`,
+      )
+      return `update sales set ${assignments.join(', ')} where id = '${idNumber(66)}'`
+    }
+    const keep = (receipt = '{}', event = 90) => `
+      insert into sale_decisions (sale_id, event_id, decided_at, receipt)
+      select id, '${idNumber(event)}', created_at, '${receipt}' from sales where id = '${idNumber(66)}'`
+    const assertRefusedAfter = async (before: string, refused: string) => {
+      const outcome = await database
+        .transaction(async (tx) => {
+          await sql.raw(before).execute(tx)
+          await sql.raw(refused).execute(tx)
+          throw new Error('the database took it')
+        })
+        .catch((error: Error) => error.message)
+      assert.match(String(outcome), REFUSED, refused)
+    }
+    await assertRefused(database, decide())
+    await assertRefusedAfter(keep('{"other":1}'), decide())
+    await assertRefusedAfter(keep('{}', 93), decide())
+    const refused: Record<string, string>[] = [
+      { created_at: 'created_at + 1' },
+      { order_id: "'1'" },
+      { id: `'${idNumber(68)}'` },
+      { store_id: `'${idNumber(11)}'` },
+      { merchant_id: `'${idNumber(2)}'` },
+      { decided_at: 'created_at - 1' },
+      { decided_at: 'null' },
+      { event_id: `'${idNumber(90)}'` },
+      {
+        acceptance_status: "'rejected'",
+        rejection_reason: "'not_paid'",
+        billing_cycle_id: 'null',
+        commission: '0',
+      },
+    ]
+    for (const changes of refused) await assertRefusedAfter(keep(), decide(changes))
+    await change(database, keep())
+    assert.is(await change(database, decide()), 1n)
+    await assertRefused(database, decide({ decided_at: 'created_at + 2', event_id: `'${idNumber(93)}'` }))
+  })
 
   it('cycles of a merchant never overlap', async ({ database }) => {
     const OWN = ['id', 'period_start', 'period_end', 'processor_invoice_id']

@@ -73,3 +73,20 @@ export const FORBIDDEN_UPDATES = {
     or new.delivery_id <> old.delivery_id
     or new.body_hash <> old.body_hash`,
 }
+
+/** Migration 22: columns of a sale that its second decision leaves as they are. */
+const SALE_KEEPS = ['id', 'store_id', 'merchant_id', 'order_id', 'created_at']
+
+/**
+ * The one update of a sale: it was rejected as `not_paid` and is decided again, later, from another event, with the former decision
+ * kept in `sale_decisions`.
+ */
+export const ALLOWED_SALE_UPDATE = `
+  old.acceptance_status = 'rejected' and old.rejection_reason = 'not_paid' and old.decided_at is null
+  and new.decided_at is not null and new.decided_at >= old.created_at
+  and coalesce(new.rejection_reason, '') <> 'not_paid' and new.event_id <> old.event_id
+  and ${SALE_KEEPS.map((column) => `new.${column} = old.${column}`).join(' and ')}
+  and exists (
+    select 1 from sale_decisions as former
+    where former.sale_id = old.id and former.event_id = old.event_id
+      and former.decided_at = old.created_at and former.receipt = old.receipt)`

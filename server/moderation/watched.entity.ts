@@ -1,11 +1,20 @@
 import { defineEntity } from '@mikro-orm/core'
 import { count, id, text } from '../platform/columns.ts'
 
-/** Tracked visits of a link by day (whole days since 1970, UTC): what its conversion is reckoned from. */
+/** Clicks of a link by day (whole days since 1970, UTC), from which its conversion is computed. */
 export const LinkDay = defineEntity({
   name: 'LinkDay',
   tableName: 'link_days',
-  properties: { link_id: id().primary(), day: count().primary(), visits: count() },
+  properties: {
+    link_id: id().primary(),
+    day: count().primary(),
+    /** Tracked clicks of the kind `visit`. */
+    visits: count(),
+    /** Tracked clicks of every kind: an order can follow from each. */
+    clicks: count().default(0),
+    /** Clicks of the kind `visit` that were redirected without a reference. */
+    untracked_visits: count().default(0),
+  },
   indexes: [{ name: 'link_days_day', properties: ['day'] }],
 })
 

@@ -208,6 +208,17 @@ const SETTINGS = z.object({
   /** … that are also this part of all its orders with one. */
   FLAG_REJECTED_SALES_RATE: rate.default(5000),
   FLAG_REJECTED_SALES_HOURS: whole(1, 720).default(24),
+  /** Fewer rejections are a burst too, from this many on, if their part is FLAG_REJECTED_SALES_TIMES the store's own of 30 days; 0 = off. */
+  FLAG_REJECTED_SALES_LEAST: whole(0, 1_000_000).default(5),
+  FLAG_REJECTED_SALES_TIMES: whole(2, 1000).default(4),
+  /** Accepted orders that name one click; more are out of the ordinary. */
+  FLAG_ORDERS_PER_CLICK: whole(1, 1_000_000).default(3),
+  /** Accepted sales that a link's visits of FLAG_CONVERSION_DAYS let expect, if it sells less than a tenth of them; 0 = off. */
+  FLAG_CONVERSION_DROP_SALES: whole(0, 1_000_000).default(10),
+  /** Untracked visits of a paused or ended offer's links within a day, after at least as many tracked ones; 0 = off. */
+  FLAG_PAUSED_VISITS: whole(0, 1_000_000_000).default(50),
+  /** Days from an order's creation to its payment that are out of the ordinary; 0 = off. */
+  FLAG_ORDER_AGE_DAYS: whole(0, 3650).default(90),
   FLAG_CYCLE_UNPAID_DAYS: whole(1, 365).default(14),
   BILLING_PERIOD: z.enum(['monthly', 'weekly', 'daily']).default('monthly'),
   BILLING_TIMEZONE: timeZone.default('Asia/Karachi'),

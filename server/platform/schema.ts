@@ -15,7 +15,7 @@ import { LinkDay, Mailbox } from '../moderation/watched.entity.ts'
 import { Offer } from '../offers/offer.entity.ts'
 import { Payout, PayoutLine } from '../payouts/payout.entity.ts'
 import { ProcessorAttempt } from '../processor/attempt.entity.ts'
-import { Sale } from '../sales/sale.entity.ts'
+import { Sale, SaleDecision } from '../sales/sale.entity.ts'
 import { LedgerSeal, LedgerSealHead } from '../seals/seal.entity.ts'
 import { Store, StoreSecret } from '../stores/store.entity.ts'
 import { PayoutDestination } from '../users/payout-destination.entity.ts'
@@ -39,6 +39,7 @@ export const ENTITIES = [
   BillingCycleShare,
   Credit,
   Sale,
+  SaleDecision,
   Payout,
   PayoutLine,
   LedgerEntry,

@@ -8,10 +8,13 @@ import {
   isNamed,
   platformFeeOn,
 } from './commission.rule.ts'
-import type { SaleClick, SaleFacts } from './sale-facts.ts'
+import type { SaleClick, SaleFacts, SaleOrder } from './sale-facts.ts'
 
-/** Stands on each receipt: raised with every change that could decide or reckon a stored sale differently. */
-export const SALE_RULE_VERSION = 1
+/**
+ * Stands on each receipt; raised with every change that could decide or compute a stored sale differently. 2: `buyer_is_creator`
+ * compares mailboxes, and the facts have `buyer_name_matches`.
+ */
+export const SALE_RULE_VERSION = 2
 
 /** The checks in the order in which they are judged; the first that fails names the rejection. */
 export const SALE_REJECTION_REASONS = [
@@ -80,8 +83,11 @@ type Finding = Omit<SaleCheck, 'name'>
 
 const NOTHING_TO_SEE: Finding = { verdict: 'not_applicable', saw: {} }
 
-/** Decides whether a reported order becomes an accepted sale, and what it pays. Every check runs and is kept. */
-export function decideSale(facts: SaleFacts): SaleDecision {
+/**
+ * Decides whether a reported order becomes an accepted sale, and what it pays. Every check runs and is kept. `version` replays a
+ * former version of the rule on the facts of its time: versions 1 and 2 differ in how facts are gathered, not in their checks.
+ */
+export function decideSale(facts: SaleFacts, version = SALE_RULE_VERSION): SaleDecision {
   const evidence = gather(facts)
   const checks = SALE_REJECTION_REASONS.map((name): SaleCheck => {
     const { verdict, saw } = CHECKS[name](evidence)
@@ -90,7 +96,7 @@ export function decideSale(facts: SaleFacts): SaleDecision {
   const rejection_reason = checks.find((check) => check.verdict === 'failed')?.name ?? null
   const commission = rejection_reason === null ? evidence.commission : 0
   return {
-    rule_version: SALE_RULE_VERSION,
+    rule_version: version,
     acceptance_status: rejection_reason === null ? 'accepted' : 'rejected',
     rejection_reason,
     checks,
@@ -101,6 +107,16 @@ export function decideSale(facts: SaleFacts): SaleDecision {
     platform_fee_rate: facts.platform_fee_rate,
     platform_fee: platformFeeOn(commission, facts.platform_fee_rate),
   }
+}
+
+/** Whether the rule has, or had, this version. */
+export function isRuleVersion(version: unknown): version is number {
+  return Number.isInteger(version) && Number(version) >= 1 && Number(version) <= SALE_RULE_VERSION
+}
+
+/** What `not_paid` asks of an order. */
+export function isPaid(order: Pick<SaleOrder, 'financial_status' | 'cancelled'>): boolean {
+  return order.financial_status !== null && PAID.includes(order.financial_status) && !order.cancelled
 }
 
 function gather(facts: SaleFacts): Evidence {
@@ -115,8 +131,7 @@ const CHECKS: Record<RejectionReason, (evidence: Evidence) => Finding> = {
   test_order: ({ facts }) => judge(!facts.order.test, { test: facts.order.test }),
 
   not_paid({ facts: { order } }) {
-    const paid = order.financial_status !== null && PAID.includes(order.financial_status)
-    return judge(paid && !order.cancelled, {
+    return judge(isPaid(order), {
       financial_status: order.financial_status,
       cancelled: order.cancelled,
     })

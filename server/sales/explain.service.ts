@@ -8,7 +8,7 @@ import { displayNamesOf, emailsOf } from '../users/users.service.ts'
 import type { SaleDecision } from './accept-sale.rule.ts'
 import type { SaleClick } from './sale-facts.ts'
 import { outcomeOfSale, type SaleOutcome } from './sale-outcome.service.ts'
-import type { SaleReceipt } from './sales.service.ts'
+import { formerDecisionsOf, type SaleReceipt } from './sales.service.ts'
 import { findSale, findSalesByOrder, type SaleWithSlug } from './sales.store.ts'
 
 /** A sale by which an operator's word for an order can be meant. */
@@ -86,6 +86,8 @@ export interface SaleExplanation extends SaleOutcome {
   creator: Party | null
   offer: { id: string; title: string | null } | null
   decision: SaleDecision
+  /** Former decisions with their events, oldest first; times in epoch ms. */
+  formerDecisions: { decidedAt: number; eventId: string; decision: SaleDecision }[]
 }
 
 /** Tells the story of one sale. Refuses with `not_found`. */
@@ -103,7 +105,7 @@ export async function explainSale(platform: Platform, saleId: string): Promise<S
     orderId: sale.order_id,
     orderName: sale.order_name,
     orderedAt: sale.ordered_at,
-    decidedAt: sale.created_at,
+    decidedAt: sale.decided_at ?? sale.created_at,
     store: { id: sale.store_id, shopDomain: domains.get(sale.store_id) ?? null },
     merchant: party(sale.merchant_id),
     // The row leaves out another merchant's click, and so does the story.
@@ -112,6 +114,11 @@ export async function explainSale(platform: Platform, saleId: string): Promise<S
     offer:
       sale.offer_id === null ? null : { id: sale.offer_id, title: offers.get(sale.offer_id)?.title ?? null },
     decision,
+    formerDecisions: (await formerDecisionsOf(db, sale)).map((former) => ({
+      decidedAt: former.decided_at,
+      eventId: former.event_id,
+      decision: (JSON.parse(former.receipt) as SaleReceipt).decision,
+    })),
     ...(await outcomeOfSale(db, sale)),
   }
 }

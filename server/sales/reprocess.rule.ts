@@ -54,6 +54,7 @@ export function factsOfTheTime(today: SaleFacts, then: SaleFacts | null, pruned:
     facts: {
       order: today.order,
       buyer_is_creator: click !== null && (compared ? today : then).buyer_is_creator,
+      buyer_name_matches: click !== null && ((compared ? today : then).buyer_name_matches ?? false),
       reporting_merchant_id: then.reporting_merchant_id,
       click,
       creator_suspended: click !== null && (sameCreator ? then : today).creator_suspended,

@@ -17,7 +17,7 @@ import {
   type Verdict,
   verdictOf,
 } from './reprocess.rule.ts'
-import { type DecidedSaleRow, salesById } from './reprocess.store.ts'
+import { type DecidedSaleRow, type FormerSaleRow, formerSalesById, salesById } from './reprocess.store.ts'
 import type { SaleFacts } from './sale-facts.ts'
 import { loadFacts, type SaleReceipt } from './sales.service.ts'
 import { findRecorded } from './sales.store.ts'
@@ -178,7 +178,10 @@ class Run {
   async #readAll(events: readonly StoredEvent[]): Promise<Candidate[]> {
     const merchants = await merchantsOfStores(this.#db, [...new Set(events.map((event) => event.scope))])
     const ids = events.flatMap(({ result }) => (typeof result?.sale_id === 'string' ? [result.sale_id] : []))
-    const made = new Map((await salesById(this.#db, ids)).map((sale) => [sale.event_id, sale]))
+    const former = (await formerSalesById(this.#db, ids)).flatMap((row) => formerSaleOf(row) ?? [])
+    const made = new Map(
+      [...(await salesById(this.#db, ids)), ...former].map((sale) => [sale.event_id, sale]),
+    )
     return events.flatMap((event) => {
       const merchantId = merchants.get(event.scope)
       const passedOver = this.#passOver(event, merchantId)
@@ -302,6 +305,24 @@ function readReceipt(text: string): SaleReceipt | null {
     return receipt.facts?.order && receipt.decision ? receipt : null
   } catch {
     return null
+  }
+}
+
+/** A sale as its first decision had it; `null` when that cannot be read. */
+function formerSaleOf(row: FormerSaleRow): DecidedSaleRow | null {
+  const receipt = readReceipt(row.receipt)
+  if (receipt === null) return null
+  const { facts, decision } = receipt
+  return {
+    ...row,
+    order_name: facts.order.order_name,
+    acceptance_status: decision.acceptance_status,
+    rejection_reason: decision.rejection_reason,
+    creator_id: verdictOf(decision, facts).creatorId,
+    net_amount: decision.net_amount,
+    commission_rate: decision.commission_rate,
+    commission: decision.commission,
+    platform_fee: decision.platform_fee,
   }
 }
 

@@ -25,3 +25,20 @@ export async function salesById(db: Queries, ids: readonly string[]): Promise<De
   if (ids.length === 0) return []
   return db.selectFrom('sales').select(COLUMNS).where('id', 'in', ids).execute()
 }
+
+/** Sales as their former decisions had them, of those that were decided again. */
+export async function formerSalesById(db: Queries, ids: readonly string[]): Promise<FormerSaleRow[]> {
+  if (ids.length === 0) return []
+  return db
+    .selectFrom('sale_decisions as former')
+    .innerJoin('sales as sale', 'sale.id', 'former.sale_id')
+    .select(['sale.id', 'sale.store_id', 'sale.merchant_id', 'sale.order_id'])
+    .select(['former.event_id', 'former.receipt'])
+    .where('former.sale_id', 'in', ids)
+    .execute()
+}
+
+export type FormerSaleRow = Pick<
+  SaleRow,
+  'id' | 'store_id' | 'merchant_id' | 'order_id' | 'event_id' | 'receipt'
+>

@@ -3,7 +3,7 @@ import { countRows, type Step, type StepCount, type WalkScope } from '../platfor
 import type { SaleWithSlug } from './sales.store.ts'
 
 /** A sale without its receipt, which is most of a row and no part of an export. */
-export type ExportedSale = Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id'>
+export type ExportedSale = Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'>
 
 function stepOf(db: Queries, scope: WalkScope, step: Step) {
   let query = db.selectFrom('sales').where('sales.id', '<', step.below)
@@ -37,6 +37,7 @@ export function readSales(db: Queries, scope: WalkScope, step: Step): Promise<Ex
       'sales.billing_cycle_id',
       'sales.ordered_at',
       'sales.created_at',
+      'sales.decided_at',
       'link.slug',
     ])
     .execute()

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readOrderFacts } from '../shopify/order-facts.ts'
-import { isBuyer, saleOrderOf } from './sale-facts.ts'
+import { hasBuyerName, isBuyer, saleOrderOf } from './sale-facts.ts'
 
 const CLICK = '0197a3c0-5b1e-7d42-9c3f-2a64d1f0b8e7'
 
@@ -54,6 +54,22 @@ test("the buyer is the creator when the e-mail is the creator's, however it is w
   assert.not.ok(isBuyer(order(null), null))
   assert.not.ok(isBuyer({ ...order(null), buyer_email: null }, null))
   assert.not.ok(isBuyer({ ...order(null), buyer_email: null }, ''))
+})
+
+test('the buyer is the creator when both addresses reach one mailbox', () => {
+  const from = (buyer_email: string) => ({ ...order(null), buyer_email })
+  assert.ok(isBuyer(from('sana.mirza+kurta@googlemail.com'), 'SanaMirza@gmail.com'))
+  assert.ok(isBuyer(from('sana+1@example.pk'), 'sana+2@example.pk'))
+  assert.not.ok(isBuyer(from('sana.mirza@example.pk'), 'sanamirza@example.pk'))
+})
+
+test('a buyer has the name of a payout account whatever its case, spacing and punctuation', () => {
+  const named = (...buyer_names: string[]) => ({ ...order(null), buyer_names })
+  assert.ok(hasBuyerName(named('Somebody', ' sana  MIRZA.'), ['Sana Mirza']))
+  assert.ok(hasBuyerName(named('ثنا مرزا'), ['ثنا مرزا']))
+  assert.not.ok(hasBuyerName(named('Sana Mirza Khan'), ['Sana Mirza']))
+  assert.not.ok(hasBuyerName(named('', '-'), ['', '.']))
+  assert.not.ok(hasBuyerName(named(), ['Sana Mirza']))
 })
 
 test.run()

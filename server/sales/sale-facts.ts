@@ -1,4 +1,5 @@
 import type { BasisPoints } from '../../shared/rates.ts'
+import { mailboxOf } from '../moderation/mailbox.rule.ts'
 import type { OrderFacts, OrderLine } from '../shopify/order-facts.ts'
 import type { TrackingSource } from '../shopify/tracking.ts'
 
@@ -9,8 +10,13 @@ import type { TrackingSource } from '../shopify/tracking.ts'
  */
 export interface SaleFacts {
   order: SaleOrder
-  /** Whether the order's e-mail is the creator's; the only thing that is kept of the buyer. */
+  /** Whether the order's e-mail reaches the creator's mailbox; this and the next field are all that is kept of the buyer. */
   buyer_is_creator: boolean
+  /**
+   * Whether the buyer's name is the title of a payout account of the creator. Names repeat, so it rejects nothing; it counts for the
+   * flag `self_purchase`. Missing on receipts of version 1. Never shown: it would tell the merchant the creator's legal name.
+   */
+  buyer_name_matches?: boolean
   /** The owner of the store that sent the order. */
   reporting_merchant_id: string
   /** The click that the tracking reference names; `null` when there is none. */
@@ -82,7 +88,22 @@ export function saleOrderOf(order: OrderFacts): SaleOrder {
   }
 }
 
-/** Whether the buyer used the creator's e-mail address; false when the order tells none. */
+/** Whether the order's e-mail and the creator's reach one mailbox; false when the order has none. */
 export function isBuyer(order: OrderFacts, creatorEmail: string | null): boolean {
-  return order.buyer_email !== null && order.buyer_email === creatorEmail?.trim().toLowerCase()
+  if (order.buyer_email === null || creatorEmail === null) return false
+  return mailboxOf(order.buyer_email.trim().toLowerCase()) === mailboxOf(creatorEmail.trim().toLowerCase())
+}
+
+/** Whether one of the order's names is the title of one of these payout accounts; case, spacing and punctuation do not count. */
+export function hasBuyerName(order: OrderFacts, accountTitles: readonly string[]): boolean {
+  const titles = new Set(accountTitles.map(plainName))
+  return order.buyer_names.map(plainName).some((name) => name !== '' && titles.has(name))
+}
+
+function plainName(name: string): string {
+  return name
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim()
 }

@@ -2,7 +2,13 @@ import { offerRecords } from '../offers/offers.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { displayNamesOf } from '../users/users.service.ts'
 import { outcomeOfSale, type SaleOutcome } from './sale-outcome.service.ts'
-import { getSale, type SaleScope, type SaleWithSlug } from './sales.service.ts'
+import {
+  type FormerDecision,
+  formerDecisionsOf,
+  getSale,
+  type SaleScope,
+  type SaleWithSlug,
+} from './sales.service.ts'
 
 interface Party {
   id: string
@@ -16,6 +22,8 @@ export interface SaleStory {
   /** `null`, like the offer, when the order led to no link of this merchant's. */
   creator: Party | null
   offer: { id: string; title: string } | null
+  /** Oldest first. */
+  formerDecisions: FormerDecision[]
   outcome: SaleOutcome
 }
 
@@ -36,6 +44,7 @@ export async function getSaleStory(
     merchant: party(merchant_id),
     creator: creator_id === null ? null : party(creator_id),
     offer: offer_id === null ? null : { id: offer_id, title: offers.get(offer_id)?.title ?? '' },
+    formerDecisions: await formerDecisionsOf(db, sale),
     outcome: await outcomeOfSale(db, sale),
   }
 }

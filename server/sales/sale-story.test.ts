@@ -7,6 +7,7 @@ import { type Marketplace, openMarketplace } from '../proof/testbed/marketplace.
 import { orderBody } from '../proof/testbed/orders.ts'
 import { outcomeOf, requestOf } from '../proof/testbed/people.ts'
 import { MINUTE } from '../proof/testbed/testbed.ts'
+import { SALE_RULE_VERSION } from './accept-sale.rule.ts'
 import { salesRouter } from './sales.procedures.ts'
 
 const PRODUCT = '8123456789012'
@@ -68,7 +69,7 @@ for (const dialect of testDialects()) {
       const { receipt } = told
       assert.equal(
         [receipt.rule_version, receipt.checks.length, receipt.commission_rate, receipt.commission],
-        [1, 14, 12.5, '2000.00'],
+        [SALE_RULE_VERSION, 14, 12.5, '2000.00'],
       )
       assert.equal([receipt.attribution_window_days, receipt.product_ids], [30, [PRODUCT]])
       assert.ok((receipt.terms_locked_at ?? '') <= (receipt.clicked_at ?? ''))

@@ -6,10 +6,12 @@ import { toWireTime } from '../platform/clock.ts'
 import type { SaleCheck } from './accept-sale.rule.ts'
 import type { SaleCycle, SaleOutcome } from './sale-outcome.service.ts'
 import type { SaleStory } from './sale-story.service.ts'
-import type { SaleReceipt, SaleWithSlug } from './sales.service.ts'
+import type { FormerDecision, SaleReceipt, SaleWithSlug } from './sales.service.ts'
+
+type ShownSale = Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'>
 
 /** A sale as its merchant or creator sees it: the platform's fee is the merchant's business only. */
-export function wireSale(row: Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id'>, role: Role): Sale {
+export function wireSale(row: ShownSale, role: Role): Sale {
   return {
     id: row.id,
     acceptance_status: row.acceptance_status,
@@ -28,6 +30,7 @@ export function wireSale(row: Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click
     billing_cycle_id: row.billing_cycle_id,
     ordered_at: toWireTime(row.ordered_at),
     created_at: toWireTime(row.created_at),
+    decided_at: toWireTime(row.decided_at ?? row.created_at),
   }
 }
 
@@ -38,19 +41,35 @@ export function wireSaleStory(story: SaleStory, role: Role): SaleWithReceipt {
     merchant: { id: story.merchant.id, display_name: story.merchant.displayName },
     creator: story.creator && { id: story.creator.id, display_name: story.creator.displayName },
     offer: story.offer,
-    receipt: wireReceipt(story.sale, role),
+    receipt: wireReceipt(readReceipt(story.sale.receipt), role),
+    former_decisions: story.formerDecisions.flatMap((former) => wireFormer(former, story.sale, role)),
     outcome: wireOutcome(story.outcome, role),
   }
 }
 
+function readReceipt(text: string): SaleReceipt {
+  return JSON.parse(text) as SaleReceipt
+}
+
+/** The order may have named another creator's link before it was paid: that is no business of the present creator's. */
+function wireFormer(
+  former: FormerDecision,
+  sale: SaleWithSlug,
+  role: Role,
+): SaleWithReceipt['former_decisions'] {
+  const receipt = readReceipt(former.receipt)
+  if (role !== 'merchant' && receipt.facts.click?.link.creator_id !== sale.creator_id) return []
+  const { acceptance_status, rejection_reason } = receipt.decision
+  const decided_at = toWireTime(former.decided_at)
+  return [{ decided_at, acceptance_status, rejection_reason, receipt: wireReceipt(receipt, role) }]
+}
+
 /**
- * The stored receipt for one of the two parties. A click that led to somebody else's link stays out of it: `link_id`
- * is empty then, and its terms are no business of this merchant's. What else the buyer had in the basket is no business
- * of the creator's.
+ * A stored receipt for one of the two parties. A click that led to somebody else's link stays out of it: its terms are no
+ * business of this merchant's. What else the buyer had in the basket is no business of the creator's.
  */
-function wireReceipt(row: SaleWithSlug, role: Role): SaleReceiptWire {
-  const { facts, decision } = JSON.parse(row.receipt) as SaleReceipt
-  const click = row.link_id === null ? null : facts.click
+function wireReceipt({ facts, decision }: SaleReceipt, role: Role): SaleReceiptWire {
+  const click = facts.click?.link.merchant_id === facts.reporting_merchant_id ? facts.click : null
   const lines = decision.basis_lines.filter((line) => line.counted || role === 'merchant')
   return {
     rule_version: decision.rule_version,

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { dialectOf, type Queries } from '../platform/database.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
 import { insertOf, rowSet } from '../platform/row-set.ts'
 import type { Schema } from '../platform/schema.ts'
 
@@ -13,12 +13,11 @@ export interface OrderKey {
 
 const reportedOrders = rowSet<OrderKey>('reported', { store_id: 'uuid', order_id: 'text' })
 
-export type RecordedRow = Pick<SaleRow, 'id' | 'store_id' | 'order_id' | 'acceptance_status'>
-
 /** The sales that are there already for these orders. */
-export async function findRecorded(db: Queries, orders: readonly OrderKey[]): Promise<RecordedRow[]> {
-  const found = await sql<RecordedRow>`
-    select sale.id, sale.store_id, sale.order_id, sale.acceptance_status
+export async function findRecorded(db: Queries, orders: readonly OrderKey[]): Promise<SaleRow[]> {
+  if (orders.length === 0) return []
+  const found = await sql<SaleRow>`
+    select sale.*
     from ${reportedOrders(dialectOf(db), orders)}
     join sales as sale on sale.store_id = reported.store_id and sale.order_id = reported.order_id`.execute(db)
   return found.rows
@@ -43,9 +42,51 @@ export const insertSales = insertOf<SaleRow>('sales', {
   billing_cycle_id: 'uuid',
   ordered_at: 'bigint',
   created_at: 'bigint',
+  decided_at: 'bigint',
   event_id: 'uuid',
   receipt: 'long',
+  buyer_name_matches: 'int',
 })
+
+/**
+ * Replaces the decision of a sale that was rejected as `not_paid`, once, and keeps the former one. Answers `false` when the sale was
+ * decided again meanwhile. A trigger refuses every other update of a sale.
+ */
+export async function replaceDecision(tx: Tx, row: SaleRow): Promise<boolean> {
+  await tx
+    .insertInto('sale_decisions')
+    .columns(['sale_id', 'event_id', 'decided_at', 'receipt'])
+    .expression((eb) =>
+      eb
+        .selectFrom('sales')
+        .select(['id', 'event_id', 'created_at', 'receipt'])
+        .where('id', '=', row.id)
+        .where('rejection_reason', '=', 'not_paid')
+        .where('decided_at', 'is', null),
+    )
+    .execute()
+  const { id, store_id, merchant_id, order_id, created_at, ...decided } = row
+  const { numUpdatedRows } = await tx
+    .updateTable('sales')
+    .set(decided)
+    .where('id', '=', id)
+    .where('rejection_reason', '=', 'not_paid')
+    .where('decided_at', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+export type FormerDecision = Selectable<Schema['sale_decisions']>
+
+/** The former decisions of these sales; sales that were decided once are missing. */
+export async function formerDecisions(
+  db: Queries,
+  saleIds: readonly string[],
+): Promise<Map<string, FormerDecision>> {
+  if (saleIds.length === 0) return new Map()
+  const rows = await db.selectFrom('sale_decisions').selectAll().where('sale_id', 'in', saleIds).execute()
+  return new Map(rows.map((row) => [row.sale_id, row]))
+}
 
 /** Whose sales a caller sees: of their stores, or of their links; `all` is for the operator. */
 export type SaleScope = { merchantId: string } | { creatorId: string } | 'all'

@@ -58,6 +58,7 @@ test('an order becomes plain, checked facts', () => {
     cancelled: false,
     taxes_included: true,
     buyer_email: 'ayesha.k@example.com',
+    buyer_names: [],
     tracking_reference: null,
     tracking_source: null,
     lines: [
@@ -281,6 +282,21 @@ test('any JSON whatever is either read or refused as malformed', () => {
     }),
     { numRuns: 1000 },
   )
+})
+
+test('the buyer’s names are those of the customer and of both addresses', () => {
+  const names = (changes: Record<string, unknown>) => read(changes).buyer_names
+  const customer = { first_name: 'Sana', last_name: 'Mirza' }
+  assert.equal(names({ customer }), ['Sana Mirza'])
+  assert.equal(
+    names({
+      customer: { first_name: null, last_name: 'Mirza' },
+      billing_address: { name: 'S. Mirza', ...customer },
+      shipping_address: { ...customer, name: 7 },
+    }),
+    ['Mirza', 'S. Mirza', 'Sana Mirza'],
+  )
+  assert.equal(names({ customer: null, billing_address: 'x' }), [])
 })
 
 test.run()

@@ -44,6 +44,8 @@ export interface OrderFacts extends Tracking {
   taxes_included: boolean
   /** Lower case; `null` for apps without access to buyers' data. For the decision only: it must not be stored with a sale. */
   buyer_email: string | null
+  /** Of the customer, the billing and the shipping address. For the decision only, like the e-mail. */
+  buyer_names: string[]
   lines: OrderLine[]
 }
 
@@ -68,6 +70,7 @@ export function readOrderFacts(rawBody: string, trackingParameter: string): Orde
     cancelled: order.cancelled_at !== undefined && order.cancelled_at !== null,
     taxes_included: readFlag(order.taxes_included, 'taxes_included'),
     buyer_email: readBuyerEmail(order),
+    buyer_names: readBuyerNames(order),
     ...readTracking(order, trackingParameter),
     lines: readLines(order.line_items),
   }
@@ -85,6 +88,16 @@ function readBuyerEmail(order: Fields): string | null {
     if (email !== null) return email.toLowerCase()
   }
   return null
+}
+
+function readBuyerNames(order: Fields): string[] {
+  const parts = [order.customer, order.billing_address, order.shipping_address].filter(isFields)
+  const names = parts.flatMap((part) => {
+    const first = readText(part.first_name, 100)
+    const last = readText(part.last_name, 100)
+    return [readText(part.name, 200), first || last ? `${first ?? ''} ${last ?? ''}`.trim() : null]
+  })
+  return [...new Set(names.filter((name) => name !== null))]
 }
 
 function readLines(value: unknown): OrderLine[] {

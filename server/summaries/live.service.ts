@@ -18,6 +18,7 @@ import {
   payoutsChangedSince,
   saleIdsAfter,
   salesById,
+  salesDecidedAgainSince,
 } from './live.store.ts'
 import { LiveNews } from './live-news.ts'
 import { liveStreams } from './live-streams.ts'
@@ -177,7 +178,17 @@ function saleChange(id: string): Change {
 async function otherChanges(db: Queries, scope: OwnScope, since: number): Promise<Change[]> {
   const payouts = await payoutsChangedSince(db, scope, since)
   const cycles = 'merchantId' in scope ? await cyclesChangedSince(db, scope.merchantId, since) : []
-  return [...payouts.flatMap(payoutChanges), ...cycles.flatMap(cycleChanges)]
+  const decidedAgain = await salesDecidedAgainSince(db, scope, since)
+  return [
+    ...payouts.flatMap(payoutChanges),
+    ...cycles.flatMap(cycleChanges),
+    ...decidedAgain.map(secondDecision),
+  ]
+}
+
+/** The first change of a sale is its recording, whose position is its id. */
+function secondDecision({ id, decided_at }: { id: string; decided_at: number }): Change {
+  return { position: positionAt(decided_at, 1, id), kind: 'sale', subjectId: id, at: decided_at, step: 1 }
 }
 
 function payoutChanges({ id, created_at, submitted_at, settled_at }: PayoutMoments): Change[] {
@@ -210,7 +221,7 @@ async function itemsOf(
   const items = new Map<string, LiveNewsItem>()
   for (const { position, kind, subjectId, at, step } of changes) {
     const [sale, payout, cycle] = [sales.get(subjectId), payouts.get(subjectId), shownCycles.get(subjectId)]
-    if (kind === 'sale' && sale) items.set(position, { kind, at: sale.created_at, sale })
+    if (kind === 'sale' && sale) items.set(position, { kind, at: step === 0 ? sale.created_at : at, sale })
     if (kind === 'payout' && payout) {
       items.set(position, { kind, at, change: payoutStep(step, payout), payout })
     }

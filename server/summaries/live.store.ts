@@ -31,6 +31,24 @@ export async function saleIdsAfter(
   return rows.map((row) => row.id)
 }
 
+/** The statement behind `salesDecidedAgainSince`. */
+export function decidedAgainQuery(db: Queries, scope: OwnScope, since: number) {
+  return db
+    .selectFrom('sales')
+    .select(['id', sql<number>`decided_at`.as('decided_at')])
+    .where(ownedBy(scope))
+    .where('decided_at', '>=', since)
+}
+
+/** Own sales that were decided a second time since a moment (epoch ms), with that time. */
+export function salesDecidedAgainSince(
+  db: Queries,
+  scope: OwnScope,
+  since: number,
+): Promise<{ id: string; decided_at: number }[]> {
+  return decidedAgainQuery(db, scope, since).execute()
+}
+
 /** When a payout changed, epoch ms. */
 export type PayoutMoments = Pick<PayoutRow, 'id' | 'created_at' | 'submitted_at' | 'settled_at'>
 

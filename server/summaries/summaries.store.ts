@@ -22,8 +22,7 @@ export interface OutcomeCount {
   commission: number
 }
 
-/** The statement behind `countOutcomes`; reads the caller's own sales of the period, by the index on scope and id. */
-export function outcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
+function outcomesIn(db: Queries, scope: OwnScope) {
   return db
     .selectFrom('sales')
     .select([
@@ -32,19 +31,41 @@ export function outcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period
       sql<number>`sum(commission)`.as('commission'),
     ])
     .where(ownedBy(scope))
+    .groupBy('rejection_reason')
+}
+
+/** A statement behind `countOutcomes`: sales decided once, by the index on scope and id. */
+export function outcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
+  return outcomesIn(db, scope)
+    .where('decided_at', 'is', null)
     .where('id', '>=', firstIdAt(from - ID_SLACK_MS))
     .where('created_at', '>=', from)
     .$if(to !== null, (query) =>
       query.where('id', '<', firstIdAt((to ?? 0) + ID_SLACK_MS)).where('created_at', '<', to ?? 0),
     )
-    .groupBy('rejection_reason')
-    .orderBy(sql`count(*)`, 'desc')
-    .orderBy('rejection_reason')
 }
 
-/** Sales of a period by their outcome, the most frequent first. */
-export function countOutcomes(db: Queries, scope: OwnScope, period: Period): Promise<OutcomeCount[]> {
-  return outcomesQuery(db, scope, period).execute()
+/** The other one: the few sales decided a second time in the period, by their own index. */
+export function secondOutcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
+  return outcomesIn(db, scope)
+    .where('decided_at', '>=', from)
+    .$if(to !== null, (query) => query.where('decided_at', '<', to ?? 0))
+}
+
+/** Sales decided in a period by their outcome, the most frequent first. */
+export async function countOutcomes(db: Queries, scope: OwnScope, period: Period): Promise<OutcomeCount[]> {
+  const rows = [
+    ...(await outcomesQuery(db, scope, period).execute()),
+    ...(await secondOutcomesQuery(db, scope, period).execute()),
+  ]
+  const counts = new Map<string | null, OutcomeCount>()
+  for (const row of rows) {
+    const former = counts.get(row.rejection_reason) ?? { ...row, sales: 0, commission: 0 }
+    const sales = former.sales + row.sales
+    counts.set(row.rejection_reason, { ...row, sales, commission: former.commission + row.commission })
+  }
+  const word = (count: OutcomeCount) => count.rejection_reason ?? ''
+  return [...counts.values()].sort((a, b) => b.sales - a.sales || (word(a) < word(b) ? -1 : 1))
 }
 
 export function ownedBy(scope: OwnScope) {

@@ -6,8 +6,14 @@ import { testDialects } from '../proof/testbed/databases.ts'
 import { openLiveMarket } from '../proof/testbed/live-followers.ts'
 import type { Marketplace } from '../proof/testbed/marketplace.ts'
 import { DAY } from '../proof/testbed/testbed.ts'
-import { cyclesQuery, payoutsQuery, saleIdsQuery } from './live.store.ts'
-import { linkIdsQuery, outcomesQuery, topCreatorsQuery, topOffersQuery } from './summaries.store.ts'
+import { cyclesQuery, decidedAgainQuery, payoutsQuery, saleIdsQuery } from './live.store.ts'
+import {
+  linkIdsQuery,
+  outcomesQuery,
+  secondOutcomesQuery,
+  topCreatorsQuery,
+  topOffersQuery,
+} from './summaries.store.ts'
 
 interface World {
   market: Marketplace
@@ -40,6 +46,9 @@ for (const dialect of testDialects()) {
     const queries: Record<string, { compile(): CompiledQuery }> = {
       'outcomes of a merchant': outcomesQuery(reader, { merchantId }, recent),
       'outcomes of a creator': outcomesQuery(reader, { creatorId }, month),
+      'sales of a merchant decided again': secondOutcomesQuery(reader, { merchantId }, recent),
+      'sales of a creator decided again': secondOutcomesQuery(reader, { creatorId }, month),
+      'second decisions of a merchant': decidedAgainQuery(reader, { merchantId }, clock.now() - 90_000),
       'offers of a cycle': topOffersQuery(reader, cycleId, 10),
       'creators of a cycle': topCreatorsQuery(reader, cycleId, 10),
       'links of a creator': linkIdsQuery(reader, creatorId, null, 1000),

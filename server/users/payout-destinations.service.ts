@@ -139,6 +139,15 @@ export async function destinationsInForce(
   return inForce
 }
 
+/** The titles of all payout accounts that each user ever gave; users without one are missing. */
+export async function accountTitlesOf(
+  db: Queries,
+  userIds: readonly string[],
+): Promise<Map<string, string[]>> {
+  const byUser = Map.groupBy(await findDestinations(db, userIds), (row) => row.user_id)
+  return new Map([...byUser].map(([userId, rows]) => [userId, rows.map((row) => row.account_title)]))
+}
+
 /** A destination as its owner may see it. */
 export interface DestinationView {
   ibanLast4: string

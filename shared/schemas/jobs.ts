@@ -43,7 +43,7 @@ export const exportedClick = z.object({
   id: idParam,
   affiliate_link_slug: z.string(),
   tracked: z.boolean(),
-  kind: z.enum(['visit', 'bot', 'prefetch', 'head']),
+  kind: z.enum(['visit', 'bot', 'prefetch', 'head', 'embedded']),
   created_at: wireTime,
 })
 export type ExportedClick = z.infer<typeof exportedClick>

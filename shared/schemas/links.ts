@@ -49,7 +49,9 @@ export const affiliateLink = z
     commission_rate: percent.describe('Locked at the approval, like window and products.'),
     attribution_window_days: z.int(),
     product_ids: z.array(z.string()).nullable(),
-    clicks: z.int().describe('Tracked visits; without bots, prefetches and HEAD requests.'),
+    clicks: z
+      .int()
+      .describe('Tracked visits; without bots, prefetches, HEAD requests and embedded elements.'),
     unique_clicks: z.int().describe(UNIQUE_CLICKS),
     accepted_sales: z.int(),
     commission_earned: moneyText,

@@ -35,6 +35,9 @@ export const sale = z
     billing_cycle_id: idParam.nullable(),
     ordered_at: wireTime,
     created_at: wireTime,
+    decided_at: wireTime.describe(
+      'When the decision was made; after created_at only for an order that was reported unpaid first.',
+    ),
   })
   .meta({ id: 'Sale' })
 export type Sale = z.infer<typeof sale>
@@ -128,6 +131,18 @@ export const saleWithReceipt = sale
     creator: party.nullable(),
     offer: z.object({ id: idParam, title: z.string() }).nullable(),
     receipt: saleReceipt,
+    former_decisions: z
+      .array(
+        z.object({
+          decided_at: wireTime,
+          acceptance_status: acceptanceStatus,
+          rejection_reason: z.string().nullable(),
+          receipt: saleReceipt,
+        }),
+      )
+      .describe(
+        'A sale rejected as not_paid is decided again when its order is reported as paid. A creator sees what was decided about own links.',
+      ),
     outcome: saleOutcome,
   })
   .meta({ id: 'SaleWithReceipt' })

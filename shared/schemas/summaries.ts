@@ -18,7 +18,7 @@ const outcomes = z
       .array(z.object({ reason: z.string().meta({ example: 'outside_attribution_window' }), sales: count }))
       .describe('The most frequent first.'),
   })
-  .describe('Sales recorded in the period.')
+  .describe('Sales decided in the period.')
 
 /** Why the next payout run would leave a creator out. */
 export const payoutWait = z.enum([

@@ -44,14 +44,20 @@ export const EVENT_INVARIANTS: Invariant[] = [
   }),
   sqlInvariant({
     name: 'events-applied',
-    statement: 'Each sale came from an event that is done, and each order event that is done has its sale.',
+    statement:
+      'Each decision about a sale rests on an event that is done, and each order event that is done has its sale.',
     table: 'inbound_events',
     // One join for both sides: each table is gone through once.
     breaches: sql`
       select case when sale.id is null then 'event ' || event.id else 'sale ' || sale.id end as subject,
         case when sale.id is null then 'done, and no sale came from it'
           else 'its event is ' || coalesce(event.state, 'missing') end as detail
-      from sales as sale
+      from (
+        select id, event_id, store_id from sales
+        union all
+        select sale.id, former.event_id, sale.store_id
+        from sale_decisions as former join sales as sale on sale.id = former.sale_id
+      ) as sale
       full join inbound_events as event on event.id = sale.event_id
       where (sale.id is not null
           and (event.id is null or event.state <> 'done' or event.scope <> cast(sale.store_id as text)))

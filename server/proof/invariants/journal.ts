@@ -54,7 +54,8 @@ export const JOURNAL_INVARIANTS: Invariant[] = [
       select kind || ' entry ' || id as subject,
         'dated ' || entered_at || ', its subject ' || subject_id || ' says ' || coalesce(cast(changed_at as text), 'no time') as detail
       from (
-        select entry.id, entry.kind, entry.subject_id, entry.created_at as entered_at, sale.created_at as changed_at
+        select entry.id, entry.kind, entry.subject_id, entry.created_at as entered_at,
+            coalesce(sale.decided_at, sale.created_at) as changed_at
           from ledger_entries as entry join sales as sale on sale.id = entry.subject_id
           where entry.kind = 'sale_accepted'
         union all

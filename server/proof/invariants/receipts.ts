@@ -4,11 +4,11 @@ import { dialectOf, type Queries } from '../../platform/database.ts'
 import { isId, NIL_ID } from '../../platform/ids.ts'
 import { among } from '../../platform/row-set.ts'
 import type { Schema } from '../../platform/schema.ts'
-import { decideSale, type SaleDecision } from '../../sales/accept-sale.rule.ts'
+import { decideSale, isRuleVersion, type SaleDecision } from '../../sales/accept-sale.rule.ts'
 import type { SaleReceipt } from '../../sales/sales.service.ts'
 import { ALL_PAGES, type Breach, type Invariant, MOST_BREACHES } from './invariant.ts'
 import { readAhead } from './read-ahead.ts'
-import { readSales, type StoredSale } from './stored-sales.ts'
+import { readFormerDecisions, readSales, type StoredFormer, type StoredSale } from './stored-sales.ts'
 
 /** The one check that needs our own code: each stored decision is taken again from its stored facts. */
 export const RECEIPTS_REPLAY: Invariant = {
@@ -27,6 +27,47 @@ export const RECEIPTS_REPLAY: Invariant = {
     }
     return breaches.slice(0, MOST_BREACHES)
   },
+}
+
+/** The same for the former decisions of sales that were decided again. */
+export const FORMER_DECISIONS_REPLAY: Invariant = {
+  name: 'former-decisions-replay',
+  statement:
+    'Each former decision, taken again from its stored facts, rejects the order of its sale as not_paid; its click is what the facts say.',
+  table: 'sale_decisions',
+  key: 'sale_id',
+  async breaches(db, pages = ALL_PAGES) {
+    const breaches: Breach[] = []
+    const read = (after: string | null) => readFormerDecisions(db, after, pages.upTo)
+    for await (const page of readAhead(pages.after, read, (former) => former.sale_id)) {
+      breaches.push(...(await formerBreachesOf(db, page)))
+      pages.onRows(page.length)
+      if (breaches.length >= MOST_BREACHES) break
+    }
+    return breaches.slice(0, MOST_BREACHES)
+  },
+}
+
+async function formerBreachesOf(db: Queries, page: readonly StoredFormer[]): Promise<Breach[]> {
+  const replayed = page.map((former) => ({ former, receipt: replay(former.receipt) }))
+  const clicks = await readClicks(
+    db,
+    replayed.flatMap(({ receipt }) => receipt?.facts.click?.id ?? []),
+  )
+  return replayed.flatMap(({ former, receipt }) => {
+    const seen = receipt?.facts.click
+    const detail = formerDifferenceOf(former, receipt) ?? (seen ? clickDifferenceOf(seen, clicks) : null)
+    return detail ? [{ subject: `sale ${former.sale_id}`, detail: `former decision: ${detail}` }] : []
+  })
+}
+
+function formerDifferenceOf(former: StoredFormer, receipt: ReplayedReceipt | null): string | null {
+  if (!receipt) return 'its receipt cannot be read'
+  const { facts, decision } = receipt
+  if (facts.order.order_id !== former.order_id) return 'its receipt is about another order'
+  if (facts.reporting_merchant_id !== former.merchant_id) return 'its receipt is about another merchant'
+  if (decision.rejection_reason !== 'not_paid') return 'it did not reject the order as not_paid'
+  return decisionDifferenceOf(receipt)
 }
 
 /** Nothing is kept of a sale that is as its receipt says: what lives while a page is worked on is copied again and again. */
@@ -106,10 +147,16 @@ function clickDifferenceOf(seen: SeenClick, { byId, pruned }: Clicks): string | 
   return same ? null : `its click ${seen.id} is not what its receipt says`
 }
 
-function differenceOf(sale: StoredSale, { facts, decision, again }: ReplayedReceipt): string | null {
+function decisionDifferenceOf({ decision, again }: ReplayedReceipt): string | null {
+  if (!isRuleVersion(decision.rule_version)) return 'its rule version is unknown'
   const same = again === decision || JSON.stringify(again) === JSON.stringify(decision)
-  if (!same && again.rule_version === decision.rule_version)
-    return 'the rule decides otherwise from its stored facts'
+  return same ? null : 'the rule decides otherwise from its stored facts'
+}
+
+function differenceOf(sale: StoredSale, receipt: ReplayedReceipt): string | null {
+  const detail = decisionDifferenceOf(receipt)
+  if (detail !== null) return detail
+  const { facts, decision } = receipt
   // A link of another merchant's is not named on the sale.
   const click = facts.click?.link.merchant_id === facts.reporting_merchant_id ? facts.click : null
   const stored = {
@@ -127,6 +174,7 @@ function differenceOf(sale: StoredSale, { facts, decision, again }: ReplayedRece
     commission_rate: decision.commission_rate,
     commission: decision.commission,
     platform_fee: decision.platform_fee,
+    buyer_name_matches: click && facts.buyer_name_matches ? 1 : 0,
   }
   for (const column in stored) {
     const name = column as keyof typeof stored
@@ -153,13 +201,14 @@ function replay(text: string): ReplayedReceipt | null {
   const end = text.indexOf(DECISION_BEGINS)
   if (text.startsWith(FACTS) && end > 0) {
     const facts = parsed(text.slice(FACTS.length, end)) as SaleReceipt['facts'] | null
-    const again = facts?.order ? decided(facts) : null
+    const version = Number.parseInt(text.slice(end + DECISION_BEGINS.length), 10)
+    const again = facts?.order ? decided(facts, version) : null
     if (!facts || !again) return null
     if (endsWithDecision(text, end + DECISION.length, again)) return { facts, decision: again, again }
   }
   const receipt = parsed(text) as SaleReceipt | null
   if (!receipt?.facts?.order || !receipt.decision) return null
-  const again = decided(receipt.facts)
+  const again = decided(receipt.facts, receipt.decision.rule_version)
   return again && { ...receipt, again }
 }
 
@@ -169,10 +218,10 @@ function endsWithDecision(text: string, from: number, again: SaleDecision): bool
   return text.endsWith('}') && text.slice(from, -1) === decision
 }
 
-/** `null` when the rule cannot even read the facts. */
-function decided(facts: SaleReceipt['facts']): SaleDecision | null {
+/** By the rule of that version; `null` when it cannot even read the facts. */
+function decided(facts: SaleReceipt['facts'], version: number): SaleDecision | null {
   try {
-    return decideSale(facts)
+    return decideSale(facts, version)
   } catch {
     return null
   }

@@ -53,14 +53,38 @@ export const SALE_INVARIANTS: Invariant[] = [
   }),
   sqlInvariant({
     name: 'sales-after-events',
-    statement: 'No sale is dated before the event that reported it was received.',
+    statement: 'No decision about a sale is dated before the event that it rests on was received.',
     table: 'sales',
     breaches: sql`
       select 'sale ' || sale.id as subject,
-        'dated ' || sale.created_at || ', its event ' || event.id || ' was received at ' || event.received_at as detail
+        'decided at ' || coalesce(sale.decided_at, sale.created_at) || ', its event ' || event.id
+          || ' was received at ' || event.received_at as detail
       from sales as sale
       join inbound_events as event on event.id = sale.event_id
-      where sale.created_at < event.received_at`,
+      where coalesce(sale.decided_at, sale.created_at) < event.received_at
+      union all
+      select 'sale ' || former.sale_id, 'first decided at ' || former.decided_at || ', the event ' || event.id
+          || ' was received at ' || event.received_at
+      from sale_decisions as former
+      join inbound_events as event on event.id = former.event_id
+      where former.decided_at < event.received_at`,
+  }),
+  sqlInvariant({
+    name: 'decided-again-once',
+    statement:
+      'Only a sale that was decided again has a former decision, made when the sale was recorded, from another event of its store.',
+    table: 'sale_decisions',
+    breaches: sql`
+      select 'sale ' || coalesce(sale.id, former.sale_id) as subject, case
+          when former.sale_id is null then 'it was decided again, and its former decision is missing'
+          when sale.id is null then 'its former decision belongs to a sale that was decided once'
+          else 'its former decision is not of the moment of the sale, or of the same event'
+        end as detail
+      from (select * from sales where decided_at is not null) as sale
+      full join sale_decisions as former on former.sale_id = sale.id
+      where sale.id is null or former.sale_id is null
+        or former.decided_at <> sale.created_at or sale.decided_at < former.decided_at
+        or former.event_id = sale.event_id or coalesce(sale.rejection_reason, '') = 'not_paid'`,
   }),
   sqlInvariant({
     name: 'sales-in-journal',
@@ -85,11 +109,12 @@ export const SALE_INVARIANTS: Invariant[] = [
       "Each accepted sale is in a billing cycle of its own merchant, accepted before that cycle's end.",
     table: 'sales',
     breaches: sql`
-      select 'sale ' || sale.id as subject, 'accepted at ' || sale.created_at || ' into cycle ' || cycle.id
+      select 'sale ' || sale.id as subject,
+        'accepted at ' || coalesce(sale.decided_at, sale.created_at) || ' into cycle ' || cycle.id
           || ' of merchant ' || cycle.merchant_id || ', which ends at ' || cycle.period_end as detail
       from sales as sale
       join billing_cycles as cycle on cycle.id = sale.billing_cycle_id
-      where cycle.merchant_id <> sale.merchant_id or sale.created_at >= cycle.period_end`,
+      where cycle.merchant_id <> sale.merchant_id or coalesce(sale.decided_at, sale.created_at) >= cycle.period_end`,
   }),
 ]
 

@@ -30,6 +30,7 @@ export function readSales(db: Queries, after: string | null, upTo: string | null
       'sale.commission',
       'sale.platform_fee',
       'sale.receipt',
+      'sale.buyer_name_matches',
       'click.link_id as clicked_link_id',
       'click.created_at as clicked_at',
       'click.tracked as click_tracked',
@@ -37,6 +38,21 @@ export function readSales(db: Queries, after: string | null, upTo: string | null
     .$if(after !== null, (query) => query.where('sale.id', '>', after ?? ''))
     .$if(upTo !== null, (query) => query.where('sale.id', '<=', upTo ?? ''))
     .orderBy('sale.id')
+    .limit(PAGE[dialectOf(db)])
+    .execute()
+}
+
+export type StoredFormer = Awaited<ReturnType<typeof readFormerDecisions>>[number]
+
+/** Former decisions in the order of their sales. */
+export function readFormerDecisions(db: Queries, after: string | null, upTo: string | null) {
+  return db
+    .selectFrom('sale_decisions as former')
+    .innerJoin('sales as sale', 'sale.id', 'former.sale_id')
+    .select(['former.sale_id', 'former.receipt', 'sale.merchant_id', 'sale.order_id'])
+    .$if(after !== null, (query) => query.where('former.sale_id', '>', after ?? ''))
+    .$if(upTo !== null, (query) => query.where('former.sale_id', '<=', upTo ?? ''))
+    .orderBy('former.sale_id')
     .limit(PAGE[dialectOf(db)])
     .execute()
 }

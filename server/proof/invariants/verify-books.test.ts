@@ -24,7 +24,7 @@ interface Context {
 /**
  * Books in which something of every kind has happened: cycles open, closed and charged, payouts paid, failed, on their
  * way and not yet sent, an invoice and a payout asked for anew, a credit that is partly used, a suspension, rejected
- * sales, events done, ignored and set aside, bodies that are text and bodies that are not.
+ * sales, a sale decided again, events done, ignored and set aside, bodies that are text and bodies that are not.
  */
 async function fillBooks(market: Marketplace): Promise<void> {
   const { platform, processor } = market
@@ -79,6 +79,9 @@ async function fillBooks(market: Marketplace): Promise<void> {
   await market.deliver(shop, '{}', { deliveryId: 'twice' })
   await market.deliver(shop, '[]', { deliveryId: 'twice' })
   await market.deliver(shop, Buffer.from([0, 255]))
+  const unpaid = await market.order(shop, links.ayesha, 200_000, { financialStatus: 'pending' })
+  await market.after(60_000)
+  await market.deliver(shop, unpaid.replace('"pending"', '"paid"'))
   await market.earn(other, links.bilal, 800_000)
   processor.answers = ['drop']
   await runPayouts(platform, processor)

@@ -8,7 +8,7 @@ import { ALL_PAGES, type Breach, countRows, type Invariant } from './invariant.t
 import { JOURNAL_INVARIANTS } from './journal.ts'
 import { OPERATION_INVARIANTS } from './operations.ts'
 import { PAYOUT_INVARIANTS } from './payouts.ts'
-import { RECEIPTS_REPLAY } from './receipts.ts'
+import { FORMER_DECISIONS_REPLAY, RECEIPTS_REPLAY } from './receipts.ts'
 import { SALE_INVARIANTS } from './sales.ts'
 import { SEALS_HOLD } from './seals.ts'
 
@@ -18,6 +18,7 @@ export const INVARIANTS: readonly Invariant[] = [
   SEALS_HOLD,
   ...SALE_INVARIANTS,
   RECEIPTS_REPLAY,
+  FORMER_DECISIONS_REPLAY,
   ...BILLING_INVARIANTS,
   ...PAYOUT_INVARIANTS,
   ...EVENT_INVARIANTS,

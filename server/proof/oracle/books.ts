@@ -98,6 +98,7 @@ function saleRow(sale: Sale): Row {
     link: sale.link?.name ?? null,
     ordered: clockText(sale.placedAt),
     decided: clockText(sale.decidedAt),
+    'not paid until then, since': timeText(sale.formerlyDecidedAt),
     cycle: sale.cycle?.name ?? null,
   }
 }

@@ -1,8 +1,17 @@
 import { cycleFor } from './billing.ts'
-import { readOrder } from './order.ts'
+import { MINUTE } from './calendar.ts'
+import { type Order, readOrder } from './order.ts'
 import { hearProcessor, type Outcome } from './processor-events.ts'
-import { judge } from './sale.ts'
-import { type InboxEvent, known, type ProcessorWord, post, raiseFlag, type State } from './state.ts'
+import { judge, paid } from './sale.ts'
+import {
+  type InboxEvent,
+  known,
+  type ProcessorWord,
+  post,
+  raiseFlag,
+  type Sale,
+  type State,
+} from './state.ts'
 
 /** As the events' own table calls the processor. */
 export const PROCESSOR = 'processor'
@@ -27,7 +36,7 @@ export function receiveFromStore(state: State, delivery: StoreDelivery, now: num
     ({ secret, until }) => secret === delivery.secret && (until === null || until > now),
   )
   if (!store.inUse || !valid) return 'refused'
-  return keep(state, { ...delivery, scope: delivery.store, said: null })
+  return keep(state, { ...delivery, scope: delivery.store, said: null, receivedAt: now })
 }
 
 export interface ProcessorDelivery {
@@ -43,18 +52,19 @@ export function receiveFromProcessor(state: State, delivery: ProcessorDelivery, 
   // The header tells whole seconds.
   const signedAt = delivery.signedAt - (delivery.signedAt % 1000)
   if (delivery.forged || Math.abs(now - signedAt) > SKEW_MS) return 'refused'
-  return keep(state, { ...delivery, scope: PROCESSOR, topic: null })
+  return keep(state, { ...delivery, scope: PROCESSOR, topic: null, receivedAt: now })
 }
 
-type Kept = Pick<InboxEvent, 'scope' | 'deliveryId' | 'body' | 'topic' | 'said'>
+type Kept = Pick<InboxEvent, 'scope' | 'deliveryId' | 'body' | 'topic' | 'said' | 'receivedAt'>
 
 /** One event a delivery id; another body under the same id is kept beside it. */
-function keep(state: State, { scope, deliveryId, body, topic, said }: Kept): Receipt {
+function keep(state: State, kept: Kept): Receipt {
+  const { scope, deliveryId, body } = kept
   const same = state.events.filter((event) => event.scope === scope && event.deliveryId === deliveryId)
   if (same.some((event) => event.body === body)) return 'known'
   const key = `${scope} ${deliveryId}${same.length > 0 ? ` other body ${same.length}` : ''}`
   const conflicting = same.length > 0
-  state.events.push({ key, scope, deliveryId, body, topic, said, conflicting, state: 'pending', tries: 0 })
+  state.events.push({ ...kept, key, conflicting, state: 'pending', tries: 0 })
   return conflicting ? 'conflict' : 'stored'
 }
 
@@ -88,21 +98,27 @@ function applyStoreEvent(state: State, event: InboxEvent, now: number): Outcome 
   if (event.topic !== 'orders/paid') return 'ignored'
   const order = readOrder(event.body, state.settings.trackingParameter)
   if (order === null) return 'set_aside'
-  if (state.sales.some((sale) => sale.store === event.scope && sale.orderId === order.id)) return 'ignored'
+  const former = state.sales.find((sale) => sale.store === event.scope && sale.orderId === order.id)
+  if (!former) {
+    state.sales.push(decide(state, event, order, now))
+    return 'done'
+  }
+  const again = former.reason === 'not_paid' && paid(order)
+  const changed = again ? changedWhilePaying(former.order, order) : changedSince(former.order, order)
+  if (changed) raiseFlag(state, 'order_changed', event.scope)
+  if (!again) return 'ignored'
+  Object.assign(former, decide(state, event, order, now), { formerlyDecidedAt: former.decidedAt })
+  return 'done'
+}
+
+/** The sale as it is decided now, with the money that moves for it. */
+function decide(state: State, event: InboxEvent, order: Order, now: number): Sale {
   const { merchant } = known(state.stores, event.scope)
   const { click, ...verdict } = judge(state, merchant, order)
+  if (hasOddDate(order, event.receivedAt, click?.at ?? null))
+    raiseFlag(state, 'order_date_suspicious', event.scope)
   const accepted = verdict.reason === null
   const cycle = accepted ? cycleFor(state, merchant, now) : null
-  state.sales.push({
-    store: event.scope,
-    merchant,
-    orderId: order.id,
-    ...verdict,
-    link: click?.link ?? null,
-    placedAt: order.placedAt,
-    decidedAt: now,
-    cycle,
-  })
   if (accepted) {
     post(state, [
       ['merchant_unbilled', merchant, verdict.commission + verdict.fee],
@@ -110,5 +126,47 @@ function applyStoreEvent(state: State, event: InboxEvent, now: number): Outcome 
       ['platform_fees', 'the platform', -verdict.fee],
     ])
   }
-  return 'done'
+  return {
+    store: event.scope,
+    merchant,
+    orderId: order.id,
+    ...verdict,
+    link: click?.link ?? null,
+    placedAt: order.placedAt,
+    decidedAt: now,
+    formerlyDecidedAt: null,
+    order,
+    cycle,
+  }
+}
+
+/** The stories' longest window is 30 days, so no order in them is long before its payment. */
+function hasOddDate(order: Order, receivedAt: number, clickedAt: number | null): boolean {
+  const latest = order.placedAt + 5 * MINUTE
+  return (clickedAt !== null && clickedAt > latest) || order.placedAt > receivedAt + 5 * MINUTE
+}
+
+/** Whether another reference, other amounts or another date stand there than before. */
+function changedSince(before: Order, now: Order): boolean {
+  const facts = (order: Order) => [
+    clickNamed(order),
+    order.placedAt,
+    order.currency,
+    order.taxesIncluded,
+    order.lines,
+  ]
+  return JSON.stringify(facts(before)) !== JSON.stringify(facts(now))
+}
+
+/** Until an order is paid its amounts may change. */
+function changedWhilePaying(before: Order, now: Order): boolean {
+  const otherClick = before.reference !== null && clickNamed(before) !== clickNamed(now)
+  return otherClick || before.placedAt !== now.placedAt
+}
+
+const CLICK = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+function clickNamed({ reference }: Order): string | null {
+  const text = reference?.toLowerCase() ?? ''
+  return CLICK.test(text) ? text : null
 }

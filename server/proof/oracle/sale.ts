@@ -52,8 +52,7 @@ interface Facts {
 function firstFailure(state: State, facts: Facts): string | null {
   const { order, found, click, merchant } = facts
   if (order.test) return 'test_order'
-  if (!['paid', 'partially_refunded'].includes(order.financialStatus ?? '') || order.cancelled)
-    return 'not_paid'
+  if (!paid(order)) return 'not_paid'
   if (order.currency !== 'PKR') return 'currency_not_pkr'
   if (order.reference === null) return 'no_tracking_reference'
   if (found === null) return 'unknown_tracking_reference'
@@ -63,9 +62,23 @@ function firstFailure(state: State, facts: Facts): string | null {
   if (order.placedAt > click.at + click.link.terms.windowDays * DAY) return 'outside_attribution_window'
   if (known(state.people, click.link.creator).suspended) return 'creator_suspended'
   if (known(state.people, merchant).suspended) return 'merchant_suspended'
-  if (order.buyerEmail === known(state.people, click.link.creator).email) return 'self_purchase'
+  if (reachesMailbox(order.buyerEmail, known(state.people, click.link.creator).email)) return 'self_purchase'
   if (!order.lines.some((line) => isCovered(line, facts.named))) return noProduct(facts.named)
   return facts.commission > 0 ? null : 'nothing_payable'
+}
+
+export function paid(order: Order): boolean {
+  return ['paid', 'partially_refunded'].includes(order.financialStatus ?? '') && !order.cancelled
+}
+
+/** Gmail ignores dots and has two names; what follows a plus sign is a label. */
+function reachesMailbox(one: string | null, other: string): boolean {
+  if (one === null) return false
+  const mailbox = (address: string) => {
+    const [, name = '', domain = ''] = /^(.+?)(?:\+.*)?@([^@]*)$/.exec(address.toLowerCase()) ?? []
+    return /^(gmail|googlemail)\.com$/.test(domain) ? name.replaceAll('.', '') : `${name}@${domain}`
+  }
+  return mailbox(one) === mailbox(other)
 }
 
 /** Terms without products cover an order without lines too, which then pays nothing. */

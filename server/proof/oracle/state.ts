@@ -1,4 +1,5 @@
 import type { PeriodLength } from './calendar.ts'
+import type { Order } from './order.ts'
 
 /**
  * The whole money domain as plain lists. Written from the specification, the two outside systems' contracts and
@@ -90,6 +91,10 @@ export interface Sale {
   link: Link | null
   placedAt: number
   decidedAt: number
+  /** When it was decided first, if it was decided again since. */
+  formerlyDecidedAt: number | null
+  /** The order as its latest decision read it. */
+  order: Order
   cycle: Cycle | null
 }
 
@@ -146,6 +151,7 @@ export interface InboxEvent {
   deliveryId: string
   body: string
   topic: string | null
+  receivedAt: number
   /** What a processor's event says; `null` for a store's, and for one that cannot be read. */
   said: ProcessorWord | null
   conflicting: boolean

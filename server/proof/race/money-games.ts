@@ -1,9 +1,75 @@
 import { connectStore } from '../../stores/stores.service.ts'
 import { attemptsOf, cycleOf, cyclesOf } from '../testbed/marketplace.ts'
-import { type Arena, BILLED, COMMISSION, differs, type Game, payoutsOf, SALE, sell, told } from './game.ts'
+import {
+  type Arena,
+  BILLED,
+  COMMISSION,
+  differs,
+  type Game,
+  PAST_EVENT_LEASE,
+  payoutsOf,
+  SALE,
+  sell,
+  told,
+} from './game.ts'
 
 /** Cycles and payouts: what the schedule does, done by two at once. */
 export const MONEY_GAMES: Game[] = [
+  {
+    name: 'two workers decide an unpaid order again',
+    async open({ market }) {
+      const { platform } = market
+      const shop = await market.addShop()
+      const link = await market.addLink(shop, await market.addCreator())
+      return async (round) => {
+        const unpaid = await market.order(shop, link, SALE, { financialStatus: 'pending' })
+        await market.workOff()
+        market.clock.pass(1000)
+        const paid = unpaid.replace('"pending"', '"paid"')
+        await market.deliver(shop, paid)
+        await market.deliver(shop, paid)
+        const drain = { do: 'drain_store', batch: 1 } as const
+        return {
+          tasks: [drain, drain],
+          ...(round % 2 === 1 && { ahead: PAST_EVENT_LEASE }),
+          async check() {
+            await market.workOff()
+            const { reader } = platform.database
+            const sale = await reader
+              .selectFrom('sales')
+              .selectAll()
+              .orderBy('id', 'desc')
+              .executeTakeFirstOrThrow()
+            const former = await reader
+              .selectFrom('sale_decisions')
+              .select('decided_at')
+              .where('sale_id', '=', sale.id)
+              .execute()
+            const entries = await reader
+              .selectFrom('ledger_entries')
+              .select('id')
+              .where('subject_id', '=', sale.id)
+              .execute()
+            const [cycle] = (await cyclesOf(platform, shop.merchantId)).slice(-1)
+            const sold = await reader
+              .selectFrom('sales')
+              .select((eb) => eb.fn.countAll<number>().as('n'))
+              .where('merchant_id', '=', shop.merchantId)
+              .where('acceptance_status', '=', 'accepted')
+              .executeTakeFirstOrThrow()
+            return [
+              ...differs(
+                'sale',
+                [sale.acceptance_status, sale.commission, former, entries.length],
+                ['accepted', COMMISSION, [{ decided_at: sale.created_at }], 1],
+              ),
+              ...differs('sales of the cycle', cycle?.sales_count, sold.n),
+            ]
+          },
+        }
+      }
+    },
+  },
   {
     name: 'two schedulers close one cycle',
     async open(arena) {

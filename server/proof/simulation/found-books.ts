@@ -59,7 +59,12 @@ async function clickTable(services: Services): Promise<Table> {
 }
 
 async function saleTable(services: Services): Promise<Table> {
-  const rows = await reader(services).selectFrom('sales').selectAll().execute()
+  const rows = await reader(services)
+    .selectFrom('sales')
+    .leftJoin('sale_decisions as former', 'former.sale_id', 'sales.id')
+    .selectAll('sales')
+    .select('former.decided_at as formerly_decided_at')
+    .execute()
   const name = (id: string | null) => services.ids.knownName(id)
   return new Map(
     rows.map((row) => [
@@ -72,7 +77,8 @@ async function saleTable(services: Services): Promise<Table> {
         fee: rupees(row.platform_fee),
         link: name(row.link_id),
         ordered: clockText(row.ordered_at),
-        decided: clockText(row.created_at),
+        decided: clockText(row.decided_at ?? row.created_at),
+        'not paid until then, since': timeText(row.formerly_decided_at),
         cycle: name(row.billing_cycle_id),
       },
     ]),

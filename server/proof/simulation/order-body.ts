@@ -54,7 +54,11 @@ function lineItem(line: LinePlan, broken: OrderPlan['broken']): Record<string, u
 
 function buyer(plan: OrderPlan, facts: OrderFacts): Record<string, unknown> {
   if (plan.buyer === 'unknown') return { email: null, contact_email: null, customer: null }
-  const email = plan.buyer === 'the creator' ? facts.creatorEmail.toUpperCase() : 'bushra@example.pk'
+  const email = {
+    somebody: 'bushra@example.pk',
+    'the creator': facts.creatorEmail.toUpperCase(),
+    "the creator's mailbox": facts.creatorEmail.replace('@', '+shop@'),
+  }[plan.buyer]
   return plan.taxesIncluded ? { email } : { email: '', contact_email: email }
 }
 

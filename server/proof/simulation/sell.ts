@@ -1,9 +1,9 @@
-import { DAY } from '../oracle/calendar.ts'
+import { DAY, MINUTE } from '../oracle/calendar.ts'
 import { receiveFromStore } from '../oracle/inbox.ts'
 import { addClick, approve, visitOf } from '../oracle/marketplace.ts'
 import { known, type Link } from '../oracle/state.ts'
 import { mustAgree } from './difference.ts'
-import { orderBody } from './order-body.ts'
+import { type OrderFacts, orderBody } from './order-body.ts'
 import { type Scene, send, tell } from './scene.ts'
 import type { DeliveryPlan, OrderPlan, SaleAction } from './story.ts'
 import { linkName, namesOf, offerNames, pick, storeNames } from './world.ts'
@@ -35,12 +35,13 @@ export async function sell(scene: Scene, action: SaleAction): Promise<void> {
     scene,
     `${link?.name ?? 'no link'} is followed; order ${facts.id} of ${store}: ${orderText(action, placedAt - now)}`,
   )
-  const bodies = { same: orderBody(action.order, facts), other: orderBody(oneMore(action.order), facts) }
+  const bodyOf = (body: DeliveryPlan['body']) =>
+    orderBody(reportedPlan(action.order, body), reportedFacts(facts, body))
   for (const [index, plan] of action.deliveries.entries()) {
     const deliveryId = `order-${number}${plan.id === 'fresh' ? `-again-${index}` : ''}`
-    const words = `order ${facts.id} of ${store} arrives as ${deliveryId}${plan.body === 'other' ? ' with another body' : ''}`
+    const words = `order ${facts.id} of ${store} arrives as ${deliveryId}${plan.body === 'same' ? '' : `, body: ${plan.body}`}`
     send(scene, Math.max(now, placedAt) + plan.delay, () =>
-      arrive(scene, { store, deliveryId, body: bodies[plan.body], plan, words }),
+      arrive(scene, { store, deliveryId, body: bodyOf(plan.body), plan, words }),
     )
   }
 }
@@ -74,6 +75,17 @@ function referenceOf(plan: OrderPlan, clickId: string | null): string {
   if (plan.reference.what === 'words') return 'somebody else & co'
   if (plan.reference.what === 'nobody' || clickId === null) return NOBODYS_CLICK
   return plan.reference.what === 'upper case' ? clickId.toUpperCase() : clickId
+}
+
+/** The order as a delivery reports it. */
+function reportedPlan(plan: OrderPlan, body: DeliveryPlan['body']): OrderPlan {
+  const paid = body.startsWith('paid') ? { ...plan, status: 'paid' as const } : plan
+  return body === 'other' || body === 'paid, other amounts' ? oneMore(paid) : paid
+}
+
+function reportedFacts(facts: OrderFacts, body: DeliveryPlan['body']): OrderFacts {
+  if (body.endsWith('other click')) return { ...facts, reference: NOBODYS_CLICK }
+  return body === 'other date' ? { ...facts, placedAt: facts.placedAt - MINUTE } : facts
 }
 
 /** Another body for the same order. */

@@ -86,12 +86,17 @@ const order: fc.Arbitrary<OrderPlan> = fc.record({
       [1, 'words'],
     ),
   }),
-  buyer: oftener<OrderPlan['buyer']>([30, 'somebody'], [2, 'unknown'], [1, 'the creator']),
+  buyer: oftener<OrderPlan['buyer']>(
+    [30, 'somebody'],
+    [2, 'unknown'],
+    [1, 'the creator'],
+    [1, "the creator's mailbox"],
+  ),
   test: mostly(2),
   status: oftener<OrderPlan['status']>(
     [50, 'paid'],
     [2, 'partially_refunded'],
-    [1, 'pending'],
+    [8, 'pending'],
     [1, 'refunded'],
     [1, 'cancelled'],
   ),
@@ -125,10 +130,29 @@ const firstDelivery: fc.Arbitrary<DeliveryPlan> = fc.record({
   topic: oftener<DeliveryPlan['topic']>([40, 'orders/paid'], [1, 'orders/updated']),
 })
 
+/** The order is reported again, with other facts; a sale that waits for payment is decided again. */
+const laterReport: fc.Arbitrary<DeliveryPlan> = fc.record({
+  delay,
+  id: oftener<DeliveryPlan['id']>([20, 'fresh'], [1, 'first']),
+  body: oftener<DeliveryPlan['body']>(
+    [12, 'paid'],
+    [2, 'paid, other amounts'],
+    [1, 'paid, other click'],
+    [1, 'other click'],
+    [1, 'other date'],
+  ),
+  secret: fc.constant('present' as const),
+  topic: fc.constant('orders/paid' as const),
+})
+
 /** About 30 % of all deliveries are doubles, and one in a hundred has another body under its old id. */
 const deliveries: fc.Arbitrary<DeliveryPlan[]> = fc
   .tuple(
     firstDelivery,
+    fc.oneof(
+      { weight: 80, arbitrary: none },
+      { weight: 20, arbitrary: fc.array(laterReport, { minLength: 1, maxLength: 2 }) },
+    ),
     fc.oneof(
       { weight: 70, arbitrary: none },
       {
@@ -146,7 +170,7 @@ const deliveries: fc.Arbitrary<DeliveryPlan[]> = fc
       },
     ),
   )
-  .map(([first, more]) => [first, ...more])
+  .map(([first, later, more]) => [first, ...later, ...more])
 
 const sale: fc.Arbitrary<SaleAction> = fc.record({
   kind: fc.constant('sale' as const),

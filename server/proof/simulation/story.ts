@@ -77,7 +77,7 @@ export interface SaleAction {
 export interface OrderPlan {
   /** What the reference's place holds. */
   reference: { place: 'note' | 'landing' | 'url' | 'none'; what: 'click' | 'upper case' | 'nobody' | 'words' }
-  buyer: 'somebody' | 'the creator' | 'unknown'
+  buyer: 'somebody' | 'the creator' | "the creator's mailbox" | 'unknown'
   test: boolean
   status: 'paid' | 'partially_refunded' | 'pending' | 'refunded' | 'cancelled'
   currency: 'PKR' | 'USD'
@@ -104,7 +104,8 @@ export interface DeliveryPlan {
   /** After the order was placed or, if later, the step; ms. */
   delay: number
   id: 'first' | 'fresh'
-  body: 'same' | 'other'
+  /** `paid`: the same order, paid by now. */
+  body: 'same' | 'other' | 'other click' | 'other date' | 'paid' | 'paid, other amounts' | 'paid, other click'
   secret: 'present' | 'former' | 'foreign'
   topic: 'orders/paid' | 'orders/updated'
 }

@@ -83,6 +83,19 @@ function clickChange(assignment: string, id: RawBuilder<unknown>): RawBuilder<un
   return sql`update clicks set ${sql.raw(assignment)} where cast(id as text) = ${id}`
 }
 
+const ACCEPTED_ONCE = `${ACCEPTED} and decided_at is null`
+
+/** A change of the first former decision, which the report must name by its sale. */
+function former(invariant: string, what: string, assignment: string): Tampering {
+  const sale = sql`(select min(cast(sale_id as text)) from sale_decisions)`
+  return {
+    invariant,
+    what,
+    statement: sql`update sale_decisions set ${sql.raw(assignment)} where cast(sale_id as text) = ${sale}`,
+    subject: sql`select ${sale} as subject`,
+  }
+}
+
 export const SALE_TAMPERINGS: Tampering[] = [
   {
     invariant: 'one-sale-an-order',
@@ -178,12 +191,76 @@ export const SALE_TAMPERINGS: Tampering[] = [
   changed('sales-match-links', 'another merchant', 'sales', 'merchant_id = creator_id', ACCEPTED),
   changed('sales-match-links', 'an offer without a link', 'sales', 'link_id = null', ACCEPTED),
   changed('sales-match-links', 'a link that does not exist', 'sales', `link_id = '${NOBODY}'`, ACCEPTED),
+  changed(
+    'receipts-replay',
+    'a rule version that never was',
+    'sales',
+    `receipt = replace(receipt, '"rule_version":', '"rule_version":9')`,
+  ),
+  changed(
+    'receipts-replay',
+    'a signal about the buyer',
+    'sales',
+    'buyer_name_matches = 1 - buyer_name_matches',
+    ACCEPTED,
+  ),
+  changed(
+    'decided-again-once',
+    'a sale that claims to be decided again',
+    'sales',
+    'decided_at = created_at',
+    ACCEPTED_ONCE,
+  ),
+  changed(
+    'decided-again-once',
+    'a second decision that is hidden',
+    'sales',
+    'decided_at = null',
+    'decided_at is not null',
+  ),
+  {
+    invariant: 'entries-dated',
+    what: 'another time of the second decision',
+    statement: sql`update sales set decided_at = decided_at + 1 where decided_at is not null`,
+    subject: sql`select cast(id as text) as subject from ledger_entries
+      where cast(subject_id as text) = ${one('sales', 'decided_at is not null')}`,
+  },
+  former('decided-again-once', 'another time of the first decision', 'decided_at = decided_at - 1'),
+  former(
+    'decided-again-once',
+    'the event of the second decision',
+    'event_id = (select event_id from sales where id = sale_id)',
+  ),
+  former(
+    'former-decisions-replay',
+    'a former receipt of an order that was paid',
+    `receipt = replace(receipt, '"financial_status":"pending"', '"financial_status":"paid"')`,
+  ),
+  former('former-decisions-replay', 'a former receipt that is no JSON', "receipt = 'lost'"),
+  former(
+    'former-decisions-replay',
+    'the present receipt in place of the former',
+    'receipt = (select receipt from sales where id = sale_id)',
+  ),
+  former('sales-after-events', 'a first decision from before its event came', 'decided_at = 1'),
+  {
+    invariant: 'decided-again-once',
+    what: 'a former decision that is gone',
+    statement: sql`delete from sale_decisions`,
+    subject: oneOf('sales', 'decided_at is not null'),
+  },
+  {
+    invariant: 'events-applied',
+    what: 'a former decision whose event is another',
+    statement: sql`update sale_decisions set event_id = ${NEW_ID}`,
+    subject: oneOf('sales', 'decided_at is not null'),
+  },
   {
     invariant: 'sales-after-events',
     what: 'a sale from before its event came',
     statement: sql`update sales set created_at = (
         select received_at - 1 from inbound_events as event where event.id = sales.event_id
-      ) where cast(id as text) = ${one('sales', 'true')}`,
-    subject: oneOf('sales', 'true'),
+      ) where cast(id as text) = ${one('sales', 'decided_at is null')}`,
+    subject: oneOf('sales', 'decided_at is null'),
   },
 ]

@@ -80,6 +80,8 @@ const sale = (number: number, cycleId: string | null) => ({
   created_at: AT,
   event_id: idNumber(90),
   receipt: '{}',
+  decided_at: null,
+  buyer_name_matches: 0,
 })
 
 const event = (number: number, state: 'pending' | 'done' | 'ignored' | 'set_aside') => ({
@@ -91,6 +93,7 @@ const event = (number: number, state: 'pending' | 'done' | 'ignored' | 'set_asid
   body_hash: 'ab'.repeat(32),
   topic: 'orders/paid',
   received_at: AT,
+  triggered_at: null,
   state,
   attempts: 1,
   next_attempt_at: AT,
@@ -227,7 +230,13 @@ export const ONE_OF_EACH: Rows = {
       created_at: AT,
     },
   ],
-  sales: [sale(64, idNumber(60)), sale(65, null)],
+  sales: [
+    sale(64, idNumber(60)),
+    sale(65, null),
+    { ...sale(66, null), rejection_reason: 'not_paid' },
+    { ...sale(67, null), decided_at: AT },
+  ],
+  sale_decisions: [{ sale_id: idNumber(67), event_id: idNumber(91), decided_at: AT, receipt: '{}' }],
   payouts: [payout(70, 'pending'), payout(71, 'submitted'), payout(72, 'paid'), payout(73, 'failed')],
   payout_lines: [
     { payout_id: idNumber(72), billing_cycle_id: idNumber(60), merchant_id: MERCHANT, amount: 10_000 },
@@ -307,7 +316,7 @@ export const ONE_OF_EACH: Rows = {
       expires_at: AT + 1,
     },
   ],
-  link_days: [{ link_id: LINK, day: 20_000, visits: 1 }],
+  link_days: [{ link_id: LINK, day: 20_000, visits: 1, clicks: 1, untracked_visits: 0 }],
   mailboxes: [{ user_id: CREATOR, fingerprint: '23' }],
   schedule_runs: [{ name: 'billing', started_at: AT, finished_at: AT, outcome: '{}' }],
   watermarks: [{ name: 'clicks', value: NIL_ID }],

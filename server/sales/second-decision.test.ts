@@ -1,0 +1,217 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LinkRecord } from '../links/links.service.ts'
+import type { Actor } from '../platform/procedure.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import {
+  cyclesOf,
+  eventsOf,
+  type Marketplace,
+  openFlagsOf,
+  openMarketplace,
+  type Shop,
+} from '../proof/testbed/marketplace.ts'
+import { type OrderChanges, orderBody } from '../proof/testbed/orders.ts'
+import { setSuspended } from '../proof/testbed/people.ts'
+import { DAY, HOUR, MINUTE } from '../proof/testbed/testbed.ts'
+import { explainSale } from './explain.service.ts'
+import { reprocessOrders } from './reprocess.service.ts'
+import { getSaleStory } from './sale-story.service.ts'
+import { wireSaleStory } from './sale-wire.ts'
+
+for (const dialect of testDialects()) {
+  const it = suite(`a sale that is decided again on ${dialect}`)
+  let market: Marketplace
+  let shop: Shop
+  let creator: Actor
+  let link: LinkRecord
+  let order: OrderChanges & { id: string }
+
+  it.before.each(async () => {
+    market = await openMarketplace(dialect)
+    shop = await market.addShop('Chenab Lawn')
+    creator = await market.addCreator('Sana')
+    link = await market.addLink(shop, creator)
+    const click = await market.click(link)
+    order = { id: '5001', name: '#5001', price: 400_000, click, createdAt: market.clock.now() }
+  })
+  it.after.each(() => market.close())
+
+  const report = async (changes: Partial<OrderChanges>, deliveryId?: string) => {
+    const body = orderBody({ ...order, ...changes })
+    return market.deliver(shop, body, deliveryId === undefined ? {} : { deliveryId })
+  }
+  const theSale = () =>
+    market.platform.database.reader.selectFrom('sales').selectAll().executeTakeFirstOrThrow()
+  const former = () => market.platform.database.reader.selectFrom('sale_decisions').selectAll().execute()
+  const flags = async () => (await openFlagsOf(market.platform)).filter((flag) => flag.startsWith('order_'))
+  const changedParts = async () => {
+    const { evidence } = await market.platform.database.reader
+      .selectFrom('flags')
+      .select('evidence')
+      .where('kind', '=', 'order_changed')
+      .executeTakeFirstOrThrow()
+    return JSON.parse(evidence).latest_orders.map((one: { changed: string[] }) => one.changed)
+  }
+
+  it('keeps its id and time, reads all facts again, and joins the cycle of its second decision', async () => {
+    await report({ financialStatus: 'pending' })
+    await market.workOff()
+    const unpaid = await theSale()
+    assert.is(unpaid.rejection_reason, 'not_paid')
+    assert.is(unpaid.decided_at, null)
+    market.clock.pass(40 * DAY)
+    await report({ price: 300_000 })
+    await market.workOff()
+    const sale = await theSale()
+    assert.equal(
+      [sale.id, sale.created_at, sale.decided_at, sale.acceptance_status, sale.net_amount, sale.commission],
+      [unpaid.id, unpaid.created_at, market.clock.now(), 'accepted', 300_000, 37_500],
+    )
+    const [cycle, ...others] = await cyclesOf(market.platform, shop.merchantId)
+    assert.equal(others, [])
+    assert.ok(cycle && cycle.period_start > unpaid.created_at && sale.billing_cycle_id === cycle.id)
+    assert.equal(await former(), [
+      {
+        sale_id: sale.id,
+        event_id: unpaid.event_id,
+        decided_at: unpaid.created_at,
+        receipt: unpaid.receipt,
+      },
+    ])
+    const [first, second] = await eventsOf(market.platform)
+    assert.equal([first?.state, second?.state], ['done', 'done'])
+    assert.equal(JSON.parse(second?.result ?? ''), {
+      sale_id: sale.id,
+      acceptance_status: 'accepted',
+      decided_again: true,
+    })
+    assert.equal(await flags(), [], 'amounts may change before an order is paid')
+    await market.verify()
+  })
+
+  it('is decided once more only: redeliveries, other paid reports and the unpaid one change nothing', async () => {
+    await report({ financialStatus: 'pending' }, 'first')
+    await report({}, 'second')
+    await report({}, 'second')
+    await report({}, 'third')
+    await report({ financialStatus: 'pending' }, 'fourth')
+    await market.workOff()
+    const sale = await theSale()
+    assert.equal([sale.acceptance_status, (await former()).length], ['accepted', 1])
+    await report({ financialStatus: 'refunded' }, 'fifth')
+    await report({}, 'sixth')
+    await market.workOff()
+    assert.equal(await theSale(), sale)
+    const states = (await eventsOf(market.platform)).map((event) => event.state)
+    assert.equal(states, ['done', 'done', ...Array(4).fill('ignored')])
+    assert.equal(await flags(), [])
+    await market.verify()
+  })
+
+  it('is not decided again under the webhook id of the unpaid report', async () => {
+    await report({ financialStatus: 'pending' }, 'same')
+    assert.is(await report({}, 'same'), 'conflict')
+    await market.workOff()
+    assert.is((await theSale()).rejection_reason, 'not_paid')
+    assert.equal(await former(), [])
+    await market.verify()
+  })
+
+  it('is judged as things stand then, and rejected for good when they are bad', async () => {
+    await report({ financialStatus: 'pending' })
+    await market.workOff()
+    await setSuspended(market.platform, creator.userId, true)
+    await report({})
+    await market.workOff()
+    assert.is((await theSale()).rejection_reason, 'creator_suspended')
+    await setSuspended(market.platform, creator.userId, false)
+    await report({})
+    await market.workOff()
+    assert.is((await theSale()).rejection_reason, 'creator_suspended')
+    await market.verify()
+  })
+
+  it('is the only one: no sale that was rejected for anything else is decided again', async () => {
+    await report({ email: `${creator.userId}@example.com`, click: '0190a1b2-0000-7000-8000-000000000000' })
+    await market.workOff()
+    const sale = await theSale()
+    assert.is(sale.rejection_reason, 'unknown_tracking_reference')
+    await report({})
+    await market.workOff()
+    assert.equal(await theSale(), sale)
+    assert.equal(await changedParts(), [['tracking_reference']])
+    await market.verify()
+  })
+
+  it('is shown with both decisions to both parties and the operator', async () => {
+    await report({ financialStatus: 'pending' })
+    await market.workOff()
+    market.clock.pass(HOUR)
+    await report({})
+    await market.workOff()
+    const { id } = await theSale()
+    for (const [role, scope] of [
+      ['merchant', { merchantId: shop.merchantId }],
+      ['creator', { creatorId: creator.userId }],
+    ] as const) {
+      const story = await getSaleStory(market.platform, scope, id)
+      const wire = story && wireSaleStory(story, role)
+      assert.is(wire?.acceptance_status, 'accepted')
+      assert.is(Date.parse(wire?.decided_at ?? '') - Date.parse(wire?.created_at ?? ''), HOUR)
+      assert.equal(
+        wire?.former_decisions.map((one) => [one.decided_at, one.rejection_reason, one.receipt.net_amount]),
+        [[wire?.created_at, 'not_paid', '4000.00']],
+      )
+      assert.equal(JSON.stringify(wire).includes('buyer_name'), false)
+    }
+    const explained = await explainSale(market.platform, id)
+    assert.is(explained.decidedAt, market.clock.now())
+    assert.equal(
+      explained.formerDecisions.map(({ decision }) => decision.rejection_reason),
+      ['not_paid'],
+    )
+    const differences: unknown[] = []
+    const { counts } = await reprocessOrders(market.platform, {
+      onDifference: (one) => differences.push(one),
+    })
+    assert.equal([counts.judged, counts.repeats, counts.different, differences], [2, 0, 0, []])
+  })
+
+  it('keeps a former creator’s click from the present creator, and flags the change', async () => {
+    const other = await market.addCreator('Zoya')
+    const click = await market.click(await market.addLink(shop, other))
+    await report({ financialStatus: 'pending' })
+    await report({ click })
+    await market.workOff()
+    const sale = await theSale()
+    assert.equal([sale.acceptance_status, sale.creator_id], ['accepted', other.userId])
+    const scope = { creatorId: other.userId }
+    const story = await getSaleStory(market.platform, scope, sale.id)
+    assert.equal(story && wireSaleStory(story, 'creator').former_decisions, [])
+    assert.equal(await changedParts(), [['tracking_reference']])
+    await market.verify()
+  })
+
+  it('a known order that comes again with other facts changes nothing and raises one flag for its store', async () => {
+    await report({ click: '' })
+    await report({})
+    await report({ price: 1 })
+    await market.workOff()
+    const sale = await theSale()
+    assert.is(sale.rejection_reason, 'no_tracking_reference')
+    market.clock.pass(MINUTE)
+    await report({ createdAt: order.createdAt - DAY })
+    await market.workOff()
+    assert.equal(await theSale(), sale)
+    assert.equal(await flags(), [`order_changed ${shop.storeId}`])
+    assert.equal(await changedParts(), [
+      ['tracking_reference'],
+      ['tracking_reference', 'amounts'],
+      ['tracking_reference', 'created_at'],
+    ])
+    await market.verify()
+  })
+
+  it.run()
+}
