@@ -117,7 +117,7 @@ for (const dialect of testDialects()) {
   it('resolves a flag once, with a note', async () => {
     const { items } = await books.json('flagged', 'list', '--kind', 'event_set_aside')
     const [flag] = items
-    assert.equal([items.length, flag.severity, flag.subject_type], [1, 'high', 'inbound_event'])
+    assert.equal([items.length, flag.severity, flag.subject_type], [1, 'high', 'store_events'])
     const resolve = (note: string) => books.affiliate(['flagged', 'resolve', flag.id, '--note', note])
     assert.match((await resolve('a test of theirs')).stdout, /event_set_aside is resolved: a test of theirs/)
     const [again, other, unknown, kind] = await Promise.all([
@@ -155,7 +155,9 @@ for (const dialect of testDialects()) {
     await workOff()
     // It is as malformed as before, so it is set aside and flagged anew.
     assert.is((await books.json('webhooks', 'show', event.id)).state, 'set_aside')
-    assert.ok((await openFlagsOf(books.market.platform)).includes(`event_set_aside ${event.id}`))
+    assert.ok(
+      (await openFlagsOf(books.market.platform)).includes(`event_set_aside ${event.store.id}:unreadable`),
+    )
     const [done] = (await books.json('webhooks', 'events', '--state', 'done', '--limit', '1')).items
     const [settled, unknown] = await Promise.all([
       books.affiliate(['webhooks', 'retry', done.id]),
@@ -303,6 +305,26 @@ for (const dialect of testDialects()) {
     assert.equal([json.database.dialect, json.database.pending], [dialect, []])
     assert.match(human.stdout, /Sales +·*█·* {2}2 accepted, commission Rs 5,624\.88\n/)
     assert.match(human.stdout, /Rs 5,624\.88 released to 1 creator, in no payout/)
+  })
+
+  it('says of an order that could not be read that it was set aside, and why', async () => {
+    const { market, otherShop } = books
+    await market.deliver(otherShop, '{"id": 820982911946154777, "name": "#5001\\u001b[2J", "created_at": 5}')
+    await market.deliver(otherShop, `{"id":820982911946154778,"x":[${'{},'.repeat(100_000)}{}]}`)
+    await workOff()
+    const [json, human, large, unknown] = await Promise.all([
+      books.json('sales', 'explain', '#5001 [2J'),
+      books.affiliate(['sales', 'explain', '820982911946154777']),
+      books.json('sales', 'explain', '820982911946154778'),
+      books.affiliate(['sales', 'explain', '820982911946154779']),
+    ])
+    const [order] = json.set_aside
+    assert.equal([order.order_id, order.store.id], ['820982911946154777', otherShop.storeId])
+    assert.match(order.reason, /^malformed: created_at is no RFC 3339 time/)
+    assert.match(human.stdout, /Order #5001 \[2J (.|\n)*SET ASIDE(.|\n)*Reason +malformed: created_at/)
+    assert.not.ok(human.stdout.includes('\u001b[2J'))
+    assert.is(large.set_aside[0].reason, 'malformed: more than 200000 JSON tokens')
+    assert.is(unknown.code, 1)
   })
 
   it.run()

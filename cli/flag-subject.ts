@@ -12,7 +12,15 @@ export interface Subject {
 /** Reads what a flag is about, for somebody who decides on it. */
 export async function openSubject(app: App, out: Output, flag: FlagRow): Promise<Subject> {
   const read = READERS[flag.subject_type]
-  return (await read?.(app, out, flag.subject_id)) ?? { pairs: [], people: [] }
+  return (await read?.(app, out, eventOf(flag) ?? flag.subject_id)) ?? { pairs: [], people: [] }
+}
+
+/** The event that a flag is about, the latest one of several; `null` for flags about something else. */
+export function eventOf(flag: FlagRow): string | null {
+  if (flag.subject_type === 'inbound_event') return flag.subject_id
+  if (flag.subject_type !== 'store_events') return null
+  const { latest_event_ids } = JSON.parse(flag.evidence) as { latest_event_ids?: string[] }
+  return latest_event_ids?.[0] ?? null
 }
 
 type Reader = (app: App, out: Output, id: string) => Promise<Subject | null>
@@ -71,6 +79,17 @@ const READERS: Record<string, Reader> = {
     return {
       pairs: domain === undefined ? [] : [['shop', domain]],
       people: merchantId === undefined ? [] : [{ as: 'merchant', id: merchantId }],
+    }
+  },
+  store_events: async (app, out, eventId) => {
+    const { findEventsNamed } = await import('../server/inbox/event-desk.service.ts')
+    const [event] = await findEventsNamed(app.platform, eventId)
+    if (!event) return null
+    const store = await READERS.store?.(app, out, event.scope)
+    const latest = await READERS.inbound_event?.(app, out, eventId)
+    return {
+      pairs: [...(store?.pairs ?? []), ...(latest?.pairs ?? [])],
+      people: store?.people ?? [],
     }
   },
   sale: async (app, out, id) => {

@@ -4,7 +4,7 @@ import { type FlagRow, listFlags, resolveFlag } from '../server/moderation/flag-
 import { Refusal } from '../server/platform/refusal.ts'
 import type { CommandContext } from './context.ts'
 import { flagLines } from './flag-report.ts'
-import { openSubject, type Subject } from './flag-subject.ts'
+import { eventOf, openSubject, type Subject } from './flag-subject.ts'
 import type { Output } from './output.ts'
 import { suspensionLines } from './suspension-report.ts'
 import { Terminal } from './terminal.ts'
@@ -117,7 +117,7 @@ function choicesFor(flag: FlagRow, subject: Subject): Choice[] {
     { key: 'r', label: '[r]esolve', act: resolve },
     ...(subject.people.length > 0 ? [{ key: 'u', label: 's[u]spend', act: suspend }] : []),
     ...(flag.subject_type === 'offer' ? [{ key: 'v', label: '[v]et', act: vet }] : []),
-    ...(flag.subject_type === 'inbound_event' ? [{ key: 't', label: '[t]ry again', act: tryAgain }] : []),
+    ...(eventOf(flag) === null ? [] : [{ key: 't', label: '[t]ry again', act: tryAgain }]),
     { key: 's', label: '[s]kip', act: async () => 'next' },
     { key: 'q', label: '[q]uit', act: async () => 'quit' },
   ]
@@ -210,7 +210,8 @@ async function vet({ app, terminal }: Walk, flag: FlagRow): Promise<Step> {
 
 async function tryAgain({ app }: Walk, flag: FlagRow): Promise<Step> {
   const { retryEvent } = await import('../server/inbox/event-desk.service.ts')
-  await retryEvent(app.platform, flag.subject_id, `flag ${flag.id}`)
-  say('The running service tries it again.')
+  const eventId = eventOf(flag) ?? ''
+  await retryEvent(app.platform, eventId, `flag ${flag.id}`)
+  say(`The running service tries event ${eventId} again.`)
   return 'next'
 }

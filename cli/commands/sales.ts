@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
-import type { OrderCandidate } from '../../server/sales/explain.service.ts'
+import { Refusal } from '../../server/platform/refusal.ts'
+import type { OrderCandidate, SetAsideOrder } from '../../server/sales/explain.service.ts'
 import { addGroup, exampleText } from '../command.ts'
 import { READS, withApp } from '../context.ts'
 import { Failure } from '../failures.ts'
-import type { Output } from '../output.ts'
+import { type Output, wireTime } from '../output.ts'
 import { printable } from '../table.ts'
 
 export function addSaleCommands(program: Command): void {
@@ -26,8 +27,19 @@ function explain(order: string, store: string | null, command: Command): Promise
   return withApp(
     command,
     async ({ app, out }) => {
-      const { explainSale, findOrder } = await import('../../server/sales/explain.service.ts')
-      const candidates = await findOrder(app.platform, order, store)
+      const { explainSale, findOrder, findSetAsideOrders } = await import(
+        '../../server/sales/explain.service.ts'
+      )
+      const candidates = await findOrder(app.platform, order, store).catch(async (error: unknown) => {
+        if (!(error instanceof Refusal)) throw error
+        const setAside = await findSetAsideOrders(app.platform, order, store)
+        if (setAside.length === 0) throw error
+        return setAside
+      })
+      if (isSetAside(candidates)) {
+        out.show(setAsideDocument(candidates), () => setAsideLines(candidates, out))
+        return
+      }
       const [only] = candidates
       if (!only || candidates.length > 1) throw ambiguous(order, candidates, out)
       const explanation = await explainSale(app.platform, only.saleId)
@@ -37,6 +49,39 @@ function explain(order: string, store: string | null, command: Command): Promise
     },
     READS,
   )
+}
+
+function isSetAside(found: OrderCandidate[] | SetAsideOrder[]): found is SetAsideOrder[] {
+  return found.some((one) => 'reason' in one)
+}
+
+function setAsideDocument(orders: readonly SetAsideOrder[]) {
+  return {
+    decision: null,
+    set_aside: orders.map((order) => ({
+      event_id: order.eventId,
+      order_id: order.orderId,
+      order_name: order.orderName,
+      store: { id: order.storeId, shop_domain: order.shopDomain },
+      reason: order.reason,
+      received_at: wireTime(order.receivedAt),
+    })),
+  }
+}
+
+function setAsideLines(orders: readonly SetAsideOrder[], out: Output): string[] {
+  return orders.flatMap((order) => [
+    printable(
+      `Order ${order.orderName ?? order.orderId} (${order.orderId ?? 'id unknown'}) of ${order.shopDomain ?? order.storeId}`,
+    ),
+    out.style('red', 'SET ASIDE: no sale was decided, because the order could not be read.'),
+    ...out.pairs([
+      ['Reason', printable(order.reason)],
+      ['Received', out.time(order.receivedAt)],
+      ['Event', order.eventId],
+      ['More', `affiliate webhooks show ${order.eventId}`],
+    ]),
+  ])
 }
 
 function ambiguous(order: string, candidates: readonly OrderCandidate[], out: Output): Failure {

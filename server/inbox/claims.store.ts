@@ -78,9 +78,14 @@ export function leaseStatement(db: Queries, { lease, now }: Claim, ids: readonly
   const dialect = dialectOf(db)
   // Written so that no planner takes the index of everything that is pending.
   const pending = dialect === 'sqlite' ? sql`+state = 'pending'` : sql`coalesce(state, '') = 'pending'`
+  // Of an array that a query makes PostgreSQL expects few elements, and so looks each of them up.
+  const given =
+    dialect === 'sqlite'
+      ? sql`id ${among(dialect, 'uuid', ids)}`
+      : sql`id = any(array(select unnest(cast(${ids} as uuid[]))))`
   return sql<{ id: string; attempts: number }>`
     update inbound_events set lease_token = ${lease.token}, lease_until = ${lease.until}, attempts = attempts + 1
-    where id ${among(dialect, 'uuid', ids)} and ${pending} and (lease_until <= ${now} or lease_until > ${lease.until})
+    where ${given} and ${pending} and (lease_until <= ${now} or lease_until > ${lease.until})
     returning id, attempts`
 }
 

@@ -1,5 +1,4 @@
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
-import { closeFlag } from '../moderation/flag-queue.service.ts'
 import { afterCommit } from '../platform/database.ts'
 import { firstIdAt, isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -14,6 +13,7 @@ import {
   makeDue,
 } from './event-desk.store.ts'
 import type { EventRow } from './inbox.store.ts'
+import { closeSetAsideFlag } from './set-aside-flags.service.ts'
 import { closeFlagOfLast } from './unmapped-events.service.ts'
 
 const MOST_CANDIDATES = 20
@@ -55,8 +55,7 @@ export function retryEvent(platform: Platform, eventId: string, reason: string |
     const now = platform.clock.now()
     if (!(await makeDue(tx, eventId, now)))
       throw new Refusal('conflict', 'A worker has this event right now.')
-    const subject = { kind: 'event_set_aside', subjectType: 'inbound_event', subjectId: eventId } as const
-    await closeFlag(platform, tx, subject, 'The event was tried again.')
+    await closeSetAsideFlag(platform, tx, { ...event, conflicting: false, reason: event.reason ?? '' })
     await closeFlagOfLast(platform, tx, event.reason)
     await recordAudit(platform, tx, {
       actor: OPERATOR,

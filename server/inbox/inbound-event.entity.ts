@@ -31,6 +31,9 @@ export const InboundEvent = defineEntity({
     /** JSON: what it led to (sale, cycle or payout). */
     result: json().nullable(),
     finished_at: moment().nullable(),
+    /** Of an order that was set aside as unreadable: its id and name, where those could be read. */
+    order_id: text().nullable(),
+    order_name: text().nullable(),
   },
   checks: [oneOf('inbound_events', 'source', EVENT_SOURCES), oneOf('inbound_events', 'state', EVENT_STATES)],
   uniques: [{ name: 'inbound_events_delivery', properties: ['scope', 'delivery_id', 'conflict_hash'] }],
@@ -41,6 +44,13 @@ export const InboundEvent = defineEntity({
       where: "state = 'pending'",
     },
     { name: 'inbound_events_set_aside', properties: ['source', 'id'], where: "state = 'set_aside'" },
+    {
+      name: 'inbound_events_set_aside_of_scope',
+      properties: ['scope', 'received_at'],
+      where: "state = 'set_aside'",
+    },
+    { name: 'inbound_events_order_id', properties: ['order_id'], where: 'order_id is not null' },
+    { name: 'inbound_events_order_name', properties: ['order_name'], where: 'order_name is not null' },
     { name: 'inbound_events_leased', properties: ['scope'], where: 'lease_token is not null' },
   ],
 })

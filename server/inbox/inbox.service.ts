@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto'
-import { raiseFlag } from '../moderation/flags.service.ts'
 import { afterCommit, type Tx } from '../platform/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -20,12 +19,17 @@ import {
 } from './inbox.store.ts'
 import { type Lane, shareOut } from './lanes.rule.ts'
 import { decideRetry, LONGEST_DELAY_MS, MAX_ATTEMPTS } from './retry.rule.ts'
+import { keepUnreadable, type UnreadableOrder } from './set-aside-events.store.ts'
+import { type FlaggedEvent, flagSetAside } from './set-aside-flags.service.ts'
 import { textOf } from './stored-text.ts'
 import { type BodyRow, readBodies } from './upcoming-events.store.ts'
 
 export { EVENT_SOURCES, type EventSource } from './event-words.ts'
 export type { EventFilter, EventRow } from './inbox.store.ts'
 export type { Lane } from './lanes.rule.ts'
+
+/** What could be read of an order whose event is set aside. */
+export type OrderNames = Omit<UnreadableOrder, 'event_id'>
 
 /** An event that this worker holds until its lease runs out. */
 export interface ClaimedEvent {
@@ -160,12 +164,12 @@ async function bringBack(platform: Platform, source: EventSource): Promise<boole
 
 /**
  * What became of an event. `retry` waits with backoff, and is set aside after the last try. Whatever is set aside is
- * flagged; `flagged` says that whoever applied it has raised a flag of its own already.
+ * flagged; `flagged` says that whoever applied it has raised a flag of its own already. `names`: what could be read of the order.
  */
 export type EventOutcome =
   | { kind: 'done'; result: Record<string, unknown> }
   | { kind: 'ignored'; reason: string }
-  | { kind: 'set_aside'; reason: string; flagged?: true }
+  | { kind: 'set_aside'; reason: string; flagged?: true; names?: OrderNames }
   | { kind: 'retry'; reason: string }
 
 /** Sent for each event that this process has applied or tried to. */
@@ -206,13 +210,24 @@ export async function settleAll(platform: Platform, tx: Tx, settled: readonly Se
   const now = platform.clock.now()
   const rows = settled.map(({ event, outcome }) => settlementOf(event, outcome, now))
   const ours = await settleEvents(tx, platform.database.dialect, rows)
+  const setAside: FlaggedEvent[] = []
+  const unreadable: UnreadableOrder[] = []
   for (const [index, { event, outcome }] of settled.entries()) {
     const row = rows[index] as Settlement
     if (!ours.has(event.id)) throw new LeaseLost(event.id)
     afterCommit(tx, () => platform.signals.send(settledSignal(event.source, outcome.kind)))
+    if (row.state !== 'set_aside') continue
     const flagged = outcome.kind === 'set_aside' && outcome.flagged
-    if (row.state === 'set_aside' && !flagged) await flagSetAside(platform, tx, event, row.reason ?? '')
+    if (!flagged) setAside.push({ ...named(event), attempts: row.attempts, reason: row.reason ?? '' })
+    if (outcome.kind === 'set_aside' && outcome.names)
+      unreadable.push({ event_id: event.id, ...outcome.names })
   }
+  await keepUnreadable(tx, unreadable)
+  await flagSetAside(platform, tx, setAside)
+}
+
+function named({ id, source, scope, deliveryId, topic, conflicting }: ClaimedEvent) {
+  return { id, source, scope, deliveryId, topic, conflicting }
 }
 
 function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): Settlement {
@@ -229,25 +244,6 @@ function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): 
     next_attempt_at: retry?.kind === 'retry' ? now + retry.delayMs : now,
     finished_at: state === 'pending' ? null : now,
   }
-}
-
-async function flagSetAside(platform: Platform, tx: Tx, event: ClaimedEvent, reason: string): Promise<void> {
-  await raiseFlag(platform, tx, {
-    kind: event.conflicting ? 'event_body_conflict' : 'event_set_aside',
-    subjectType: 'inbound_event',
-    subjectId: event.id,
-    summary: event.conflicting
-      ? `A ${event.source} event came again under the same delivery id with another body.`
-      : `A ${event.source} event could not be applied: ${reason}`,
-    evidence: {
-      source: event.source,
-      scope: event.scope,
-      delivery_id: event.deliveryId,
-      topic: event.topic,
-      reason,
-      attempts: Math.min(event.attempts, MAX_ATTEMPTS),
-    },
-  })
 }
 
 /** When the next event of a source falls due (epoch ms), `null` when nothing waits. */

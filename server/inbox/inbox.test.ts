@@ -10,8 +10,10 @@ import {
   type Shop,
 } from '../proof/testbed/marketplace.ts'
 import { DAY, MINUTE } from '../proof/testbed/testbed.ts'
+import { retryEvent } from './event-desk.service.ts'
 import { claimEvents, type EventOutcome, LeaseLost, removeOldBodies, settle } from './inbox.service.ts'
 import { MAX_ATTEMPTS } from './retry.rule.ts'
+import { unreadableOrdersOf } from './set-aside-flags.service.ts'
 
 interface Context {
   market: Marketplace
@@ -73,10 +75,7 @@ for (const dialect of testDialects()) {
         ['set_aside', true],
       ],
     )
-    assert.equal(
-      await openFlagsOf(market.platform),
-      events.slice(1).map((event) => `event_body_conflict ${event.id}`),
-    )
+    assert.equal(await openFlagsOf(market.platform), [`event_body_conflict ${shop.storeId}:conflicting`])
     assert.equal(
       (await bodiesOf(market)).map((row) => row.body),
       ['one', 'two', 'three'],
@@ -176,8 +175,7 @@ for (const dialect of testDialects()) {
         clock.pass(row.next_attempt_at - clock.now())
       }
     }
-    const [row] = await eventsOf(platform)
-    assert.equal(await openFlagsOf(platform), [`event_set_aside ${row?.id}`])
+    assert.equal(await openFlagsOf(platform), [`event_set_aside ${shop.storeId}:failed`])
     await market.verify()
   })
 
@@ -198,8 +196,57 @@ for (const dialect of testDialects()) {
         ['ignored', 1, 'nothing to do for topic orders/create'],
       ],
     )
-    assert.is((await openFlagsOf(market.platform)).length, 2)
+    assert.equal(await openFlagsOf(market.platform), [`event_set_aside ${shop.storeId}:unreadable`])
     await market.verify()
+  })
+
+  const evidenceOf = async ({ platform }: Marketplace) => {
+    const rows = await platform.database.reader
+      .selectFrom('flags')
+      .select('evidence')
+      .where('status', '=', 'open')
+      .execute()
+    return rows.map(({ evidence }) => JSON.parse(evidence))
+  }
+
+  it('folds what a store sends in vain into one flag with a count, and resolves it with the last retry', async ({
+    market,
+    shop,
+  }) => {
+    const { platform } = market
+    const bodies = ['{"id": 1}', '{"id": 2, "created_at": 5}', '{', '[]', '{"id": 3}']
+    for (let round = 0; round < 40; round += 1) {
+      await Promise.all(bodies.map((body) => market.deliver(shop, body)))
+      if (round % 10 === 0) await market.workOff()
+    }
+    await market.workOff()
+    const [evidence, ...others] = await evidenceOf(market)
+    assert.is(others.length, 0)
+    assert.is(evidence.events, 200)
+    assert.is(evidence.latest_event_ids.length, 10)
+    const counted = Object.values<number>(evidence.reasons).reduce((sum, count) => sum + count, 0)
+    assert.equal([counted, evidence.reasons['malformed: not JSON']], [200, 40])
+    await market.verify()
+    const unreadable = await unreadableOrdersOf(platform.database.reader, [shop.storeId], market.clock.now())
+    assert.equal([...unreadable], [[shop.storeId, 200]])
+    for (const { id } of await eventsOf(platform)) await retryEvent(platform, id, null)
+    assert.equal(await openFlagsOf(platform), [])
+    const week = 7 * DAY + MINUTE
+    await market.workOff()
+    const later = await unreadableOrdersOf(
+      platform.database.reader,
+      [shop.storeId],
+      market.clock.now() + week,
+    )
+    assert.equal([...later], [])
+  })
+
+  it('lists few reasons, however many there are', async ({ market, shop }) => {
+    const long = (index: number) => `{"id": 1, "line_items": [${'{},'.repeat(index)}{}], "created_at": "x"}`
+    for (let index = 0; index < 30; index += 1) await market.deliver(shop, long(index))
+    await market.workOff()
+    const [evidence] = await evidenceOf(market)
+    assert.ok(Object.keys(evidence.reasons).length <= 11)
   })
 
   it('removes raw bodies past their time, of finished events only', async ({ market, shop }) => {

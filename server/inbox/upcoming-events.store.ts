@@ -73,7 +73,15 @@ export async function leadingUpToBytes(
 
 /** UTF-8 bytes of the stored bodies; both databases know them without reading the bodies. */
 export function bodySizesStatement(db: Queries, eventIds: readonly string[]) {
+  if (dialectOf(db) === 'sqlite') {
+    return sql<{ event_id: string; bytes: number }>`
+      select event_id, octet_length(body) as bytes from inbound_bodies as body
+      where event_id ${among('sqlite', 'uuid', eventIds)}`
+  }
   return sql<{ event_id: string; bytes: number }>`
-    select event_id, octet_length(body) as bytes from inbound_bodies as body
-    where event_id ${among(dialectOf(db), 'uuid', eventIds)}`
+    select found.event_id, found.bytes
+    from unnest(cast(${eventIds} as uuid[])) as given (id) cross join lateral (
+      select body.event_id, octet_length(body.body) as bytes from inbound_bodies as body
+      where body.event_id = given.id offset 0
+    ) as found`
 }

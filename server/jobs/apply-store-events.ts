@@ -1,4 +1,5 @@
 import { type ClaimedEvent, type EventOutcome, settleAll } from '../inbox/inbox.service.ts'
+import { UNREADABLE } from '../inbox/set-aside-flags.service.ts'
 import { afterCommit, type Tx } from '../platform/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -74,7 +75,8 @@ function reportOf(
   const merchantId = merchants.get(event.scope)
   if (!merchantId) return { kind: 'set_aside', reason: 'its store is not known' }
   if (order === null) return { kind: 'set_aside', reason: 'its body is past the retention time' }
-  if (order instanceof MalformedOrder) return { kind: 'set_aside', reason: `malformed: ${order.reason}` }
+  if (order instanceof MalformedOrder)
+    return { kind: 'set_aside', reason: `${UNREADABLE}${order.reason}`, names: order.names }
   const { receivedAt, triggeredAt } = event
   return { eventId: event.id, storeId: event.scope, merchantId, order, receivedAt, triggeredAt }
 }

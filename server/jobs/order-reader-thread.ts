@@ -2,7 +2,7 @@ import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_
 import { leadingTexts, upcomingEvents } from '../inbox/upcoming-events.service.ts'
 import type { Database } from '../platform/database.ts'
 import { openDatabase } from '../platform/open-database.ts'
-import { MalformedOrder } from '../shopify/malformed-order.ts'
+import { MalformedOrder, type OrderNames } from '../shopify/malformed-order.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
 import { isToBeRead, KEPT_BYTES, readOrder } from './read-order.ts'
 
@@ -21,7 +21,12 @@ export interface ReadOn {
 }
 
 /** `bytes`: characters of the body, which what was read of it hardly exceeds. */
-export type ReadAhead = [eventId: string, order: OrderFacts | { malformed: string }, bytes: number]
+export type ReadAhead = [eventId: string, order: OrderFacts | Malformed, bytes: number]
+
+interface Malformed {
+  malformed: string
+  names: OrderNames
+}
 
 /** What the thread tells, as JSON, which takes somewhat less time than a clone of it. */
 export type Told = { kind: 'read'; orders: ReadAhead[] } | { kind: 'failed'; message: string }
@@ -73,12 +78,16 @@ function readAll(texts: ReadonlyMap<string, string | null>) {
     if (text === null) return []
     try {
       const order = readOrder(text, trackingParameter)
-      return [[id, order instanceof MalformedOrder ? { malformed: order.reason } : order, text.length]]
+      return [[id, order instanceof MalformedOrder ? malformed(order) : order, text.length]]
     } catch {
       // Whoever applies it will come upon the same, and see to it.
       return []
     }
   })
+}
+
+function malformed({ reason, names }: MalformedOrder): Malformed {
+  return { malformed: reason, names }
 }
 
 function tell(told: Told): void {

@@ -121,7 +121,7 @@ class Reader implements OrderReader {
   #keep(orders: Extract<Told, { kind: 'read' }>['orders']): void {
     for (const [id, order, bytes] of orders) {
       this.#forget(id)
-      this.#orders.set(id, 'malformed' in order ? new MalformedOrder(order.malformed) : order)
+      this.#orders.set(id, 'malformed' in order ? new MalformedOrder(order.malformed, order.names) : order)
       this.#bytes.set(id, bytes)
       this.#keptBytes += bytes
     }

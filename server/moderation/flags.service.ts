@@ -47,6 +47,8 @@ export interface NewFlag {
     | 'billing_cycle'
     | 'payout'
     | 'inbound_event'
+    /** A store's events of one class: `<store id>:<class>`. */
+    | 'store_events'
     /** The subject's id is the event type, a text of the processor's. */
     | 'processor_event_type'
   subjectId: string

@@ -206,7 +206,7 @@ for (const dialect of testDialects()) {
     const flag = await reader
       .selectFrom('flags')
       .selectAll()
-      .where('subject_id', '=', event.id)
+      .where('subject_id', '=', `${event.scope}:unreadable`)
       .executeTakeFirst()
     assert.is(flag?.kind, 'event_set_aside')
   })

@@ -1,3 +1,4 @@
+import { unreadableOrders } from '../inbox/set-aside-flags.service.ts'
 import { offerRecords } from '../offers/offers.service.ts'
 import type { Queries } from '../platform/database.ts'
 import { isId } from '../platform/ids.ts'
@@ -62,6 +63,47 @@ async function salesMeant(db: Queries, order: string, storeIds: string[] | null)
   return named.length > 0 || order.startsWith('#')
     ? named
     : findSalesByOrder(db, { name: `#${order}` }, storeIds)
+}
+
+/** A signed order that was set aside, so that no sale was decided. Times in epoch ms. */
+export interface SetAsideOrder {
+  eventId: string
+  orderId: string | null
+  orderName: string | null
+  storeId: string
+  shopDomain: string | null
+  reason: string
+  receivedAt: number
+}
+
+/**
+ * Orders set aside that `order` can mean: an order id, or a name with or without its `#`, as far as those could be read. `store` (id or
+ * host name) narrows it down. Newest first.
+ */
+export async function findSetAsideOrders(
+  platform: Platform,
+  order: string,
+  store: string | null,
+): Promise<SetAsideOrder[]> {
+  const db = platform.database.reader
+  const storeIds = store === null ? null : await storeIdsOf(db, store)
+  const name = order.trim()
+  const byId = await unreadableOrders(db, { id: name }, storeIds)
+  const byName = byId.length > 0 ? [] : await unreadableOrders(db, { name }, storeIds)
+  const events =
+    byId.length + byName.length > 0 || name.startsWith('#')
+      ? [...byId, ...byName]
+      : await unreadableOrders(db, { name: `#${name}` }, storeIds)
+  const domains = await shopDomainsOf(db, [...new Set(events.map(({ scope }) => scope))])
+  return events.map((event) => ({
+    eventId: event.id,
+    orderId: event.order_id,
+    orderName: event.order_name,
+    storeId: event.scope,
+    shopDomain: domains.get(event.scope) ?? null,
+    reason: event.reason ?? '',
+    receivedAt: event.received_at,
+  }))
 }
 
 interface Party {

@@ -229,7 +229,7 @@ for (const dialect of testDialects()) {
     for (let attempt = 1; attempt < 12; attempt += 1) await market.after(11 * MINUTE)
     assert.equal(await states(), ['done', 'set_aside', 'done'])
     const [, poisoned] = await eventsOf(platform)
-    assert.equal(await openFlagsOf(platform), [`event_set_aside ${poisoned?.id}`])
+    assert.equal(await openFlagsOf(platform), [`event_set_aside ${poisoned?.scope}:failed`])
     assert.is(poisoned?.attempts, 12)
     await market.verify()
   })

@@ -12,7 +12,7 @@ import {
   readText,
 } from './fields.ts'
 import { parseLossless } from './lossless-json.ts'
-import { MalformedOrder } from './malformed-order.ts'
+import { MalformedOrder, type OrderNames } from './malformed-order.ts'
 import { readTracking, type Tracking } from './tracking.ts'
 
 /** One line of an order. Amounts are for the whole line as it was ordered, in hundredths of the order's currency. */
@@ -50,6 +50,7 @@ export interface OrderFacts extends Tracking {
 }
 
 const MAX_LINES = 1000
+const MAX_NAME = 100
 const CURRENCY_CODE = /^[A-Z]{3}$/
 
 /**
@@ -57,12 +58,48 @@ const CURRENCY_CODE = /^[A-Z]{3}$/
  * or not needed is passed over. `trackingParameter` names the query parameter and note attribute that carry the click.
  */
 export function readOrderFacts(rawBody: string, trackingParameter: string): OrderFacts {
-  const order = parseLossless(rawBody)
-  if (!isFields(order)) throw new MalformedOrder('not an object')
+  const order = parseOrder(rawBody)
+  try {
+    return factsOf(order, trackingParameter)
+  } catch (error) {
+    throw error instanceof MalformedOrder ? new MalformedOrder(error.reason, namesOf(order)) : error
+  }
+}
+
+function parseOrder(rawBody: string): Fields {
+  try {
+    const order = parseLossless(rawBody)
+    if (isFields(order)) return order
+  } catch (error) {
+    throw error instanceof MalformedOrder ? new MalformedOrder(error.reason, namesInHead(rawBody)) : error
+  }
+  throw new MalformedOrder('not an object')
+}
+
+function namesOf(order: Fields): OrderNames {
+  return { order_id: idOf(order.id), order_name: readText(order.name, MAX_NAME) }
+}
+
+function idOf(value: unknown): string | null {
+  try {
+    return readId(value, 'id')
+  } catch {
+    return null
+  }
+}
+
+/** Shopify writes the id first: of a body that is not parsed, at least that can be read. */
+const ID_IN_HEAD = /^\s{0,100}\{\s{0,100}"id"\s{0,100}:\s{0,100}([1-9]\d{0,19})\b/
+
+function namesInHead(rawBody: string): OrderNames {
+  return { order_id: ID_IN_HEAD.exec(rawBody.slice(0, 1000))?.[1] ?? null, order_name: null }
+}
+
+function factsOf(order: Fields, trackingParameter: string): OrderFacts {
   const order_id = readId(order.id, 'id')
   return {
     order_id,
-    order_name: readText(order.name, 100) ?? order_id,
+    order_name: readText(order.name, MAX_NAME) ?? order_id,
     created_at: readMoment(order.created_at, 'created_at'),
     currency: readCurrency(order.currency),
     test: readFlag(order.test, 'test'),

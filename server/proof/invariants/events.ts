@@ -39,6 +39,11 @@ export const EVENT_INVARIANTS: Invariant[] = [
         and event.reason not in ('amount_mismatch', 'currency_mismatch', 'second_reference', 'contradiction', 'other_payout_id')
         and not exists (select 1 from flags where flags.subject_id = cast(event.id as text))
         and not exists (
+          select 1 from flags where flags.subject_type = 'store_events' and flags.subject_id = event.scope || case
+            when event.conflict_hash <> '' then ':conflicting'
+            when event.reason like 'malformed: %' then ':unreadable'
+            else ':failed' end)
+        and not exists (
           select 1 from flags where flags.kind = 'processor_event_unmapped'
             and event.reason = 'no rule maps event type ' || flags.subject_id)`,
   }),

@@ -88,9 +88,11 @@ function finish(state: State, event: InboxEvent, outcome: Outcome): void {
   if (outcome === 'not_yet' && event.tries < MOST_TRIES) return
   event.state = outcome === 'not_yet' || outcome === 'flagged' ? 'set_aside' : outcome
   // Whatever is set aside is flagged; about the cycle or payout, where the event is about one.
-  if (event.state === 'set_aside' && outcome !== 'flagged') {
-    raiseFlag(state, event.conflicting ? 'event_body_conflict' : 'event_set_aside', event.key)
-  }
+  if (event.state !== 'set_aside' || outcome === 'flagged') return
+  const kind = event.conflicting ? 'event_body_conflict' : 'event_set_aside'
+  const unlike = event.conflicting ? 'conflicting' : 'unreadable'
+  // A store's events share a flag; each of the processor's has its own.
+  raiseFlag(state, kind, event.scope === PROCESSOR ? event.key : `${event.scope} ${unlike}`)
 }
 
 function applyStoreEvent(state: State, event: InboxEvent, now: number): Outcome {

@@ -200,10 +200,17 @@ async function flagTable(services: Services, events: ReadonlyMap<string, string>
   const table: Table = new Map()
   for (const { kind, subject_type, subject_id, status } of rows) {
     const named = events.get(subject_id) ?? services.ids.knownName(subject_id)
-    const about = subject_type === 'processor_event_type' ? subject_id : named
+    const about =
+      subject_type === 'processor_event_type' ? subject_id : (storeEvents(services, subject_id) ?? named)
     countFlag(table, `${kind} about ${about}`, status === 'open')
   }
   return table
+}
+
+/** A store's name and the class of its events that a flag is about; `null` for other subjects. */
+function storeEvents(services: Services, subject: string): string | null {
+  const [storeId = '', name] = subject.split(':')
+  return name === undefined ? null : `${services.ids.knownName(storeId)} ${name}`
 }
 
 function heldTable(services: Services): Table {
