@@ -171,9 +171,8 @@ for (const dialect of testDialects()) {
     })
   }
 
-  it('a sale rejected as not_paid is decided again once, with its former decision kept', async ({
-    database,
-  }) => {
+  it('a sale rejected as not_paid is decided again once, with its former decision kept', async (
+    database,) => {
     const second = {
       acceptance_status: "'accepted'",
       rejection_reason: 'null',
@@ -225,6 +224,23 @@ for (const dialect of testDialects()) {
     await change(database, keep())
     assert.is(await change(database, decide()), 1n)
     await assertRefused(database, decide({ decided_at: 'created_at + 2', event_id: `'${idNumber(93)}'` }))
+  })
+
+  it('a payout destination changes only by sealing its IBAN anew', async ({ database }) => {
+    const reseal = (more = '') =>
+      `update payout_destinations set iban_encrypted = iban_encrypted || 'x', iban_fingerprint = 'aa'${more}`
+    for (const assignment of [
+      `id = '${idNumber(6)}'`,
+      `user_id = '${idNumber(1)}'`,
+      "iban_last4 = '0000'",
+      "account_title = 'Another'",
+      'effective_at = effective_at - 1',
+      'created_at = created_at - 1',
+    ]) {
+      await assertRefused(database, reseal(`, ${assignment}`))
+    }
+    await assertRefused(database, "update payout_destinations set iban_fingerprint = 'aa'")
+    assert.is(await change(database, reseal()), 1n)
   })
 
   it('cycles of a merchant never overlap', async ({ database }) => {
