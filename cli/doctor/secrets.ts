@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { readAppKeys } from '../../server/keys.ts'
 import type { Config } from '../../server/platform/config.ts'
 import { dataFolder } from '../../server/platform/data-folder.ts'
-import { keyStateOf } from '../../server/platform/key-mark.ts'
+import { readKeyMark } from '../../server/platform/key-mark.ts'
 import type { AppKeys } from '../../server/platform/key-ring.ts'
 import type { OpenDatabase } from '../../server/platform/open-database.ts'
 import { createVault } from '../../server/platform/vault.ts'
@@ -39,22 +39,24 @@ async function examineKey(config: Config, database: OpenDatabase | null): Promis
     )
   }
   if (!database) return info('secrets', 'APP_KEY is there; without a database nobody knows whether it fits')
-  switch (await keyStateOf(database.reader, createVault(keys))) {
-    case 'absent':
-      return info('secrets', 'APP_KEY is there; the first start of the service seals the database with it')
-    case 'current':
-      return ok('secrets', 'APP_KEY opens what this database has sealed')
-    case 'former':
-      return warn('secrets', 'this database is sealed with a key of APP_KEYS_FORMER', ROTATE)
-    case 'unbound':
-      return warn('secrets', 'sealed values are not bound to their rows yet', ROTATE)
-    case 'foreign':
-      return fail(
-        'secrets',
-        'APP_KEY is another one than this database was sealed with',
-        'Set the key that belongs to it, or add it to APP_KEYS_FORMER: with these keys no webhook secret and no bank account opens.',
-      )
+  const mark = await readKeyMark(database.reader, createVault(keys))
+  if (mark === null) {
+    return info('secrets', 'APP_KEY is there; the first start of the service seals the database with it')
   }
+  if (mark.key === 'foreign') {
+    return fail(
+      'secrets',
+      'APP_KEY is another one than this database was sealed with',
+      'Set the key that belongs to it, or add it to APP_KEYS_FORMER: with these keys no webhook secret and no bank account opens.',
+    )
+  }
+  if (mark.accepts.includes('unbound_values')) {
+    return warn('secrets', 'sealed values are not bound to their rows yet', ROTATE)
+  }
+  if (mark.key === 'former') {
+    return warn('secrets', 'this database is sealed with a key of APP_KEYS_FORMER', ROTATE)
+  }
+  return ok('secrets', 'APP_KEY opens what this database has sealed')
 }
 
 function privacyOf(file: string): Finding[] {

@@ -171,8 +171,9 @@ for (const dialect of testDialects()) {
     })
   }
 
-  it('a sale rejected as not_paid is decided again once, with its former decision kept', async (
-    database,) => {
+  it('a sale rejected as not_paid is decided again once, with its former decision kept', async ({
+    database,
+  }) => {
     const second = {
       acceptance_status: "'accepted'",
       rejection_reason: 'null',

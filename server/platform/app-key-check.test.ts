@@ -4,7 +4,7 @@ import { openTestDatabase, type TestDatabase, testDialects } from '../proof/test
 import { sealUnbound, unboundMark } from '../proof/testbed/unbound-values.ts'
 import { checkAppKey } from './app-key-check.ts'
 import { SettingError } from './config.ts'
-import { keyStateOf, openSealed, renewMark } from './key-mark.ts'
+import { isJournalUnkeyed, markJournalKeyed, openSealed, readKeyMark, renewMark } from './key-mark.ts'
 import { createAppKey, createAppKeys } from './key-ring.ts'
 import { type Binding, createVault, IntegrityError } from './vault.ts'
 
@@ -24,73 +24,85 @@ for (const dialect of testDialects()) {
   })
   it.after.each(({ close }) => close())
 
+  const keyOf = async ({ database }: TestDatabase, vault = first) =>
+    (await readKeyMark(database.reader, vault))?.key ?? 'absent'
   const leaveUnboundMark = ({ database }: TestDatabase) =>
     database.transaction((tx) => tx.insertInto('watermarks').values(unboundMark(ONE)).execute())
 
-  it('is fixed by the first start, also of two at once, and no other is taken afterwards', async ({
-    database,
-  }) => {
-    assert.is(await keyStateOf(database.reader, first), 'absent')
+  it('is fixed by the first start, also of two at once, and no other is taken afterwards', async (context) => {
+    const { database } = context
+    assert.is(await keyOf(context), 'absent')
     await Promise.all([checkAppKey(database, first), checkAppKey(database, first)])
     await checkAppKey(database, first)
-    assert.is(await keyStateOf(database.reader, first), 'current')
+    assert.equal(await readKeyMark(database.reader, first), { key: 'current', accepts: [] })
     const refused = await checkAppKey(database, second).catch((error) => error)
     assert.instance(refused, SettingError)
     assert.match(refused.message, /^setting APP_KEY: .*APP_KEYS_FORMER$/)
     assert.match(refused.message, createAppKey(ONE).id)
-    assert.is(await keyStateOf(database.reader, second), 'foreign')
+    assert.is(await keyOf(context, second), 'foreign')
   })
 
-  it('may be a former one until the mark is renewed, and then the former one no longer opens it', async ({
-    database,
-  }) => {
+  it('may be a former one until the mark is renewed, and then the former one no longer opens it', async (context) => {
+    const { database } = context
     await checkAppKey(database, first)
     await checkAppKey(database, rotated)
-    assert.is(await keyStateOf(database.reader, rotated), 'former')
-    await database.transaction((tx) => renewMark(tx, rotated))
-    assert.is(await keyStateOf(database.reader, rotated), 'current')
-    assert.is(await keyStateOf(database.reader, second), 'current')
-    assert.is(await keyStateOf(database.reader, first), 'foreign')
+    assert.is(await keyOf(context, rotated), 'former')
+    await database.transaction((tx) => renewMark(tx, rotated, 'unbound_values'))
+    assert.is(await keyOf(context, rotated), 'current')
+    assert.is(await keyOf(context, second), 'current')
+    assert.is(await keyOf(context, first), 'foreign')
   })
 
-  it('lets unbound values in while the mark of the first format stands, and never afterwards', async (context) => {
+  it('lets in what an older database holds while its mark stands, each until it is ended, and never afterwards', async (context) => {
     const { database } = context
     const { reader } = database
     const sealed = sealUnbound(ONE, 'secret', 'store')
     const open = (vault = first) => openSealed(reader, vault, sealed, BINDING)
-    const refused = async (vault = first) =>
-      assert.instance(await open(vault).catch((error: unknown) => error), IntegrityError)
+    const refused = async () => {
+      assert.instance(await open().catch((error: unknown) => error), IntegrityError)
+      assert.not.ok(await isJournalUnkeyed(reader, first))
+    }
 
     await refused()
     await leaveUnboundMark(context)
     await checkAppKey(database, first)
-    assert.is(await keyStateOf(reader, first), 'unbound')
-    assert.is(await open(), 'secret')
+    assert.equal((await readKeyMark(reader, first))?.accepts, ['unbound_values', 'unkeyed_journal'])
+    assert.ok(await isJournalUnkeyed(reader, first))
     assert.is(await open(rotated), 'secret')
-    await database.transaction((tx) => renewMark(tx, first))
+    await database.transaction((tx) => markJournalKeyed(tx, first))
+    assert.not.ok(await isJournalUnkeyed(reader, first))
+    assert.is(await open(), 'secret')
+    await database.transaction((tx) => renewMark(tx, first, 'unbound_values'))
     await refused()
 
     const setMark = (value: string) =>
       database.transaction((tx) =>
         tx.updateTable('watermarks').set({ value }).where('name', '=', 'app_key').execute(),
       )
-    for (const forged of [sealUnbound(ONE, 'another text', 'app key check'), sealed, 'v1.', 'v1', '']) {
+    const bound = first.seal('unbound_values unkeyed_journal', BINDING)
+    for (const forged of [
+      sealUnbound(ONE, 'another text', 'app key check'),
+      sealed,
+      bound,
+      'v1.',
+      'v1',
+      '',
+    ]) {
       await setMark(forged)
       await refused()
-      assert.is(await keyStateOf(reader, first), 'foreign')
+      assert.is(await keyOf(context), 'foreign')
     }
     await database.transaction((tx) => tx.deleteFrom('watermarks').where('name', '=', 'app_key').execute())
     await refused()
     await checkAppKey(database, first)
-    assert.is(await keyStateOf(reader, first), 'current')
+    assert.is(await keyOf(context), 'current')
     await refused()
   })
 
-  it('opens the old mark again, if somebody kept it, only with the old key', async (context) => {
-    const { database } = context
+  it('opens an old mark that somebody kept only with the old key', async (context) => {
     await leaveUnboundMark(context)
-    assert.is(await keyStateOf(database.reader, rotated), 'unbound')
-    assert.is(await keyStateOf(database.reader, second), 'foreign')
+    assert.is(await keyOf(context, rotated), 'former')
+    assert.is(await keyOf(context, second), 'foreign')
   })
 
   it.run()

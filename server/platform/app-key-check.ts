@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { SettingError } from './config.ts'
 import type { Database } from './database.ts'
 import { inTime } from './in-time.ts'
-import { keyStateOfMark, leaveMark, missingKeyOf, readMark } from './key-mark.ts'
+import { keyMarkOf, leaveMark, missingKeyOf, readMark } from './key-mark.ts'
 import type { AppKeys } from './key-ring.ts'
 import { tableIsMissing } from './migration-state.ts'
 import { openDatabase, sqliteFileOf } from './open-database.ts'
@@ -43,7 +43,7 @@ function undefinedWithoutTable(error: unknown): undefined {
 }
 
 function refuseForeignMark(mark: string, vault: Vault): void {
-  if (keyStateOfMark(mark, vault) !== 'foreign') return
+  if (keyMarkOf(mark, vault).key !== 'foreign') return
   const missing = missingKeyOf(mark, vault)
   const which = missing === null ? '' : ` (that is key ${missing})`
   throw new SettingError(

@@ -2,38 +2,62 @@ import type { Queries, Tx } from './database.ts'
 import { type Binding, IntegrityError, isUnbound, UnknownKeyError, type Vault } from './vault.ts'
 
 const MARK = 'app_key'
-const SEALED_TEXT = 'sealed by the key of this database'
 const BINDING: Binding = { purpose: 'app key check', row: MARK, owner: '', facts: [] }
+/** What a mark of the first format says. */
+const FIRST_TEXT = 'sealed by the key of this database'
 
 /**
- * What the mark in the database says of the keys at hand:
- * `absent`: no start has left one; `unbound`: values that are bound to no row are still accepted, because
- * `affiliate keys rotate` has not run since the upgrade; `former`, `current`: which key opens it; `foreign`: none does.
+ * What a database from before may still hold: sealed values that are bound to no row, until `affiliate keys rotate`
+ * binds them; journal entries without a key, until the journal's cut-over.
  */
-export type KeyState = 'absent' | 'unbound' | 'former' | 'current' | 'foreign'
+export type Legacy = 'unbound_values' | 'unkeyed_journal'
 
-/** What the database says of the keys at hand; reads only. */
-export async function keyStateOf(db: Queries | Tx, vault: Vault): Promise<KeyState> {
-  const mark = await readMark(db)
-  return mark === undefined ? 'absent' : keyStateOfMark(mark, vault)
+const LEGACIES: readonly Legacy[] = ['unbound_values', 'unkeyed_journal']
+
+/**
+ * The mark in the database, which only its key can make: which key that is, and what the database may still hold from
+ * before. A database writer without the key can delete the mark or put back an old copy of it; without one nothing from
+ * before is accepted.
+ */
+export interface KeyMark {
+  /** `foreign`: none of the keys at hand made it, or it was changed. */
+  key: 'current' | 'former' | 'foreign'
+  accepts: readonly Legacy[]
 }
 
+/** The database's mark as the keys at hand see it; `null` when no start has left one. Reads only. */
+export async function readKeyMark(db: Queries | Tx, vault: Vault): Promise<KeyMark | null> {
+  const mark = await readMark(db)
+  return mark === undefined ? null : keyMarkOf(mark, vault)
+}
+
+export function keyMarkOf(mark: string, vault: Vault): KeyMark {
+  try {
+    const accepts = isUnbound(mark) ? openFirst(mark, vault) : parseAccepts(vault.open(mark, BINDING))
+    return { key: vault.isCurrent(mark) ? 'current' : 'former', accepts }
+  } catch (error) {
+    if (error instanceof IntegrityError || error instanceof UnknownKeyError) {
+      return { key: 'foreign', accepts: [] }
+    }
+    throw error
+  }
+}
+
+/** A mark of the first format was made before anything else was. */
+function openFirst(mark: string, vault: Vault): readonly Legacy[] {
+  if (vault.openUnbound(mark, BINDING.purpose) !== FIRST_TEXT) throw new IntegrityError('is no mark')
+  return LEGACIES
+}
+
+function parseAccepts(text: string): Legacy[] {
+  const names = text.split(' ')
+  return LEGACIES.filter((legacy) => names.includes(legacy))
+}
+
+/** The raw mark, for the check at the start. */
 export async function readMark(db: Queries | Tx): Promise<string | undefined> {
   const row = await db.selectFrom('watermarks').select('value').where('name', '=', MARK).executeTakeFirst()
   return row?.value
-}
-
-export function keyStateOfMark(mark: string, vault: Vault): KeyState {
-  const unbound = isUnbound(mark)
-  try {
-    const text = unbound ? vault.openUnbound(mark, BINDING.purpose) : vault.open(mark, BINDING)
-    if (text !== SEALED_TEXT) return 'foreign'
-    if (unbound) return 'unbound'
-    return vault.isCurrent(mark) ? 'current' : 'former'
-  } catch (error) {
-    if (error instanceof IntegrityError || error instanceof UnknownKeyError) return 'foreign'
-    throw error
-  }
 }
 
 /** The id of the key that a mark was sealed with, where it is not in the ring and the mark names it. */
@@ -46,19 +70,21 @@ export function missingKeyOf(mark: string, vault: Vault): string | null {
   return null
 }
 
-/** Leaves a mark, sealed with the current key, unless there is one; answers the one that stands. */
+/** Leaves a mark that accepts nothing from before, unless there is a mark; answers the one that stands. */
 export async function leaveMark(tx: Tx, vault: Vault): Promise<string> {
   await tx
     .insertInto('watermarks')
-    .values({ name: MARK, value: vault.seal(SEALED_TEXT, BINDING) })
+    .values({ name: MARK, value: vault.seal('', BINDING) })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
   return (await readMark(tx)) ?? ''
 }
 
-/** Seals the mark anew with the current key, bound: from then on unbound values are refused. */
-export async function renewMark(tx: Tx, vault: Vault): Promise<void> {
-  const value = vault.seal(SEALED_TEXT, BINDING)
+/** Makes the mark anew with the current key; from then on `ended` is refused. The caller has made sure that none is left. */
+export async function renewMark(tx: Tx, vault: Vault, ended: Legacy): Promise<void> {
+  const mark = await readKeyMark(tx, vault)
+  const accepts = (mark?.accepts ?? []).filter((legacy) => legacy !== ended)
+  const value = vault.seal(accepts.join(' '), BINDING)
   await tx
     .insertInto('watermarks')
     .values({ name: MARK, value })
@@ -66,9 +92,23 @@ export async function renewMark(tx: Tx, vault: Vault): Promise<void> {
     .execute()
 }
 
+/** Whether the journal may hold entries without a key. */
+export function isJournalUnkeyed(db: Queries | Tx, vault: Vault): Promise<boolean> {
+  return accepts(db, vault, 'unkeyed_journal')
+}
+
+/** Ends that, in the transaction that keys the journal. */
+export function markJournalKeyed(tx: Tx, vault: Vault): Promise<void> {
+  return renewMark(tx, vault, 'unkeyed_journal')
+}
+
+async function accepts(db: Queries | Tx, vault: Vault, legacy: Legacy): Promise<boolean> {
+  const mark = await readKeyMark(db, vault)
+  return mark?.accepts.includes(legacy) ?? false
+}
+
 /**
- * Opens a sealed column. An unbound value is accepted only while the database's mark is itself one of that time: only
- * the key can make such a mark, so that a missing or changed one never lets unbound values in.
+ * Opens a sealed column. A value that is bound to no row opens only while the mark accepts such values.
  * Throws `IntegrityError` and `UnknownKeyError`.
  */
 export async function openSealed(
@@ -77,7 +117,7 @@ export async function openSealed(
   sealed: string,
   binding: Binding,
 ): Promise<string> {
-  if (isUnbound(sealed) && (await keyStateOf(db, vault)) === 'unbound') {
+  if (isUnbound(sealed) && (await accepts(db, vault, 'unbound_values'))) {
     return vault.openUnbound(sealed, binding.purpose)
   }
   return vault.open(sealed, binding)
