@@ -34,6 +34,7 @@ export function demoEnvironment(folder: string): Record<string, string> {
     // A step that is repeated after a kill logs in again.
     RATE_LIMIT_AUTH: '0',
     RATE_LIMIT_PUBLIC: '0',
+    RATE_LIMIT_USER: '0',
     LOG_LEVEL: 'warn',
     NO_COLOR: '1',
     // Each command is a process of its own, over much the same modules.

@@ -22,8 +22,13 @@ export function contextOf(platform: Platform, request: FastifyRequest): RequestC
   }
 }
 
-/** Whose session an Authorization header names; `null` without one, or with one that names none (any more). */
-export async function holderOf(platform: Platform, authorization: string | undefined): Promise<Actor | null> {
+/** Who calls, looked up once a request. */
+export async function identify({ actor }: RequestContext): Promise<Actor | null> {
+  return typeof actor === 'function' ? actor() : actor
+}
+
+/** Whose session an Authorization header names; `null` without one, or with one that names none. */
+async function holderOf(platform: Platform, authorization: string | undefined): Promise<Actor | null> {
   const token = BEARER.exec(authorization ?? '')?.[1]
   return token === undefined ? null : authenticate(platform, token)
 }

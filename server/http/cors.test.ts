@@ -117,7 +117,7 @@ unset('the other settings of the edge are checked too', () => {
   for (const bad of ['short', 'with spaces in between'])
     assert.throws(() => readConfig({ METRICS_TOKEN: bad }), /METRICS_TOKEN/)
   const config = readConfig({ RATE_LIMIT_AUTH: '0' })
-  assert.equal([config.RATE_LIMIT_AUTH, config.RATE_LIMIT_PUBLIC], [0, 600])
+  assert.equal([config.RATE_LIMIT_AUTH, config.RATE_LIMIT_PUBLIC, config.RATE_LIMIT_USER], [0, 600, 300])
   for (const bad of ['-1', '1.5', 'off'])
     assert.throws(() => readConfig({ RATE_LIMIT_PUBLIC: bad }), /RATE_LIMIT_PUBLIC/)
 })

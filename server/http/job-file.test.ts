@@ -19,6 +19,7 @@ import { DAY, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
 import { createToken } from '../users/session-token.ts'
 import { sendProblem } from './errors.ts'
 import { registerJobFile } from './job-file.ts'
+import { createRateLimits } from './rate-limit.ts'
 import { registerRest } from './rest.ts'
 
 async function logIn(platform: Platform, { userId }: Actor): Promise<string> {
@@ -74,7 +75,7 @@ for (const dialect of testDialects()) {
     server = fastify({ genReqId: () => platform.ids.next() })
     server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
     registerRest(server, platform, router({ jobs: jobsRouter }))
-    registerJobFile(server, { platform })
+    registerJobFile(server, { platform }, createRateLimits(platform, router({ jobs: jobsRouter })))
     base = await server.listen({ host: '127.0.0.1', port: 0 })
   })
   it.after(async () => {

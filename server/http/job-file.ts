@@ -2,10 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { idParam } from '../../shared/schemas/common.ts'
 import type { ExportFormat } from '../../shared/schemas/jobs.ts'
 import { openExportFile } from '../exports/exports.service.ts'
+import type { Actor } from '../platform/procedure.ts'
 import { invalidFields, Refusal } from '../platform/refusal.ts'
-import { contextOf } from './context.ts'
+import { contextOf, identify } from './context.ts'
 import { sendGone } from './errors.ts'
 import type { HttpApp } from './http-app.ts'
+import type { RateLimits } from './rate-limit.ts'
 
 interface FileRoute {
   Params: { id: string }
@@ -19,21 +21,28 @@ const MEDIA_TYPE: Record<ExportFormat, string> = {
 const IDLE_MS = 60_000
 
 /** `GET` and `HEAD /jobs/:id/file`: an export's file for its starter, streamed from where it is kept. */
-export function registerJobFile(server: FastifyInstance, app: Pick<HttpApp, 'platform'>): void {
+export function registerJobFile(
+  server: FastifyInstance,
+  app: Pick<HttpApp, 'platform'>,
+  limits: Pick<RateLimits, 'admitUser'>,
+): void {
   server.route<FileRoute>({
     method: ['GET', 'HEAD'],
     url: '/jobs/:id/file',
-    handler: (request, reply) => sendFile(app.platform, request, reply),
+    async handler(request, reply) {
+      const context = contextOf(app.platform, request)
+      await limits.admitUser(reply, context)
+      return sendFile(app.platform, await identify(context), request, reply)
+    },
   })
 }
 
 async function sendFile(
   platform: HttpApp['platform'],
+  actor: Actor | null,
   request: FastifyRequest<FileRoute>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { actor: identify } = contextOf(platform, request)
-  const actor = typeof identify === 'function' ? await identify() : identify
   if (!actor) throw new Refusal('unauthenticated', 'Log in and send a valid bearer token.')
   const id = idParam.safeParse(request.params.id)
   if (!id.success) throw invalidFields([{ path: 'id', message: 'must be an id' }])

@@ -9,8 +9,6 @@ export interface OperationFacts {
   hasBody: boolean
   /** Not every role may call. */
   restricted: boolean
-  /** Calls of one address are counted. */
-  limited: boolean
 }
 
 /** Every code that an operation can answer, by itself or because of what it takes. */
@@ -21,7 +19,7 @@ export function codesOf(meta: ProcedureMeta, facts: OperationFacts): ErrorCode[]
     ...(facts.hasBody ? (['malformed_json', 'payload_too_large', 'unsupported_media_type'] as const) : []),
     ...(facts.restricted ? (['forbidden'] as const) : []),
     ...(meta.errors ?? []),
-    ...(facts.limited ? (['rate_limited'] as const) : []),
+    'rate_limited',
     'internal',
     'unavailable',
   ]

@@ -9,7 +9,6 @@ import { CONCEPTS, EDGE_PATHS, EDGE_TAGS } from './openapi-edges.ts'
 import { exampleOf, nameOf } from './openapi-examples.ts'
 import { codesOf, problemResponses } from './openapi-problems.ts'
 import { IF_NONE_MATCH, NOT_MODIFIED, SHARED_HEADERS } from './openapi-shared.ts'
-import { isLimited } from './rate-limit.ts'
 
 /**
  * The OpenAPI 3.1 document of every procedure with a REST route, read off the procedures themselves, and of the few
@@ -89,9 +88,7 @@ function operationOf(
     responses: {
       [String(rest.status ?? 200)]: successOf(procedure, rest, schemas),
       ...(rest.shared !== undefined && { 304: NOT_MODIFIED }),
-      ...problemResponses(
-        codesOf(meta, { hasBody: body !== null, restricted, limited: isLimited(procedure) }),
-      ),
+      ...problemResponses(codesOf(meta, { hasBody: body !== null, restricted })),
     },
   }
 }

@@ -1,20 +1,17 @@
-import fastifyRateLimit, { normalizeIP } from '@fastify/rate-limit'
 import type { AnyRouter } from '@trpc/server'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { emailAddress } from '../../shared/schemas/users.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { addressKey } from '../platform/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
-import { type ProcedureRecord, proceduresOf } from '../platform/procedure.ts'
+import { proceduresOf, type RequestContext } from '../platform/procedure.ts'
+import { RateLimiter, type Standing } from '../platform/rate-limiter.ts'
 import { Refusal } from '../platform/refusal.ts'
-import { holderOf } from './context.ts'
-import { rateLimitStore } from './rate-limit-store.ts'
+import { identify } from './context.ts'
 
 export const RATE_LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
 
-const WINDOW_MS = 60_000
+const WINDOW_SECONDS = 60
 /** Where a password is tried or an account is made. */
 const AUTH_PROCEDURES = ['auth.login', 'auth.register', 'auth.changePassword', 'users.updateMe']
-/** Whose input names the account; for the others it is the caller's own. */
-const NAMING_PROCEDURES = ['auth.login', 'auth.register']
 /** Which try a password only when their input holds `current_password`. */
 const SOMETIMES_TRYING = ['users.updateMe']
 
@@ -28,123 +25,90 @@ export interface WantedCall {
 export type Admit = (
   request: FastifyRequest,
   reply: FastifyReply,
+  context: RequestContext,
   calls: readonly WantedCall[],
 ) => Promise<void>
 
 export interface RateLimits {
   /**
    * Counts each call and writes the RateLimit headers of the tightest limit. Throws `rate_limited` with the seconds to
-   * wait. To be asked once a request.
+   * wait. To be called once a request.
    */
   admit: Admit
   /** The same for a public route that is no procedure. */
   admitPublic(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /** The same for an authenticated route that is no procedure. */
+  admitUser(reply: FastifyReply, context: RequestContext): Promise<void>
 }
 
-/** What one counter says after it has counted. Times in seconds. */
-interface Standing {
-  limit: number
-  remaining: number
-  resetsIn: number
-  exceeded: boolean
+interface Limit {
+  standing: Standing
+  detail: string
 }
-
-type Count = (request: FastifyRequest, key: string) => Promise<Standing | null>
 
 /**
- * How often one address, and one account, may try a password or call what everybody may: counted a process and minute, in bounded memory.
- * Counting calls instead of requests keeps a tRPC batch from being ten guesses for the price of one.
+ * How often one address may try a password or call what is public, and how often one account may call: counted a process
+ * and minute. Counting calls instead of requests keeps a tRPC batch from being ten calls for the price of one. How often
+ * one account's password may be tried is counted where it is compared, in `users/password-attempts.service.ts`.
  */
-export async function createRateLimits(
-  server: FastifyInstance,
-  platform: Platform,
-  appRouter: AnyRouter,
-): Promise<RateLimits> {
-  const { config, clock } = platform
-  await server.register(fastifyRateLimit, { global: false, store: rateLimitStore(clock) })
-  const auth = counter(server, config.RATE_LIMIT_AUTH)
-  const account = counter(server, config.RATE_LIMIT_AUTH)
-  const open = counter(server, config.RATE_LIMIT_PUBLIC)
-  const limited = new Set(
+export function createRateLimits({ config }: Platform, appRouter: AnyRouter): RateLimits {
+  const perMinute = (points: number) => new RateLimiter({ points, seconds: WINDOW_SECONDS })
+  const auth = perMinute(config.RATE_LIMIT_AUTH)
+  const open = perMinute(config.RATE_LIMIT_PUBLIC)
+  const user = perMinute(config.RATE_LIMIT_USER)
+  const publicNames = new Set(
     proceduresOf(appRouter)
-      .filter(isLimited)
+      .filter(({ meta }) => meta.callers === 'public')
       .map(({ name }) => name),
   )
 
-  async function count(request: FastifyRequest, call: WantedCall): Promise<(Standing | null)[]> {
-    if (!AUTH_PROCEDURES.includes(call.name)) {
-      return limited.has(call.name) ? [await open(request, addressOf(request))] : []
-    }
-    if (SOMETIMES_TRYING.includes(call.name) && !(await triesPassword(call))) return []
-    const byAddress = await auth(request, addressOf(request))
-    // What an address has used up already must not count against the account that it guesses at.
-    if (byAddress?.exceeded) return [byAddress]
-    const key = await accountOf(request, call)
-    return [byAddress, key === null ? null : await account(request, key)]
+  async function countByAddress(
+    limiter: RateLimiter,
+    request: FastifyRequest,
+    calls: number,
+  ): Promise<Limit[]> {
+    const standing = calls > 0 ? await limiter.consume(addressKey(request.ip), calls) : null
+    if (!standing) return []
+    return [{ standing, detail: `At most ${standing.limit} of these calls a minute from one address.` }]
   }
 
-  /** An e-mail or a user's id, which are never alike; `null` for a call that no account is tried with. */
-  async function accountOf(request: FastifyRequest, call: WantedCall): Promise<string | null> {
-    if (NAMING_PROCEDURES.includes(call.name)) return emailOf(call)
-    // By user instead of by token: each session would have tries of its own.
-    return (await holderOf(platform, request.headers.authorization))?.userId ?? null
+  async function countByUser(context: RequestContext, calls: number): Promise<Limit[]> {
+    if (config.RATE_LIMIT_USER === 0) return []
+    const actor = await identify(context)
+    const standing = actor && (await user.consume(actor.userId, calls))
+    if (!standing) return []
+    return [{ standing, detail: `At most ${standing.limit} calls a minute from one account.` }]
   }
 
   return {
-    async admit(request, reply, calls) {
-      const standings: (Standing | null)[] = []
-      for (const call of calls) standings.push(...(await count(request, call)))
-      settle(reply, standings)
+    async admit(request, reply, context, calls) {
+      const tries = await countAsync(calls, triesPassword)
+      const others = calls.filter(({ name }) => publicNames.has(name) && !AUTH_PROCEDURES.includes(name))
+      const limits = [
+        ...(await countByAddress(auth, request, tries)),
+        ...(await countByAddress(open, request, others.length)),
+      ]
+      // What an address has used up already costs no look-up of its token.
+      const exceeded = limits.some(({ standing }) => standing.exceeded)
+      settle(reply, exceeded ? limits : [...limits, ...(await countByUser(context, calls.length))])
     },
     async admitPublic(request, reply) {
-      settle(reply, [await open(request, addressOf(request))])
+      settle(reply, await countByAddress(open, request, 1))
+    },
+    async admitUser(reply, context) {
+      settle(reply, await countByUser(context, 1))
     },
   }
-}
-
-/** Whether calls of a procedure are counted: where a password is tried, and whatever needs no credential. */
-export function isLimited({ name, meta }: Pick<ProcedureRecord, 'name' | 'meta'>): boolean {
-  return AUTH_PROCEDURES.includes(name) || meta.callers === 'public'
-}
-
-/** A counter of its own; `null` from it means that there is no limit. */
-function counter(server: FastifyInstance, limit: number): Count {
-  if (limit === 0) return async () => null
-  let asked = ''
-  const count = server.createRateLimit({
-    max: limit,
-    timeWindow: WINDOW_MS,
-    keyGenerator: () => asked,
-  })
-  return async (request, key) => {
-    // Read at once, before anything is waited for, so that no other request comes between.
-    asked = key
-    const result = await count(request)
-    if (result.isAllowed) return null
-    const { remaining, ttlInSeconds, isExceeded } = result
-    return { limit, remaining, resetsIn: Math.max(1, ttlInSeconds), exceeded: isExceeded }
-  }
-}
-
-/** An IPv6 customer has a whole /64 of addresses, which count as one. */
-function addressOf(request: FastifyRequest): string {
-  return normalizeIP(request.ip)
-}
-
-/** The e-mail as accounts are told apart; `null` for an input that names no account and will be refused anyway. */
-async function emailOf(call: WantedCall): Promise<string | null> {
-  const input = await inputOf(call)
-  if (typeof input !== 'object' || input === null || !('email' in input)) return null
-  const email = emailAddress.safeParse(input.email)
-  return email.success ? email.data : null
 }
 
 async function triesPassword(call: WantedCall): Promise<boolean> {
+  if (!AUTH_PROCEDURES.includes(call.name)) return false
+  if (!SOMETIMES_TRYING.includes(call.name)) return true
   const input = await inputOf(call)
   return typeof input === 'object' && input !== null && 'current_password' in input
 }
 
-/** What cannot be read is refused by whoever needs it. */
+/** An input that cannot be read is refused where it is needed. */
 async function inputOf(call: WantedCall): Promise<unknown> {
   try {
     return await call.input()
@@ -153,18 +117,22 @@ async function inputOf(call: WantedCall): Promise<unknown> {
   }
 }
 
-function settle(reply: FastifyReply, standings: readonly (Standing | null)[]): void {
-  const counted = standings.filter((standing) => standing !== null)
-  const [tightest] = counted.toSorted(
-    (a, b) =>
+async function countAsync<T>(items: readonly T[], test: (item: T) => Promise<boolean>): Promise<number> {
+  const results = await Promise.all(items.map(test))
+  return results.filter(Boolean).length
+}
+
+function settle(reply: FastifyReply, limits: readonly Limit[]): void {
+  const [tightest] = limits.toSorted(
+    ({ standing: a }, { standing: b }) =>
       Number(b.exceeded) - Number(a.exceeded) ||
       (a.exceeded ? b.resetsIn - a.resetsIn : a.remaining - b.remaining),
   )
   if (!tightest) return
+  const { standing, detail } = tightest
   const [limit, remaining, reset] = RATE_LIMIT_HEADERS
-  reply.header(limit, tightest.limit).header(remaining, tightest.remaining).header(reset, tightest.resetsIn)
-  if (!tightest.exceeded) return
-  throw new Refusal('rate_limited', 'Too many requests in a minute. Try again later.', {
-    retryAfter: tightest.resetsIn,
-  })
+  reply.header(limit, standing.limit).header(remaining, standing.remaining).header(reset, standing.resetsIn)
+  if (!standing.exceeded) return
+  const wait = standing.resetsIn === 1 ? '1 second' : `${standing.resetsIn} seconds`
+  throw new Refusal('rate_limited', `${detail} Try again in ${wait}.`, { retryAfter: standing.resetsIn })
 }

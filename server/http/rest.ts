@@ -46,9 +46,9 @@ function registerProcedure(
     method: rest.method,
     url: rest.path,
     async handler(request, reply) {
-      await admit?.(request, reply, [{ name: procedure.name, input: () => request.body }])
-      const answer = (input: () => unknown) =>
-        callProcedure(appRouter, procedure, contextOf(platform, request), input)
+      const context = contextOf(platform, request)
+      await admit?.(request, reply, context, [{ name: procedure.name, input: () => request.body }])
+      const answer = (input: () => unknown) => callProcedure(appRouter, procedure, context, input)
       if (rest.shared !== undefined && request.headers.authorization === undefined) {
         const input = inputOf(request, shape, rest)
         const key = `${rest.path} ${JSON.stringify(input)}`

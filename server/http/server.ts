@@ -101,14 +101,14 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   endEmptyBodies(scope)
   await allowOrigins(scope, platform.config.CORS_ORIGINS ?? [])
   refuseEmptyParameters(scope)
-  const limits = await createRateLimits(scope, platform, appRouter)
+  const limits = createRateLimits(platform, appRouter)
   registerMetrics(scope, metrics)
   registerProbes(scope, app)
   registerDescription(scope, app, limits)
   registerDocs(scope, limits.admitPublic)
   registerRest(scope, platform, appRouter, limits.admit)
   registerTrpc(scope, platform, appRouter, limits.admit)
-  registerJobFile(scope, app)
+  registerJobFile(scope, app, limits)
 }
 
 /** What is no HTTP request, or too large a head of one, gets an answer too; the connection is of no more use. */

@@ -48,10 +48,10 @@ export function registerTrpc(
             maxBatchSize: MAX_BATCH,
             async createContext({ info }): Promise<RequestContext> {
               // Once a request, with the calls as tRPC itself has read them: refused, none of them runs.
-              await admit?.(request, reply, wantedCalls(info)).catch((error: unknown) => {
+              const context = contextOf(platform, request)
+              await admit?.(request, reply, context, wantedCalls(info)).catch((error: unknown) => {
                 throw trpcErrorOf(refusalOf(error, platform.database))
               })
-              const context = contextOf(platform, request)
               return info.type === 'subscription' ? { ...context, gone: care(reply.raw) } : context
             },
             responseMeta: ({ errors, type }) => ({

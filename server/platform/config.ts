@@ -232,10 +232,12 @@ const SETTINGS = z.object({
     .default('aff_ref'),
   /** Which proxies may name the client: how many stand in front, or their addresses. */
   TRUST_PROXY: proxies.optional(),
-  /** Log-ins and registrations a minute, from one address and for one e-mail; 0 = off. */
+  /** Log-ins, registrations and other password attempts a minute from one address; 0 = off, also per account. */
   RATE_LIMIT_AUTH: whole(0, 1_000_000).default(20),
   /** Calls of the other public routes a minute from one address; 0 = off. */
   RATE_LIMIT_PUBLIC: whole(0, 1_000_000).default(600),
+  /** Calls a minute with one account's tokens, over REST and tRPC; 0 = off. */
+  RATE_LIMIT_USER: whole(0, 1_000_000).default(300),
   /** Live streams that one process holds open at a time, of all users and of one. */
   LIVE_STREAMS: whole(0, 100_000).default(500),
   LIVE_STREAMS_PER_USER: whole(1, 1000).default(5),

@@ -18,6 +18,7 @@ import { ProcessorAttempt } from '../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../sales/sale.entity.ts'
 import { LedgerSeal, LedgerSealHead } from '../seals/seal.entity.ts'
 import { Store, StoreSecret } from '../stores/store.entity.ts'
+import { LoginAddress } from '../users/login-address.entity.ts'
 import { PayoutDestination } from '../users/payout-destination.entity.ts'
 import { Session } from '../users/session.entity.ts'
 import { User } from '../users/user.entity.ts'
@@ -27,6 +28,7 @@ import { Watermark } from './watermark.entity.ts'
 export const ENTITIES = [
   User,
   Session,
+  LoginAddress,
   PayoutDestination,
   Store,
   StoreSecret,

@@ -3,7 +3,8 @@ import type { Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Actor } from '../platform/procedure.ts'
 import { Refusal } from '../platform/refusal.ts'
-import { hashNewPassword, passwordMatches } from './passwords.ts'
+import { factsOf, isRightPassword, rememberLoginAddress } from './password-attempts.service.ts'
+import { hashNewPassword } from './passwords.ts'
 import { type Profile, profileOf } from './profile.service.ts'
 import { createToken } from './session-token.ts'
 import { deleteExpiredSessions, deleteSession, deleteSessions, insertSession } from './sessions.store.ts'
@@ -25,6 +26,8 @@ export interface Registration {
   password: string
   role: 'merchant' | 'creator'
   displayName: string
+  /** The client's network address; missing where no client asks. */
+  address?: string
 }
 
 /** Makes an account and logs it in. Refuses with `email_taken` and `validation_failed` (a weak password). */
@@ -37,6 +40,7 @@ export async function register(platform: Platform, given: Registration): Promise
       role: given.role,
       displayName: given.displayName,
     })
+    await rememberLoginAddress(platform, tx, user.id, given.address ?? '')
     return { userId: user.id, ...(await openSession(platform, tx, user.id)) }
   })
   return withProfile(platform, opened)
@@ -44,18 +48,26 @@ export async function register(platform: Platform, given: Registration): Promise
 
 /**
  * Logs a user in. An unknown e-mail and a wrong password are refused alike, in like time, with `invalid_credentials`;
- * only who knows the password learns of a suspension (`account_suspended`).
+ * only the right password shows a suspension (`account_suspended`). Too many wrong ones: `rate_limited`. `address` is the
+ * client's network address.
  */
-export async function login(platform: Platform, email: string, password: string): Promise<OpenedSession> {
+export async function login(
+  platform: Platform,
+  email: string,
+  password: string,
+  address = '',
+): Promise<OpenedSession> {
   const user = await findUserByEmail(platform.database.reader, email)
-  const matches = await passwordMatches(password, user?.password_hash)
+  const matches = await isRightPassword(platform, { email, user, password, address })
   if (!user || !matches) throw wrongCredentials()
   if (user.suspended_at !== null) {
+    platform.log.warn({ event: 'suspended_login', ...factsOf({ user, address }) }, 'log-in while suspended')
     throw new Refusal('account_suspended', 'This account is suspended.')
   }
   const opened = await platform.database.transaction(async (tx) => {
     if (!(await holdActiveUser(tx, user.id, user.password_hash))) throw wrongCredentials()
     await deleteExpiredSessions(tx, user.id, platform.clock.now())
+    await rememberLoginAddress(platform, tx, user.id, address)
     return { userId: user.id, ...(await openSession(platform, tx, user.id)) }
   })
   return withProfile(platform, opened)
@@ -93,16 +105,17 @@ export async function logout(platform: Platform, actor: Actor): Promise<void> {
 }
 
 /**
- * Gives the caller another password and ends every other session. Refuses with `invalid_credentials`, with
+ * Gives the caller another password and ends every other session. Refuses with `invalid_credentials`, `rate_limited`, with
  * `validation_failed` a weak password, and with `conflict` when another change was quicker.
  */
 export async function changePassword(
   platform: Platform,
   actor: Actor,
-  change: { currentPassword: string; newPassword: string },
+  change: { currentPassword: string; newPassword: string; address?: string },
 ): Promise<void> {
   const user = await findUserById(platform.database.reader, actor.userId)
-  const matches = await passwordMatches(change.currentPassword, user?.password_hash)
+  const { currentPassword: password, address = '' } = change
+  const matches = user && (await isRightPassword(platform, { email: user.email, user, password, address }))
   if (!user || !matches) throw new Refusal('invalid_credentials', 'The current password is wrong.')
   const hashed = await hashNewPassword('new_password', change.newPassword, userRecordOf(user))
   await platform.database.transaction(async (tx) => {

@@ -5,7 +5,7 @@ import type { Queries, Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { invalidFields, Refusal } from '../platform/refusal.ts'
 import { checkIban } from './iban.rule.ts'
-import { passwordMatches } from './passwords.ts'
+import { isRightPassword } from './password-attempts.service.ts'
 import {
   addDestination,
   destinationChange,
@@ -48,6 +48,8 @@ export interface ProfileChange {
   displayName?: string
   destination?: { iban: string; account_title: string }
   currentPassword?: string
+  /** The client's network address: wrong passwords are counted by it. */
+  address?: string
 }
 
 /**
@@ -61,7 +63,7 @@ export async function updateProfile(
 ): Promise<Profile> {
   const row = await userRow(platform.database.reader, userId)
   const account = change.destination && checkedAccount(row, change.destination)
-  const passwordGiven = account ? await checkPassword(platform, row, account, change.currentPassword) : false
+  const passwordGiven = account ? await checkPassword(platform, row, account, change) : false
   return platform.database.transaction(async (tx) => {
     if (change.displayName !== undefined && change.displayName !== row.display_name) {
       await setDisplayName(tx, userId, change.displayName)
@@ -90,14 +92,14 @@ async function checkPassword(
   platform: Platform,
   user: UserRow,
   account: PayoutAccount,
-  password: string | undefined,
+  { currentPassword: password, address = '' }: Pick<ProfileChange, 'currentPassword' | 'address'>,
 ): Promise<boolean> {
   if (password === undefined) {
     const change = await destinationChange(platform, platform.database.reader, user.id, account)
     if (change === 'replacement') throw passwordNeeded()
     return false
   }
-  if (await passwordMatches(password, user.password_hash)) return true
+  if (await isRightPassword(platform, { email: user.email, user, password, address })) return true
   throw new Refusal('invalid_credentials', 'The current password is wrong.')
 }
 

@@ -81,7 +81,13 @@ export const authRouter = router({
     .output(session)
     .mutation(async ({ ctx, input }) => {
       const { email, password, role, display_name } = input
-      const opened = await register(ctx.platform, { email, password, role, displayName: display_name })
+      const opened = await register(ctx.platform, {
+        email,
+        password,
+        role,
+        displayName: display_name,
+        address: ctx.clientAddress,
+      })
       return sessionWire(ctx.platform, opened)
     }),
 
@@ -94,7 +100,7 @@ export const authRouter = router({
     .input(loginInput)
     .output(session)
     .mutation(async ({ ctx, input }) =>
-      sessionWire(ctx.platform, await login(ctx.platform, input.email, input.password)),
+      sessionWire(ctx.platform, await login(ctx.platform, input.email, input.password, ctx.clientAddress)),
     ),
 
   logout: procedure(EVERY_ROLE, {
@@ -116,6 +122,7 @@ export const authRouter = router({
       changePassword(ctx.platform, ctx.actor, {
         currentPassword: input.current_password,
         newPassword: input.new_password,
+        address: ctx.clientAddress,
       }),
     ),
 })
@@ -143,6 +150,7 @@ export const usersRouter = router({
         displayName: input.display_name,
         destination: input.payout_destination,
         currentPassword: input.current_password,
+        address: ctx.clientAddress,
       })
       return userWire(ctx.platform, profile)
     }),

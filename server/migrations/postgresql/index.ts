@@ -11,6 +11,7 @@ import { Migration00012CheckedAtOnce } from './00012-checked-at-once.ts'
 import { Migration00014BodiesOfEvents } from './00014-bodies-of-events.ts'
 import { Migration00015OrdersForLess } from './00015-orders-for-less.ts'
 import { Migration00017UnreadableOrders } from './00017-unreadable-orders.ts'
+import { Migration00018LoginAddresses } from './00018-login-addresses.ts'
 import { Migration00019ResealedDestinations } from './00019-resealed-destinations.ts'
 import { Migration00021OperatorDeliveries } from './00021-operator-deliveries.ts'
 import { Migration00022SecondDecisions } from './00022-second-decisions.ts'
@@ -31,6 +32,7 @@ export const postgresqlMigrations = [
   { name: '00014-bodies-of-events', class: Migration00014BodiesOfEvents },
   { name: '00015-orders-for-less', class: Migration00015OrdersForLess },
   { name: '00017-unreadable-orders', class: Migration00017UnreadableOrders },
+  { name: '00018-login-addresses', class: Migration00018LoginAddresses },
   { name: '00019-resealed-destinations', class: Migration00019ResealedDestinations },
   { name: '00021-operator-deliveries', class: Migration00021OperatorDeliveries },
   { name: '00022-second-decisions', class: Migration00022SecondDecisions },

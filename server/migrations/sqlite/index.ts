@@ -9,6 +9,7 @@ import { Migration00010UnknownCalls } from './00010-unknown-calls.ts'
 import { Migration00011JournalWords } from './00011-journal-words.ts'
 import { Migration00013CycleSums } from './00013-cycle-sums.ts'
 import { Migration00017UnreadableOrders } from './00017-unreadable-orders.ts'
+import { Migration00018LoginAddresses } from './00018-login-addresses.ts'
 import { Migration00019ResealedDestinations } from './00019-resealed-destinations.ts'
 import { Migration00021OperatorDeliveries } from './00021-operator-deliveries.ts'
 import { Migration00022SecondDecisions } from './00022-second-decisions.ts'
@@ -27,6 +28,7 @@ export const sqliteMigrations = [
   { name: '00011-journal-words', class: Migration00011JournalWords },
   { name: '00013-cycle-sums', class: Migration00013CycleSums },
   { name: '00017-unreadable-orders', class: Migration00017UnreadableOrders },
+  { name: '00018-login-addresses', class: Migration00018LoginAddresses },
   { name: '00019-resealed-destinations', class: Migration00019ResealedDestinations },
   { name: '00021-operator-deliveries', class: Migration00021OperatorDeliveries },
   { name: '00022-second-decisions', class: Migration00022SecondDecisions },

@@ -298,6 +298,7 @@ function environmentOf({ url, folder }: TestDatabase, sandbox: Sandbox): Record<
     PAYOUT_THRESHOLD: '1.00',
     RATE_LIMIT_AUTH: '0',
     RATE_LIMIT_PUBLIC: '0',
+    RATE_LIMIT_USER: '0',
     LOG_LEVEL: 'silent',
   }
 }

@@ -125,6 +125,7 @@ const attempt = (number: number, state: 'waiting' | 'created' | 'refused') => ({
 export const ONE_OF_EACH: Rows = {
   users: [user(1, 'merchant'), user(2, 'creator'), user(3, 'admin')],
   sessions: [{ id: idNumber(4), user_id: MERCHANT, token_hash: 'cd', created_at: AT, expires_at: AT + 1 }],
+  login_addresses: [{ user_id: MERCHANT, address_hash: 'ab', used_at: AT }],
   payout_destinations: [
     {
       id: idNumber(5),

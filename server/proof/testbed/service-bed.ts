@@ -26,6 +26,7 @@ export async function openServiceBed(
       LOG_LEVEL: 'silent',
       RATE_LIMIT_AUTH: '0',
       RATE_LIMIT_PUBLIC: '0',
+      RATE_LIMIT_USER: '0',
       ...settings,
     },
   })

@@ -69,6 +69,7 @@ export function platformOver(
     LOG_LEVEL: 'silent',
     RATE_LIMIT_AUTH: '0',
     RATE_LIMIT_PUBLIC: '0',
+    RATE_LIMIT_USER: '0',
     ...settings,
   })
   const keys = createAppKeys(TESTBED_KEY)

@@ -1,0 +1,119 @@
+import { addressKey, addressPrefix } from '../platform/client-address.ts'
+import type { Tx } from '../platform/database.ts'
+import { NIL_ID } from '../platform/ids.ts'
+import type { Platform } from '../platform/platform.ts'
+import { RateLimiter, type Standing } from '../platform/rate-limiter.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { hasLoggedInFrom, pruneLoginAddresses, upsertLoginAddress } from './login-addresses.store.ts'
+import { passwordMatches } from './passwords.ts'
+
+const WINDOW_SECONDS = 15 * 60
+/** Wrong passwords from all unfamiliar addresses together, as a multiple of what one address may try. */
+const ADDRESSES_PER_ACCOUNT = 10
+/** How long an address stays familiar after its last log-in. */
+const FAMILIAR_MS = 90 * 24 * 60 * 60 * 1000
+const MOST_ADDRESSES = 20
+const HASH_PURPOSE = 'login.address'
+
+export interface PasswordAttempt {
+  /** As accounts are told apart; also one that has no account. */
+  email: string
+  /** `undefined` when no account has the e-mail. */
+  user: { id: string; password_hash: string } | undefined
+  password: string
+  /** The client's. */
+  address: string
+}
+
+/**
+ * Compares a password and counts wrong ones: RATE_LIMIT_AUTH in 15 minutes for each pair of account and address, and ten
+ * times as many for an account from all addresses that it has not logged in from. So guesses from elsewhere never keep
+ * the owner out where they have logged in before. A wrong password is logged, without what was typed. Refuses with
+ * `rate_limited` and, when too many wait, `unavailable`.
+ */
+export async function isRightPassword(platform: Platform, attempt: PasswordAttempt): Promise<boolean> {
+  const { pairs, accounts } = limitersOf(platform)
+  const pair = `${attempt.email} ${addressKey(attempt.address)}`
+  const byPair = await pairs.consume(pair)
+  if (byPair?.exceeded) throw tooMany(platform, attempt, byPair)
+  const familiar = await isFamiliar(platform, attempt)
+  const byAccount = familiar ? null : await accounts.consume(attempt.email)
+  if (byAccount?.exceeded) throw tooMany(platform, attempt, byAccount)
+  // Counted before the comparison, so that attempts at the same moment cannot exceed the limit together.
+  const isRight = await passwordMatches(attempt.password, attempt.user?.password_hash).catch(
+    async (error: unknown) => {
+      await pairs.reward(pair)
+      if (!familiar) await accounts.reward(attempt.email)
+      throw error
+    },
+  )
+  if (isRight) {
+    await pairs.reset(pair)
+    if (!familiar) await accounts.reward(attempt.email)
+  } else platform.log.warn({ event: 'wrong_password', ...factsOf(attempt) }, 'wrong password')
+  return isRight
+}
+
+/** Notes that an account logged in from an address. */
+export async function rememberLoginAddress(
+  platform: Platform,
+  tx: Tx,
+  userId: string,
+  address: string,
+): Promise<void> {
+  const now = platform.clock.now()
+  await upsertLoginAddress(tx, {
+    user_id: userId,
+    address_hash: hashOf(platform, userId, address),
+    used_at: now,
+  })
+  await pruneLoginAddresses(tx, userId, now - FAMILIAR_MS, MOST_ADDRESSES)
+}
+
+async function isFamiliar(platform: Platform, { user, address }: PasswordAttempt): Promise<boolean> {
+  if (platform.config.RATE_LIMIT_AUTH === 0) return false
+  const since = platform.clock.now() - FAMILIAR_MS
+  // Looked up without an account too, so that time does not tell which accounts there are.
+  const id = user?.id ?? NIL_ID
+  return hasLoggedInFrom(platform.database.reader, id, hashOf(platform, id, address), since)
+}
+
+/** With the account in it: that two accounts used one address cannot be read from the table. */
+function hashOf(platform: Platform, userId: string, address: string): string {
+  return platform.vault.fingerprint(`${userId} ${addressKey(address)}`, HASH_PURPOSE)
+}
+
+function tooMany(platform: Platform, attempt: PasswordAttempt, { resetsIn }: Standing): Refusal {
+  platform.log.warn({ event: 'passwords_limited', ...factsOf(attempt) }, 'too many wrong passwords')
+  const minutes = Math.ceil(resetsIn / 60)
+  return new Refusal(
+    'rate_limited',
+    `Too many wrong passwords for this account. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`,
+    { retryAfter: resetsIn },
+  )
+}
+
+/** Neither the password nor the e-mail: people type one into the field of the other. */
+export function factsOf({ user, address }: Pick<PasswordAttempt, 'user' | 'address'>) {
+  return { accountId: user?.id ?? null, addressPrefix: addressPrefix(address) }
+}
+
+interface Limiters {
+  pairs: RateLimiter
+  accounts: RateLimiter
+}
+
+const ofPlatform = new WeakMap<Platform, Limiters>()
+
+function limitersOf(platform: Platform): Limiters {
+  const { RATE_LIMIT_AUTH } = platform.config
+  const limiters = ofPlatform.get(platform) ?? {
+    pairs: new RateLimiter({ points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS }),
+    accounts: new RateLimiter({
+      points: RATE_LIMIT_AUTH * ADDRESSES_PER_ACCOUNT,
+      seconds: WINDOW_SECONDS,
+    }),
+  }
+  ofPlatform.set(platform, limiters)
+  return limiters
+}
