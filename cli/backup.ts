@@ -3,11 +3,13 @@ import { join, resolve } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { OpenDatabase } from '../server/platform/open-database.ts'
 import { Failure } from './failures.ts'
+import { runTool, toolAddress } from './postgres-tools.ts'
+import { shellWord } from './restore/copy.ts'
 
 export interface Backup {
   file: string
   bytes: number
-  /** How it is put back, for people. */
+  /** The command that restores it into a new database. */
   restore: string
 }
 
@@ -30,10 +32,16 @@ export async function backUp(database: OpenDatabase, file: string): Promise<Back
   for (const signal of SIGNALS) process.once(signal, interrupt)
   try {
     makePrivateFile(folder, draft)
-    const restore =
-      database.dialect === 'sqlite' ? await copySqlite(database.file, draft) : await dump(database.url, draft)
+    if (database.dialect === 'sqlite') await copySqlite(database.file, draft)
+    else await dump(database.url, draft)
+    // A signal that came during the check is heard before the copy gets its name.
+    await turn()
     renameSync(draft, target)
-    return { file: target, bytes: statSync(target).size, restore: restore(target) }
+    return {
+      file: target,
+      bytes: statSync(target).size,
+      restore: `affiliate db restore ${shellWord(target)}`,
+    }
   } finally {
     for (const signal of SIGNALS) process.off(signal, interrupt)
     clean()
@@ -43,9 +51,8 @@ export async function backUp(database: OpenDatabase, file: string): Promise<Back
 /** Whoever ends it gets no half of a backup left behind. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-type RestoreText = (file: string) => string
-
-function makePrivateFile(folder: string, path: string): void {
+/** Makes a folder and an empty file in it that only this user can read. */
+export function makePrivateFile(folder: string, path: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 })
     closeSync(openSync(path, 'wx', 0o600))
@@ -58,8 +65,15 @@ function makePrivateFile(folder: string, path: string): void {
 /** How many pages are copied between two looks at whether somebody wants it ended: 8 MB, some tens of milliseconds. */
 const PAGES_AT_A_TIME = 2048
 
-/** SQLite's online backup, beside running readers and writers. */
-async function copySqlite(source: string, draft: string): Promise<RestoreText> {
+/**
+ * SQLite's online backup, beside running readers and writers. `check` is the pragma that examines the copy: `integrity_check` compares
+ * the indexes too.
+ */
+export async function copySqlite(
+  source: string,
+  draft: string,
+  check: 'quick_check' | 'integrity_check' = 'quick_check',
+): Promise<void> {
   const { default: BetterSqlite } = await import('better-sqlite3')
   const handle = new BetterSqlite(source, { readonly: true, fileMustExist: true, timeout: 5000 })
   try {
@@ -73,43 +87,19 @@ async function copySqlite(source: string, draft: string): Promise<RestoreText> {
   try {
     // The copy stands alone: no WAL file belongs to it.
     copy.pragma('journal_mode = DELETE')
-    const verdict = copy.pragma('quick_check', { simple: true })
-    if (verdict !== 'ok') throw new Failure(`the copy is not sound: ${verdict}`, { code: 'unavailable' })
+    const verdict = String(copy.pragma(check, { simple: true }))
+    if (verdict === 'ok') return
+    const [problem] = verdict.split('\n').filter((line) => !line.startsWith('***'))
+    throw new Failure(`${source} is damaged (${problem}).`, { code: 'unavailable' })
   } finally {
     copy.close()
   }
-  // A signal that came during the check is heard before the copy gets its name.
-  await turn()
-  return (file) => `stop the service, remove ${source}-wal and ${source}-shm, and copy ${file} to ${source}.`
 }
 
-/** PostgreSQL's own tool; its password goes by the environment, where `ps` does not show it. */
-async function dump(databaseUrl: string, draft: string): Promise<RestoreText> {
-  const { spawn } = await import('node:child_process')
-  const url = new URL(databaseUrl)
-  const password = decodeURIComponent(url.password)
-  url.password = ''
-  const child = spawn('pg_dump', ['--format=custom', '--file', draft, '--dbname', url.href], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, ...(password ? { PGPASSWORD: password } : {}) },
+async function dump(databaseUrl: string, draft: string): Promise<void> {
+  const { url, environment } = toolAddress(databaseUrl)
+  await runTool('pg_dump', ['--format=custom', '--file', draft, '--dbname', url], {
+    environment,
+    missing: `, or back up where the server runs: pg_dump --format=custom --file FILE '${url}'`,
   })
-  const endIt = () => child.kill()
-  process.once('exit', endIt)
-  let complaint = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaint = (complaint + text).slice(-4000)
-  })
-  const code = await new Promise<number | null>((done, failed) => {
-    child.once('error', failed)
-    child.once('close', done)
-  })
-    .catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error
-      throw new Failure(
-        `pg_dump is not on PATH. Install PostgreSQL's client tools, or back up where the server runs: pg_dump --format=custom --file FILE '${url.href}'`,
-      )
-    })
-    .finally(() => process.off('exit', endIt))
-  if (code === 0) return (file) => `pg_restore --clean --if-exists --dbname '${url.href}' ${file}`
-  throw new Failure(`pg_dump failed: ${complaint.trim().split('\n').at(-1) ?? `exit code ${code}`}`)
 }

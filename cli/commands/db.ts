@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
+import type { Config } from '../../server/platform/config.ts'
 import { addGroup, exampleText } from '../command.ts'
 import { assertReachable, databasePlace, openContext, READS, withDatabase } from '../context.ts'
+import { Failure } from '../failures.ts'
 
 export function addDatabaseCommands(program: Command): void {
   const group = addGroup(program, 'db', 'the database: its schema and its backups')
@@ -20,6 +22,19 @@ export function addDatabaseCommands(program: Command): void {
     .argument('<file>')
     .addHelpText('after', exampleText('db backup ./affiliate-2026-11-20.db'))
     .action((file: string, _options: object, command: Command) => backup(file, command))
+  group
+    .command('restore')
+    .description('restore a backup into a new database, verify its books, and say how to switch to it')
+    .argument('<file>', 'what "db backup" wrote')
+    .option('--to <name>', 'the file (SQLite) or database (PostgreSQL) to make; it must not exist')
+    .addHelpText(
+      'after',
+      `
+The present database is not touched. The copy is migrated to this version, and needs the APP_KEY of the backup. PostgreSQL needs
+pg_restore, and a role that may create databases; DATABASE_URL names the server.
+${exampleText('db restore ./affiliate-2026-11-20.db', 'db restore ./affiliate.dump --to affiliate_november')}`,
+    )
+    .action((file: string, options: RestoreOptions, command: Command) => restore(file, options, command))
 }
 
 async function migrate(command: Command): Promise<void> {
@@ -67,12 +82,82 @@ function backup(file: string, command: Command): Promise<void> {
       const { backUp } = await import('../backup.ts')
       await assertReachable(database)
       const made = await backUp(database, file)
+      const byHand = database.dialect === 'postgresql' ? await manualRestore(made.file, database.url) : []
       out.show({ file: made.file, bytes: made.bytes, restore: made.restore }, () => [
         `Wrote ${made.file} (${made.bytes.toLocaleString('en')} bytes).`,
-        `To restore: ${made.restore}`,
+        `To restore it into a new database: ${made.restore}`,
+        ...byHand,
         'Keep APP_KEY (or the file app.key) too: the webhook secrets and bank accounts inside open with nothing else.',
       ])
     },
     READS,
   )
+}
+
+interface RestoreOptions {
+  to?: string
+}
+
+async function restore(file: string, { to }: RestoreOptions, command: Command): Promise<void> {
+  const { out, config } = await openContext(command)
+  const { restoreBackup } = await import('../restore/restore.ts')
+  const { copy, migrated, results } = await restoreBackup(config, out, file, to)
+  const broken = results.filter(({ breaches }) => breaches.length > 0)
+  const rows = results.reduce((sum, result) => sum + result.rows, 0)
+  const present = await databasePlace(config)
+  const settings = await switchSettings(config, copy.url)
+  const document = {
+    restored: copy.place,
+    database_url: copy.url,
+    migrated,
+    ok: broken.length === 0,
+    invariants: results.map(({ name, rows, breaches }) => ({ name, rows, breaches: breaches.length })),
+    swap_commands: broken.length === 0 ? copy.swapCommands() : [],
+  }
+  out.show(document, () => [
+    `Restored into ${copy.place}${migrated.length > 0 ? ` and applied ${migrated.length} migrations` : ''}.`,
+    ...(broken.length > 0
+      ? []
+      : [
+          `All ${results.length} invariants hold (${rows} rows checked). The present database, ${present}, was not changed.`,
+          '',
+          'To switch to the restored database, stop the service and either',
+          `  ${settings}, or`,
+          '  keep DATABASE_URL and run:',
+          ...copy.swapCommands().map((line) => `    ${line}`),
+          'Then start the service with the APP_KEY that it has now.',
+        ]),
+  ])
+  if (broken.length === 0) return
+  const names = broken.map(({ name }) => name).join(', ')
+  throw new Failure(
+    `The books of the backup do not hold: ${names}. See "affiliate ledger verify --database-url ${copy.url}"; the present database was not changed.`,
+  )
+}
+
+/** The settings that make the service use the restored database, with the keys and files that it has now. */
+async function switchSettings(config: Config, url: string): Promise<string> {
+  const { resolve } = await import('node:path')
+  const { dataFolder } = await import('../../server/platform/data-folder.ts')
+  const setting = `set DATABASE_URL to ${url}`
+  if (!url.startsWith('sqlite:')) return `${setting} (add the password)`
+  const folder = resolve(dataFolder(config))
+  const moved = resolve(dataFolder({ ...config, DATABASE_URL: url })) !== folder
+  return moved ? `${setting} and DATA_DIR to ${folder}` : setting
+}
+
+/** For a machine where only PostgreSQL's own tools are installed. */
+async function manualRestore(file: string, databaseUrl: string): Promise<string[]> {
+  const { databaseNameOf, swapCommand, toolAddress, withDatabaseName } = await import('../postgres-tools.ts')
+  const { shellWord } = await import('../restore/copy.ts')
+  const name = databaseNameOf(databaseUrl)
+  const restored = `${name}_restored`
+  const address = (database: string) => shellWord(toolAddress(withDatabaseName(databaseUrl, database)).url)
+  return [
+    'Or by hand, with the programs of PostgreSQL; stop the service before the last command:',
+    `  createdb --maintenance-db=${address('postgres')} --template=template0 ${shellWord(restored)}`,
+    `  pg_restore --exit-on-error --no-owner --no-privileges --dbname=${address(restored)} ${shellWord(file)}`,
+    `  affiliate ledger verify --database-url ${address(restored)}`,
+    `  ${swapCommand(databaseUrl, 'postgres', name, restored)}`,
+  ]
 }

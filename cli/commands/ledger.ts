@@ -70,7 +70,8 @@ function verify({ against }: VerifyOptions, command: Command): Promise<void> {
   )
 }
 
-async function runChecks(url: string, books: Books, out: Output): Promise<InvariantResult[]> {
+/** Checks every invariant, in threads where there is much to check. `url`: DATABASE_URL, for the threads. */
+export async function runChecks(url: string, books: Books, out: Output): Promise<InvariantResult[]> {
   const db = books.database.reader
   const { isWorthThreads, verifyInThreads } = await import(
     '../../server/proof/invariants/verify-in-threads.ts'

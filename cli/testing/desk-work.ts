@@ -30,6 +30,7 @@ export const DESK_WORK: Record<string, Recipe> = {
   'db migrate': 'changes the schema, and nothing that an operator decides',
   'db status': way(),
   'db backup': ({ books }) => ({ args: [join(books.market.bed.testDatabase.folder, 'backup.db')] }),
+  'db restore': 'makes a database of its own and only names the present one',
   doctor: 'reads only, and finds fault with the settings of a test',
   status: way(),
   completion: way('bash'),
