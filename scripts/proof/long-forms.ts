@@ -53,6 +53,11 @@ export const LONG_FORMS: readonly LongForm[] = [
     files: ['server/proof/invariants/', 'server/migrations/guards'],
   },
   {
+    name: 'adversaries',
+    promise: 'evasions of merchants, frauds of creators and visitors: each rejected, refused or flagged',
+    files: ['server/proof/adversaries/'],
+  },
+  {
     name: 'fuzz',
     promise: 'no answer of 500 or above, no hang, whatever is sent or typed',
     files: ['server/proof/fuzz/'],

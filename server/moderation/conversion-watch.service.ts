@@ -1,16 +1,20 @@
-import { linkRecords } from '../links/links.service.ts'
+import { type LinkRecord, linkRecords } from '../links/links.service.ts'
 import type { Tx } from '../platform/database.ts'
-import { firstIdAt } from '../platform/ids.ts'
+import { firstIdAt, momentOfId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { raiseFlag } from './flags.service.ts'
-import { type LinkTally, unusualConversion } from './sale-pattern.rule.ts'
+import { conversionDropped, type LinkTally, pausedInTraffic, unusualConversion } from './sale-pattern.rule.ts'
 import {
   addVisitsOfDay,
   DAY_MS,
   dayOf,
+  decidedAgainBetween,
   firstClickFrom,
+  firstDayKnown,
   forgetDaysBefore,
+  linkCourses,
   muchVisited,
+  offersWithUntrackedVisits,
   salesBetween,
   tallyLinks,
 } from './sale-patterns.store.ts'
@@ -39,28 +43,100 @@ export async function watchConversions(platform: Platform): Promise<boolean> {
 async function sumUpVisits(platform: Platform, tx: Tx, now: number): Promise<boolean> {
   const { FLAG_CONVERSION_DAYS: days } = platform.config
   const watermark = await lockWatermark(tx, VISITS, firstIdAt((dayOf(now) - days) * DAY_MS))
-  const from = timeOf(watermark)
+  const from = momentOfId(watermark)
   const bound = now - CLICKS_LAG_MS
   if (bound <= from) return false
   const day = dayOf(from)
   const dayEnd = (day + 1) * DAY_MS
   const end = Math.min(bound, dayEnd)
   const click = await firstClickFrom(tx, watermark)
-  const to = click === null ? end : Math.min(end, Math.max(from, timeOf(click)) + LONGEST_SLICE_MS)
+  const to = click === null ? end : Math.min(end, Math.max(from, momentOfId(click)) + LONGEST_SLICE_MS)
   await addVisitsOfDay(tx, watermark, firstIdAt(to), day)
   await moveWatermark(tx, VISITS, firstIdAt(to))
   if (to === dayEnd) await judgeDay(platform, tx, day)
   return to < bound
 }
 
-/** Much visited links of a day that is over: have they sold anything at all? */
+/** The links visited on a day that is over: do they sell at all, and as before? And were offers paused meanwhile? */
 async function judgeDay(platform: Platform, tx: Tx, day: number): Promise<void> {
   const { FLAG_CONVERSION_DAYS: days, FLAG_CONVERSION_NONE: visits } = platform.config
   const firstDay = day - days + 1
   if (visits > 0) {
     await flagUnusual(platform, tx, firstDay, await muchVisited(tx, day, firstDay, visits))
   }
-  await forgetDaysBefore(tx, firstDay)
+  await flagDropped(platform, tx, firstDay, day)
+  await flagPaused(platform, tx, day)
+  await forgetDaysBefore(tx, firstDay - PAST_SPANS * days)
+}
+
+/** A link's conversion is compared with that of so many spans of FLAG_CONVERSION_DAYS before. */
+const PAST_SPANS = 2
+
+async function flagDropped(platform: Platform, tx: Tx, firstDay: number, day: number): Promise<void> {
+  const { FLAG_CONVERSION_DROP_SALES: least, FLAG_CONVERSION_DAYS: days } = platform.config
+  const known = await firstDayKnown(tx)
+  if (least === 0 || known === null) return
+  const pastDay = Math.max(known, firstDay - PAST_SPANS * days)
+  const linkIds = await muchVisited(tx, day, firstDay, platform.config.FLAG_CONVERSION_VISITS)
+  const dropped = await unusualSubjects(
+    tx,
+    {
+      kind: 'conversion_dropped',
+      windowStart: firstDay * DAY_MS,
+      tally: (ids, since) =>
+        linkCourses(tx, ids, { pastDay, sinceDay: Math.ceil(since / DAY_MS), lastDay: day }),
+      isUnusual: (course) => conversionDropped(course, least),
+    },
+    linkIds,
+  )
+  const links = await linkRecords(tx, [...dropped.keys()])
+  for (const [linkId, course] of dropped) {
+    const expected = Math.floor((course.pastSales * course.visits) / course.pastVisits)
+    await raiseFlag(platform, tx, {
+      kind: 'conversion_dropped',
+      subjectType: 'affiliate_link',
+      subjectId: linkId,
+      summary: `A link that sold before had ${course.sales} accepted sales where its visits let expect ${expected}.`,
+      evidence: {
+        visits: course.visits,
+        sales: course.sales,
+        visits_before: course.pastVisits,
+        sales_before: course.pastSales,
+        ...aboutLink(links.get(linkId)),
+      },
+    })
+  }
+}
+
+async function flagPaused(platform: Platform, tx: Tx, day: number): Promise<void> {
+  const { FLAG_PAUSED_VISITS: least } = platform.config
+  if (least === 0) return
+  const offers = await offersWithUntrackedVisits(tx, day, least)
+  for (const { offer_id, merchant_id, status, tracked, untracked } of offers) {
+    if (!pausedInTraffic({ tracked, untracked }, least)) continue
+    await raiseFlag(platform, tx, {
+      kind: 'offer_paused_in_traffic',
+      subjectType: 'offer',
+      subjectId: offer_id,
+      summary: `An offer was not live during ${untracked} visits of its links in a day, after ${tracked} tracked ones.`,
+      evidence: {
+        merchant_id,
+        offer_status: status,
+        untracked_visits: untracked,
+        tracked_visits: tracked,
+        day: new Date(day * DAY_MS).toISOString().slice(0, 10),
+      },
+    })
+  }
+}
+
+function aboutLink(link: LinkRecord | undefined) {
+  return {
+    affiliate_link_slug: link?.slug,
+    creator_id: link?.creatorId,
+    merchant_id: link?.merchantId,
+    offer_id: link?.offerId,
+  }
 }
 
 /** Goes no further than the visits have been summed up: a sale without its visits would look too good. */
@@ -70,11 +146,13 @@ async function judgeSellingLinks(platform: Platform, tx: Tx, now: number): Promi
   const from = await lockWatermark(tx, SALES, firstIdAt(firstDay * DAY_MS))
   const to = [summedUpTo, firstIdAt(now - SALES_LAG_MS)].sort()[0] as string
   if (to <= from) return false
-  const sales = await salesBetween(tx, from, to, SALES_AT_ONCE)
+  const recorded = await salesBetween(tx, from, to, SALES_AT_ONCE)
+  const more = recorded.length === SALES_AT_ONCE
+  const next = (more && recorded.at(-1)?.id) || to
+  const sales = [...recorded, ...(await decidedAgainBetween(tx, from, next))]
   const sold = sales.flatMap((sale) => (sale.acceptance_status === 'accepted' ? (sale.link_id ?? []) : []))
   await flagUnusual(platform, tx, firstDay, [...new Set(sold)])
-  const more = sales.length === SALES_AT_ONCE
-  await moveWatermark(tx, SALES, (more && sales.at(-1)?.id) || to)
+  await moveWatermark(tx, SALES, next)
   return more
 }
 
@@ -104,29 +182,23 @@ async function flagUnusual(
   )
   const links = await linkRecords(tx, [...unusual.keys()])
   for (const [linkId, tally] of unusual) {
-    const link = links.get(linkId)
     await raiseFlag(platform, tx, {
       kind: 'conversion_unusual',
       subjectType: 'affiliate_link',
       subjectId: linkId,
-      summary:
-        judge(tally) === 'too_high'
-          ? `A link sold to ${tally.sales} of ${tally.visits} visits.`
-          : `A link had ${tally.visits} visits and sold nothing.`,
+      summary: conversionSummary(judge(tally), tally),
       evidence: {
         ...tally,
         conversion: judge(tally),
         within_days: config.FLAG_CONVERSION_DAYS,
-        affiliate_link_slug: link?.slug,
-        creator_id: link?.creatorId,
-        merchant_id: link?.merchantId,
-        offer_id: link?.offerId,
+        ...aboutLink(links.get(linkId)),
       },
     })
   }
 }
 
-/** When a UUIDv7 was made, epoch ms. */
-function timeOf(id: string): number {
-  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+function conversionSummary(conversion: ReturnType<typeof unusualConversion>, tally: LinkTally): string {
+  if (conversion === 'none') return `A link had ${tally.visits} visits and sold nothing.`
+  if (conversion === 'too_high') return `A link sold to ${tally.sales} of ${tally.visits} visits.`
+  return `A link sold ${tally.sales} times with ${tally.clicks} clicks.`
 }

@@ -1,31 +1,29 @@
-import { sql } from 'kysely'
-import type { Queries, Tx } from '../platform/database.ts'
-import { firstIdAt } from '../platform/ids.ts'
-import type { LinkTally } from './sale-pattern.rule.ts'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
+import { firstIdAt, momentOfId } from '../platform/ids.ts'
+import { among } from '../platform/row-set.ts'
+import type { Schema } from '../platform/schema.ts'
+import type { LinkCourse, LinkTally, OfferTraffic } from './sale-pattern.rule.ts'
 
-export interface NewSale {
-  id: string
-  store_id: string
-  merchant_id: string
-  creator_id: string | null
-  link_id: string | null
-  acceptance_status: 'accepted' | 'rejected'
-  rejection_reason: string | null
-}
+const NEW_SALE = [
+  'id',
+  'store_id',
+  'merchant_id',
+  'creator_id',
+  'link_id',
+  'click_id',
+  'acceptance_status',
+  'rejection_reason',
+  'buyer_name_matches',
+] as const
 
-/** Sales after the id `after` and before `to`, oldest first. */
+export type NewSale = Pick<Selectable<Schema['sales']>, (typeof NEW_SALE)[number]>
+
+/** Sales recorded after the id `after` and before `to`, oldest first. */
 export function salesBetween(db: Queries, after: string, to: string, limit: number): Promise<NewSale[]> {
   return db
     .selectFrom('sales')
-    .select([
-      'id',
-      'store_id',
-      'merchant_id',
-      'creator_id',
-      'link_id',
-      'acceptance_status',
-      'rejection_reason',
-    ])
+    .select(NEW_SALE)
     .where('id', '>', after)
     .where('id', '<', to)
     .orderBy('id')
@@ -33,22 +31,63 @@ export function salesBetween(db: Queries, after: string, to: string, limit: numb
     .execute()
 }
 
-/** How often each creator's own orders were rejected for that, since a moment (epoch ms). */
-export async function countSelfPurchases(
+/** Sales decided a second time from the moment of the id `from` to before that of `to`. */
+export function decidedAgainBetween(db: Queries, from: string, to: string): Promise<NewSale[]> {
+  return db
+    .selectFrom('sales')
+    .select(NEW_SALE)
+    .where('decided_at', '>=', momentOfId(from))
+    .where('decided_at', '<', momentOfId(to))
+    .orderBy('id')
+    .execute()
+}
+
+/**
+ * Conditions that together find the sales decided since a moment (epoch ms), each once and by an index: those recorded since, and
+ * those that were recorded before and decided again since.
+ */
+const decidedSince = (since: number) => [
+  sql<boolean>`sales.id >= ${firstIdAt(since)}`,
+  sql<boolean>`sales.decided_at >= ${since} and sales.id < ${firstIdAt(since)}`,
+]
+
+export interface OwnOrders {
+  /** Rejected, since the buyer's address was the creator's. */
+  self_purchases: number
+  /** Accepted from a buyer with the name of a payout account of the creator's. */
+  name_matches: number
+}
+
+/** How often each creator seems to have bought through own links since a moment (epoch ms). */
+export async function countOwnOrders(
   db: Queries,
   creatorIds: readonly string[],
   since: number,
-): Promise<Map<string, number>> {
-  if (creatorIds.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('sales')
-    .select((eb) => ['creator_id', eb.fn.countAll<number>().as('count')])
-    .where('creator_id', 'in', creatorIds)
-    .where('id', '>=', firstIdAt(since))
-    .where('rejection_reason', '=', 'self_purchase')
-    .groupBy('creator_id')
-    .execute()
-  return new Map(rows.map((row) => [row.creator_id ?? '', row.count]))
+): Promise<Map<string, OwnOrders>> {
+  const counts = new Map<string, OwnOrders>()
+  if (creatorIds.length === 0) return counts
+  const rejected = sql<number>`case when rejection_reason is null then 0 else 1 end`
+  for (const decided of decidedSince(since)) {
+    const rows = await db
+      .selectFrom('sales')
+      .select((eb) => ['creator_id', rejected.as('rejected'), eb.fn.countAll<number>().as('count')])
+      .where('creator_id', 'in', creatorIds)
+      .where(decided)
+      .where((where) =>
+        where.or([
+          where('rejection_reason', '=', 'self_purchase'),
+          where.and([where('rejection_reason', 'is', null), where('buyer_name_matches', '=', 1)]),
+        ]),
+      )
+      .groupBy(['creator_id', rejected])
+      .execute()
+    for (const row of rows) {
+      const own = counts.get(row.creator_id ?? '') ?? { self_purchases: 0, name_matches: 0 }
+      counts.set(row.creator_id ?? '', own)
+      own[row.rejected === 1 ? 'self_purchases' : 'name_matches'] += row.count
+    }
+  }
+  return counts
 }
 
 export interface StoreOrders {
@@ -60,11 +99,32 @@ export interface StoreOrders {
   orders: number
 }
 
-/** The orders of some merchants' stores since a moment (epoch ms), by store and outcome. */
-export function countStoreOrders(
+/** The orders of some merchants' stores decided since a moment (epoch ms), by store and outcome. */
+export async function countStoreOrders(
   db: Queries,
   merchantIds: readonly string[],
   since: number,
+): Promise<StoreOrders[]> {
+  const rows = []
+  for (const decided of decidedSince(since)) rows.push(...(await storeOrders(db, merchantIds, decided)))
+  return rows
+}
+
+/** Their orders recorded from a moment to before another one. */
+export function countStoreOrdersBetween(
+  db: Queries,
+  merchantIds: readonly string[],
+  from: number,
+  to: number,
+): Promise<StoreOrders[]> {
+  const recorded = sql<boolean>`sales.id >= ${firstIdAt(from)} and sales.id < ${firstIdAt(to)}`
+  return storeOrders(db, merchantIds, recorded)
+}
+
+function storeOrders(
+  db: Queries,
+  merchantIds: readonly string[],
+  condition: RawBuilder<boolean>,
 ): Promise<StoreOrders[]> {
   if (merchantIds.length === 0) return Promise.resolve([])
   const linked = sql<number>`case when link_id is null then 0 else 1 end`
@@ -77,9 +137,36 @@ export function countStoreOrders(
       eb.fn.countAll<number>().as('orders'),
     ])
     .where('merchant_id', 'in', merchantIds)
-    .where('id', '>=', firstIdAt(since))
+    .where(condition)
     .groupBy(['store_id', 'rejection_reason', linked])
     .execute()
+}
+
+export interface ClickOrders {
+  link_id: string
+  click_id: string
+  orders: number
+}
+
+/** How many accepted orders since a moment (epoch ms) named each of these clicks, by the index on link and click. */
+export async function countOrdersByClick(
+  db: Queries,
+  linkIds: readonly string[],
+  clickIds: readonly string[],
+  since: number,
+): Promise<ClickOrders[]> {
+  if (linkIds.length === 0) return []
+  const dialect = dialectOf(db)
+  const rows = await db
+    .selectFrom('sales')
+    .select((eb) => ['link_id', 'click_id', eb.fn.countAll<number>().as('orders')])
+    .where(sql<boolean>`link_id ${among(dialect, 'uuid', linkIds)}`)
+    .where(sql<boolean>`click_id ${among(dialect, 'uuid', clickIds)}`)
+    .where('acceptance_status', '=', 'accepted')
+    .where(sql<boolean>`coalesce(decided_at, created_at) >= ${since}`)
+    .groupBy(['link_id', 'click_id'])
+    .execute()
+  return rows.map((row) => ({ ...row, link_id: row.link_id ?? '', click_id: row.click_id ?? '' }))
 }
 
 export const DAY_MS = 86_400_000
@@ -90,8 +177,8 @@ export function dayOf(moment: number): number {
 }
 
 /**
- * Visits of these links since the beginning of a day, and the accepted sales that came of clicks since then.
- * Links without visits are missing.
+ * Clicks of these links since the beginning of a day, and the accepted sales that came of clicks since then.
+ * Links without clicks are missing.
  */
 export async function tallyLinks(
   db: Queries,
@@ -101,7 +188,11 @@ export async function tallyLinks(
   if (linkIds.length === 0) return new Map()
   const visits = await db
     .selectFrom('link_days')
-    .select((eb) => ['link_id', eb.fn.sum<number>('visits').as('visits')])
+    .select((eb) => [
+      'link_id',
+      eb.fn.sum<number>('visits').as('visits'),
+      eb.fn.sum<number>('clicks').as('clicks'),
+    ])
     .where('link_id', 'in', linkIds)
     .where('day', '>=', sinceDay)
     .groupBy('link_id')
@@ -116,7 +207,10 @@ export async function tallyLinks(
     .execute()
   const sold = new Map(sales.map((row) => [row.link_id, row.sales]))
   return new Map(
-    visits.map((row) => [row.link_id, { visits: Number(row.visits), sales: sold.get(row.link_id) ?? 0 }]),
+    visits.map((row) => [
+      row.link_id,
+      { visits: Number(row.visits), clicks: Number(row.clicks), sales: sold.get(row.link_id) ?? 0 },
+    ]),
   )
 }
 
@@ -132,28 +226,34 @@ export async function firstClickFrom(db: Queries, from: string): Promise<string 
   return row?.id ?? null
 }
 
-/** Adds the tracked visits from the id `from` (inclusive) to `to` (exclusive) to the sums of their day. */
+/** Adds the clicks from the id `from` (inclusive) to `to` (exclusive) to the sums of their day. */
 export async function addVisitsOfDay(tx: Tx, from: string, to: string, day: number): Promise<void> {
   await tx
     .insertInto('link_days')
-    .columns(['link_id', 'day', 'visits'])
+    .columns(['link_id', 'day', 'visits', 'clicks', 'untracked_visits'])
     .expression((eb) =>
       eb
         .selectFrom('clicks')
-        .select((column) => [
+        .select(({ fn }) => [
           'link_id',
           sql<number>`cast(${day} as integer)`.as('day'),
-          column.fn.countAll<number>().as('visits'),
+          fn.countAll<number>().filterWhere('kind', '=', 'visit').filterWhere('tracked', '=', 1).as('visits'),
+          fn.countAll<number>().filterWhere('tracked', '=', 1).as('clicks'),
+          fn
+            .countAll<number>()
+            .filterWhere('kind', '=', 'visit')
+            .filterWhere('tracked', '=', 0)
+            .as('untracked'),
         ])
         .where('id', '>=', from)
         .where('id', '<', to)
-        .where('kind', '=', 'visit')
-        .where('tracked', '=', 1)
         .groupBy('link_id'),
     )
     .onConflict((conflict) =>
       conflict.columns(['link_id', 'day']).doUpdateSet((eb) => ({
         visits: eb('link_days.visits', '+', eb.ref('excluded.visits')),
+        clicks: eb('link_days.clicks', '+', eb.ref('excluded.clicks')),
+        untracked_visits: eb('link_days.untracked_visits', '+', eb.ref('excluded.untracked_visits')),
       })),
     )
     .execute()
@@ -181,4 +281,104 @@ export async function muchVisited(
 
 export async function forgetDaysBefore(tx: Tx, day: number): Promise<void> {
   await tx.deleteFrom('link_days').where('day', '<', day).execute()
+}
+
+/** The first day of which clicks are summed up; `null` when there is none. */
+export async function firstDayKnown(db: Queries): Promise<number | null> {
+  const row = await db
+    .selectFrom('link_days')
+    .select((eb) => eb.fn.min('day').as('day'))
+    .executeTakeFirst()
+  return row?.day ?? null
+}
+
+/**
+ * Visits of these links and sales accepted through them, in the days from `pastDay` to before `sinceDay` and in those from there to
+ * the end of `lastDay`. Sales count when they are accepted, since an order may be paid weeks after its click.
+ */
+export async function linkCourses(
+  db: Queries,
+  linkIds: readonly string[],
+  days: { pastDay: number; sinceDay: number; lastDay: number },
+): Promise<Map<string, LinkCourse>> {
+  if (linkIds.length === 0) return new Map()
+  const { pastDay, sinceDay, lastDay } = days
+  const sumIf = (column: 'visits', condition: RawBuilder<boolean>) =>
+    sql<number>`sum(case when ${condition} then ${sql.ref(column)} else 0 end)`
+  const visits = await db
+    .selectFrom('link_days')
+    .select([
+      'link_id',
+      sumIf('visits', sql`day >= ${sinceDay}`).as('visits'),
+      sumIf('visits', sql`day < ${sinceDay}`).as('past'),
+    ])
+    .where('link_id', 'in', linkIds)
+    .where('day', '>=', pastDay)
+    .where('day', '<=', lastDay)
+    .groupBy('link_id')
+    .execute()
+  const decided = sql<number>`coalesce(decided_at, created_at)`
+  const count = (condition: RawBuilder<boolean>) => sql<number>`sum(case when ${condition} then 1 else 0 end)`
+  const sales = await db
+    .selectFrom('sales')
+    .select([
+      'link_id',
+      count(sql`${decided} >= ${sinceDay * DAY_MS}`).as('sales'),
+      count(sql`${decided} < ${sinceDay * DAY_MS}`).as('past'),
+    ])
+    .where('link_id', 'in', linkIds)
+    .where('acceptance_status', '=', 'accepted')
+    .where(decided, '>=', pastDay * DAY_MS)
+    .where(decided, '<', (lastDay + 1) * DAY_MS)
+    .groupBy('link_id')
+    .execute()
+  const sold = new Map(sales.map((row) => [row.link_id, row]))
+  return new Map(
+    visits.map((row) => [
+      row.link_id,
+      {
+        visits: Number(row.visits),
+        sales: Number(sold.get(row.link_id)?.sales ?? 0),
+        pastVisits: Number(row.past),
+        pastSales: Number(sold.get(row.link_id)?.past ?? 0),
+      },
+    ]),
+  )
+}
+
+export interface OfferTrafficRow extends OfferTraffic {
+  offer_id: string
+  merchant_id: string
+  status: string
+}
+
+/**
+ * Offers whose links had at least `least` untracked visits on a day, with their tracked ones of that day and the day before. Visits of
+ * suspended creators' links do not count: nobody paused those.
+ */
+export async function offersWithUntrackedVisits(
+  db: Queries,
+  day: number,
+  least: number,
+): Promise<OfferTrafficRow[]> {
+  const untracked = sql<number>`sum(case when link_days.day = ${day} then link_days.untracked_visits else 0 end)`
+  const rows = await db
+    .selectFrom('link_days')
+    .innerJoin('affiliate_links as link', 'link.id', 'link_days.link_id')
+    .innerJoin('offers as offer', 'offer.id', 'link.offer_id')
+    .innerJoin('users as creator', 'creator.id', 'link.creator_id')
+    .select((eb) => [
+      'link.offer_id',
+      'offer.merchant_id',
+      'offer.status',
+      eb.fn.sum<number>('link_days.visits').as('tracked'),
+      untracked.as('untracked'),
+    ])
+    .where('link_days.day', '>=', day - 1)
+    .where('link_days.day', '<=', day)
+    .where('creator.suspended_at', 'is', null)
+    .groupBy(['link.offer_id', 'offer.merchant_id', 'offer.status'])
+    .having(untracked, '>=', least)
+    .execute()
+  return rows.map((row) => ({ ...row, tracked: Number(row.tracked), untracked: Number(row.untracked) }))
 }

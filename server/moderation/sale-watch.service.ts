@@ -2,12 +2,22 @@ import type { Tx } from '../platform/database.ts'
 import { firstIdAt } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { raiseFlag } from './flags.service.ts'
-import { askedForCommission, isBurstOfRejections, type StoreTally } from './sale-pattern.rule.ts'
 import {
-  countSelfPurchases,
+  askedForCommission,
+  isBurstOfRejections,
+  rejectsMoreThanBefore,
+  type StoreTally,
+} from './sale-pattern.rule.ts'
+import {
+  countOrdersByClick,
+  countOwnOrders,
   countStoreOrders,
+  countStoreOrdersBetween,
   DAY_MS,
+  decidedAgainBetween,
   type NewSale,
+  type OwnOrders,
+  type StoreOrders,
   salesBetween,
 } from './sale-patterns.store.ts'
 import { unusualSubjects } from './since-resolved.service.ts'
@@ -20,8 +30,8 @@ const HOUR_MS = 3_600_000
 export const SALES_LAG_MS = 30_000
 
 /**
- * Looks at the sales that have come since the last time: creators who buy through their own links, and stores whose orders are
- * rejected in numbers. Answers whether more wait.
+ * Looks at the sales decided since the last time: creators who buy through their own links, stores whose orders are rejected in
+ * numbers, and clicks that many orders name. Answers whether more wait.
  */
 export function watchSales(platform: Platform): Promise<boolean> {
   const { config, clock } = platform
@@ -34,37 +44,44 @@ export function watchSales(platform: Platform): Promise<boolean> {
     const from = await lockWatermark(tx, WATERMARK, firstIdAt(now - longest))
     const to = firstIdAt(now - SALES_LAG_MS)
     if (to <= from) return false
-    const sales = await salesBetween(tx, from, to, SALES_AT_ONCE)
+    const recorded = await salesBetween(tx, from, to, SALES_AT_ONCE)
+    const more = recorded.length === SALES_AT_ONCE
+    const next = (more && recorded.at(-1)?.id) || to
+    const sales = [...recorded, ...(await decidedAgainBetween(tx, from, next))]
     const rejected = sales.filter((sale) => sale.acceptance_status === 'rejected')
-    await flagSelfPurchases(platform, tx, rejected, now)
+    await flagSelfPurchases(platform, tx, sales, now)
     await flagBursts(platform, tx, rejected, now)
-    const more = sales.length === SALES_AT_ONCE
-    await moveWatermark(tx, WATERMARK, (more && sales.at(-1)?.id) || to)
+    await flagReusedClicks(platform, tx, sales)
+    await moveWatermark(tx, WATERMARK, next)
     return more
   })
 }
 
 async function flagSelfPurchases(platform: Platform, tx: Tx, sales: NewSale[], now: number): Promise<void> {
   const { FLAG_SELF_PURCHASES: limit, FLAG_SELF_PURCHASES_DAYS: days } = platform.config
-  const own = sales.filter((sale) => sale.rejection_reason === 'self_purchase')
+  const own = sales.filter(
+    (sale) =>
+      sale.rejection_reason === 'self_purchase' ||
+      (sale.rejection_reason === null && sale.buyer_name_matches === 1),
+  )
   const unusual = await unusualSubjects(
     tx,
     {
       kind: 'self_purchase',
       windowStart: now - days * DAY_MS,
-      tally: (creatorIds, since) => countSelfPurchases(tx, creatorIds, since),
-      isUnusual: (count) => count >= limit,
+      tally: (creatorIds, since) => countOwnOrders(tx, creatorIds, since),
+      isUnusual: (count) => count.self_purchases + count.name_matches >= limit,
     },
     [...new Set(own.flatMap((sale) => sale.creator_id ?? []))],
   )
-  for (const [creatorId, count] of unusual) {
+  for (const [creatorId, counts] of unusual) {
     await raiseFlag(platform, tx, {
       kind: 'self_purchase',
       subjectType: 'user',
       subjectId: creatorId,
-      summary: `A creator ordered through the own link: ${count} times in ${days} days.`,
+      summary: ownOrdersSummary(counts, days),
       evidence: {
-        self_purchases: count,
+        ...counts,
         within_days: days,
         latest_sale_ids: own
           .filter((sale) => sale.creator_id === creatorId)
@@ -75,9 +92,60 @@ async function flagSelfPurchases(platform: Platform, tx: Tx, sales: NewSale[], n
   }
 }
 
+function ownOrdersSummary({ self_purchases, name_matches }: OwnOrders, days: number): string {
+  const often = (times: number) => (times === 1 ? 'once' : `${times} times`)
+  const own = `Creator bought through their own link ${often(self_purchases)} in ${days} days.`
+  const named = `A buyer with the name of the creator's payout account ordered through their link ${often(name_matches)} in ${days} days.`
+  return [...(self_purchases > 0 ? [own] : []), ...(name_matches > 0 ? [named] : [])].join(' ')
+}
+
+/** How many clicks of a link are listed as evidence. */
+const CLICKS_LISTED = 20
+
+async function flagReusedClicks(platform: Platform, tx: Tx, sales: NewSale[]): Promise<void> {
+  const { FLAG_ORDERS_PER_CLICK: limit } = platform.config
+  const accepted = sales.filter((sale) => sale.acceptance_status === 'accepted')
+  const clickIds = [...new Set(accepted.flatMap((sale) => sale.click_id ?? []))]
+  const tally = async (linkIds: readonly string[], since: number) => {
+    const counts = await countOrdersByClick(tx, linkIds, clickIds, since)
+    return Map.groupBy(counts, (count) => count.link_id)
+  }
+  const reused = await unusualSubjects(
+    tx,
+    {
+      kind: 'click_reused',
+      windowStart: 0,
+      tally,
+      isUnusual: (counts) => counts.some(({ orders }) => orders > limit),
+    },
+    [...new Set(accepted.flatMap((sale) => sale.link_id ?? []))],
+  )
+  for (const [linkId, counts] of reused) {
+    const most = counts.filter(({ orders }) => orders > limit).sort((a, b) => b.orders - a.orders)
+    await raiseFlag(platform, tx, {
+      kind: 'click_reused',
+      subjectType: 'affiliate_link',
+      subjectId: linkId,
+      summary: `${most[0]?.orders} accepted orders came from one click on a link.`,
+      evidence: {
+        limit,
+        orders_by_click: Object.fromEntries(
+          most.slice(0, CLICKS_LISTED).map(({ click_id, orders }) => [click_id, orders]),
+        ),
+        merchant_id: accepted.find((sale) => sale.link_id === linkId)?.merchant_id,
+        creator_id: accepted.find((sale) => sale.link_id === linkId)?.creator_id,
+      },
+    })
+  }
+}
+
 async function flagBursts(platform: Platform, tx: Tx, sales: NewSale[], now: number): Promise<void> {
   const { FLAG_REJECTED_SALES: rejections, FLAG_REJECTED_SALES_RATE: rate } = platform.config
   const hours = platform.config.FLAG_REJECTED_SALES_HOURS
+  const relative = {
+    least: platform.config.FLAG_REJECTED_SALES_LEAST,
+    times: platform.config.FLAG_REJECTED_SALES_TIMES,
+  }
   const merchantOf = new Map(
     sales.filter(askedForCommission).map((sale) => [sale.store_id, sale.merchant_id]),
   )
@@ -86,12 +154,14 @@ async function flagBursts(platform: Platform, tx: Tx, sales: NewSale[], now: num
     {
       kind: 'rejected_sales_burst',
       windowStart: now - hours * HOUR_MS,
-      tally: (storeIds, since) => tallyStores(tx, storeIds, merchantOf, since),
-      isUnusual: (tally) => isBurstOfRejections(tally, { rejections, rate }),
+      tally: (storeIds, since) => tallyWithPast(platform, tx, storeIds, merchantOf, since),
+      isUnusual: (tally) =>
+        isBurstOfRejections(tally, { rejections, rate }) ||
+        (tally.past !== null && rejectsMoreThanBefore(tally, tally.past, relative)),
     },
     [...merchantOf.keys()],
   )
-  for (const [storeId, { asked, rejected, reasons }] of unusual) {
+  for (const [storeId, { asked, rejected, reasons, past }] of unusual) {
     await raiseFlag(platform, tx, {
       kind: 'rejected_sales_burst',
       subjectType: 'store',
@@ -103,25 +173,43 @@ async function flagBursts(platform: Platform, tx: Tx, sales: NewSale[], now: num
         rejected,
         reasons,
         within_hours: hours,
+        ...(past && { orders_before: past.asked, rejected_before: past.rejected }),
       },
     })
   }
 }
 
+/** With how many days the last hours are compared. */
+const PAST_DAYS = 30
+
 interface ReasonedTally extends StoreTally {
   reasons: Record<string, number>
 }
 
-async function tallyStores(
+interface ComparedTally extends ReasonedTally {
+  /** Of the days before; `null` where there are too few rejections to ask. */
+  past: StoreTally | null
+}
+
+async function tallyWithPast(
+  { config }: Platform,
   tx: Tx,
   storeIds: readonly string[],
   merchantOf: ReadonlyMap<string, string>,
   since: number,
-): Promise<Map<string, ReasonedTally>> {
-  const merchantIds = [...new Set(storeIds.flatMap((id) => merchantOf.get(id) ?? []))]
+): Promise<Map<string, ComparedTally>> {
+  const merchantsOf = (ids: readonly string[]) => [...new Set(ids.flatMap((id) => merchantOf.get(id) ?? []))]
+  const tallies = tallyStores(storeIds, await countStoreOrders(tx, merchantsOf(storeIds), since))
+  const least = config.FLAG_REJECTED_SALES_LEAST
+  const compared = [...tallies].flatMap(([id, { rejected }]) => (least > 0 && rejected >= least ? [id] : []))
+  const from = since - PAST_DAYS * DAY_MS
+  const past = tallyStores(compared, await countStoreOrdersBetween(tx, merchantsOf(compared), from, since))
+  return new Map([...tallies].map(([id, tally]) => [id, { ...tally, past: past.get(id) ?? null }]))
+}
+
+function tallyStores(storeIds: readonly string[], rows: readonly StoreOrders[]): Map<string, ReasonedTally> {
   const tallies = new Map<string, ReasonedTally>()
-  for (const row of await countStoreOrders(tx, merchantIds, since)) {
-    const { store_id: storeId, rejection_reason: reason, linked, orders } = row
+  for (const { store_id: storeId, rejection_reason: reason, linked, orders } of rows) {
     if (!storeIds.includes(storeId)) continue
     if (!askedForCommission({ rejection_reason: reason, link_id: linked === 1 ? storeId : null })) continue
     const tally = tallies.get(storeId) ?? { asked: 0, rejected: 0, reasons: {} }

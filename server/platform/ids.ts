@@ -88,3 +88,8 @@ export function firstIdAt(moment: number): string {
   const hex = Math.min(Math.max(0, moment), LAST_MOMENT).toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7000-8000-000000000000`
 }
+
+/** When a UUIDv7 was made, epoch ms. */
+export function momentOfId(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+}

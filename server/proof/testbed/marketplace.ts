@@ -6,6 +6,8 @@ import { createInboxRecorder, type Receipt } from '../../inbox/intake.service.ts
 import { workOff } from '../../jobs/worker.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { OfferFields } from '../../offers/offers.service.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Ids } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { Actor } from '../../platform/procedure.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
@@ -67,9 +69,12 @@ export interface Marketplace {
 export async function openMarketplace(
   dialect: TestDialect,
   settings: Record<string, string> = {},
+  /** The watches go by the time in ids, so a test of theirs needs ids of its own clock. */
+  idsOf?: (clock: Clock) => Ids,
 ): Promise<Marketplace> {
   const bed = await openTestbed(dialect, settings)
-  const { platform, clock } = bed
+  const { clock } = bed
+  const platform = idsOf ? { ...bed.platform, ids: idsOf(clock) } : bed.platform
   const processor = new ScriptedProcessor()
   const clicks = createClickRecorder(platform)
   const inbox = createInboxRecorder(platform)

@@ -11,6 +11,9 @@ export interface OrderChanges {
   name?: string
   email?: string
   financialStatus?: string
+  test?: boolean
+  currency?: string
+  buyerName?: { first_name: string; last_name: string }
 }
 
 let counter = 1
@@ -22,14 +25,14 @@ export function orderBody(changes: OrderChanges): string {
     id: Number(changes.id ?? 7_000_000_000_000 + number),
     name: changes.name ?? `#${1000 + number}`,
     created_at: new Date(changes.createdAt).toISOString(),
-    currency: 'PKR',
-    test: false,
+    currency: changes.currency ?? 'PKR',
+    test: changes.test ?? false,
     financial_status: changes.financialStatus ?? 'paid',
     cancelled_at: null,
     taxes_included: false,
     email: changes.email ?? 'bushra.buyer@example.com',
     phone: '+923331234567',
-    customer: { first_name: 'Bushra', last_name: 'Buyerova' },
+    customer: changes.buyerName ?? { first_name: 'Bushra', last_name: 'Buyerova' },
     landing_site: changes.click === undefined ? '/' : `/products/kurta?aff_ref=${changes.click}`,
     note_attributes: [],
     line_items: [
