@@ -38,7 +38,8 @@ for (const [name, recipe] of Object.entries(DESK_WORK)) {
     const { code, stderr } = await runDeskWork(world, name, way)
     assert.is(code, 0, stderr)
     const changed = changedTables(before.tables, await tableDigests(reader))
-    const added = (await rows()).slice(before.rows.length)
+    // A store that is released takes its merchant's offers with it, each on the record.
+    const added = (await rows()).slice(before.rows.length).filter((row) => row.action !== 'offer.pause')
     if (!action) {
       const unexplained = changed.filter((table) => !RECORDS[name]?.includes(table))
       assert.equal(unexplained, [], 'it leaves an audit row: say in AUDITED which')

@@ -6,6 +6,7 @@ import { createOffer } from '../server/offers/offers.service.ts'
 import { testDialects } from '../server/proof/testbed/databases.ts'
 import { OFFER } from '../server/proof/testbed/listings.ts'
 import { attemptsOf, openFlagsOf } from '../server/proof/testbed/marketplace.ts'
+import { connectStore } from '../server/stores/stores.service.ts'
 import { type Books, openBooks } from './testing/books.ts'
 import { openProcessorStub, type ProcessorStub } from './testing/processor-stub.ts'
 
@@ -167,23 +168,42 @@ for (const dialect of testDialects()) {
     assert.match(settled.stderr, /is done: it is never applied twice/)
   })
 
-  it('frees a squatted domain, and not unasked', async () => {
+  it('releases one of several claims on a domain, and allows it again', async () => {
+    const { platform } = books.market
     const domain = `s${books.otherShop.merchantId}.myshopify.com`
+    const owner = books.shop.merchantId
     assert.is((await books.json('stores', 'list')).items.length, 2)
     assert.is((await books.json('stores', 'list', '--merchant', books.otherShop.merchantId)).items.length, 1)
-    const unasked = await books.affiliate(['stores', 'release', domain])
+    const claim = { shop_domain: domain, webhook_secret: 'secret-of-the-owner' }
+    await connectStore(platform, owner, claim)
+    const unnamed = await books.affiliate(['stores', 'release', domain, '--yes', '--json'])
+    assert.is(unnamed.code, 1)
+    assert.is(JSON.parse(unnamed.stderr).candidates.length, 2)
+    const named = ['stores', 'release', domain.toUpperCase(), '--merchant', books.otherShop.merchantId]
+    const unasked = await books.affiliate(named)
     assert.is(unasked.code, 1)
     assert.match(unasked.stderr, /Nobody can be asked here: add --yes/)
-    const release = ['stores', 'release', domain.toUpperCase(), '--reason', 'the owner proved it', '--yes']
-    assert.match((await books.affiliate(release)).stdout, /is free now; .* had connected it/)
+    const release = [...named, '--reason', 'the owner proved it', '--yes']
+    assert.match((await books.affiliate(release)).stdout, /^Released .*\n.*stores allow/)
     const { action, reason, before, after } = await lastAudit()
     assert.equal([action, reason], ['store.release', 'the owner proved it'])
-    assert.equal([before.in_use, after.in_use], [true, false])
+    assert.equal([before.in_use, after.in_use, after.released], [true, false, true])
     const again = await books.affiliate(release)
     assert.is(again.code, 1)
-    assert.match(again.stderr, /No store in use has the domain/)
+    assert.match(again.stderr, /No store in use of .* has the domain/)
     const { items } = await books.json('stores', 'list')
-    assert.is(items.filter((store: { removed_at: string | null }) => store.removed_at !== null).length, 1)
+    const released = items.filter((store: { released_at: string | null }) => store.released_at !== null)
+    assert.equal(
+      released.map((store: { merchant: { id: string } }) => store.merchant.id),
+      [books.otherShop.merchantId],
+    )
+    const allow = ['stores', 'allow', domain, '--merchant', books.otherShop.merchantId]
+    assert.match((await books.affiliate(allow)).stdout, /can connect .* again/)
+    assert.is((await lastAudit()).action, 'store.allow')
+    assert.is((await books.affiliate(allow)).code, 1)
+    // With one claim left nobody has to be named.
+    const rest = await books.json('stores', 'release', domain, '--yes')
+    assert.equal([rest.merchant.id, rest.offers_paused], [owner, 0])
   })
 
   it('shows what a suspension will do before it is done', async () => {

@@ -12,7 +12,7 @@ import { NO_PTY, type Typed } from './testing/run-in-pty.ts'
 const PROMISED = [
   ...['serve', 'demo', 'db migrate', 'db status', 'db backup', 'db restore'],
   ...['users list', 'users create-admin', 'users set-password', 'users suspend', 'users reinstate'],
-  ...['stores list', 'stores release', 'offers list', 'offers vet'],
+  ...['stores list', 'stores release', 'stores allow', 'offers list', 'offers vet'],
   ...['flagged list', 'flagged resolve', 'flagged walk', 'sales list', 'sales explain'],
   ...['webhooks fixtures', 'webhooks replay', 'webhooks listen', 'webhooks events', 'webhooks show'],
   ...['webhooks retry', 'webhooks reprocess'],
@@ -96,6 +96,10 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
       typed: [{ after: /\[y\/N\] /, keys: 'n\n' }],
       code: 1,
       wide: true,
+    },
+    'stores allow': {
+      args: [`s${books.otherShop.merchantId}.myshopify.com`, '--merchant', books.otherShop.merchantId],
+      code: 1,
     },
     'webhooks retry': { args: [known.eventId] },
     'webhooks replay': {

@@ -92,6 +92,18 @@ const READERS: Record<string, Reader> = {
       people: store?.people ?? [],
     }
   },
+  shop_domain: async (app, _out, domain) => {
+    const { claimsInUse } = await import('../server/stores/remove-store.service.ts')
+    const claims = await claimsInUse(app.platform, domain)
+    return {
+      pairs: [
+        ['shop', domain],
+        ['claims', String(claims.length)],
+        ['more', `affiliate stores release ${domain} --merchant USER`],
+      ],
+      people: claims.map((claim) => ({ as: 'merchant', id: claim.merchant_id })),
+    }
+  },
   sale: async (app, out, id) => {
     const { getSale } = await import('../server/sales/sales.service.ts')
     const sale = await getSale(app.platform, 'all', id)

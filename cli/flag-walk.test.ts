@@ -24,6 +24,7 @@ const audited = async () => {
   const rows = await books.market.platform.database.reader
     .selectFrom('audit_entries')
     .select(['action', 'actor'])
+    .where('actor', '=', 'operator')
     .orderBy('id')
     .execute()
   return rows.map(({ action, actor }) => `${action} by ${actor}`)

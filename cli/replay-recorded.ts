@@ -3,7 +3,6 @@ import type { App } from '../server/app.ts'
 import { eventBody, findEventsNamed } from '../server/inbox/event-desk.service.ts'
 import { MalformedOrder } from '../server/shopify/malformed-order.ts'
 import { readOrderFacts } from '../server/shopify/order-facts.ts'
-import { shopDomainsOf } from '../server/stores/store-names.service.ts'
 import { Failure, wrongUsage } from './failures.ts'
 import type { ReplayOptions, SignedEvent } from './replay.ts'
 import { signAsProcessor } from './replay-processor.ts'
@@ -29,8 +28,7 @@ export async function prepareRecorded(
   if (!body) throw new Failure('The body of this event is past the retention time.', { code: 'conflict' })
   const named = { fixture: event.id, expected: null, deliveryId }
   if (event.source === 'processor') return signAsProcessor(app, named, body, options)
-  const domain = options.store ?? (await shopDomainsOf(app.database.reader, [event.scope])).get(event.scope)
-  const sender = await sendingStore(app, domain === undefined ? {} : { store: domain })
+  const sender = await sendingStore(app, { store: options.store ?? event.scope })
   const pointed = await pointAtLink(app, caller, body, options)
   return signAsStore(app, sender, { ...named, topic: event.topic }, pointed, options)
 }

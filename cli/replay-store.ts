@@ -4,12 +4,9 @@ import type { App } from '../server/app.ts'
 import { linksOfClicks } from '../server/clicks/clicks.service.ts'
 import { resolveLink } from '../server/links/links.service.ts'
 import { signShopifyBody } from '../server/shopify/signature.ts'
-import {
-  listEveryStore,
-  listStores,
-  storeForWebhook,
-  type WebhookStore,
-} from '../server/stores/stores.service.ts'
+import { shopDomainsOf } from '../server/stores/store-names.service.ts'
+import { listEveryStore, listStores } from '../server/stores/stores.service.ts'
+import { claimsForWebhook, type WebhookClaim } from '../server/stores/webhook-claims.service.ts'
 import { emailsOf } from '../server/users/users.service.ts'
 import { Failure, wrongUsage } from './failures.ts'
 import { readFixture, type StoreFixture } from './fixture-files.ts'
@@ -46,7 +43,7 @@ export async function prepareOrders(
 
 export interface Sender {
   domain: string
-  store: WebhookStore
+  store: WebhookClaim
 }
 
 /** The bytes under the store's signature, or what `--corrupt` makes of it. */
@@ -84,23 +81,35 @@ export async function sendingStore(
   app: App,
   options: Pick<ReplayOptions, 'store' | 'link'>,
 ): Promise<Sender> {
-  const domain = options.store ?? (await onlyDomain(app, options.link))
-  const store = await storeForWebhook(app.platform, domain)
-  if (store) return { domain, store }
-  throw new Failure(`No store with the domain ${domain} is connected.`, { code: 'not_found' })
+  const named = options.store ?? (await onlyStore(app, options.link))
+  const domain = (await shopDomainsOf(app.database.reader, [named])).get(named) ?? named.toLowerCase()
+  const claims = await claimsForWebhook(app.platform, domain)
+  const stores = domain === named.toLowerCase() ? claims : claims.filter((claim) => claim.storeId === named)
+  const [store] = stores
+  if (!store) throw new Failure(`No store ${named} is connected.`, { code: 'not_found' })
+  if (stores.length === 1) return { domain, store }
+  throw new Failure(
+    `${stores.length} merchants have connected ${domain}. Name one store by id with --store.`,
+    {
+      extra: { candidates: stores.map(({ storeId, merchantId }) => ({ storeId, merchantId })) },
+      lines: stores.map(({ storeId, merchantId }) => `  ${storeId}  of merchant ${merchantId}`),
+    },
+  )
 }
 
-async function onlyDomain({ platform }: App, slug: string | undefined): Promise<string> {
+/** The id of the one store that can be meant. */
+async function onlyStore({ platform }: App, slug: string | undefined): Promise<string> {
   const page = { limit: 100 }
   const { items } =
     slug === undefined
       ? await listEveryStore(platform, page)
       : await listStores(platform, (await resolveLink(platform, slug)).merchantId, page)
-  const domains = items.filter((store) => store.removed_at === null).map((store) => store.shop_domain)
-  const [only] = domains
-  if (only !== undefined && domains.length === 1) return only
+  const stores = items.filter((store) => store.removed_at === null)
+  const [only] = stores
+  if (only !== undefined && stores.length === 1) return only.id
   if (only === undefined)
     throw new Failure('No store is connected that could send it.', { code: 'not_found' })
+  const domains = stores.map((store) => store.shop_domain)
   throw new Failure(`There are ${domains.length} stores. Name the one that sends it with --store.`, {
     extra: { candidates: domains },
     lines: domains.map((domain) => `  ${domain}`),

@@ -90,16 +90,20 @@ function ambiguous(order: string, candidates: readonly OrderCandidate[], out: Ou
       sale_id: candidate.saleId,
       order_id: candidate.orderId,
       order_name: candidate.orderName,
+      store_id: candidate.storeId,
       shop_domain: candidate.shopDomain,
     })),
   }
   const lines = candidates.map((candidate) =>
     printable(
-      `  ${candidate.orderName ?? ''}  ${candidate.orderId}  ${candidate.shopDomain ?? candidate.storeId}  ${candidate.acceptanceStatus} ${out.time(candidate.createdAt)}`,
+      `  ${candidate.orderName ?? ''}  ${candidate.orderId}  ${candidate.shopDomain ?? ''}  ${candidate.storeId}  ${candidate.acceptanceStatus} ${out.time(candidate.createdAt)}`,
     ),
   )
-  return new Failure(`${order} stands for ${candidates.length} orders. Give the order id, or --store.`, {
-    extra,
-    lines,
-  })
+  return new Failure(
+    `${order} stands for ${candidates.length} orders. Give the order id, or name the store by host name or id with --store.`,
+    {
+      extra,
+      lines,
+    },
+  )
 }

@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
+import type { App } from '../../server/app.ts'
 import type { StoreRow } from '../../server/stores/stores.service.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, rowLimit } from '../command.ts'
 import { confirm, READS, withApp } from '../context.ts'
 import { Failure } from '../failures.ts'
-import { wireTime } from '../output.ts'
+import { type Output, wireTime } from '../output.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
 
 interface ListOptions {
@@ -11,8 +12,13 @@ interface ListOptions {
   limit: number
 }
 
+interface DecisionOptions {
+  merchant?: string
+  reason?: string
+}
+
 export function addStoreCommands(program: Command): void {
-  const group = addGroup(program, 'stores', 'connected shops: look at them, free a squatted domain')
+  const group = addGroup(program, 'stores', 'connected shops: list them, decide who may claim a domain')
   group
     .command('list')
     .description('the newest stores, removed ones too')
@@ -22,15 +28,29 @@ export function addStoreCommands(program: Command): void {
     .action((options: ListOptions, command: Command) => list(options, command))
   group
     .command('release')
-    .description('take a shop domain from the merchant who connected it, so that its owner can')
+    .description("end a merchant's claim on a shop domain; it cannot be connected again until it is allowed")
     .argument('<domain>', 'such as my-shop.myshopify.com')
+    .option(
+      '--merchant <user>',
+      'whose claim, by id or e-mail; needed when several merchants claim the domain',
+    )
     .option('--reason <text>', 'kept in the audit trail')
     .addHelpText(
       'after',
-      exampleText("stores release my-shop.myshopify.com --reason 'the owner proved it' --yes"),
+      exampleText(
+        "stores release my-shop.myshopify.com --merchant squatter@example.com --reason 'not the owner' --yes",
+      ),
     )
-    .action((domain: string, options: { reason?: string }, command: Command) =>
-      release(domain, options.reason, command),
+    .action((domain: string, options: DecisionOptions, command: Command) => release(domain, options, command))
+  group
+    .command('allow')
+    .description('let a merchant connect a shop domain again after their claim on it was released')
+    .argument('<domain>', 'such as my-shop.myshopify.com')
+    .requiredOption('--merchant <user>', 'by id or e-mail')
+    .option('--reason <text>', 'kept in the audit trail')
+    .addHelpText('after', exampleText('stores allow my-shop.myshopify.com --merchant owner@example.com'))
+    .action((domain: string, options: DecisionOptions & { merchant: string }, command: Command) =>
+      allow(domain, options, command),
     )
 }
 
@@ -62,7 +82,7 @@ function list(options: ListOptions, command: Command): Promise<void> {
           items.map((store) => [
             store.shop_domain,
             nameOf(person(store.merchant_id)),
-            store.removed_at === null ? 'in use' : `removed ${out.time(store.removed_at)}`,
+            stateText(store, out),
             out.time(store.created_at),
             store.id,
           ]),
@@ -73,6 +93,11 @@ function list(options: ListOptions, command: Command): Promise<void> {
   )
 }
 
+function stateText(store: StoreRow, out: Output): string {
+  if (store.released_at !== null) return `released ${out.time(store.released_at)}`
+  return store.removed_at === null ? 'in use' : `removed ${out.time(store.removed_at)}`
+}
+
 function wireStore(store: StoreRow, merchant: Person) {
   return {
     id: store.id,
@@ -81,26 +106,76 @@ function wireStore(store: StoreRow, merchant: Person) {
     shop_domain: store.shop_domain,
     created_at: wireTime(store.created_at),
     removed_at: wireTime(store.removed_at),
+    released_at: wireTime(store.released_at),
   }
 }
 
-async function release(domain: string, reasonText: string | undefined, command: Command): Promise<void> {
-  const { readText } = await import('../arguments.ts')
-  const reason = reasonText === undefined ? null : await readText('--reason', reasonText, 2000)
+async function release(domain: string, options: DecisionOptions, command: Command): Promise<void> {
+  const reason = await reasonOf(options)
   await withApp(command, async (context) => {
     const { app, out } = context
-    const { releaseDomain, storeInUse } = await import('../../server/stores/stores.service.ts')
+    const { releaseClaim } = await import('../../server/stores/remove-store.service.ts')
     const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
-    const store = await storeInUse(app.platform, domain)
-    if (!store) throw new Failure(`No store in use has the domain ${domain}.`, { code: 'not_found' })
-    const person = (await peopleOf(app, [store.merchant_id]))(store.merchant_id)
+    const claim = await claimToRelease(app, domain, options.merchant)
+    const person = (await peopleOf(app, [claim.merchant_id]))(claim.merchant_id)
     await confirm(
       context,
-      `Take ${store.shop_domain} from ${nameOf(person)}? Its webhook secret is lost; its sales stay.`,
+      `Release ${claim.shop_domain} from ${nameOf(person)}? Its webhook secrets are deleted; its sales stay. Live offers are paused if it is their only store.`,
     )
-    const released = await releaseDomain(app.platform, store.shop_domain, OPERATOR, reason)
-    out.show(wireStore(released, person), () => [
-      `${released.shop_domain} is free now; ${nameOf(person)} had connected it.`,
+    const { store, offersPaused } = await releaseClaim(app.platform, {
+      domain: claim.shop_domain,
+      merchantId: claim.merchant_id,
+      actor: OPERATOR,
+      reason,
+    })
+    out.show({ ...wireStore(store, person), offers_paused: offersPaused }, () => [
+      `Released ${store.shop_domain} from ${nameOf(person)}.`,
+      ...(offersPaused > 0 ? [`Live offers paused, because no store is left: ${offersPaused}.`] : []),
+      `To let them connect it again: affiliate stores allow ${store.shop_domain} --merchant ${nameOf(person)}`,
     ])
   })
+}
+
+async function claimToRelease(app: App, domain: string, merchant: string | undefined): Promise<StoreRow> {
+  const { claimsInUse } = await import('../../server/stores/remove-store.service.ts')
+  const { findUser } = await import('../../server/users/users.service.ts')
+  const claims = await claimsInUse(app.platform, domain)
+  const merchantId = merchant === undefined ? null : (await findUser(app.platform, merchant)).id
+  const meant = claims.filter((claim) => merchantId === null || claim.merchant_id === merchantId)
+  const [claim] = meant
+  if (!claim) {
+    const whose = merchant === undefined ? '' : ` of ${merchant}`
+    throw new Failure(`No store in use${whose} has the domain ${domain}.`, { code: 'not_found' })
+  }
+  if (meant.length === 1) return claim
+  const person = await peopleOf(
+    app,
+    meant.map((one) => one.merchant_id),
+  )
+  throw new Failure(`${meant.length} merchants claim ${claim.shop_domain}. Name one with --merchant.`, {
+    extra: { candidates: meant.map((one) => wireStore(one, person(one.merchant_id))) },
+    lines: meant.map((one) => `  ${one.id}  ${nameOf(person(one.merchant_id))}`),
+  })
+}
+
+async function allow(
+  domain: string,
+  options: DecisionOptions & { merchant: string },
+  command: Command,
+): Promise<void> {
+  const reason = await reasonOf(options)
+  await withApp(command, async ({ app, out }) => {
+    const { allowClaim } = await import('../../server/stores/remove-store.service.ts')
+    const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+    const { findUser } = await import('../../server/users/users.service.ts')
+    const merchant = await findUser(app.platform, options.merchant)
+    const store = await allowClaim(app.platform, { domain, merchantId: merchant.id, actor: OPERATOR, reason })
+    const person = (await peopleOf(app, [merchant.id]))(merchant.id)
+    out.show(wireStore(store, person), () => [`${nameOf(person)} can connect ${store.shop_domain} again.`])
+  })
+}
+
+async function reasonOf({ reason }: DecisionOptions): Promise<string | null> {
+  const { readText } = await import('../arguments.ts')
+  return reason === undefined ? null : readText('--reason', reason, 2000)
 }

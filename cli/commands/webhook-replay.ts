@@ -24,7 +24,10 @@ export function addReplayCommand(group: Command): void {
       '--link <slug>',
       'follow this affiliate link first: its click, creator and product fill the order',
     )
-    .option('--store <domain>', "the store that sends; the link's merchant's one unless given")
+    .option(
+      '--store <store>',
+      "the store that sends, by host name or id; the link's merchant's one unless given",
+    )
     .option('--event-id <id>', 'the delivery id; a new one unless given (the same again is a redelivery)')
     .option(
       '--cycle <id>',

@@ -61,6 +61,9 @@ export const DESK_WORK: Record<string, Recipe> = {
   'webhooks reprocess': way('--dry-run'),
   'stores list': way(),
   'stores release': ({ books }) => ({ args: [`s${books.otherShop.merchantId}.myshopify.com`, '--yes'] }),
+  'stores allow': ({ books }) => ({
+    args: [`s${books.otherShop.merchantId}.myshopify.com`, '--merchant', books.otherShop.merchantId],
+  }),
   'billing cycles': way(),
   'billing credit': ({ books }) => ({
     args: [books.shop.merchantId, '10', '--reference', 'CR-1', '--reason', 'returned', '--yes'],
@@ -104,6 +107,7 @@ export const AUDITED: Record<string, string> = {
   'flagged resolve': 'flag.resolve',
   'webhooks retry': 'event.retry',
   'stores release': 'store.release',
+  'stores allow': 'store.allow',
   'billing credit': 'billing.credit',
   'billing close': 'billing.close',
   'billing reissue': 'billing.reissue',

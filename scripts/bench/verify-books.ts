@@ -104,6 +104,7 @@ function makeOrder({ platform, clock }: Marketplace, deals: readonly Deal[], num
       taxes_included: false,
       buyer_email: null,
       buyer_names: [],
+      shop_hosts: [],
       tracking_reference: clickId,
       tracking_source: 'note_attributes',
       lines,

@@ -21,7 +21,8 @@ import { orderBody } from '../../server/proof/testbed/orders.ts'
 import { HOUR, MINUTE } from '../../server/proof/testbed/testbed.ts'
 import { requestCredit } from '../../server/sales/credit-request.service.ts'
 import { sealLedger } from '../../server/seals/seals.service.ts'
-import { connectStore, releaseDomain, removeStore, rotateSecret } from '../../server/stores/stores.service.ts'
+import { releaseClaim, removeStore } from '../../server/stores/remove-store.service.ts'
+import { connectStore, rotateSecret } from '../../server/stores/stores.service.ts'
 import { login, register } from '../../server/users/credentials.service.ts'
 import { updateProfile } from '../../server/users/profile.service.ts'
 import { createAdmin, reinstateUser, suspendUser } from '../../server/users/users.service.ts'
@@ -97,9 +98,16 @@ export class MarketActions {
     const former = await connect('kurta-old.myshopify.com')
     await removeStore(this.#platform, shop.merchantId, former.id)
     await connect('not-ours.myshopify.com')
-    await releaseDomain(this.#platform, 'not-ours.myshopify.com', OPERATOR, 'belongs to another merchant')
+    await releaseClaim(this.#platform, {
+      domain: 'not-ours.myshopify.com',
+      merchantId: shop.merchantId,
+      actor: OPERATOR,
+      reason: 'belongs to another merchant',
+    })
     const outlet = await connect('kurta-outlet.myshopify.com')
-    await rotateSecret(this.#platform, shop.merchantId, outlet.id, 'second secret of kurta-outlet')
+    await rotateSecret(this.#platform, shop.merchantId, outlet.id, {
+      secret: 'second secret of kurta-outlet',
+    })
   }
 
   async link(

@@ -3,7 +3,14 @@ import type { FastifyInstance } from 'fastify'
 import { RATE_LIMIT_HEADERS } from './rate-limit.ts'
 
 /** What a page's script may read of an answer beside the few headers that it always may. */
-const EXPOSED = ['X-Request-Id', 'Location', 'Retry-After', 'Content-Disposition', ...RATE_LIMIT_HEADERS]
+const EXPOSED = [
+  'X-Request-Id',
+  'Location',
+  'Retry-After',
+  'Content-Disposition',
+  'X-Offers-Paused',
+  ...RATE_LIMIT_HEADERS,
+]
 const PREFLIGHT_SECONDS = 600
 
 /**

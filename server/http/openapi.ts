@@ -140,7 +140,7 @@ function successOf(
   rest: RestRoute,
   schemas: Record<string, JsonSchema>,
 ): Record<string, unknown> {
-  if (rest.status === 204) return { description: 'Done.' }
+  if (rest.status === 204) return { description: 'Done.', ...(rest.headers && { headers: rest.headers }) }
   if (!(procedure.output instanceof z.ZodType)) {
     throw new Error(`procedure ${procedure.name}: a REST route needs an output schema`)
   }

@@ -48,6 +48,7 @@ function registerProcedure(
     async handler(request, reply) {
       const context = contextOf(platform, request)
       await admit?.(request, reply, context, [{ name: procedure.name, input: () => request.body }])
+      if (rest.headers) context.answerHeaders = {}
       const answer = (input: () => unknown) => callProcedure(appRouter, procedure, context, input)
       if (rest.shared !== undefined && request.headers.authorization === undefined) {
         const input = inputOf(request, shape, rest)
@@ -56,6 +57,7 @@ function registerProcedure(
       }
       const result = await answer(() => inputOf(request, shape, rest))
       reply.code(status)
+      if (context.answerHeaders) reply.headers(context.answerHeaders)
       if (rest.location) reply.header('location', filledIn(rest.location, result))
       return status === 204 ? reply.send() : result
     },

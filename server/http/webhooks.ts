@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
-import { verifyShopifyHmac } from '../shopify/signature.ts'
-import { storeForWebhook } from '../stores/stores.service.ts'
+import { claimsForWebhook, findSigner } from '../stores/webhook-claims.service.ts'
 import { endEmptyBodies } from './empty-bodies.ts'
 import { type Answered, answerDirectly, refuseWith } from './hot-requests.ts'
 import type { HttpApp } from './http-app.ts'
@@ -60,11 +59,9 @@ async function receiveStoreEvent(app: HttpApp, request: FastifyRequest): Promise
   const { platform, inbox } = app
   const rawBody = bodyOf(request)
   const domain = headerOf(request, 'x-shopify-shop-domain')?.toLowerCase()
-  const store = domain ? await storeForWebhook(platform, domain) : null
-  const signature = headerOf(request, 'x-shopify-hmac-sha256')
-  if (!store || !verifyShopifyHmac(rawBody, signature, store.keys)) {
-    throw refuse(platform, request, store ? 'wrong HMAC' : 'unknown shop domain')
-  }
+  const claims = domain ? await claimsForWebhook(platform, domain) : []
+  const store = await findSigner(claims, rawBody, headerOf(request, 'x-shopify-hmac-sha256'))
+  if (!store) throw refuse(platform, request, claims.length > 0 ? 'wrong HMAC' : 'unknown shop domain')
   await inbox.record({
     source: 'store',
     scope: store.storeId,

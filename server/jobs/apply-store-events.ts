@@ -6,7 +6,9 @@ import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
 import { isOrderPaid } from '../shopify/topic.ts'
-import { merchantsOfStores } from '../stores/store-owners.service.ts'
+import { noteFirstEvents } from '../stores/shared-domains.service.ts'
+import { keepShownHosts } from '../stores/store-hosts.service.ts'
+import { storesOfEvents } from '../stores/store-owners.service.ts'
 import { isToBeRead, NOTHING_READ, type ReadOrder, type ReadOrders, readOrder } from './read-order.ts'
 
 /**
@@ -33,14 +35,20 @@ async function record(
   events: readonly ClaimedEvent[],
   orders: readonly ReadOrder[],
 ): Promise<void> {
-  const merchants = await merchantsOfStores(tx, [...new Set(events.map((event) => event.scope))])
+  const stores = await storesOfEvents(tx, [...new Set(events.map((event) => event.scope))])
+  await noteFirstEvents(platform, tx, stores, events)
   const outcomes = new Map<string, EventOutcome>()
   const reports: ReportedOrder[] = []
   events.forEach((event, index) => {
-    const read = reportOf(event, orders[index] ?? null, merchants)
+    const read = reportOf(event, orders[index] ?? null, stores.get(event.scope)?.merchant_id)
     if ('order' in read) reports.push(read)
     else outcomes.set(event.id, read)
   })
+  await keepShownHosts(
+    platform,
+    tx,
+    reports.map(({ eventId, storeId, order }) => ({ eventId, storeId, hosts: order.shop_hosts })),
+  )
   const recorded = await recordOrders(platform, tx, reports)
   reports.forEach((report, index) => {
     const sale = recorded[index] as RecordedSale
@@ -64,7 +72,7 @@ function orderOf({ config }: Platform, event: ClaimedEvent): ReadOrder {
 function reportOf(
   event: ClaimedEvent,
   order: ReadOrder,
-  merchants: Map<string, string>,
+  merchantId: string | undefined,
 ): ReportedOrder | EventOutcome {
   if (event.conflicting) {
     return { kind: 'set_aside', reason: 'this delivery id came before with another body' }
@@ -72,7 +80,6 @@ function reportOf(
   if (!isOrderPaid(event.topic)) {
     return { kind: 'ignored', reason: `nothing to do for topic ${event.topic}` }
   }
-  const merchantId = merchants.get(event.scope)
   if (!merchantId) return { kind: 'set_aside', reason: 'its store is not known' }
   if (order === null) return { kind: 'set_aside', reason: 'its body is past the retention time' }
   if (order instanceof MalformedOrder)

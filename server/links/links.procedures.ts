@@ -8,6 +8,7 @@ import {
   resolvedLink,
   resolveLinkInput,
 } from '../../shared/schemas/links.ts'
+import { productHostOf } from '../offers/product-host.rule.ts'
 import { toWireTime } from '../platform/clock.ts'
 import { mapPage } from '../platform/page.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -55,6 +56,7 @@ function wireLink(platform: Platform, link: CreatorLink): AffiliateLink {
     url: linkUrl(platform, link.slug),
     active: link.active,
     offer: wireLinkedOffer(link.offer),
+    product_host: productHostOf(link.offer.product_url),
     commission_rate: basisPointsToPercent(link.commissionRate),
     attribution_window_days: link.attributionWindowDays,
     product_ids: link.productIds,

@@ -1,7 +1,13 @@
 import type { FlagKindWire } from '../../shared/schemas/admin.ts'
 import type { Queries, Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { type FlagRow, findOpenFlags, insertOrRefreshFlags, lastResolvedAt } from './flags.store.ts'
+import {
+  type FlagRow,
+  findFlagsOfKindAbout,
+  findOpenFlags,
+  insertOrRefreshFlags,
+  lastResolvedAt,
+} from './flags.store.ts'
 
 /** What can be flagged in this service, and how urgently a person should look. */
 export const FLAG_KINDS = {
@@ -32,6 +38,8 @@ export const FLAG_KINDS = {
   cycle_unpaid: 'medium',
   offer_vetting: 'low',
   credit_request: 'medium',
+  domain_shared: 'high',
+  product_host_unverified: 'medium',
 } as const satisfies Record<FlagKindWire, FlagRow['severity']>
 
 export type FlagKind = keyof typeof FLAG_KINDS
@@ -41,6 +49,7 @@ export interface NewFlag {
   subjectType:
     | 'user'
     | 'store'
+    | 'shop_domain'
     | 'offer'
     | 'affiliate_link'
     | 'sale'
@@ -91,6 +100,13 @@ function rowOf(platform: Platform, flag: NewFlag): FlagRow {
 export function openFlags(db: Queries, kind: FlagKind, subjectId: string | null = null): Promise<FlagRow[]> {
   return findOpenFlags(db, kind, subjectId)
 }
+
+/** The newest flags of one kind about one subject, open and resolved. */
+export function flagsOfKindAbout(db: Queries, kind: FlagKind, subjectId: string): Promise<FlagRow[]> {
+  return findFlagsOfKindAbout(db, kind, subjectId, MAX_FLAGS_ABOUT)
+}
+
+const MAX_FLAGS_ABOUT = 100
 
 /** When a flag of this kind was last resolved, by subject (epoch ms); subjects without one are missing. */
 export function resolvedFlagTimes(

@@ -39,6 +39,22 @@ export function findOpenFlags(db: Queries, kind: string, subjectId: string | nul
     .execute()
 }
 
+export function findFlagsOfKindAbout(
+  db: Queries,
+  kind: string,
+  subjectId: string,
+  limit: number,
+): Promise<FlagRow[]> {
+  return db
+    .selectFrom('flags')
+    .selectAll()
+    .where('kind', '=', kind)
+    .where('subject_id', '=', subjectId)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
 export async function lastResolvedAt(
   db: Queries,
   kind: string,

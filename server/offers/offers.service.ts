@@ -4,11 +4,12 @@ import { idParam } from '../../shared/schemas/common.ts'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
 import { askForVetting, settleVetting } from '../moderation/vetting-queue.service.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
+import { lockName } from '../platform/named-lock.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/page.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Actor } from '../platform/procedure.ts'
 import { invalidFields, Refusal } from '../platform/refusal.ts'
-import { merchantHasStore } from '../stores/stores.service.ts'
+import { merchantHasStore, merchantStoresLock } from '../stores/stores.service.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
 import { KeptOffers } from './kept-offers.ts'
 import {
@@ -27,6 +28,7 @@ import {
   type OfferRow,
   offersById,
 } from './offers.store.ts'
+import { flagUnverifiedHost } from './product-host.service.ts'
 import { checkProductUrl } from './product-url.rule.ts'
 import { clearPublicOffers } from './public-offers.service.ts'
 import { mayRaiseLiveOffer, type VettingDecision, type VettingState, vettingStateOf } from './vetting.rule.ts'
@@ -94,6 +96,7 @@ export async function createOffer(
   }
   await platform.database.transaction(async (tx) => {
     await insertOffer(tx, row)
+    await flagUnverifiedHost(platform, tx, row, null)
     await followVetting(platform, tx, row)
   })
   return shownOffer(platform, row)
@@ -133,6 +136,8 @@ export async function setOfferStatus(
   to: OfferStatus,
 ): Promise<ShownOffer> {
   const row = await platform.database.transaction(async (tx) => {
+    // No offer goes live while the merchant's last store is removed.
+    await lockName(tx, merchantStoresLock(merchantId))
     const offer = await lockOffer(tx, merchantId, offerId)
     if (!offer) throw noSuchOffer()
     const move = decideOfferMove({
@@ -307,8 +312,8 @@ function scopeOf(actor: Actor | null, query: OfferQuery): OfferScope {
   })
 }
 
-/** Changes a held offer. Values that it has already are no change: `updated_at` and the public lists stay as they are. */
-async function applyChange(
+/** Changes a locked offer, and what depends on it: caches, vetting queue, flags. Values that it has already are no change. */
+export async function applyChange(
   platform: Platform,
   tx: Tx,
   offer: OfferRow,
@@ -330,6 +335,8 @@ async function applyChange(
   }
   const row: OfferRow = { ...offer, ...(news as Partial<OfferRow>), ...updatedAt }
   if (news.commission_rate !== undefined || news.status !== undefined) await followVetting(platform, tx, row)
+  if (news.product_url !== undefined || news.status === 'live')
+    await flagUnverifiedHost(platform, tx, row, offer)
   return row
 }
 

@@ -46,6 +46,18 @@ export function offersById(db: Queries | Tx, ids: readonly string[]): Promise<Of
     .execute()
 }
 
+/** The live offers of a merchant, in the order in which they can be locked. */
+export async function liveOfferIds(tx: Tx, merchantId: string): Promise<string[]> {
+  const rows = await tx
+    .selectFrom('offers')
+    .select('id')
+    .where('merchant_id', '=', merchantId)
+    .where('status', '=', 'live')
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 /**
  * An offer (of this merchant only, unless `null`), held until the transaction ends: a write that changes nothing is
  * the row lock that SQLite and PostgreSQL have in common.

@@ -194,6 +194,7 @@ for (const dialect of testDialects()) {
     const audit = await platform.database.reader
       .selectFrom('audit_entries')
       .selectAll()
+      .where('action', '=', 'offer.vet')
       .orderBy('id')
       .execute()
     assert.equal(

@@ -21,6 +21,8 @@ export interface RequestContext {
   requestId: string
   /** The caller's network address, as far as TRUST_PROXY lets us know it. */
   clientAddress: string
+  /** Headers of a REST answer, lower case; without it the call came through tRPC. */
+  answerHeaders?: Record<string, string>
   /** For a subscription: aborted when the caller has gone. */
   gone?: AbortSignal
 }
@@ -33,6 +35,8 @@ export interface RestRoute {
   status?: 200 | 201 | 202 | 204
   /** Where what was made can be found: a path whose `:names` are fields of the output. */
   location?: string
+  /** Further headers of a success, with what they say, for the reference. The procedure sets them in `ctx.answerHeaders`. */
+  headers?: Readonly<Record<string, { description: string; schema: { type: 'integer' | 'string' } }>>
   /**
    * Answers to callers without a credential are all alike: they carry an ETag, and are kept for a moment in the cache of
    * this name, which whoever changes what they show clears.

@@ -17,7 +17,7 @@ import { Payout, PayoutLine } from '../payouts/payout.entity.ts'
 import { ProcessorAttempt } from '../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../sales/sale.entity.ts'
 import { LedgerSeal, LedgerSealHead } from '../seals/seal.entity.ts'
-import { Store, StoreSecret } from '../stores/store.entity.ts'
+import { Store, StoreHost, StoreSecret } from '../stores/store.entity.ts'
 import { LoginAddress } from '../users/login-address.entity.ts'
 import { PayoutDestination } from '../users/payout-destination.entity.ts'
 import { Session } from '../users/session.entity.ts'
@@ -32,6 +32,7 @@ export const ENTITIES = [
   PayoutDestination,
   Store,
   StoreSecret,
+  StoreHost,
   Offer,
   Application,
   AffiliateLink,

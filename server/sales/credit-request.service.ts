@@ -1,7 +1,8 @@
-import { formatMoney, type Paisa } from '../../shared/money.ts'
+import { formatMoney, type Paisa, parseMoney } from '../../shared/money.ts'
 import { openFlagAbout, resolvedFlagCount } from '../moderation/flag-queue.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
 import type { Tx } from '../platform/database.ts'
+import { lockName } from '../platform/named-lock.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { findSale, type SaleWithSlug } from './sales.store.ts'
@@ -13,18 +14,20 @@ export interface CreditRequest {
   reason: string
 }
 
-/** A request that waits for an operator; `createdAt` in epoch ms. */
+/** A stored request that waits for an operator; `createdAt` in epoch ms. */
 export interface PendingCreditRequest extends CreditRequest {
+  /** The flag that an operator decides on. */
+  flagId: string
   createdAt: number
 }
 
 const KIND = 'credit_request'
 
 /**
- * Puts a merchant's wish for a credit on one of their sales before an operator, who grants or declines it; moves no money. The same
- * wish again changes nothing. Refuses with `not_found`, and with `conflict` for a rejected sale (nothing was billed), for more
- * than was billed, and while another wish about this sale waits. What has been granted already is reckoned with at the grant,
- * since credits are a merchant's and not a sale's.
+ * Stores a merchant's request for a credit on one of their sales, for an operator who grants or declines it, and answers it as it is
+ * stored; moves no money. The same request again changes nothing. Refuses with `not_found`, and with `conflict` for a rejected
+ * sale (nothing was billed), for more than was billed, and while another request about this sale waits. Earlier credits count when
+ * the credit is granted, since they belong to the merchant and not to a sale.
  */
 export async function requestCredit(
   platform: Platform,
@@ -35,16 +38,27 @@ export async function requestCredit(
     const sale = await findSale(tx, { merchantId }, request.saleId)
     if (!sale) throw new Refusal('not_found', 'There is no such sale.')
     refuseMoreThanBilled(sale, request.amount)
-    const subject = { kind: KIND, subjectType: 'sale', subjectId: sale.id } as const
-    const waiting = await openFlagAbout(tx, subject)
+    await lockName(tx, `credit request on sale ${sale.id}`)
+    const waiting = await storedRequest(tx, sale.id)
     if (waiting) return sameRequest(request, waiting)
     await raiseFlag(platform, tx, {
-      ...subject,
+      kind: KIND,
+      subjectType: 'sale',
+      subjectId: sale.id,
       summary: `A merchant asks for a credit of Rs ${formatMoney(request.amount)} on a sale.`,
       evidence: await evidenceOf(tx, sale, request),
     })
-    return { ...request, createdAt: platform.clock.now() }
+    const stored = await storedRequest(tx, sale.id)
+    if (!stored) throw new Error(`the credit request on sale ${sale.id} was not stored`)
+    return stored
   })
+}
+
+async function storedRequest(tx: Tx, saleId: string): Promise<PendingCreditRequest | null> {
+  const flag = await openFlagAbout(tx, { kind: KIND, subjectType: 'sale', subjectId: saleId })
+  if (!flag) return null
+  const { amount, reason } = JSON.parse(flag.evidence) as { amount: string; reason: string }
+  return { flagId: flag.id, saleId, amount: parseMoney(amount) ?? 0, reason, createdAt: flag.created_at }
 }
 
 function refuseMoreThanBilled(sale: SaleWithSlug, amount: Paisa): void {
@@ -69,13 +83,10 @@ async function evidenceOf(tx: Tx, sale: SaleWithSlug, request: CreditRequest) {
   }
 }
 
-function sameRequest(
-  request: CreditRequest,
-  waiting: { evidence: string; created_at: number },
-): PendingCreditRequest {
-  const { amount, reason } = JSON.parse(waiting.evidence) as { amount: string; reason: string }
-  if (amount === formatMoney(request.amount) && reason === request.reason) {
-    return { ...request, createdAt: waiting.created_at }
-  }
-  throw new Refusal('conflict', `A request for ${amount} on this sale waits for its decision already.`)
+function sameRequest(request: CreditRequest, waiting: PendingCreditRequest): PendingCreditRequest {
+  if (waiting.amount === request.amount && waiting.reason === request.reason) return waiting
+  throw new Refusal(
+    'conflict',
+    `A request for ${formatMoney(waiting.amount)} on this sale waits for its decision already.`,
+  )
 }

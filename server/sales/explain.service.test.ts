@@ -6,7 +6,7 @@ import { testDialects } from '../proof/testbed/databases.ts'
 import { type Marketplace, openMarketplace } from '../proof/testbed/marketplace.ts'
 import { orderBody } from '../proof/testbed/orders.ts'
 import { outcomeOf, setSuspended } from '../proof/testbed/people.ts'
-import { removeStore } from '../stores/stores.service.ts'
+import { removeStore } from '../stores/remove-store.service.ts'
 import { explainSale, findOrder } from './explain.service.ts'
 
 for (const dialect of testDialects()) {

@@ -54,7 +54,7 @@ export const salesRouter = router({
     rest: { method: 'POST', path: '/sales/:id/credit-request', status: 202 },
     summary: 'Ask for a billing credit on an own sale',
     description:
-      'Moves no money: an operator grants or declines it. At most what was billed for the sale. The same request again changes nothing while it waits; another one is refused.',
+      'Moves no money: an operator grants or declines it. Answers the request as it is stored. At most what was billed for the sale. The same request again changes nothing while it waits; another one is refused.',
     errors: ['not_found', 'conflict'],
   })
     .input(requestCreditInput)
@@ -64,6 +64,7 @@ export const salesRouter = router({
       const { id: saleId, reason } = input
       const request = await requestCredit(ctx.platform, ctx.actor.userId, { saleId, amount, reason })
       return {
+        flag_id: request.flagId,
         sale_id: request.saleId,
         amount: formatMoney(request.amount),
         currency: 'PKR' as const,

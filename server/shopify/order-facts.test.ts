@@ -59,6 +59,7 @@ test('an order becomes plain, checked facts', () => {
     taxes_included: true,
     buyer_email: 'ayesha.k@example.com',
     buyer_names: [],
+    shop_hosts: [],
     tracking_reference: null,
     tracking_source: null,
     lines: [
@@ -261,6 +262,29 @@ test('the buyer is known by the first e-mail there is', () => {
   assert.is(email({ email: '', customer: { email: 'C@B.pk' } }), 'c@b.pk')
   assert.is(email({ customer: null }), null)
   assert.is(email({ customer: 'x', contact_email: 5 }), null)
+})
+
+test('the hosts of the shop are those of the order page and of a whole first address', () => {
+  const hosts = (changes: Record<string, unknown>) => read(changes).shop_hosts
+  const page = 'https://Kurta.pk/62/orders/ab/authenticate?key=1'
+  assert.equal(hosts({ order_status_url: page }), ['kurta.pk'])
+  const first = 'http://shop.kurta.pk:8080/products/x?aff_ref=1'
+  assert.equal(hosts({ order_status_url: page, landing_site: first }), ['kurta.pk', 'shop.kurta.pk'])
+  assert.equal(hosts({ order_status_url: page, landing_site: page }), ['kurta.pk'])
+  for (const value of [
+    '/products/x',
+    'kurta.pk',
+    'https://localhost/x',
+    'https://127.0.0.1/x',
+    'https://[::1]/x',
+    'ftp://kurta.pk/x',
+    'https://',
+    `https://kurta.pk/${'x'.repeat(3000)}`,
+    5,
+    { href: page },
+  ]) {
+    assert.equal(hosts({ order_status_url: value, landing_site: value }), [], String(value))
+  }
 })
 
 test('any JSON whatever is either read or refused as malformed', () => {

@@ -13,6 +13,7 @@ import {
 } from './fields.ts'
 import { parseLossless } from './lossless-json.ts'
 import { MalformedOrder, type OrderNames } from './malformed-order.ts'
+import { readShopHosts } from './shop-hosts.ts'
 import { readTracking, type Tracking } from './tracking.ts'
 
 /** One line of an order. Amounts are for the whole line as it was ordered, in hundredths of the order's currency. */
@@ -46,6 +47,8 @@ export interface OrderFacts extends Tracking {
   buyer_email: string | null
   /** Of the customer, the billing and the shipping address. For the decision only, like the e-mail. */
   buyer_names: string[]
+  /** Host names under which the order shows its shop. */
+  shop_hosts: string[]
   lines: OrderLine[]
 }
 
@@ -108,6 +111,7 @@ function factsOf(order: Fields, trackingParameter: string): OrderFacts {
     taxes_included: readFlag(order.taxes_included, 'taxes_included'),
     buyer_email: readBuyerEmail(order),
     buyer_names: readBuyerNames(order),
+    shop_hosts: readShopHosts(order),
     ...readTracking(order, trackingParameter),
     lines: readLines(order.line_items),
   }

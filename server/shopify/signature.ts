@@ -11,26 +11,24 @@ export function signShopifyBody(rawBody: Buffer, secret: string | KeyObject): st
 
 /**
  * Whether `header` (the value of `X-Shopify-Hmac-Sha256`) signs exactly these bytes with any of the store's keys: during a
- * rotation Shopify goes on signing with the former secret for a while. An empty secret never matches, since anybody could sign
- * with it.
+ * rotation Shopify goes on signing with the former secret for a while.
  */
 export function verifyShopifyHmac(
   rawBody: Buffer,
   header: string | undefined,
   keys: readonly KeyObject[],
 ): boolean {
-  const claimed = decodeDigest(header)
-  if (!claimed) return false
-  let matched = false
-  // Every one is tried, so that the time taken does not tell which of them signed.
-  for (const key of keys) {
-    if (key.symmetricKeySize !== 0 && timingSafeEqual(hmacSha256(key, rawBody), claimed)) matched = true
-  }
-  return matched
+  const digest = decodeShopifyHmac(header)
+  return digest !== null && keys.some((key) => matchesShopifyHmac(rawBody, digest, key))
 }
 
-/** Strict: Node's decoder skips what is not base64, so only the one canonical spelling of 32 bytes is taken. */
-function decodeDigest(header: string | undefined): Buffer | null {
+/** Whether `digest` is the HMAC of these bytes, in constant time. An empty secret never matches, since anyone could sign with it. */
+export function matchesShopifyHmac(rawBody: Buffer, digest: Buffer, key: KeyObject): boolean {
+  return key.symmetricKeySize !== 0 && timingSafeEqual(hmacSha256(key, rawBody), digest)
+}
+
+/** The 32 bytes of the header; `null` for anything but their canonical base64, since Node's decoder skips other characters. */
+export function decodeShopifyHmac(header: string | undefined): Buffer | null {
   if (header === undefined) return null
   const bytes = Buffer.from(header, 'base64')
   return bytes.length === SHA256_BYTES && bytes.toString('base64') === header ? bytes : null

@@ -2,7 +2,8 @@ import { openFlags, raiseFlag } from '../moderation/flags.service.ts'
 import type { Queries, Tx } from '../platform/database.ts'
 import { openSealed } from '../platform/key-mark.ts'
 import type { Platform } from '../platform/platform.ts'
-import { type Binding, IntegrityError } from '../platform/vault.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { type Binding, IntegrityError, type UnknownKeyError } from '../platform/vault.ts'
 import type { StoreRow, StoreSecretRow } from './stores.store.ts'
 
 /** The column's purpose, and the fingerprints'. */
@@ -71,5 +72,18 @@ export async function flagBrokenSecret(
         'A webhook secret of this store was changed in the database and is refused. Run "affiliate ledger verify", and have the merchant set the secret again.',
       evidence: { store_secret_id: row.id, problem: problem.message },
     }),
+  )
+}
+
+/** Senders try again later, and so do merchants; the operator reads in the log which key is missing. */
+export function keyMissing(platform: Platform, { message }: UnknownKeyError): Refusal {
+  platform.log.error(`a webhook secret was ${message}`)
+  return new Refusal(
+    'unavailable',
+    'The service cannot open the secret of this store now. Try again later.',
+    {
+      internalDetail: message,
+      retryAfter: 60,
+    },
   )
 }

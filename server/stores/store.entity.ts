@@ -14,9 +14,30 @@ export const Store = defineEntity({
     created_at: moment(),
     /** Set when the merchant removes the store or an operator frees its domain; the row stays for its sales. */
     removed_at: moment().nullable(),
+    /** Set when an operator releases the claim: the merchant cannot connect the domain again until an operator allows it. */
+    released_at: moment().nullable(),
+    /** When its first validly signed event was applied, since it was last connected. */
+    first_event_at: moment().nullable(),
   },
-  indexes: [{ name: 'stores_merchant', properties: ['merchant'] }],
-  uniques: [{ name: 'stores_domain_in_use', properties: ['shop_domain'], where: 'removed_at is null' }],
+  indexes: [
+    { name: 'stores_merchant', properties: ['merchant'] },
+    { name: 'stores_domain', properties: ['shop_domain'] },
+  ],
+  // Several merchants may claim one domain: a delivery belongs to the claim whose secret verifies it.
+  uniques: [
+    { name: 'stores_claim_in_use', properties: ['merchant', 'shop_domain'], where: 'removed_at is null' },
+  ],
+})
+
+/** Host names that the store's validly signed orders have shown, a few for each store. */
+export const StoreHost = defineEntity({
+  name: 'StoreHost',
+  tableName: 'store_hosts',
+  properties: {
+    store: () => refersTo(Store).primary(),
+    host: text().primary(),
+    created_at: moment(),
+  },
 })
 
 /** A store's webhook secrets: the present one, and for a day after a rotation the former one. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   connectStoreInput,
+  getStoreInput,
   listStoresInput,
   removeStoreInput,
   rotateSecretInput,
@@ -11,14 +12,16 @@ import {
 import { toWireTime } from '../platform/clock.ts'
 import { mapPage } from '../platform/page.ts'
 import { procedure, router } from '../platform/procedure.ts'
-import { connectStore, listStores, removeStore, rotateSecret, type StoreRow } from './stores.service.ts'
+import { removeStore } from './remove-store.service.ts'
+import { connectStore, getStore, listStores, rotateSecret, type StoreRow } from './stores.service.ts'
 
 export const storesRouter = router({
   connect: procedure(['merchant'], {
     rest: { method: 'POST', path: '/stores', status: 201 },
     summary: 'Connect a store that reports sales',
-    description: 'A store that the same merchant removed earlier comes back under its former id.',
-    errors: ['store_taken', 'secret_taken'],
+    description:
+      'A store that the same merchant removed earlier comes back under its former id. Several merchants may claim one shop domain; each delivery belongs to the claim whose secret verifies it. Refused with `conflict` when an operator released your claim on the domain, or when the domain has 10 claims.',
+    errors: ['store_taken', 'secret_taken', 'conflict'],
   })
     .input(connectStoreInput)
     .output(store)
@@ -34,28 +37,56 @@ export const storesRouter = router({
       mapPage(await listStores(ctx.platform, ctx.actor.userId, input), wireStore),
     ),
 
+  get: procedure(['merchant'], {
+    rest: { method: 'GET', path: '/stores/:id' },
+    summary: 'Get one of your own stores',
+    errors: ['not_found'],
+  })
+    .input(getStoreInput)
+    .output(store)
+    .query(async ({ ctx, input }) => wireStore(await getStore(ctx.platform, ctx.actor.userId, input.id))),
+
   rotateSecret: procedure(['merchant'], {
     rest: { method: 'PATCH', path: '/stores/:id' },
     summary: "Replace a store's webhook secret",
     description:
-      'The former secret stays valid for 24 hours, since the store goes on signing with it for a while.',
+      'The former secret stays valid for 24 hours, since the store goes on signing with it for a while. With `revoke_former` it ends at once.',
     errors: ['not_found', 'secret_taken'],
   })
     .input(rotateSecretInput)
     .output(store)
     .mutation(async ({ ctx, input }) =>
-      wireStore(await rotateSecret(ctx.platform, ctx.actor.userId, input.id, input.webhook_secret)),
+      wireStore(
+        await rotateSecret(ctx.platform, ctx.actor.userId, input.id, {
+          secret: input.webhook_secret,
+          revokeFormer: input.revoke_former,
+        }),
+      ),
     ),
 
   remove: procedure(['merchant'], {
-    rest: { method: 'DELETE', path: '/stores/:id', status: 204 },
+    rest: {
+      method: 'DELETE',
+      path: '/stores/:id',
+      status: 204,
+      headers: {
+        'X-Offers-Paused': {
+          description: 'How many live offers were paused because this was the last store.',
+          schema: { type: 'integer' },
+        },
+      },
+    },
     summary: 'Remove a store',
-    description: 'It can report no further sales; the ones that it has reported stay.',
+    description:
+      'It can report no further sales; the ones that it has reported stay. Removing your last store pauses your live offers.',
     errors: ['not_found'],
   })
     .input(removeStoreInput)
     .output(z.void())
-    .mutation(({ ctx, input }) => removeStore(ctx.platform, ctx.actor.userId, input.id)),
+    .mutation(async ({ ctx, input }) => {
+      const { offersPaused } = await removeStore(ctx.platform, ctx.actor.userId, input.id)
+      if (ctx.answerHeaders) ctx.answerHeaders['x-offers-paused'] = String(offersPaused)
+    }),
 })
 
 function wireStore(row: StoreRow): Store {

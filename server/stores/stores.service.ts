@@ -1,81 +1,87 @@
-import { createSecretKey, type KeyObject } from 'node:crypto'
 import { idParam } from '../../shared/schemas/common.ts'
-import { shopDomain } from '../../shared/schemas/stores.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
-import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database.ts'
+import { lockName } from '../platform/named-lock.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/page.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/vault.ts'
-import { flagBrokenSecret, openSecret, sealSecret, secretFingerprints } from './store-secrets.service.ts'
+import { domainLock, flagFullDomain } from './shared-domains.service.ts'
+import { keyMissing, openSecret, sealSecret, secretFingerprints } from './store-secrets.service.ts'
 import {
-  activeStoreOfDomain,
+  claimsOnDomain,
   countStoresInUse,
   deleteSecrets,
-  deleteSecretsOf,
   everyStore,
   insertSecret,
   insertStore,
   lockOwnStore,
-  removedStoreOfDomain,
+  ownStore,
   replaceSecret,
+  restoreStore,
   type StoreRow,
   type StoreSecretRow,
   secretsByFingerprint,
   secretsOf,
-  setRemovedAt,
   storesOf,
 } from './stores.store.ts'
+import { forgetClaims } from './webhook-claims.service.ts'
 
 export type { StoreRow } from './stores.store.ts'
 
-const CACHE = 'store'
-/** How long a store may go on signing with the secret that a rotation has replaced. */
+/** How long a store may go on signing with a secret that was replaced. */
 const FORMER_SECRET_MS = 24 * 3600_000
-/** Each webhook is tried against all of them, so quick rotations must not pile up. */
+/** Each webhook may be tried against all of them, so quick rotations must not pile up. */
 const MAX_FORMER_SECRETS = 3
+/** Each delivery may be tried against the secrets of all of them. */
+export const MAX_CLAIMS_PER_DOMAIN = 10
 
 interface PageRequest {
   limit: number
   cursor?: string | undefined
 }
 
-/** What the webhook edge needs to know of the store that a delivery names. */
-export interface WebhookStore {
-  storeId: string
-  merchantId: string
-  /** The secrets that are valid now, as keys to sign with, the present one first. */
-  keys: KeyObject[]
-}
-
-interface CachedStore {
-  storeId: string
-  merchantId: string
-  /** As keys from the start: Node takes longer to find out what a text is than to sign with a key. */
-  secrets: { key: KeyObject; validUntil: number | null }[]
-}
-
 /**
- * Connects a merchant's store by its host name (lower case). A store that this merchant removed earlier comes back as
- * the same row: an order that it reported then cannot be reported again under a new store.
- * Refuses with `store_taken` (the domain is in use, also by this merchant) and `secret_taken`.
+ * Connects a merchant's store by its host name (lower case), beside other merchants' claims on it: merchants type their own
+ * secrets, so a signature proves no ownership. A store that this merchant removed earlier comes back as the same row, so that an
+ * order which it reported cannot be reported again under a new store.
+ * Refuses with `store_taken` (this merchant has connected it), `secret_taken`, and `conflict` (an operator released the merchant's
+ * claim, or the domain has as many claims as it can have).
  */
-export function connectStore(
+export async function connectStore(
   platform: Platform,
   merchantId: string,
   input: { shop_domain: string; webhook_secret: string },
 ): Promise<StoreRow> {
-  return withoutDoubles(platform, async (tx) => {
-    const domain = input.shop_domain
-    if (await activeStoreOfDomain(tx, domain)) throw storeTaken()
-    const former = await removedStoreOfDomain(tx, merchantId, domain)
-    const store = former ?? newStore(platform, merchantId, domain)
-    if (!former) await insertStore(tx, store)
-    else if (!(await setRemovedAt(tx, former.id, null))) throw storeTaken()
-    await addSecret(platform, tx, store, input.webhook_secret)
-    forget(platform, tx, domain)
-    return { ...store, removed_at: null }
+  const domain = input.shop_domain
+  const store = await refusingDuplicates(platform, async (tx) => {
+    await lockName(tx, domainLock(domain))
+    const claims = await claimsOnDomain(tx, domain)
+    const own = claims.filter((claim) => claim.merchant_id === merchantId)
+    if (own.some((claim) => claim.removed_at === null)) throw storeTaken()
+    if (own.some((claim) => claim.released_at !== null)) throw claimReleased(domain)
+    if (claims.filter((claim) => claim.removed_at === null).length >= MAX_CLAIMS_PER_DOMAIN) {
+      // The flag must outlive the refusal.
+      await flagFullDomain(platform, tx, domain, { merchantId, claims: MAX_CLAIMS_PER_DOMAIN })
+      return null
+    }
+    const [former] = own
+    const row = former
+      ? { ...former, removed_at: null, first_event_at: null }
+      : newStore(platform, merchantId, domain)
+    if (!former) await insertStore(tx, row)
+    else if (!(await restoreStore(tx, former.id))) throw storeTaken()
+    await addSecret(platform, tx, row, input.webhook_secret)
+    await recordAudit(platform, tx, {
+      ...storeAction(merchantId, 'store.connect', row),
+      before: former ? stateOf(former) : null,
+      after: stateOf(row),
+    })
+    forgetClaims(platform, tx, domain)
+    return row
   })
+  if (!store) throw domainFull(domain)
+  return store
 }
 
 function newStore(platform: Platform, merchantId: string, domain: string): StoreRow {
@@ -85,6 +91,8 @@ function newStore(platform: Platform, merchantId: string, domain: string): Store
     shop_domain: domain,
     created_at: platform.clock.now(),
     removed_at: null,
+    released_at: null,
+    first_event_at: null,
   }
 }
 
@@ -99,6 +107,13 @@ export async function listStores(
   return pageOf(rows, page.limit, (last) => encodeCursor(last.id))
 }
 
+/** One of the merchant's stores in use. Refuses with `not_found`. */
+export async function getStore(platform: Platform, merchantId: string, storeId: string): Promise<StoreRow> {
+  const store = await ownStore(platform.database.reader, merchantId, storeId)
+  if (!store) throw noSuchStore()
+  return store
+}
+
 /** Every merchant's stores with the removed ones, newest first: for operators. */
 export async function listEveryStore(platform: Platform, page: PageRequest): Promise<Page<StoreRow>> {
   const after = decodeCursor(page.cursor, idParam)
@@ -106,93 +121,57 @@ export async function listEveryStore(platform: Platform, page: PageRequest): Pro
   return pageOf(rows, page.limit, (last) => encodeCursor(last.id))
 }
 
+export interface SecretRotation {
+  secret: string
+  /** Ends every former secret at once. Without it the secret that is replaced stays valid for 24 hours. */
+  revokeFormer?: boolean | undefined
+}
+
 /**
- * Gives a store a new webhook secret; the former one stays valid for 24 hours. The secret that the store has already
- * changes nothing, and a former one of its own becomes the present one again. Refuses with `not_found`, `secret_taken`.
+ * Gives a store a new webhook secret. The secret that the store has already changes nothing but what `revokeFormer` asks for, and a
+ * former one of its own becomes the present one again. Refuses with `not_found`, `secret_taken`.
  */
 export function rotateSecret(
   platform: Platform,
   merchantId: string,
   storeId: string,
-  secret: string,
+  { secret, revokeFormer = false }: SecretRotation,
 ): Promise<StoreRow> {
-  return withoutDoubles(platform, async (tx) => {
+  return refusingDuplicates(platform, async (tx) => {
     const store = await lockOwnStore(tx, merchantId, storeId)
     if (!store) throw noSuchStore()
     const secrets = await secretsOf(tx, storeId)
     const fingerprints = secretFingerprints(platform, secret)
-    const [present] = secrets
-    if (present?.valid_until === null && fingerprints.includes(present.fingerprint)) return store
+    const present = secrets.find((row) => row.valid_until === null)
+    const replaced = present === undefined || !fingerprints.includes(present.fingerprint)
     const former = secrets.filter(
       (row) => row.valid_until !== null && !fingerprints.includes(row.fingerprint),
     )
+    if (!replaced && !(revokeFormer && former.length > 0)) return store
+    const dropped = revokeFormer ? former : replaced ? former.slice(MAX_FORMER_SECRETS - 1) : []
     await deleteSecrets(
       tx,
-      former.slice(MAX_FORMER_SECRETS - 1).map((row) => row.id),
+      dropped.map((row) => row.id),
     )
-    if (present?.valid_until === null) await retireSecret(platform, tx, store, present)
-    await addSecret(platform, tx, store, secret)
-    forget(platform, tx, store.shop_domain)
+    if (replaced) {
+      if (present && revokeFormer) await deleteSecrets(tx, [present.id])
+      else if (present) await retireSecret(platform, tx, store, present)
+      await addSecret(platform, tx, store, secret)
+    }
+    const left = await secretsOf(tx, storeId)
+    await recordAudit(platform, tx, {
+      ...storeAction(merchantId, 'store.rotate_secret', store),
+      before: { ...stateOf(store), former_secrets: secrets.length - 1 },
+      after: {
+        ...stateOf(store),
+        former_secrets: left.length - 1,
+        replaced,
+        revoked_former: revokeFormer,
+      },
+    })
+    forgetClaims(platform, tx, store.shop_domain)
     return store
   })
-}
-
-/** Removes a merchant's store and its secrets; its sales stay. Refuses with `not_found`, also the second time. */
-export function removeStore(platform: Platform, merchantId: string, storeId: string): Promise<void> {
-  return platform.database.transaction(async (tx) => {
-    const store = await lockOwnStore(tx, merchantId, storeId)
-    if (!store) throw noSuchStore()
-    await takeOutOfUse(platform, tx, store)
-  })
-}
-
-/**
- * Frees a domain that somebody has squatted, so that its owner can connect it. Recorded in the audit trail under
- * `actor` (a user's id or `OPERATOR`). Refuses with `not_found` when no store uses the domain.
- */
-export function releaseDomain(
-  platform: Platform,
-  domain: string,
-  actor: string,
-  reason: string | null = null,
-): Promise<StoreRow> {
-  return platform.database.transaction(async (tx) => {
-    const store = await activeStoreOfDomain(tx, domain.trim().toLowerCase())
-    if (!store || !(await takeOutOfUse(platform, tx, store))) throw noSuchStore()
-    await recordAudit(platform, tx, {
-      actor,
-      action: 'store.release',
-      subjectType: 'store',
-      subjectId: store.id,
-      reason,
-      before: { merchant_id: store.merchant_id, shop_domain: store.shop_domain, in_use: true },
-      after: { merchant_id: store.merchant_id, shop_domain: store.shop_domain, in_use: false },
-    })
-    return { ...store, removed_at: platform.clock.now() }
-  })
-}
-
-/** The store that uses a domain, for operators. */
-export function storeInUse(platform: Platform, domain: string): Promise<StoreRow | undefined> {
-  return activeStoreOfDomain(platform.database.reader, domain.trim().toLowerCase())
-}
-
-/**
- * The store that sends as `shopDomain`, with every secret that its signature may be made with now; `null` when nobody
- * has connected it. Cached. Refuses with `unavailable` when a secret was sealed with a key that this process lacks.
- */
-export async function storeForWebhook(platform: Platform, shopDomain: string): Promise<WebhookStore | null> {
-  // What is kept was a host name when it was read.
-  const kept = platform.caches.peek<CachedStore | null>(CACHE, shopDomain)
-  const cached = kept === undefined ? await loadWebhookStore(platform, shopDomain) : kept
-  if (!cached) return null
-  const now = platform.clock.now()
-  const valid = cached.secrets.filter(({ validUntil }) => validUntil === null || validUntil > now)
-  return {
-    storeId: cached.storeId,
-    merchantId: cached.merchantId,
-    keys: valid.map(({ key }) => key),
-  }
 }
 
 /** Whether the merchant has a store in use, as offers must before they go live. */
@@ -200,33 +179,9 @@ export async function merchantHasStore(db: Queries | Tx, merchantId: string): Pr
   return (await countStoresInUse(db, merchantId)) > 0
 }
 
-async function loadWebhookStore(platform: Platform, shopDomain: string): Promise<CachedStore | null> {
-  const domain = hostNameOf(shopDomain)
-  if (domain === null) return null
-  return platform.caches.get(CACHE, domain, () => readWebhookStore(platform, domain))
-}
-
-function hostNameOf(text: string): string | null {
-  const parsed = shopDomain.safeParse(text)
-  return parsed.success ? parsed.data : null
-}
-
-async function readWebhookStore(platform: Platform, domain: string): Promise<CachedStore | null> {
-  const { reader } = platform.database
-  const store = await activeStoreOfDomain(reader, domain)
-  if (!store) return null
-  const secrets: CachedStore['secrets'] = []
-  for (const row of await secretsOf(reader, store.id)) {
-    try {
-      const secret = await openSecret(platform, reader, store, row)
-      secrets.push({ key: createSecretKey(secret, 'utf8'), validUntil: row.valid_until })
-    } catch (error) {
-      if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
-      if (!(error instanceof IntegrityError)) throw error
-      await flagBrokenSecret(platform, store, row, error)
-    }
-  }
-  return { storeId: store.id, merchantId: store.merchant_id, secrets }
+/** The lock on whether a merchant has a store, for what depends on it. */
+export function merchantStoresLock(merchantId: string): string {
+  return `stores of merchant ${merchantId}`
 }
 
 async function addSecret(platform: Platform, tx: Tx, store: StoreRow, secret: string): Promise<void> {
@@ -253,32 +208,23 @@ async function retireSecret(platform: Platform, tx: Tx, store: StoreRow, row: St
   }
 }
 
-/** Senders try again later, and so do merchants; the operator reads in the log which key is missing. */
-function keyMissing(platform: Platform, { message }: UnknownKeyError): Refusal {
-  platform.log.error(`a webhook secret was ${message}`)
-  return new Refusal(
-    'unavailable',
-    'The service cannot open the secret of this store now. Try again later.',
-    {
-      internalDetail: message,
-      retryAfter: 60,
-    },
-  )
+/** What an audit entry about a store says beside its before and after. */
+export function storeAction(actor: string, action: string, store: StoreRow, reason: string | null = null) {
+  return { actor, action, subjectType: 'store', subjectId: store.id, reason }
 }
 
-async function takeOutOfUse(platform: Platform, tx: Tx, store: StoreRow): Promise<boolean> {
-  if (!(await setRemovedAt(tx, store.id, platform.clock.now()))) return false
-  await deleteSecretsOf(tx, store.id)
-  forget(platform, tx, store.shop_domain)
-  return true
+/** A store as audit entries show it. */
+export function stateOf(store: StoreRow) {
+  return {
+    merchant_id: store.merchant_id,
+    shop_domain: store.shop_domain,
+    in_use: store.removed_at === null,
+    released: store.released_at !== null,
+  }
 }
 
-function forget(platform: Platform, tx: Tx, domain: string): void {
-  afterCommit(tx, () => platform.caches.drop(CACHE, domain))
-}
-
-/** Two merchants may come at the same moment with one domain or one secret: the database then decides. */
-async function withoutDoubles<T>(platform: Platform, work: (tx: Tx) => Promise<T>): Promise<T> {
+/** The database decides between two transactions that add one secret, or one merchant's claim, at the same moment. */
+async function refusingDuplicates<T>(platform: Platform, work: (tx: Tx) => Promise<T>): Promise<T> {
   try {
     return await platform.database.transaction(work)
   } catch (error) {
@@ -289,7 +235,21 @@ async function withoutDoubles<T>(platform: Platform, work: (tx: Tx) => Promise<T
 }
 
 function storeTaken(): Refusal {
-  return new Refusal('store_taken', 'This shop domain is connected already.')
+  return new Refusal('store_taken', 'You have connected this shop domain already.')
+}
+
+function claimReleased(domain: string): Refusal {
+  return new Refusal(
+    'conflict',
+    `An operator released your claim on ${domain}. Ask the operator to allow it again.`,
+  )
+}
+
+function domainFull(domain: string): Refusal {
+  return new Refusal(
+    'conflict',
+    `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims already. Ask the operator to release the wrong ones.`,
+  )
 }
 
 function secretTaken(): Refusal {
@@ -299,6 +259,6 @@ function secretTaken(): Refusal {
   )
 }
 
-function noSuchStore(): Refusal {
+export function noSuchStore(): Refusal {
   return new Refusal('not_found', 'There is no such store.')
 }

@@ -1,50 +1,68 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Queries, Tx } from '../platform/database.ts'
 import type { Schema } from '../platform/schema.ts'
 
 export type StoreRow = Selectable<Schema['stores']>
 export type StoreSecretRow = Selectable<Schema['store_secrets']>
 
-/** The store that uses a domain now, whoever's it is. */
-export function activeStoreOfDomain(db: Queries | Tx, domain: string): Promise<StoreRow | undefined> {
-  return db
-    .selectFrom('stores')
-    .selectAll()
-    .where('shop_domain', '=', domain)
-    .where('removed_at', 'is', null)
-    .executeTakeFirst()
-}
-
-/** The merchant's own removed store of a domain; the oldest, should there be several. */
-export function removedStoreOfDomain(
-  tx: Tx,
-  merchantId: string,
-  domain: string,
-): Promise<StoreRow | undefined> {
-  return tx
-    .selectFrom('stores')
-    .selectAll()
-    .where('merchant_id', '=', merchantId)
-    .where('shop_domain', '=', domain)
-    .where('removed_at', 'is not', null)
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst()
+/** Every claim on a domain, removed ones too, oldest first. */
+export function claimsOnDomain(db: Queries | Tx, domain: string): Promise<StoreRow[]> {
+  return db.selectFrom('stores').selectAll().where('shop_domain', '=', domain).orderBy('id').execute()
 }
 
 export async function insertStore(tx: Tx, row: StoreRow): Promise<void> {
   await tx.insertInto('stores').values(row).execute()
 }
 
-/** Removes a store in use (epoch ms), or puts a removed one (`null`) back; whether it was in the other state. */
-export async function setRemovedAt(tx: Tx, storeId: string, removedAt: number | null): Promise<boolean> {
+/** Puts a removed store back into use; whether it was removed. It has received nothing since. */
+export async function restoreStore(tx: Tx, storeId: string): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('stores')
-    .set({ removed_at: removedAt })
+    .set({ removed_at: null, first_event_at: null })
     .where('id', '=', storeId)
-    .where('removed_at', removedAt === null ? 'is not' : 'is', null)
+    .where('removed_at', 'is not', null)
     .executeTakeFirst()
   return numUpdatedRows === 1n
+}
+
+/** Takes a store out of use (epoch ms), by an operator's release or not; whether it was in use. */
+export async function retireStore(
+  tx: Tx,
+  storeId: string,
+  removedAt: number,
+  released: boolean,
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('stores')
+    .set({ removed_at: removedAt, ...(released && { released_at: removedAt }) })
+    .where('id', '=', storeId)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** Marks the first signed event of stores in use that have none; answers those that had none. */
+export function markFirstEvent(tx: Tx, storeIds: readonly string[], at: number): Promise<StoreRow[]> {
+  return tx
+    .updateTable('stores')
+    .set({ first_event_at: at })
+    .where('id', 'in', storeIds)
+    .where('first_event_at', 'is', null)
+    .where('removed_at', 'is', null)
+    .returningAll()
+    .execute()
+}
+
+/** Lets a merchant connect a domain again that an operator has released; answers the rows that this changed. */
+export function clearReleased(tx: Tx, merchantId: string, domain: string): Promise<StoreRow[]> {
+  return tx
+    .updateTable('stores')
+    .set({ released_at: null })
+    .where('merchant_id', '=', merchantId)
+    .where('shop_domain', '=', domain)
+    .where('released_at', 'is not', null)
+    .returningAll()
+    .execute()
 }
 
 /**
@@ -59,6 +77,17 @@ export function lockOwnStore(tx: Tx, merchantId: string, storeId: string): Promi
     .where('merchant_id', '=', merchantId)
     .where('removed_at', 'is', null)
     .returningAll()
+    .executeTakeFirst()
+}
+
+/** The merchant's store in use. */
+export function ownStore(db: Queries, merchantId: string, storeId: string): Promise<StoreRow | undefined> {
+  return db
+    .selectFrom('stores')
+    .selectAll()
+    .where('id', '=', storeId)
+    .where('merchant_id', '=', merchantId)
+    .where('removed_at', 'is', null)
     .executeTakeFirst()
 }
 
@@ -101,16 +130,23 @@ export function secretsByFingerprint(tx: Tx, fingerprints: readonly string[]): P
 
 /** A store's secrets, the present one first, then the former ones from the newest. */
 export async function secretsOf(db: Queries | Tx, storeId: string): Promise<StoreSecretRow[]> {
+  return (await secretsOfStores(db, [storeId])).get(storeId) ?? []
+}
+
+/** The same of several stores, by store id. */
+export async function secretsOfStores(
+  db: Queries | Tx,
+  storeIds: readonly string[],
+): Promise<Map<string, StoreSecretRow[]>> {
+  if (storeIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('store_secrets')
     .selectAll()
-    .where('store_id', '=', storeId)
+    .where('store_id', 'in', storeIds)
+    .orderBy(sql`valid_until is not null`)
     .orderBy('id', 'desc')
     .execute()
-  return [
-    ...rows.filter((row) => row.valid_until === null),
-    ...rows.filter((row) => row.valid_until !== null),
-  ]
+  return Map.groupBy(rows, (row) => row.store_id)
 }
 
 export async function insertSecret(tx: Tx, row: StoreSecretRow): Promise<void> {
@@ -138,22 +174,33 @@ export async function deleteSecretsOf(tx: Tx, storeId: string): Promise<void> {
   await tx.deleteFrom('store_secrets').where('store_id', '=', storeId).execute()
 }
 
-export async function ownersOf(db: Queries, storeIds: readonly string[]): Promise<Map<string, string>> {
-  if (storeIds.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('stores')
-    .select(['id', 'merchant_id'])
-    .where('id', 'in', storeIds)
-    .execute()
-  return new Map(rows.map((row) => [row.id, row.merchant_id]))
-}
-
 export function storesById(db: Queries, storeIds: readonly string[]): Promise<StoreRow[]> {
   if (storeIds.length === 0) return Promise.resolve([])
   return db.selectFrom('stores').selectAll().where('id', 'in', storeIds).execute()
 }
 
-/** Every store that uses or has used a domain, whoever's it was. */
-export function storesOfDomain(db: Queries, domain: string): Promise<StoreRow[]> {
-  return db.selectFrom('stores').selectAll().where('shop_domain', '=', domain).execute()
+/** The host names that these stores' orders have shown. */
+export function hostsOfStores(
+  db: Queries | Tx,
+  storeIds: readonly string[],
+): Promise<{ store_id: string; host: string }[]> {
+  if (storeIds.length === 0) return Promise.resolve([])
+  return db
+    .selectFrom('store_hosts')
+    .select(['store_id', 'host'])
+    .where('store_id', 'in', storeIds)
+    .orderBy('host')
+    .execute()
+}
+
+export async function insertHosts(
+  tx: Tx,
+  rows: readonly { store_id: string; host: string; created_at: number }[],
+): Promise<void> {
+  if (rows.length === 0) return
+  await tx
+    .insertInto('store_hosts')
+    .values([...rows])
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
 }

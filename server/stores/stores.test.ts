@@ -1,11 +1,11 @@
-import type { KeyObject } from 'node:crypto'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../proof/testbed/databases.ts'
 import { addUser, outcomeOf, requestOf } from '../proof/testbed/people.ts'
 import { DAY, HOUR, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
 import { storesRouter } from './stores.procedures.ts'
-import { listEveryStore, merchantHasStore, releaseDomain, storeForWebhook } from './stores.service.ts'
+import { merchantHasStore } from './stores.service.ts'
+import { claimsForWebhook } from './webhook-claims.service.ts'
 
 const DOMAIN = 'kurta.myshopify.com'
 
@@ -21,10 +21,24 @@ for (const dialect of testDialects()) {
     return { actor, stores: storesRouter.createCaller(requestOf(platform, actor)) }
   }
 
-  const textOf = (key: KeyObject) => key.export().toString()
-
   async function secretsAt({ platform }: Testbed, domain = DOMAIN) {
-    return (await storeForWebhook(platform, domain))?.keys.map(textOf) ?? null
+    const claims = await claimsForWebhook(platform, domain)
+    return claims.flatMap(({ keys }) => keys.map((key) => key.export().toString()))
+  }
+
+  async function auditOf({ platform }: Testbed, storeId: string) {
+    const rows = await platform.database.reader
+      .selectFrom('audit_entries')
+      .selectAll()
+      .where('subject_id', '=', storeId)
+      .orderBy('id')
+      .execute()
+    return rows.map((row) => ({
+      actor: row.actor,
+      action: row.action,
+      before: JSON.parse(row.before ?? 'null'),
+      after: JSON.parse(row.after ?? 'null'),
+    }))
   }
 
   it('connects a store by its plain host name, and never shows the secret', async ({ bed }) => {
@@ -34,9 +48,11 @@ for (const dialect of testDialects()) {
     assert.is(made.shop_domain, DOMAIN)
     assert.equal((await stores.list({})).items, [made])
     assert.ok(await merchantHasStore(bed.platform.database.reader, actor.userId))
-    const found = await storeForWebhook(bed.platform, 'Kurta.myshopify.COM')
-    assert.equal(found?.keys.map(textOf), ['secret-one'])
+    assert.equal(await stores.get({ id: made.id }), made)
+    const [found, ...others] = await claimsForWebhook(bed.platform, 'Kurta.myshopify.COM')
+    assert.equal(others, [])
     assert.equal([found?.storeId, found?.merchantId], [made.id, actor.userId])
+    assert.equal(await secretsAt(bed), ['secret-one'])
     const rows = await bed.platform.database.reader.selectFrom('store_secrets').selectAll().execute()
     assert.not.match(JSON.stringify(rows), 'secret-one')
   })
@@ -63,7 +79,7 @@ for (const dialect of testDialects()) {
     }
     const extra = { shop_domain: DOMAIN, webhook_secret: 'secret-one', merchant_id: bed.platform.ids.next() }
     assert.is(await outcomeOf(stores.connect(extra)), 'validation_failed')
-    assert.is(await storeForWebhook(bed.platform, 'no host\0name'), null)
+    assert.equal(await claimsForWebhook(bed.platform, 'no host\0name'), [])
   })
 
   it('is for merchants, and each sees own stores only', async ({ bed }) => {
@@ -77,27 +93,30 @@ for (const dialect of testDialects()) {
     const other = await merchantOf(bed)
     assert.equal((await other.stores.list({})).items, [])
     const { id } = made
+    assert.is(await outcomeOf(other.stores.get({ id })), 'not_found')
     assert.is(await outcomeOf(other.stores.remove({ id })), 'not_found')
     assert.is(await outcomeOf(other.stores.rotateSecret({ id, webhook_secret: 'secret-two' })), 'not_found')
   })
 
-  it('lets a domain and a secret belong to one store only', async ({ bed }) => {
+  it('lets a secret belong to one store only, and a merchant connect a domain once', async ({ bed }) => {
     const first = await merchantOf(bed)
     const second = await merchantOf(bed)
     await first.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
     const again = { shop_domain: DOMAIN, webhook_secret: 'secret-two' }
     assert.is(await outcomeOf(first.stores.connect(again)), 'store_taken')
-    assert.is(await outcomeOf(second.stores.connect(again)), 'store_taken')
     const shared = { shop_domain: 'other.myshopify.com', webhook_secret: 'secret-one' }
     assert.is(await outcomeOf(second.stores.connect(shared)), 'secret_taken')
     assert.is(await outcomeOf(first.stores.connect(shared)), 'secret_taken')
   })
 
-  it('lets one of two win who connect the same domain or secret at once', async ({ bed }) => {
+  it('lets one win when a merchant connects one domain, or several connect one secret, at once', async ({
+    bed,
+  }) => {
     const callers = await Promise.all(Array.from({ length: 6 }, () => merchantOf(bed)))
+    const first = await merchantOf(bed)
     const domains = await Promise.all(
-      callers.map(({ stores }, n) =>
-        outcomeOf(stores.connect({ shop_domain: DOMAIN, webhook_secret: `secret-${n}-xx` })),
+      callers.map((_, n) =>
+        outcomeOf(first.stores.connect({ shop_domain: DOMAIN, webhook_secret: `secret-${n}-xx` })),
       ),
     )
     assert.equal(domains.sort(), ['ok', ...Array(5).fill('store_taken')])
@@ -123,6 +142,56 @@ for (const dialect of testDialects()) {
     assert.equal(await secretsAt(bed), ['secret-one', 'secret-two'])
     bed.clock.pass(1)
     assert.equal(await secretsAt(bed), ['secret-one'])
+  })
+
+  it('ends the former secrets at once with revoke_former', async ({ bed }) => {
+    const { stores } = await merchantOf(bed)
+    const other = await merchantOf(bed)
+    const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    await stores.rotateSecret({ id, webhook_secret: 'secret-two', revoke_former: true })
+    assert.equal(await secretsAt(bed), ['secret-two'])
+    await stores.rotateSecret({ id, webhook_secret: 'secret-three' })
+    await stores.rotateSecret({ id, webhook_secret: 'secret-four', revoke_former: false })
+    assert.equal(await secretsAt(bed), ['secret-four', 'secret-three', 'secret-two'])
+    // With the secret that is present already, the former ones end all the same.
+    await stores.rotateSecret({ id, webhook_secret: 'secret-four', revoke_former: true })
+    assert.equal(await secretsAt(bed), ['secret-four'])
+    await stores.rotateSecret({ id, webhook_secret: 'secret-five' })
+    // A former one that becomes the present one again survives.
+    await stores.rotateSecret({ id, webhook_secret: 'secret-four', revoke_former: true })
+    assert.equal(await secretsAt(bed), ['secret-four'])
+    const wanted = { shop_domain: 'other.myshopify.com', webhook_secret: 'secret-five' }
+    assert.is(await outcomeOf(other.stores.connect(wanted)), 'ok')
+  })
+
+  it('records who connected, rotated and removed a store, without its secrets', async ({ bed }) => {
+    const { actor, stores } = await merchantOf(bed)
+    const { id } = await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
+    await stores.rotateSecret({ id, webhook_secret: 'secret-two' })
+    await stores.rotateSecret({ id, webhook_secret: 'secret-two' })
+    await stores.remove({ id })
+    await stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-three' })
+    const audit = await auditOf(bed, id)
+    assert.equal(
+      audit.map(({ action }) => action),
+      ['store.connect', 'store.rotate_secret', 'store.remove', 'store.connect'],
+    )
+    assert.ok(audit.every((entry) => entry.actor === actor.userId))
+    const state = { merchant_id: actor.userId, shop_domain: DOMAIN, in_use: true, released: false }
+    const removed = { ...state, in_use: false }
+    assert.equal(
+      audit.map(({ before, after }) => [before, after]),
+      [
+        [null, state],
+        [
+          { ...state, former_secrets: 0 },
+          { ...state, former_secrets: 1, replaced: true, revoked_former: false },
+        ],
+        [state, { ...removed, offers_paused: 0 }],
+        [removed, state],
+      ],
+    )
+    assert.not.match(JSON.stringify(audit), /secret-(one|two|three)/)
   })
 
   it('clears an expired former secret out of the way, but no valid one', async ({ bed }) => {
@@ -159,36 +228,14 @@ for (const dialect of testDialects()) {
     assert.equal(await secretsAt(bed), ['secret-one'])
     await first.stores.remove({ id: made.id })
     assert.is(await outcomeOf(first.stores.remove({ id: made.id })), 'not_found')
-    assert.is(await secretsAt(bed), null)
+    assert.equal(await secretsAt(bed), [])
     assert.not.ok(await merchantHasStore(bed.platform.database.reader, first.actor.userId))
     const others = await second.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
     assert.is.not(others.id, made.id)
-    assert.is(
-      await outcomeOf(first.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-two' })),
-      'store_taken',
-    )
     await second.stores.remove({ id: others.id })
     const back = await first.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-two' })
     assert.equal(back, made)
     assert.equal(await secretsAt(bed), ['secret-two'])
-  })
-
-  it('has an operator free a domain, on the record', async ({ bed }) => {
-    const { platform } = bed
-    const squatter = await merchantOf(bed)
-    const owner = await merchantOf(bed)
-    const { id } = await squatter.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
-    assert.equal(await secretsAt(bed), ['secret-one'])
-    await releaseDomain(platform, 'KURTA.myshopify.com', 'operator', 'squatted')
-    assert.is(await outcomeOf(releaseDomain(platform, DOMAIN, 'operator')), 'not_found')
-    assert.is(await secretsAt(bed), null)
-    await owner.stores.connect({ shop_domain: DOMAIN, webhook_secret: 'secret-one' })
-    const [entry, ...more] = await platform.database.reader.selectFrom('audit_entries').selectAll().execute()
-    assert.equal(more, [])
-    assert.is(entry?.action, 'store.release')
-    assert.is(entry?.subject_id, id)
-    assert.is(entry?.reason, 'squatted')
-    assert.is((await listEveryStore(platform, { limit: 10 })).items.length, 2)
   })
 
   it('pages through stores, newest first, and refuses a cursor of its caller making', async ({ bed }) => {

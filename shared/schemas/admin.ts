@@ -41,6 +41,8 @@ export const flagKind = z
     'cycle_unpaid',
     'offer_vetting',
     'credit_request',
+    'domain_shared',
+    'product_host_unverified',
   ])
   .meta({ example: 'self_purchase' })
 export type FlagKindWire = z.infer<typeof flagKind>
@@ -104,6 +106,7 @@ export const requestCreditInput = z.strictObject({
 
 export const creditRequest = z
   .object({
+    flag_id: idParam.describe('The flag that an operator decides on.'),
     sale_id: idParam,
     amount: moneyText,
     currency,

@@ -46,6 +46,10 @@ export const affiliateLink = z
     url: linkUrl,
     active: z.boolean(),
     offer: linkedOffer,
+    product_host: z
+      .string()
+      .meta({ example: 'my-shop.pk' })
+      .describe('The host name that the link leads to now. Its merchant can change the product address.'),
     commission_rate: percent.describe('Locked at the approval, like window and products.'),
     attribution_window_days: z.int(),
     product_ids: z.array(z.string()).nullable(),

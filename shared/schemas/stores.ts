@@ -39,6 +39,16 @@ export type Store = z.infer<typeof store>
 
 export const connectStoreInput = z.strictObject({ shop_domain: shopDomain, webhook_secret: webhookSecret })
 export const listStoresInput = z.strictObject({ ...pageInput }).prefault({})
-export const rotateSecretInput = z.strictObject({ id: idParam, webhook_secret: webhookSecret })
+export const getStoreInput = z.strictObject({ id: idParam })
+export const rotateSecretInput = z.strictObject({
+  id: idParam,
+  webhook_secret: webhookSecret,
+  revoke_former: z
+    .boolean()
+    .optional()
+    .describe(
+      'Ends the former secrets at once. Otherwise the one that is replaced stays valid for 24 hours.',
+    ),
+})
 export const removeStoreInput = z.strictObject({ id: idParam })
 export const storePage = pageOf(store)

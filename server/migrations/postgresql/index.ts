@@ -15,6 +15,7 @@ import { Migration00018LoginAddresses } from './00018-login-addresses.ts'
 import { Migration00019ResealedDestinations } from './00019-resealed-destinations.ts'
 import { Migration00021OperatorDeliveries } from './00021-operator-deliveries.ts'
 import { Migration00022SecondDecisions } from './00022-second-decisions.ts'
+import { Migration00023StoreClaims } from './00023-store-claims.ts'
 import { Migration00024OfferRejections } from './00024-offer-rejections.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
@@ -36,5 +37,6 @@ export const postgresqlMigrations = [
   { name: '00019-resealed-destinations', class: Migration00019ResealedDestinations },
   { name: '00021-operator-deliveries', class: Migration00021OperatorDeliveries },
   { name: '00022-second-decisions', class: Migration00022SecondDecisions },
+  { name: '00023-store-claims', class: Migration00023StoreClaims },
   { name: '00024-offer-rejections', class: Migration00024OfferRejections },
 ]

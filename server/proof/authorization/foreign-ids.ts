@@ -37,6 +37,7 @@ export interface IdRule {
 
 /** Each id that a caller can name, as `procedure field`. */
 export const ID_RULES: Record<string, IdRule> = {
+  'stores.get id': { answer: '404' },
   'stores.rotateSecret id': { answer: '404' },
   'stores.remove id': { answer: '404' },
   'offers.list merchant_id': {

@@ -28,6 +28,7 @@ const PROCEDURES = `
   users.updateMe            401        ok        ok       ok     401        401    401      401
   stores.connect            401        ok        403      403    401        401    401      401
   stores.list               401        ok        403      403    401        401    401      401
+  stores.get                401        ok        403      403    401        401    401      401
   stores.rotateSecret       401        ok        403      403    401        401    401      401
   stores.remove             401        ok        403      403    401        401    401      401
   offers.list               ok         ok        ok       ok     ok         ok     ok       ok

@@ -50,6 +50,7 @@ export const RECIPES: Record<string, Recipe> = {
 
   'stores.connect': ({ scene }) => storeFields(scene.platform),
   'stores.list': () => ({}),
+  'stores.get': async ({ scene, tenant }) => ({ id: await freshStore(scene.platform, tenant) }),
   'stores.rotateSecret': async ({ scene, tenant }) => ({
     id: await freshStore(scene.platform, tenant),
     webhook_secret: `secret-${scene.platform.ids.next()}`,

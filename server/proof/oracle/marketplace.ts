@@ -51,10 +51,18 @@ export function rotateSecret(state: State, name: string, secret: string, now: nu
   store.secrets.push({ secret, until: null })
 }
 
+/** A merchant's last store takes the live offers with it: they are paused. */
 export function removeStore(state: State, name: string): void {
   const store = known(state.stores, name)
   store.inUse = false
   store.secrets = []
+  if (hasStore(state, store.merchant)) return
+  for (const offer of state.offers.values())
+    if (offer.merchant === store.merchant && offer.status === 'live') offer.status = 'paused'
+}
+
+function hasStore(state: State, merchant: string): boolean {
+  return [...state.stores.values()].some((store) => store.merchant === merchant && store.inUse)
 }
 
 /** Its merchant connects a removed store again: the same store as before. */
@@ -87,10 +95,7 @@ const MOVES: Record<Offer['status'], Offer['status'][]> = {
 export function setOfferStatus(state: State, name: string, to: Offer['status']): boolean {
   const offer = known(state.offers, name)
   if (offer.status === to) return true
-  const hasStore = [...state.stores.values()].some(
-    (store) => store.merchant === offer.merchant && store.inUse,
-  )
-  if (!MOVES[offer.status].includes(to) || (to === 'live' && !hasStore)) return false
+  if (!MOVES[offer.status].includes(to) || (to === 'live' && !hasStore(state, offer.merchant))) return false
   offer.status = to
   return true
 }

@@ -11,8 +11,10 @@ import { runPayouts } from '../../payouts/payouts.service.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { Actor } from '../../platform/procedure.ts'
 import { createSignatureScheme } from '../../processor/signatures/verify-signature.ts'
-import { signShopifyBody, verifyShopifyHmac } from '../../shopify/signature.ts'
-import { connectStore, removeStore, rotateSecret, storeForWebhook } from '../../stores/stores.service.ts'
+import { signShopifyBody } from '../../shopify/signature.ts'
+import { removeStore } from '../../stores/remove-store.service.ts'
+import { connectStore, rotateSecret } from '../../stores/stores.service.ts'
+import { claimsForWebhook, findSigner } from '../../stores/webhook-claims.service.ts'
 import { reinstateUser, suspendUser } from '../../users/users.service.ts'
 import type { AnswerTo } from '../oracle/calls.ts'
 import type { ProcessorDelivery, Receipt, StoreDelivery } from '../oracle/inbox.ts'
@@ -76,7 +78,7 @@ export class Services {
   }
 
   async rotateSecret(name: string, merchant: string, secret: string): Promise<void> {
-    await rotateSecret(this.platform, this.ids.id('person', merchant), this.ids.id('store', name), secret)
+    await rotateSecret(this.platform, this.ids.id('person', merchant), this.ids.id('store', name), { secret })
   }
 
   async addLiveOffer(name: string, merchant: string, terms: Terms): Promise<void> {
@@ -133,9 +135,9 @@ export class Services {
   /** Signature first, on the bytes; then the inbox. `heard` is told what became of it once it is on disk. */
   async receiveFromStore(delivery: StoreDelivery, heard: (receipt: Receipt) => void): Promise<void> {
     const rawBody = Buffer.from(delivery.body)
-    const store = await storeForWebhook(this.platform, domainOf(delivery.store))
-    const signature = signShopifyBody(rawBody, delivery.secret)
-    if (!store || !verifyShopifyHmac(rawBody, signature, store.keys)) return heard('refused')
+    const claims = await claimsForWebhook(this.platform, domainOf(delivery.store))
+    const store = await findSigner(claims, rawBody, signShopifyBody(rawBody, delivery.secret))
+    if (!store) return heard('refused')
     const { deliveryId, topic } = delivery
     const event = { source: 'store', scope: store.storeId, deliveryId, topic, rawBody } as const
     this.#comingIn.push(() => this.#inbox.record(event).then(heard))

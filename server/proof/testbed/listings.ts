@@ -23,13 +23,15 @@ export const OFFER: OfferFields = {
   product_ids: null,
 }
 
-/** A merchant with a connected store. */
+/** A merchant with a connected store, whose signed orders have shown the host of `OFFER`. */
 export async function addMerchant(platform: Platform, name = 'merchant'): Promise<Actor> {
   const merchant = await addUser(platform, 'merchant', name)
-  await connectStore(platform, merchant.userId, {
+  const { id } = await connectStore(platform, merchant.userId, {
     shop_domain: `s${merchant.userId}.myshopify.com`,
     webhook_secret: `secret-${merchant.userId}`,
   })
+  const shown = { store_id: id, host: new URL(OFFER.product_url).hostname, created_at: platform.clock.now() }
+  await platform.database.transaction((tx) => tx.insertInto('store_hosts').values(shown).execute())
   return merchant
 }
 

@@ -139,15 +139,26 @@ export const ONE_OF_EACH: Rows = {
     },
   ],
   stores: [
-    { id: STORE, merchant_id: MERCHANT, shop_domain: 'a.myshopify.com', created_at: AT, removed_at: null },
+    {
+      id: STORE,
+      merchant_id: MERCHANT,
+      shop_domain: 'a.myshopify.com',
+      created_at: AT,
+      removed_at: null,
+      released_at: null,
+      first_event_at: AT,
+    },
     {
       id: idNumber(11),
       merchant_id: MERCHANT,
       shop_domain: 'a.myshopify.com',
       created_at: AT,
       removed_at: AT,
+      released_at: AT,
+      first_event_at: null,
     },
   ],
+  store_hosts: [{ store_id: STORE, host: 'kurta.pk', created_at: AT }],
   store_secrets: [
     {
       id: idNumber(12),

@@ -1,0 +1,72 @@
+import { flagsOfKindAbout, raiseFlag } from '../moderation/flags.service.ts'
+import type { Tx } from '../platform/database.ts'
+import { lockName } from '../platform/named-lock.ts'
+import type { Platform } from '../platform/platform.ts'
+import { hostsOfMerchant } from '../stores/store-hosts.service.ts'
+import type { OfferRow } from './offers.store.ts'
+import { isVerifiedHost, productHostOf } from './product-host.rule.ts'
+
+const KIND = 'product_host_unverified'
+/** Hosts that one flag lists; further ones are counted. */
+const MAX_HOSTS_LISTED = 50
+
+/** One use of an unverified host, as the flag's evidence lists it. */
+interface HostUse {
+  host: string
+  offer_id: string
+  offer_status: string
+  /** Where the live offer's links led before; `null` for a new use. */
+  former_host: string | null
+}
+
+interface HostEvidence {
+  hosts: HostUse[]
+  further_hosts: number
+}
+
+/**
+ * Flags an offer whose product address leads to a host that neither is the shop's nor was shown by its signed orders: once for each
+ * merchant and host, and whenever the host of a live offer changes, since existing links then lead there. A merchant without a
+ * store is checked when an offer goes live. `former` is the offer before the change, `null` for a new one.
+ */
+export async function flagUnverifiedHost(
+  platform: Platform,
+  tx: Tx,
+  offer: OfferRow,
+  former: OfferRow | null,
+): Promise<void> {
+  const { merchant_id: merchantId } = offer
+  const host = productHostOf(offer.product_url)
+  const hosts = await hostsOfMerchant(tx, merchantId)
+  if (hosts.shopDomains.length === 0 || isVerifiedHost({ host, ...hosts })) return
+  const formerHost = former?.status === 'live' ? productHostOf(former.product_url) : host
+  const use: HostUse = {
+    host,
+    offer_id: offer.id,
+    offer_status: offer.status,
+    former_host: formerHost === host ? null : formerHost,
+  }
+  await lockName(tx, `product hosts of merchant ${merchantId}`)
+  const flags = await flagsOfKindAbout(tx, KIND, merchantId)
+  const evidenceOf = (flag: { evidence: string }) => JSON.parse(flag.evidence) as HostEvidence
+  const known = flags.flatMap((flag) => evidenceOf(flag).hosts)
+  if (use.former_host === null && known.some((other) => other.host === host)) return
+  const open = flags.find((flag) => flag.status === 'open')
+  await raiseFlag(platform, tx, {
+    kind: KIND,
+    subjectType: 'user',
+    subjectId: merchantId,
+    summary:
+      use.former_host === null
+        ? `An offer leads to ${host}, which is not the shop's domain and which no signed order has shown.`
+        : `A live offer's links now lead to ${host} instead of ${use.former_host}; no signed order has shown that host.`,
+    evidence: { ...withUse(open ? evidenceOf(open) : { hosts: [], further_hosts: 0 }, use) },
+  })
+}
+
+function withUse({ hosts, further_hosts }: HostEvidence, use: HostUse): HostEvidence {
+  const others = hosts.filter((other) => other.offer_id !== use.offer_id || other.host !== use.host)
+  return others.length < MAX_HOSTS_LISTED
+    ? { hosts: [...others, use], further_hosts }
+    : { hosts, further_hosts: further_hosts + 1 }
+}

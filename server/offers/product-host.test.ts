@@ -1,0 +1,163 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { linksRouter } from '../links/links.procedures.ts'
+import { OPERATOR } from '../moderation/audit.service.ts'
+import { resolveFlag } from '../moderation/flag-queue.service.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { OFFER } from '../proof/testbed/listings.ts'
+import { type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
+import { orderBody } from '../proof/testbed/orders.ts'
+import { addUser, requestOf } from '../proof/testbed/people.ts'
+import { connectStore } from '../stores/stores.service.ts'
+import { createOffer, setOfferStatus, updateOffer } from './offers.service.ts'
+import { isVerifiedHost } from './product-host.rule.ts'
+
+const rule = suite('hosts of product addresses')
+
+rule('are verified as the shop’s domain, below it, or as shown by orders', () => {
+  const facts = { shopDomains: ['kurta.myshopify.com', 'www.kurta.pk'], shown: ['checkout.example.com'] }
+  const verified = (host: string) => isVerifiedHost({ host, ...facts })
+  for (const host of [
+    'kurta.myshopify.com',
+    'www.kurta.myshopify.com',
+    'kurta.pk',
+    'www.kurta.pk',
+    'de.kurta.pk',
+    'checkout.example.com',
+    'www.checkout.example.com',
+  ]) {
+    assert.ok(verified(host), host)
+  }
+  for (const host of ['myshopify.com', 'evil-kurta.pk', 'kurta.pk.evil.com', 'x.checkout.example.com', 'com'])
+    assert.not.ok(verified(host), host)
+})
+
+rule.run()
+
+for (const dialect of testDialects()) {
+  const it = suite<{ market: Marketplace; shop: Shop }>(`hosts of offers on ${dialect}`)
+  it.before.each(async (context) => {
+    context.market = await openMarketplace(dialect)
+    context.shop = await context.market.addShop()
+  })
+  it.after.each(({ market }) => market.close())
+
+  const at = (host: string) => ({ ...OFFER, product_url: `https://${host}/products/lawn` })
+
+  async function flagsAbout({ platform }: Marketplace, merchantId: string) {
+    const rows = await platform.database.reader
+      .selectFrom('flags')
+      .selectAll()
+      .where('kind', '=', 'product_host_unverified')
+      .where('subject_id', '=', merchantId)
+      .orderBy('id')
+      .execute()
+    return rows.map((row) => ({ ...row, evidence: JSON.parse(row.evidence) }))
+  }
+
+  async function hostsFlagged(market: Marketplace, merchantId: string): Promise<string[]> {
+    const flags = await flagsAbout(market, merchantId)
+    return flags.flatMap(({ evidence }) => evidence.hosts.map((use: { host: string }) => use.host))
+  }
+
+  it('are flagged once for each merchant and host', async ({ market, shop }) => {
+    const { platform } = market
+    const own = `s${shop.merchantId}.myshopify.com`
+    for (const host of [own, `www.${own}`, 'kurta.pk']) await createOffer(platform, shop.merchantId, at(host))
+    assert.equal(await flagsAbout(market, shop.merchantId), [])
+    const { id } = await createOffer(platform, shop.merchantId, at('one.pk'))
+    await createOffer(platform, shop.merchantId, at('one.pk'))
+    await updateOffer(platform, shop.merchantId, id, { product_url: 'https://two.pk/' })
+    await setOfferStatus(platform, shop.merchantId, id, 'live')
+    const [flag, ...more] = await flagsAbout(market, shop.merchantId)
+    assert.equal(more, [])
+    assert.equal([flag?.subject_type, flag?.severity], ['user', 'medium'])
+    assert.equal(await hostsFlagged(market, shop.merchantId), ['one.pk', 'two.pk'])
+    await resolveFlag(platform, { flagId: flag?.id ?? '', actor: OPERATOR, note: 'his own shop' })
+    await createOffer(platform, shop.merchantId, at('two.pk'))
+    assert.is((await flagsAbout(market, shop.merchantId)).length, 1)
+    const other = await market.addShop()
+    await createOffer(platform, other.merchantId, at('one.pk'))
+    assert.equal(await hostsFlagged(market, other.merchantId), ['one.pk'])
+  })
+
+  it('are flagged whenever links of a live offer lead elsewhere', async ({ market, shop }) => {
+    const { platform } = market
+    const creator = await market.addCreator()
+    const link = await market.addLink(shop, creator)
+    const links = linksRouter.createCaller(requestOf(platform, creator))
+    assert.is((await links.list({})).items[0]?.product_host, 'kurta.pk')
+    await createOffer(platform, shop.merchantId, at('elsewhere.pk'))
+    const [first] = await flagsAbout(market, shop.merchantId)
+    await resolveFlag(platform, { flagId: first?.id ?? '', actor: OPERATOR, note: 'a draft' })
+    await updateOffer(platform, shop.merchantId, link.offerId, { product_url: 'https://elsewhere.pk/x' })
+    assert.is((await links.list({})).items[0]?.product_host, 'elsewhere.pk')
+    const [, second, ...more] = await flagsAbout(market, shop.merchantId)
+    assert.equal(more, [])
+    assert.equal(second?.evidence.hosts, [
+      { host: 'elsewhere.pk', offer_id: link.offerId, offer_status: 'live', former_host: 'kurta.pk' },
+    ])
+    // Another page of the same host is no change of the host.
+    await updateOffer(platform, shop.merchantId, link.offerId, { product_url: 'https://elsewhere.pk/y' })
+    assert.is((await flagsAbout(market, shop.merchantId)).length, 2)
+    await updateOffer(platform, shop.merchantId, link.offerId, { product_url: 'https://kurta.pk/y' })
+    assert.is((await flagsAbout(market, shop.merchantId)).length, 2)
+  })
+
+  it('are not flagged once a signed order has shown them', async ({ market, shop }) => {
+    const { platform } = market
+    const order = (fields: Record<string, unknown>) =>
+      JSON.stringify({
+        ...JSON.parse(orderBody({ price: 1000, createdAt: market.clock.now() })),
+        ...fields,
+      })
+    await market.deliver(shop, order({ order_status_url: 'https://status.pk/62/orders/1/authenticate' }))
+    await market.deliver(shop, order({ landing_site: 'https://www.landing.pk/?aff_ref=1' }))
+    const other = await market.addShop()
+    await market.deliver(other, order({ order_status_url: 'https://others.pk/1' }))
+    await market.workOff()
+    for (const host of ['status.pk', 'landing.pk', 'others.pk']) {
+      await createOffer(platform, shop.merchantId, at(host))
+    }
+    assert.equal(await hostsFlagged(market, shop.merchantId), ['others.pk'])
+  })
+
+  it('are kept for a store up to twenty', async ({ market, shop }) => {
+    for (let n = 0; n < 25; n += 1) {
+      const body = JSON.parse(orderBody({ price: 1000, createdAt: market.clock.now() }))
+      await market.deliver(shop, JSON.stringify({ ...body, order_status_url: `https://s${n}.pk/` }))
+    }
+    await market.workOff()
+    const rows = await market.platform.database.reader
+      .selectFrom('store_hosts')
+      .selectAll()
+      .where('store_id', '=', shop.storeId)
+      .execute()
+    assert.is(rows.length, 20)
+  })
+
+  it('of a merchant without a store are looked at when the offer goes live', async ({ market }) => {
+    const { platform } = market
+    const { userId } = await addUser(platform, 'merchant')
+    const { id } = await createOffer(platform, userId, at('elsewhere.pk'))
+    assert.equal(await flagsAbout(market, userId), [])
+    await connectStore(platform, userId, { shop_domain: 'new.myshopify.com', webhook_secret: 'secret-new' })
+    await setOfferStatus(platform, userId, id, 'live')
+    assert.equal(await hostsFlagged(market, userId), ['elsewhere.pk'])
+  })
+
+  it('are listed in one flag, however many there are, also at once', async ({ market, shop }) => {
+    const { platform } = market
+    const hosts = Array.from({ length: 60 }, (_, n) => `h${n}.pk`)
+    for (let from = 0; from < hosts.length; from += 5) {
+      await Promise.all(
+        hosts.slice(from, from + 5).map((host) => createOffer(platform, shop.merchantId, at(host))),
+      )
+    }
+    const [flag, ...more] = await flagsAbout(market, shop.merchantId)
+    assert.equal(more, [])
+    assert.equal([flag?.evidence.hosts.length, flag?.evidence.further_hosts], [50, 10])
+  })
+
+  it.run()
+}

@@ -1,0 +1,131 @@
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { shopDomain } from '../../shared/schemas/stores.ts'
+import { afterCommit, type Tx } from '../platform/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/vault.ts'
+import { decodeShopifyHmac, matchesShopifyHmac } from '../shopify/signature.ts'
+import { HashBudget } from './hash-budget.ts'
+import { flagBrokenSecret, keyMissing, openSecret } from './store-secrets.service.ts'
+import { claimsOnDomain, type StoreRow, type StoreSecretRow, secretsOfStores } from './stores.store.ts'
+
+const CACHE = 'store'
+
+/** One merchant's claim on the shop domain that a delivery names. */
+export interface WebhookClaim {
+  storeId: string
+  merchantId: string
+  /** The secrets that are valid now, as HMAC keys: the present one first. */
+  keys: KeyObject[]
+}
+
+interface CachedClaim {
+  storeId: string
+  merchantId: string
+  /** As keys from the start: signing with a text makes Node parse it each time. */
+  secrets: { key: KeyObject; validUntil: number | null }[]
+}
+
+/**
+ * The claims on a shop domain: first those that have received events, in the order in which they began to. Empty when no merchant
+ * has connected it. Cached. Refuses with `unavailable` when a secret was sealed with a key that this process lacks.
+ */
+export async function claimsForWebhook(platform: Platform, domainText: string): Promise<WebhookClaim[]> {
+  // A cached key was a valid host name when it was read.
+  const kept = platform.caches.peek<CachedClaim[]>(CACHE, domainText)
+  const cached = kept ?? (await loadClaims(platform, domainText))
+  const now = platform.clock.now()
+  return cached.map(({ storeId, merchantId, secrets }) => ({
+    storeId,
+    merchantId,
+    keys: secrets.filter(({ validUntil }) => validUntil === null || validUntil > now).map(({ key }) => key),
+  }))
+}
+
+/** As many secrets as one claim can have. */
+const KEYS_ALWAYS_TRIED = 4
+/** Bytes a second that may be hashed with further keys: claims are free, so a flood must not buy more work than this. */
+const FURTHER_BYTES = 64 * 1024 * 1024
+const furtherHashing = new HashBudget(FURTHER_BYTES)
+/** Larger bodies let other requests run between two keys. */
+const SMALL_BODY = 64 * 1024
+
+/**
+ * The claim whose secret signed exactly these bytes, or `null`. Secrets are unique, so there is at most one. Present secrets are
+ * tried before former ones. Refuses with `rate_limited` when the domain has more than four secrets and other deliveries have used up
+ * what may be hashed for such domains in this second.
+ */
+export async function findSigner(
+  claims: readonly WebhookClaim[],
+  rawBody: Buffer,
+  signature: string | undefined,
+): Promise<WebhookClaim | null> {
+  const digest = decodeShopifyHmac(signature)
+  if (!digest) return null
+  for (const [tried, { claim, key }] of keysInOrder(claims).entries()) {
+    if (tried >= KEYS_ALWAYS_TRIED && !furtherHashing.take(rawBody.length)) throw tooManyDeliveries()
+    if (tried > 0 && rawBody.length > SMALL_BODY) await nextTurn()
+    if (matchesShopifyHmac(rawBody, digest, key)) return claim
+  }
+  return null
+}
+
+function keysInOrder(claims: readonly WebhookClaim[]): { claim: WebhookClaim; key: KeyObject }[] {
+  const present = claims.flatMap((claim) => claim.keys.slice(0, 1).map((key) => ({ claim, key })))
+  const former = claims.flatMap((claim) => claim.keys.slice(1).map((key) => ({ claim, key })))
+  return [...present, ...former]
+}
+
+function tooManyDeliveries(): Refusal {
+  return new Refusal('rate_limited', 'Too many deliveries for this shop domain. Send this one again later.', {
+    retryAfter: 1,
+  })
+}
+
+/** Has the next delivery of a domain read its claims again, once `tx` has committed. */
+export function forgetClaims(platform: Platform, tx: Tx, domain: string): void {
+  afterCommit(tx, () => platform.caches.drop(CACHE, domain))
+}
+
+async function loadClaims(platform: Platform, text: string): Promise<CachedClaim[]> {
+  const parsed = shopDomain.safeParse(text)
+  if (!parsed.success) return []
+  return platform.caches.get(CACHE, parsed.data, () => readClaims(platform, parsed.data))
+}
+
+/** Behind every time. */
+const LAST = Number.MAX_SAFE_INTEGER
+
+async function readClaims(platform: Platform, domain: string): Promise<CachedClaim[]> {
+  const { reader } = platform.database
+  const stores = (await claimsOnDomain(reader, domain))
+    .filter((store) => store.removed_at === null)
+    .sort((one, other) => (one.first_event_at ?? LAST) - (other.first_event_at ?? LAST))
+  const secrets = await secretsOfStores(
+    reader,
+    stores.map(({ id }) => id),
+  )
+  const claims: CachedClaim[] = []
+  for (const store of stores) {
+    const claim: CachedClaim = { storeId: store.id, merchantId: store.merchant_id, secrets: [] }
+    for (const row of secrets.get(store.id) ?? []) {
+      const key = await openKey(platform, store, row)
+      if (key) claim.secrets.push({ key, validUntil: row.valid_until })
+    }
+    claims.push(claim)
+  }
+  return claims
+}
+
+/** `null` for a secret that was changed in the database, which is flagged; the store's other secrets go on working. */
+async function openKey(platform: Platform, store: StoreRow, row: StoreSecretRow): Promise<KeyObject | null> {
+  try {
+    return createSecretKey(await openSecret(platform, platform.database.reader, store, row), 'utf8')
+  } catch (error) {
+    if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
+    if (!(error instanceof IntegrityError)) throw error
+    await flagBrokenSecret(platform, store, row, error)
+    return null
+  }
+}
