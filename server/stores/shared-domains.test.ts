@@ -102,7 +102,7 @@ for (const dialect of testDialects()) {
         }
         assert.is(await signerOf(market, 'a secret of no claim', domain), null)
       }),
-      { numRuns: 12 },
+      { numRuns: 8 },
     )
   })
 

@@ -19,7 +19,7 @@ import { reinstateUser, suspendUser } from '../../users/users.service.ts'
 import type { AnswerTo } from '../oracle/calls.ts'
 import type { ProcessorDelivery, Receipt, StoreDelivery } from '../oracle/inbox.ts'
 import type { Link, Terms } from '../oracle/state.ts'
-import { addLiveOffer } from '../testbed/listings.ts'
+import { addLiveOffer, addShownHost } from '../testbed/listings.ts'
 import { giveDestination } from '../testbed/marketplace.ts'
 import { addUser, outcomeOf } from '../testbed/people.ts'
 import { KnownIds } from './known-ids.ts'
@@ -70,6 +70,7 @@ export class Services {
       shop_domain: domainOf(name),
       webhook_secret: secret,
     })
+    await addShownHost(this.platform, store.id)
     this.ids.add('store', name, store.id)
   }
 

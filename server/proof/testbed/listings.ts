@@ -30,9 +30,24 @@ export async function addMerchant(platform: Platform, name = 'merchant'): Promis
     shop_domain: `s${merchant.userId}.myshopify.com`,
     webhook_secret: `secret-${merchant.userId}`,
   })
-  const shown = { store_id: id, host: new URL(OFFER.product_url).hostname, created_at: platform.clock.now() }
-  await platform.database.transaction((tx) => tx.insertInto('store_hosts').values(shown).execute())
+  await addShownHost(platform, id)
   return merchant
+}
+
+/** Has the store's orders show the host of `OFFER`, as if a signed one had, so that it is not flagged. */
+export async function addShownHost({ clock, database }: Platform, storeId: string): Promise<void> {
+  const shown = {
+    store_id: storeId,
+    host: new URL(OFFER.product_url).hostname,
+    created_at: clock.now(),
+  }
+  await database.transaction((tx) =>
+    tx
+      .insertInto('store_hosts')
+      .values(shown)
+      .onConflict((conflict) => conflict.doNothing())
+      .execute(),
+  )
 }
 
 /** The id of this merchant's one store. */
