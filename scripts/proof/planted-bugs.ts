@@ -194,8 +194,8 @@ const ONCE: PlantedBug[] = [
   {
     name: 'an event is answered before it is on disk',
     file: 'server/http/webhooks.ts',
-    find: "await inbox.record({\n    source: 'store',",
-    replace: "void inbox.record({\n    source: 'store',",
+    find: 'receipt = await inbox.record(event)',
+    replace: "void inbox.record(event)\n    receipt = 'stored'",
     expectedIn: 'kill',
   },
   {

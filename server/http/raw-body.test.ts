@@ -12,7 +12,8 @@ import { addMerchant } from '../proof/testbed/listings.ts'
 import { openTestbed } from '../proof/testbed/testbed.ts'
 import { openWebTestbed } from '../proof/testbed/web.ts'
 import { signShopifyBody } from '../shopify/signature.ts'
-import { giveBack, rawBodyUpTo } from './raw-body.ts'
+import { BodiesInFlight } from './bodies-in-flight.ts'
+import { rawBodyUpTo, releaseBody } from './raw-body.ts'
 import { createServer } from './server.ts'
 
 interface Outcome {
@@ -30,7 +31,7 @@ function parse(headers: Record<string, string> = {}): {
   const payload = new IncomingMessage(new Socket())
   const request = { headers } as unknown as FastifyRequest
   const outcome = new Promise<Outcome>((resolve) => {
-    rawBodyUpTo(LIMIT)(request, payload, (error, body) => resolve({ error, body }))
+    rawBodyUpTo({ limit: LIMIT })(request, payload, (error, body) => resolve({ error, body }))
   })
   return { payload, outcome }
 }
@@ -82,14 +83,48 @@ it('that break off are the sender’s fault, whatever comes behind', async () =>
   assert.is(((await outcome).error as Refusal).code, 'validation_failed')
 })
 
+it('that stall, or take too much memory together, are given up, the oldest first', async () => {
+  const start = (inFlight: BodiesInFlight, ...pieces: number[]) => {
+    const payload = new IncomingMessage(new Socket())
+    const request = { headers: {} } as unknown as FastifyRequest
+    const outcome = new Promise<Outcome>((resolve) => {
+      const parse = rawBodyUpTo({ limit: 10_000, inFlight })
+      parse(request, payload, (error, body) => resolve({ error, body }))
+    })
+    for (const size of pieces) payload.push(Buffer.alloc(size))
+    return { payload, outcome }
+  }
+  const little = new BodiesInFlight({ maxBytes: 6000, deadlineMs: 60_000 })
+  const first = start(little, 2000)
+  const second = start(little, 2000)
+  await new Promise((resolve) => setImmediate(resolve))
+  const third = start(little, 2000)
+  const { error } = await first.outcome
+  assert.is((error as Refusal).code, 'unavailable')
+  assert.is(first.payload.listenerCount('data'), 0)
+  for (const { payload, outcome } of [second, third]) {
+    payload.push(null)
+    assert.is((await outcome).body?.length, 2000)
+  }
+  // Bytes that come one by one take more than they are.
+  const trickle = start(little, ...Array.from({ length: 100 }, () => 1))
+  assert.is(((await trickle.outcome).error as Refusal).code, 'unavailable')
+
+  const quick = new BodiesInFlight({ maxBytes: 6000, deadlineMs: 40 })
+  const alive = setInterval(() => {}, 1000)
+  const slow = await start(quick, 10).outcome
+  clearInterval(alive)
+  assert.is((slow.error as Refusal).code, 'validation_failed')
+})
+
 it('are empty once they are given back, and nobody else’s bytes are', () => {
   const own = Buffer.from(new Uint8Array([1, 2, 3]).buffer)
-  giveBack(own)
+  releaseBody(own)
   assert.is(own.length, 0)
 
   const shared = new Uint8Array([1, 2, 3, 4]).buffer
   const [all, part] = [Buffer.from(shared), Buffer.from(shared, 1, 2)]
-  giveBack(part)
+  releaseBody(part)
   assert.equal([...all], [1, 2, 3, 4])
   assert.equal([...part], [2, 3])
 })

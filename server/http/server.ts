@@ -33,6 +33,8 @@ const MAX_HEADER_BYTES = 16 * 1024
 /** The names of a full tRPC batch stand in the path. */
 const MAX_PARAM_LENGTH = 1000
 const REQUEST_TIMEOUT_MS = 30_000
+/** What comes beyond this many connections is closed; each takes some 20 KB. */
+const MAX_CONNECTIONS = 5000
 /** Longer than a load balancer's usual minute, so that it is never we who close a connection under its hands. */
 const KEEP_ALIVE_MS = 65_000
 
@@ -64,6 +66,7 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
     },
   })
   server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
+  server.server.maxConnections = MAX_CONNECTIONS
   closeUnusedConnections(server)
   const known = watchRoutes(server)
   const headers = await securityHeaders()

@@ -1,35 +1,54 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Platform } from '../platform/platform.ts'
+import type { InboxRecorder, Receipt, ReceivedEvent } from '../inbox/intake.service.ts'
 import { Refusal } from '../platform/refusal.ts'
+import { decodeShopifyHmac } from '../shopify/signature.ts'
 import { claimsForWebhook, findSigner } from '../stores/webhook-claims.service.ts'
 import { endEmptyBodies } from './empty-bodies.ts'
 import { type Answered, answerDirectly, refuseWith } from './hot-requests.ts'
 import type { HttpApp } from './http-app.ts'
-import { giveBack, rawBodyUpTo } from './raw-body.ts'
+import { rawBodyUpTo, releaseBody } from './raw-body.ts'
 import type { SecurityHeaders } from './security-headers.ts'
+import { type Reservation, WebhookQuota } from './webhook-quota.ts'
+import { WebhookRefusals } from './webhook-refusals.ts'
 
 const BODY_LIMIT = 2 * 1024 * 1024
 const MAX_HEADER_TEXT = 255
+const STORE_ROUTE = '/webhooks/store-sales'
+const PROCESSOR_ROUTE = '/webhooks/processor'
 
-interface WebhookApp extends HttpApp {
+export interface WebhookApp extends HttpApp {
   headers: SecurityHeaders
   answeredOn(route: string): Answered
 }
 
+/** What receiving needs besides the app. */
+interface Intake extends HttpApp {
+  quota: WebhookQuota
+  refusals: WebhookRefusals
+}
+
 /**
- * The two ways in for events. Signature first, on the raw bytes; then the inbox, on disk; then 200. What the event
- * means is found out later, by the worker: its sender never waits for that.
+ * The two ways in for events. The head first, before a byte of the body is read; then the signature, on the raw bytes; then the
+ * store's quota; then the inbox, on disk; then 200. What the event means is found out later, by the worker.
  */
 export async function registerWebhooks(server: FastifyInstance, app: WebhookApp): Promise<void> {
+  const { platform } = app
+  const refusals = new WebhookRefusals(platform.log)
+  const intake: Intake = { ...app, refusals, quota: new WebhookQuota(platform.config) }
+  server.addHook('onClose', async () => refusals.flush())
   await server.register(async (scope) => {
     endEmptyBodies(scope)
     // Bytes, whatever the content type says: a body that was parsed and written again has another signature.
     scope.removeAllContentTypeParsers()
+    const checkHead = (request: FastifyRequest) =>
+      request.routeOptions.url === STORE_ROUTE
+        ? checkStoreHead(intake, request)
+        : checkProcessorHead(intake, request)
     // The type that nearly all say is named, too: for any other one the framework takes the text of it apart at each request.
-    scope.addContentTypeParser(['application/json', '*'], rawBodyUpTo(BODY_LIMIT))
-    takeEvents(scope, app, '/webhooks/store-sales', receiveStoreEvent)
-    takeEvents(scope, app, '/webhooks/processor', receiveProcessorEvent)
+    scope.addContentTypeParser(['application/json', '*'], rawBodyUpTo({ limit: BODY_LIMIT, checkHead }))
+    takeEvents(scope, app, STORE_ROUTE, (request) => receiveStoreEvent(intake, request))
+    takeEvents(scope, app, PROCESSOR_ROUTE, (request) => receiveProcessorEvent(intake, request))
   })
 }
 
@@ -40,7 +59,7 @@ function takeEvents(
   scope: FastifyInstance,
   app: WebhookApp,
   route: string,
-  receive: (app: HttpApp, request: FastifyRequest) => Promise<void>,
+  receive: (request: FastifyRequest) => Promise<void>,
 ): void {
   const answer = answerDirectly(app.answeredOn(route), {
     ...app.headers.few,
@@ -49,32 +68,83 @@ function takeEvents(
     'content-length': String(RECEIVED.length),
   })
   scope.post(route, (request: FastifyRequest, reply: FastifyReply) => {
-    receive(app, request)
+    receive(request)
       .then(() => answer(request, reply, { status: 200, headers: [], body: RECEIVED }))
       .catch((error: unknown) => refuseWith(reply, error))
   })
 }
 
-async function receiveStoreEvent(app: HttpApp, request: FastifyRequest): Promise<void> {
-  const { platform, inbox } = app
+/** Refuses what cannot be validly signed, whatever its body is: a store that is not connected, a signature that is none. */
+async function checkStoreHead(intake: Intake, request: FastifyRequest): Promise<void> {
+  if (!decodeShopifyHmac(headerOf(request, HMAC_HEADER))) throw refuse(intake, request, 'no HMAC')
+  const domain = domainOf(request)
+  if (domain === undefined) throw refuse(intake, request, 'no shop domain')
+  const claims = await claimsForWebhook(intake.platform, domain)
+  if (claims.length === 0) throw refuse(intake, request, 'unknown shop domain')
+}
+
+const HMAC_HEADER = 'x-shopify-hmac-sha256'
+
+const domainOf = (request: FastifyRequest) => headerOf(request, 'x-shopify-shop-domain')?.toLowerCase()
+
+async function receiveStoreEvent(intake: Intake, request: FastifyRequest): Promise<void> {
+  const { platform, inbox, quota } = intake
   const rawBody = bodyOf(request)
-  const domain = headerOf(request, 'x-shopify-shop-domain')?.toLowerCase()
+  const domain = domainOf(request)
   const claims = domain ? await claimsForWebhook(platform, domain) : []
-  const store = await findSigner(claims, rawBody, headerOf(request, 'x-shopify-hmac-sha256'))
-  if (!store) throw refuse(platform, request, claims.length > 0 ? 'wrong HMAC' : 'unknown shop domain')
-  await inbox.record({
+  const store = await findSigner(claims, rawBody, headerOf(request, HMAC_HEADER))
+  if (!store) throw refuse(intake, request, claims.length > 0 ? 'wrong HMAC' : 'unknown shop domain')
+  const event: ReceivedEvent = {
     source: 'store',
     scope: store.storeId,
     deliveryId: headerOf(request, 'x-shopify-webhook-id') ?? hashOf(rawBody),
     topic: headerOf(request, 'x-shopify-topic') ?? null,
     triggeredAt: timeIn(headerOf(request, 'x-shopify-triggered-at')),
     rawBody,
-  })
-  giveBack(rawBody)
+  }
+  const reservation = await reserve(quota, inbox, event)
+  if (reservation) await recordReserved(inbox, event, reservation)
+  releaseBody(rawBody)
 }
 
-async function receiveProcessorEvent(app: HttpApp, request: FastifyRequest): Promise<void> {
-  const { platform, inbox, processorSignature } = app
+/** `null` for a redelivery that came when the quota was used up: it is stored already, and that is the answer to it. */
+async function reserve(
+  quota: WebhookQuota,
+  inbox: InboxRecorder,
+  event: ReceivedEvent,
+): Promise<Reservation | null> {
+  try {
+    return await quota.reserve(event.scope, event.rawBody.length)
+  } catch (error) {
+    if (error instanceof Refusal && (await inbox.isKnown(event))) return null
+    throw error
+  }
+}
+
+/** Only what was stored counts: a redelivery costs its store nothing, nor does what could not be written. */
+async function recordReserved(
+  inbox: InboxRecorder,
+  event: ReceivedEvent,
+  reservation: Reservation,
+): Promise<void> {
+  let receipt: Receipt = 'known'
+  try {
+    receipt = await inbox.record(event)
+  } finally {
+    if (receipt === 'known') await reservation.takeBack()
+  }
+}
+
+/** Refuses what lacks the headers of the processor's signature scheme. */
+function checkProcessorHead(intake: Intake, request: FastifyRequest): undefined {
+  const missing = intake.processorSignature.scheme.requiredHeaders.find(
+    (name) => request.headers[name] === undefined,
+  )
+  if (missing !== undefined) throw refuse(intake, request, `${missing} is missing`)
+}
+
+async function receiveProcessorEvent(intake: Intake, request: FastifyRequest): Promise<void> {
+  const { platform, inbox, processorSignature } = intake
   const rawBody = bodyOf(request)
   const verdict = processorSignature.scheme.verify({
     headers: headersOf(request),
@@ -82,7 +152,7 @@ async function receiveProcessorEvent(app: HttpApp, request: FastifyRequest): Pro
     secrets: processorSignature.secrets,
     now: platform.clock.now(),
   })
-  if (!verdict.ok) throw refuse(platform, request, verdict.reason)
+  if (!verdict.ok) throw refuse(intake, request, verdict.reason)
   await inbox.record({
     source: 'processor',
     scope: 'processor',
@@ -124,7 +194,9 @@ function headersOf(request: FastifyRequest): Record<string, string | undefined> 
   )
 }
 
-function refuse(platform: Platform, request: FastifyRequest, reason: string): Refusal {
-  platform.log.warn({ requestId: request.id, route: request.routeOptions.url, reason }, 'webhook refused')
-  return new Refusal('invalid_signature', 'The signature of this webhook does not hold.')
+function refuse({ refusals }: Intake, request: FastifyRequest, reason: string): Refusal {
+  const route = request.routeOptions.url ?? ''
+  const domain = route === STORE_ROUTE ? (domainOf(request) ?? null) : null
+  refusals.note({ requestId: request.id, route, domain, reason })
+  return new Refusal('invalid_signature', 'Invalid webhook signature.')
 }

@@ -23,6 +23,8 @@ export type Receipt = 'stored' | 'known' | 'conflict'
 export interface InboxRecorder {
   /** Resolves once the event is on disk. Refuses with `unavailable` when that cannot be done in time. */
   record(event: ReceivedEvent): Promise<Receipt>
+  /** Whether this delivery is stored already with this body, so that recording it would change nothing. */
+  isKnown(event: ReceivedEvent): Promise<boolean>
   /** How many events wait for the next write. */
   waiting(): number
   idle(): Promise<void>
@@ -44,13 +46,22 @@ export function createInboxRecorder(platform: Platform): InboxRecorder {
     maxBatch: 128,
     ...GATHERING[platform.database.dialect],
     maxWaiting: 2048,
+    bytesOf: ({ rawBody }) => rawBody.length,
+    maxBatchBytes: 4 * 1024 * 1024,
+    maxWaitingBytes: 64 * 1024 * 1024,
     patienceMs: 2000,
   })
   return {
     record: (event) => group.add(event),
+    isKnown: (event) => isKnown(platform, event),
     waiting: () => group.waiting,
     idle: () => group.idle(),
   }
+}
+
+async function isKnown({ database }: Platform, { scope, deliveryId, rawBody }: ReceivedEvent) {
+  const first = await firstBodyHashes(database.reader, [{ scope, delivery_id: deliveryId }])
+  return first.get(deliveryKey({ scope, delivery_id: deliveryId })) === hash('sha256', rawBody, 'hex')
 }
 
 async function writeEvents(platform: Platform, received: ReceivedEvent[]): Promise<Receipt[]> {

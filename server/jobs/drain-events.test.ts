@@ -291,7 +291,7 @@ for (const dialect of testDialects()) {
     // The claim, one for each good event, and one that gives the poisoned one back.
     assert.is(transactions, 1 + (EVENTS - 1) + 1)
     const found = await states(market)
-    assert.is(found.get('ignored')?.length, EVENTS - 1)
+    assert.is(found.get('set_aside')?.length, EVENTS - 1)
     const [waiting] = found.get('pending') ?? []
     assert.equal([waiting?.delivery_id, waiting?.attempts, waiting?.lease_token], ['p17', 1, null])
   })

@@ -177,6 +177,26 @@ it('takes no more than maxBatch at once, in order', async () => {
   )
 })
 
+it('bounds a write, and what waits, by bytes as well', async () => {
+  const { group, writes } = heldGroup({ bytesOf: (item) => item, maxBatchBytes: 10, maxWaitingBytes: 40 })
+  const answers = Promise.all([4, 6, 1, 12, 3].map((item) => group.add(item)))
+  const refusal = await refusalOf(group.add(20))
+  assert.is(refusal.code, 'unavailable')
+  for (let write = 0; write < 4; write += 1) {
+    await settle()
+    writes[write]?.end()
+  }
+  assert.is((await answers).length, 5)
+  assert.equal(
+    writes.map(({ items }) => items),
+    [[4, 6], [1], [12], [3]],
+  )
+  const last = group.add(40)
+  await settle()
+  writes[4]?.end()
+  assert.is(await last, 'row 40')
+})
+
 it('tells a failure to everybody in that batch and to nobody else, and goes on', async () => {
   const { group, writes } = heldGroup()
   const first = [group.add(1), group.add(2)].map((answer) => answer.catch((error: Error) => error.message))

@@ -11,6 +11,7 @@ export interface Told<Result> {
 
 interface Waiting<Item, Result> {
   item: Item
+  bytes: number
   /** By performance.now(). */
   deadline: number
   /** `null` once told. */
@@ -24,6 +25,12 @@ export interface GroupCommitOptions<Item, Result> {
   maxBatch: number
   /** The most items that may wait; past it they are refused at once instead of growing. */
   maxWaiting: number
+  /** The size of an item; without it items have none. */
+  bytesOf?: (item: Item) => number
+  /** The most bytes of one write; a single item may be larger. */
+  maxBatchBytes?: number
+  /** The most bytes that may wait. */
+  maxWaitingBytes?: number
   /** How many need not wait for more to join them, 1 unless told: see `#gather`. */
   enough?: number
   /** How many turns of the loop they may wait for them, 6 unless told. */
@@ -55,6 +62,7 @@ const TURNS = 6
 export class GroupCommit<Item, Result> {
   readonly #options: GroupCommitOptions<Item, Result>
   #waiting: Waiting<Item, Result>[] = []
+  #waitingBytes = 0
   /** The batches that are being written; all of them had their deadlines set before anything that waits. */
   readonly #writing = new Set<readonly Waiting<Item, Result>[]>()
   #running: Promise<void> | null = null
@@ -77,12 +85,15 @@ export class GroupCommit<Item, Result> {
 
   /** The same for the hottest paths, where a promise and what awaits it cost as much as their share of the write. */
   put(item: Item, told: Told<Result>): void {
-    if (this.#waiting.length >= this.#options.maxWaiting) {
+    const { maxWaiting, maxWaitingBytes = Number.POSITIVE_INFINITY, bytesOf } = this.#options
+    const bytes = bytesOf?.(item) ?? 0
+    if (this.#waiting.length >= maxWaiting || this.#waitingBytes + bytes > maxWaitingBytes) {
       told.failed(unavailable('too many writes are waiting'))
       return
     }
     const deadline = performance.now() + this.#options.patienceMs
-    this.#waiting.push({ item, deadline, told })
+    this.#waiting.push({ item, deadline, told, bytes })
+    this.#waitingBytes += bytes
     this.#clock ??= setInterval(() => this.#giveUp(), Math.max(1, this.#options.patienceMs / LOOKS))
     this.#running ??= this.#run()
     if (this.#wantsSecond()) this.#beside ??= this.#runBeside()
@@ -151,10 +162,21 @@ export class GroupCommit<Item, Result> {
   }
 
   #take(): Waiting<Item, Result>[] {
-    if (this.#waiting.length > this.#options.maxBatch) return this.#waiting.splice(0, this.#options.maxBatch)
-    const all = this.#waiting
-    this.#waiting = []
-    return all
+    const { maxBatch, maxBatchBytes = Number.POSITIVE_INFINITY } = this.#options
+    if (this.#waiting.length <= maxBatch && this.#waitingBytes <= maxBatchBytes) {
+      const all = this.#waiting
+      this.#waiting = []
+      this.#waitingBytes = 0
+      return all
+    }
+    let bytes = 0
+    const end = this.#waiting.findIndex((waiting, index) => {
+      bytes += waiting.bytes
+      return index === maxBatch || (index > 0 && bytes > maxBatchBytes)
+    })
+    const batch = this.#waiting.splice(0, end === -1 ? this.#waiting.length : end)
+    for (const waiting of batch) this.#waitingBytes -= waiting.bytes
+    return batch
   }
 
   /** Tells those whose patience is over; they stand in the order of their deadlines. */
@@ -165,7 +187,10 @@ export class GroupCommit<Item, Result> {
     }
     const patient = this.#waiting.findIndex(({ deadline }) => deadline > now)
     const gone = this.#waiting.splice(0, patient === -1 ? this.#waiting.length : patient)
-    for (const waiting of gone) fail(waiting, tooLate())
+    for (const waiting of gone) {
+      this.#waitingBytes -= waiting.bytes
+      fail(waiting, tooLate())
+    }
     if (this.#waiting.length > 0 || this.#writing.size > 0 || !this.#clock) return
     clearInterval(this.#clock)
     this.#clock = null

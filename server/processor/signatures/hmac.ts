@@ -31,7 +31,13 @@ interface Presented {
 /** An HMAC scheme that is described by settings alone; see `hmacSettingsSchema`. */
 export function createHmacScheme(settings: HmacSettings): SignatureScheme {
   const readKey = KEY_READERS[settings.secret_encoding]
+  const { signature_header, timestamp_header, id_header, template } = settings
   return {
+    requiredHeaders: [
+      signature_header,
+      template.includes('{timestamp}') ? timestamp_header : null,
+      id_header,
+    ].filter((name) => name !== null),
     verify: (input) => verify(settings, input, input.secrets.map(readKey)),
     sign(input) {
       const key = readKey(input.secret)

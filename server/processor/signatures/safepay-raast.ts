@@ -20,6 +20,7 @@ const SIGNATURE_PREFIX = 'sha256='
  * signed, so it only counts when the signed body names the same id.
  */
 export const safepayRaast: SignatureScheme = {
+  requiredHeaders: ['x-sfpy-timestamp', 'x-sfpy-signature'],
   verify(input: SignedRequest): SignatureVerdict {
     const timestamp = headerText(input.headers, 'x-sfpy-timestamp')
     const signedAt = timestamp === null ? null : readTimestamp(timestamp, 'rfc3339')

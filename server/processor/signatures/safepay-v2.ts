@@ -6,6 +6,7 @@ import { refused, type SignatureScheme, type SignatureVerdict, type SignedReques
  * can come again at any time: the event id is therefore the signed body's own `token`.
  */
 export const safepayV2: SignatureScheme = {
+  requiredHeaders: ['x-sfpy-signature'],
   verify(input: SignedRequest): SignatureVerdict {
     const header = headerToken(input.headers, 'x-sfpy-signature')
     if (header === null) return refused('x-sfpy-signature is missing or not one value')

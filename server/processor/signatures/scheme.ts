@@ -30,6 +30,8 @@ export interface SigningInput {
 }
 
 export interface SignatureScheme {
+  /** Lower-case names of headers without which no request can be validly signed. */
+  requiredHeaders: readonly string[]
   /** Never throws, whatever the headers and the body are. */
   verify(input: SignedRequest): SignatureVerdict
   /** The headers that make `verify` accept the body. Throws on a secret that `secretProblem` names. */

@@ -19,6 +19,7 @@ const SIGNATURE_PREFIX = 'v1,'
  * hold no full stop, otherwise the border between id and timestamp could be moved under a valid signature.
  */
 export const standardWebhooks: SignatureScheme = {
+  requiredHeaders: ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
   verify(input: SignedRequest): SignatureVerdict {
     const id = headerToken(input.headers, 'webhook-id')
     if (id === null || id.includes('.')) return refused('webhook-id is missing or not one plain id')
