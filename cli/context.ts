@@ -114,7 +114,7 @@ export async function assertReachable(database: OpenDatabase): Promise<void> {
   await sql`select 1`.execute(database.reader)
 }
 
-/** Whether `confirm` asks somebody: there is a terminal, and `--yes` has not answered already. */
+/** Whether `confirm` asks: there is a terminal, and no `--yes`. */
 export function isAsked({ yes }: CommandContext): boolean {
   return !yes && Boolean(process.stdin.isTTY && process.stderr.isTTY)
 }
@@ -123,19 +123,12 @@ export function isAsked({ yes }: CommandContext): boolean {
 export const READS = { readOnly: true } as const
 
 /**
- * Asks before what cannot be undone. `--yes` answers it; where nobody can be asked, it is refused, or with
- * `unattended: 'goes on'` (for what scripts do day by day) done.
+ * Asks before what moves money, concerns a person or cannot be undone. `--yes` answers it; without a terminal it fails. Check that
+ * what the question names exists before asking.
  */
-export async function confirm(
-  context: CommandContext,
-  question: string,
-  unattended: 'is refused' | 'goes on' = 'is refused',
-): Promise<void> {
+export async function confirm(context: CommandContext, question: string): Promise<void> {
   if (context.yes) return
-  if (!isAsked(context)) {
-    if (unattended === 'goes on') return
-    throw new Failure(`${question} Nobody can be asked here: add --yes.`)
-  }
+  if (!isAsked(context)) throw new Failure('Not a terminal; confirm with --yes.')
   const { Terminal } = await import('./terminal.ts')
   const terminal = new Terminal()
   const agreed = await terminal.agrees(question).finally(() => terminal.close())

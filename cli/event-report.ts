@@ -1,14 +1,35 @@
 import type { EventRow } from '../server/inbox/inbox.service.ts'
+import type { EventOrigin } from '../server/inbox/operator-deliveries.service.ts'
+import type { Queries } from '../server/platform/database.ts'
 import { type Output, wireTime } from './output.ts'
-import { printable } from './table.ts'
 
 const COLOUR = { pending: 'yellow', done: 'green', ignored: 'dim', set_aside: 'red' } as const
 
-export function eventTable(
-  out: Output,
-  rows: readonly EventRow[],
-  domain: (scope: string) => string | null,
-): string[] {
+/** Where events come from: the domain of their store, and who sent them, by event id. */
+export interface EventSenders {
+  domain(row: EventRow): string | null
+  origin(row: EventRow): EventOrigin
+}
+
+/** Reads the senders of these events. */
+export async function sendersOf(db: Queries, rows: readonly EventRow[]): Promise<EventSenders> {
+  const { shopDomainsOf } = await import('../server/stores/store-names.service.ts')
+  const { originsOf } = await import('../server/inbox/operator-deliveries.service.ts')
+  const stores = rows.filter((row) => row.source === 'store').map((row) => row.scope)
+  const domains = await shopDomainsOf(db, [...new Set(stores)])
+  const origins = await originsOf(db, rows)
+  return {
+    domain: (row) => domains.get(row.scope) ?? null,
+    origin: (row) => origins.get(row.id) ?? row.source,
+  }
+}
+
+function fromText(row: EventRow, { domain, origin }: EventSenders): string {
+  const from = domain(row) ?? row.scope
+  return origin(row) === 'operator' ? `${from}, sent by an operator` : from
+}
+
+export function eventTable(out: Output, rows: readonly EventRow[], senders: EventSenders): string[] {
   return out.table(
     [
       { title: 'Received' },
@@ -21,7 +42,7 @@ export function eventTable(
     ],
     rows.map((row) => [
       out.time(row.received_at),
-      domain(row.scope) ?? row.scope,
+      fromText(row, senders),
       row.topic ?? '–',
       row.state,
       String(row.attempts),
@@ -32,10 +53,9 @@ export function eventTable(
 }
 
 /** One event, as it is told while they come in. */
-export function eventLine(out: Output, row: EventRow, domain: string | null): string {
+export function eventLine(out: Output, row: EventRow, senders: EventSenders): string {
   const state = out.style(COLOUR[row.state], row.state.padEnd(9))
-  const from = domain ?? row.scope
-  const cells = [from, row.topic ?? '–', outcomeText(row), row.id].map(printable)
+  const cells = [fromText(row, senders), row.topic ?? '–', outcomeText(row), row.id]
   return [out.time(row.received_at), state, ...cells].join('  ')
 }
 
@@ -50,11 +70,12 @@ function resultText(result: string | null): string {
     .join(', ')
 }
 
-export function wireEvent(row: EventRow, shopDomain: string | null) {
+export function wireEvent(row: EventRow, { domain, origin }: EventSenders) {
   return {
     id: row.id,
     source: row.source,
-    store: row.source === 'store' ? { id: row.scope, shop_domain: shopDomain } : null,
+    origin: origin(row),
+    store: row.source === 'store' ? { id: row.scope, shop_domain: domain(row) } : null,
     delivery_id: row.delivery_id,
     conflicting: row.conflict_hash !== '',
     topic: row.topic,
@@ -68,10 +89,11 @@ export function wireEvent(row: EventRow, shopDomain: string | null) {
   }
 }
 
-export function eventPairs(out: Output, row: EventRow, domain: string | null): [string, string][] {
+export function eventPairs(out: Output, row: EventRow, { domain, origin }: EventSenders): [string, string][] {
   return [
     ['Event', row.id],
-    ['From', row.source === 'store' ? `store ${domain ?? row.scope}` : 'the processor'],
+    ['From', row.source === 'store' ? `store ${domain(row) ?? row.scope}` : 'the processor'],
+    ['Origin', origin(row) === 'operator' ? 'operator (webhooks replay)' : row.source],
     [
       'Delivery id',
       row.conflict_hash === '' ? row.delivery_id : `${row.delivery_id} (another body came first)`,

@@ -1,5 +1,6 @@
 import type { CommanderError } from 'commander'
 import type { ErrorCode } from '../shared/error-codes.ts'
+import { printJson, printLines } from './terminal-text.ts'
 
 /** Something that the command line itself refuses; `usage` means that it was written wrongly (exit 2). */
 export class Failure extends Error {
@@ -47,20 +48,16 @@ export async function reportFailure(
   if (report.exitCode === 0 || report.detail === '') return report.exitCode
   const afterDashes = args.indexOf('--')
   const json = (afterDashes === -1 ? args : args.slice(0, afterDashes)).includes('--json')
-  process.stderr.write(json ? await problemText(report) : humanText(report))
+  if (json) printJson(await problemOf(report), 0, process.stderr)
+  else printLines([`affiliate: ${report.detail}`, ...(report.lines ?? [])], process.stderr)
   return report.exitCode
 }
 
-function humanText({ detail, lines = [] }: Report): string {
-  return [`affiliate: ${detail}`, ...lines, ''].join('\n')
-}
-
-async function problemText({ code, detail, extra }: Report): Promise<string> {
+async function problemOf({ code, detail, extra }: Report): Promise<Record<string, unknown>> {
   const { STATUS_CODES } = await import('node:http')
   const { ERROR_STATUS } = await import('../shared/error-codes.ts')
   const status = ERROR_STATUS[code]
-  const problem = { type: 'about:blank', title: STATUS_CODES[status], status, detail, code, ...extra }
-  return `${JSON.stringify(problem)}\n`
+  return { type: 'about:blank', title: STATUS_CODES[status], status, detail, code, ...extra }
 }
 
 /** Commander's own errors; help that was asked for is none, and help shown for want of a command was printed already. */

@@ -1,6 +1,5 @@
 import type { FlagRow } from '../server/moderation/flag-queue.service.ts'
 import { type Output, wireTime } from './output.ts'
-import { printable } from './table.ts'
 
 const COLOUR = { high: 'red', medium: 'yellow', low: 'dim' } as const
 
@@ -46,7 +45,7 @@ export function flagLines(out: Output, flag: FlagRow): string[] {
   const evidence = JSON.parse(flag.evidence) as Record<string, unknown>
   return [
     `${out.style(COLOUR[flag.severity], flag.severity)}  ${out.heading(flag.kind)}  since ${out.time(flag.created_at)}`,
-    printable(flag.summary),
+    flag.summary,
     ...out
       .pairs([
         ['about', `${flag.subject_type} ${flag.subject_id}`],

@@ -8,6 +8,7 @@ import { eventOf, openSubject, type Subject } from './flag-subject.ts'
 import type { Output } from './output.ts'
 import { suspensionLines } from './suspension-report.ts'
 import { Terminal } from './terminal.ts'
+import { printLines } from './terminal-text.ts'
 
 interface Walk {
   app: App
@@ -50,7 +51,7 @@ function endLine({ seen, resolved }: { seen: number; resolved: number }, all: nu
 }
 
 function say(...lines: string[]): void {
-  process.stdout.write(`${lines.join('\n')}\n`)
+  printLines(lines)
 }
 
 const URGENCY = { high: 0, medium: 1, low: 2 }

@@ -1,4 +1,5 @@
 import type { Column, Output } from './output.ts'
+import { jsonText, printLines } from './terminal-text.ts'
 import { WholeText } from './whole-text.ts'
 
 /** Rows of a table that are laid out together: enough for even columns, few enough for any memory. */
@@ -33,14 +34,14 @@ export class GrowingOutput<Item> {
   }
 
   begin(document: Record<string, unknown>, lines: readonly string[]): void {
-    if (this.#out.json) this.#document.add(`${JSON.stringify(document).slice(0, -1)},"items":[`)
-    else if (lines.length > 0) write(`${lines.join('\n')}\n`)
+    if (this.#out.json) this.#document.add(`${jsonText(document).slice(0, -1)},"items":[`)
+    else printLines(lines)
   }
 
   add(item: Item): void {
     this.#written += 1
     if (this.#out.json) {
-      this.#document.add(`${this.#written === 1 ? '' : ','}${JSON.stringify(this.#wire(item))}`)
+      this.#document.add(`${this.#written === 1 ? '' : ','}${jsonText(this.#wire(item))}`)
       return
     }
     this.#rows.push(this.#row(item))
@@ -49,11 +50,11 @@ export class GrowingOutput<Item> {
 
   async end(document: Record<string, unknown>, lines: readonly string[]): Promise<void> {
     if (this.#out.json) {
-      this.#document.add(`],${JSON.stringify(document).slice(1)}\n`)
+      this.#document.add(`],${jsonText(document).slice(1)}\n`)
       return this.#document.print()
     }
     this.#flush()
-    if (lines.length > 0) write(`${lines.join('\n')}\n`)
+    printLines(lines)
   }
 
   #flush(): void {
@@ -62,11 +63,7 @@ export class GrowingOutput<Item> {
     const table = this.#out.table(this.#columns, this.#rows.splice(0))
     // On a terminal each lot has columns of its own; where no person reads it is one table.
     const titled = this.#tables === 0 || this.#out.layout.width !== null
-    write(`${(titled ? table : table.slice(1)).join('\n')}\n`)
+    printLines(titled ? table : table.slice(1))
     this.#tables += 1
   }
-}
-
-function write(text: string): void {
-  process.stdout.write(text)
 }

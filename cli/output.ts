@@ -1,7 +1,8 @@
-import { styleText } from 'node:util'
-import { layoutTable, printable } from './table.ts'
+import { layoutTable } from './table.ts'
+import { printable, printJson, printLines, type Style, styled } from './terminal-text.ts'
 
 export { displayMoney, formatMoney } from '../shared/money.ts'
+export { printLines } from './terminal-text.ts'
 
 /** Where the output goes: the width of a terminal, or `null` for a pipe or file. */
 export interface Layout {
@@ -16,8 +17,6 @@ export interface Column {
   /** Cut to fit a narrow terminal; ids and amounts never are. */
   flexible?: boolean
 }
-
-type Style = Parameters<typeof styleText>[0]
 
 /** What takes no longer needs no progress, ms. */
 const QUICK_MS = 1000
@@ -41,9 +40,8 @@ export class Output {
   /** Prints the document (on one line where no person reads), or the lines that `human` makes of it. */
   show(document: unknown, human: () => readonly string[]): void {
     this.endProgress()
-    const indent = this.layout.width === null ? 0 : 2
-    const text = this.json ? JSON.stringify(document, null, indent) : human().join('\n')
-    process.stdout.write(`${text}\n`)
+    if (this.json) printJson(document, this.layout.width === null ? 0 : 2)
+    else printLines(human())
   }
 
   table(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
@@ -56,15 +54,13 @@ export class Output {
   }
 
   style(style: Style, text: string): string {
-    return this.layout.colour ? styleText(style, text, { validateStream: false }) : text
+    return this.layout.colour ? styled(style, text) : text
   }
 
   /** One line for each pair, the values one under the other. */
   pairs(rows: readonly (readonly [name: string, value: string])[]): string[] {
     const width = Math.max(0, ...rows.map(([name]) => name.length))
-    return rows.map(([name, value]) =>
-      `${this.style('dim', name.padEnd(width))}  ${printable(value)}`.trimEnd(),
-    )
+    return rows.map(([name, value]) => `${this.style('dim', name.padEnd(width))}  ${value}`.trimEnd())
   }
 
   heading(text: string): string {
@@ -83,7 +79,7 @@ export class Output {
 
   #showProgress(): void {
     const width = Math.max(8, (process.stderr.columns || 80) - 1)
-    process.stderr.write(`\r\u001b[K${[...this.#progress].slice(0, width).join('')}`)
+    process.stderr.write(`\r\u001b[K${[...printable(this.#progress)].slice(0, width).join('')}`)
     this.#progressShown = true
   }
 

@@ -30,7 +30,7 @@ export function buildProgram(): Command {
     )
     .option('--json', 'one JSON document on stdout, errors as problem objects on stderr')
     .option('--database-url <url>', 'sqlite:PATH or postgres://…, instead of DATABASE_URL')
-    .option('--yes', 'do not ask before what cannot be undone')
+    .option('--yes', 'do not ask for confirmation')
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ outputError: () => {} })
     .exitOverride()

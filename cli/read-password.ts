@@ -1,3 +1,5 @@
+import { printLines, printPrompt } from './terminal-text.ts'
+
 const MOST_BYTES = 4096
 
 /** The first line of stdin; typed without echo when stdin is a terminal. */
@@ -21,11 +23,11 @@ async function typedPassword(): Promise<string> {
   // Readline echoes what is typed to its output; this one swallows it.
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const terminal = createInterface({ input: process.stdin, output: silent, terminal: true })
-  process.stderr.write('Password: ')
+  printPrompt('Password: ')
   try {
     return await terminal.question('')
   } finally {
     terminal.close()
-    process.stderr.write('\n')
+    printLines([''], process.stderr)
   }
 }

@@ -13,6 +13,7 @@ import { type Answer, ServiceCaller } from './service-caller.ts'
 
 export interface ReplayOptions {
   url?: string
+  allowRemote?: boolean
   link?: string
   store?: string
   eventId?: string
@@ -52,7 +53,8 @@ export interface Replay {
 }
 
 /**
- * Signs events as their sender would and sends them to the running service, one after the other. The secrets come from
+ * Signs events as their sender would, records them as sent by an operator, and sends them to the running service, one after the other. Refuses
+ * production, by the settings, the database and the service. The secrets come from
  * the database and the keys, the fixtures' gaps from a click that is made first, or from a cycle or payout that is there.
  */
 export async function replayEvents(
@@ -61,9 +63,12 @@ export async function replayEvents(
   options: ReplayOptions,
   progress: (text: string) => void,
 ): Promise<Replay[]> {
+  await refuseProductionDatabase(app)
   const caller = new ServiceCaller(options.url ?? listeningAddress(app))
   try {
+    await refuseAddress(caller, name, options)
     const events = await prepare(app, caller, name, options)
+    for (const event of events) await recordDelivery(app, caller, event)
     const answers = await sendAll(caller, events, options, progress)
     const deadline = performance.now() + PATIENCE_MS
     const replays: Replay[] = []
@@ -76,6 +81,57 @@ export async function replayEvents(
   } finally {
     await caller.close()
   }
+}
+
+async function refuseProductionDatabase({ platform, database }: App): Promise<void> {
+  const { isProduction } = await import('../server/moderation/production-mark.service.ts')
+  const why =
+    platform.config.NODE_ENV === 'production'
+      ? 'NODE_ENV is production'
+      : (await isProduction(database.reader))
+        ? 'this is a database of production'
+        : null
+  if (why === null) return
+  throw new Failure(`Refused: ${why}. Replay on a copy that "affiliate db mark-development" has marked.`, {
+    code: 'forbidden',
+  })
+}
+
+async function refuseAddress(
+  caller: ServiceCaller,
+  name: string | undefined,
+  { url, allowRemote }: ReplayOptions,
+): Promise<void> {
+  // Without --url it is the address that HOST and PORT name: this machine.
+  if (url !== undefined && !caller.isLocal) {
+    if (!allowRemote) {
+      throw wrongUsage(`${url} is not on this machine. Pass --allow-remote to send events there.`)
+    }
+    if (name !== undefined && isId(name)) {
+      throw new Failure('Recorded events stay on this machine: their bodies hold data of buyers.', {
+        code: 'forbidden',
+      })
+    }
+  }
+  const environment = await caller.environment()
+  if (environment === 'development' || environment === 'test') return
+  throw new Failure(
+    environment === null
+      ? `Refused: the service at ${caller.base} does not say that it is not production.`
+      : `Refused: the service at ${caller.base} is ${environment}.`,
+    { code: 'forbidden' },
+  )
+}
+
+async function recordDelivery(app: App, caller: ServiceCaller, event: SignedEvent): Promise<void> {
+  const { recordOperatorDelivery } = await import('../server/inbox/operator-deliveries.service.ts')
+  await recordOperatorDelivery(app.platform, {
+    scope: event.delivery.scope,
+    delivery_id: event.delivery.deliveryId,
+    body_hash: await hashOf(event.rawBody),
+    fixture: event.fixture,
+    url: caller.base,
+  })
 }
 
 async function sendAll(

@@ -9,6 +9,7 @@ export function storyDocument(story: SaleExplanation) {
   return {
     sale_id: story.saleId,
     event_id: story.eventId,
+    event_origin: story.origin,
     order_id: story.orderId,
     order_name: story.orderName,
     acceptance_status: decision.acceptance_status,

@@ -4,7 +4,6 @@ import { displayMoney } from '../shared/money.ts'
 import { basisPointsToPercent } from '../shared/rates.ts'
 import type { Output } from './output.ts'
 import { checkLines } from './sale-checks.ts'
-import { printable } from './table.ts'
 
 /** The story of a sale as one would tell it to its merchant. */
 export function storyLines(story: SaleExplanation, out: Output): string[] {
@@ -28,7 +27,7 @@ export function storyLines(story: SaleExplanation, out: Output): string[] {
 
 function verdictLines(story: SaleExplanation, out: Output): string[] {
   const { decision } = story
-  const order = `Order ${printable(story.orderName ?? story.orderId)} (${story.orderId}) of ${story.store.shopDomain ?? story.store.id}, merchant ${nameOf(story.merchant)}`
+  const order = `Order ${story.orderName ?? story.orderId} (${story.orderId}) of ${story.store.shopDomain ?? story.store.id}, merchant ${nameOf(story.merchant)}`
   if (decision.acceptance_status === 'rejected') {
     return [order, out.style('red', `REJECTED: ${decision.rejection_reason}`)]
   }
@@ -37,7 +36,7 @@ function verdictLines(story: SaleExplanation, out: Output): string[] {
 }
 
 function nameOf({ displayName, email, id }: SaleExplanation['merchant']): string {
-  return displayName ? printable(`${displayName} <${email ?? id}>`) : id
+  return displayName ? `${displayName} <${email ?? id}>` : id
 }
 
 function eventLines(story: SaleExplanation, out: Output): string[] {
@@ -47,7 +46,7 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
     const { link } = click
     const products = link.product_ids?.length ? `products ${link.product_ids.join(', ')}` : 'every product'
     const terms = `${basisPointsToPercent(link.commission_rate)} % on ${products}, for orders within ${link.attribution_window_days} days of the click`
-    const offer = story.offer?.title ? `"${printable(story.offer.title)}"` : `offer ${link.offer_id}`
+    const offer = story.offer?.title ? `"${story.offer.title}"` : `offer ${link.offer_id}`
     const creator = story.creator ? nameOf(story.creator) : link.creator_id
     told.push([
       link.locked_at,
@@ -69,7 +68,9 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
   const again = story.formerDecisions.length > 0 ? ' again' : ''
   told.push([
     story.decidedAt,
-    `The store had reported it as paid, and it was decided${again} (event ${story.eventId}).`,
+    story.origin === 'operator'
+      ? `An operator sent it in the store's name, and it was decided${again} (event ${story.eventId}).`
+      : `The store had reported it as paid, and it was decided${again} (event ${story.eventId}).`,
   ])
   told.sort(([one], [other]) => one - other)
   const lines = told.map(([moment, text]) => `  ${out.time(moment)}  ${text}`)
@@ -144,7 +145,7 @@ function payoutLines(payouts: readonly SalePayout[], out: Output): string[] {
       pending: 'is about to be sent to the processor',
       submitted: 'is with the processor',
       paid: `was paid ${out.time(settledAt)}`,
-      failed: `failed ${out.time(settledAt)}: ${printable(failureReason ?? 'no reason given')}; its amount went back into the balance`,
+      failed: `failed ${out.time(settledAt)}: ${failureReason ?? 'no reason given'}; its amount went back into the balance`,
     }[state]
     const instead = payouts[index - 1]?.state === 'failed' ? ' in place of the failed one' : ''
     const there = processorPayoutId ? ` (${processorPayoutId} at the processor)` : ''

@@ -1,3 +1,5 @@
+import { terminalLine } from './terminal-text.ts'
+
 const CONTROL = '\u001b['
 /** The terminal's second screen: what stood on the first one comes back, and no old view is left above it. */
 const ENTER = `${CONTROL}?1049h`
@@ -25,7 +27,7 @@ export class Screen {
   /** As many of the lines as there is room for. Each is written over the old one, so that nothing flickers. */
   show(lines: readonly string[]): void {
     const seen = lines.slice(0, Math.max(1, process.stdout.rows || lines.length))
-    const text = seen.map((line) => `${CLEAR_TO_LINE_END}${line}`).join('\n')
+    const text = seen.map((line) => `${CLEAR_TO_LINE_END}${terminalLine(line)}`).join('\n')
     process.stdout.write(`${HOME}${text}${CLEAR_BELOW}`)
   }
 

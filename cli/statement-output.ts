@@ -3,7 +3,6 @@ import type { AccountHolder } from '../server/users/account-statement.service.ts
 import { CURRENCY, type Paisa } from '../shared/money.ts'
 import { GrowingOutput } from './growing-output.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from './output.ts'
-import { printable } from './table.ts'
 
 /** One holder's statement, in words or as JSON, as it is read. */
 export class StatementOutput {
@@ -41,7 +40,7 @@ export class StatementOutput {
       currency: CURRENCY,
       opening: accounts.map(({ account, balance }) => ({ account, balance: formatMoney(balance) })),
     }
-    const who = user ? printable(`${user.displayName} <${user.email}>, ${user.role}`) : 'the platform'
+    const who = user ? `${user.displayName} <${user.email}>, ${user.role}` : 'the platform'
     this.#list.begin(document, [
       this.#out.heading(`Statement of ${who}`),
       `From ${this.#out.time(this.#period.from)} to before ${this.#out.time(this.#period.to)}`,

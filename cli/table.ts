@@ -1,4 +1,5 @@
 import type { Column, Layout } from './output.ts'
+import { printable, styled } from './terminal-text.ts'
 
 const GAP = '  '
 const NARROWEST = 8
@@ -64,12 +65,7 @@ export function wrap(text: string, width: number): string[] {
 }
 
 function bold(line: string, layout: Layout): string {
-  return layout.colour ? `\u001b[1m${line}\u001b[22m` : line
-}
-
-/** Texts come from stores and users: nothing in them may steer the terminal or break the row. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
+  return layout.colour ? styled('bold', line) : line
 }
 
 function naturalWidths(lines: readonly (readonly string[])[]): number[] {

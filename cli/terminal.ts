@@ -1,4 +1,5 @@
 import { createInterface, type Interface } from 'node:readline/promises'
+import { printLines, terminalLine } from './terminal-text.ts'
 
 /** Somebody at a terminal who can be asked. Questions go to stderr: stdout is for what the command has to say. */
 export class Terminal {
@@ -16,10 +17,10 @@ export class Terminal {
     const { signal } = this.#gone
     if (signal.aborted) return null
     try {
-      return (await this.#lines.question(question, { signal })).trim()
+      return (await this.#lines.question(terminalLine(question), { signal })).trim()
     } catch (error) {
       if (!signal.aborted) throw error
-      process.stderr.write('\n')
+      printLines([''], process.stderr)
       return null
     }
   }

@@ -6,6 +6,7 @@ import { createInboxRecorder } from './inbox/intake.service.ts'
 import { type Scheduler, startScheduler } from './jobs/scheduler.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
 import { dataFolder, writeSandboxAccess } from './keys.ts'
+import { markProduction } from './moderation/production-mark.service.ts'
 import { checkAppKey } from './platform/app-key-check.ts'
 import { hearOthers } from './platform/cache-news.ts'
 import { SettingError } from './platform/config.ts'
@@ -44,6 +45,7 @@ export async function startService(
     const { config } = app.platform
     const migrated = await migrateWhatIsPending(app.database)
     await checkAppKey(app.database, app.platform.vault)
+    await markProduction(app.database, config)
     const looking = lookAtTables(app)
     stops.push(() => looking)
     if (config.ROLES.includes('web')) {

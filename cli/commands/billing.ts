@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
+import type { App } from '../../server/app.ts'
 import type { CloseOutcome, CycleRow } from '../../server/billing/billing.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { type CallState, callStates, callText, wireCall } from '../call-state.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
-import { confirm, READS, withApp } from '../context.ts'
+import { type CommandContext, confirm, isAsked, READS, withApp } from '../context.ts'
 import { Failure } from '../failures.ts'
-import { displayMoney, formatMoney, type Output, wireTime } from '../output.ts'
+import { displayMoney, formatMoney, type Output, printLines, wireTime } from '../output.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
 import { addReconcileCommand } from './reconcile.ts'
 
@@ -37,7 +38,7 @@ export function addBillingCommands(program: Command): void {
     .option('--as-of <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE; now unless given')
     .option('--merchant <user>', 'of one merchant, by id or e-mail')
     .option('--dry-run', 'only show what would be done')
-    .addHelpText('after', exampleText('billing close --dry-run', 'billing close --as-of 2026-12-01'))
+    .addHelpText('after', exampleText('billing close --dry-run', 'billing close --as-of 2026-12-01 --yes'))
     .action((options: CloseOptions, command: Command) => close(options, command))
   group
     .command('credit')
@@ -163,20 +164,21 @@ function close(options: CloseOptions, command: Command): Promise<void> {
       const asOf = options.asOf === undefined ? now : await readMoment(options.asOf, config.BILLING_TIMEZONE)
       const dryRun = options.dryRun ?? false
       const merchant = options.merchant === undefined ? null : await findUser(app.platform, options.merchant)
-      if (asOf > now && !dryRun) {
-        await confirm(
-          context,
-          `Close every cycle that ends by ${out.time(asOf)}, though that is yet to come?`,
-          'goes on',
-        )
+      const scope = { asOf, ...(merchant ? { merchantId: merchant.id } : {}) }
+      const preview = await closeDueCycles(app.platform, { ...scope, dryRun: true })
+      const early = await earlyLines(context, preview, now)
+      const writes = !dryRun && preview.length > 0
+      if (writes) {
+        if (isAsked(context)) printLines(early, process.stderr)
+        await confirm(context, closeQuestion(preview))
       }
-      const outcomes = await closeDueCycles(app.platform, {
-        asOf,
-        dryRun,
-        actor: OPERATOR,
-        progress: (done, all) => out.progress(`cycle ${done} of ${all}`),
-        ...(merchant ? { merchantId: merchant.id } : {}),
-      })
+      const outcomes = !writes
+        ? preview
+        : await closeDueCycles(app.platform, {
+            ...scope,
+            actor: OPERATOR,
+            progress: (done, all) => out.progress(`cycle ${done} of ${all}`),
+          })
       out.endProgress()
       const person = await peopleOf(
         app,
@@ -185,11 +187,53 @@ function close(options: CloseOptions, command: Command): Promise<void> {
       const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.merchantId)))
       out.show({ as_of: wireTime(asOf), dry_run: dryRun, items }, () => [
         ...(outcomes.length > 0 ? outcomeTable(out, outcomes, person) : []),
+        ...(writes && isAsked(context) ? [] : early),
         closeSummary(outcomes, dryRun, out.time(asOf)),
       ])
     },
     { readOnly: options.dryRun ?? false },
   )
+}
+
+function closeQuestion(preview: readonly CloseOutcome[]): string {
+  const closed = preview.filter((outcome) => outcome.kind === 'closed')
+  const due = closed.reduce((sum, outcome) => sum + outcome.amountDue, 0)
+  const cycles = `${closed.length} billing cycle${closed.length === 1 ? '' : 's'}`
+  const extended = preview.length - closed.length
+  const rest = extended === 0 ? '' : `, and extend ${extended} of less than one rupee`
+  return `Close ${cycles}, ${displayMoney(due)} due in all${rest}? It cannot be undone.`
+}
+
+const MOST_NAMED = 10
+
+/** What a close before the end of a period does to the merchant's next cycle. */
+async function earlyLines(
+  { app, out, config }: CommandContext & { app: App },
+  preview: readonly CloseOutcome[],
+  now: number,
+): Promise<string[]> {
+  const early = preview.filter(({ kind, periodEnd }) => kind === 'closed' && periodEnd > now)
+  if (early.length === 0) return []
+  const { nextCyclePeriod } = await import('../../server/billing/billing-period.rule.ts')
+  const named = early.slice(0, MOST_NAMED)
+  const person = await peopleOf(
+    app,
+    named.map(({ merchantId }) => merchantId),
+  )
+  const { BILLING_PERIOD: length, BILLING_TIMEZONE: zone } = config
+  const lines = named.flatMap(({ merchantId, periodEnd }) => {
+    const next = nextCyclePeriod({ formerPeriodEnd: periodEnd, acceptedAt: now, length, zone })
+    return [
+      `  ${nameOf(person(merchantId))}: this cycle ends ${out.time(periodEnd)}.`,
+      `    Next cycle: ${out.time(next.start)} to ${out.time(next.end)}.`,
+    ]
+  })
+  const more = early.length - named.length
+  return [
+    'These cycles close before their period is over. Sales accepted from now on are billed in the next cycle:',
+    ...lines,
+    ...(more > 0 ? [`  and ${more} more`] : []),
+  ]
 }
 
 function closeSummary(outcomes: readonly CloseOutcome[], dryRun: boolean, asOf: string): string {
@@ -265,7 +309,7 @@ async function credit(
     const { grantCredit } = await import('../../server/billing/credits.service.ts')
     const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
     const user = await findUser(app.platform, merchant)
-    if (user.role !== 'merchant') throw new Failure(`${user.email} is ${user.role}, no merchant.`)
+    if (user.role !== 'merchant') throw new Failure(`${user.email} is not a merchant.`)
     await confirm(context, `Credit ${displayMoney(amount)} to ${user.email}? It cannot be taken back.`)
     const granted = await grantCredit(app.platform, {
       merchantId: user.id,

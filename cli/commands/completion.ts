@@ -25,7 +25,9 @@ async function completion(shell: Shell, command: Command): Promise<void> {
   const nodes = wordTree(command.parent ?? command)
   const script = await WRITERS[shell](nodes)
   const { json = false } = command.optsWithGlobals<GlobalOptions>()
-  process.stdout.write(json ? `${JSON.stringify({ shell, script })}\n` : script)
+  const { printJson, printScript } = await import('../terminal-text.ts')
+  if (json) printJson({ shell, script })
+  else printScript(script)
 }
 
 type Nodes = ReturnType<typeof import('../completion/word-tree.ts').wordTree>

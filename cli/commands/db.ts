@@ -1,7 +1,15 @@
 import type { Command } from 'commander'
 import type { Config } from '../../server/platform/config.ts'
 import { addGroup, exampleText } from '../command.ts'
-import { assertReachable, databasePlace, openContext, READS, withDatabase } from '../context.ts'
+import {
+  assertReachable,
+  confirm,
+  databasePlace,
+  openContext,
+  READS,
+  withApp,
+  withDatabase,
+} from '../context.ts'
 import { Failure } from '../failures.ts'
 
 export function addDatabaseCommands(program: Command): void {
@@ -16,6 +24,19 @@ export function addDatabaseCommands(program: Command): void {
     .description('where the database lies, and which migrations have run and which wait')
     .addHelpText('after', exampleText('db status --json'))
     .action((_options: object, command: Command) => status(command))
+  group
+    .command('mark-development')
+    .description(
+      'mark a copy of a production database as one of development, so that "webhooks replay" and the sandbox work on it',
+    )
+    .addHelpText(
+      'after',
+      `
+A service that starts with NODE_ENV=production marks its database, and copies carry the mark. Refused with
+NODE_ENV=production, and on the database that the production service uses.
+${exampleText('db mark-development --database-url sqlite:./copy.db --yes')}`,
+    )
+    .action((_options: object, command: Command) => unmark(command))
   group
     .command('backup')
     .description('write a whole copy to FILE while the service goes on; FILE must not exist')
@@ -35,6 +56,22 @@ pg_restore, and a role that may create databases; DATABASE_URL names the server.
 ${exampleText('db restore ./affiliate-2026-11-20.db', 'db restore ./affiliate.dump --to affiliate_november')}`,
     )
     .action((file: string, options: RestoreOptions, command: Command) => restore(file, options, command))
+}
+
+async function unmark(command: Command): Promise<void> {
+  await withApp(command, async (context) => {
+    const { app, out } = context
+    const marks = await import('../../server/moderation/production-mark.service.ts')
+    if (!(await marks.assertMarkCanGo(app.database, app.platform.config))) {
+      return out.show({ changed: false }, () => [
+        'This database is not marked as production; nothing changed.',
+      ])
+    }
+    const place = await databasePlace(context.config)
+    await confirm(context, `Mark ${place} as a database of development? Then events can be forged on it.`)
+    const changed = await marks.markDevelopment(app.platform, app.database)
+    out.show({ changed }, () => [`${place} is marked as a database of development.`])
+  })
 }
 
 async function migrate(command: Command): Promise<void> {

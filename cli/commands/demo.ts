@@ -31,14 +31,15 @@ async function demo(_options: DemoCommandOptions, command: Command): Promise<voi
   const { runDemo } = await import('../demo/run-demo.ts')
   const { painter } = await import('../demo/layout.ts')
   const { layoutOf } = await import('../output.ts')
+  const { printJson, printLines } = await import('../terminal-text.ts')
   const stream = json ? process.stderr : process.stdout
   const paint = painter(layoutOf(stream, process.env).colour)
   const print = (line: string) => {
     // With --json the story is only progress, for somebody who watches.
-    if (!json || stream.isTTY) stream.write(`${line}\n`)
+    if (!json || stream.isTTY) printLines(line.split('\n'), stream)
   }
   const result = await untilInterrupted((signal) => runDemo({ print, paint, keep, signal }))
-  if (json) process.stdout.write(`${JSON.stringify(result, null, 2)}\n`)
+  if (json) printJson(result, 2)
   print(`\n${paint(result.ok ? 'green' : 'red', verdict(result))}`)
   if (result.kept && !json) for (const line of keptLines(result.kept)) print(line)
   if (!result.ok) {

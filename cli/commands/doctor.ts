@@ -3,7 +3,6 @@ import { exampleText, type GlobalOptions } from '../command.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { Failure } from '../failures.ts'
 import { layoutOf, Output } from '../output.ts'
-import { printable } from '../table.ts'
 
 export function addDoctorCommand(program: Command): void {
   program
@@ -44,7 +43,7 @@ const MARKS = { ok: ['green', '✓'], warn: ['yellow', '!'], fail: ['red', '✗'
 function findingLines(out: Output, { name, state, detail, mend }: Finding): string[] {
   const [style, mark] = MARKS[state]
   return [
-    `${out.style(style, mark)} ${name.padEnd(10)} ${printable(detail)}`,
-    ...(mend === null ? [] : [`${' '.repeat(13)}${out.style('bold', '→')} ${printable(mend)}`]),
+    `${out.style(style, mark)} ${name.padEnd(10)} ${detail}`,
+    ...(mend === null ? [] : [`${' '.repeat(13)}${out.style('bold', '→')} ${mend}`]),
   ]
 }

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import type { OperatorEffects } from '../../server/inbox/operator-deliveries.service.ts'
 import type { Queries } from '../../server/platform/database.ts'
 import type { Books, InvariantResult } from '../../server/proof/invariants/verify-books.ts'
 import type { Progress } from '../../server/proof/invariants/verify-in-threads.ts'
@@ -9,7 +10,6 @@ import { addGroup, exampleText } from '../command.ts'
 import { assertMigrated, READS, withApp, withDatabase } from '../context.ts'
 import { Failure } from '../failures.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../output.ts'
-import { printable } from '../table.ts'
 import { addStatementCommand } from './statement.ts'
 
 export function addLedgerCommands(program: Command): void {
@@ -59,7 +59,12 @@ function verify({ against }: VerifyOptions, command: Command): Promise<void> {
       out.endProgress()
       const broken = results.filter((result) => result.breaches.length > 0)
       const last = await lastSeal(database.reader)
-      out.show(verdictOf(results, last), () => verifyLines(out, results, last))
+      const { operatorEffects } = await import('../../server/inbox/operator-deliveries.service.ts')
+      const operatorSent = await operatorEffects(database.reader)
+      out.show({ ...verdictOf(results, last), operator_events: operatorSent }, () => [
+        ...verifyLines(out, results, last),
+        ...operatorLines(operatorSent),
+      ])
       if (broken.length === 0) return
       const rows = broken.flatMap((result) => result.breaches.map((breach) => breach.subject))
       throw new Failure(
@@ -135,7 +140,7 @@ function verifyLines(out: Output, results: readonly InvariantResult[], last: Sea
     ...broken.flatMap((result) => [
       '',
       out.style('red', `${result.name} is broken:`),
-      ...result.breaches.map(({ subject, detail }) => printable(`  ${subject}: ${detail}`)),
+      ...result.breaches.map(({ subject, detail }) => `  ${subject}: ${detail}`),
     ]),
     '',
     ...(broken.length === 0
@@ -144,6 +149,22 @@ function verifyLines(out: Output, results: readonly InvariantResult[], last: Sea
     last
       ? `Last seal: ${last.digest} (number ${last.position}, of ${out.time(last.sealedAt)})`
       : 'The journal was never sealed.',
+  ]
+}
+
+/** What rests on events that an operator sent: a note, not a breach. */
+function operatorLines({ sales, billing_cycles, payouts }: OperatorEffects): string[] {
+  const lines = [
+    ['sales', sales],
+    ['charged billing cycles', billing_cycles],
+    ['settled payouts', payouts],
+  ] as const
+  const named = lines.filter(([, ids]) => ids.length > 0)
+  if (named.length === 0) return []
+  return [
+    '',
+    'These rest on events that an operator sent with "webhooks replay":',
+    ...named.map(([what, ids]) => `  ${ids.length} ${what}: ${shortList(ids)}`),
   ]
 }
 

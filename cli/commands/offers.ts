@@ -44,7 +44,7 @@ export function addOfferCommands(program: Command): void {
     .addHelpText(
       'after',
       exampleText(
-        "offers vet 019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e --approve --rate 35 --reason 'end of season'",
+        "offers vet 019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e --approve --rate 35 --reason 'end of season' --yes",
       ),
     )
     .action((offer: string, options: VetOptions, command: Command) => vet(offer, options, command))
@@ -115,7 +115,7 @@ async function vet(offer: string, options: VetOptions, command: Command): Promis
   const { readId, readPercent, readText } = await import('../arguments.ts')
   const offerId = readId('offer', offer)
   if (Boolean(options.approve) === Boolean(options.reject)) {
-    throw wrongUsage('Say --approve or --reject, one of the two.')
+    throw wrongUsage('Pass --approve or --reject.')
   }
   const decision = options.approve ? 'approve' : 'reject'
   const commissionRate = options.rate === undefined ? undefined : await readPercent('--rate', options.rate)
@@ -128,7 +128,10 @@ async function vet(offer: string, options: VetOptions, command: Command): Promis
     const found = (await offerRecords(app.platform, app.database.reader, [offerId])).get(offerId)
     if (!found) throw noSuchOffer()
     const rate = commissionRate ?? found.commission_rate
-    await confirm(context, `${decision} "${found.title}" at ${rate / 100} % commission?`, 'goes on')
+    await confirm(
+      context,
+      `${options.approve ? 'Approve' : 'Reject'} "${found.title}" at ${rate / 100} % commission?`,
+    )
     const vetting = { offerId, actor: OPERATOR, decision, reason, commissionRate: rate } as const
     const vetted = await vetOffer(app.platform, vetting)
     out.show(wireOffer(vetted), () => [

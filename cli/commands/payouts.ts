@@ -3,7 +3,7 @@ import type { PayoutRow, PayoutRunOutcome } from '../../server/payouts/payouts.s
 import { CURRENCY } from '../../shared/money.ts'
 import { type CallState, callStates, callText, wireCall } from '../call-state.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
-import { type CommandContext, READS, withApp } from '../context.ts'
+import { type CommandContext, confirm, READS, withApp } from '../context.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../output.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
 
@@ -31,7 +31,7 @@ export function addPayoutCommands(program: Command): void {
     .command('run')
     .description('make a payout of each released balance that may go out now, as the schedule does')
     .option('--dry-run', 'only show what would be done')
-    .addHelpText('after', exampleText('payouts run --dry-run'))
+    .addHelpText('after', exampleText('payouts run --dry-run', 'payouts run --yes'))
     .action((options: { dryRun?: boolean }, command: Command) => run(options.dryRun ?? false, command))
 }
 
@@ -113,7 +113,14 @@ function run(dryRun: boolean, command: Command): Promise<void> {
       const { runPayouts } = await import('../../server/payouts/payouts.service.ts')
       const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
       const progress = (done: number, all: number) => out.progress(`creator ${done} of ${all}`)
-      const outcomes = await runPayouts(app.platform, app.processor, { dryRun, actor: OPERATOR, progress })
+      const preview = await runPayouts(app.platform, app.processor, { dryRun: true, progress })
+      out.endProgress()
+      const payable = preview.filter((outcome) => outcome.kind === 'paid_out')
+      const writes = !dryRun && payable.length > 0
+      if (writes) await confirm(context, runQuestion(payable))
+      const outcomes = writes
+        ? await runPayouts(app.platform, app.processor, { actor: OPERATOR, progress })
+        : preview
       out.endProgress()
       const person = await peopleOf(
         app,
@@ -124,6 +131,12 @@ function run(dryRun: boolean, command: Command): Promise<void> {
     },
     { readOnly: dryRun },
   )
+}
+
+function runQuestion(payable: readonly PayoutRunOutcome[]): string {
+  const total = payable.reduce((sum, outcome) => sum + outcome.amount, 0)
+  const payouts = `${payable.length} payout${payable.length === 1 ? '' : 's'}`
+  return `Make ${payouts}, ${displayMoney(total)} in all? It cannot be undone.`
 }
 
 function runLines(

@@ -5,7 +5,6 @@ import { addGroup, exampleText } from '../command.ts'
 import { READS, withApp } from '../context.ts'
 import { Failure } from '../failures.ts'
 import { type Output, wireTime } from '../output.ts'
-import { printable } from '../table.ts'
 
 export function addSaleCommands(program: Command): void {
   const group = addGroup(program, 'sales', 'sales: why one was accepted or rejected, and what came of it')
@@ -94,10 +93,9 @@ function ambiguous(order: string, candidates: readonly OrderCandidate[], out: Ou
       shop_domain: candidate.shopDomain,
     })),
   }
-  const lines = candidates.map((candidate) =>
-    printable(
+  const lines = candidates.map(
+    (candidate) =>
       `  ${candidate.orderName ?? ''}  ${candidate.orderId}  ${candidate.shopDomain ?? ''}  ${candidate.storeId}  ${candidate.acceptanceStatus} ${out.time(candidate.createdAt)}`,
-    ),
   )
   return new Failure(
     `${order} stands for ${candidates.length} orders. Give the order id, or name the store by host name or id with --store.`,

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { CURRENCY } from '../../shared/money.ts'
 import { exampleText, groupOf } from '../command.ts'
 import { confirm, withApp } from '../context.ts'
+import { Failure } from '../failures.ts'
 import { displayMoney, formatMoney } from '../output.ts'
 import { nameOf, peopleOf } from '../people.ts'
 
@@ -44,9 +45,13 @@ async function reissue(cycle: string, reasonText: string | undefined, command: C
   const reason = reasonText === undefined ? null : await readText('--reason', reasonText, 2000)
   await withApp(command, async (context) => {
     const { app, out } = context
+    const { getCycle } = await import('../../server/billing/billing.service.ts')
     const { reissueInvoice } = await import('../../server/billing/reissue.service.ts')
     const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
-    await confirm(context, `Ask the processor for another invoice of cycle ${cycleId}?`)
+    const cycle = await getCycle(app.database.reader, cycleId)
+    if (!cycle) throw new Failure(`Billing cycle ${cycleId} not found.`, { code: 'not_found' })
+    const due = displayMoney(cycle.amount_due)
+    await confirm(context, `Ask the processor for another invoice of cycle ${cycleId}, ${due}?`)
     const made = await reissueInvoice(app.platform, app.processor, { cycleId, actor: OPERATOR, reason })
     const merchant = (await peopleOf(app, [made.cycle.merchant_id]))(made.cycle.merchant_id)
     const document = {
@@ -71,9 +76,12 @@ async function retry(payout: string, reasonText: string | undefined, command: Co
   const reason = reasonText === undefined ? null : await readText('--reason', reasonText, 2000)
   await withApp(command, async (context) => {
     const { app, out } = context
+    const { getPayout } = await import('../../server/payouts/settlement.service.ts')
     const { retryPayout } = await import('../../server/payouts/retry-payout.service.ts')
     const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
-    await confirm(context, `Send payout ${payoutId} anew?`)
+    const found = await getPayout(app.platform, payoutId)
+    if (!found) throw new Failure(`Payout ${payoutId} not found.`, { code: 'not_found' })
+    await confirm(context, `Send payout ${payoutId} again, ${displayMoney(found.amount)}?`)
     const sent = await retryPayout(app.platform, app.processor, { payoutId, actor: OPERATOR, reason })
     const creator = (await peopleOf(app, [sent.payout.creator_id]))(sent.payout.creator_id)
     const document = {

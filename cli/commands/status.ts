@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { App } from '../../server/app.ts'
 import { exampleText, wholeNumber } from '../command.ts'
 import { type CommandContext, READS, withApp } from '../context.ts'
+import { printJson, printLines } from '../terminal-text.ts'
 
 interface StatusOptions {
   watch?: boolean
@@ -45,9 +46,9 @@ async function watch(context: CommandContext & { app: App }, everySeconds: numbe
   try {
     while (!end.signal.aborted) {
       const status = await readStatus(context)
-      if (out.json) process.stdout.write(`${JSON.stringify(wireStatus(status))}\n`)
+      if (out.json) printJson(wireStatus(status))
       else if (screen) screen.show([...statusLines(out, status), '', out.style('dim', 'Ctrl-C ends it.')])
-      else process.stdout.write(`${statusLines(out, status).join('\n')}\n\n`)
+      else printLines([...statusLines(out, status), ''])
       await pause(everySeconds * 1000, undefined, { signal: end.signal }).catch(() => undefined)
     }
   } finally {

@@ -4,7 +4,7 @@ import type { UserRecord } from '../../server/users/users.service.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
 import { type CommandContext, confirm, isAsked, READS, withApp } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
-import { type Output, wireTime } from '../output.ts'
+import { type Output, printLines, wireTime } from '../output.ts'
 
 type RoleName = UserRecord['role']
 
@@ -44,7 +44,10 @@ export function addUserCommands(program: Command): void {
     .description('give an account another password and end its sessions')
     .argument('<user>', 'id or e-mail')
     .requiredOption('--password-stdin', 'read the password from stdin (typed unseen on a terminal)')
-    .addHelpText('after', exampleText('users set-password you@example.com --password-stdin < password.txt'))
+    .addHelpText(
+      'after',
+      exampleText('users set-password you@example.com --password-stdin --yes < password.txt'),
+    )
     .action((user: string, _options: object, command: Command) => setPassword(user, command))
   group
     .command('suspend')
@@ -54,7 +57,7 @@ export function addUserCommands(program: Command): void {
     .option('--dry-run', 'only show what it would do')
     .addHelpText(
       'after',
-      exampleText("users suspend creator@example.com --reason 'bought through own links'"),
+      exampleText("users suspend creator@example.com --reason 'bought through own links' --yes"),
     )
     .action((user: string, options: SuspendOptions, command: Command) => suspend(user, options, command))
   group
@@ -62,7 +65,7 @@ export function addUserCommands(program: Command): void {
     .description('let a suspended account in again')
     .argument('<user>', 'id or e-mail')
     .option('--reason <text>', 'kept in the audit trail')
-    .addHelpText('after', exampleText('users reinstate creator@example.com'))
+    .addHelpText('after', exampleText('users reinstate creator@example.com --yes'))
     .action((user: string, options: { reason?: string }, command: Command) =>
       reinstate(user, options.reason, command),
     )
@@ -111,9 +114,11 @@ async function createAdmin(email: string, name: string | undefined, command: Com
 }
 
 async function setPassword(user: string, command: Command): Promise<void> {
-  await withApp(command, async ({ app, out }) => {
+  await withApp(command, async (context) => {
+    const { app, out } = context
     const users = await import('../../server/users/users.service.ts')
     const found = await users.findUser(app.platform, user)
+    await confirm(context, `Set a new password for ${found.role} ${found.email}? All sessions end.`)
     await users.setPassword(app.platform, found.id, await askedPassword())
     out.show(wireUser(found), () => [`${found.email} has a new password; all sessions have ended.`])
   })
@@ -150,8 +155,8 @@ async function suspend(user: string, options: SuspendOptions, command: Command):
         'Nothing was done.',
       ])
     }
-    if (isAsked(context)) process.stderr.write(`${lines.join('\n')}\n`)
-    await confirm(context, `Suspend ${found.role} ${found.email}?`, 'goes on')
+    if (isAsked(context)) printLines(lines, process.stderr)
+    await confirm(context, `Suspend ${found.role} ${found.email}?`)
     const after = await users.suspendUser(app.platform, { userId: found.id, actor: OPERATOR, reason })
     out.show({ ...wireUser(after), changed: true, effects }, () => [
       ...(isAsked(context) ? [] : lines),
@@ -162,13 +167,15 @@ async function suspend(user: string, options: SuspendOptions, command: Command):
 }
 
 async function reinstate(user: string, reasonText: string | undefined, command: Command): Promise<void> {
-  await withApp(command, async ({ app, out }) => {
+  await withApp(command, async (context) => {
+    const { app, out } = context
     const reason = await readReason(reasonText)
     const users = await import('../../server/users/users.service.ts')
     const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
     const found = await users.findUser(app.platform, user)
-    const after = await users.reinstateUser(app.platform, { userId: found.id, actor: OPERATOR, reason })
     const changed = found.suspendedAt !== null
+    if (changed) await confirm(context, `Reinstate ${found.role} ${found.email}?`)
+    const after = await users.reinstateUser(app.platform, { userId: found.id, actor: OPERATOR, reason })
     out.show({ ...wireUser(after), changed }, () => [
       changed ? `${after.email} is active now.` : `${after.email} was active already; nothing changed.`,
     ])

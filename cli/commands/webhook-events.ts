@@ -2,14 +2,26 @@ import type { Command } from 'commander'
 import type { App } from '../../server/app.ts'
 import type { EventRow } from '../../server/inbox/inbox.service.ts'
 import { exampleText, groupOf, oneOf, wholeNumber } from '../command.ts'
-import { type CommandContext, READS, withApp } from '../context.ts'
-import { eventLine, eventPairs, outcomeText, wireEvent } from '../event-report.ts'
-import { Failure } from '../failures.ts'
-import { printable } from '../table.ts'
+import { type CommandContext, confirm, READS, withApp } from '../context.ts'
+import {
+  type EventSenders,
+  eventLine,
+  eventPairs,
+  outcomeText,
+  sendersOf,
+  wireEvent,
+} from '../event-report.ts'
+import { Failure, wrongUsage } from '../failures.ts'
+import { printJson, printLines } from '../terminal-text.ts'
 
 interface ListenOptions {
   source?: EventRow['source']
   count?: number
+}
+
+interface RetryOptions {
+  type?: string
+  reason?: string
 }
 
 /** What an operator does with one signed event: `webhooks show`, `retry` and `listen`. */
@@ -26,15 +38,19 @@ export function addWebhookEventCommands(program: Command): void {
     )
   group
     .command('retry')
-    .description('have an event that was set aside, or waits for its next try, tried at once')
-    .argument('<event>', 'its id, or its sender’s delivery id')
+    .description('apply an event again that was set aside, or that waits for its next try')
+    .argument('[event]', 'its id, or its sender’s delivery id')
+    .option('--type <type>', 'instead: every processor event of this type that no rule mapped')
     .option('--reason <text>', 'kept in the audit trail')
     .addHelpText(
       'after',
-      exampleText("webhooks retry 019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e --reason 'store is back'"),
+      exampleText(
+        "webhooks retry 019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e --reason 'store is back' --yes",
+        "webhooks retry --type invoice.paid --reason 'added to PROCESSOR_EVENTS' --yes",
+      ),
     )
-    .action((event: string, options: { reason?: string }, command: Command) =>
-      retry(event, options.reason, command),
+    .action((event: string | undefined, options: RetryOptions, command: Command) =>
+      retry(event, options, command),
     )
   group
     .command('listen')
@@ -55,65 +71,74 @@ function show(name: string, withBody: boolean, command: Command): Promise<void> 
     async (context) => {
       const { app, out } = context
       const { eventBody } = await import('../../server/inbox/event-desk.service.ts')
-      const { row, domain } = await eventNamed(context, name)
+      const { row, senders } = await eventNamed(context, name)
       const body = withBody ? await eventBody(app.platform, row.id) : null
       const document = {
-        ...wireEvent(row, domain),
+        ...wireEvent(row, senders),
         body_sha256: row.body_hash,
         ...(withBody ? { body: body?.toString('utf8') ?? null } : {}),
       }
       out.show(document, () => [
-        ...out.pairs(eventPairs(out, row, domain)),
-        ...(withBody ? ['', body === null ? 'The body is past the retention time.' : bodyText(body)] : []),
+        ...out.pairs(eventPairs(out, row, senders)),
+        ...(withBody
+          ? ['', ...(body?.toString('utf8').split('\n') ?? ['The body is past the retention time.'])]
+          : []),
       ])
     },
     READS,
   )
 }
 
-function bodyText(body: Buffer): string {
-  return body.toString('utf8').split('\n').map(printable).join('\n')
-}
-
 async function eventNamed(
   { app, out }: Opened,
   name: string,
-): Promise<{ row: EventRow; domain: string | null }> {
+): Promise<{ row: EventRow; senders: EventSenders }> {
   const { findEventsNamed } = await import('../../server/inbox/event-desk.service.ts')
   const rows = await findEventsNamed(app.platform, name)
   const [row] = rows
   if (!row) {
     throw new Failure(`There is no event ${name}. See "affiliate webhooks events".`, { code: 'not_found' })
   }
-  const domains = await domainsOf(app, rows)
-  if (rows.length === 1) return { row, domain: domains.get(row.scope) ?? null }
+  const senders = await sendersOf(app.database.reader, rows)
+  if (rows.length === 1) return { row, senders }
   throw new Failure(`${name} stands for ${rows.length} events. Give the id of one.`, {
-    extra: { candidates: rows.map((one) => wireEvent(one, domains.get(one.scope) ?? null)) },
-    lines: rows.map((one) =>
-      printable(
-        `  ${one.id}  ${domains.get(one.scope) ?? one.scope}  ${one.state}  ${out.time(one.received_at)}`,
-      ),
+    extra: { candidates: rows.map((one) => wireEvent(one, senders)) },
+    lines: rows.map(
+      (one) => `  ${one.id}  ${senders.domain(one) ?? one.scope}  ${one.state}  ${out.time(one.received_at)}`,
     ),
   })
 }
 
-async function domainsOf(app: App, rows: readonly EventRow[]): Promise<Map<string, string>> {
-  const { shopDomainsOf } = await import('../../server/stores/store-names.service.ts')
-  const stores = rows.filter((row) => row.source === 'store').map((row) => row.scope)
-  return shopDomainsOf(app.database.reader, [...new Set(stores)])
-}
-
-async function retry(name: string, reasonText: string | undefined, command: Command): Promise<void> {
+async function retry(name: string | undefined, options: RetryOptions, command: Command): Promise<void> {
   const { readText } = await import('../arguments.ts')
-  const reason = reasonText === undefined ? null : await readText('--reason', reasonText, 2000)
+  const reason = options.reason === undefined ? null : await readText('--reason', options.reason, 2000)
+  if ((name === undefined) === (options.type === undefined)) {
+    throw wrongUsage('Name an event, or a type with --type.')
+  }
+  if (options.type !== undefined) return retryType(options.type, reason, command)
   await withApp(command, async (context) => {
     const { app, out } = context
     const { retryEvent } = await import('../../server/inbox/event-desk.service.ts')
-    const { row, domain } = await eventNamed(context, name)
+    const { row, senders } = await eventNamed(context, name ?? '')
+    await confirm(context, `Apply event ${row.id} again? Last time: ${outcomeText(row)}`)
     const due = await retryEvent(app.platform, row.id, reason)
-    out.show(wireEvent(due, domain), () => [
-      `The running service tries it again. Last time: ${printable(outcomeText(row))}`,
-      `See what comes of it: affiliate webhooks show ${row.id}`,
+    out.show(wireEvent(due, senders), () => [
+      `The running service tries it again. Last time: ${outcomeText(row)}`,
+      `See the result: affiliate webhooks show ${row.id}`,
+    ])
+  })
+}
+
+async function retryType(type: string, reason: string | null, command: Command): Promise<void> {
+  await withApp(command, async (context) => {
+    const { app, out } = context
+    const { assertUnmapped, retryUnmapped } = await import('../../server/inbox/unmapped-events.service.ts')
+    await assertUnmapped(app.platform, type)
+    await confirm(context, `Apply every event of type ${type} that no rule mapped?`)
+    const retried = await retryUnmapped(app.platform, type, reason)
+    out.show({ type, retried }, () => [
+      `The running service tries ${retried} event${retried === 1 ? '' : 's'} of type ${type} again.`,
+      'It must have been restarted with the corrected PROCESSOR_EVENTS.',
     ])
   })
 }
@@ -129,15 +154,14 @@ function listen(options: ListenOptions, command: Command): Promise<void> {
       const watch = new EventWatch(app.platform)
       const end = new AbortController()
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end.abort())
-      if (!out.json) process.stderr.write('Listening; Ctrl-C ends it.\n')
+      if (!out.json) printLines(['Listening; Ctrl-C ends it.'], process.stderr)
       let left = options.count ?? Number.POSITIVE_INFINITY
       while (!end.signal.aborted) {
         const rows = (await watch.news()).filter(({ source }) => !options.source || source === options.source)
-        const domains = await domainsOf(app, rows)
+        const senders = await sendersOf(app.database.reader, rows)
         for (const row of rows.slice(0, left)) {
-          const domain = domains.get(row.scope) ?? null
-          const line = out.json ? JSON.stringify(wireEvent(row, domain)) : eventLine(out, row, domain)
-          process.stdout.write(`${line}\n`)
+          if (out.json) printJson(wireEvent(row, senders))
+          else printLines([eventLine(out, row, senders)])
         }
         left -= rows.length
         if (left <= 0) return

@@ -11,7 +11,7 @@ export function addReplayCommand(group: Command): void {
   group
     .command('replay')
     .description(
-      'sign a fixture, a recorded event or a file with the real secret, send it to the running service, and show what it led to',
+      'sign a fixture, a recorded event or a file with the stored secret, send it to the running service, and show what it led to; refused in production',
     )
     .argument(
       '[fixture]',
@@ -19,7 +19,8 @@ export function addReplayCommand(group: Command): void {
     )
     .option('--body <file>', 'send this file instead (- is stdin)')
     .option('--as <source>', 'who sends the file: store or processor', oneOf(['store', 'processor']), 'store')
-    .option('--url <url>', 'the service; where HOST and PORT say unless given')
+    .option('--url <url>', 'the service, on this machine; the address of HOST and PORT unless given')
+    .option('--allow-remote', 'let --url name another machine; recorded events are never sent there')
     .option(
       '--link <slug>',
       'follow this affiliate link first: its click, creator and product fill the order',
@@ -46,13 +47,15 @@ export function addReplayCommand(group: Command): void {
     )
     .addHelpText(
       'after',
-      exampleText(
-        'webhooks replay path-landing-site --link 4fJq2mXw',
-        'webhooks replay all --link 4fJq2mXw --times 3 --shuffle',
-        'webhooks replay payout-failed',
-        'webhooks replay --body order.json --store my-shop.myshopify.com',
-        'webhooks replay draft-order --corrupt signature',
-      ),
+      `
+Each delivery is audited, and its event has the origin "operator": "ledger verify" lists what rests on such events.
+${exampleText(
+  'webhooks replay path-landing-site --link 4fJq2mXw',
+  'webhooks replay all --link 4fJq2mXw --times 3 --shuffle',
+  'webhooks replay payout-failed',
+  'webhooks replay --body order.json --store my-shop.myshopify.com',
+  'webhooks replay draft-order --corrupt signature',
+)}`,
     )
     .action((fixture: string | undefined, options: ReplayOptions, command: Command) =>
       replay(fixture, options, command),
@@ -60,30 +63,25 @@ export function addReplayCommand(group: Command): void {
 }
 
 function replay(fixture: string | undefined, options: ReplayOptions, command: Command): Promise<void> {
-  return withApp(
-    command,
-    async ({ app, out }) => {
-      const { replayEvents } = await import('../replay.ts')
-      const { replayLines, wireReplay } = await import('../replay-report.ts')
-      const replays = await replayEvents(app, fixture, options, (text) => out.progress(text))
-      out.endProgress()
-      out.show({ items: replays.map(wireReplay) }, () => replayLines(replays, out))
-      const isTaken = (status: number) => status < 300
-      if (options.corrupt !== undefined) {
-        const taken = replays.filter(({ answers }) => answers.some(({ status }) => isTaken(status)))
-        if (taken.length === 0) return
-        throw new Failure(`The service took what was corrupted: ${namesOf(taken)}.`)
-      }
-      const refused = replays.filter(({ answers }) => !answers.every(({ status }) => isTaken(status)))
-      if (refused.length > 0) throw new Failure(`The service refused ${namesOf(refused)}.`)
-      const undecided = replays.filter(({ event }) => event === null || event.state === 'pending')
-      if (undecided.length > 0) {
-        throw new Failure(`Not decided so far: ${namesOf(undecided)}. See "affiliate webhooks events".`)
-      }
-    },
-    // The service at the other end writes; nothing here does.
-    { readOnly: true },
-  )
+  return withApp(command, async ({ app, out }) => {
+    const { replayEvents } = await import('../replay.ts')
+    const { replayLines, wireReplay } = await import('../replay-report.ts')
+    const replays = await replayEvents(app, fixture, options, (text) => out.progress(text))
+    out.endProgress()
+    out.show({ items: replays.map(wireReplay) }, () => replayLines(replays, out))
+    const isTaken = (status: number) => status < 300
+    if (options.corrupt !== undefined) {
+      const taken = replays.filter(({ answers }) => answers.some(({ status }) => isTaken(status)))
+      if (taken.length === 0) return
+      throw new Failure(`The service took what was corrupted: ${namesOf(taken)}.`)
+    }
+    const refused = replays.filter(({ answers }) => !answers.every(({ status }) => isTaken(status)))
+    if (refused.length > 0) throw new Failure(`The service refused ${namesOf(refused)}.`)
+    const undecided = replays.filter(({ event }) => event === null || event.state === 'pending')
+    if (undecided.length > 0) {
+      throw new Failure(`Not decided so far: ${namesOf(undecided)}. See "affiliate webhooks events".`)
+    }
+  })
 }
 
 function namesOf(replays: readonly { fixture: string }[]): string {

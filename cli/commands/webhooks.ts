@@ -65,12 +65,11 @@ function events(options: EventsOptions, command: Command): Promise<void> {
     command,
     async ({ app, out }) => {
       const { listEvents } = await import('../../server/inbox/inbox.service.ts')
-      const { shopDomainsOf } = await import('../../server/stores/store-names.service.ts')
-      const { eventTable, wireEvent } = await import('../event-report.ts')
+      const { eventTable, sendersOf, wireEvent } = await import('../event-report.ts')
       const rows = await listEvents(app.platform, options)
-      const domains = await shopDomainsOf(app.database.reader, [...new Set(rows.map((row) => row.scope))])
-      const items = rows.map((row) => wireEvent(row, domains.get(row.scope) ?? null))
-      out.show({ items }, () => eventTable(out, rows, (scope) => domains.get(scope) ?? null))
+      const senders = await sendersOf(app.database.reader, rows)
+      const items = rows.map((row) => wireEvent(row, senders))
+      out.show({ items }, () => eventTable(out, rows, senders))
     },
     READS,
   )

@@ -1,12 +1,11 @@
-import { styleText } from 'node:util'
+import { type Style, styled } from '../terminal-text.ts'
 import type { StepReport } from './step-report.ts'
 
-export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow'
 /** Colours a text, or leaves it as it is. */
 export type Paint = (style: Style, text: string) => string
 
 export function painter(colour: boolean): Paint {
-  return (style, text) => (colour ? styleText(style, text, { validateStream: false }) : text)
+  return (style, text) => (colour ? styled(style, text) : text)
 }
 
 const AMOUNT = /^-?(?:Rs )?\d[\d,]*\.\d\d$/

@@ -198,7 +198,25 @@ export const EDGE_PATHS = {
       tags: ['operation'],
       security: [],
       summary: 'Whether the database is there and up to date',
-      responses: { 200: status('ready'), ...problemResponses(['method_not_allowed', 'unavailable']) },
+      responses: {
+        200: {
+          description: 'It can.',
+          content: {
+            'application/json': {
+              schema: {
+                type: 'object',
+                properties: {
+                  status: { type: 'string', const: 'ready' },
+                  environment: { type: 'string', enum: ['development', 'test', 'production'] },
+                },
+                required: ['status', 'environment'],
+              },
+              example: { status: 'ready', environment: 'production' },
+            },
+          },
+        },
+        ...problemResponses(['method_not_allowed', 'unavailable']),
+      },
     },
   },
   '/metrics': {

@@ -71,7 +71,8 @@ for (const dialect of testDialects()) {
     assert.is(health.headers.get('x-content-type-options'), 'nosniff')
     assert.match(health.headers.get('content-security-policy') ?? '', /default-src 'none'/)
     assert.is(health.headers.get('x-powered-by'), null)
-    assert.is((await bed.ask('GET', '/readyz')).status, 200)
+    const ready = await bed.ask('GET', '/readyz')
+    assert.equal([ready.status, ready.body], [200, { status: 'ready', environment: 'development' }])
     assert.is((await bed.ask('GET', '/healthz', { token: TOKEN })).status, 200, 'needs no valid token')
   })
 

@@ -186,7 +186,7 @@ function registerProbes(server: FastifyInstance, app: HttpApp): void {
   server.get('/healthz', async () => ({ status: 'ok' }))
   server.get('/readyz', async () => {
     const pending = await app.pendingMigrations()
-    if (pending.length === 0) return { status: 'ready' }
+    if (pending.length === 0) return { status: 'ready', environment: app.platform.config.NODE_ENV }
     throw new Refusal('unavailable', 'The database has not been migrated yet.', {
       retryAfter: 5,
       internalDetail: `pending migrations: ${pending.join(', ')}`,

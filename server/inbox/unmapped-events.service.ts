@@ -68,8 +68,17 @@ export async function retryUnmapped(
     if (last === undefined) break
     after = last
   }
-  if (retried > 0) return retried
-  throw new Refusal('not_found', `No event of type ${type} waits for a rule.`)
+  if (retried === 0) throw nothingWaits(type)
+  return retried
+}
+
+/** Refuses with `not_found` when no event of this type is set aside as unmapped. */
+export async function assertUnmapped({ database }: Platform, type: string): Promise<void> {
+  if (!(await hasUnmappedEvents(database.reader, type))) throw nothingWaits(type)
+}
+
+function nothingWaits(type: string): Refusal {
+  return new Refusal('not_found', `No event of type ${type} waits for a rule.`)
 }
 
 /** Those after the id `after`: a running worker may set an event aside again meanwhile. */

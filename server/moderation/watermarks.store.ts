@@ -1,4 +1,4 @@
-import type { Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database.ts'
 
 /**
  * How far a watch has come in a table that it works through by id, held until the transaction ends so that two workers take
@@ -21,4 +21,23 @@ export async function lockWatermark(tx: Tx, name: string, initial: string): Prom
 
 export async function moveWatermark(tx: Tx, name: string, to: string): Promise<void> {
   await tx.updateTable('watermarks').set({ value: to }).where('name', '=', name).execute()
+}
+
+export async function readWatermark(db: Queries, name: string): Promise<string | undefined> {
+  const row = await db.selectFrom('watermarks').select('value').where('name', '=', name).executeTakeFirst()
+  return row?.value
+}
+
+export async function setWatermark(tx: Tx, name: string, value: string): Promise<void> {
+  await tx
+    .insertInto('watermarks')
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    .execute()
+}
+
+/** Answers whether there was one. */
+export async function deleteWatermark(tx: Tx, name: string): Promise<boolean> {
+  const deleted = await tx.deleteFrom('watermarks').where('name', '=', name).executeTakeFirst()
+  return deleted.numDeletedRows > 0n
 }

@@ -14,6 +14,7 @@ import { findImpureRules } from './structure/purity.ts'
 import { findRoadBreaches } from './structure/road.ts'
 import { splitSource } from './structure/source-text.ts'
 import { type Breach, readTree, type SourceTree, treeOf } from './structure/source-tree.ts'
+import { findRawTerminalWrites } from './structure/terminal.ts'
 
 const CHECKS = {
   'imports follow the one-way road': findRoadBreaches,
@@ -24,6 +25,7 @@ const CHECKS = {
   'files are short': findLongFiles,
   'every test is run': findTestsNobodyRuns,
   'nothing is marked as unfinished': findUnfinishedMarks,
+  'what reaches the terminal is printable': findRawTerminalWrites,
 } satisfies Record<string, (tree: SourceTree) => Breach[]>
 
 const repository = suite('the repository')
@@ -221,6 +223,17 @@ const REFUSED: Refused[] = [
     line: 1,
     why: /finish it/,
   },
+  ...[
+    'process.stdout.write(row.title)',
+    'console.log(user.displayName)',
+    "process['stderr'].write(flag.summary)",
+    'const stream = process.stderr\nstream.write(offer.title)',
+    'writeSync(1, row.reason)',
+    'const answer = await lines.question(offer.title)',
+  ].map((text): Refused => {
+    const why = /raw text/
+    return { check: 'what reaches the terminal is printable', path: 'cli/commands/offers.ts', text, why }
+  }),
 ]
 
 const negative = suite('what must be refused')

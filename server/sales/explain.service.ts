@@ -1,3 +1,4 @@
+import { type EventOrigin, originsOf } from '../inbox/operator-deliveries.service.ts'
 import { unreadableOrders } from '../inbox/set-aside-flags.service.ts'
 import { offerRecords } from '../offers/offers.service.ts'
 import type { Queries } from '../platform/database.ts'
@@ -116,6 +117,8 @@ interface Party {
 export interface SaleExplanation extends SaleOutcome {
   saleId: string
   eventId: string
+  /** Who sent the order: the store, or an operator in its name. */
+  origin: EventOrigin
   orderId: string
   orderName: string | null
   orderedAt: number
@@ -140,10 +143,12 @@ export async function explainSale(platform: Platform, saleId: string): Promise<S
   const { facts, decision } = JSON.parse(sale.receipt) as SaleReceipt
   const party = await partiesOf(db, [sale.merchant_id, sale.creator_id])
   const domains = await shopDomainsOf(db, [sale.store_id])
+  const origins = await originsOf(db, [{ id: sale.event_id, source: 'store' }])
   const offers = await offerRecords(platform, db, sale.offer_id ? [sale.offer_id] : [])
   return {
     saleId: sale.id,
     eventId: sale.event_id,
+    origin: origins.get(sale.event_id) ?? 'store',
     orderId: sale.order_id,
     orderName: sale.order_name,
     orderedAt: sale.ordered_at,

@@ -1,0 +1,81 @@
+import { statSync } from 'node:fs'
+import { sql } from 'kysely'
+import type { Config } from '../platform/config.ts'
+import { SettingError } from '../platform/config.ts'
+import type { Queries } from '../platform/database.ts'
+import type { OpenDatabase } from '../platform/open-database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { OPERATOR, recordAudit } from './audit.service.ts'
+import { deleteWatermark, readWatermark, setWatermark } from './watermarks.store.ts'
+
+const MARK = 'production'
+
+/**
+ * Marks the database as one of production when the service starts with NODE_ENV=production. The mark stays, also in a backup.
+ * Refuses a start with the sandbox processor on a marked database: the sandbox confirms payments that were never made.
+ */
+export async function markProduction(database: OpenDatabase, config: Config): Promise<void> {
+  if (config.NODE_ENV === 'production') {
+    const identity = await databaseIdentity(database)
+    await database.transaction((tx) => setWatermark(tx, MARK, identity))
+    return
+  }
+  if (config.PROCESSOR !== 'sandbox' || !(await isProduction(database.reader))) return
+  throw new SettingError(
+    'PROCESSOR',
+    'the sandbox is refused on a database of production. Set NODE_ENV=production, or on a copy run "affiliate db mark-development"',
+  )
+}
+
+/** Whether a service with NODE_ENV=production has used this database, or the one that it is a copy of. */
+export async function isProduction(db: Queries): Promise<boolean> {
+  return (await readWatermark(db, MARK)) !== undefined
+}
+
+/**
+ * Throws `Refusal` (`forbidden`) where the mark must stay: with NODE_ENV=production, and on the very database that a production service
+ * used last. A restored backup is another database. Answers whether there is a mark to remove.
+ */
+export async function assertMarkCanGo(database: OpenDatabase, config: Config): Promise<boolean> {
+  const mark = await readWatermark(database.reader, MARK)
+  if (mark === undefined) return false
+  if (config.NODE_ENV === 'production') {
+    throw new Refusal('forbidden', 'NODE_ENV is production. Mark a copy, with the settings of development.')
+  }
+  if (mark === (await databaseIdentity(database))) {
+    throw new Refusal(
+      'forbidden',
+      'The production service uses this database. Restore a backup as another database, and mark that one.',
+    )
+  }
+  return true
+}
+
+/** Removes the mark from a copy, with an audit row. Refuses like `assertMarkCanGo`. Answers whether there was a mark. */
+export async function markDevelopment(platform: Platform, database: OpenDatabase): Promise<boolean> {
+  if (!(await assertMarkCanGo(database, platform.config))) return false
+  return platform.database.transaction(async (tx) => {
+    const removed = await deleteWatermark(tx, MARK)
+    if (!removed) return false
+    await recordAudit(platform, tx, {
+      actor: OPERATOR,
+      action: 'database.mark_development',
+      subjectType: 'database',
+      subjectId: await databaseIdentity(database),
+      reason: null,
+      before: { production: true },
+      after: { production: false },
+    })
+    return true
+  })
+}
+
+/** Tells a database from its copies: the file's inode on SQLite; the cluster and the database's number on PostgreSQL. */
+async function databaseIdentity(database: OpenDatabase): Promise<string> {
+  if (database.dialect === 'sqlite') return `inode ${statSync(database.file).ino}`
+  const { rows } = await sql<{ identity: string }>`
+    select system_identifier || ' ' || pg_database.oid as identity
+    from pg_control_system(), pg_database where datname = current_database()`.execute(database.reader)
+  return rows[0]?.identity ?? ''
+}

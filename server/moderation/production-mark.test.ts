@@ -1,0 +1,113 @@
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readConfig, SettingError } from '../platform/config.ts'
+import { type OpenDatabase, openDatabase } from '../platform/open-database.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { isProduction, markDevelopment, markProduction } from './production-mark.service.ts'
+
+const PRODUCTION = readConfig({
+  NODE_ENV: 'production',
+  APP_KEY: Buffer.alloc(32, 7).toString('base64'),
+  PROCESSOR: 'http',
+  PROCESSOR_URL: 'https://processor.example.com',
+  PROCESSOR_API_KEY: 'key',
+  PROCESSOR_WEBHOOK_SECRETS: `whsec_${Buffer.alloc(24).toString('base64')}`,
+})
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: Testbed; database: OpenDatabase }>(`the mark of production on ${dialect}`)
+
+  it.before.each(async (context) => {
+    context.bed = await openTestbed(dialect)
+    context.database = context.bed.testDatabase.database
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  it('is set by a start of production, and stays through starts of development', async ({
+    bed,
+    database,
+  }) => {
+    await markProduction(database, bed.platform.config)
+    assert.is(await isProduction(database.reader), false)
+    await markProduction(database, PRODUCTION)
+    await markProduction(database, PRODUCTION)
+    assert.is(await isProduction(database.reader), true)
+    await markProduction(database, { ...PRODUCTION, NODE_ENV: 'development' })
+    assert.is(await isProduction(database.reader), true)
+  })
+
+  it('refuses a start with the sandbox processor', async ({ bed, database }) => {
+    await markProduction(database, PRODUCTION)
+    const refusal = await markProduction(database, bed.platform.config).catch((error: unknown) => error)
+    assert.instance(refusal, SettingError)
+    assert.match(
+      (refusal as Error).message,
+      /^setting PROCESSOR: the sandbox is refused on a database of production/,
+    )
+  })
+
+  it('cannot be removed where the service runs, nor with settings of production', async ({
+    bed,
+    database,
+  }) => {
+    await markProduction(database, PRODUCTION)
+    const here = await markDevelopment(bed.platform, database).catch((error) => error)
+    assert.equal([here.code, /uses this database/.test(here.detail)], ['forbidden', true])
+    const settings = await markDevelopment({ ...bed.platform, config: PRODUCTION }, database).catch(
+      (error) => error,
+    )
+    assert.equal([settings.code, /NODE_ENV is production/.test(settings.detail)], ['forbidden', true])
+    assert.is(await isProduction(database.reader), true)
+  })
+
+  it('can be removed from a copy, which leaves an audit row', async ({ bed, database }) => {
+    await markProduction(database, PRODUCTION)
+    const copy = await copyOf(bed, database)
+    const platform = { ...bed.platform, database: copy }
+    assert.is(await markDevelopment(platform, copy), true)
+    assert.is(await isProduction(copy.reader), false)
+    assert.is(await markDevelopment(platform, copy), false)
+    const audit = await copy.reader.selectFrom('audit_entries').select(['actor', 'action']).execute()
+    assert.equal(audit, [{ actor: 'operator', action: 'database.mark_development' }])
+    if (dialect === 'sqlite') {
+      assert.is(await isProduction(database.reader), true)
+      await copy.close()
+    }
+  })
+
+  /** What a restore gives: the same rows in another database. */
+  async function copyOf(bed: Testbed, database: OpenDatabase): Promise<OpenDatabase> {
+    if (dialect === 'sqlite') {
+      const file = join(bed.testDatabase.folder, 'copy.db')
+      await sql`vacuum into ${file}`.execute(database.writer)
+      return openDatabase(`sqlite:${file}`, { create: false })
+    }
+    // A database that is made from a dump has another number than the one that was marked.
+    await database.writer
+      .updateTable('watermarks')
+      .set({ value: '1 1' })
+      .where('name', '=', 'production')
+      .execute()
+    return database
+  }
+
+  if (dialect === 'postgresql') {
+    it('needs no privileges beyond those of the tables', async ({ database }) => {
+      await database.transaction(async (tx) => {
+        const role = `plain_${Date.now()}`
+        await sql`create role ${sql.id(role)}`.execute(tx)
+        await sql`set local role ${sql.id(role)}`.execute(tx)
+        const { rows } =
+          await sql`select cast(system_identifier as text) as id from pg_control_system()`.execute(tx)
+        assert.is(rows.length, 1)
+        await sql`reset role`.execute(tx)
+        await sql`drop role ${sql.id(role)}`.execute(tx)
+      })
+    })
+  }
+
+  it.run()
+}
