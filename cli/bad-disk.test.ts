@@ -40,9 +40,9 @@ it('that is full is told in one line with the mend, and nothing is half done', a
   const { url, folder, database } = books.market.bed.testDatabase
   const before = await tableDigests(database.reader)
   const commands = [
-    ['users', 'suspend', books.creatorId],
+    ['users', 'suspend', books.creatorId, '--yes'],
     ['billing', 'credit', books.shop.merchantId, '10', '--reference', 'CR-9', '--reason', 'x', '--yes'],
-    ['billing', 'close', '--as-of', '2099-01-01'],
+    ['billing', 'close', '--as-of', '2099-01-01', '--yes'],
     ['db', 'backup', `${folder}/full.db`],
   ]
   // No file may grow beyond one block, which is how a full disk looks to a program.
@@ -59,7 +59,7 @@ it('that is full is told in one line with the mend, and nothing is half done', a
   )
   // With room again the same command does its work.
   assert.is(run(commands[0] ?? [], url).code, 0)
-  assert.is(run(['users', 'reinstate', books.creatorId], url).code, 0)
+  assert.is(run(['users', 'reinstate', books.creatorId, '--yes'], url).code, 0)
 })
 
 it('that is for reading only is told in one line with the mend, and reading goes on', async () => {
@@ -73,7 +73,7 @@ it('that is for reading only is told in one line with the mend, and reading goes
     // Nothing is forbidden to root, so it is somebody else who tries.
     const who = process.getuid?.() === 0 ? { uid: 65_534 } : {}
     const url = `sqlite:${file}`
-    const write = run(['users', 'suspend', books.creatorId], url, who)
+    const write = run(['users', 'suspend', books.creatorId, '--yes'], url, who)
     assert.is(write.code, 1, write.stdout)
     assert.match(write.stderr, ONE_LINE)
     assert.match(

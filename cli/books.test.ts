@@ -140,7 +140,7 @@ for (const dialect of testDialects()) {
     const [dry, wrong, other] = await Promise.all([
       books.json('billing', 'close', '--as-of', end, '--dry-run'),
       books.affiliate(['billing', 'close', '--as-of', '2026-13-01']),
-      books.json('billing', 'close', '--as-of', end, '--merchant', books.otherShop.merchantId),
+      books.json('billing', 'close', '--as-of', end, '--merchant', books.otherShop.merchantId, '--yes'),
     ])
     assert.equal([dry.items[0].outcome, dry.items[0].amount_due, dry.dry_run], ['closed', '6187.37', true])
     assert.is(wrong.code, 2)
@@ -148,10 +148,13 @@ for (const dialect of testDialects()) {
     assert.equal(other.items, [])
     // A plain date is its midnight on the merchants' clock, which is when periods end.
     const date = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Asia/Karachi' }).format(Date.parse(end))
-    const closed = await books.affiliate(['billing', 'close', '--as-of', date])
+    const closed = await books.affiliate(['billing', 'close', '--as-of', date, '--yes'])
     assert.is(closed.code, 0, closed.stderr)
-    assert.match(closed.stdout, /Rs 6,187\.37\n1 closed, 0 extended/)
-    const again = await books.affiliate(['billing', 'close', '--as-of', date])
+    assert.match(
+      closed.stdout,
+      /Rs 6,187\.37\nThese cycles close before their period is over\. .*\n.* this cycle ends .*\n +Next cycle: .*\n1 closed, 0 extended/,
+    )
+    const again = await books.affiliate(['billing', 'close', '--as-of', date, '--yes'])
     assert.match(again.stdout, /No open cycle ends by .* \+05:00/)
   })
 
@@ -168,7 +171,7 @@ for (const dialect of testDialects()) {
     await workOff()
     const dry = await books.json('payouts', 'run', '--dry-run')
     assert.equal([dry.items[0].outcome, dry.items[0].payout_id], ['paid_out', null])
-    const run = await books.affiliate(['payouts', 'run'])
+    const run = await books.affiliate(['payouts', 'run', '--yes'])
     assert.match(run.stdout, /Rs 5,624\.88\tpayout /)
     await workOff()
     const [payout] = (await books.json('payouts', 'list', '--state', 'submitted')).items
@@ -187,7 +190,7 @@ for (const dialect of testDialects()) {
     assert.is(failed.items[0].failure_reason, 'returned by the bank')
     assert.equal(none.items, [])
     // The one that failed must be looked up before it is replaced, and no processor runs here.
-    const waits = await books.json('payouts', 'run')
+    const waits = await books.json('payouts', 'run', '--yes')
     assert.is(waits.items[0].why, 'processor_unavailable')
     const told = await books.affiliate(['payouts', 'run', '--dry-run'])
     assert.match(told.stdout, /waits: the processor cannot be asked .*the next run asks again/)
@@ -208,7 +211,7 @@ for (const dialect of testDialects()) {
       ])
     const unasked = await credit('100.50', 'CR-1')
     assert.is(unasked.code, 1)
-    assert.match(unasked.stderr, /Nobody can be asked here: add --yes/)
+    assert.match(unasked.stderr, /^affiliate: Not a terminal; confirm with --yes\.\n$/)
     const granted = await credit('100.50', 'CR-1', '--yes')
     assert.match(granted.stdout, /Rs 100\.50 credited to .* under CR-1/)
     const [again, other, tooMuch, creator] = await Promise.all([
@@ -230,7 +233,7 @@ for (const dialect of testDialects()) {
     assert.is(JSON.parse(again.stdout).created, false)
     assert.match(other.stderr, /CR-1 stands for another credit/)
     assert.match(tooMuch.stderr, /At most Rs 6,086\.87 can be credited/)
-    assert.match(creator.stderr, /no merchant/)
+    assert.match(creator.stderr, /is not a merchant/)
     assert.equal([other.code, tooMuch.code, creator.code], [1, 1, 1])
   })
 
@@ -246,9 +249,9 @@ for (const dialect of testDialects()) {
       affiliate(['users', 'create-admin', 'op@x.pk', '--password-stdin'], {}, 'a long passphrase'),
       affiliate(['users', 'create-admin', 'o@x.pk', '--password-stdin'], {}, 'short\n'),
       affiliate(['users', 'create-admin', 'o@x.pk', '--password-stdin'], {}, 'password123\n'),
-      affiliate(['users', 'set-password', 'op@x.pk', '--password-stdin'], {}, 'op@x.pk-2026\n'),
-      affiliate(['users', 'set-password', 'op@x.pk', '--password-stdin']),
-      affiliate(['users', 'suspend', 'op@x.pk']),
+      affiliate(['users', 'set-password', 'op@x.pk', '--password-stdin', '--yes'], {}, 'op@x.pk-2026\n'),
+      affiliate(['users', 'set-password', 'op@x.pk', '--password-stdin', '--yes']),
+      affiliate(['users', 'suspend', 'op@x.pk', '--yes']),
       affiliate(['users', 'suspend', 'nobody@x.pk', '--json']),
     ])
     assert.equal(
@@ -262,12 +265,12 @@ for (const dialect of testDialects()) {
     assert.match(last.stderr, /last active admin/)
     assert.is(JSON.parse(unknown.stderr).code, 'not_found')
     const set = await affiliate(
-      ['users', 'set-password', 'op@x.pk', '--password-stdin'],
+      ['users', 'set-password', 'op@x.pk', '--password-stdin', '--yes'],
       {},
       'another passphrase',
     )
     assert.match(set.stdout, /new password/)
-    const suspend = ['users', 'suspend', books.creatorId, '--reason', 'own links']
+    const suspend = ['users', 'suspend', books.creatorId, '--reason', 'own links', '--yes']
     assert.match((await affiliate(suspend)).stdout, /is suspended now/)
     assert.match((await affiliate(suspend)).stdout, /was suspended already; nothing changed/)
     const { items } = await books.json('users', 'list', '--suspended')
@@ -275,7 +278,7 @@ for (const dialect of testDialects()) {
       items.map((user: { id: string }) => user.id),
       [books.creatorId],
     )
-    assert.is((await books.json('users', 'reinstate', books.creatorId)).changed, true)
+    assert.is((await books.json('users', 'reinstate', books.creatorId, '--yes')).changed, true)
     const { items: admins, more } = await books.json('users', 'list', '--role', 'admin')
     assert.equal([admins.length, admins[0].email, more], [1, 'op@x.pk', false])
   })

@@ -81,10 +81,10 @@ for (const dialect of testDialects()) {
       (await books.json('offers', 'list', '--status', 'live', '--merchant', merchant)).items.length,
       1,
     )
-    const other = await books.affiliate(['offers', 'vet', id, '--approve', '--rate', '35'])
+    const other = await books.affiliate(['offers', 'vet', id, '--approve', '--rate', '35', '--yes'])
     assert.is(other.code, 1)
     assert.match(other.stderr, /rate is now 40 %/)
-    const vet = ['offers', 'vet', id, '--approve', '--reason', 'end of season']
+    const vet = ['offers', 'vet', id, '--approve', '--reason', 'end of season', '--yes']
     const approved = await books.affiliate(vet)
     assert.match(approved.stdout, /"High one" is approved at 40 %/)
     const { action, actor, reason, after } = await lastAudit()
@@ -148,7 +148,14 @@ for (const dialect of testDialects()) {
     assert.equal(shown, byDelivery)
     assert.is(withBody.body, '{"id": "no order at all"}')
     assert.match(human.stdout, /State +set_aside\n(.|\n)*malformed(.|\n)*\{"id": "no order at all"\}/)
-    const retried = await books.affiliate(['webhooks', 'retry', event.id, '--reason', 'parser mended'])
+    const retried = await books.affiliate([
+      'webhooks',
+      'retry',
+      event.id,
+      '--reason',
+      'parser mended',
+      '--yes',
+    ])
     assert.match(retried.stdout, /tries it again\. Last time: malformed/)
     const { action, reason, before, after } = await lastAudit()
     assert.equal([action, reason], ['event.retry', 'parser mended'])
@@ -182,7 +189,7 @@ for (const dialect of testDialects()) {
     const named = ['stores', 'release', domain.toUpperCase(), '--merchant', books.otherShop.merchantId]
     const unasked = await books.affiliate(named)
     assert.is(unasked.code, 1)
-    assert.match(unasked.stderr, /Nobody can be asked here: add --yes/)
+    assert.match(unasked.stderr, /^affiliate: Not a terminal; confirm with --yes\.\n$/)
     const release = [...named, '--reason', 'the owner proved it', '--yes']
     assert.match((await books.affiliate(release)).stdout, /^Released .*\n.*stores allow/)
     const { action, reason, before, after } = await lastAudit()
@@ -221,9 +228,9 @@ for (const dialect of testDialects()) {
       unpaid_cycles: { count: 0, amount: '0.00' },
     })
     assert.equal([merchant.changed, merchant.suspended], [false, false])
-    const done = await books.json(...suspend())
+    const done = await books.json(...suspend('--yes'))
     assert.equal([done.changed, done.effects.creator.links], [true, 1])
-    assert.is((await books.json('users', 'reinstate', books.creatorId)).changed, true)
+    assert.is((await books.json('users', 'reinstate', books.creatorId, '--yes')).changed, true)
   })
 
   it('has a refused invoice asked for anew, after a look at what the processor holds', async () => {
@@ -232,7 +239,7 @@ for (const dialect of testDialects()) {
     const [open] = (await books.json('billing', 'cycles', '--state', 'open')).items
     const early = await reissue(open.id, '--yes')
     assert.match(early.stderr, /is open: it is invoiced once it closes/)
-    await books.json('billing', 'close', '--as-of', open.period_end)
+    await books.json('billing', 'close', '--as-of', open.period_end, '--yes')
     const waiting = await reissue(open.id, '--yes')
     assert.match(waiting.stderr, /under way/)
     market.processor.answers = ['refuse']
@@ -279,7 +286,7 @@ for (const dialect of testDialects()) {
   it('sends a refused payout anew, or takes over what the processor holds', async () => {
     const { market } = books
     const retry = (...more: string[]) => books.affiliate(['payouts', 'retry', ...more], stub.settings)
-    await books.json('payouts', 'run')
+    await books.json('payouts', 'run', '--yes')
     market.processor.answers = ['refuse']
     await workOff()
     const [payout] = (await books.json('payouts', 'list', '--state', 'pending')).items

@@ -85,7 +85,7 @@ async function refusesCommands({ disk, bed, creatorId, affiliate }: World): Prom
   const { reader } = bed.service.app.database
   const before = await tableDigests(reader)
   const commands = [
-    ['users', 'suspend', creatorId],
+    ['users', 'suspend', creatorId, '--yes'],
     ['stores', 'release', DOMAIN, '--yes'],
     ['db', 'backup', join(disk.folder, 'copy.db')],
   ]
@@ -107,7 +107,7 @@ async function refusesCommands({ disk, bed, creatorId, affiliate }: World): Prom
     [],
   )
   disk.free()
-  for (const words of [commands[2] ?? [], commands[0] ?? [], ['users', 'reinstate', creatorId]]) {
+  for (const words of [commands[2] ?? [], commands[0] ?? [], ['users', 'reinstate', creatorId, '--yes']]) {
     const { code, stderr } = await affiliate(...words)
     assert.is(code, 0, `${words}: ${stderr}`)
   }

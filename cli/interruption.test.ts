@@ -34,7 +34,7 @@ const LONG: Record<string, { args: string[]; at: string }> = {
 }
 /** What ends no other way than those do: seen on one database. */
 const SHORTER: typeof LONG = {
-  'billing close': { args: ['--dry-run', '--as-of', '2099-01-01'], at: 'credits' },
+  'billing close': { args: ['--dry-run', '--as-of', '2099-01-01', '--yes'], at: 'credits' },
   'sales list': { args: ['--limit', '1000'], at: 'sales' },
   status: { args: [], at: 'flags' },
 }
@@ -165,7 +165,7 @@ for (const dialect of testDialects()) {
     await sql`create trigger never_ends after update on billing_cycles
       when (select count(*) from billing_cycles where state = 'closed') = 4
       begin select count(*) from ${many}; end`.execute(writer)
-    const args = ['billing', 'close', '--as-of', '2099-01-01']
+    const args = ['billing', 'close', '--as-of', '2099-01-01', '--yes']
     const command = start(...args)
     await command.until(() => isWriting(market.bed.testDatabase.folder))
     const { status, ms } = await command.interrupt()

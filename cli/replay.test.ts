@@ -2,14 +2,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { listEvents } from '../server/inbox/inbox.service.ts'
 import { verifyBooks } from '../server/proof/invariants/verify-books.ts'
 import { addLink, addLiveOffer } from '../server/proof/testbed/listings.ts'
 import { orderBody } from '../server/proof/testbed/orders.ts'
 import { addUser } from '../server/proof/testbed/people.ts'
-import { eventually, openServiceBed, type ServiceBed } from '../server/proof/testbed/service-bed.ts'
+import { call, eventually, openServiceBed, type ServiceBed } from '../server/proof/testbed/service-bed.ts'
+import { signShopifyBody } from '../server/shopify/signature.ts'
 import { connectStore } from '../server/stores/stores.service.ts'
 import { ENTRY, environmentOf, runAffiliate } from './testing/run-affiliate.ts'
 import { runHere } from './testing/run-here.ts'
@@ -126,6 +130,97 @@ it('sends a recorded event once more', async () => {
   assert.is((await replay('019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e')).code, 1)
 })
 
+it('audits each delivery, and shows the origin of its event and sale', async () => {
+  const { reader } = bed.service.app.database
+  const file = join(bed.testDatabase.folder, 'audited.json')
+  writeFileSync(file, pointed('9007199254740997'))
+  const [item] = JSON.parse((await replay('--body', file, '--link', slug, '--json')).stdout).items
+  const { actor, subject_id, after } = await reader
+    .selectFrom('audit_entries')
+    .select(['actor', 'subject_id', 'after'])
+    .where('action', '=', 'webhook.replay')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirstOrThrow()
+  assert.equal([actor, subject_id], ['operator', item.delivery_id])
+  assert.equal(JSON.parse(after ?? '').fixture, file)
+  const json = async (...args: string[]) => JSON.parse((await runHere([...args, '--json'], settings)).stdout)
+  assert.is((await json('webhooks', 'show', item.event.id)).origin, 'operator')
+  assert.is((await json('webhooks', 'events', '--limit', '1')).items[0].origin, 'operator')
+  assert.is((await json('sales', 'explain', item.sale.id)).event_origin, 'operator')
+  assert.ok((await json('ledger', 'verify')).operator_events.sales.includes(item.sale.id))
+  const shown = await runHere(['webhooks', 'show', item.event.id], settings)
+  assert.match(shown.stdout, /^Origin +operator \(webhooks replay\)$/m)
+  const explained = await runHere(['sales', 'explain', item.sale.id], settings)
+  assert.match(explained.stdout, /An operator sent it in the store's name/)
+  const verified = await runHere(['ledger', 'verify'], settings)
+  assert.is(verified.code, 0, verified.stderr)
+  assert.match(verified.stdout, /These rest on events that an operator sent .*\n {2}\d+ sales: /)
+})
+
+it('does not give a delivery of the store the origin of its redelivery by an operator', async () => {
+  const rawBody = Buffer.from(orderBody({ price: 100_000, createdAt: Date.now() }))
+  const delivery = { 'x-shopify-webhook-id': 'of-the-store', 'x-shopify-topic': 'orders/paid' }
+  const headers = {
+    ...delivery,
+    'x-shopify-shop-domain': DOMAIN,
+    'x-shopify-hmac-sha256': signShopifyBody(rawBody, 'a-secret-of-the-store'),
+  }
+  assert.is((await call(bed.url, 'POST', '/webhooks/store-sales', { raw: rawBody, headers })).status, 200)
+  const show = async () =>
+    JSON.parse((await runHere(['webhooks', 'show', 'of-the-store', '--json'], settings)).stdout)
+  const { id } = await eventually(show, ({ state }) => state !== 'pending')
+  const again = await replay(id, '--event-id', 'of-the-store')
+  assert.is(again.code, 0, again.stderr)
+  assert.is((await show()).origin, 'store')
+})
+
+it('refuses another machine, a service of production, and recorded events for another machine', async () => {
+  const before = await eventCount()
+  const run = (...args: string[]) => runHere(['webhooks', 'replay', ...args], settings)
+  const remote = await run('draft-order', '--url', 'http://192.0.2.1:3000')
+  assert.equal([remote.code, /Pass --allow-remote/.test(remote.stderr)], [2, true])
+  const event = (await listEvents(bed.service.app.platform, { limit: 1 }))[0]
+  const recorded = await run(event?.id ?? '', '--url', 'http://192.0.2.1:3000', '--allow-remote')
+  assert.equal([recorded.code, /stay on this machine/.test(recorded.stderr)], [1, true])
+  for (const [environment, why] of [
+    ['production', /the service at .* is production\./],
+    [undefined, /does not say that it is not production\./],
+  ] as const) {
+    const posted: string[] = []
+    const other = createServer((request, response) => {
+      if (request.method === 'POST') posted.push(request.url ?? '')
+      response.end(JSON.stringify({ status: 'ready', environment }))
+    })
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    const { port } = other.address() as AddressInfo
+    const refused = await run('draft-order', '--url', `http://127.0.0.1:${port}`)
+    other.close()
+    assert.equal([refused.code, posted], [1, []])
+    assert.match(refused.stderr, why)
+  }
+  assert.is(await eventCount(), before)
+})
+
+it('refuses a database of production, until a copy is marked as one of development', async () => {
+  const { database } = bed.service.app
+  const mark = (value: string) =>
+    database.transaction((tx) => tx.insertInto('watermarks').values({ name: 'production', value }).execute())
+  await mark('inode 1')
+  const before = await eventCount()
+  const refused = await replay('draft-order')
+  assert.is(refused.code, 1)
+  assert.match(refused.stderr, /^affiliate: Refused: this is a database of production\. .*mark-development/)
+  assert.is(await eventCount(), before)
+  const unmark = (...args: string[]) => runHere(['db', 'mark-development', ...args], settings)
+  assert.match((await unmark()).stderr, /^affiliate: Not a terminal; confirm with --yes\.\n$/)
+  assert.equal(JSON.parse((await unmark('--yes', '--json')).stdout), { changed: true })
+  assert.match((await unmark('--yes')).stdout, /is not marked as production; nothing changed/)
+  assert.is((await replay('draft-order')).code, 0)
+})
+
+const eventCount = async () => (await listEvents(bed.service.app.platform, { limit: 1000 })).length
+
 it('is ended at once by Ctrl-C, leaves sound books, and does it all when run again', async () => {
   const { database } = bed.service.app
   const events = async () =>
@@ -181,7 +276,10 @@ it('is heard by those who listen, until Ctrl-C', async () => {
   )
   people.child.kill('SIGINT')
   assert.equal(await people.ended, [0, null])
-  assert.match(people.printed.stdout, /(done|ignored) +chenab-lawn\.myshopify\.com {2}orders\/paid {2}/)
+  assert.match(
+    people.printed.stdout,
+    /(done|ignored) +chenab-lawn\.myshopify\.com, sent by an operator {2}orders\/paid {2}/,
+  )
 })
 
 it.run()

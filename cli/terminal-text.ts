@@ -34,12 +34,17 @@ export function printable(text: string): string {
   return text.replace(UNPRINTABLE, '\ufffd')
 }
 
-/** One line as it is sent to a terminal: printable, with the escape sequences of its styles. */
+/** One line as it is sent to a terminal: printable, with its tabs and the escape sequences of its styles. */
 export function terminalLine(line: string): string {
   return line
     .split(MARK)
-    .map((part, at) => (at % 2 === 1 ? `\u001b[${part}m` : printable(part)))
+    .map((part, at) => (at % 2 === 1 ? `\u001b[${part}m` : printableWithTabs(part)))
     .join('')
+}
+
+/** Tabs part the cells of a table that is no terminal's; cells have none. */
+function printableWithTabs(text: string): string {
+  return text.split('\t').map(printable).join('\t')
 }
 
 /** Writes lines, each made printable. */

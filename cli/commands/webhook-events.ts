@@ -120,7 +120,10 @@ async function retry(name: string | undefined, options: RetryOptions, command: C
     const { app, out } = context
     const { retryEvent } = await import('../../server/inbox/event-desk.service.ts')
     const { row, senders } = await eventNamed(context, name ?? '')
-    await confirm(context, `Apply event ${row.id} again? Last time: ${outcomeText(row)}`)
+    // The others are refused below.
+    if (row.state === 'pending' || row.state === 'set_aside') {
+      await confirm(context, `Last time: ${outcomeText(row)}. Apply event ${row.id} again?`)
+    }
     const due = await retryEvent(app.platform, row.id, reason)
     out.show(wireEvent(due, senders), () => [
       `The running service tries it again. Last time: ${outcomeText(row)}`,

@@ -29,6 +29,7 @@ export const DESK_WORK: Record<string, Recipe> = {
   demo: 'works on a database of its own',
   'db migrate': 'changes the schema, and nothing that an operator decides',
   'db status': way(),
+  'db mark-development': 'works on a copy of a production database only; its own test looks at the audit row',
   'db backup': ({ books }) => ({ args: [join(books.market.bed.testDatabase.folder, 'backup.db')] }),
   'db restore': 'makes a database of its own and only names the present one',
   doctor: 'reads only, and finds fault with the settings of a test',
@@ -37,11 +38,14 @@ export const DESK_WORK: Record<string, Recipe> = {
   'jobs list': way(),
   'users list': way(),
   'users create-admin': () => ({ args: ['second@example.pk', '--password-stdin'], input: PASSWORD }),
-  'users set-password': () => ({ args: ['second@example.pk', '--password-stdin'], input: PASSWORD }),
+  'users set-password': () => ({
+    args: ['second@example.pk', '--password-stdin', '--yes'],
+    input: PASSWORD,
+  }),
   'users suspend': ({ books }) => ({
     args: [books.otherShop.merchantId, '--reason', 'forged orders', '--yes'],
   }),
-  'users reinstate': ({ books }) => ({ args: [books.otherShop.merchantId] }),
+  'users reinstate': ({ books }) => ({ args: [books.otherShop.merchantId, '--yes'] }),
   'offers list': way(),
   'offers vet': async ({ books }) => {
     const { id } = await addLiveOffer(books.market.platform, books.otherShop.actor)
@@ -53,11 +57,13 @@ export const DESK_WORK: Record<string, Recipe> = {
   'sales list': way(),
   'sales explain': way('6100000001009'),
   'webhooks fixtures': way(),
-  'webhooks replay': 'sends a signed event to a running service, which keeps that event',
+  'webhooks replay': 'sends a signed event to a running service; its own test looks at the audit row',
   'webhooks listen': 'prints events as they come, without end',
   'webhooks events': way(),
   'webhooks show': async (world) => ({ args: [await eventSetAside(world)] }),
-  'webhooks retry': async (world) => ({ args: [await eventSetAside(world), '--reason', 'read again'] }),
+  'webhooks retry': async (world) => ({
+    args: [await eventSetAside(world), '--reason', 'read again', '--yes'],
+  }),
   'webhooks reprocess': way('--dry-run'),
   'stores list': way(),
   'stores release': ({ books }) => ({ args: [`s${books.otherShop.merchantId}.myshopify.com`, '--yes'] }),
@@ -83,7 +89,7 @@ export const DESK_WORK: Record<string, Recipe> = {
     const [cycle] = (await books.json('billing', 'cycles', '--state', 'closed')).items
     await books.market.confirmPayment(cycle.id)
     await workOff(books)
-    return { args: [] }
+    return { args: ['--yes'] }
   },
   'payouts retry': async ({ books }) => {
     await workOff(books, 'refuse')
