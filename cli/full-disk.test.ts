@@ -13,6 +13,7 @@ import { openMarketplace } from '../server/proof/testbed/marketplace.ts'
 import { orderBody } from '../server/proof/testbed/orders.ts'
 import { addUser } from '../server/proof/testbed/people.ts'
 import { call, openServiceBed, type ServiceBed } from '../server/proof/testbed/service-bed.ts'
+import { signShopifyBody } from '../server/shopify/signature.ts'
 import { connectStore } from '../server/stores/stores.service.ts'
 import { type EndedHere, runHere } from './testing/run-here.ts'
 import { openSmallDisk, type SmallDisk } from './testing/small-disk.ts'
@@ -43,7 +44,7 @@ async function openWorld(disk: SmallDisk): Promise<World> {
   const creator = await addUser(platform, 'creator', 'Sana Mirza')
   await connectStore(platform, merchant.userId, {
     shop_domain: DOMAIN,
-    webhook_secret: 'a-secret-of-the-store',
+    webhook_secret: SECRET,
   })
   const offer = await addLiveOffer(platform, merchant, {
     commission_rate: 1250,
@@ -60,6 +61,7 @@ async function openWorld(disk: SmallDisk): Promise<World> {
   }
 }
 
+const SECRET = 'a-secret-of-the-store'
 const ONE_LINE = /^affiliate: [^\n]*\n$/
 const MEND = /The disk is full: free some space and run it again\. Nothing was changed\./
 
@@ -132,12 +134,23 @@ async function refusesEvents({ disk, bed, slug, affiliate }: World): Promise<voi
     await replay('path-landing-site', '--link', slug),
     await replay('--store', DOMAIN, '--body', body),
   ]
+  const rawBody = readFileSync(body)
+  const event = await call(bed.url, 'POST', '/webhooks/store-sales', {
+    raw: rawBody,
+    headers: {
+      'x-shopify-topic': 'orders/paid',
+      'x-shopify-shop-domain': DOMAIN,
+      'x-shopify-hmac-sha256': signShopifyBody(rawBody, SECRET),
+    },
+  })
   assert.equal([clicked.code, sent.code], [1, 1])
   assert.match(
     clicked.stderr,
     /^affiliate: The service cannot take a click just now \(HTTP 503\)\. [^\n]*\n$/,
   )
-  assert.match(sent.stdout, /\t503\t–\tunavailable: /)
+  assert.match(sent.stderr, ONE_LINE)
+  assert.match(sent.stderr, MEND)
+  assert.equal([event.status, event.body.code], [503, 'unavailable'])
   assert.is((await call(bed.url, 'GET', '/offers')).status, 200)
   assert.equal(changedTables(before, await tableDigests(reader)), [])
   disk.free()

@@ -99,7 +99,8 @@ for (const [name, { args, at, what, said, printed }] of Object.entries(CASES)) {
 
 here('"webhooks replay" says it, and what went wrong stands on a line of its own', async () => {
   const { promise: seen, resolve: see } = Promise.withResolvers<void>()
-  const slow = createServer(async (_request, response) => {
+  const slow = createServer(async (request, response) => {
+    if (request.url === '/readyz') return void response.end('{"environment":"test"}')
     await seen
     response.writeHead(503).end('{"code":"unavailable","detail":"too busy"}')
   })

@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { terminalLine } from '../terminal-text.ts'
 import { painter, stepLines, tableLines } from './layout.ts'
 import { StepReport } from './step-report.ts'
 
@@ -35,7 +36,7 @@ test('what did not come out as it had to is shown under the figures', () => {
 
 test('colour only where it is wanted', () => {
   assert.is(painter(false)('red', 'text'), 'text')
-  assert.is(painter(true)('red', 'text'), '\u001b[31mtext\u001b[39m')
+  assert.is(terminalLine(painter(true)('red', 'text')), '\u001b[31mtext\u001b[39m')
 })
 
 test.run()
