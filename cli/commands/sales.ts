@@ -70,12 +70,10 @@ function setAsideDocument(orders: readonly SetAsideOrder[]) {
 
 function setAsideLines(orders: readonly SetAsideOrder[], out: Output): string[] {
   return orders.flatMap((order) => [
-    printable(
-      `Order ${order.orderName ?? order.orderId} (${order.orderId ?? 'id unknown'}) of ${order.shopDomain ?? order.storeId}`,
-    ),
+    `Order ${order.orderName ?? order.orderId} (${order.orderId ?? 'id unknown'}) of ${order.shopDomain ?? order.storeId}`,
     out.style('red', 'SET ASIDE: no sale was decided, because the order could not be read.'),
     ...out.pairs([
-      ['Reason', printable(order.reason)],
+      ['Reason', order.reason],
       ['Received', out.time(order.receivedAt)],
       ['Event', order.eventId],
       ['More', `affiliate webhooks show ${order.eventId}`],
