@@ -107,45 +107,52 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
       code: 1,
       wide: true,
     },
-    'stores allow': 
+    'stores allow': {
       args: [`s${books.otherShop.merchantId}.myshopify.com`, '--merchant', books.otherShop.merchantId],
-      code: 1,,
-    'webhooks retry': args: [known.eventId] ,
-    'webhooks retry': 
+      code: 1,
+    },
+    'webhooks retry': {
       args: [known.eventId],
-      typed: [after: /again\? \[y\/N\] /, keys: 'y\n' ],
+      typed: [{ after: /again\? \[y\/N\] /, keys: 'y\n' }],
       jsonCode: 1,
-      wide: true,,
-    'webhooks replay': 
+      wide: true,
+    },
+    'webhooks replay': {
       args: ['draft-order', '--store', known.domain, '--url', 'http://127.0.0.1:9'],
       code: 1,
-      wide: true,,
-    'webhooks listen': 
+      wide: true,
+    },
+    'webhooks listen': {
       typed: [{ after: /Ctrl-C ends it/, keys: CTRL_C }],
-      jsonElsewhere: 'replay.test.ts',,
-    'billing credit': 
+      jsonElsewhere: 'replay.test.ts',
+    },
+    'billing credit': {
       args: [books.shop.merchantId, '100', '--reference', 'CR-1', '--reason', 'returned'],
-      typed: [after: /cannot be taken back\. \[y\/N\] /, keys: 'y\n' ],
+      typed: [{ after: /cannot be taken back\. \[y\/N\] /, keys: 'y\n' }],
       jsonCode: 1,
-      wide: true,,
-    'billing reconcile': ,
-    'billing close': args: ['--as-of', '2020-01-01'] ,
-    'billing reissue': 
+      wide: true,
+    },
+    'billing reconcile': {},
+    'billing close': { args: ['--as-of', '2020-01-01'] },
+    'billing reissue': {
       args: [NOBODY],
       code: 1,
-      wide: true,,
-    'payouts run': ,
-    'payouts retry': args: [NOBODY], code: 1, wide: true ,
-    'ledger seal': wide: true ,
-    serve: 
+      wide: true,
+    },
+    'payouts run': {},
+    'payouts retry': { args: [NOBODY], code: 1, wide: true },
+    'ledger seal': { wide: true },
+    serve: {
       typed: [{ after: /everything else an operator does/, keys: CTRL_C }],
       wide: true,
-      jsonElsewhere: 'serve.test.ts',,
-    demo: 
+      jsonElsewhere: 'serve.test.ts',
+    },
+    demo: {
       typed: [{ after: /1\. {2}/, keys: CTRL_C }],
       code: 1,
       wide: true,
-      jsonElsewhere: 'demo/run-demo.test.ts',,
+      jsonElsewhere: 'demo/run-demo.test.ts',
+    },
   }
 }
 
