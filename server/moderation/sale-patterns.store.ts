@@ -48,7 +48,9 @@ export function decidedAgainBetween(db: Queries, from: string, to: string): Prom
  */
 const decidedSince = (since: number) => [
   sql<boolean>`sales.id >= ${firstIdAt(since)}`,
-  sql<boolean>`sales.decided_at >= ${since} and sales.id < ${firstIdAt(since)}`,
+  // As a subquery, so that SQLite does not read all sales of a party in search of these few.
+  sql<boolean>`sales.id in (
+    select again.id from sales as again where again.decided_at >= ${since} and again.id < ${firstIdAt(since)})`,
 ]
 
 export interface OwnOrders {

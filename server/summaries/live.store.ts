@@ -4,7 +4,7 @@ import type { PayoutRow } from '../payouts/payouts.service.ts'
 import type { Queries } from '../platform/database.ts'
 import { firstIdAt } from '../platform/ids.ts'
 import type { SaleWithSlug } from '../sales/sales.service.ts'
-import { type OwnScope, ownedBy } from './summaries.store.ts'
+import { decidedAgainIds, type OwnScope, ownedBy } from './summaries.store.ts'
 
 /** A payout's changes are told for so long after it was made; it is settled within days. */
 const PAYOUT_LIFE_MS = 31 * 86_400_000
@@ -37,7 +37,7 @@ export function decidedAgainQuery(db: Queries, scope: OwnScope, since: number) {
     .selectFrom('sales')
     .select(['id', sql<number>`decided_at`.as('decided_at')])
     .where(ownedBy(scope))
-    .where('decided_at', '>=', since)
+    .where('id', 'in', decidedAgainIds(db, since, null))
 }
 
 /** Own sales that were decided a second time since a moment (epoch ms), with that time. */

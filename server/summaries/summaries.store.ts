@@ -47,9 +47,19 @@ export function outcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period
 
 /** The other one: the few sales decided a second time in the period, by their own index. */
 export function secondOutcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
-  return outcomesIn(db, scope)
-    .where('decided_at', '>=', from)
-    .$if(to !== null, (query) => query.where('decided_at', '<', to ?? 0))
+  return outcomesIn(db, scope).where('id', 'in', decidedAgainIds(db, from, to))
+}
+
+/**
+ * Ids of all sales decided a second time from `from` to before `to` (epoch ms; `null` for no end). As a subquery, so that SQLite does
+ * not read all sales of a party in search of these few.
+ */
+export function decidedAgainIds(db: Queries, from: number, to: number | null) {
+  return db
+    .selectFrom('sales as again')
+    .select('again.id')
+    .where('again.decided_at', '>=', from)
+    .$if(to !== null, (query) => query.where('again.decided_at', '<', to ?? 0))
 }
 
 /** Sales decided in a period by their outcome, the most frequent first. */

@@ -63,6 +63,27 @@ for (const dialect of testDialects()) {
     }
   })
 
+  it('finds sales that were decided again by their own index', async ({ market, merchantId, creatorId }) => {
+    const { platform, clock } = market
+    const { reader } = platform.database
+    const month = { from: clock.now() - 30 * DAY, to: clock.now() }
+    for (const query of [
+      secondOutcomesQuery(reader, { merchantId }, month),
+      secondOutcomesQuery(reader, { creatorId }, month),
+      decidedAgainQuery(reader, { merchantId }, clock.now() - 90_000),
+    ]) {
+      const steps = await stepsOf(platform, query.compile())
+      assert.ok(
+        steps.some((step) => step.includes('sales_decided_again')),
+        steps.join('\n'),
+      )
+      assert.not.ok(
+        steps.some((step) => /sales_(merchant|creator) (?!\(\w+=\? AND id=\?\))/.test(step)),
+        steps.join('\n'),
+      )
+    }
+  })
+
   it.run()
 }
 
@@ -170,14 +191,20 @@ async function fill(market: Marketplace): Promise<Omit<World, 'market'>> {
  * in a table of one row, or of none.
  */
 async function scansOf(platform: Platform, query: CompiledQuery): Promise<string[]> {
-  const { dialect, reader } = platform.database
-  const how = dialect === 'sqlite' ? 'explain query plan' : 'explain'
-  const { rows } = await reader.executeQuery<Record<string, string>>({ ...query, sql: `${how} ${query.sql}` })
-  const steps = rows.map((row) => row.detail ?? row['QUERY PLAN'] ?? '')
-  assert.ok(steps.length > 0)
+  const { dialect } = platform.database
+  const steps = await stepsOf(platform, query)
   return steps.filter((step) =>
     dialect === 'sqlite'
       ? /^SCAN (?!CONSTANT)/.test(step)
       : /Seq Scan on (?!affiliate_links|processor_attempts)/.test(step),
   )
+}
+
+async function stepsOf({ database }: Platform, query: CompiledQuery): Promise<string[]> {
+  const { dialect, reader } = database
+  const how = dialect === 'sqlite' ? 'explain query plan' : 'explain'
+  const { rows } = await reader.executeQuery<Record<string, string>>({ ...query, sql: `${how} ${query.sql}` })
+  const steps = rows.map((row) => row.detail ?? row['QUERY PLAN'] ?? '')
+  assert.ok(steps.length > 0)
+  return steps
 }
