@@ -9,8 +9,9 @@ import {
   store,
   storePage,
 } from '../../shared/schemas/stores.ts'
+import { unreadableOrdersOf } from '../inbox/set-aside-flags.service.ts'
 import { toWireTime } from '../platform/clock.ts'
-import { mapPage } from '../platform/page.ts'
+import type { Platform } from '../platform/platform.ts'
 import { procedure, router } from '../platform/procedure.ts'
 import { removeStore } from './remove-store.service.ts'
 import { connectStore, getStore, listStores, rotateSecret, type StoreRow } from './stores.service.ts'
@@ -25,7 +26,9 @@ export const storesRouter = router({
   })
     .input(connectStoreInput)
     .output(store)
-    .mutation(async ({ ctx, input }) => wireStore(await connectStore(ctx.platform, ctx.actor.userId, input))),
+    .mutation(async ({ ctx, input }) =>
+      wireStore(ctx.platform, await connectStore(ctx.platform, ctx.actor.userId, input)),
+    ),
 
   list: procedure(['merchant'], {
     rest: { method: 'GET', path: '/stores' },
@@ -33,9 +36,10 @@ export const storesRouter = router({
   })
     .input(listStoresInput)
     .output(storePage)
-    .query(async ({ ctx, input }) =>
-      mapPage(await listStores(ctx.platform, ctx.actor.userId, input), wireStore),
-    ),
+    .query(async ({ ctx, input }) => {
+      const { items, ...page } = await listStores(ctx.platform, ctx.actor.userId, input)
+      return { ...page, items: await wireStores(ctx.platform, items) }
+    }),
 
   get: procedure(['merchant'], {
     rest: { method: 'GET', path: '/stores/:id' },
@@ -44,7 +48,9 @@ export const storesRouter = router({
   })
     .input(getStoreInput)
     .output(store)
-    .query(async ({ ctx, input }) => wireStore(await getStore(ctx.platform, ctx.actor.userId, input.id))),
+    .query(async ({ ctx, input }) =>
+      wireStore(ctx.platform, await getStore(ctx.platform, ctx.actor.userId, input.id)),
+    ),
 
   rotateSecret: procedure(['merchant'], {
     rest: { method: 'PATCH', path: '/stores/:id' },
@@ -57,6 +63,7 @@ export const storesRouter = router({
     .output(store)
     .mutation(async ({ ctx, input }) =>
       wireStore(
+        ctx.platform,
         await rotateSecret(ctx.platform, ctx.actor.userId, input.id, {
           secret: input.webhook_secret,
           revokeFormer: input.revoke_former,
@@ -89,11 +96,20 @@ export const storesRouter = router({
     }),
 })
 
-function wireStore(row: StoreRow): Store {
-  return {
+async function wireStore(platform: Platform, row: StoreRow): Promise<Store> {
+  const [wire] = await wireStores(platform, [row])
+  if (!wire) throw new Error('one row gives one store')
+  return wire
+}
+
+async function wireStores({ database, clock }: Platform, rows: readonly StoreRow[]): Promise<Store[]> {
+  const ids = rows.map(({ id }) => id)
+  const unreadable = await unreadableOrdersOf(database.reader, ids, clock.now())
+  return rows.map((row) => ({
     id: row.id,
     platform: 'shopify',
     shop_domain: row.shop_domain,
+    unreadable_7d: unreadable.get(row.id) ?? 0,
     created_at: toWireTime(row.created_at),
-  }
+  }))
 }

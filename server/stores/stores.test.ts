@@ -44,7 +44,7 @@ for (const dialect of testDialects()) {
   it('connects a store by its plain host name, and never shows the secret', async ({ bed }) => {
     const { actor, stores } = await merchantOf(bed)
     const made = await stores.connect({ shop_domain: ` KURTA.MyShopify.com `, webhook_secret: 'secret-one' })
-    assert.equal(Object.keys(made).sort(), ['created_at', 'id', 'platform', 'shop_domain'])
+    assert.equal(Object.keys(made).sort(), ['created_at', 'id', 'platform', 'shop_domain', 'unreadable_7d'])
     assert.is(made.shop_domain, DOMAIN)
     assert.equal((await stores.list({})).items, [made])
     assert.ok(await merchantHasStore(bed.platform.database.reader, actor.userId))

@@ -32,6 +32,11 @@ export const store = z
     id: idParam,
     platform: z.literal('shopify').describe('The one store platform that is supported.'),
     shop_domain: z.string().meta({ example: 'my-shop.myshopify.com' }),
+    unreadable_7d: z
+      .int()
+      .describe(
+        'Validly signed orders of the last 7 days that could not be read: a field is missing or of another type.',
+      ),
     created_at: wireTime,
   })
   .meta({ id: 'Store' })
