@@ -13,8 +13,9 @@ import { MONEY_GAMES } from './money-games.ts'
 import { PILE_GAMES } from './pile-games.ts'
 import { PROCESSOR_GAMES } from './processor-games.ts'
 import { type Contest, openRacers, type Racers } from './racers.ts'
+import { STORE_GAMES } from './store-games.ts'
 
-const GAMES: Game[] = [...MONEY_GAMES, ...PROCESSOR_GAMES, ...DESK_GAMES, ...PILE_GAMES]
+const GAMES: Game[] = [...MONEY_GAMES, ...PROCESSOR_GAMES, ...DESK_GAMES, ...PILE_GAMES, ...STORE_GAMES]
 
 /** Over all databases and games together. RACES=10000 is the long form; TEST_SEED=N moves the pauses to other places. */
 const RACES = Number(process.env.RACES ?? 500)

@@ -18,6 +18,7 @@ import { retryPayout } from '../../payouts/retry-payout.service.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
 import type { Processor } from '../../processor/port.ts'
+import { connectStore } from '../../stores/stores.service.ts'
 import { suspendUser } from '../../users/users.service.ts'
 import type { CountedReader } from '../testbed/counted-reader.ts'
 
@@ -36,6 +37,7 @@ export type Task =
   /** The same, and the worker applies it. */
   | { do: 'apply'; source: EventSource; scope: string; deliveryId: string; body: string }
   | { do: 'decide'; merchantId: string; applicationId: string; decision: 'approve' | 'reject' }
+  | { do: 'connect'; merchantId: string; shop_domain: string; webhook_secret: string }
   | { do: 'credit'; merchantId: string; amount: number; reference: string }
   | { do: 'flag'; userId: string }
   | { do: 'resolve'; flagId: string; note: string }
@@ -102,7 +104,7 @@ async function drainPile(platform: Platform, reader: CountedReader, batch: numbe
 
 type Decision = Extract<
   Task,
-  { do: 'decide' | 'credit' | 'flag' | 'resolve' | 'suspend' | 'reissue' | 'retry_payout' }
+  { do: 'decide' | 'connect' | 'credit' | 'flag' | 'resolve' | 'suspend' | 'reissue' | 'retry_payout' }
 >
 
 /** What a person asks for. */
@@ -114,6 +116,8 @@ async function decideSomething(platform: Platform, processor: Processor, task: D
       const shown = await decideOnApplication(platform, merchantId, applicationId, { decision, reason: null })
       return { status: shown.status, link: shown.link?.id ?? null }
     }
+    case 'connect':
+      return (await connectStore(platform, task.merchantId, task)).removed_at === null
     case 'credit': {
       const { merchantId, amount, reference } = task
       return (await grantCredit(platform, { merchantId, amount, reference, ...by })).created
