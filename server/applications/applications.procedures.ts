@@ -26,7 +26,7 @@ export const applicationsProcedures = {
     summary: 'Apply to an offer',
     description:
       'One pending or approved application for each creator and offer; after a rejection one may apply again.',
-    errors: ['not_found', 'offer_not_live', 'already_applied'],
+    errors: ['not_found', 'offer_not_live', 'already_applied', 'quota_exceeded'],
   })
     .input(applyInput)
     .output(application)

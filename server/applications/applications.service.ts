@@ -7,17 +7,22 @@ import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/page.
 import type { Platform } from '../platform/platform.ts'
 import type { Actor } from '../platform/procedure.ts'
 import { invalidFields, Refusal } from '../platform/refusal.ts'
+import { checkQuota } from '../users/quota.service.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
 import { type ApplicationStatus, decideApplication, mayApply } from './application.rule.ts'
 import {
   type ApplicationRow,
   type ApplicationScope,
+  countApplicationsSince,
   decidePending,
   insertApplication,
   listApplications as listRows,
   lockApplication,
   statusesOf,
 } from './applications.store.ts'
+
+export const MAX_APPLICATIONS_PER_DAY = 100
+const DAY_MS = 24 * 60 * 60 * 1000
 
 /** An application as callers are shown it; times in epoch ms. */
 export interface ShownApplication extends ApplicationRow {
@@ -34,7 +39,7 @@ interface ListQuery {
 
 /**
  * A creator's application to a live offer. Refuses with `not_found` (also for a draft and for a suspended merchant's
- * offer), `offer_not_live`, `already_applied` and `validation_failed` (the address).
+ * offer), `offer_not_live`, `already_applied`, `quota_exceeded` and `validation_failed` (the address).
  */
 export async function applyToOffer(
   platform: Platform,
@@ -52,6 +57,12 @@ export async function applyToOffer(
     })
     if (decision.kind === 'invisible') throw noSuchOffer()
     if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
+    const now = platform.clock.now()
+    await checkQuota(tx, creatorId, {
+      most: MAX_APPLICATIONS_PER_DAY,
+      count: () => countApplicationsSince(tx, creatorId, now - DAY_MS),
+      detail: `At most ${MAX_APPLICATIONS_PER_DAY} applications within 24 hours. Apply to this offer later.`,
+    })
     const application: ApplicationRow = {
       id: platform.ids.next(),
       offer_id: offerId,
@@ -62,7 +73,7 @@ export async function applyToOffer(
       promotion_url: promotionUrl,
       decision_reason: null,
       decided_at: null,
-      created_at: platform.clock.now(),
+      created_at: now,
     }
     if (await insertApplication(tx, application)) return application
     throw new Refusal('already_applied', 'Your application to this offer is pending or approved already.')

@@ -19,6 +19,17 @@ export async function insertApplication(tx: Tx, row: ApplicationRow): Promise<bo
   return added !== undefined
 }
 
+/** A creator's applications since a moment (epoch ms), whatever became of them. */
+export async function countApplicationsSince(tx: Tx, creatorId: string, since: number): Promise<number> {
+  const { applications } = await tx
+    .selectFrom('applications')
+    .select((eb) => eb.fn.countAll<number>().as('applications'))
+    .where('creator_id', '=', creatorId)
+    .where('created_at', '>', since)
+    .executeTakeFirstOrThrow()
+  return applications
+}
+
 /** The statuses of a creator's applications to an offer. */
 export async function statusesOf(tx: Tx, offerId: string, creatorId: string): Promise<ApplicationStatus[]> {
   const rows = await tx

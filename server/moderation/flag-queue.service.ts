@@ -5,6 +5,7 @@ import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { recordAudit } from './audit.service.ts'
 import {
+  countOpenOfMerchant,
   countResolved,
   type FlagFilter,
   findFlag,
@@ -75,6 +76,11 @@ export type FlagSubject = Pick<NewFlag, 'kind' | 'subjectType' | 'subjectId'>
 /** The open flag of this kind about this subject, if there is one. */
 export function openFlagAbout(db: Queries, { kind, subjectType, subjectId }: FlagSubject) {
   return findOpenFlag(db, kind, subjectType, subjectId)
+}
+
+/** How many flags of a kind are open whose evidence names a merchant as `merchant_id`. */
+export function openFlagCountOf(db: Queries, kind: FlagKind, merchantId: string): Promise<number> {
+  return countOpenOfMerchant(db, kind, merchantId)
 }
 
 /** How many flags of a kind about one subject have been resolved so far. */

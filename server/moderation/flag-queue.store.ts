@@ -1,4 +1,5 @@
-import type { Queries, Tx } from '../platform/database.ts'
+import { sql } from 'kysely'
+import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
 import type { FlagRow } from './flags.store.ts'
 
 export interface FlagFilter {
@@ -59,6 +60,22 @@ export function markResolved(
 }
 
 /** How many flags of a kind about one subject have been resolved. */
+/** Open flags of a kind whose evidence names a merchant. */
+export async function countOpenOfMerchant(db: Queries, kind: string, merchantId: string): Promise<number> {
+  const named =
+    dialectOf(db) === 'sqlite'
+      ? sql<string>`json_extract(evidence, '$.merchant_id')`
+      : sql<string>`evidence::jsonb ->> 'merchant_id'`
+  const { count } = await db
+    .selectFrom('flags')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('kind', '=', kind)
+    .where('status', '=', 'open')
+    .where(named, '=', merchantId)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
 export async function countResolved(db: Queries, kind: string, subjectId: string): Promise<number> {
   const { count } = await db
     .selectFrom('flags')

@@ -49,6 +49,7 @@ export const offersRouter = router({
   create: procedure(['merchant'], {
     rest: { method: 'POST', path: '/offers', status: 201 },
     summary: 'Create an offer as a draft',
+    errors: ['quota_exceeded'],
   })
     .input(createOfferInput)
     .output(offer)

@@ -11,6 +11,7 @@ import type { Actor } from '../platform/procedure.ts'
 import { invalidFields, Refusal } from '../platform/refusal.ts'
 import { merchantHasStore, merchantStoresLock } from '../stores/stores.service.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
+import { checkDraftQuota } from './draft-quota.service.ts'
 import { KeptOffers } from './kept-offers.ts'
 import {
   listPlaces,
@@ -72,7 +73,7 @@ export interface OfferQuery extends OfferFilter {
   cursor?: string | undefined
 }
 
-/** Makes a draft. Refuses with `validation_failed` an address that visitors must not be sent to. */
+/** Makes a draft. Refuses with `validation_failed` (an address that visitors must not be sent to) and `quota_exceeded`. */
 export async function createOffer(
   platform: Platform,
   merchantId: string,
@@ -95,6 +96,7 @@ export async function createOffer(
     updated_at: now,
   }
   await platform.database.transaction(async (tx) => {
+    await checkDraftQuota(tx, merchantId)
     await insertOffer(tx, row)
     await flagUnverifiedHost(platform, tx, row, null)
     await followVetting(platform, tx, row)

@@ -82,6 +82,16 @@ export async function changeOffer(tx: Tx, offer: OfferRow, change: OfferChange):
   return numUpdatedRows === 1n
 }
 
+export async function countDrafts(tx: Tx, merchantId: string): Promise<number> {
+  const { drafts } = await tx
+    .selectFrom('offers')
+    .select((eb) => eb.fn.countAll<number>().as('drafts'))
+    .where('merchant_id', '=', merchantId)
+    .where('status', '=', 'draft')
+    .executeTakeFirstOrThrow()
+  return drafts
+}
+
 export async function hasLiveOffer(tx: Tx, merchantId: string): Promise<boolean> {
   const row = await tx
     .selectFrom('offers')

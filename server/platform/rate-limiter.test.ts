@@ -31,6 +31,16 @@ it('takes several points at a time, gives back and forgets', async () => {
   assert.is((await limiter.consume('a'))?.remaining, 4)
 })
 
+it('says where a key stands without counting', async () => {
+  const limiter = new RateLimiter({ points: 1, seconds: 60 })
+  assert.is(await limiter.peek('a'), null)
+  await limiter.consume('a')
+  mock.timers.tick(10_000)
+  assert.equal(await limiter.peek('a'), { limit: 1, remaining: 0, resetsIn: 50, exceeded: true })
+  mock.timers.tick(50_000)
+  assert.is(await limiter.peek('a'), null)
+})
+
 it('counts calls at the same moment one by one', async () => {
   const limiter = new RateLimiter({ points: 7, seconds: 60 })
   const standings = await Promise.all(Array.from({ length: 20 }, () => limiter.consume('a')))

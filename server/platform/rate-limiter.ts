@@ -61,6 +61,12 @@ export class RateLimiter {
     }
   }
 
+  /** Where a key stands without taking points; `exceeded` means that it has none left. `null` before its first point. */
+  async peek(key: string): Promise<Standing | null> {
+    const found = this.#limit.points === 0 ? null : await this.#points.get(key)
+    return found && this.#standing(found, found.remainingPoints === 0)
+  }
+
   /** Gives back what was taken for something that is not to count. */
   async reward(key: string, points = 1): Promise<void> {
     if (this.#limit.points > 0) await this.#points.reward(key, points)

@@ -1,10 +1,11 @@
 import { formatMoney, type Paisa, parseMoney } from '../../shared/money.ts'
-import { openFlagAbout, resolvedFlagCount } from '../moderation/flag-queue.service.ts'
+import { openFlagAbout, openFlagCountOf, resolvedFlagCount } from '../moderation/flag-queue.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
 import type { Tx } from '../platform/database.ts'
 import { lockName } from '../platform/named-lock.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
+import { checkQuota } from '../users/quota.service.ts'
 import { findSale, type SaleWithSlug } from './sales.store.ts'
 
 export interface CreditRequest {
@@ -22,11 +23,13 @@ export interface PendingCreditRequest extends CreditRequest {
 }
 
 const KIND = 'credit_request'
+export const MAX_OPEN_REQUESTS = 50
 
 /**
  * Stores a merchant's request for a credit on one of their sales, for an operator who grants or declines it, and answers it as it is
  * stored; moves no money. The same request again changes nothing. Refuses with `not_found`, and with `conflict` for a rejected
- * sale (nothing was billed), for more than was billed, and while another request about this sale waits. Earlier credits count when
+ * sale (nothing was billed), for more than was billed, while another request about this sale waits,
+ * and with `quota_exceeded` while too many requests of the merchant wait. Earlier credits count when
  * the credit is granted, since they belong to the merchant and not to a sale.
  */
 export async function requestCredit(
@@ -41,6 +44,11 @@ export async function requestCredit(
     await lockName(tx, `credit request on sale ${sale.id}`)
     const waiting = await storedRequest(tx, sale.id)
     if (waiting) return sameRequest(request, waiting)
+    await checkQuota(tx, merchantId, {
+      most: MAX_OPEN_REQUESTS,
+      count: () => openFlagCountOf(tx, KIND, merchantId),
+      detail: `At most ${MAX_OPEN_REQUESTS} credit requests may wait at a time. Try again when one is decided.`,
+    })
     await raiseFlag(platform, tx, {
       kind: KIND,
       subjectType: 'sale',

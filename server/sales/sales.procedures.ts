@@ -55,7 +55,7 @@ export const salesRouter = router({
     summary: 'Ask for a billing credit on an own sale',
     description:
       'Moves no money: an operator grants or declines it. Answers the request as it is stored. At most what was billed for the sale. The same request again changes nothing while it waits; another one is refused.',
-    errors: ['not_found', 'conflict'],
+    errors: ['not_found', 'conflict', 'quota_exceeded'],
   })
     .input(requestCreditInput)
     .output(creditRequest)

@@ -22,7 +22,7 @@ export const storesRouter = router({
     summary: 'Connect a store that reports sales',
     description:
       'A store that the same merchant removed earlier comes back under its former id. Several merchants may claim one shop domain; each delivery belongs to the claim whose secret verifies it. Refused with `conflict` when an operator released your claim on the domain, or when the domain has 10 claims.',
-    errors: ['store_taken', 'secret_taken', 'conflict'],
+    errors: ['store_taken', 'secret_taken', 'quota_exceeded', 'conflict'],
   })
     .input(connectStoreInput)
     .output(store)

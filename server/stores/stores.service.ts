@@ -7,6 +7,7 @@ import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/vault.ts'
 import { domainLock, flagFullDomain } from './shared-domains.service.ts'
+import { checkStoreQuota, refuseSecretGuesses, secretTaken } from './store-limits.service.ts'
 import { keyMissing, openSecret, sealSecret, secretFingerprints } from './store-secrets.service.ts'
 import {
   claimsOnDomain,
@@ -45,8 +46,8 @@ interface PageRequest {
  * Connects a merchant's store by its host name (lower case), beside other merchants' claims on it: merchants type their own
  * secrets, so a signature proves no ownership. A store that this merchant removed earlier comes back as the same row, so that an
  * order which it reported cannot be reported again under a new store.
- * Refuses with `store_taken` (this merchant has connected it), `secret_taken`, and `conflict` (an operator released the merchant's
- * claim, or the domain has as many claims as it can have).
+ * Refuses with `store_taken` (this merchant has connected it), `secret_taken`, `quota_exceeded`, `conflict` (an operator released
+ * the merchant's claim, or the domain has as many claims as it can have), and `rate_limited` after too many taken secrets.
  */
 export async function connectStore(
   platform: Platform,
@@ -54,7 +55,8 @@ export async function connectStore(
   input: { shop_domain: string; webhook_secret: string },
 ): Promise<StoreRow> {
   const domain = input.shop_domain
-  const store = await refusingDuplicates(platform, async (tx) => {
+  const store = await refusingDuplicates(platform, merchantId, async (tx) => {
+    await checkStoreQuota(tx, merchantId)
     await lockName(tx, domainLock(domain))
     const claims = await claimsOnDomain(tx, domain)
     const own = claims.filter((claim) => claim.merchant_id === merchantId)
@@ -129,7 +131,8 @@ export interface SecretRotation {
 
 /**
  * Gives a store a new webhook secret. The secret that the store has already changes nothing but what `revokeFormer` asks for, and a
- * former one of its own becomes the present one again. Refuses with `not_found`, `secret_taken`.
+ * former one of its own becomes the present one again. Refuses with `not_found`, `secret_taken`, and `rate_limited` after too many
+ * taken secrets.
  */
 export function rotateSecret(
   platform: Platform,
@@ -137,7 +140,7 @@ export function rotateSecret(
   storeId: string,
   { secret, revokeFormer = false }: SecretRotation,
 ): Promise<StoreRow> {
-  return refusingDuplicates(platform, async (tx) => {
+  return refusingDuplicates(platform, merchantId, async (tx) => {
     const store = await lockOwnStore(tx, merchantId, storeId)
     if (!store) throw noSuchStore()
     const secrets = await secretsOf(tx, storeId)
@@ -185,10 +188,11 @@ export function merchantStoresLock(merchantId: string): string {
 }
 
 async function addSecret(platform: Platform, tx: Tx, store: StoreRow, secret: string): Promise<void> {
+  await refuseSecretGuesses(platform, tx, store.merchant_id)
   const now = platform.clock.now()
   for (const holder of await secretsByFingerprint(tx, secretFingerprints(platform, secret))) {
     const expired = holder.valid_until !== null && holder.valid_until <= now
-    if (!expired && holder.store_id !== store.id) throw secretTaken()
+    if (!expired && holder.store_id !== store.id) throw await secretTaken(platform, store.merchant_id)
     await deleteSecrets(tx, [holder.id])
   }
   const row = { id: platform.ids.next(), store_id: store.id, valid_until: null, created_at: now }
@@ -224,13 +228,17 @@ export function stateOf(store: StoreRow) {
 }
 
 /** The database decides between two transactions that add one secret, or one merchant's claim, at the same moment. */
-async function refusingDuplicates<T>(platform: Platform, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function refusingDuplicates<T>(
+  platform: Platform,
+  merchantId: string,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
   try {
     return await platform.database.transaction(work)
   } catch (error) {
     const fault = platform.database.faultOf(error)
     if (fault?.kind !== 'unique') throw error
-    throw fault.constraint.includes('fingerprint') ? secretTaken() : storeTaken()
+    throw fault.constraint.includes('fingerprint') ? await secretTaken(platform, merchantId) : storeTaken()
   }
 }
 
@@ -249,13 +257,6 @@ function domainFull(domain: string): Refusal {
   return new Refusal(
     'conflict',
     `${domain} has ${MAX_CLAIMS_PER_DOMAIN} claims already. Ask the operator to release the wrong ones.`,
-  )
-}
-
-function secretTaken(): Refusal {
-  return new Refusal(
-    'secret_taken',
-    'This webhook secret belongs to another store. Each store needs its own.',
   )
 }
 

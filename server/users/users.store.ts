@@ -104,6 +104,15 @@ export async function holdActiveUser(tx: Tx, id: string, passwordHash: string): 
   return held.numUpdatedRows > 0n
 }
 
+/** Holds an account's row until the transaction ends. */
+export async function lockUser(tx: Tx, id: string): Promise<void> {
+  await tx
+    .updateTable('users')
+    .set((eb) => ({ role: eb.ref('role') }))
+    .where('id', '=', id)
+    .execute()
+}
+
 /** Compare and set: answers `false` when the account was not in the other state. */
 export async function setSuspension(tx: Tx, id: string, suspendedAt: number | null): Promise<boolean> {
   const moved = await tx

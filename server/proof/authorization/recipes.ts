@@ -7,7 +7,8 @@ import type { Platform } from '../../platform/platform.ts'
 import type { Actor } from '../../platform/procedure.ts'
 import { recordOrders } from '../../sales/sales.service.ts'
 import { readOrderFacts } from '../../shopify/order-facts.ts'
-import { connectStore } from '../../stores/stores.service.ts'
+import { removeStore } from '../../stores/remove-store.service.ts'
+import { connectStore, listStores } from '../../stores/stores.service.ts'
 import { hashPassword } from '../../users/passwords.ts'
 import { addLiveOffer, OFFER } from '../testbed/listings.ts'
 import { orderBody } from '../testbed/orders.ts'
@@ -145,7 +146,10 @@ function storeFields({ ids }: Platform) {
   return { shop_domain: `s${id}.myshopify.com`, webhook_secret: `secret-${id}` }
 }
 
-async function freshStore(platform: Platform, { merchant }: Tenant): Promise<string> {
+/** Takes the place of other spare stores, since an account may have only so many. */
+async function freshStore(platform: Platform, { merchant, shop }: Tenant): Promise<string> {
+  const { items } = await listStores(platform, merchant.userId, { limit: 100 })
+  for (const { id } of items) if (id !== shop.storeId) await removeStore(platform, merchant.userId, id)
   return (await connectStore(platform, merchant.userId, storeFields(platform))).id
 }
 

@@ -1,0 +1,187 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { applyToOffer, MAX_APPLICATIONS_PER_DAY } from '../applications/applications.service.ts'
+import { raiseFlag } from '../moderation/flags.service.ts'
+import { MAX_DRAFTS } from '../offers/draft-quota.service.ts'
+import { createOffer, setOfferStatus } from '../offers/offers.service.ts'
+import { insertOffer } from '../offers/offers.store.ts'
+import type { Platform } from '../platform/platform.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { addLiveOffer, OFFER } from '../proof/testbed/listings.ts'
+import { type Marketplace, openMarketplace } from '../proof/testbed/marketplace.ts'
+import { rowOf } from '../proof/testbed/offer-rows.ts'
+import { addUser, outcomeOf } from '../proof/testbed/people.ts'
+import { DAY } from '../proof/testbed/testbed.ts'
+import { MAX_OPEN_REQUESTS, requestCredit } from '../sales/credit-request.service.ts'
+import { removeStore } from '../stores/remove-store.service.ts'
+import { MAX_SECRETS_TAKEN, MAX_STORES } from '../stores/store-limits.service.ts'
+import { connectStore, rotateSecret } from '../stores/stores.service.ts'
+
+/** How often each outcome came. */
+async function outcomes(works: readonly Promise<unknown>[]): Promise<Record<string, number>> {
+  const words = await Promise.all(works.map(outcomeOf))
+  return Object.fromEntries([...Map.groupBy(words, (word) => word)].map(([word, all]) => [word, all.length]))
+}
+
+let counter = 0
+const newStore = (name = `s${++counter}`) => ({
+  shop_domain: `${name}.myshopify.com`,
+  webhook_secret: `the secret of ${name}`,
+})
+const wish = { message: null, promotion_url: null }
+
+for (const dialect of testDialects()) {
+  const it = suite<{ market: Marketplace; platform: Platform }>(`quotas on ${dialect}`)
+
+  it.before.each(async (world) => {
+    world.market = await openMarketplace(dialect)
+    world.platform = world.market.platform
+  })
+  it.after.each(({ market }) => market.close())
+
+  it(`allow ${MAX_STORES} stores, also when more come at once or one comes back`, async ({ platform }) => {
+    const { userId } = await addUser(platform, 'merchant')
+    const removed = await connectStore(platform, userId, newStore('removed'))
+    await removeStore(platform, userId, removed.id)
+    const first = await connectStore(platform, userId, newStore())
+    for (let index = 2; index < MAX_STORES; index += 1) await connectStore(platform, userId, newStore())
+    assert.equal(await outcomes([1, 2, 3, 4].map(() => connectStore(platform, userId, newStore()))), {
+      ok: 1,
+      quota_exceeded: 3,
+    })
+    const again = () => outcomeOf(connectStore(platform, userId, newStore('removed')))
+    assert.is(await again(), 'quota_exceeded')
+    assert.is(
+      await outcomeOf(connectStore(platform, (await addUser(platform, 'merchant')).userId, newStore())),
+      'ok',
+    )
+    await removeStore(platform, userId, first.id)
+    assert.is(await again(), 'ok')
+  })
+
+  it('leave what an account has beyond them', async ({ platform }) => {
+    const { userId } = await addUser(platform, 'merchant')
+    const rows = Array.from({ length: MAX_STORES + 2 }, () => ({
+      id: platform.ids.next(),
+      merchant_id: userId,
+      shop_domain: newStore().shop_domain,
+      created_at: platform.clock.now(),
+      removed_at: null,
+      released_at: null,
+      first_event_at: null,
+    }))
+    await platform.database.transaction((tx) => tx.insertInto('stores').values(rows).execute())
+    assert.is(await outcomeOf(connectStore(platform, userId, newStore())), 'quota_exceeded')
+    assert.is(
+      await outcomeOf(rotateSecret(platform, userId, rows[0]?.id ?? '', { secret: 'another secret here' })),
+      'ok',
+    )
+  })
+
+  it(`allow ${MAX_DRAFTS} drafts`, async ({ market, platform }) => {
+    const { actor } = await market.addShop()
+    await platform.database.transaction(async (tx) => {
+      for (let index = 1; index < MAX_DRAFTS; index += 1) {
+        await insertOffer(tx, rowOf(platform, actor.userId, { status: 'draft' }))
+      }
+    })
+    const draft = () => createOffer(platform, actor.userId, OFFER)
+    assert.equal(await outcomes([draft(), draft(), draft()]), { ok: 1, quota_exceeded: 2 })
+    const { id } = await platform.database.reader
+      .selectFrom('offers')
+      .select('id')
+      .where('merchant_id', '=', actor.userId)
+      .limit(1)
+      .executeTakeFirstOrThrow()
+    await setOfferStatus(platform, actor.userId, id, 'live')
+    assert.is(await outcomeOf(draft()), 'ok', 'live offers do not count')
+  })
+
+  it(`allow ${MAX_APPLICATIONS_PER_DAY} applications within 24 hours`, async ({ market, platform }) => {
+    const { clock } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    const offers = []
+    for (let index = 0; index < 4; index += 1) offers.push(await addLiveOffer(platform, shop.actor))
+    const [first] = offers
+    const rejected = (created_at: number) => ({
+      id: platform.ids.next(),
+      offer_id: first?.id ?? '',
+      merchant_id: shop.merchantId,
+      creator_id: creator.userId,
+      status: 'rejected' as const,
+      message: null,
+      promotion_url: null,
+      decision_reason: null,
+      decided_at: created_at,
+      created_at,
+    })
+    const earlier = clock.now() - 1000
+    await platform.database.transaction((tx) =>
+      tx
+        .insertInto('applications')
+        .values(Array.from({ length: MAX_APPLICATIONS_PER_DAY - 1 }, () => rejected(earlier)))
+        .execute(),
+    )
+    const apply = (offerId: string) => applyToOffer(platform, creator.userId, offerId, wish)
+    assert.equal(await outcomes(offers.map(({ id }) => apply(id))), { ok: 1, quota_exceeded: 3 })
+    clock.pass(DAY - 1000)
+    const waiting = await Promise.all(offers.map(({ id }) => outcomeOf(apply(id))))
+    assert.equal(waiting.sort(), ['already_applied', 'ok', 'ok', 'ok'])
+  })
+
+  it(`allow ${MAX_OPEN_REQUESTS} credit requests that wait`, async ({ market, platform }) => {
+    const [shop, other] = [await market.addShop('one'), await market.addShop('two')]
+    const creator = await market.addCreator()
+    const [link, othersLink] = [await market.addLink(shop, creator), await market.addLink(other, creator)]
+    for (let index = 0; index < 3; index += 1) await market.order(shop, link, 100_000)
+    await market.order(other, othersLink, 100_000)
+    await market.workOff()
+    const sales = await platform.database.reader.selectFrom('sales').select(['id', 'merchant_id']).execute()
+    const own = sales.filter((sale) => sale.merchant_id === shop.merchantId).map(({ id }) => id)
+    await platform.database.transaction(async (tx) => {
+      for (let index = 1; index < MAX_OPEN_REQUESTS; index += 1) {
+        await raiseFlag(platform, tx, {
+          kind: 'credit_request',
+          subjectType: 'sale',
+          subjectId: platform.ids.next(),
+          summary: 'A merchant asks for a credit.',
+          evidence: { merchant_id: shop.merchantId, amount: '1.00', reason: 'x' },
+        })
+      }
+    })
+    const ask = (merchantId: string, saleId: string) =>
+      requestCredit(platform, merchantId, { saleId, amount: 100, reason: 'returned' })
+    const answers = await Promise.all(own.map(async (id) => [id, await outcomeOf(ask(shop.merchantId, id))]))
+    assert.equal(answers.map(([, answer]) => answer).sort(), ['ok', 'quota_exceeded', 'quota_exceeded'])
+    const [accepted] = answers.find(([, answer]) => answer === 'ok') ?? []
+    assert.is(await outcomeOf(ask(shop.merchantId, accepted ?? '')), 'ok', 'the same request again')
+    const others = sales.find((sale) => sale.merchant_id === other.merchantId)?.id ?? ''
+    assert.is(await outcomeOf(ask(other.merchantId, others)), 'ok', 'another merchant')
+  })
+
+  it(`answer secret_taken ${MAX_SECRETS_TAKEN} times an hour and account, and then nothing about secrets`, async ({
+    platform,
+  }) => {
+    const victim = await addUser(platform, 'merchant')
+    const thief = await addUser(platform, 'merchant')
+    const taken = newStore()
+    await connectStore(platform, victim.userId, taken)
+    const own = await connectStore(platform, thief.userId, newStore())
+    const guesses = Array.from({ length: MAX_SECRETS_TAKEN + 5 }, (_, index) =>
+      index % 2
+        ? connectStore(platform, thief.userId, { ...newStore(), webhook_secret: taken.webhook_secret })
+        : rotateSecret(platform, thief.userId, own.id, { secret: taken.webhook_secret }),
+    )
+    assert.equal(await outcomes(guesses), { secret_taken: MAX_SECRETS_TAKEN, rate_limited: 5 })
+    assert.is(await outcomeOf(connectStore(platform, thief.userId, newStore())), 'rate_limited')
+    assert.is(
+      await outcomeOf(rotateSecret(platform, thief.userId, own.id, { secret: 'nobody has this one' })),
+      'rate_limited',
+    )
+    const honest = await addUser(platform, 'merchant')
+    assert.is(await outcomeOf(connectStore(platform, honest.userId, newStore())), 'ok', 'another account')
+  })
+
+  it.run()
+}
