@@ -64,6 +64,14 @@ export const LONG_FORMS: readonly LongForm[] = [
     counts: { FUZZ_REQUESTS: 1_000_000, FUZZ_COMMANDS: 20_000 },
   },
   {
+    name: 'hostile bodies',
+    promise:
+      'signed bodies of 2 MiB in any shape: no stall over 50 ms; a pile of 300 drains in a heap of 512 MB',
+    files: ['server/proof/hostile/'],
+    counts: { HOSTILE_BODIES: 2000 },
+    settings: { HOSTILE_PILE: '300', HOSTILE_PILE_HEAP: '512' },
+  },
+  {
     name: 'authorization',
     promise: 'every route for exactly the right caller, every id with a stranger',
     files: ['server/proof/authorization/'],

@@ -12,14 +12,17 @@ import {
   type ProcessorEventRules,
   readProcessorEvent,
 } from '../processor/events.rule.ts'
+import { LARGE_BODY } from './read-order.ts'
 
 /** Makes the function that applies the processor's signed events, each in a transaction of its own. */
 export function processorEventApplier(rules: ProcessorEventRules) {
   return async (platform: Platform, events: readonly ClaimedEvent[]): Promise<void> => {
     const yieldLoop = createLoopYield()
     for (const event of events) {
+      const isLarge = (event.text?.length ?? 0) > LARGE_BODY
+      if (isLarge) await yieldLoop(true)
       const read = readEvent(event, rules)
-      await yieldLoop()
+      await yieldLoop(isLarge)
       await platform.database.transaction(async (tx) => {
         const outcome = 'event' in read ? await applyEvent(platform, tx, event, read.event) : read
         await settle(platform, tx, event, outcome)

@@ -9,7 +9,14 @@ import { isOrderPaid } from '../shopify/topic.ts'
 import { noteFirstEvents } from '../stores/shared-domains.service.ts'
 import { keepShownHosts } from '../stores/store-hosts.service.ts'
 import { storesOfEvents } from '../stores/store-owners.service.ts'
-import { isToBeRead, NOTHING_READ, type ReadOrder, type ReadOrders, readOrder } from './read-order.ts'
+import {
+  isToBeRead,
+  LARGE_BODY,
+  NOTHING_READ,
+  type ReadOrder,
+  type ReadOrders,
+  readOrder,
+} from './read-order.ts'
 
 /**
  * Turns a batch of signed store events into sales, in one transaction with the events' own settlement. Bodies are read before it
@@ -23,8 +30,11 @@ export async function applyStoreEvents(
   const yieldLoop = createLoopYield()
   const orders: ReadOrder[] = []
   for (const event of events) {
-    orders.push(read.get(event.id) ?? orderOf(platform, event))
-    await yieldLoop()
+    const ahead = read.get(event.id)
+    const isLarge = !ahead && (event.text?.length ?? 0) > LARGE_BODY
+    if (isLarge) await yieldLoop(true)
+    orders.push(ahead ?? orderOf(platform, event))
+    await yieldLoop(isLarge)
   }
   await platform.database.transaction((tx) => record(platform, tx, events, orders))
 }

@@ -11,6 +11,9 @@ export type ReadOrders = ReadonlyMap<string, ReadOrder>
 /** Orders that were read ahead are kept up to so many bytes of their bodies. */
 export const KEPT_BYTES = 64 * 1024 * 1024
 
+/** Parsing a body of more characters than this has a turn of the event loop to itself. */
+export const LARGE_BODY = 128 * 1024
+
 export const NOTHING_READ: ReadOrders = new Map()
 
 /** Whether anything in an event's body matters. */

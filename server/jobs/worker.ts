@@ -97,7 +97,7 @@ async function drainInLanes(
 }
 
 /** An event that could not be applied comes again later, and is set aside after its last try. */
-function requeueEvent(platform: Platform, event: ClaimedEvent, error: unknown): Promise<void> {
+export function requeueEvent(platform: Platform, event: ClaimedEvent, error: unknown): Promise<void> {
   // A message can quote the event itself, and PostgreSQL refuses to store a NUL.
   const said = String(error instanceof Error ? error.message : error).replace(/\p{Cc}+/gu, ' ')
   // The cut can go through a surrogate pair.

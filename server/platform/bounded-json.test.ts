@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { hostileBodies } from '../proof/fuzz/hostile-bodies.ts'
+import { hostileBodies } from '../proof/hostile/hostile-bodies.ts'
 import { fc } from '../proof/testbed/property.ts'
 import { MAX_JSON_TOKENS, parseBoundedJson, UnreadableJson } from './bounded-json.ts'
 

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { FIXTURE_PRODUCT_ID, fillFixture } from '../../../fixtures/fill-fixture.ts'
 import { standardWebhooks } from '../../processor/signatures/standard-webhooks.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
+import { SHAPES } from '../hostile/hostile-bodies.ts'
 import { fc } from '../testbed/property.ts'
 import type { Targets } from './fuzzed-service.ts'
 import { badJson, badString, inject, injection } from './hostile.ts'
@@ -71,12 +72,19 @@ function orderBytes({ clicks }: Targets): fc.Arbitrary<Buffer> {
     .map((text) => Buffer.from(text))
 }
 
+/** The shapes that cost most, in a size that leaves time for other requests. */
+const hostileBytes = fc.constantFrom(...Object.values(SHAPES)).map((shape) => shape(50_000))
+
 /** Correctly signed, but for a few; what is in it is another matter. */
 export function storeWebhook(targets: Targets): fc.Arbitrary<FuzzRequest> {
   const { store } = targets
   return fc
     .record({
-      body: fc.oneof({ weight: 6, arbitrary: orderBytes(targets) }, { weight: 1, arbitrary: anyBytes }),
+      body: fc.oneof(
+        { weight: 12, arbitrary: orderBytes(targets) },
+        { weight: 2, arbitrary: anyBytes },
+        { weight: 1, arbitrary: hostileBytes },
+      ),
       forged: fc.oneof({ weight: 12, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: headerText }),
       domain: fc.oneof(
         { weight: 12, arbitrary: fc.constant(store.domain) },
@@ -138,8 +146,9 @@ export function processorWebhook(targets: Targets): fc.Arbitrary<FuzzRequest> {
   return fc
     .record({
       body: fc.oneof(
-        { weight: 6, arbitrary: json.map((text) => Buffer.from(text)) },
-        { weight: 1, arbitrary: anyBytes },
+        { weight: 12, arbitrary: json.map((text) => Buffer.from(text)) },
+        { weight: 2, arbitrary: anyBytes },
+        { weight: 1, arbitrary: hostileBytes },
       ),
       delivery: fc.oneof(
         { weight: 6, arbitrary: fc.uuid() },
