@@ -241,7 +241,7 @@ const SETTINGS = z.object({
   /** Per store and process; only validly signed first deliveries count. 0 is without limit. */
   WEBHOOK_EVENTS_PER_MINUTE: whole(0, 1_000_000_000).default(120_000),
   WEBHOOK_BYTES_PER_MINUTE: whole(0, 1_000_000_000_000).default(1_500_000_000),
-  /** Live streams that one process holds open at a time, of all users and of one. */
+  /** Live streams that one process holds open at a time, of all users and of one. Accounts without a sale share half. */
   LIVE_STREAMS: whole(0, 100_000).default(500),
   LIVE_STREAMS_PER_USER: whole(1, 1000).default(5),
   /** The web pages' origins that may call from a browser; unset, none but our own. */

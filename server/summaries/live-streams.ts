@@ -1,14 +1,17 @@
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
+import { admitStream, type StreamLimits } from './live-places.rule.ts'
 
 /** The live streams that a process holds open: so many and no more, of all users and of each. */
 export class LiveStreams {
-  readonly #limits: { all: number; perUser: number }
+  readonly #limits: StreamLimits
   readonly #open = new Map<string, number>()
   #count = 0
+  /** Of them, those of accounts without activity. */
+  #inactive = 0
   #waiting: (() => void)[] = []
 
-  constructor(limits: { all: number; perUser: number }) {
+  constructor(limits: StreamLimits) {
     this.#limits = limits
   }
 
@@ -18,26 +21,30 @@ export class LiveStreams {
 
   /**
    * Takes a place until the answered function is called. Refuses with `rate_limited` the user who has too many, and with
-   * `unavailable` when the process is full, since another process may not be.
+   * `unavailable` when there is no place for the account in this process, since another process may have one.
    */
-  enter(userId: string): () => void {
+  enter(userId: string, isActive: boolean): () => void {
     const own = this.#open.get(userId) ?? 0
-    if (own >= this.#limits.perUser) {
+    const facts = { isActive, own, inactive: this.#inactive, open: this.#count }
+    const decision = admitStream(facts, this.#limits)
+    if (decision === 'own_limit') {
       throw new Refusal('rate_limited', `At most ${this.#limits.perUser} live streams at a time.`, {
         retryAfter: 60,
       })
     }
-    if (this.#count >= this.#limits.all) {
+    if (decision === 'full') {
       throw new Refusal('unavailable', 'No more live streams can be opened right now. Try again shortly.', {
         retryAfter: 10,
       })
     }
     this.#open.set(userId, own + 1)
     this.#count += 1
+    if (!isActive) this.#inactive += 1
     let left = false
     return () => {
       if (left) return
       left = true
+      if (!isActive) this.#inactive -= 1
       this.#leave(userId)
     }
   }

@@ -12,6 +12,7 @@ import {
   type CycleMoments,
   cyclesById,
   cyclesChangedSince,
+  hasAcceptedSale,
   type PayoutMoments,
   payoutPartsById,
   payoutsById,
@@ -81,12 +82,13 @@ export async function* followChanges(
   const { lastEventId, signal } = options
   const resumed = lastEventId === null ? null : windowOf(lastEventId)
   if (lastEventId !== null && resumed === null) throw badEventId()
-  const leave = liveStreams(platform).enter(actor.userId)
+  const scope: OwnScope =
+    actor.role === 'merchant' ? { merchantId: actor.userId } : { creatorId: actor.userId }
+  const isActive = await hasAcceptedSale(platform.database.reader, scope)
+  const leave = liveStreams(platform).enter(actor.userId, isActive)
   const news = new LiveNews(platform, actor.userId, signal)
   try {
     await refuseEndedSession(platform, actor)
-    const scope: OwnScope =
-      actor.role === 'merchant' ? { merchantId: actor.userId } : { creatorId: actor.userId }
     let window = resumed ?? (await presentWindow(platform, scope))
     if (!resumed) {
       yield { id: cursorOf(window), item: { kind: 'start', at: platform.clock.now() } }

@@ -9,6 +9,17 @@ import { decidedAgainIds, type OwnScope, ownedBy } from './summaries.store.ts'
 /** A payout's changes are told for so long after it was made; it is settled within days. */
 const PAYOUT_LIFE_MS = 31 * 86_400_000
 
+export async function hasAcceptedSale(db: Queries, scope: OwnScope): Promise<boolean> {
+  const row = await db
+    .selectFrom('sales')
+    .select('id')
+    .where(ownedBy(scope))
+    .where('acceptance_status', '=', 'accepted')
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** The statement behind `saleIdsAfter`. */
 export function saleIdsQuery(db: Queries, scope: OwnScope, after: string, limit: number) {
   return db

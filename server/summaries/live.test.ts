@@ -28,7 +28,7 @@ interface World {
 for (const dialect of testDialects()) {
   const it = suite<World>(`live streams on ${dialect}`)
   it.before.each(async (world) => {
-    world.market = await openLiveMarket(dialect, { LIVE_STREAMS: '3', LIVE_STREAMS_PER_USER: '2' })
+    world.market = await openLiveMarket(dialect, { LIVE_STREAMS: '6', LIVE_STREAMS_PER_USER: '2' })
     world.web = await openWebSide(world.market.platform)
   })
   it.after.each(async ({ market, web }) => {
@@ -253,6 +253,36 @@ for (const dialect of testDialects()) {
     await liveStreams(platform).idle()
     const again = await started(follow(web.base, token))
     again.stop()
+  })
+
+  it('keeps half of the places for accounts that have sold', async ({ market, web }) => {
+    const { platform } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    await market.order(shop, await market.addLink(shop, creator), 10_000)
+    await market.workOff()
+    const open: Follower[] = []
+    const refusalOfOne = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}` }
+      const text = await (await fetch(`${web.base}/trpc/live.changes?input={}`, { headers })).text()
+      return /"code":"(unavailable|rate_limited)"/.exec(text)?.[1]
+    }
+    const newcomers: string[] = []
+    for (let index = 0; index < 4; index += 1) {
+      newcomers.push(await logIn(platform, await market.addCreator(`newcomer ${index}`)))
+    }
+    const [first = '', second = '', ...others] = newcomers
+    for (const token of [first, first, second]) open.push(await started(follow(web.base, token)))
+    for (const token of [second, ...others]) assert.is(await refusalOfOne(token), 'unavailable')
+    for (const actor of [shop.actor, creator]) {
+      const token = await logIn(platform, actor)
+      open.push(await started(follow(web.base, token)))
+    }
+    open.shift()?.stop()
+    while (liveStreams(platform).count > 4) await new Promise((resolve) => setImmediate(resolve))
+    open.push(await started(follow(web.base, others[0] ?? '')))
+    for (const follower of open) follower.stop()
+    await liveStreams(platform).idle()
   })
 
   it('is cut off when the server stops, and goes on at the next one', async ({ market }) => {
