@@ -111,7 +111,7 @@ for (const dialect of testDialects()) {
     const made = await books.affiliate(['ledger', 'seal'])
     assert.is(made.code, 0, made.stderr)
     const [digest = ''] = made.stdout.split('\n')
-    assert.match(digest, /^[0-9a-f]{64}$/)
+    assert.match(digest, /^[0-9a-f]{8}\.[0-9a-f]{64}$/)
     assert.match(made.stdout, /Sealed: number 1, of .*; 1 ledger moved/)
     const [again, kept, unknown, slip] = await Promise.all([
       books.json('ledger', 'seal'),
@@ -123,13 +123,14 @@ for (const dialect of testDialects()) {
     assert.is(kept.code, 0, kept.stderr)
     assert.match(kept.stdout, /as-sealed\t1\t0\t/)
     assert.match(kept.stdout, new RegExp(`Last seal: ${digest} \\(number 1, of `))
+    assert.match(kept.stdout, /Key [0-9a-f]{8}, APP_KEY: \d+ entr(y|ies) since /)
     assert.equal([unknown.code, slip.code], [1, 2])
     assert.match(unknown.stderr, /^affiliate: The books do not hold: as-sealed; rows: digest 0{64}\n$/)
     assert.match(
       unknown.stdout,
       /not the digest of the one seal in this database\. Either the books were rewritten/,
     )
-    assert.match(slip.stderr, /It must be the 64 characters/)
+    assert.match(slip.stderr, /It must be a digest as "affiliate ledger seal" printed it/)
   })
 
   it('closes cycles, first only in words', async () => {
@@ -305,9 +306,14 @@ for (const dialect of testDialects()) {
       await copy.close()
       assert.is(length, 3)
       assert.ok(copied < ticks, 'nobody wrote while it was made')
-      const keyless = await runAffiliate(['ledger', 'verify', '--database-url', `sqlite:${file}`, '--json'])
-      assert.is(keyless.code, 0, keyless.stderr)
-      assert.is(JSON.parse(keyless.stdout).ok, true)
+      const verifyCopy = (environment: Record<string, string>) =>
+        runAffiliate(['ledger', 'verify', '--database-url', `sqlite:${file}`, '--json'], { environment })
+      const keyless = await verifyCopy({})
+      assert.is(keyless.code, 1)
+      assert.match(keyless.stderr, /only be checked with the key that it was made with\. Set APP_KEY/)
+      const keyed = await verifyCopy({ APP_KEY: Buffer.alloc(32, 7).toString('base64') })
+      assert.is(keyed.code, 0, keyed.stderr)
+      assert.is(JSON.parse(keyed.stdout).ok, true)
       const again = await books.affiliate(['db', 'backup', file])
       assert.match(again.stderr, /exists already/)
       return

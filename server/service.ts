@@ -46,6 +46,7 @@ export async function startService(
     const migrated = await migrateWhatIsPending(app.database)
     await checkAppKey(app.database, app.platform.vault)
     await markProduction(app.database, config)
+    await keyOlderJournal(app)
     const looking = lookAtTables(app)
     stops.push(() => looking)
     if (config.ROLES.includes('web')) {
@@ -76,6 +77,14 @@ async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
   if (pending.length === 0) return []
   const { migrate } = await import('./platform/migrator.ts')
   return migrate(database)
+}
+
+/** Before anything is written: a journal from before keys is cut over to them at the first start. */
+async function keyOlderJournal({ platform }: App): Promise<void> {
+  const { keyJournal } = await import('./seals/seals.service.ts')
+  const seal = await keyJournal(platform)
+  if (!seal) return
+  platform.log.info({ seal: seal.position, digest: seal.digest }, 'the journal is keyed from this seal on')
 }
 
 /** Beside the start, which must not wait for it. */

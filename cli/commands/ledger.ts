@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { OperatorEffects } from '../../server/inbox/operator-deliveries.service.ts'
-import type { Queries } from '../../server/platform/database.ts'
+import type { Config } from '../../server/platform/config.ts'
+import type { AppKeys } from '../../server/platform/key-ring.ts'
+import type { JournalKeying } from '../../server/proof/invariants/journal-keys.ts'
 import type { Books, InvariantResult } from '../../server/proof/invariants/verify-books.ts'
 import type { Progress } from '../../server/proof/invariants/verify-in-threads.ts'
 import type { Seal } from '../../server/seals/seals.service.ts'
@@ -40,29 +42,33 @@ interface VerifyOptions {
 
 function digestOf(text: string): string {
   const digest = text.trim().toLowerCase()
-  if (/^[0-9a-f]{64}$/.test(digest)) return digest
+  if (/^([0-9a-f]{8}\.)?[0-9a-f]{64}$/.test(digest)) return digest
   throw new InvalidArgumentError(
-    'It must be the 64 characters, 0 to 9 and a to f, that "affiliate ledger seal" printed.',
+    'It must be a digest as "affiliate ledger seal" printed it: 8 characters, a dot and 64 more, or 64 from before the journal was keyed.',
   )
 }
 
-/** Opens the database for reading only. Without a key, what was made with one is reported as not checked. */
+/** Opens the database for reading only. */
 function verify({ against }: VerifyOptions, command: Command): Promise<void> {
   return withDatabase(
     command,
     async ({ config, database, out }) => {
       await assertMigrated(database)
       const { lastSeal } = await import('../../server/seals/seals.service.ts')
-      const { findAppKeys } = await import('../../server/keys.ts')
-      const results = await runChecks(config.DATABASE_URL, { database, keys: findAppKeys(config) }, out)
-      if (against !== undefined) results.push(await checkAgainst(database.reader, against))
+      const keys = await readKeys(config)
+      const results = await runChecks(config.DATABASE_URL, { database, keys }, out)
+      if (against !== undefined) results.push(await checkAgainst({ database, keys }, against))
       out.endProgress()
       const broken = results.filter((result) => result.breaches.length > 0)
-      const last = await lastSeal(database.reader)
+      const { describeKeys } = await import('../../server/proof/invariants/journal-keys.ts')
       const { operatorEffects } = await import('../../server/inbox/operator-deliveries.service.ts')
       const operatorSent = await operatorEffects(database.reader)
-      out.show({ ...verdictOf(results, last), operator_events: operatorSent }, () => [
-        ...verifyLines(out, results, last),
+      const state = {
+        last: await lastSeal(database.reader),
+        keying: await describeKeys({ database, keys }),
+      }
+      out.show({ ...verdictOf(results, state), operator_events: operatorSent }, () => [
+        ...verifyLines(out, results, state),
         ...operatorLines(operatorSent),
       ])
       if (broken.length === 0) return
@@ -72,6 +78,17 @@ function verify({ against }: VerifyOptions, command: Command): Promise<void> {
       )
     },
     READS,
+  )
+}
+
+/** Throws `Failure` when there is no key: without it the journal cannot be checked. */
+export async function readKeys(config: Config): Promise<AppKeys> {
+  const { findAppKeys } = await import('../../server/keys.ts')
+  const keys = findAppKeys(config)
+  if (keys) return keys
+  throw new Failure(
+    'The journal can only be checked with the key that it was made with. Set APP_KEY, or DATA_DIR to the folder that holds app.key.',
+    { code: 'unavailable' },
   )
 }
 
@@ -92,10 +109,10 @@ function progressText({ names, checksDone, checks, percent }: Progress): string 
   return `${percent} %, ${checksDone} of ${checks} checks done; checking ${names.join(' and ')}`
 }
 
-async function checkAgainst(db: Queries, digest: string): Promise<InvariantResult> {
+async function checkAgainst({ database, keys }: Books, digest: string): Promise<InvariantResult> {
   const { compareWithKept } = await import('../../server/proof/invariants/seals.ts')
   const start = performance.now()
-  const { rows, breaches } = await compareWithKept(db, digest)
+  const { rows, breaches } = await compareWithKept(database.reader, keys, digest)
   return {
     name: 'as-sealed',
     statement: 'The journal still holds all that was sealed under the digest that was kept elsewhere.',
@@ -105,11 +122,19 @@ async function checkAgainst(db: Queries, digest: string): Promise<InvariantResul
   }
 }
 
-function verdictOf(results: readonly InvariantResult[], last: Seal | null) {
+interface JournalState {
+  last: Seal | null
+  keying: JournalKeying
+}
+
+function verdictOf(results: readonly InvariantResult[], { last, keying }: JournalState) {
   return {
     ok: results.every((result) => result.breaches.length === 0),
     items: results.map((result) => ({ ...result, ms: Math.round(result.ms) })),
     last_seal: last && wireSeal(last),
+    journal_keys: keying.keys.map(({ keyId, entries, since, retiredBy, use }) => {
+      return { id: keyId, use, entries, since: since && wireTime(since), retired_by_seal: retiredBy }
+    }),
   }
 }
 
@@ -117,7 +142,11 @@ function wireSeal({ position, sealedAt, digest }: Seal) {
   return { position, sealed_at: wireTime(sealedAt), digest }
 }
 
-function verifyLines(out: Output, results: readonly InvariantResult[], last: Seal | null): string[] {
+function verifyLines(
+  out: Output,
+  results: readonly InvariantResult[],
+  { last, keying }: JournalState,
+): string[] {
   const total = results.reduce((sum, result) => sum + result.rows, 0)
   const broken = results.filter((result) => result.breaches.length > 0)
   return [
@@ -149,6 +178,7 @@ function verifyLines(out: Output, results: readonly InvariantResult[], last: Sea
     last
       ? `Last seal: ${last.digest} (number ${last.position}, of ${out.time(last.sealedAt)})`
       : 'The journal was never sealed.',
+    ...keyLines(out, keying),
   ]
 }
 
@@ -168,9 +198,30 @@ function operatorLines({ sales, billing_cycles, payouts }: OperatorEffects): str
   ]
 }
 
+/** From where the journal is keyed, and with which keys. */
+function keyLines(out: Output, { keys, isBeforeCutOver }: JournalKeying): string[] {
+  const lines = keys.map(({ keyId, use, entries, since, retiredBy }) => {
+    const made = `${entries} ${entries === 1 ? 'entry' : 'entries'}`
+    const when = since === null ? '' : ` since ${out.time(since)}`
+    const end = retiredBy === null ? '' : `, none after seal ${retiredBy}`
+    const name = keyId === null ? 'Without a key' : `Key ${keyId}, ${KEY_USES[use]}`
+    return `${name}: ${made}${when}${end}`
+  })
+  if (!isBeforeCutOver) return lines
+  return [...lines, 'The journal is not keyed yet: start the service once, or run "affiliate ledger seal".']
+}
+
+const KEY_USES: Record<JournalKeying['keys'][number]['use'], string> = {
+  current: 'APP_KEY',
+  former: 'of APP_KEYS_FORMER',
+  unknown: 'not at hand',
+  none: '',
+}
+
 function seal(command: Command): Promise<void> {
   return withApp(command, async ({ app, out }) => {
-    const { sealLedger } = await import('../../server/seals/seals.service.ts')
+    const { keyJournal, sealLedger } = await import('../../server/seals/seals.service.ts')
+    await keyJournal(app.platform)
     const { seal: made, moved } = await sealLedger(app.platform)
     const document = { created: moved > 0, ledgers: moved, seal: made && wireSeal(made) }
     out.show(document, () => sealLines(out, made, moved))

@@ -7,7 +7,7 @@ import { migrationNames, migrationState } from '../../server/platform/migration-
 import { migrate } from '../../server/platform/migrator.ts'
 import { type OpenDatabase, openDatabase, sqliteFileOf } from '../../server/platform/open-database.ts'
 import type { InvariantResult } from '../../server/proof/invariants/verify-books.ts'
-import { runChecks } from '../commands/ledger.ts'
+import { readKeys, runChecks } from '../commands/ledger.ts'
 import { Failure } from '../failures.ts'
 import type { Output } from '../output.ts'
 import type { RestoredCopy } from './copy.ts'
@@ -124,6 +124,6 @@ async function migrateAndVerify(
   }
   out.progress('migrating the copy')
   const migrated = await migrate(database)
-  const books = { database, keys: findAppKeys(config) }
+  const books = { database, keys: await readKeys(config) }
   return { migrated, results: await runChecks(draftUrl, books, out) }
 }

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { ENTRY, environmentOf } from '../../cli/testing/run-affiliate.ts'
 import { DIALECTS, type TestDialect } from '../../server/proof/testbed/databases.ts'
 import { type Marketplace, openMarketplace } from '../../server/proof/testbed/marketplace.ts'
+import { TESTBED_KEY } from '../../server/proof/testbed/testbed.ts'
 import { sealLedger } from '../../server/seals/seals.service.ts'
 import { startPostgres } from '../testing/postgres.ts'
 import { fillBooks } from './verify-books.ts'
@@ -40,7 +41,7 @@ function peakMegabytes(pid: number): number {
 async function verify(url: string): Promise<Verified> {
   const start = performance.now()
   const child = spawn(process.execPath, [ENTRY, 'ledger', 'verify', '--json'], {
-    env: environmentOf({ DATABASE_URL: url }),
+    env: environmentOf({ DATABASE_URL: url, APP_KEY: TESTBED_KEY.toString('base64') }),
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let megabytes = 0

@@ -5,10 +5,13 @@ import { sha256 } from '../platform/sha256.ts'
 import { fc } from '../proof/testbed/property.ts'
 import {
   type ChainedEntry,
+  type ChainKeys,
   chainEntries,
   chainFault,
   entryHash,
   type Head,
+  headText,
+  keyIdOf,
   type LooseEntry,
   legsText,
   NO_HASH,
@@ -28,17 +31,31 @@ function saleOf(number: number, merchantId = MERCHANT): LooseEntry {
 
 const startOf = (ledgerId: string): Head => ({ ledgerId, sequence: 0, hash: NO_HASH })
 
-function chained(entries: readonly LooseEntry[]): ChainedEntry[] {
-  const heads = [...new Set(entries.map((entry) => entry.ledgerId))].map(startOf)
-  const { places } = chainEntries(sha256, heads, entries)
+function chained(
+  entries: readonly LooseEntry[],
+  digest = sha256,
+  heads = [...new Set(entries.map((entry) => entry.ledgerId))].map(startOf),
+): ChainedEntry[] {
+  const { places } = chainEntries(digest, heads, entries)
   return entries.map((entry, index) => ({ ...entry, ...(places[index] as ChainedEntry) }))
 }
 
+/** A key's digest, as a test can compute it. */
+const digestOf = (keyId: string) => (text: string) => `${keyId}.${sha256(keyId + text)}`
+const OLD = 'aaaaaaaa'
+const NEW = 'bbbbbbbb'
+
+/** Both keys at hand, none retired, and entries without a key. */
+const KEYS: ChainKeys = {
+  digest: (keyId) => (keyId === null ? sha256 : [OLD, NEW].includes(keyId) ? digestOf(keyId) : undefined),
+  lastWith: () => Number.POSITIVE_INFINITY,
+}
+
 /** Index of the first entry of one ledger that the chain does not hold, and why. */
-function firstFault(entries: readonly ChainedEntry[]): [number, string] | null {
+function firstFault(entries: readonly ChainedEntry[], keys: ChainKeys = KEYS): [number, string] | null {
   let before = startOf(MERCHANT)
   for (const [index, entry] of entries.entries()) {
-    const fault = chainFault(sha256, before, entry)
+    const fault = chainFault(keys, before, entry)
     if (fault !== null) return [index, fault]
     before = entry
   }
@@ -99,7 +116,7 @@ test('the first entry that was edited, removed, inserted or moved is named', () 
       { ...two, sequence: 1 },
       { ...one, sequence: 2 },
     ])?.[1] ?? '',
-    /not that of what/,
+    /not that of its contents/,
   )
   const others = '01900000-0000-7000-8000-000000000008'
   const strangers = { ...two, legs: two.legs.replace(MERCHANT, others) }
@@ -118,7 +135,70 @@ test('an entry belongs into the ledger of its merchant or creator, whatever it i
   const loose = { id: CREATOR, kind, subjectId, ledgerId, createdAt: 0, legs: legsText(postings) }
   const [entry] = chained([loose]) as [ChainedEntry]
   assert.is(ledgerId, CREATOR)
-  assert.is(chainFault(sha256, startOf(CREATOR), entry), null)
+  assert.is(chainFault(KEYS, startOf(CREATOR), entry), null)
+})
+
+/** Two entries without a key, two with the old one and two with the new one. */
+function keyedBooks(): ChainedEntry[] {
+  const books: ChainedEntry[] = []
+  for (const [first, digest] of [
+    [1, sha256],
+    [3, digestOf(OLD)],
+    [5, digestOf(NEW)],
+  ] as const) {
+    books.push(...chained([saleOf(first), saleOf(first + 1)], digest, [books.at(-1) ?? startOf(MERCHANT)]))
+  }
+  return books
+}
+
+test('a hash names its key', () => {
+  const [unkeyed, , old] = keyedBooks() as [ChainedEntry, ChainedEntry, ChainedEntry]
+  assert.is(keyIdOf(unkeyed.hash), null)
+  assert.is(keyIdOf(old.hash), OLD)
+  assert.is(keyIdOf(`${OLD}.short`), null)
+  assert.is(keyIdOf(''), null)
+})
+
+test('a journal goes on under a key and under the next one', () => {
+  assert.is(firstFault(keyedBooks()), null)
+})
+
+test('an entry that is made without a key behind one with a key is a fault, whatever its hash', () => {
+  const books = keyedBooks()
+  const forged = chained([saleOf(7)], sha256, [books[5] as ChainedEntry])
+  assert.equal(firstFault([...books, ...forged]), [
+    6,
+    'it was made without a key, behind an entry that has one',
+  ])
+})
+
+test('what is made with a retired key, or without one, may only stand up to where it was retired', () => {
+  const books = keyedBooks()
+  const lastWith = (last: Record<string, number>): ChainKeys => ({
+    ...KEYS,
+    lastWith: (keyId) => last[keyId ?? 'none'] ?? Number.POSITIVE_INFINITY,
+  })
+  assert.is(firstFault(books, lastWith({ none: 2, [OLD]: 4 })), null)
+  assert.equal(firstFault(books, lastWith({ none: 1 })), [1, 'it was made without the key of this service'])
+  assert.equal(firstFault(books, lastWith({ [OLD]: 3 })), [
+    3,
+    `it was made with key ${OLD}, which had been retired before`,
+  ])
+})
+
+test('an entry whose key is not at hand is passed over, and the next one is checked', () => {
+  const books = keyedBooks()
+  const digest = (keyId: string | null) => (keyId === OLD ? undefined : KEYS.digest(keyId))
+  assert.is(firstFault(books, { ...KEYS, digest }), null)
+  const changed = books.with(4, { ...(books[4] as ChainedEntry), createdAt: 0 })
+  assert.is(firstFault(changed, { ...KEYS, digest })?.[0], 4)
+})
+
+test('a known vector: what a head is authenticated by never changes', () => {
+  assert.is(
+    headText({ ledgerId: MERCHANT, sequence: 7, hash: `${OLD}.${'0'.repeat(64)}` }),
+    `head 1\n${MERCHANT}\n7\n${OLD}.${'0'.repeat(64)}`,
+  )
 })
 
 test('property: no change of any part of any entry goes unseen, nor that of its stored hash', () => {

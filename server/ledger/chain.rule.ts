@@ -1,11 +1,19 @@
 import type { Posting } from './entries.rule.ts'
 import type { EntryKind } from './journal-words.ts'
 
-/** Hex SHA-256 of a text; handed in, since a rule imports no library. */
+/**
+ * The keyed hash of a text, `KEYID.HEX`: the key's id in 8 hex characters, a dot, and HMAC-SHA256 in hex. What was made before
+ * the journal was keyed has plain SHA-256 in hex. Handed in, since a rule imports no library.
+ */
 export type Digest = (text: string) => string
 
 /** What the first entry of a ledger follows on. */
 export const NO_HASH = '0'.repeat(64)
+
+/** The id of the key that a stored hash names; `null` for a hash without a key. */
+export function keyIdOf(hash: string): string | null {
+  return /^([0-9a-f]{8})\.[0-9a-f]{64}$/.exec(hash)?.[1] ?? null
+}
 
 /** The end of one ledger's chain; `sequence` 0 and `NO_HASH` before its first entry. */
 export interface Head {
@@ -51,6 +59,11 @@ export function entryHash(
   return digest(['entry 1', previous, ledgerId, sequence, id, kind, subjectId, createdAt, legs].join('\n'))
 }
 
+/** The text that a head's MAC authenticates: where its ledger ends. */
+export function headText({ ledgerId, sequence, hash }: Head): string {
+  return ['head 1', ledgerId, sequence, hash].join('\n')
+}
+
 /** Gives each entry, in order, the next place in its ledger. Answers the places and where the chains end then. */
 export function chainEntries(
   digest: Digest,
@@ -83,11 +96,19 @@ export const OWN_ACCOUNTS: Readonly<Record<EntryKind, string>> = {
 /** A stored entry with its postings. */
 export type ChainedEntry = LooseEntry & Placed
 
+/** What an entry may be made with. */
+export interface ChainKeys {
+  /** The digest of a key by its id, plain SHA-256 for `null`; `undefined` for a key that is not at hand. */
+  digest(keyId: string | null): Digest | undefined
+  /** The last entry of a ledger that may be made with this key (`null`: without a key); `Infinity` while any may be. */
+  lastWith(keyId: string | null, ledgerId: string): number
+}
+
 /**
- * What is wrong with a stored entry behind the one that ended with `before`; `null` when nothing is. Each hash is taken
- * anew over the stored one before it, so the first that differs is where somebody changed something.
+ * What is wrong with a stored entry behind the one that ended with `before`; `null` when nothing is, or when its key is not
+ * at hand. Each hash is computed over the stored one before it, so the first that differs shows where the journal was changed.
  */
-export function chainFault(digest: Digest, before: Head, entry: ChainedEntry): string | null {
+export function chainFault(keys: ChainKeys, before: Head, entry: ChainedEntry): string | null {
   if (entry.sequence !== before.sequence + 1) {
     return entry.sequence > before.sequence
       ? `it is number ${entry.sequence}, and number ${before.sequence + 1} is missing before it`
@@ -96,6 +117,16 @@ export function chainFault(digest: Digest, before: Head, entry: ChainedEntry): s
   if (!` ${entry.legs} `.includes(` ${OWN_ACCOUNTS[entry.kind]} ${entry.ledgerId} `)) {
     return 'it stands in the ledger of somebody whose account it does not move'
   }
-  if (entryHash(digest, before.hash, entry) === entry.hash) return null
-  return 'its hash is not that of what it says behind the entry before it: one of the two was changed'
+  const keyId = keyIdOf(entry.hash)
+  if (keyId === null && keyIdOf(before.hash) !== null) {
+    return 'it was made without a key, behind an entry that has one'
+  }
+  if (entry.sequence > keys.lastWith(keyId, entry.ledgerId)) {
+    return keyId === null
+      ? 'it was made without the key of this service'
+      : `it was made with key ${keyId}, which had been retired before`
+  }
+  const digest = keys.digest(keyId)
+  if (!digest || entryHash(digest, before.hash, entry) === entry.hash) return null
+  return 'its hash is not that of its contents and of the entry before it: one of the two was changed'
 }

@@ -17,7 +17,7 @@ export const LedgerEntry = defineEntity({
     /** The merchant or creator whose ledger it stands in, and 1, 2, 3 … there. */
     ledger_id: id(),
     sequence: count(),
-    /** Hex SHA-256 over the hash before it in its ledger and all that it says. */
+    /** Over the hash before it in its ledger and all that it says: `KEYID.HMAC`, or SHA-256 where it is older than keys. */
     hash: text(),
   },
   checks: [oneOf('ledger_entries', 'kind', ENTRY_KINDS)],
@@ -36,6 +36,8 @@ export const LedgerHead = defineEntity({
     /** 0 while nothing is written. */
     sequence: count(),
     hash: text(),
+    /** `KEYID.HMAC` of the row; null only while nothing is written, or before the cut-over to keys. */
+    mac: text().nullable(),
   },
 })
 

@@ -1,22 +1,28 @@
 import type { Paisa } from '../../shared/money.ts'
 import type { Queries, Tx } from '../platform/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { sha256 } from '../platform/sha256.ts'
-import { chainEntries, type LooseEntry, legsText, type Placed } from './chain.rule.ts'
+import { chainEntries, headText, keyIdOf, type LooseEntry, legsText, type Placed } from './chain.rule.ts'
 import type { Entry, Posting } from './entries.rule.ts'
+import { journalKeys } from './journal-keys.ts'
 import {
   type AccountBalance,
+  findHeadsWithoutMac,
   insertEntries,
+  lockAllHeads,
   lockHeads,
   moveHeads,
   sumAccounts,
   sumOfKind,
 } from './ledger.store.ts'
 
+/** Each head takes four parameters; SQLite takes 32,766 a statement. */
+const HEADS_AT_ONCE = 2000
+
 /**
  * Writes entries into the journal: the only way by which money moves in this service. Runs in the transaction that
  * makes the change; an entry that is there already (same kind and subject) makes the whole transaction fail.
- * `at` (epoch ms): the very moment that the changed row carries; the invariants compare the two.
+ * `at` (epoch ms): the very moment that the changed row carries; the invariants compare the two. Hashes and heads are made
+ * with the current key.
  *
  * The ends of the entries' ledgers are locked here, in sorted order. Who closes cycles of several merchants has locked those
  * cycles and their merchants' credits before, and may write again after this, for others whose open cycles it holds. Two such
@@ -35,13 +41,32 @@ export async function writeEntries(
   const loose = entries.map(({ kind, subjectId, ledgerId, postings }) => {
     return { id: platform.ids.next(), ledgerId, kind, subjectId, createdAt: at, legs: legsText(postings) }
   })
-  const { places, heads } = chainEntries(sha256, locked, loose)
+  const key = journalKeys(platform.keys).current
+  const { places, heads } = chainEntries(key.entry, locked, loose)
   await insertEntries(
     tx,
     loose.map((entry, index) => entryRow(entry, places[index] as Placed)),
     entries.flatMap(({ postings }, index) => postingRows((loose[index] as LooseEntry).id, postings)),
   )
-  await moveHeads(tx, heads)
+  await moveHeads(
+    tx,
+    heads.map((head) => ({ ...head, mac: key.head(headText(head)) })),
+  )
+}
+
+/** Waits until no journal entry is being written, and keeps others from writing one until the transaction ends. */
+export function lockJournal({ database }: Platform, tx: Tx): Promise<void> {
+  return lockAllHeads(tx, database.dialect)
+}
+
+/** Gives the heads of a journal from before keys their MACs. The journal must be locked. */
+export async function authenticateHeads(platform: Platform, tx: Tx): Promise<void> {
+  const key = journalKeys(platform.keys).current
+  const heads = (await findHeadsWithoutMac(tx)).filter(({ hash }) => keyIdOf(hash) === null)
+  const marked = heads.map((head) => ({ ...head, mac: key.head(headText(head)) }))
+  for (let at = 0; at < marked.length; at += HEADS_AT_ONCE) {
+    await moveHeads(tx, marked.slice(at, at + HEADS_AT_ONCE))
+  }
 }
 
 function entryRow({ id, kind, subjectId, createdAt, ledgerId }: LooseEntry, place: Placed) {

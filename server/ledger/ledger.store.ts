@@ -72,15 +72,30 @@ function lockKnownHeads(
     .execute()
 }
 
-/** Moves heads that are locked to where their ledgers end now. */
-export async function moveHeads(tx: Tx, heads: readonly Head[]): Promise<void> {
+/** Locks the heads of all ledgers, also of those that have none yet. SQLite's transactions are alone anyhow. */
+export async function lockAllHeads(tx: Tx, dialect: 'sqlite' | 'postgresql'): Promise<void> {
+  if (dialect === 'postgresql') await sql`lock table ledger_heads in exclusive mode`.execute(tx)
+}
+
+export function findHeadsWithoutMac(db: Queries): Promise<Head[]> {
+  return db
+    .selectFrom('ledger_heads')
+    .select(['ledger_id as ledgerId', 'sequence', 'hash'])
+    .where('mac', 'is', null)
+    .where('sequence', '>', 0)
+    .orderBy('ledger_id')
+    .execute()
+}
+
+/** Moves heads that are locked to where their ledgers end now, each with the MAC of that. */
+export async function moveHeads(tx: Tx, heads: readonly (Head & { mac: string })[]): Promise<void> {
   await tx
     .insertInto('ledger_heads')
-    .values(heads.map(({ ledgerId, sequence, hash }) => ({ ledger_id: ledgerId, sequence, hash })))
+    .values(heads.map(({ ledgerId, sequence, hash, mac }) => ({ ledger_id: ledgerId, sequence, hash, mac })))
     .onConflict((conflict) =>
       conflict
         .column('ledger_id')
-        .doUpdateSet({ sequence: sql`excluded.sequence`, hash: sql`excluded.hash` }),
+        .doUpdateSet({ sequence: sql`excluded.sequence`, hash: sql`excluded.hash`, mac: sql`excluded.mac` }),
     )
     .execute()
 }

@@ -53,7 +53,11 @@ for (const dialect of testDialects()) {
       platform.clock.now(),
     )
   const faults = async ({ bed }: Context): Promise<Breach[]> =>
-    (await Promise.all(CHAIN_INVARIANTS.map((check) => check.breaches(bed.platform.database.reader)))).flat()
+    (
+      await Promise.all(
+        CHAIN_INVARIANTS.map((check) => check.breaches(bed.platform.database.reader, bed.platform.keys)),
+      )
+    ).flat()
   const headsOf = ({ bed }: Context) =>
     bed.platform.database.reader
       .selectFrom('ledger_heads')
@@ -160,16 +164,18 @@ for (const dialect of testDialects()) {
       prepare: `
         const { openDatabase } = await import(${module('../platform/open-database.ts')})
         const { systemIds: ids } = await import(${module('../platform/ids.ts')})
+        const { createAppKeys } = await import(${module('../platform/key-ring.ts')})
         const { writeEntries } = await import(${module('./ledger.service.ts')})
         const { saleAccepted } = await import(${module('./entries.rule.ts')})
         const { url, merchants, creatorId } = ${settings}
+        const keys = createAppKeys(Buffer.alloc(32, 7))
         const database = await openDatabase(url, { create: false })`,
       run: `
         for (let round = 0; round < 60; round += 1) {
           const order = [[0], [1], [0, 1], [1, 0], [1, 1, 0]][round % 5]
           const entries = order.map((at) => saleAccepted({
             saleId: ids.next(), merchantId: merchants[at], creatorId, commission: 10, platformFee: 1 }))
-          await database.transaction((tx) => writeEntries({ database, ids }, tx, entries, round))
+          await database.transaction((tx) => writeEntries({ database, ids, keys }, tx, entries, round))
         }
         await database.close()
         console.log('done')`,

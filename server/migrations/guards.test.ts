@@ -6,7 +6,8 @@ import { openTestDatabase, type TestDatabase, testDialects } from '../proof/test
 import { idNumber, populate } from '../proof/testbed/one-of-each.ts'
 import { APPEND_ONLY, type FORBIDDEN_UPDATES, NEVER_DELETED } from './guards.ts'
 
-const REFUSED = /never overlap|only ever added|never go|goes backwards|this change of \w+ is refused/
+const REFUSED =
+  /never overlap|only ever added|never go|made with a key that is in use|goes backwards|this change of \w+ is refused/
 
 async function change(database: OpenDatabase, statement: string): Promise<bigint> {
   const { numAffectedRows } = await database.transaction((tx) => sql.raw(statement).execute(tx))
@@ -76,9 +77,14 @@ const MOVES: Record<keyof typeof FORBIDDEN_UPDATES, Moves> = {
     refused: [
       [1, 'sequence = 0'],
       [1, "hash = 'another'"],
-      [1, `ledger_id = '${idNumber(2)}', sequence = 9`],
+      [1, `ledger_id = '${idNumber(2)}', sequence = 9, mac = 'next'`],
+      [1, "sequence = 2, hash = 'next'"],
+      [1, "hash = 'another', mac = 'first'"],
     ],
-    allowed: [[1, "sequence = 2, hash = 'next'"]],
+    allowed: [
+      [1, "mac = 'first'"],
+      [1, "sequence = 2, hash = 'next', mac = 'next'"],
+    ],
   },
   payouts: {
     refused: [
@@ -242,6 +248,32 @@ for (const dialect of testDialects()) {
     }
     await assertRefused(database, "update payout_destinations set iban_fingerprint = 'aa'")
     assert.is(await change(database, reseal()), 1n)
+  })
+
+  it('the MAC of a head is set once for each place', async ({ database }) => {
+    const [head] = await database.reader.selectFrom('ledger_heads').selectAll().execute()
+    assert.ok(head?.mac, 'it has one since it moved')
+    for (const set of ["mac = 'another'", 'mac = null']) {
+      await assertRefused(database, `update ledger_heads set ${set}`)
+    }
+  })
+
+  it('new entries and seals name a key that is not retired', async ({ database }) => {
+    const entry = (sequence: number, hash: string) => `insert into ledger_entries
+      (id, kind, subject_id, created_at, ledger_id, sequence, hash)
+      values ('${idNumber(900 + sequence)}', 'cycle_closed', '${idNumber(900 + sequence)}', 5, '${idNumber(1)}', ${sequence}, '${hash}')`
+    const seal = (position: number, digest: string, retires: string) =>
+      `insert into ledger_seals (position, sealed_at, digest, retires) values (${position}, 5, '${digest}', ${retires})`
+    const hex = (digit: string) => digit.repeat(64)
+    for (const hash of [hex('c'), `ab12cd34-${hex('c')}`, `ab12cd34.${hex('c')}c`, '']) {
+      await assertRefused(database, entry(2, hash))
+      await assertRefused(database, seal(2, hash, 'null'))
+    }
+    assert.is(await change(database, entry(2, `ab12cd34.${hex('c')}`)), 1n)
+    assert.is(await change(database, seal(2, `00000000.${hex('c')}`, "'ab12cd34'")), 1n)
+    await assertRefused(database, entry(3, `ab12cd34.${hex('d')}`))
+    await assertRefused(database, seal(3, `ab12cd34.${hex('d')}`, 'null'))
+    assert.is(await change(database, entry(3, `00000000.${hex('d')}`)), 1n)
   })
 
   it('cycles of a merchant never overlap', async ({ database }) => {

@@ -98,3 +98,19 @@ const DESTINATION_KEEPS = ['id', 'user_id', 'iban_last4', 'account_title', 'effe
 export const ALLOWED_DESTINATION_UPDATE = `
   new.iban_encrypted <> old.iban_encrypted
   and ${DESTINATION_KEEPS.map((column) => `new.${column} = old.${column}`).join(' and ')}`
+
+/*
+ * What the migration `00020-keyed-journal` makes triggers of; it replaces `FORBIDDEN_UPDATES.ledger_heads`. Never edited either.
+ */
+
+/** A head moves on with a MAC, or, once, gets the MAC of where it stands. */
+export const FORBIDDEN_HEAD_UPDATE = `new.ledger_id <> old.ledger_id or new.sequence < old.sequence or new.mac is null
+  or (new.sequence = old.sequence and (new.hash <> old.hash or old.mac is not null))`
+
+/** A hash of the 8 characters of a key's id, a dot and 64 more, whose key no seal has retired. */
+export const UNKEYED_SQLITE = (hash: string) => `length(${hash}) <> 73 or substr(${hash}, 9, 1) <> '.'
+  or exists (select 1 from ledger_seals where retires = substr(${hash}, 1, 8))`
+
+/** The same, inside a quoted function body. */
+export const UNKEYED_POSTGRESQL = (hash: string) => `length(${hash}) <> 73 or substr(${hash}, 9, 1) <> ''.''
+  or exists (select from ledger_seals where retires = substr(${hash}, 1, 8))`

@@ -10,12 +10,17 @@ export const LedgerSeal = defineEntity({
     /** 1, 2, 3 … */
     position: count().primary().autoincrement(false),
     sealed_at: moment(),
-    /** Hex SHA-256; what to keep elsewhere. */
+    /** `KEYID.HMAC`, or SHA-256 in hex where it is older than keys; what to keep elsewhere. */
     digest: text().unique(),
+    /** What no entry after this seal may be made with: a key's id, or `unkeyed`. Such a seal holds the heads of all ledgers. */
+    retires: text().unique().nullable(),
   },
 })
 
-/** Where a ledger that had moved since the seal before ended at a seal. Rows, so that the next seal finds what moved. */
+/**
+ * Where a ledger ended at a seal: each that had moved since the seal before, or all of them when the seal retires a key. Rows, so
+ * that the next seal finds what moved.
+ */
 export const LedgerSealHead = defineEntity({
   name: 'LedgerSealHead',
   tableName: 'ledger_seal_heads',
@@ -25,5 +30,5 @@ export const LedgerSealHead = defineEntity({
     sequence: count(),
     hash: text(),
   },
-  uniques: [{ name: 'ledger_seal_heads_head', properties: ['ledger_id', 'sequence'] }],
+  indexes: [{ name: 'ledger_seal_heads_head', properties: ['ledger_id', 'sequence'] }],
 })

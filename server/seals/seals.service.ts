@@ -1,8 +1,12 @@
-import type { Queries } from '../platform/database.ts'
+import type { Head } from '../ledger/chain.rule.ts'
+import { journalKeys } from '../ledger/journal-keys.ts'
+import { authenticateHeads, lockJournal } from '../ledger/ledger.service.ts'
+import { SettingError } from '../platform/config.ts'
+import type { Queries, Tx } from '../platform/database.ts'
+import { isJournalUnkeyed, markJournalKeyed } from '../platform/key-mark.ts'
 import type { Platform } from '../platform/platform.ts'
-import { sha256 } from '../platform/sha256.ts'
-import { NO_SEAL, sealDigest } from './seal.rule.ts'
-import { findLastSeal, findUnsealedHeads, insertSeal } from './seals.store.ts'
+import { NO_SEAL, sealDigest, UNKEYED } from './seal.rule.ts'
+import { findAllHeads, findLastSeal, findRetiringSeal, findUnsealedHeads, insertSeal } from './seals.store.ts'
 
 export interface Seal {
   position: number
@@ -25,8 +29,8 @@ export async function lastSeal(db: Queries): Promise<Seal | null> {
 }
 
 /**
- * Seals the journal as it stands: whoever keeps the digest elsewhere can prove later what the journal held. Takes no
- * lock that a writer could wait for. Any number of processes may seal at once.
+ * Seals the journal as it stands, with the current key. Its digest, kept elsewhere, proves later what the journal held. Takes
+ * no lock that a writer could wait for. Any number of processes may seal at once.
  */
 export function sealLedger(platform: Platform): Promise<SealOutcome> {
   return platform.database.transaction(async (tx) => {
@@ -34,10 +38,67 @@ export function sealLedger(platform: Platform): Promise<SealOutcome> {
     const heads = await findUnsealedHeads(tx)
     // Asked again: another sealer may have sealed them since.
     if (heads.length === 0) return { seal: await lastSeal(tx), moved: 0 }
-    const position = (last?.position ?? 0) + 1
-    const sealedAt = platform.clock.now()
-    const digest = sealDigest(sha256, last?.digest ?? NO_SEAL, { position, sealedAt, heads })
-    await insertSeal(tx, { position, sealed_at: sealedAt, digest }, heads)
-    return { seal: { position, sealedAt, digest }, moved: heads.length }
+    return { seal: await addSeal(platform, tx, last, null, heads), moved: heads.length }
   })
+}
+
+/**
+ * Cuts a journal from before keys over to them, once: gives every head its MAC and seals the heads of all ledgers. From then on
+ * an entry without a key is a fault. Answers the seal; `null` when the journal is keyed already or empty. Any number of
+ * processes may call it at once. Throws `SettingError` when APP_KEY was retired.
+ */
+export async function keyJournal(platform: Platform): Promise<Seal | null> {
+  const { database, vault } = platform
+  await refuseRetiredKey(platform)
+  if (!(await isJournalUnkeyed(database.reader, vault))) return null
+  return database.transaction(async (tx) => {
+    await lockJournal(platform, tx)
+    // Asked again: another process may have done it since.
+    if (!(await isJournalUnkeyed(tx, vault))) return null
+    await authenticateHeads(platform, tx)
+    await markJournalKeyed(tx, vault)
+    const heads = await findAllHeads(tx)
+    return heads.length === 0 ? null : addSeal(platform, tx, await lastSeal(tx), UNKEYED, heads)
+  })
+}
+
+/**
+ * The step of a key rotation before everything else: retires the former keys. One seal for each, with the current key, holds
+ * the heads of all ledgers; what is written with that key afterwards is refused by the database, and a fault. Every process
+ * must have the new key by then. The former keys are still needed to verify what they made. Answers the new seals; none when
+ * all are retired already. Throws `SettingError` when APP_KEY was retired.
+ */
+export async function sealForKeyRotation(platform: Platform): Promise<Seal[]> {
+  const cutOver = await keyJournal(platform)
+  const seals = cutOver ? [cutOver] : []
+  for (const { id } of platform.keys.former) {
+    const seal = await platform.database.transaction(async (tx) => {
+      await lockJournal(platform, tx)
+      if (await findRetiringSeal(tx, id)) return null
+      return addSeal(platform, tx, await lastSeal(tx), id, await findAllHeads(tx))
+    })
+    if (seal) seals.push(seal)
+  }
+  return seals
+}
+
+async function refuseRetiredKey({ database, keys }: Platform): Promise<void> {
+  const seal = await findRetiringSeal(database.reader, keys.current.id)
+  if (!seal) return
+  throw new SettingError('APP_KEY', `was retired by seal ${seal.position}: set the key that replaced it`)
+}
+
+async function addSeal(
+  platform: Platform,
+  tx: Tx,
+  last: Seal | null,
+  retires: string | null,
+  heads: readonly Head[],
+): Promise<Seal> {
+  const position = (last?.position ?? 0) + 1
+  const sealedAt = platform.clock.now()
+  const key = journalKeys(platform.keys).current
+  const digest = sealDigest(key.seal, last?.digest ?? NO_SEAL, { position, sealedAt, retires, heads })
+  await insertSeal(tx, { position, sealed_at: sealedAt, digest, retires }, heads)
+  return { position, sealedAt, digest }
 }

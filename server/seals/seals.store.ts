@@ -10,6 +10,21 @@ export function findLastSeal(db: Queries) {
   return db.selectFrom('ledger_seals').selectAll().orderBy('position', 'desc').limit(1).executeTakeFirst()
 }
 
+/** The seal that retired this key. */
+export function findRetiringSeal(db: Queries, retires: string) {
+  return db.selectFrom('ledger_seals').select('position').where('retires', '=', retires).executeTakeFirst()
+}
+
+/** The heads of all ledgers that have entries, by ledger id. */
+export function findAllHeads(db: Queries): Promise<Head[]> {
+  return db
+    .selectFrom('ledger_heads')
+    .select(['ledger_id as ledgerId', 'sequence', 'hash'])
+    .where('sequence', '>', 0)
+    .orderBy('ledger_id')
+    .execute()
+}
+
 /** The heads of ledgers that moved since they were last sealed, by ledger id. */
 export function findUnsealedHeads(db: Queries): Promise<Head[]> {
   return db

@@ -84,40 +84,43 @@ for (const dialect of testDialects()) {
     await sell(context)
     const later = await sealed(context)
     await sell(context)
-    const { reader } = context.market.platform.database
-    assert.equal(await compareWithKept(reader, kept.digest), {
+    const { keys, database } = context.market.platform
+    const { reader } = database
+    assert.equal(await compareWithKept(reader, keys, kept.digest), {
       position: 1,
       sealedAt: kept.sealedAt,
       rows: 1,
       breaches: [],
     })
-    assert.equal((await compareWithKept(reader, later.digest)).rows, 2)
+    assert.equal((await compareWithKept(reader, keys, later.digest)).rows, 2)
   })
 
-  it('catch a journal that was rewritten as a whole', async (context) => {
+  it('catch a journal that was rewritten as a whole with the key', async (context) => {
     const { database } = context.market.bed.testDatabase
+    const { keys } = context.market.platform
     await sell(context)
     await sell(context)
     const kept = await sealed(context)
     await removeGuards(database)
     assert.equal(await brokenChecks(context), [])
-    await rewriteJournal(database.writer, { seals: false })
+    await rewriteJournal(database.writer, { seals: false, keys })
     assert.equal(await brokenChecks(context), ['seals-hold'])
-    const { breaches } = await compareWithKept(database.reader, kept.digest)
+    const { breaches } = await compareWithKept(database.reader, keys, kept.digest)
     assert.match(
       breaches[0]?.detail ?? '',
       /entry 2 of ledger .*, which was sealed with it, is another one now/,
     )
   })
 
-  it('that were rewritten along with it are caught by the one that was kept elsewhere, and by nothing else', async (context) => {
+  it('that were rewritten along with it with the key are caught by the one that was kept elsewhere, and by nothing else', async (context) => {
     const { database } = context.market.bed.testDatabase
+    const { keys } = context.market.platform
     await sell(context)
     const kept = await sealed(context)
     await removeGuards(database)
-    await rewriteJournal(database.writer, { seals: true })
+    await rewriteJournal(database.writer, { seals: true, keys })
     assert.equal(await brokenChecks(context), [])
-    const against = await compareWithKept(database.reader, kept.digest)
+    const against = await compareWithKept(database.reader, keys, kept.digest)
     assert.is(against.position, null)
     assert.is(against.breaches[0]?.subject, `digest ${kept.digest}`)
     assert.match(
@@ -126,14 +129,26 @@ for (const dialect of testDialects()) {
     )
   })
 
+  it('and journal that were rewritten as a whole without the key are found in any case', async (context) => {
+    const { database } = context.market.bed.testDatabase
+    await sell(context)
+    await sealed(context)
+    await removeGuards(database)
+    for (const seals of [false, true]) {
+      await rewriteJournal(database.writer, { seals, keys: null })
+      assert.equal(await brokenChecks(context), ['chain-unbroken', 'heads-authentic', 'seals-hold'])
+    }
+  })
+
   it('that were taken out are missed', async (context) => {
     const { database } = context.market.bed.testDatabase
+    const { keys } = context.market.platform
     await sell(context)
     const kept = await sealed(context)
     await removeGuards(database)
     await database.writer.deleteFrom('ledger_seal_heads').execute()
     await database.writer.deleteFrom('ledger_seals').execute()
-    const { breaches } = await compareWithKept(database.reader, kept.digest)
+    const { breaches } = await compareWithKept(database.reader, keys, kept.digest)
     assert.match(breaches[0]?.detail ?? '', /any seal: there are none in this database/)
   })
 

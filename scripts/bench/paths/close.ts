@@ -81,7 +81,7 @@ async function timeAudit(bed: Bed, driver: Driver): Promise<Pick<Comparison, 'pe
     peer.push(await timed(() => groupBy(driver)))
     ours.push(
       await timed(async () => {
-        const breaches = await audit.breaches(bed.app.platform.database.reader)
+        const breaches = await audit.breaches(bed.app.platform.database.reader, bed.app.platform.keys)
         if (breaches.length > 0) throw new Error(`the totals are wrong: ${breaches[0]?.detail}`)
       }),
     )

@@ -117,7 +117,7 @@ function firstPage({ app }: Bed, [seller]: readonly Sellers[]): Promise<unknown>
 
 async function audit({ app }: Bed): Promise<void> {
   const totals = BILLING_INVARIANTS.find(({ name }) => name === 'cycle-totals')
-  const breaches = await totals?.breaches(app.platform.database.reader)
+  const breaches = await totals?.breaches(app.platform.database.reader, app.platform.keys)
   if (breaches?.length !== 0) throw new Error(`the totals are wrong: ${breaches?.[0]?.detail}`)
 }
 

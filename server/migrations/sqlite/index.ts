@@ -11,6 +11,7 @@ import { Migration00013CycleSums } from './00013-cycle-sums.ts'
 import { Migration00017UnreadableOrders } from './00017-unreadable-orders.ts'
 import { Migration00018LoginAddresses } from './00018-login-addresses.ts'
 import { Migration00019ResealedDestinations } from './00019-resealed-destinations.ts'
+import { Migration00020KeyedJournal } from './00020-keyed-journal.ts'
 import { Migration00021OperatorDeliveries } from './00021-operator-deliveries.ts'
 import { Migration00022SecondDecisions } from './00022-second-decisions.ts'
 import { Migration00023StoreClaims } from './00023-store-claims.ts'
@@ -31,6 +32,7 @@ export const sqliteMigrations = [
   { name: '00017-unreadable-orders', class: Migration00017UnreadableOrders },
   { name: '00018-login-addresses', class: Migration00018LoginAddresses },
   { name: '00019-resealed-destinations', class: Migration00019ResealedDestinations },
+  { name: '00020-keyed-journal', class: Migration00020KeyedJournal },
   { name: '00021-operator-deliveries', class: Migration00021OperatorDeliveries },
   { name: '00022-second-decisions', class: Migration00022SecondDecisions },
   { name: '00023-store-claims', class: Migration00023StoreClaims },

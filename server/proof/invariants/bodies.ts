@@ -14,7 +14,7 @@ export const BODY_INVARIANTS: Invariant[] = [
     statement: 'Each raw body that is still kept is the one whose hash was taken when it came.',
     table: 'inbound_bodies',
     key: 'event_id',
-    breaches: (db, pages = ALL_PAGES) =>
+    breaches: (db, _keys, pages = ALL_PAGES) =>
       breachesOf(pages, (after) => readBodies(db, after, pages.upTo), wrongHashes),
   },
   {
@@ -22,7 +22,7 @@ export const BODY_INVARIANTS: Invariant[] = [
     statement:
       'The payment reference of a charged cycle stands in the event that charged it, while the body of that is kept.',
     table: 'billing_cycles',
-    breaches: (db, pages = ALL_PAGES) =>
+    breaches: (db, _keys, pages = ALL_PAGES) =>
       breachesOf(
         pages,
         (after) => readAppliedEvents(db, after, pages.upTo),

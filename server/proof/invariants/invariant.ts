@@ -17,10 +17,9 @@ export interface Invariant {
   table: string
   /**
    * The rows that break it. A check of one statement sees the books at one moment, while they are in use too; one that
-   * reads pages looks only at rows that never change, and at nothing that came later. Without `keys` it cannot check what
-   * was made with a key, and reports that.
+   * reads pages looks only at rows that never change, and at nothing that came later.
    */
-  breaches(db: Queries, pages?: Pages, keys?: AppKeys | null): Promise<Breach[]>
+  breaches(db: Queries, keys: AppKeys, pages?: Pages): Promise<Breach[]>
   /** Of a check that reads pages: the column whose order they follow, by which its rows can be cut into parts for several threads. */
   key?: string | Readonly<Record<Dialect, string>>
 }

@@ -17,7 +17,7 @@ export const RECEIPTS_REPLAY: Invariant = {
     'Each stored decision, taken again from its stored facts, gives the same verdict, reason and amounts; sale and click are what the facts say.',
   table: 'sales',
   key: 'id',
-  async breaches(db, pages = ALL_PAGES) {
+  async breaches(db, _keys, pages = ALL_PAGES) {
     const breaches: Breach[] = []
     const read = (after: string | null) => readSales(db, after, pages.upTo)
     for await (const page of readAhead(pages.after, read, (sale) => sale.id)) {
@@ -36,7 +36,7 @@ export const FORMER_DECISIONS_REPLAY: Invariant = {
     'Each former decision, taken again from its stored facts, rejects the order of its sale as not_paid; its click is what the facts say.',
   table: 'sale_decisions',
   key: 'sale_id',
-  async breaches(db, pages = ALL_PAGES) {
+  async breaches(db, _keys, pages = ALL_PAGES) {
     const breaches: Breach[] = []
     const read = (after: string | null) => readFormerDecisions(db, after, pages.upTo)
     for await (const page of readAhead(pages.after, read, (former) => former.sale_id)) {

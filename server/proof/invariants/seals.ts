@@ -1,8 +1,12 @@
 import { sql } from 'kysely'
-import type { Head } from '../../ledger/chain.rule.ts'
+import { type Head, keyIdOf } from '../../ledger/chain.rule.ts'
+import { journalKeys } from '../../ledger/journal-keys.ts'
 import type { Queries } from '../../platform/database.ts'
+import { isJournalUnkeyed } from '../../platform/key-mark.ts'
+import type { AppKeys } from '../../platform/key-ring.ts'
 import { sha256 } from '../../platform/sha256.ts'
-import { NO_SEAL, sealDigest } from '../../seals/seal.rule.ts'
+import { createVault } from '../../platform/vault.ts'
+import { NO_SEAL, type SealKeys, type SealsSoFar, sealFault, UNKEYED } from '../../seals/seal.rule.ts'
 import { type Breach, type Invariant, MOST_BREACHES } from './invariant.ts'
 
 /** Each names the ledgers that moved within an hour. */
@@ -12,11 +16,11 @@ const SEALS_AT_ONCE = 50
 export const SEALS_HOLD: Invariant = {
   name: 'seals-hold',
   statement:
-    'Seals follow each other without a gap, each with the digest of what it says; what was sealed is still in the journal.',
+    'Seals follow each other without a gap, each with the keyed digest of what it says; what was sealed is still in the journal.',
   table: 'ledger_seals',
-  async breaches(db) {
+  async breaches(db, keys) {
     const breaches: Breach[] = []
-    for await (const { faults } of judgedSeals(db)) {
+    for await (const { faults } of judgedSeals(db, keys)) {
       breaches.push(...faults)
       if (breaches.length >= MOST_BREACHES) break
     }
@@ -38,11 +42,11 @@ export interface KeptSeal {
  * Compares the journal with a digest that was kept elsewhere: the one thing that nobody who can write to the database can
  * change along with it.
  */
-export async function compareWithKept(db: Queries, digest: string): Promise<KeptSeal> {
+export async function compareWithKept(db: Queries, keys: AppKeys, digest: string): Promise<KeptSeal> {
   const breaches: Breach[] = []
   let seals = 0
   let rows = 0
-  for await (const { seal, heads, faults } of judgedSeals(db)) {
+  for await (const { seal, heads, faults } of judgedSeals(db, keys)) {
     seals += 1
     rows += heads
     breaches.push(...faults)
@@ -63,11 +67,14 @@ interface StoredSeal {
   position: number
   sealed_at: number
   digest: string
+  retires: string | null
 }
 
 /** Every seal from the first on, with what is wrong with it behind the one before. */
-async function* judgedSeals(db: Queries) {
-  let before = { position: 0, digest: NO_SEAL }
+async function* judgedSeals(db: Queries, ring: AppKeys) {
+  const keys = await sealKeys(db, ring)
+  const retired = new Map<string, number>()
+  let before: SealsSoFar = { position: 0, digest: NO_SEAL, retired }
   for (;;) {
     const seals = await readSeals(db, before.position)
     const last = seals.at(-1)
@@ -75,8 +82,9 @@ async function* judgedSeals(db: Queries) {
     const heads = Map.groupBy(await readHeads(db, before.position, last.position), ({ position }) => position)
     for (const seal of seals) {
       const sealed = heads.get(seal.position) ?? []
-      yield { seal, heads: sealed.length, faults: faultsOf(before, seal, sealed) }
-      before = seal
+      yield { seal, heads: sealed.length, faults: faultsOf(keys, before, seal, sealed) }
+      if (seal.retires !== null) retired.set(seal.retires, seal.position)
+      before = { ...seal, retired }
     }
   }
 }
@@ -108,19 +116,36 @@ async function readHeads(db: Queries, after: number, upTo: number): Promise<Seal
   return heads.rows
 }
 
+async function sealKeys(db: Queries, keys: AppKeys): Promise<SealKeys> {
+  const journal = journalKeys(keys)
+  const cutOver = await db
+    .selectFrom('ledger_seals')
+    .select('position')
+    .where('retires', '=', UNKEYED)
+    .executeTakeFirst()
+  return {
+    sha256,
+    digest: (keyId) => journal.find(keyId)?.seal,
+    mayBeUnkeyed: cutOver !== undefined || (await isJournalUnkeyed(db, createVault(keys))),
+  }
+}
+
 function faultsOf(
-  before: { position: number; digest: string },
+  keys: SealKeys,
+  before: SealsSoFar,
   seal: StoredSeal,
   heads: readonly SealedHead[],
 ): Breach[] {
-  const { position, sealed_at: sealedAt } = seal
+  const { position } = seal
   const subject = `seal ${position}`
   const faults: Breach[] = []
-  if (position !== before.position + 1) {
-    faults.push({ subject, detail: `seal ${before.position + 1} is missing before it` })
-  } else if (sealDigest(sha256, before.digest, { position, sealedAt, heads }) !== seal.digest) {
-    faults.push({ subject, detail: 'its digest is not that of what it says behind the seal before it' })
-  }
+  const fault = sealFault(keys, before, {
+    ...seal,
+    keyId: keyIdOf(seal.digest),
+    sealedAt: seal.sealed_at,
+    heads,
+  })
+  if (fault !== null) faults.push({ subject, detail: fault })
   for (const { ledgerId, sequence, hash, found } of heads) {
     if (found === hash) continue
     const now = found === null ? 'is not there any more' : 'is another one now'

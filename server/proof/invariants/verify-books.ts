@@ -4,7 +4,7 @@ import { BILLING_INVARIANTS } from './billing.ts'
 import { BODY_INVARIANTS } from './bodies.ts'
 import { CHAIN_INVARIANTS } from './chain.ts'
 import { EVENT_INVARIANTS } from './events.ts'
-import { ALL_PAGES, type Breach, countRows, type Invariant } from './invariant.ts'
+import { type Breach, countRows, type Invariant } from './invariant.ts'
 import { JOURNAL_INVARIANTS } from './journal.ts'
 import { OPERATION_INVARIANTS } from './operations.ts'
 import { PAYOUT_INVARIANTS } from './payouts.ts'
@@ -36,10 +36,10 @@ export interface InvariantResult {
   ms: number
 }
 
-/** What is checked, and with which keys; `null` where the key is not at hand, e.g. beside a backup. A platform is one. */
+/** What is checked, and the keys that it was made with. A platform is one. */
 export interface Books {
   database: Database
-  keys: AppKeys | null
+  keys: AppKeys
 }
 
 /** Checks every invariant over the live database; reads only. `onProgress` hears the name of each before it is checked. */
@@ -55,7 +55,7 @@ export async function verifyBooks(
     const { name, statement, table } = invariant
     const rows = counted.get(table) ?? (await countRows(database.reader, table))
     counted.set(table, rows)
-    const breaches = await invariant.breaches(database.reader, ALL_PAGES, keys)
+    const breaches = await invariant.breaches(database.reader, keys)
     results.push({ name, statement, rows, breaches, ms: performance.now() - start })
   }
   return results

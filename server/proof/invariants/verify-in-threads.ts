@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { JOURNAL_PURPOSES } from '../../ledger/journal-keys.ts'
 import { dialectOf, type Queries } from '../../platform/database.ts'
 import { type AppKeys, deriveKeys } from '../../platform/key-ring.ts'
 import { VAULT_PURPOSES } from '../../platform/vault.ts'
@@ -13,6 +14,9 @@ import {
 } from './invariant.ts'
 import { INVARIANTS, type InvariantResult } from './verify-books.ts'
 import type { Task, ThreadData, Told } from './verify-thread.ts'
+
+/** What the invariants need keys for. */
+const PURPOSES = [...VAULT_PURPOSES, ...JOURNAL_PURPOSES]
 
 const THREADS = 2
 /** Parts of a check that reads pages: enough that no thread is left with a long one at the end. */
@@ -57,11 +61,11 @@ interface Check {
  */
 export async function verifyInThreads(
   url: string,
-  { db, keys }: { db: Queries; keys: AppKeys | null },
+  { db, keys }: { db: Queries; keys: AppKeys },
   onProgress: (progress: Progress) => void,
 ): Promise<InvariantResult[]> {
   // In memory only: neither an argument nor the environment, which other processes can read.
-  const workerData: ThreadData = { url, keys: keys && deriveKeys(keys, VAULT_PURPOSES) }
+  const workerData: ThreadData = { url, keys: deriveKeys(keys, PURPOSES) }
   // They load what they need while it is counted what there is to do.
   const workers = Array.from(
     { length: THREADS },

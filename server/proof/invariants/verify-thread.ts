@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { sql } from 'kysely'
 import type { Database } from '../../platform/database.ts'
-import { type AppKeys, appKeysOf, type DerivedKeys } from '../../platform/key-ring.ts'
+import { appKeysOf, type DerivedKeys } from '../../platform/key-ring.ts'
 import { sqliteFileOf } from '../../platform/open-database.ts'
 import type { Breach } from './invariant.ts'
 import { INVARIANTS } from './verify-books.ts'
@@ -28,7 +28,7 @@ const MEMORY_MB = { sqlite: 24, postgresql: 64 }
 /** What a thread is started with. */
 export interface ThreadData {
   url: string
-  keys: DerivedKeys | null
+  keys: DerivedKeys
 }
 
 /** A connection of this thread alone, for reading only, whose statements may take as long as they like. */
@@ -53,7 +53,7 @@ async function work(database: Database, { name, after, upTo }: Task): Promise<To
   if (!invariant) throw new Error(`no invariant ${name}`)
   const start = performance.now()
   const onRows = (rows: number) => tell({ kind: 'rows', name, rows })
-  const breaches = await invariant.breaches(database.reader, { after, upTo, onRows }, keys)
+  const breaches = await invariant.breaches(database.reader, keys, { after, upTo, onRows })
   return { kind: 'done', name, breaches, ms: performance.now() - start }
 }
 
@@ -62,7 +62,7 @@ function tell(told: Told): void {
 }
 
 const data = workerData as ThreadData
-const keys: AppKeys | null = data.keys && appKeysOf(data.keys)
+const keys = appKeysOf(data.keys)
 const database = openForChecks(data.url)
 
 parentPort?.on('message', (task: Task) => {

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { changed, entryOf, NEW_ID, one, posting, type Tampering } from './tampering.ts'
+import { change, changed, entryOf, NEW_ID, one, posting, type Tampering } from './tampering.ts'
 
 const SALE_ENTRY = one('ledger_entries', entryOf('sale_accepted'))
 /** An entry with one behind it in its ledger. */
@@ -34,6 +34,13 @@ const CHAIN: Tampering[] = [
   }),
   changed('chain-unbroken', 'another time', 'ledger_entries', 'created_at = created_at + 1'),
   changed('chain-unbroken', 'another hash', 'ledger_entries', "hash = 'another'"),
+  changed('chain-unbroken', 'a hash without a key', 'ledger_entries', 'hash = substr(hash, 10)'),
+  {
+    invariant: 'keys-at-hand',
+    what: 'an entry with a key that the service does not have',
+    statement: change('ledger_entries', "hash = 'deadbeef' || substr(hash, 9)", 'true'),
+    subject: sql`select 'key deadbeef' as subject`,
+  },
   changed('chain-unbroken', 'another subject', 'ledger_entries', `subject_id = ledger_id`),
   changed(
     'chain-unbroken',
@@ -82,6 +89,24 @@ const HEADS: Tampering[] = [
   head('a ledger without a head', sql`delete from ledger_heads ${OF_FIRST}`),
 ]
 
+function forgedHead(what: string, statement: RawBuilder<unknown>): Tampering {
+  return { invariant: 'heads-authentic', what, statement, subject: FIRST_LEDGER }
+}
+
+const MACS: Tampering[] = [
+  forgedHead(
+    'a head with another MAC',
+    sql`update ledger_heads set mac = substr(mac, 1, 72) || 'x' ${OF_FIRST}`,
+  ),
+  forgedHead('a head without a MAC', sql`update ledger_heads set mac = null ${OF_FIRST}`),
+  forgedHead('a MAC without a key', sql`update ledger_heads set mac = substr(mac, 10) ${OF_FIRST}`),
+  forgedHead(
+    'a head that was moved back to the entry before',
+    sql`update ledger_heads set sequence = sequence - 1, hash = (select former.hash from ledger_entries as former
+      where former.ledger_id = ledger_heads.ledger_id and former.sequence = ledger_heads.sequence - 1) ${OF_FIRST}`,
+  ),
+]
+
 function seal(what: string, statement: RawBuilder<unknown>, subject = 'seal 1'): Tampering {
   return { invariant: 'seals-hold', what, statement, subject: sql`select ${sql.lit(subject)} as subject` }
 }
@@ -89,6 +114,8 @@ function seal(what: string, statement: RawBuilder<unknown>, subject = 'seal 1'):
 const SEALS: Tampering[] = [
   seal('another time', sql`update ledger_seals set sealed_at = sealed_at + 1 where position = 1`),
   seal('another digest', sql`update ledger_seals set digest = 'another' where position = 1`),
+  seal('a digest without a key', sql`update ledger_seals set digest = substr(digest, 10) where position = 1`),
+  seal('a key that is retired', sql`update ledger_seals set retires = 'deadbeef' where position = 1`),
   seal('a seal that was taken out', sql`delete from ledger_seals where position = 1`, 'seal 2'),
   seal('a ledger that is left out', sql`delete from ledger_seal_heads where position = 1`),
   seal('another hash', sql`update ledger_seal_heads set hash = 'another' where position = 1`),
@@ -99,4 +126,4 @@ const SEALS: Tampering[] = [
   ),
 ]
 
-export const CHAIN_TAMPERINGS: Tampering[] = [...CHAIN, ...HEADS, ...SEALS]
+export const CHAIN_TAMPERINGS: Tampering[] = [...CHAIN, ...HEADS, ...MACS, ...SEALS]

@@ -11,6 +11,8 @@ export function idNumber(number: number): string {
 }
 
 const AT = 1_790_000_000_000
+/** The id of a key that journal rows name. */
+const KEY = 'ab12cd34'
 const MERCHANT = idNumber(1)
 const CREATOR = idNumber(2)
 const STORE = idNumber(10)
@@ -261,12 +263,12 @@ export const ONE_OF_EACH: Rows = {
       created_at: AT,
       ledger_id: MERCHANT,
       sequence: 1,
-      hash: 'ab'.repeat(32),
+      hash: `${KEY}.${'ab'.repeat(32)}`,
     },
   ],
-  ledger_heads: [{ ledger_id: MERCHANT, sequence: 1, hash: 'ab'.repeat(32) }],
-  ledger_seals: [{ position: 1, sealed_at: AT, digest: 'cd'.repeat(32) }],
-  ledger_seal_heads: [{ position: 1, ledger_id: MERCHANT, sequence: 1, hash: 'ab'.repeat(32) }],
+  ledger_heads: [{ ledger_id: MERCHANT, sequence: 1, hash: `${KEY}.${'ab'.repeat(32)}` }],
+  ledger_seals: [{ position: 1, sealed_at: AT, digest: `${KEY}.${'cd'.repeat(32)}` }],
+  ledger_seal_heads: [{ position: 1, ledger_id: MERCHANT, sequence: 1, hash: `${KEY}.${'ab'.repeat(32)}` }],
   ledger_postings: [
     { entry_id: idNumber(80), line: 1, account: 'merchant_unbilled', owner_id: MERCHANT, amount: 11_000 },
     { entry_id: idNumber(80), line: 2, account: 'creator_pending', owner_id: CREATOR, amount: -10_000 },

@@ -1,14 +1,24 @@
 import { type Kysely, sql } from 'kysely'
-import { type ChainedEntry, chainEntries, type Head, NO_HASH } from '../../ledger/chain.rule.ts'
+import { type ChainedEntry, chainEntries, type Head, headText, NO_HASH } from '../../ledger/chain.rule.ts'
+import { journalKeys } from '../../ledger/journal-keys.ts'
+import type { AppKeys } from '../../platform/key-ring.ts'
 import type { Schema } from '../../platform/schema.ts'
 import { sha256 } from '../../platform/sha256.ts'
-import { NO_SEAL, sealDigest } from '../../seals/seal.rule.ts'
+import { NO_SEAL, sealDigest, unkeyedSealDigest } from '../../seals/seal.rule.ts'
+
+export interface Rewriting {
+  /** Whether the seals are made to fit too. */
+  seals: boolean
+  /** What a rewriter has who has the service's key too; `null`: only plain SHA-256. */
+  keys: AppKeys | null
+}
 
 /**
- * Dates the first accepted sale a millisecond later and makes all hashes anew, as somebody would who knows the code and
- * may write to the database; with `seals` their digests too. The guards must be gone.
+ * Dates the first accepted sale a millisecond later and computes all hashes again, as an attacker can who knows the code and
+ * may write to the database. The guards must be gone.
  */
-export async function rewriteJournal(db: Kysely<Schema>, options: { seals: boolean }): Promise<void> {
+export async function rewriteJournal(db: Kysely<Schema>, { seals, keys }: Rewriting): Promise<void> {
+  const key = keys && journalKeys(keys).current
   const sale = sql`(select min(cast(id as text)) from sales where acceptance_status = 'accepted')`
   await sql`update sales set created_at = created_at + 1 where cast(id as text) = ${sale}`.execute(db)
   await sql`update ledger_entries set created_at = created_at + 1
@@ -21,17 +31,22 @@ export async function rewriteJournal(db: Kysely<Schema>, options: { seals: boole
     from ledger_entries order by ledger_id, sequence`.execute(db)
   const ledgers = [...new Set(entries.rows.map((entry) => entry.ledgerId))]
   const starts = ledgers.map((ledgerId): Head => ({ ledgerId, sequence: 0, hash: NO_HASH }))
-  const { places, heads } = chainEntries(sha256, starts, entries.rows)
+  const { places, heads } = chainEntries(key?.entry ?? sha256, starts, entries.rows)
   for (const [index, { id }] of entries.rows.entries()) {
     await db.updateTable('ledger_entries').set({ hash: places[index]?.hash }).where('id', '=', id).execute()
   }
-  for (const { ledgerId, hash } of heads) {
-    await db.updateTable('ledger_heads').set({ hash }).where('ledger_id', '=', ledgerId).execute()
+  for (const head of heads) {
+    const mac = key ? key.head(headText(head)) : null
+    await db
+      .updateTable('ledger_heads')
+      .set({ hash: head.hash, mac })
+      .where('ledger_id', '=', head.ledgerId)
+      .execute()
   }
-  if (options.seals) await rewriteSeals(db)
+  if (seals) await rewriteSeals(db, keys)
 }
 
-async function rewriteSeals(db: Kysely<Schema>): Promise<void> {
+async function rewriteSeals(db: Kysely<Schema>, keys: AppKeys | null): Promise<void> {
   await sql`update ledger_seal_heads set hash = (
     select hash from ledger_entries as entry
     where entry.ledger_id = ledger_seal_heads.ledger_id and entry.sequence = ledger_seal_heads.sequence
@@ -44,7 +59,10 @@ async function rewriteSeals(db: Kysely<Schema>): Promise<void> {
       .where('position', '=', seal.position)
       .orderBy('ledger_id')
       .execute()
-    previous = sealDigest(sha256, previous, { position: seal.position, sealedAt: seal.sealed_at, heads })
+    const content = { ...seal, sealedAt: seal.sealed_at, heads }
+    previous = keys
+      ? sealDigest(journalKeys(keys).current.seal, previous, content)
+      : unkeyedSealDigest(sha256, previous, content)
     await db
       .updateTable('ledger_seals')
       .set({ digest: previous })

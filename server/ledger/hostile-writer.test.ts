@@ -1,0 +1,362 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { checkAppKey } from '../platform/app-key-check.ts'
+import { SettingError } from '../platform/config.ts'
+import { createAppKeys } from '../platform/key-ring.ts'
+import { migrate } from '../platform/migrator.ts'
+import type { Platform } from '../platform/platform.ts'
+import { sha256 } from '../platform/sha256.ts'
+import { createVault } from '../platform/vault.ts'
+import { describeKeys } from '../proof/invariants/journal-keys.ts'
+import { compareWithKept } from '../proof/invariants/seals.ts'
+import { verifyBooks } from '../proof/invariants/verify-books.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { type FixtureDatabase, openFixtureDatabase } from '../proof/testbed/fixture-databases.ts'
+import {
+  addCredit,
+  cutOffCredit,
+  entriesOf,
+  rehashLast,
+  removeSeals,
+  stripKeys,
+} from '../proof/testbed/journal-attacks.ts'
+import { type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
+import { openRival } from '../proof/testbed/rival.ts'
+import { removeGuards } from '../proof/testbed/tamper.ts'
+import { keyJournal, sealForKeyRotation, sealLedger } from '../seals/seals.service.ts'
+import { keyIdOf } from './chain.rule.ts'
+import { journalKeys } from './journal-keys.ts'
+
+/** The broken invariants, each with the rows that its breaches name. */
+async function faultsOf(platform: Platform): Promise<Record<string, string[]>> {
+  const broken = (await verifyBooks(platform)).filter(({ breaches }) => breaches.length > 0)
+  return Object.fromEntries(
+    broken.map(({ name, breaches }) => [name, breaches.map(({ subject }) => subject)]),
+  )
+}
+
+async function faultNames(platform: Platform): Promise<string[]> {
+  return Object.keys(await faultsOf(platform))
+}
+
+/** The part of a start that concerns keys. */
+async function start(platform: Platform) {
+  await checkAppKey(platform.database, platform.vault)
+  return keyJournal(platform)
+}
+
+/** The same services with other keys. */
+function withKeys(platform: Platform, current: number, ...former: number[]): Platform {
+  const [key, ...older] = [current, ...former].map((fill) => Buffer.alloc(32, fill))
+  const keys = createAppKeys(key as Buffer, older)
+  return { ...platform, keys, vault: createVault(keys) }
+}
+
+/** The testbed's key, and others. */
+const [OURS, NEXT, FOREIGN] = [7, 8, 9]
+
+interface Context {
+  market: Marketplace
+  platform: Platform
+  shop: Shop
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`a hostile database writer on ${dialect}`)
+  it.before.each(async (context) => {
+    context.market = await openMarketplace(dialect)
+    context.platform = context.market.platform
+    await start(context.platform)
+    context.shop = await context.market.addShop()
+    const link = await context.market.addLink(context.shop, await context.market.addCreator())
+    for (const _ of [1, 2]) await context.market.order(context.shop, link, 400_000)
+    await context.market.workOff()
+    await sealLedger(context.platform)
+  })
+  it.after.each(({ market }) => market?.close())
+
+  it('who appends a credit with a plain hash, as verified before keys, is found', async ({
+    market,
+    platform,
+    shop,
+  }) => {
+    const { database } = market.bed.testDatabase
+    const { writer } = database
+    await removeGuards(database)
+    await addCredit(platform, shop.merchantId)
+    const { mac } = await writer.selectFrom('ledger_heads').select('mac').executeTakeFirstOrThrow()
+    for (const forged of [null, mac]) {
+      const id = await rehashLast(writer, shop.merchantId, sha256, forged)
+      const faults = await faultsOf(platform)
+      assert.equal(faults['chain-unbroken'], [`credit_granted entry ${id}`])
+      assert.equal(Object.keys(faults), ['chain-unbroken', 'heads-authentic'])
+    }
+  })
+
+  it('who appends a credit with a key of their own is found, whatever id they give it', async ({
+    market,
+    platform,
+    shop,
+  }) => {
+    const { database } = market.bed.testDatabase
+    const { writer } = database
+    await removeGuards(database)
+    const foreign = withKeys(platform, FOREIGN)
+    await addCredit(foreign, shop.merchantId)
+    assert.equal(await faultsOf(platform), { 'keys-at-hand': [`key ${foreign.keys.current.id}`] })
+    const ours = platform.keys.current.id
+    const posing = (text: string) => `${ours}.${sha256(text)}`
+    const id = await rehashLast(writer, shop.merchantId, posing, posing('head'))
+    assert.equal(await faultsOf(platform), {
+      'chain-unbroken': [`credit_granted entry ${id}`],
+      'heads-authentic': [`ledger ${shop.merchantId}`],
+    })
+  })
+
+  it('who starts a ledger of their own is found', async ({ market, platform }) => {
+    const { database } = market.bed.testDatabase
+    const other = await market.addShop('other')
+    const link = await market.addLink(other, await market.addCreator())
+    await market.order(other, link, 400_000)
+    await market.workOff()
+    await removeGuards(database)
+    const id = await rehashLast(database.writer, other.merchantId, sha256, null)
+    assert.equal(await faultsOf(platform), {
+      'chain-unbroken': [`sale_accepted entry ${id}`],
+      'heads-authentic': [`ledger ${other.merchantId}`],
+    })
+  })
+
+  it('who cuts off the last entry with all that belongs to it is found, sealed or not', async ({
+    market,
+    platform,
+    shop,
+  }) => {
+    const { database } = market.bed.testDatabase
+    const { writer } = database
+    await removeGuards(database)
+    for (const sealed of [false, true]) {
+      await addCredit(platform, shop.merchantId)
+      if (sealed) await sealLedger(platform)
+      await cutOffCredit(writer, shop.merchantId)
+      assert.equal(await faultNames(platform), ['heads-authentic', ...(sealed ? ['seals-hold'] : [])])
+    }
+  })
+
+  it('who makes a keyed journal look as if it had never had keys is found, also after the next start', async ({
+    market,
+    platform,
+  }) => {
+    const { database } = market.bed.testDatabase
+    const { writer } = database
+    await removeGuards(database)
+    await stripKeys(writer, sha256)
+    for (const mark of ['kept', 'removed']) {
+      if (mark === 'removed') await writer.deleteFrom('watermarks').where('name', '=', 'app_key').execute()
+      assert.is(await start(platform), null, mark)
+      await sealLedger(platform)
+      assert.equal(await faultNames(platform), ['chain-unbroken', 'heads-authentic'], mark)
+    }
+  })
+
+  it.run()
+
+  const older = suite<{ fixture: FixtureDatabase; platform: Platform; merchantId: string }>(
+    `a journal from before keys on ${dialect}`,
+  )
+  older.before.each(async (context) => {
+    context.fixture = await openFixtureDatabase(dialect, '309daf1')
+    context.platform = context.fixture.platform
+    await migrate(context.fixture.database)
+    const { reader } = context.fixture.database
+    // A merchant who may still get a credit.
+    const accepted = await reader
+      .selectFrom('sales')
+      .select('merchant_id')
+      .where('acceptance_status', '=', 'accepted')
+      .groupBy('merchant_id')
+      .orderBy((query) => query.fn.countAll(), 'desc')
+      .executeTakeFirstOrThrow()
+    context.merchantId = accepted.merchant_id
+  })
+  older.after.each(({ fixture }) => fixture?.close())
+
+  older(
+    'is cut over once, by the first of several starts, with the heads of all ledgers',
+    async ({ fixture, platform }) => {
+      const { reader } = platform.database
+      assert.ok((await describeKeys(platform)).isBeforeCutOver)
+      assert.equal(await faultNames(platform), [])
+      const before = await reader.selectFrom('ledger_seals').selectAll().execute()
+      const unkeyed = await entriesOf(reader)
+      assert.ok(before.length > 0 && unkeyed.every(({ hash }) => keyIdOf(hash) === null))
+
+      const rival = await openRival({ ...fixture, testDatabase: fixture } as never)
+      const seals = await Promise.all([start(platform), start(rival.platform)])
+      await rival.close()
+      const [cutOver] = seals.filter((seal) => seal !== null)
+      assert.is(seals.filter((seal) => seal !== null).length, 1)
+      assert.is(cutOver?.position, before.length + 1)
+      assert.is(keyIdOf(cutOver?.digest ?? ''), platform.keys.current.id)
+      const heads = await reader
+        .selectFrom('ledger_heads')
+        .select(['ledger_id', 'sequence', 'hash'])
+        .orderBy('ledger_id')
+        .execute()
+      const sealed = await reader
+        .selectFrom('ledger_seal_heads')
+        .select(['ledger_id', 'sequence', 'hash'])
+        .where('position', '=', cutOver?.position ?? 0)
+        .orderBy('ledger_id')
+        .execute()
+      assert.equal(sealed, heads)
+      assert.is(await start(platform), null)
+      assert.equal(await faultNames(platform), [])
+      assert.equal(await entriesOf(reader), unkeyed, 'what was there stays as it is')
+      assert.not((await describeKeys(platform)).isBeforeCutOver)
+    },
+  )
+
+  older('is keyed from then on, and still holds', async ({ platform, merchantId }) => {
+    await start(platform)
+    await addCredit(platform, merchantId)
+    await sealLedger(platform)
+    assert.equal(await faultNames(platform), [])
+    const { keys } = await describeKeys(platform)
+    assert.equal(
+      keys.map(({ use, entries }) => [use, entries > 1]),
+      [
+        ['none', true],
+        ['current', false],
+      ],
+    )
+  })
+
+  older('takes an entry from a command before the first start', async ({ platform, merchantId }) => {
+    await addCredit(platform, merchantId)
+    assert.equal(await faultNames(platform), [])
+    assert.ok(await start(platform))
+    assert.equal(await faultNames(platform), [])
+  })
+
+  older(
+    'shows a credit that is appended without the key after the cut-over',
+    async ({ fixture, platform, merchantId }) => {
+      const { writer } = fixture.database
+      const cutOver = await start(platform)
+      await removeGuards(fixture.database)
+      await addCredit(platform, merchantId)
+      const id = await rehashLast(writer, merchantId, sha256, null)
+      assert.equal(await faultsOf(platform), {
+        'chain-unbroken': [`credit_granted entry ${id}`],
+        'heads-authentic': [`ledger ${merchantId}`],
+      })
+      await removeSeals(writer, cutOver?.position ?? 0)
+      const faults = await faultsOf(platform)
+      assert.ok(faults['chain-unbroken']?.length)
+      assert.equal(Object.keys(faults), ['chain-unbroken', 'heads-authentic', 'seals-hold'])
+    },
+  )
+
+  older('cannot be made unkeyed again', async ({ fixture, platform, merchantId }) => {
+    const { writer } = fixture.database
+    await start(platform)
+    await addCredit(platform, merchantId)
+    await removeGuards(fixture.database)
+    await stripKeys(writer, sha256)
+    assert.is(await start(platform), null)
+    assert.equal(await faultNames(platform), ['chain-unbroken', 'heads-authentic'])
+  })
+
+  older(
+    'that is put back whole to before the cut-over, its mark included, is only found by a digest that was kept',
+    async ({ fixture, platform }) => {
+      const { writer } = fixture.database
+      await checkAppKey(platform.database, platform.vault)
+      const mark = await writer
+        .selectFrom('watermarks')
+        .selectAll()
+        .where('name', '=', 'app_key')
+        .executeTakeFirstOrThrow()
+      const cutOver = await keyJournal(platform)
+      await removeGuards(fixture.database)
+      await stripKeys(writer, sha256)
+      await writer.updateTable('watermarks').set(mark).where('name', '=', 'app_key').execute()
+      assert.equal(await faultNames(platform), [])
+      const kept = await compareWithKept(writer, platform.keys, cutOver?.digest ?? '')
+      assert.is(kept.position, null)
+      assert.is(kept.breaches.length, 1)
+    },
+  )
+
+  older.run()
+
+  const rotating = suite<Context>(`a journal whose key is rotated on ${dialect}`)
+  rotating.before.each(async (context) => {
+    context.market = await openMarketplace(dialect)
+    context.platform = context.market.platform
+    await start(context.platform)
+    context.shop = await context.market.addShop()
+    const link = await context.market.addLink(context.shop, await context.market.addCreator())
+    await context.market.order(context.shop, link, 400_000)
+    await context.market.workOff()
+  })
+  rotating.after.each(({ market }) => market?.close())
+
+  rotating(
+    'goes on under the new key, and needs the former one to be verified',
+    async ({ market, platform, shop }) => {
+      const rotated = withKeys(platform, NEXT, OURS)
+      market.clock.pass(1000)
+      const [seal, ...more] = await sealForKeyRotation(rotated)
+      assert.equal(more, [])
+      assert.is(keyIdOf(seal?.digest ?? ''), rotated.keys.current.id)
+      assert.equal(await sealForKeyRotation(rotated), [])
+      await addCredit(rotated, shop.merchantId)
+      await sealLedger(rotated)
+      assert.equal(await faultNames(rotated), [])
+      const { keys } = await describeKeys(rotated)
+      assert.equal(
+        keys.map(({ use, retiredBy }) => [use, retiredBy]),
+        [
+          ['former', seal?.position],
+          ['current', null],
+        ],
+      )
+      const alone = withKeys(platform, NEXT)
+      const results = await verifyBooks(alone)
+      assert.equal(
+        results.flatMap(({ breaches }) => breaches),
+        [
+          {
+            subject: `key ${platform.keys.current.id}`,
+            detail: `1 entry ${(await entriesOf(platform.database.reader))[0]?.id} was made with this key, which is not in APP_KEY or APP_KEYS_FORMER: add it there to verify them`,
+          },
+        ],
+      )
+    },
+  )
+
+  rotating('takes nothing more from the former key', async ({ market, platform, shop }) => {
+    const rotated = withKeys(platform, NEXT, OURS)
+    await sealForKeyRotation(rotated)
+    const late = await addCredit(platform, shop.merchantId).catch((error: Error) => error.message)
+    assert.match(String(late), /made with a key that is in use/)
+    const back = await keyJournal(withKeys(platform, OURS, NEXT)).catch((error) => error)
+    assert.instance(back, SettingError)
+    assert.match(back.message, /^setting APP_KEY: was retired by seal 1/)
+
+    await removeGuards(market.bed.testDatabase.database)
+    await addCredit(platform, shop.merchantId)
+    const { entry: digest } = journalKeys(platform.keys).current
+    const { writer } = market.bed.testDatabase.database
+    const { mac } = await writer.selectFrom('ledger_heads').select('mac').executeTakeFirstOrThrow()
+    const id = await rehashLast(writer, shop.merchantId, digest, mac)
+    assert.equal(await faultsOf(rotated), {
+      'chain-unbroken': [`credit_granted entry ${id}`],
+      'heads-authentic': [`ledger ${shop.merchantId}`],
+    })
+  })
+
+  rotating.run()
+}

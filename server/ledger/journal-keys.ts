@@ -1,0 +1,46 @@
+import { createHmac, createSecretKey } from 'node:crypto'
+import { type AppKeys, allKeys } from '../platform/key-ring.ts'
+import type { Digest } from './chain.rule.ts'
+
+const ENTRY = 'affiliate journal entry'
+const HEAD = 'affiliate journal head'
+const SEAL = 'affiliate journal seal'
+
+/** What the journal derives keys for. */
+export const JOURNAL_PURPOSES = [ENTRY, HEAD, SEAL]
+
+/** One APP_KEY's digests; each has a key of its own, so that no hash can stand in for one of another kind. */
+export interface JournalKey {
+  readonly id: string
+  readonly entry: Digest
+  readonly head: Digest
+  readonly seal: Digest
+}
+
+export interface JournalKeys {
+  readonly current: JournalKey
+  readonly former: readonly JournalKey[]
+  find(keyId: string): JournalKey | undefined
+}
+
+const known = new WeakMap<AppKeys, JournalKeys>()
+
+/** Derived once for each key ring. */
+export function journalKeys(keys: AppKeys): JournalKeys {
+  const found = known.get(keys)
+  if (found) return found
+  const [current, ...former] = allKeys(keys).map(journalKey)
+  if (!current) throw new Error('no keys')
+  const all = new Map([current, ...former].map((key) => [key.id, key]))
+  const made: JournalKeys = { current, former, find: (keyId) => all.get(keyId) }
+  known.set(keys, made)
+  return made
+}
+
+function journalKey(key: ReturnType<typeof allKeys>[number]): JournalKey {
+  const digest = (purpose: string): Digest => {
+    const secret = createSecretKey(key.derive(purpose))
+    return (text) => `${key.id}.${createHmac('sha256', secret).update(text).digest('hex')}`
+  }
+  return { id: key.id, entry: digest(ENTRY), head: digest(HEAD), seal: digest(SEAL) }
+}
