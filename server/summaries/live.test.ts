@@ -107,6 +107,27 @@ for (const dialect of testDialects()) {
     await liveStreams(platform).idle()
   })
 
+  it('announces a sale again when it is decided again', async ({ market, web }) => {
+    const { platform } = market
+    const shop = await market.addShop('Kurta House')
+    const creator = await market.addCreator('Ayesha')
+    const link = await market.addLink(shop, creator)
+    const unpaid = await market.order(shop, link, 1_000_000, { financialStatus: 'pending' })
+    await market.workOff()
+    const earner = await started(follow(web.base, await logIn(platform, creator)))
+    market.clock.pass(1000)
+    await market.deliver(shop, unpaid.replace('"pending"', '"paid"'))
+    await market.workOff()
+    await earner.until(() => earner.told().length > 0)
+    assert.equal(earner.told(), ['sale accepted'])
+    const event = earner.events.find(({ data }) => data.kind === 'sale')?.data
+    earner.stop()
+    const sale = event?.kind === 'sale' ? event.sale : null
+    assert.is(event?.at, sale?.decided_at)
+    assert.is.not(sale?.decided_at, sale?.created_at)
+    await liveStreams(platform).idle()
+  })
+
   it('goes on after the last event id, with what was missed, once', async ({ market, web }) => {
     const { platform } = market
     const shop = await market.addShop()

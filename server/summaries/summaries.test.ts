@@ -252,5 +252,31 @@ for (const dialect of testDialects()) {
     }
   })
 
+  it('counts a sale in the period of its latest decision', async ({ market }) => {
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    const link = await market.addLink(shop, creator)
+    const started = market.clock.now()
+    const unpaid = await market.order(shop, link, 100_000, { financialStatus: 'pending' })
+    await market.workOff()
+    market.clock.pass(10 * DAY)
+    await market.deliver(shop, unpaid.replace('"pending"', '"paid"'))
+    await market.workOff()
+    const at = (moment: number) => new Date(moment).toISOString()
+    const first = { from: at(started - DAY), to: at(started + DAY) }
+    const second = { from: at(started + 9 * DAY), to: at(started + 11 * DAY) }
+    for (const [period, accepted] of [
+      [first, 0],
+      [second, 1],
+    ] as const) {
+      assert.is((await ofCreator(market, creator, period)).sales.accepted, accepted)
+      const { sales } = await ofMerchant(market, shop, period)
+      assert.equal(
+        [sales.accepted, sales.rejected, sales.commission],
+        [accepted, 0, accepted ? '125.00' : '0.00'],
+      )
+    }
+  })
+
   it.run()
 }
