@@ -10,7 +10,8 @@ import { NO_PTY, type Typed } from './testing/run-in-pty.ts'
 
 /** Every command that an operator has been promised. */
 const PROMISED = [
-  ...['serve', 'demo', 'db migrate', 'db status', 'db mark-development', 'db backup', 'db restore'],
+  ...['serve', 'demo', 'db migrate', 'db status', 'db mark-development', 'db backup'],
+  ...['db restore', 'db grants'],
   ...['users list', 'users create-admin', 'users set-password', 'users suspend', 'users reinstate'],
   ...['stores list', 'stores release', 'stores allow', 'offers list', 'offers vet'],
   ...['flagged list', 'flagged resolve', 'flagged walk', 'sales list', 'sales explain'],
@@ -71,6 +72,7 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'db migrate': { wide: true },
     'db mark-development': {},
     'db backup': { args: [`${folder}/copy.db`], jsonCode: 1, wide: true },
+    'db grants': { code: 1, wide: true },
     'db restore': { args: [`${folder}/copy.db`], jsonCode: 1, wide: true },
     'users create-admin': {
       args: ['op@example.com', '--password-stdin'],

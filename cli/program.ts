@@ -5,6 +5,7 @@ import { addDatabaseCommands } from './commands/db.ts'
 import { addDemoCommand } from './commands/demo.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addFlagCommands } from './commands/flagged.ts'
+import { addGrantsCommand } from './commands/grants.ts'
 import { addJobCommands } from './commands/jobs.ts'
 import { addLedgerCommands } from './commands/ledger.ts'
 import { addOfferCommands } from './commands/offers.ts'
@@ -49,6 +50,7 @@ Examples:
   addServeCommand(program)
   addDemoCommand(program)
   addDatabaseCommands(program)
+  addGrantsCommand(program)
   addUserCommands(program)
   addStoreCommands(program)
   addOfferCommands(program)

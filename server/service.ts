@@ -12,6 +12,7 @@ import { hearOthers } from './platform/cache-news.ts'
 import { SettingError } from './platform/config.ts'
 import { migrationState } from './platform/migration-state.ts'
 import type { OpenDatabase } from './platform/open-database.ts'
+import { checkRole } from './platform/runtime-role.ts'
 import type { Sandbox } from './processor/sandbox/start-sandbox.ts'
 
 export interface Service {
@@ -74,6 +75,7 @@ export async function startService(
 /** The migrator and the schema take longer to load than a server needs to start, and most starts find nothing to do. */
 async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
   const { pending } = await migrationState(database)
+  await checkRole(database, pending)
   if (pending.length === 0) return []
   const { migrate } = await import('./platform/migrator.ts')
   return migrate(database)

@@ -32,6 +32,7 @@ export const DESK_WORK: Record<string, Recipe> = {
   'db mark-development': 'works on a copy of a production database only; its own test looks at the audit row',
   'db backup': ({ books }) => ({ args: [join(books.market.bed.testDatabase.folder, 'backup.db')] }),
   'db restore': 'makes a database of its own and only names the present one',
+  'db grants': 'grants privileges on PostgreSQL, and changes no row',
   doctor: 'reads only, and finds fault with the settings of a test',
   status: way(),
   completion: way('bash'),

@@ -5,7 +5,7 @@ import { startExport } from '../../server/exports/exports.service.ts'
 import { OPERATOR } from '../../server/moderation/audit.service.ts'
 import { checkAppKey } from '../../server/platform/app-key-check.ts'
 import { simulatedIds } from '../../server/proof/simulation/simulated-ids.ts'
-import type { TestDialect } from '../../server/proof/testbed/databases.ts'
+import type { TestDatabaseOptions, TestDialect } from '../../server/proof/testbed/databases.ts'
 import { type Marketplace, openMarketplace } from '../../server/proof/testbed/marketplace.ts'
 import { DAY } from '../../server/proof/testbed/testbed.ts'
 import { IBANS, MarketActions } from './market-actions.ts'
@@ -13,11 +13,13 @@ import { IBANS, MarketActions } from './market-actions.ts'
 /**
  * A market with rows in every table, made by the services as they are used between September and November 2026. The caller closes it.
  */
-export async function fillMarket(dialect: TestDialect, folder: string): Promise<Marketplace> {
-  const market = await openMarketplace(dialect, { DATA_DIR: join(folder, 'data') })
+export async function fillMarket(
+  dialect: TestDialect,
+  folder: string,
+  options: TestDatabaseOptions = {},
+): Promise<Marketplace> {
+  const market = await openMarketplace(dialect, { DATA_DIR: join(folder, 'data') }, simulatedIds, options)
   market.clock.set('2026-09-14T06:00:00.000Z')
-  // The watches and the click roll-up read the time from ids.
-  Object.assign(market.platform, { ids: simulatedIds(market.clock) })
   await checkAppKey(market.platform.database, market.platform.vault)
   await runScenario(market)
   return market

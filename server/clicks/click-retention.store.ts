@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Queries, Tx } from '../platform/database.ts'
-import { firstIdAt, NIL_ID } from '../platform/ids.ts'
+import { NIL_ID } from '../platform/ids.ts'
 import type { Schema } from '../platform/schema.ts'
 import type { ClickMonth } from './click-months.rule.ts'
 
@@ -99,18 +99,22 @@ export async function deleteOthers(tx: Tx, before: string, limit: number): Promi
   return Number(numDeletedRows)
 }
 
-/** PostgreSQL: gives a month a table of its own. Fails when some of its clicks lie in the table of all others already. */
-export function addPart(tx: Tx, { table, start, end }: ClickMonth): Promise<void> {
-  return changeParts(
-    tx,
-    sql`create table if not exists ${sql.table(table)} partition of clicks
-      for values from (${sql.lit(firstIdAt(start))}) to (${sql.lit(firstIdAt(end))})`,
-  )
+/**
+ * PostgreSQL: gives a month a table of its own. Fails when some of its clicks lie in the table of all others already. By a function with the
+ * owner's rights, since the service may run as a role that owns nothing.
+ */
+export function addPart(tx: Tx, { start }: ClickMonth): Promise<void> {
+  const day = new Date(start).toISOString().slice(0, 10)
+  return changeParts(tx, sql`select add_click_month(${day}::date)`)
 }
 
-/** PostgreSQL: takes a month's table away with all that is in it. */
+/** PostgreSQL: takes a month's table away with all that is in it; one that is gone already stays so. */
 export function dropPart(tx: Tx, table: string): Promise<void> {
-  return changeParts(tx, sql`drop table if exists ${sql.table(table)}`)
+  return changeParts(
+    tx,
+    sql`select drop_click_part(relname) from pg_inherits join pg_class on pg_class.oid = inhrelid
+      where inhparent = 'clicks'::regclass and relname = ${table}`,
+  )
 }
 
 /** Fails with `ClicksHeldUp` when it cannot be done in a moment. */

@@ -5,8 +5,9 @@ import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/billing.service.ts'
 import { runPayouts } from '../payouts/payouts.service.ts'
 import { verifyBooks } from './invariants/verify-books.ts'
-import { testDialects } from './testbed/databases.ts'
+import { type TestDatabaseOptions, type TestDialect, testDialects } from './testbed/databases.ts'
 import { type Answer, call, eventually, openServiceBed, type ServiceBed } from './testbed/service-bed.ts'
+import { AS_SERVICE_ROLE } from './testbed/service-role.ts'
 
 const SECRET = 'a-strangers-webhook-secret'
 const SHOP = 'a-strangers-shop.myshopify.com'
@@ -138,11 +139,19 @@ function report(
   })
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<{ bed: ServiceBed; cast: Cast }>(`from order to payout on ${dialect}`)
+const WORLDS: { dialect: TestDialect; where: string; options: TestDatabaseOptions }[] =
+  testDialects().flatMap((dialect) => [
+    { dialect, where: dialect, options: {} },
+    ...(dialect === 'postgresql'
+      ? [{ dialect, where: 'postgresql, as a role that owns nothing', options: AS_SERVICE_ROLE }]
+      : []),
+  ])
+
+for (const { dialect, where, options } of WORLDS) {
+  const it = suite<{ bed: ServiceBed; cast: Cast }>(`from order to payout on ${where}`)
 
   it.before(async (context) => {
-    context.bed = await openServiceBed(dialect)
+    context.bed = await openServiceBed(dialect, {}, options)
     context.cast = await cast(context.bed)
   })
   it.after(async ({ bed }) => {

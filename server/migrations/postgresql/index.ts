@@ -10,6 +10,7 @@ import { Migration00010UnknownCalls } from './00010-unknown-calls.ts'
 import { Migration00012CheckedAtOnce } from './00012-checked-at-once.ts'
 import { Migration00014BodiesOfEvents } from './00014-bodies-of-events.ts'
 import { Migration00015OrdersForLess } from './00015-orders-for-less.ts'
+import { Migration00016ClickParts } from './00016-click-parts.ts'
 import { Migration00017UnreadableOrders } from './00017-unreadable-orders.ts'
 import { Migration00018LoginAddresses } from './00018-login-addresses.ts'
 import { Migration00019ResealedDestinations } from './00019-resealed-destinations.ts'
@@ -33,6 +34,7 @@ export const postgresqlMigrations = [
   { name: '00012-checked-at-once', class: Migration00012CheckedAtOnce },
   { name: '00014-bodies-of-events', class: Migration00014BodiesOfEvents },
   { name: '00015-orders-for-less', class: Migration00015OrdersForLess },
+  { name: '00016-click-parts', class: Migration00016ClickParts },
   { name: '00017-unreadable-orders', class: Migration00017UnreadableOrders },
   { name: '00018-login-addresses', class: Migration00018LoginAddresses },
   { name: '00019-resealed-destinations', class: Migration00019ResealedDestinations },

@@ -20,12 +20,19 @@ export function testDialects(): readonly TestDialect[] {
   return process.env.TEST_SQLITE_ONLY ? ['sqlite'] : DIALECTS
 }
 
+export interface TestDatabaseOptions {
+  migrated?: boolean
+  load?: (url: string) => Promise<void>
+  /** PostgreSQL: prepares the database as its owner and returns the address to open it by. */
+  openAs?: (ownerUrl: string) => Promise<string>
+}
+
 /**
  * A fresh database that goes when it is closed; migrated unless `migrated` is false. `load` fills it by its address before it is opened.
  */
 export async function openTestDatabase(
   dialect: TestDialect,
-  options: { migrated?: boolean; load?: (url: string) => Promise<void> } = {},
+  options: TestDatabaseOptions = {},
 ): Promise<TestDatabase> {
   const migrated = options.migrated ?? true
   const folder = mkdtempSync(join(tmpdir(), 'affiliate-test-'))
@@ -50,8 +57,9 @@ export async function openTestDatabase(
   // Copying files is quicker than writing each page to the log, which such small databases could do as well.
   const from = migrated ? `template ${await migratedPostgres()} strategy file_copy` : ''
   await administer(`create database ${name} ${from}`)
-  const url = databaseUrl(name)
-  await options.load?.(url)
+  const ownerUrl = databaseUrl(name)
+  await options.load?.(ownerUrl)
+  const url = (await options.openAs?.(ownerUrl)) ?? ownerUrl
   const database = await openDatabase(url, { create: true })
   return {
     database,

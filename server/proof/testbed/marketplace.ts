@@ -13,7 +13,7 @@ import type { Actor } from '../../platform/procedure.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
 import { addDestination } from '../../users/payout-destinations.service.ts'
 import { verifyBooks } from '../invariants/verify-books.ts'
-import type { TestDialect } from './databases.ts'
+import type { TestDatabaseOptions, TestDialect } from './databases.ts'
 import { addLink, addLiveOffer, addMerchant, storeIdOf } from './listings.ts'
 import { type OrderChanges, orderBody } from './orders.ts'
 import { addUser } from './people.ts'
@@ -71,8 +71,9 @@ export async function openMarketplace(
   settings: Record<string, string> = {},
   /** The watches go by the time in ids, so a test of theirs needs ids of its own clock. */
   idsOf?: (clock: Clock) => Ids,
+  options: TestDatabaseOptions = {},
 ): Promise<Marketplace> {
-  const bed = await openTestbed(dialect, settings)
+  const bed = await openTestbed(dialect, settings, options)
   const { clock } = bed
   const platform = idsOf ? { ...bed.platform, ids: idsOf(clock) } : bed.platform
   const processor = new ScriptedProcessor()

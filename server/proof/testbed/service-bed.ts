@@ -1,5 +1,10 @@
 import { type Service, startService } from '../../service.ts'
-import { openTestDatabase, type TestDatabase, type TestDialect } from './databases.ts'
+import {
+  openTestDatabase,
+  type TestDatabase,
+  type TestDatabaseOptions,
+  type TestDialect,
+} from './databases.ts'
 
 export interface ServiceBed {
   service: Service
@@ -12,8 +17,9 @@ export interface ServiceBed {
 export async function openServiceBed(
   dialect: TestDialect,
   settings: Record<string, string> = {},
+  options: TestDatabaseOptions = {},
 ): Promise<ServiceBed> {
-  const testDatabase = await openTestDatabase(dialect, { migrated: false })
+  const testDatabase = await openTestDatabase(dialect, { migrated: false, ...options })
   const service = await startService({
     environment: {
       HOST: '127.0.0.1',

@@ -8,7 +8,12 @@ import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { Signals } from '../../platform/signals.ts'
 import { createVault } from '../../platform/vault.ts'
-import { openTestDatabase, type TestDatabase, type TestDialect } from './databases.ts'
+import {
+  openTestDatabase,
+  type TestDatabase,
+  type TestDatabaseOptions,
+  type TestDialect,
+} from './databases.ts'
 
 /** A clock that stands still until it is told to move. */
 export class ManualClock implements Clock {
@@ -50,8 +55,9 @@ export const DAY = 24 * HOUR
 export async function openTestbed(
   dialect: TestDialect,
   settings: Record<string, string> = {},
+  options: TestDatabaseOptions = {},
 ): Promise<Testbed> {
-  const testDatabase = await openTestDatabase(dialect)
+  const testDatabase = await openTestDatabase(dialect, options)
   const clock = new ManualClock('2026-11-01T07:00:00.000Z')
   const platform = platformOver(testDatabase.database, testDatabase.url, clock, settings)
   return { platform, clock, testDatabase, close: () => testDatabase.close() }

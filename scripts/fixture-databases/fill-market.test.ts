@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ENTITIES } from '../../server/platform/schema.ts'
+import { testDialects } from '../../server/proof/testbed/databases.ts'
+import { AS_SERVICE_ROLE } from '../../server/proof/testbed/service-role.ts'
+import { fillMarket } from './fill-market.ts'
+
+/** Tables that came after commit 309daf1 and that this market leaves empty. */
+const LATER = ['operator_deliveries', 'sale_decisions', 'login_addresses']
+
+for (const dialect of testDialects()) {
+  // On PostgreSQL every service runs with the privileges that "affiliate db grants" gives, and not as the owner of the tables.
+  const options = dialect === 'postgresql' ? AS_SERVICE_ROLE : {}
+  const it = suite(`the market of the fixture databases on ${dialect}`)
+
+  it('has rows in every table and books that balance', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'affiliate-fill-market-'))
+    try {
+      const market = await fillMarket(dialect, folder, options)
+      const { reader } = market.platform.database
+      const empty: string[] = []
+      for (const { meta } of ENTITIES) {
+        const { rows } = await sql`select 1 from ${sql.table(meta.tableName)} limit 1`.execute(reader)
+        if (rows.length === 0) empty.push(meta.tableName)
+      }
+      await market.close()
+      assert.equal(
+        empty.filter((table) => !LATER.includes(table)),
+        [],
+      )
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+
+  it.run()
+}

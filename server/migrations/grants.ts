@@ -1,0 +1,122 @@
+import { sql } from 'kysely'
+import type { PostgresDatabase } from '../platform/postgresql.ts'
+import type { Schema } from '../platform/schema.ts'
+
+/** What the service does with the rows of a table besides reading and adding them. Locking a row needs `update` too. */
+type Change = 'update' | 'delete'
+
+/**
+ * Tables without `update` and `delete` are only ever added to. Where a trigger allows some updates only, the trigger decides: a role
+ * that does not own the table cannot disable it.
+ */
+export const CHANGES: Record<keyof Schema, readonly Change[]> = {
+  users: ['update'],
+  sessions: ['update', 'delete'],
+  login_addresses: ['update', 'delete'],
+  payout_destinations: ['update'],
+  stores: ['update'],
+  store_secrets: ['update', 'delete'],
+  offers: ['update'],
+  applications: ['update'],
+  affiliate_links: [],
+  clicks: [],
+  click_counts: ['update'],
+  billing_cycles: ['update'],
+  billing_cycle_shares: ['update'],
+  credits: [],
+  sales: ['update'],
+  sale_decisions: [],
+  payouts: ['update'],
+  payout_lines: [],
+  ledger_entries: [],
+  ledger_postings: [],
+  ledger_heads: ['update'],
+  ledger_seals: [],
+  ledger_seal_heads: [],
+  inbound_events: ['update'],
+  inbound_bodies: ['delete'],
+  operator_deliveries: [],
+  processor_attempts: ['update'],
+  flags: ['update'],
+  audit_entries: [],
+  link_days: ['update', 'delete'],
+  mailboxes: [],
+  schedule_runs: ['update'],
+  export_jobs: ['update', 'delete'],
+  watermarks: ['update'],
+}
+
+/** What the service reads besides its tables, and a part of `clicks` that it prunes row by row. */
+const BESIDES: Record<string, readonly string[]> = {
+  mikro_orm_migrations: ['select'],
+  clicks_other: ['select', 'delete'],
+}
+
+const FUNCTIONS = ['add_click_month(date)', 'drop_click_part(text)']
+
+function privileges(): [table: string, privileges: readonly string[]][] {
+  const tables = Object.entries(CHANGES).map(([table, changes]): [string, readonly string[]] => [
+    table,
+    ['select', 'insert', ...changes],
+  ])
+  return [...tables, ...Object.entries(BESIDES)]
+}
+
+/**
+ * The statements that let `role` run the service and nothing more, for the owner of the tables to run, again after each migration. The
+ * role can read, add and change rows as the service does; it owns nothing, so it can neither alter, truncate or drop a table nor
+ * disable a trigger.
+ */
+export async function grantStatements({ reader }: PostgresDatabase, role: string): Promise<string[]> {
+  const { rows } = await sql<{ schema: string; database: string }>`
+    select quote_ident(current_schema()) as schema, quote_ident(current_database()) as database`.execute(
+    reader,
+  )
+  const { schema, database } = rows[0] ?? { schema: 'public', database: '' }
+  const to = `"${role.replaceAll('"', '""')}"`
+  return [
+    `grant connect on database ${database} to ${to}`,
+    `revoke create on schema ${schema} from public, ${to}`,
+    `grant usage on schema ${schema} to ${to}`,
+    `revoke all on all tables in schema ${schema} from ${to}`,
+    ...privileges().map(([table, names]) => `grant ${names.join(', ')} on ${schema}.${table} to ${to}`),
+    ...FUNCTIONS.map((name) => `grant execute on function ${schema}.${name} to ${to}`),
+  ]
+}
+
+/** Why a role is no use for running the service with fewer rights; `null` when nothing speaks against it. */
+export async function roleProblem({ reader }: PostgresDatabase, role: string): Promise<string | null> {
+  const { rows } = await sql<{ super: boolean; owner: boolean }>`
+    select rolsuper as super, exists (
+      select from pg_class
+      where relnamespace = current_schema()::regnamespace and pg_has_role(rolname, relowner, 'member')
+    ) as owner
+    from pg_roles where rolname = ${role}`.execute(reader)
+  const [found] = rows
+  if (!found) return `There is no role ${role}. Create it first: create role "${role}" login password '...'`
+  if (found.super) return `Role ${role} is a superuser, whom no privilege restricts. Name another role.`
+  if (found.owner) return `Role ${role} owns tables, or may act as their owner. Name another role.`
+  return null
+}
+
+/** Tables and functions that the connected role may not use as the service does; empty for the owner. */
+export async function missingPrivileges({ reader }: PostgresDatabase): Promise<string[]> {
+  const wanted = privileges().flatMap(([table, names]) => names.map((name) => ({ table, name })))
+  const { rows } = await sql<{ subject: string }>`
+    select distinct wanted.relation as subject
+    from unnest(${wanted.map(({ table }) => table)}::text[], ${wanted.map(({ name }) => name)}::text[]) as wanted (relation, privilege)
+    where to_regclass(wanted.relation) is not null and not has_table_privilege(wanted.relation, wanted.privilege)
+    union all
+    select wanted.name from unnest(${FUNCTIONS}::text[]) as wanted (name)
+    where to_regprocedure(wanted.name) is not null and not has_function_privilege(wanted.name, 'execute')
+    order by 1`.execute(reader)
+  return rows.map(({ subject }) => subject)
+}
+
+/** Whether the connected role may migrate: it has the rights of the tables' owner, or there are no tables yet. */
+export async function mayMigrate({ reader }: PostgresDatabase): Promise<boolean> {
+  const { rows } = await sql<{ may: boolean }>`
+    select pg_has_role(relowner, 'usage') as may from pg_class
+    where oid = to_regclass('mikro_orm_migrations')`.execute(reader)
+  return rows[0]?.may ?? true
+}
