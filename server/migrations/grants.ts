@@ -16,6 +16,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   payout_destinations: ['update'],
   stores: ['update'],
   store_secrets: ['update', 'delete'],
+  store_hosts: [],
   offers: ['update'],
   applications: ['update'],
   affiliate_links: [],
@@ -43,7 +44,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   mailboxes: [],
   schedule_runs: ['update'],
   export_jobs: ['update', 'delete'],
-  watermarks: ['update'],
+  watermarks: ['update', 'delete'],
 }
 
 /** What the service reads besides its tables, and a part of `clicks` that it prunes row by row. */
