@@ -120,7 +120,13 @@ test('db migrate makes database and key, .env is read, and db status tells', asy
   const again = await runAffiliate(['db', 'migrate'], { folder: own })
   assert.match(again.stdout, /Nothing to do/)
   const status = await runAffiliate(['db', 'status', '--json'], { folder: own })
-  assert.equal(JSON.parse(status.stdout), { database, dialect: 'sqlite', executed: migrated, pending: [] })
+  assert.equal(JSON.parse(status.stdout), {
+    database,
+    dialect: 'sqlite',
+    production: false,
+    executed: migrated,
+    pending: [],
+  })
 })
 
 test('an unmigrated database, a broken one and a wrong setting are each told in one line', async () => {

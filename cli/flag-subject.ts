@@ -1,5 +1,6 @@
 import type { App } from '../server/app.ts'
 import type { FlagRow } from '../server/moderation/flag-queue.service.ts'
+import type { SubjectType } from '../server/moderation/flags.service.ts'
 import { displayMoney, type Output } from './output.ts'
 
 /** What a flag is about, as far as it is still there. */
@@ -11,13 +12,16 @@ export interface Subject {
 
 /** Reads what a flag is about, for somebody who decides on it. */
 export async function openSubject(app: App, out: Output, flag: FlagRow): Promise<Subject> {
-  const read = READERS[flag.subject_type]
+  const read: Reader | undefined = READERS[flag.subject_type as SubjectType]
   return (await read?.(app, out, eventOf(flag) ?? flag.subject_id)) ?? { pairs: [], people: [] }
 }
 
 /** The event that a flag is about, the latest one of several; `null` for flags about something else. */
 export function eventOf(flag: FlagRow): string | null {
   if (flag.subject_type === 'inbound_event') return flag.subject_id
+  if (flag.subject_type === 'processor_event_type') {
+    return (JSON.parse(flag.evidence) as { latest_event_id?: string }).latest_event_id ?? null
+  }
   if (flag.subject_type !== 'store_events') return null
   const { latest_event_ids } = JSON.parse(flag.evidence) as { latest_event_ids?: string[] }
   return latest_event_ids?.[0] ?? null
@@ -25,7 +29,8 @@ export function eventOf(flag: FlagRow): string | null {
 
 type Reader = (app: App, out: Output, id: string) => Promise<Subject | null>
 
-const READERS: Record<string, Reader> = {
+/** One for each type, which the compiler asks for. */
+const READERS: Record<SubjectType, Reader> = {
   user: async (app, out, id) => {
     const { findUser } = await import('../server/users/users.service.ts')
     const user = await findUser(app.platform, id)
@@ -85,8 +90,8 @@ const READERS: Record<string, Reader> = {
     const { findEventsNamed } = await import('../server/inbox/event-desk.service.ts')
     const [event] = await findEventsNamed(app.platform, eventId)
     if (!event) return null
-    const store = await READERS.store?.(app, out, event.scope)
-    const latest = await READERS.inbound_event?.(app, out, eventId)
+    const store = await READERS.store(app, out, event.scope)
+    const latest = await READERS.inbound_event(app, out, eventId)
     return {
       pairs: [...(store?.pairs ?? []), ...(latest?.pairs ?? [])],
       people: store?.people ?? [],
@@ -164,4 +169,5 @@ const READERS: Record<string, Reader> = {
       people: [],
     }
   },
+  processor_event_type: (app, out, eventId) => READERS.inbound_event(app, out, eventId),
 }

@@ -93,4 +93,22 @@ it('is refused where nobody can be asked', async () => {
   assert.match(plain.stderr, /needs a terminal\. Use "affiliate flagged list"/)
 })
 
+atTerminal('tries every event of a type again that no rule mapped', async () => {
+  const { market } = books
+  for (const n of [1, 2]) await market.processorSays('invoice.paid_in_full', { n })
+  await market.workOff()
+  const { code, screen } = await books.pty(['flagged', 'walk', '--kind', 'processor_event_unmapped'], {
+    typed: [
+      {
+        after: /No rule in PROCESSOR_EVENTS maps(.|\n)*event_type +invoice\.paid_in_full(.|\n)*> /,
+        keys: 't\n',
+      },
+    ],
+  })
+  assert.is(code, 0, screen)
+  assert.match(screen, /tries 2 events of this type again/)
+  const flags = await openFlagsOf(market.platform)
+  assert.not(flags.some((flag) => flag.startsWith('processor_event_unmapped')))
+})
+
 it.run()

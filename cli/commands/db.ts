@@ -101,9 +101,12 @@ function status(command: Command): Promise<void> {
       const { migrationState } = await import('../../server/platform/migration-state.ts')
       await assertReachable(database)
       const { executed, pending } = await migrationState(database)
+      const { isProduction } = await import('../../server/moderation/production-mark.service.ts')
+      const production = executed.length > 0 && (await isProduction(database.reader))
       const place = await databasePlace(config)
-      out.show({ database: place, dialect: database.dialect, executed, pending }, () => [
+      out.show({ database: place, dialect: database.dialect, production, executed, pending }, () => [
         `Database    ${place} (${database.dialect})`,
+        `Production  ${production ? 'yes' : 'no'}`,
         `Executed    ${executed.join(', ') || 'none'}`,
         `Pending     ${pending.length > 0 ? `${pending.join(', ')}: run "affiliate db migrate"` : 'none'}`,
       ])

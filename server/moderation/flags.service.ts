@@ -44,22 +44,25 @@ export const FLAG_KINDS = {
 
 export type FlagKind = keyof typeof FLAG_KINDS
 
+/** What a flag can be about. */
+export type SubjectType =
+  | 'user'
+  | 'store'
+  | 'shop_domain'
+  | 'offer'
+  | 'affiliate_link'
+  | 'sale'
+  | 'billing_cycle'
+  | 'payout'
+  | 'inbound_event'
+  /** A store's events of one class: `<store id>:<class>`. */
+  | 'store_events'
+  /** The subject's id is the event type, a text of the processor's. */
+  | 'processor_event_type'
+
 export interface NewFlag {
   kind: FlagKind
-  subjectType:
-    | 'user'
-    | 'store'
-    | 'shop_domain'
-    | 'offer'
-    | 'affiliate_link'
-    | 'sale'
-    | 'billing_cycle'
-    | 'payout'
-    | 'inbound_event'
-    /** A store's events of one class: `<store id>:<class>`. */
-    | 'store_events'
-    /** The subject's id is the event type, a text of the processor's. */
-    | 'processor_event_type'
+  subjectType: SubjectType
   subjectId: string
   /** One sentence for the person who works through the queue. */
   summary: string
