@@ -20,7 +20,7 @@ const PROMISED = [
   ...['billing cycles', 'billing close', 'billing reissue', 'billing credit', 'billing reconcile'],
   ...['payouts list', 'payouts run', 'payouts retry'],
   ...['ledger verify', 'ledger seal', 'ledger balances', 'ledger statement'],
-  ...['jobs list', 'status', 'doctor', 'completion'],
+  ...['keys rotate', 'jobs list', 'status', 'doctor', 'completion'],
 ]
 
 interface Way {
@@ -144,6 +144,7 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'payouts run': {},
     'payouts retry': { args: [NOBODY], code: 1, wide: true },
     'ledger seal': { wide: true },
+    'keys rotate': { wide: true },
     serve: {
       typed: [{ after: /everything else an operator does/, keys: CTRL_C }],
       wide: true,

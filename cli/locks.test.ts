@@ -42,6 +42,7 @@ const DRY_RUNS: [string, Recipe][] = [
   ['users suspend', ({ books }) => ({ args: [books.creatorId, '--dry-run'] })],
   ['billing close', way('--as-of', '2099-01-01', '--dry-run')],
   ['payouts run', way('--dry-run')],
+  ['keys rotate', way('--dry-run')],
 ]
 
 async function openWorld(dialect: ReturnType<typeof testDialects>[number]): Promise<World> {

@@ -7,6 +7,7 @@ import { addDoctorCommand } from './commands/doctor.ts'
 import { addFlagCommands } from './commands/flagged.ts'
 import { addGrantsCommand } from './commands/grants.ts'
 import { addJobCommands } from './commands/jobs.ts'
+import { addKeyCommands } from './commands/keys.ts'
 import { addLedgerCommands } from './commands/ledger.ts'
 import { addOfferCommands } from './commands/offers.ts'
 import { addPayoutCommands } from './commands/payouts.ts'
@@ -63,6 +64,7 @@ Examples:
   addPayoutCommands(program)
   addSecondTryCommands(program)
   addLedgerCommands(program)
+  addKeyCommands(program)
   addJobCommands(program)
   addStatusCommand(program)
   addDoctorCommand(program)

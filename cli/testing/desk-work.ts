@@ -102,6 +102,7 @@ export const DESK_WORK: Record<string, Recipe> = {
   'ledger balances': way(),
   'ledger statement': way('platform'),
   'ledger seal': way(),
+  'keys rotate': way(),
 }
 
 /** The audit row of each that changes something. */
@@ -120,6 +121,7 @@ export const AUDITED: Record<string, string> = {
   'billing reissue': 'billing.reissue',
   'payouts run': 'payout.run',
   'payouts retry': 'payout.retry',
+  'keys rotate': 'keys.rotate',
 }
 
 /** Applies what is due by the clock on the wall, which commands go by. */

@@ -1,5 +1,7 @@
+import type { Selectable } from 'kysely'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { Queries, Tx } from '../platform/database.ts'
+import type { Schema } from '../platform/schema.ts'
 
 /** Accounts after the id `after` and before `to`, oldest first. */
 export function accountsBetween(
@@ -32,6 +34,26 @@ export async function insertMailboxes(tx: Tx, rows: readonly MailboxRow[]): Prom
     .execute()
 }
 
+/** Mailboxes of accounts after the id `after`, in the order of their ids, with the accounts' addresses. */
+export function mailboxesAfter(
+  db: Queries,
+  after: string | null,
+  limit: number,
+): Promise<(MailboxRow & { email: string })[]> {
+  return db
+    .selectFrom('mailboxes')
+    .innerJoin('users', 'users.id', 'mailboxes.user_id')
+    .select(['mailboxes.user_id', 'mailboxes.fingerprint', 'users.email'])
+    .$if(after !== null, (query) => query.where('mailboxes.user_id', '>', after ?? ''))
+    .orderBy('mailboxes.user_id')
+    .limit(limit)
+    .execute()
+}
+
+export async function setMailboxFingerprint(tx: Tx, { user_id, fingerprint }: MailboxRow): Promise<void> {
+  await tx.updateTable('mailboxes').set({ fingerprint }).where('user_id', '=', user_id).execute()
+}
+
 /** Everybody behind these mailboxes. */
 export function holdersOfMailboxes(
   db: Queries,
@@ -47,14 +69,7 @@ export function holdersOfMailboxes(
     .execute()
 }
 
-export interface IbanRow {
-  id: string
-  user_id: string
-  iban_fingerprint: string
-  iban_last4: string
-}
-
-const IBAN_COLUMNS = ['id', 'user_id', 'iban_fingerprint', 'iban_last4'] as const
+export type IbanRow = Selectable<Schema['payout_destinations']>
 
 /** Payout destinations after the id `after` and before `to`, oldest first. */
 export function destinationsBetween(
@@ -65,7 +80,7 @@ export function destinationsBetween(
 ): Promise<IbanRow[]> {
   return db
     .selectFrom('payout_destinations')
-    .select(IBAN_COLUMNS)
+    .selectAll()
     .where('id', '>', after)
     .where('id', '<', to)
     .orderBy('id')
@@ -78,7 +93,7 @@ export function destinationsWithIban(db: Queries, fingerprints: readonly string[
   if (fingerprints.length === 0) return Promise.resolve([])
   return db
     .selectFrom('payout_destinations')
-    .select(IBAN_COLUMNS)
+    .selectAll()
     .where('iban_fingerprint', 'in', fingerprints)
     .orderBy('id')
     .execute()

@@ -1,6 +1,7 @@
-import type { Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database.ts'
 import { firstIdAt, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
+import { ibanFingerprints } from '../users/payout-destinations.service.ts'
 import { raiseFlag } from './flags.service.ts'
 import {
   accountsBetween,
@@ -9,6 +10,8 @@ import {
   holdersOfMailboxes,
   type IbanRow,
   insertMailboxes,
+  mailboxesAfter,
+  setMailboxFingerprint,
 } from './identities.store.ts'
 import { mailboxOf } from './mailbox.rule.ts'
 import { lockWatermark, moveWatermark } from './watermarks.store.ts'
@@ -34,28 +37,54 @@ async function watchAccounts(platform: Platform, tx: Tx, to: string): Promise<bo
   const from = await lockWatermark(tx, ACCOUNTS, NIL_ID)
   if (to <= from) return false
   const accounts = await accountsBetween(tx, from, to, ROWS_AT_ONCE)
-  const mailboxes = accounts.map(({ id, email }) => ({
+  const found = accounts.map(({ id, email }) => ({
     user_id: id,
-    fingerprint: platform.vault.fingerprint(mailboxOf(email), 'mailbox'),
+    fingerprints: mailboxFingerprints(platform, email),
   }))
-  await insertMailboxes(tx, mailboxes)
+  await insertMailboxes(
+    tx,
+    found.map(({ user_id, fingerprints: [fingerprint = ''] }) => ({ user_id, fingerprint })),
+  )
   await flagSharedMailboxes(
     platform,
     tx,
-    mailboxes.map((mailbox) => mailbox.fingerprint),
+    found.map(({ fingerprints }) => fingerprints),
   )
   const more = accounts.length === ROWS_AT_ONCE
   await moveWatermark(tx, ACCOUNTS, (more && accounts.at(-1)?.id) || to)
   return more
 }
 
+/** The current one first; during a rotation of keys other rows may still have another one. */
+function mailboxFingerprints({ vault }: Platform, email: string): string[] {
+  return vault.fingerprints(mailboxOf(email), 'mailbox')
+}
+
+/** Gives a page of mailboxes, by their accounts' ids, the fingerprints of the current key; without `tx` only counts them. */
+export async function refreshMailboxes(
+  platform: Platform,
+  db: Queries,
+  tx: Tx | null,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<{ last: string | null; rows: number; changed: number }> {
+  const page = await mailboxesAfter(db, after, limit)
+  const changes = page.flatMap(({ user_id, email, fingerprint: former }) => {
+    const [fingerprint = ''] = mailboxFingerprints(platform, email)
+    return fingerprint === former ? [] : [{ user_id, fingerprint }]
+  })
+  if (tx) for (const change of changes) await setMailboxFingerprint(tx, change)
+  return { last: page.at(-1)?.user_id ?? null, rows: page.length, changed: changes.length }
+}
+
+/** Each mailbox by all its fingerprints. */
 async function flagSharedMailboxes(
   platform: Platform,
   tx: Tx,
-  fingerprints: readonly string[],
+  mailboxes: readonly (readonly string[])[],
 ): Promise<void> {
-  const holders = await holdersOfMailboxes(tx, fingerprints)
-  for (const sharing of Map.groupBy(holders, (holder) => holder.fingerprint).values()) {
+  const mailboxWith = new Map(mailboxes.flatMap((all) => all.map((one) => [one, all[0]] as const)))
+  const holders = await holdersOfMailboxes(tx, [...mailboxWith.keys()])
+  for (const sharing of Map.groupBy(holders, (holder) => mailboxWith.get(holder.fingerprint)).values()) {
     const merchantIds = sharing.flatMap((holder) => (holder.role === 'merchant' ? holder.user_id : []))
     if (merchantIds.length === 0) continue
     for (const creator of sharing.filter((holder) => holder.role === 'creator')) {
@@ -74,10 +103,15 @@ async function watchDestinations(platform: Platform, tx: Tx, to: string): Promis
   const from = await lockWatermark(tx, DESTINATIONS, NIL_ID)
   if (to <= from) return false
   const fresh = await destinationsBetween(tx, from, to, ROWS_AT_ONCE)
-  const fingerprints = [...new Set(fresh.map((row) => row.iban_fingerprint))]
-  const byIban = Map.groupBy(await destinationsWithIban(tx, fingerprints), (row) => row.iban_fingerprint)
+  const prints = new Map<string, string[]>()
+  for (const row of fresh) prints.set(row.id, await ibanFingerprints(platform, tx, row))
+  const byIban = Map.groupBy(
+    await destinationsWithIban(tx, [...new Set([...prints.values()].flat())]),
+    (row) => row.iban_fingerprint,
+  )
   for (const row of fresh) {
-    const others = byIban.get(row.iban_fingerprint)?.filter((other) => isEarlierOfAnother(other, row)) ?? []
+    const withIban = (prints.get(row.id) ?? []).flatMap((fingerprint) => byIban.get(fingerprint) ?? [])
+    const others = withIban.filter((other) => isEarlierOfAnother(other, row))
     if (others.length === 0) continue
     await raiseFlag(platform, tx, {
       kind: 'shared_iban',

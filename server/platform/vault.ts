@@ -27,7 +27,9 @@ export interface Vault {
   open(sealed: string, binding: Binding): string
   /** Opens a value of the first format, which is bound to its column only. Throws `IntegrityError`. */
   openUnbound(sealed: string, purpose: string): string
-  /** Whether a value is bound to its row and sealed with the current key. */
+  /** How values begin that are bound to their rows and sealed with the current key. */
+  readonly currentPrefix: string
+  /** Whether a value begins so. */
   isCurrent(sealed: string): boolean
   /** A keyed hash, hex: equal texts can be found, but not guessed without the key. */
   fingerprint(text: string, purpose: string): string
@@ -72,6 +74,7 @@ const NOT_OPENED = 'does not open: it was changed or moved'
 
 export function createVault(keys: AppKeys): Vault {
   const current = keys.current.id
+  const currentPrefix = `${BOUND}.${current}.`
   const boundKeys = new Map(allKeys(keys).map((key) => [key.id, key.derive(BOUND_ENCRYPTION)]))
   const unboundKeys = allKeys(keys).map((key) => key.derive(ENCRYPTION))
   const fingerprintKeys = allKeys(keys).map((key) => key.derive(FINGERPRINT))
@@ -85,7 +88,7 @@ export function createVault(keys: AppKeys): Vault {
       const iv = randomBytes(12)
       const cipher = createCipheriv('aes-256-gcm', sealingKey, iv).setAAD(boundTo(current, binding))
       const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-      return `${BOUND}.${current}.${Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url')}`
+      return `${currentPrefix}${Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url')}`
     },
     open(sealed, binding) {
       if (isUnbound(sealed)) throw new IntegrityError('is not bound to its row')
@@ -106,7 +109,8 @@ export function createVault(keys: AppKeys): Vault {
       }
       throw new IntegrityError(NOT_OPENED)
     },
-    isCurrent: (sealed) => sealed.startsWith(`${BOUND}.${current}.`),
+    currentPrefix,
+    isCurrent: (sealed) => sealed.startsWith(currentPrefix),
     fingerprint: (text, purpose) => fingerprints(text, purpose)[0] ?? '',
     fingerprints,
   }

@@ -3,8 +3,15 @@ import type { Queries, Tx } from '../platform/database.ts'
 import { openSealed } from '../platform/key-mark.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
+import type { SealedTable } from '../platform/sealed-rows.ts'
 import { type Binding, IntegrityError, type UnknownKeyError } from '../platform/vault.ts'
-import type { StoreRow, StoreSecretRow } from './stores.store.ts'
+import {
+  replaceSecret,
+  type StoreRow,
+  type StoreSecretRow,
+  secretsAfter,
+  secretsByFingerprint,
+} from './stores.store.ts'
 
 /** The column's purpose, and the fingerprints'. */
 const PURPOSE = 'store.webhook_secret'
@@ -16,8 +23,8 @@ export function secretFingerprints({ vault }: Platform, secret: string): string[
 
 /** A secret's row, sealed for its store; `valid_until` is sealed with it, so that no former secret can be revived. */
 export function sealSecret(
-  { vault }: Platform,
-  store: StoreRow,
+  { vault }: Pick<Platform, 'vault'>,
+  store: Owner,
   row: Omit<StoreSecretRow, 'secret_encrypted' | 'fingerprint'>,
   secret: string,
 ): StoreSecretRow {
@@ -32,7 +39,7 @@ export function sealSecret(
 export async function openSecret(
   { vault }: Pick<Platform, 'vault'>,
   db: Queries | Tx,
-  store: StoreRow,
+  store: Owner,
   row: StoreSecretRow,
 ): Promise<string> {
   const secret = await openSealed(db, vault, row.secret_encrypted, bindingOf(store, row))
@@ -42,7 +49,34 @@ export async function openSecret(
   return secret
 }
 
-function bindingOf(store: StoreRow, row: Omit<StoreSecretRow, 'secret_encrypted' | 'fingerprint'>): Binding {
+/** Every store's secrets, for verification and the rotation of keys. */
+export const SEALED_SECRETS: SealedTable = {
+  name: 'store_secrets',
+  column: 'secret_encrypted',
+  async page(db, vault, after, limit) {
+    const rows = await secretsAfter(db, after, limit)
+    return rows.map(({ merchant_id, shop_domain, ...row }) => {
+      const store = { id: row.store_id, merchant_id, shop_domain }
+      return {
+        id: row.id,
+        sealed: row.secret_encrypted,
+        open: () => openSecret({ vault }, db, store, row),
+        async reseal(tx, secret) {
+          const renewed = sealSecret({ vault }, store, row, secret)
+          const holders = await secretsByFingerprint(tx, [renewed.fingerprint])
+          if (holders.some((holder) => holder.id !== row.id)) {
+            throw new IntegrityError('is the secret of another row too')
+          }
+          return replaceSecret(tx, row.secret_encrypted, renewed)
+        },
+      }
+    })
+  },
+}
+
+type Owner = Pick<StoreRow, 'id' | 'merchant_id' | 'shop_domain'>
+
+function bindingOf(store: Owner, row: Omit<StoreSecretRow, 'secret_encrypted' | 'fingerprint'>): Binding {
   return {
     purpose: PURPOSE,
     row: row.id,

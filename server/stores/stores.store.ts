@@ -149,6 +149,22 @@ export async function secretsOfStores(
   return Map.groupBy(rows, (row) => row.store_id)
 }
 
+/** A secret with what its store adds to it. */
+export type OwnedSecretRow = StoreSecretRow & Pick<StoreRow, 'merchant_id' | 'shop_domain'>
+
+/** Every store's secrets after the id `after`, in the order of their ids. */
+export function secretsAfter(db: Queries, after: string | null, limit: number): Promise<OwnedSecretRow[]> {
+  return db
+    .selectFrom('store_secrets as secret')
+    .innerJoin('stores as store', 'store.id', 'secret.store_id')
+    .selectAll('secret')
+    .select(['store.merchant_id', 'store.shop_domain'])
+    .$if(after !== null, (query) => query.where('secret.id', '>', after ?? ''))
+    .orderBy('secret.id')
+    .limit(limit)
+    .execute()
+}
+
 export async function insertSecret(tx: Tx, row: StoreSecretRow): Promise<void> {
   await tx.insertInto('store_secrets').values(row).execute()
 }

@@ -3,10 +3,17 @@ import { raiseFlag } from '../moderation/flags.service.ts'
 import type { Queries, Tx } from '../platform/database.ts'
 import { openSealed } from '../platform/key-mark.ts'
 import type { Platform } from '../platform/platform.ts'
+import type { SealedTable } from '../platform/sealed-rows.ts'
 import { type Binding, IntegrityError } from '../platform/vault.ts'
 import { ibanLast4 } from './iban.rule.ts'
 import { effectiveDestination, effectOf, whenEffective } from './payout-destination.rule.ts'
-import { type DestinationRow, findDestinations, insertDestination } from './payout-destinations.store.ts'
+import {
+  type DestinationRow,
+  destinationsAfter,
+  findDestinations,
+  insertDestination,
+  resealDestination,
+} from './payout-destinations.store.ts'
 
 const SEALED_FOR = 'payout_destination.iban'
 const FINGERPRINT_OF = 'iban'
@@ -106,6 +113,42 @@ async function openIban(
   }
   if (ibanLast4(iban) !== row.iban_last4) throw new IntegrityError('has the last characters of another IBAN')
   return iban
+}
+
+/** Every payout destination, for verification and the rotation of keys. */
+export const SEALED_DESTINATIONS: SealedTable = {
+  name: 'payout_destinations',
+  column: 'iban_encrypted',
+  async page(db, vault, after, limit) {
+    const rows = await destinationsAfter(db, after, limit)
+    return rows.map((row) => ({
+      id: row.id,
+      sealed: row.iban_encrypted,
+      open: () => openIban({ vault }, db, row),
+      reseal: (tx, iban) =>
+        resealDestination(tx, row, {
+          iban_encrypted: vault.seal(iban, bindingOf(row)),
+          iban_fingerprint: vault.fingerprint(iban, FINGERPRINT_OF),
+        }),
+    }))
+  },
+}
+
+/**
+ * The fingerprints that the IBAN of a destination may have in other rows: more than its own during a rotation of keys. Throws
+ * `UnknownKeyError`; of a destination that does not open only its own is known.
+ */
+export async function ibanFingerprints(
+  { vault }: Pick<Platform, 'vault'>,
+  db: Queries,
+  row: DestinationRow,
+): Promise<string[]> {
+  try {
+    return vault.fingerprints(await openIban({ vault }, db, row), FINGERPRINT_OF)
+  } catch (error) {
+    if (error instanceof IntegrityError) return [row.iban_fingerprint]
+    throw error
+  }
 }
 
 /** The times are sealed too, so that no destination comes into effect earlier or in another order. */

@@ -10,6 +10,7 @@ import { OPERATION_INVARIANTS } from './operations.ts'
 import { PAYOUT_INVARIANTS } from './payouts.ts'
 import { FORMER_DECISIONS_REPLAY, RECEIPTS_REPLAY } from './receipts.ts'
 import { SALE_INVARIANTS } from './sales.ts'
+import { SEALED_INVARIANTS } from './sealed.ts'
 import { SEALS_HOLD } from './seals.ts'
 
 export const INVARIANTS: readonly Invariant[] = [
@@ -24,6 +25,7 @@ export const INVARIANTS: readonly Invariant[] = [
   ...EVENT_INVARIANTS,
   ...BODY_INVARIANTS,
   ...OPERATION_INVARIANTS,
+  ...SEALED_INVARIANTS,
 ]
 
 export interface InvariantResult {

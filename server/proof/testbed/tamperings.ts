@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { CHAIN_TAMPERINGS } from './chain-tamperings.ts'
 import { JOURNAL_TAMPERINGS, SALE_TAMPERINGS } from './journal-tamperings.ts'
-import { change, changed, one, oneOf, share, type Tampering } from './tampering.ts'
+import { change, changed, NOBODY, one, oneOf, share, type Tampering } from './tampering.ts'
 
 const CHARGED = "state = 'charged'"
 const CLOSED = "state = 'closed'"
@@ -260,6 +260,18 @@ const BODIES: Tampering[] = [
   ),
 ]
 
+const SEALED: Tampering[] = [
+  changed('sealed-destinations', 'another owner', 'payout_destinations', `user_id = '${NOBODY}'`),
+  changed('sealed-destinations', 'an earlier effect', 'payout_destinations', 'effective_at = 0'),
+  changed(
+    'sealed-store-secrets',
+    'another store',
+    'store_secrets',
+    'store_id = (select id from stores where id <> store_id limit 1)',
+  ),
+  changed('sealed-store-secrets', 'a longer validity', 'store_secrets', 'valid_until = 9000000000000'),
+]
+
 export const TAMPERINGS: readonly Tampering[] = [
   ...JOURNAL_TAMPERINGS,
   ...CHAIN_TAMPERINGS,
@@ -269,4 +281,5 @@ export const TAMPERINGS: readonly Tampering[] = [
   ...EVENTS,
   ...BODIES,
   ...OPERATIONS,
+  ...SEALED,
 ]

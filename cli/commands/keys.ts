@@ -1,0 +1,85 @@
+import type { Command } from 'commander'
+import type { App } from '../../server/app.ts'
+import type { Rotation } from '../../server/jobs/rotate-keys.ts'
+import { addGroup, exampleText } from '../command.ts'
+import { type CommandContext, withApp } from '../context.ts'
+import { Failure } from '../failures.ts'
+import type { Output } from '../output.ts'
+import { printable } from '../terminal-text.ts'
+
+export function addKeyCommands(program: Command): void {
+  const group = addGroup(program, 'keys', 'the key that protects secrets at rest: rotate it')
+  group
+    .command('rotate')
+    .description('seal webhook secrets and bank accounts anew with APP_KEY; the service may run meanwhile')
+    .option('--dry-run', 'only count what it would seal')
+    .addHelpText(
+      'after',
+      `
+To replace the key:
+  1. Set APP_KEY to a new key and APP_KEYS_FORMER to the former one, for every process, and restart.
+  2. Run "affiliate keys rotate". It can be broken off and run again.
+  3. Remove APP_KEYS_FORMER and restart.
+To avoid errors while processes restart one after the other, add the new key to APP_KEYS_FORMER of all of them first.
+${exampleText('keys rotate --dry-run', 'keys rotate --json')}`,
+    )
+    .action((options: { dryRun?: boolean }, command: Command) => rotate(options.dryRun ?? false, command))
+}
+
+function rotate(dryRun: boolean, command: Command): Promise<void> {
+  const work = async ({ app, out }: CommandContext & { app: App }) => {
+    const { rotateKeys } = await import('../../server/jobs/rotate-keys.ts')
+    const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+    const onProgress = (table: string, rows: number) => out.progress(`${table}: ${rows} rows`)
+    const rotation = await rotateKeys(app.platform, { dryRun, actor: OPERATOR, onProgress })
+    out.endProgress()
+    const formerNeeded = rotation.left.some((row) => row.keyMissing)
+    const former = app.platform.keys.former.length > 0
+    out.show(documentOf(rotation, dryRun), () => linesOf(out, rotation, { dryRun, former }))
+    if (rotation.left.length === 0) return
+    throw new Failure(
+      formerNeeded
+        ? 'Some rows were sealed with a key that is missing: add it to APP_KEYS_FORMER and run this again.'
+        : 'Some rows do not open. They are refused wherever they are used: put them back from a backup, or have their owners give them again.',
+      { lines: rotation.left.map(({ table, id, problem }) => printable(`  ${table} ${id}: ${problem}`)) },
+    )
+  }
+  return withApp(command, work, { readOnly: dryRun })
+}
+
+function linesOf(
+  out: Output,
+  { keyId, tables, endsUnbound }: Rotation,
+  { dryRun, former }: { dryRun: boolean; former: boolean },
+): string[] {
+  const table = out.table(
+    [
+      { title: 'Table' },
+      { title: 'Rows', right: true },
+      { title: dryRun ? 'To be sealed' : 'Sealed anew', right: true },
+    ],
+    tables.map((one) => [one.table, String(one.rows), String(one.resealed)]),
+  )
+  if (dryRun) return [...table, 'Nothing was written.']
+  return [
+    ...table,
+    `Every row that opens is sealed with key ${keyId}.`,
+    ...(endsUnbound ? ['Values that are not bound to their rows are refused from now on.'] : []),
+    ...(endsUnbound && !former
+      ? [
+          'Now replace APP_KEY too (see --help): a copy of the database from before could be put back as long as this key is in use.',
+        ]
+      : []),
+    ...(former ? ['Remove APP_KEYS_FORMER and restart the service.'] : []),
+  ]
+}
+
+function documentOf({ keyId, tables, left, endsUnbound }: Rotation, dryRun: boolean) {
+  return {
+    dry_run: dryRun,
+    key_id: keyId,
+    tables,
+    left: left.map(({ table, id, problem, keyMissing }) => ({ table, id, problem, key_missing: keyMissing })),
+    unbound_values: endsUnbound && dryRun ? 'accepted' : 'refused',
+  }
+}

@@ -1,0 +1,303 @@
+// time limit: 120 s
+import { v7 } from 'uuid'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { watchIdentities } from '../moderation/identity-watch.service.ts'
+import { runPayouts } from '../payouts/payouts.service.ts'
+import { checkAppKey } from '../platform/app-key-check.ts'
+import { readKeyMark } from '../platform/key-mark.ts'
+import { type AppKeys, createAppKeys } from '../platform/key-ring.ts'
+import { migrate } from '../platform/migrator.ts'
+import type { Platform } from '../platform/platform.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { createVault } from '../platform/vault.ts'
+import { verifyBooks } from '../proof/invariants/verify-books.ts'
+import { testDialects } from '../proof/testbed/databases.ts'
+import { type FixtureDatabase, openFixtureDatabase } from '../proof/testbed/fixture-databases.ts'
+import {
+  attemptsOf,
+  giveDestination,
+  openFlagsOf,
+  openMarketplace,
+  payoutOf,
+} from '../proof/testbed/marketplace.ts'
+import { addUser } from '../proof/testbed/people.ts'
+import { MINUTE, TESTBED_KEY } from '../proof/testbed/testbed.ts'
+import { sealUnbound } from '../proof/testbed/unbound-values.ts'
+import { connectStore, rotateSecret } from '../stores/stores.service.ts'
+import { claimsForWebhook } from '../stores/webhook-claims.service.ts'
+import { type Rotation, rotateKeys } from './rotate-keys.ts'
+
+const NEW_KEY = Buffer.alloc(32, 42)
+const DOMAIN = 'kurta.myshopify.com'
+
+function withKeys(platform: Platform, keys: AppKeys): Platform {
+  return { ...platform, keys, vault: createVault(keys) }
+}
+
+const rotate = (platform: Platform, dryRun = false) => rotateKeys(platform, { dryRun, actor: 'operator' })
+
+const sealedBreaches = async (platform: Platform) =>
+  (await verifyBooks(platform)).flatMap(({ name, breaches }) =>
+    name.startsWith('sealed-') ? breaches.map(({ subject }) => subject) : [],
+  )
+
+const resealedIn = ({ tables }: Rotation) => tables.map(({ resealed }) => resealed)
+
+async function sealedRows({ database: { reader } }: Platform) {
+  const destinations = await reader.selectFrom('payout_destinations').selectAll().orderBy('id').execute()
+  const secrets = await reader.selectFrom('store_secrets').selectAll().orderBy('id').execute()
+  const mailboxes = await reader.selectFrom('mailboxes').selectAll().orderBy('user_id').execute()
+  return { destinations, secrets, mailboxes }
+}
+
+const auditsOf = ({ database }: Platform) =>
+  database.reader.selectFrom('audit_entries').selectAll().where('action', '=', 'keys.rotate').execute()
+
+const secretsFor = async (platform: Platform, domain = DOMAIN) =>
+  (await claimsForWebhook(platform, domain)).flatMap(({ keys }) => keys.map((key) => key.export().toString()))
+
+for (const dialect of testDialects()) {
+  const upgraded = suite<{ fixture: FixtureDatabase; platform: Platform }>(
+    `keys of a database of 309daf1 on ${dialect}`,
+  )
+
+  upgraded.before.each(async (context) => {
+    context.fixture = await openFixtureDatabase(dialect, '309daf1')
+    context.platform = context.fixture.platform
+    await migrate(context.fixture.database)
+    await checkAppKey(context.fixture.database, context.platform.vault)
+  })
+  upgraded.after.each(({ fixture }) => fixture.close())
+
+  upgraded(
+    'work unbound until they are rotated, and are bound and new afterwards',
+    async ({ platform, fixture }) => {
+      const before = await sealedRows(platform)
+      assert.ok(before.destinations.length > 0 && before.secrets.length > 0 && before.mailboxes.length > 0)
+      assert.equal(await sealedBreaches(platform), [])
+      assert.ok((await secretsFor(platform)).includes(`secret of ${DOMAIN}`))
+
+      const oldKey = Buffer.from(fixture.appKey, 'base64')
+      const both = withKeys(platform, createAppKeys(NEW_KEY, [oldKey]))
+      const all = [before.destinations.length, before.secrets.length, before.mailboxes.length]
+      const preview = await rotate(both, true)
+      assert.equal([resealedIn(preview), preview.endsUnbound], [all, true])
+      assert.equal(await sealedRows(platform), before, 'a dry run writes nothing')
+      assert.equal(await auditsOf(platform), [])
+
+      const rotation = await rotate(both)
+      assert.equal([resealedIn(rotation), rotation.left, rotation.endsUnbound], [all, [], true])
+      const after = await sealedRows(platform)
+      for (const [index, row] of after.destinations.entries()) {
+        const { iban_encrypted, iban_fingerprint, ...rest } = row
+        const former = before.destinations[index]
+        assert.match(iban_encrypted, new RegExp(`^v2\\.${both.keys.current.id}\\.`))
+        assert.is.not(iban_fingerprint, former?.iban_fingerprint)
+        assert.equal(
+          { ...former, iban_encrypted, iban_fingerprint },
+          { ...rest, iban_encrypted, iban_fingerprint },
+        )
+      }
+      const onlyNew = withKeys(platform, createAppKeys(NEW_KEY))
+      assert.equal(
+        await readKeyMark(platform.database.reader, onlyNew.vault).then((mark) => mark?.key),
+        'current',
+      )
+      assert.equal(await sealedBreaches(onlyNew), [])
+      onlyNew.caches.clear('store')
+      assert.ok((await secretsFor(onlyNew)).includes(`secret of ${DOMAIN}`))
+      const audits = await auditsOf(platform)
+      assert.is(audits.length, 1)
+      assert.is(audits[0]?.subject_id, both.keys.current.id)
+
+      assert.equal(resealedIn(await rotate(onlyNew)), [0, 0, 0])
+      assert.is((await auditsOf(platform)).length, 1, 'nothing to do leaves no row')
+      const refused = await rotate(platform).catch((error: unknown) => error)
+      assert.instance(refused, Refusal)
+    },
+  )
+
+  upgraded(
+    'refuse an unbound value once they were rotated, also with the same key',
+    async ({ platform, fixture }) => {
+      const before = await sealedRows(platform)
+      const [destination] = before.destinations
+      const [secret] = before.secrets
+      assert.ok(destination && secret)
+      const rotation = await rotate(platform)
+      assert.equal([rotation.left, rotation.endsUnbound], [[], true])
+      assert.equal(await sealedBreaches(platform), [])
+      await fixture.database.transaction(async (tx) => {
+        await tx
+          .updateTable('payout_destinations')
+          .set(destination)
+          .where('id', '=', destination.id)
+          .execute()
+        await tx.updateTable('store_secrets').set(secret).where('id', '=', secret.id).execute()
+      })
+      assert.equal(await sealedBreaches(platform), [
+        `payout destination ${destination.id}`,
+        `store secret ${secret.id}`,
+      ])
+      const again = await rotate(platform)
+      assert.equal(
+        again.left.map(({ id, keyMissing }) => [id, keyMissing]),
+        [
+          [destination.id, false],
+          [secret.id, false],
+        ],
+      )
+    },
+  )
+
+  upgraded(
+    'leave values that were copied or changed before, and say which',
+    async ({ platform, fixture }) => {
+      const { destinations, secrets } = await sealedRows(platform)
+      const [victim, thief] = [
+        destinations[0],
+        destinations.find((row) => row.user_id !== destinations[0]?.user_id),
+      ]
+      const [secret] = secrets
+      assert.ok(victim && thief && secret)
+      const { iban_encrypted, iban_fingerprint } = thief
+      await fixture.database.transaction(async (tx) => {
+        await tx
+          .updateTable('payout_destinations')
+          .set({ iban_encrypted, iban_fingerprint })
+          .where('id', '=', victim.id)
+          .execute()
+        const foreign = sealUnbound(Buffer.alloc(32, 5), 'another secret', 'store.webhook_secret')
+        await tx
+          .updateTable('store_secrets')
+          .set({ secret_encrypted: foreign })
+          .where('id', '=', secret.id)
+          .execute()
+      })
+      const { left } = await rotate(platform)
+      assert.equal(left.map(({ id }) => id).sort(), [victim.id, thief.id, secret.id].sort())
+      assert.equal((await sealedBreaches(platform)).length, 3, 'they are refused from now on')
+    },
+  )
+
+  upgraded('can be broken off anywhere and rotated again', async ({ platform, fixture }) => {
+    const both = withKeys(platform, createAppKeys(NEW_KEY, [Buffer.from(fixture.appKey, 'base64')]))
+    const stopAt = (stop: string) =>
+      rotateKeys(both, {
+        dryRun: false,
+        actor: 'operator',
+        onProgress(table) {
+          if (table === stop) throw new Error('broken off')
+        },
+      }).catch((error: Error) => error.message)
+    for (const table of ['payout_destinations', 'store_secrets', 'mailboxes']) {
+      assert.is(await stopAt(table), 'broken off')
+      assert.equal(await sealedBreaches(both), [])
+      assert.is((await readKeyMark(platform.database.reader, both.vault))?.key, 'former')
+    }
+    const rotation = await rotate(both)
+    assert.equal([resealedIn(rotation), rotation.left, rotation.endsUnbound], [[0, 0, 0], [], true])
+    assert.equal(await sealedBreaches(withKeys(platform, createAppKeys(NEW_KEY))), [])
+  })
+
+  upgraded.run()
+
+  const running = suite(`keys rotated under a running service on ${dialect}`)
+
+  running('are asked for by name where they are missing, and nothing is lost meanwhile', async () => {
+    const market = await openMarketplace(dialect)
+    try {
+      const before = market.platform
+      await checkAppKey(before.database, before.vault)
+      const shop = await market.addShop()
+      const creator = await market.addCreator()
+      await market.earn(shop, await market.addLink(shop, creator), 800_000)
+      const [made] = await runPayouts(before, market.processor)
+      const payoutId = (made?.kind === 'paid_out' && made.payoutId) || ''
+
+      const both = withKeys(before, createAppKeys(NEW_KEY, [TESTBED_KEY]))
+      const rotation = await rotate(both)
+      assert.equal(rotation.left, [])
+      const domain = (
+        await before.database.reader.selectFrom('stores').select('shop_domain').executeTakeFirstOrThrow()
+      ).shop_domain
+      before.caches.clear('store')
+      const refused = await claimsForWebhook(before, domain).catch((error: unknown) => error)
+      assert.instance(refused, Refusal)
+      assert.equal([(refused as Refusal).code, (refused as Refusal).retryAfter], ['unavailable', 60])
+      await market.workOff()
+      const [attempt] = await attemptsOf(before, payoutId)
+      assert.is(attempt?.state, 'waiting')
+      assert.match(attempt?.detail ?? '', new RegExp(`key ${both.keys.current.id}.*APP_KEYS_FORMER`))
+      assert.equal(await openFlagsOf(before), [])
+
+      Object.assign(before, { keys: both.keys, vault: both.vault })
+      assert.is((await secretsFor(before, domain)).length, 1)
+      await market.after(MINUTE)
+      assert.is((await payoutOf(before, payoutId)).state, 'submitted')
+      await market.verify()
+    } finally {
+      await market.close()
+    }
+  })
+
+  running('keep secrets, bank accounts and mailboxes comparable meanwhile and afterwards', async () => {
+    const market = await openMarketplace(dialect)
+    try {
+      const { clock } = market
+      const platform = { ...market.platform, ids: { next: () => v7({ msecs: clock.now() }) } }
+      const one = await addUser(platform, 'merchant')
+      const two = await addUser(platform, 'merchant')
+      const [first, second] = [await addUser(platform, 'creator'), await addUser(platform, 'creator')]
+      const store = await connectStore(platform, one.userId, {
+        shop_domain: DOMAIN,
+        webhook_secret: 'secret-one',
+      })
+      await giveDestination(platform, first.userId)
+      await setEmail(platform, one.userId, 'a.khan@gmail.com')
+      clock.pass(MINUTE)
+      while (await watchIdentities(platform)) {}
+
+      const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
+      const taken = { shop_domain: 'other.myshopify.com', webhook_secret: 'secret-one' }
+      const connect = (by: Platform) =>
+        connectStore(by, two.userId, taken).then(
+          () => 'connected',
+          (error: Refusal) => error.code,
+        )
+      assert.is(await connect(both), 'secret_taken')
+      await rotateSecret(both, one.userId, store.id, { secret: 'secret-two' })
+      assert.equal(await secretsFor(both), ['secret-two', 'secret-one'])
+      assert.is(await connect(both), 'secret_taken')
+      await giveDestination(both, second.userId)
+      const creator = await addUser(platform, 'creator')
+      await setEmail(platform, creator.userId, 'akhan+2@googlemail.com')
+      clock.pass(MINUTE)
+      while (await watchIdentities(both)) {}
+      assert.equal(
+        await openFlagsOf(platform),
+        [`shared_iban ${second.userId}`, `shared_mailbox ${creator.userId}`].sort(),
+      )
+
+      await rotate(both)
+      const onlyNew = withKeys(platform, createAppKeys(NEW_KEY))
+      assert.is(await connect(onlyNew), 'secret_taken')
+      const { destinations, mailboxes } = await sealedRows(platform)
+      assert.is(new Set(destinations.map((row) => row.iban_fingerprint)).size, 1)
+      const shared = Map.groupBy(mailboxes, (row) => row.fingerprint)
+      assert.ok([...shared.values()].some((rows) => rows.length === 2))
+      assert.equal(await sealedBreaches(onlyNew), [])
+    } finally {
+      await market.close()
+    }
+  })
+
+  running.run()
+}
+
+function setEmail({ database }: Platform, userId: string, email: string) {
+  return database.transaction((tx) =>
+    tx.updateTable('users').set({ email }).where('id', '=', userId).execute(),
+  )
+}

@@ -1,0 +1,207 @@
+import { recordAudit } from '../moderation/audit.service.ts'
+import { refreshMailboxes } from '../moderation/identity-watch.service.ts'
+import type { Queries, Tx } from '../platform/database.ts'
+import { readKeyMark, renewMark } from '../platform/key-mark.ts'
+import type { Platform } from '../platform/platform.ts'
+import { Refusal } from '../platform/refusal.ts'
+import { findCopies, type SealedRow, type SealedTable } from '../platform/sealed-rows.ts'
+import { IntegrityError, UnknownKeyError, type Vault } from '../platform/vault.ts'
+import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
+import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
+
+export const SEALED_TABLES: readonly SealedTable[] = [SEALED_DESTINATIONS, SEALED_SECRETS]
+
+/** Rows of one transaction: few enough that a running service does not wait for it. */
+const PAGE = 200
+/** While a service runs that still seals with a former key, each pass may find something new. */
+const MOST_PASSES = 5
+
+export interface RotationOptions {
+  /** Counts what there is to do, and writes nothing. */
+  dryRun: boolean
+  /** A user's id, or `OPERATOR`. */
+  actor: string
+  onProgress?: (table: string, rows: number) => void
+}
+
+/** A row that could not be sealed anew: it stays as it is, and is refused wherever it is used. */
+export interface LeftRow {
+  table: string
+  id: string
+  problem: string
+  /** Whether it was sealed with a key that is not in the ring, and opens once that is added to APP_KEYS_FORMER. */
+  keyMissing: boolean
+}
+
+export interface Rotation {
+  /** The current key, by its public id. */
+  keyId: string
+  /** Rows looked at and sealed anew (or to be), by table. */
+  tables: { table: string; rows: number; resealed: number }[]
+  left: LeftRow[]
+  /** Whether values that are bound to no row were accepted before, and no longer are. */
+  endsUnbound: boolean
+}
+
+/**
+ * Seals every sealed column anew with the current key, bound to its row, and makes the database's mark anew: from then on
+ * values that are bound to no row are refused. Works beside a running service, in small transactions, and can be broken off and
+ * run again. Refuses with `conflict` when the keys are not this database's.
+ */
+export async function rotateKeys(platform: Platform, options: RotationOptions): Promise<Rotation> {
+  const { database, vault, keys } = platform
+  const mark = await readKeyMark(database.reader, vault)
+  if (mark?.key === 'foreign') {
+    throw new Refusal(
+      'conflict',
+      'Neither APP_KEY nor a key of APP_KEYS_FORMER is the key of this database. Add its key to APP_KEYS_FORMER.',
+    )
+  }
+  const rotation: Rotation = {
+    keyId: keys.current.id,
+    tables: [],
+    left: [],
+    endsUnbound: mark?.accepts.includes('unbound_values') ?? false,
+  }
+  for (const table of SEALED_TABLES) {
+    const { rows, resealed, left } = await resealTable(platform, table, options)
+    rotation.tables.push({ table: table.name, rows, resealed })
+    rotation.left.push(...left)
+  }
+  rotation.tables.push(await resealMailboxes(platform, options))
+  const isDone = mark?.key === 'current' && !rotation.endsUnbound
+  const changed = rotation.tables.some(({ resealed }) => resealed > 0)
+  if (!options.dryRun && !(isDone && !changed)) await finish(platform, options.actor, rotation)
+  return rotation
+}
+
+async function resealTable(platform: Platform, table: SealedTable, options: RotationOptions) {
+  let rows = 0
+  let resealed = 0
+  let left: LeftRow[] = []
+  for (let pass = 1; pass <= MOST_PASSES; pass += 1) {
+    const found = await onePass(platform, table, options)
+    rows = found.rows
+    resealed += found.resealed
+    left = found.left
+    if (options.dryRun || found.outdated === found.left.length) break
+  }
+  return { rows, resealed, left }
+}
+
+async function onePass(platform: Platform, table: SealedTable, options: RotationOptions) {
+  const { database, vault } = platform
+  const copies = await findCopies(database.reader, table)
+  const left: LeftRow[] = []
+  const sums = { rows: 0, outdated: 0, resealed: 0 }
+  for (let after: string | null = null; ; ) {
+    const from: string | null = after
+    const page: ResealedPage = await onePage(platform, options, (db, tx) =>
+      resealPage(db, tx, { vault, table, from, copies }),
+    )
+    if (page.last === null) return { ...sums, left }
+    sums.rows += page.rows
+    sums.outdated += page.outdated
+    sums.resealed += page.resealed
+    left.push(...page.left)
+    options.onProgress?.(table.name, sums.rows)
+    after = page.last
+  }
+}
+
+/** A page in a transaction of its own; of a dry run, which writes nothing, without one. */
+function onePage<T>(
+  { database }: Platform,
+  { dryRun }: RotationOptions,
+  work: (db: Queries, tx: Tx | null) => Promise<T>,
+): Promise<T> {
+  return dryRun ? work(database.reader, null) : database.transaction((tx) => work(tx, tx))
+}
+
+interface PageOfTable {
+  vault: Vault
+  table: SealedTable
+  from: string | null
+  copies: ReadonlySet<string>
+}
+
+interface ResealedPage {
+  /** The last row's id; `null` when there were none. */
+  last: string | null
+  rows: number
+  /** Rows not sealed with the current key when they were read. */
+  outdated: number
+  resealed: number
+  left: LeftRow[]
+}
+
+async function resealPage(
+  db: Queries,
+  tx: Tx | null,
+  { vault, table, from, copies }: PageOfTable,
+): Promise<ResealedPage> {
+  const rows = await table.page(db, vault, from, PAGE)
+  const outdated = rows.filter((row) => !vault.isCurrent(row.sealed))
+  const left: LeftRow[] = []
+  let resealed = 0
+  for (const row of outdated) {
+    const problem = await problemWith(row, copies, async (text) => {
+      if (tx === null || (await row.reseal(tx, text))) resealed += 1
+    })
+    if (problem) left.push({ table: table.name, id: row.id, ...problem })
+  }
+  return { last: rows.at(-1)?.id ?? null, rows: rows.length, outdated: outdated.length, resealed, left }
+}
+
+async function problemWith(
+  row: SealedRow,
+  copies: ReadonlySet<string>,
+  work: (text: string) => Promise<void>,
+): Promise<Pick<LeftRow, 'problem' | 'keyMissing'> | null> {
+  if (copies.has(row.sealed)) {
+    return { problem: 'holds the same sealed value as another row: one was copied', keyMissing: false }
+  }
+  try {
+    await work(await row.open())
+    return null
+  } catch (error) {
+    if (error instanceof UnknownKeyError) return { problem: error.message, keyMissing: true }
+    if (error instanceof IntegrityError) return { problem: error.message, keyMissing: false }
+    throw error
+  }
+}
+
+async function resealMailboxes(platform: Platform, options: RotationOptions) {
+  let rows = 0
+  let resealed = 0
+  for (let after: string | null = null; ; ) {
+    const page = await onePage(platform, options, (db, tx) =>
+      refreshMailboxes(platform, db, tx, { after, limit: PAGE }),
+    )
+    if (page.last === null) return { table: 'mailboxes', rows, resealed }
+    rows += page.rows
+    resealed += page.changed
+    options.onProgress?.('mailboxes', rows)
+    after = page.last
+  }
+}
+
+function finish(platform: Platform, actor: string, rotation: Rotation): Promise<void> {
+  const { database, vault } = platform
+  return database.transaction(async (tx) => {
+    await renewMark(tx, vault, 'unbound_values')
+    await recordAudit(platform, tx, {
+      actor,
+      action: 'keys.rotate',
+      subjectType: 'app_key',
+      subjectId: rotation.keyId,
+      reason: null,
+      before: { unbound_values: rotation.endsUnbound ? 'accepted' : 'refused' },
+      after: {
+        unbound_values: 'refused',
+        resealed: Object.fromEntries(rotation.tables.map(({ table, resealed }) => [table, resealed])),
+        left: rotation.left.length,
+      },
+    })
+  })
+}
