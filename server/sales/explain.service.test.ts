@@ -5,8 +5,9 @@ import { runPayouts } from '../payouts/payouts.service.ts'
 import { testDialects } from '../proof/testbed/databases.ts'
 import { type Marketplace, openMarketplace } from '../proof/testbed/marketplace.ts'
 import { orderBody } from '../proof/testbed/orders.ts'
-import { outcomeOf, setSuspended } from '../proof/testbed/people.ts'
+import { addUser, outcomeOf, setSuspended } from '../proof/testbed/people.ts'
 import { removeStore } from '../stores/remove-store.service.ts'
+import { connectStore } from '../stores/stores.service.ts'
 import { explainSale, findOrder } from './explain.service.ts'
 
 for (const dialect of testDialects()) {
@@ -80,6 +81,15 @@ for (const dialect of testDialects()) {
     const [sale] = await findOrder(platform, '#5001', `s${two.merchantId}.myshopify.com`)
     assert.is(sale?.shopDomain, `s${two.merchantId}.myshopify.com`)
     assert.equal(await meant(sale?.saleId ?? ''), [[two.storeId, '900001']])
+    // Another merchant's claim on the domain has orders of its own, by the same names.
+    const domain = `s${two.merchantId}.myshopify.com`
+    const { userId: squatter } = await addUser(platform, 'merchant')
+    const claim = { shop_domain: domain, webhook_secret: 'secret-of-squatter' }
+    const { id: storeId } = await connectStore(platform, squatter, claim)
+    await market.deliver({ ...one, storeId, merchantId: squatter }, order('#5001', '900001'))
+    await market.workOff()
+    assert.is((await meant('#5001', domain)).length, 2)
+    assert.equal(await meant('#5001', storeId), [[storeId, '900001']])
     for (const [text, store] of [
       ['nothing', null],
       ['#5001', 'nobody.pk'],
