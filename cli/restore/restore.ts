@@ -123,7 +123,13 @@ async function migrateAndVerify(
     )
   }
   out.progress('migrating the copy')
-  const migrated = await migrate(database)
+  const migrated = await migrate(database).catch((error: Error) => {
+    const [reason] = error.message.split('\n')
+    throw new Failure(
+      `${backup} cannot be migrated to this version (${reason}). Restore it with the version that made it.`,
+      { code: 'unavailable' },
+    )
+  })
   const books = { database, keys: await readKeys(config) }
   return { migrated, results: await runChecks(draftUrl, books, out) }
 }

@@ -198,6 +198,15 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
       },
     },
     {
+      what: 'an older backup whose guards were removed',
+      says: /cannot be migrated to this version \(.*\)\. Restore it with the version that made it/,
+      async make({ fixture: { database }, backup }) {
+        await removeGuards(database)
+        if (dialect === 'postgresql') await sql`drop table payout_destinations`.execute(database.writer)
+        return (await backUp(database, `${backup}.unguarded`)).file
+      },
+    },
+    {
       what: 'a database of another program',
       says: /is not a backup of this service: it has no migrations/,
       async make({ fixture, backup, affiliate }) {
@@ -226,6 +235,7 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
 
   it('keeps a copy whose books do not hold, names what is broken, and gives no way to switch', async (world) => {
     const { fixture, backup, affiliate, places } = world
+    await migrate(fixture.database)
     await removeGuards(fixture.database)
     await sql`update sales set commission = commission + 1 where acceptance_status = 'accepted'`.execute(
       fixture.database.writer,
