@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { sql } from 'kysely'
 import type { App } from '../server/app.ts'
 import { listScheduleRuns, type ScheduleRunRow } from '../server/jobs/schedule-runs.service.ts'
+import { readKeyMark } from '../server/platform/key-mark.ts'
 import { migrationState } from '../server/platform/migration-state.ts'
 import { type DeskStatus, deskStatus, STATUS_HOURS } from '../server/summaries/desk-status.service.ts'
 import { CURRENCY } from '../shared/money.ts'
@@ -16,6 +17,8 @@ export interface Status {
   schedule: { name: string; expression: string; run: ScheduleRunRow | null }[]
   database: { place: string; dialect: string; bytes: number; executed: number; pending: string[] }
   unpaidAfterDays: number
+  /** Why `affiliate keys rotate` is to be run; `null` when it is not. */
+  rotateKeys: 'unbound_values' | 'former_key' | null
 }
 
 export async function readStatus({ app, config }: CommandContext & { app: App }): Promise<Status> {
@@ -43,7 +46,14 @@ export async function readStatus({ app, config }: CommandContext & { app: App })
       pending,
     },
     unpaidAfterDays: config.FLAG_CYCLE_UNPAID_DAYS,
+    rotateKeys: await rotationDue(app),
   }
+}
+
+async function rotationDue({ platform }: App): Promise<Status['rotateKeys']> {
+  const mark = await readKeyMark(platform.database.reader, platform.vault)
+  if (mark?.accepts.includes('unbound_values')) return 'unbound_values'
+  return mark?.key === 'former' ? 'former_key' : null
 }
 
 async function databaseBytes({ database }: App): Promise<number> {
@@ -87,6 +97,7 @@ export function statusLines(out: Output, status: Status): string[] {
       ['Flags', flagsText(out, desk)],
       ...scheduleRows(out, status),
       ['Database', databaseText(out, status)],
+      ...keyRows(out, status),
     ]),
   ]
 }
@@ -154,6 +165,15 @@ function runText(out: Output, run: ScheduleRunRow | null): string {
   return `${out.time(run.started_at)}, ${durationText(run.finished_at - run.started_at)}${what === '' ? '' : `: ${what}`}`
 }
 
+function keyRows(out: Output, { rotateKeys }: Status): [string, string][] {
+  if (rotateKeys === null) return []
+  const why =
+    rotateKeys === 'unbound_values'
+      ? 'secrets are not bound to their rows'
+      : 'secrets are sealed with a former key'
+  return [['Keys', out.style('yellow', `${why}: affiliate keys rotate`)]]
+}
+
 function databaseText(out: Output, { database }: Status): string {
   const { dialect, bytes, executed, pending, place } = database
   const state =
@@ -175,9 +195,10 @@ function sumText({ count, amount }: { count: number; amount: number }): string {
   return count === 0 ? 'none' : `${whole(count)} (${displayMoney(amount)})`
 }
 
-export function wireStatus({ at, desk, schedule, database, unpaidAfterDays }: Status) {
+export function wireStatus({ at, desk, schedule, database, unpaidAfterDays, rotateKeys }: Status) {
   return {
     at: wireTime(at),
+    rotate_keys: rotateKeys,
     inbox: desk.inbox.map(({ source, waiting, oldest }) => ({ source, waiting, oldest: wireTime(oldest) })),
     set_aside: desk.setAside,
     last_24_hours: {

@@ -19,6 +19,22 @@ async function newCreator(bed: WebTestbed) {
   return { token: String(body.token), id: String((body.user as { id: string }).id) }
 }
 
+/** What a user has left in the audit trail, oldest first. */
+async function auditsOf({ platform }: WebTestbed, actor: string) {
+  const rows = await platform.database.reader
+    .selectFrom('audit_entries')
+    .selectAll()
+    .where('actor', '=', actor)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ action, subject_id, before, after }) => ({
+    action,
+    subject_id,
+    before: JSON.parse(before ?? 'null'),
+    after: JSON.parse(after ?? 'null'),
+  }))
+}
+
 function isRefused(answer: WebAnswer, status: number, code: string, path?: string): void {
   assert.is(answer.body.code, code, JSON.stringify(answer.body))
   assert.is(answer.status, status)
@@ -95,8 +111,39 @@ for (const dialect of testDialects()) {
     assert.equal(me.body.payout_destination, { iban_last4: '5101', account_title: 'Ayesha' })
     assert.is(me.body.upcoming_payout_destination, null)
 
+    const audits = await auditsOf(bed, id)
+    assert.equal(
+      audits.map(({ action, before, after }) => [action, before?.iban_last4, after?.iban_last4]),
+      [
+        ['user.payout_destination', undefined, '6702'],
+        ['user.payout_destination', '6702', '5101'],
+      ],
+    )
+    assert.is(audits[1]?.after.effective_at, effectiveAt)
+    assert.not.ok(JSON.stringify(audits).includes(IBAN) || JSON.stringify(audits).includes(OTHER_IBAN))
+
     const rows = await bed.platform.database.reader.selectFrom('payout_destinations').selectAll().execute()
     assert.not.ok(JSON.stringify(rows).includes(OTHER_IBAN), 'sealed at rest')
+  })
+
+  it('records a change of the password', async ({ bed }) => {
+    const { token, id } = await newCreator(bed)
+    const change = (current_password: string) =>
+      bed.ask('POST', '/auth/password', {
+        token,
+        body: { current_password, new_password: 'another long passphrase' },
+      })
+    assert.is((await change('not the password')).status, 401)
+    assert.equal(await auditsOf(bed, id), [])
+    assert.is((await change(PASSWORD)).status, 204)
+    assert.equal(await auditsOf(bed, id), [
+      {
+        action: 'user.change_password',
+        subject_id: id,
+        before: null,
+        after: { sessions_ended: 'all others' },
+      },
+    ])
   })
 
   it('lets only one of two first destinations be the first', async ({ bed }) => {
