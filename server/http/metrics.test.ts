@@ -106,10 +106,10 @@ for (const dialect of testDialects()) {
     assert.is((await call(bed.url, 'HEAD', `/go/${slug}`)).status, 302)
     await sendOrder(bed)
     const sales = 'affiliate_sales_total{acceptance_status="rejected"}'
-    const ignored = 'affiliate_events_applied_total{source="processor",outcome="ignored"}'
+    const setAside = 'affiliate_events_applied_total{source="processor",outcome="set_aside"}'
     const text = await eventually(
       () => read(bed.url),
-      (now) => figureOf(now, sales) === 1 && figureOf(now, ignored) === 1,
+      (now) => figureOf(now, sales) === 1 && figureOf(now, setAside) === 1,
     )
     assert.is(figureOf(text, 'affiliate_events_applied_total{source="store",outcome="done"}'), 1)
     assert.is(figureOf(text, 'affiliate_events_received_total{source="processor",receipt="stored"}'), 1)
