@@ -153,7 +153,7 @@ for (const dialect of testDialects()) {
     assert.is(closed.code, 0, closed.stderr)
     assert.match(
       closed.stdout,
-      /Rs 6,187\.37\nThese cycles close before their period is over\. .*\n.* this cycle ends .*\n +Next cycle: .*\n1 closed, 0 extended/,
+      /Rs 6,187\.37\nThese cycles close before their period is over\.\n.*\n.* this cycle ends .*\n +Next cycle: .*\n1 closed, 0 extended/,
     )
     const again = await books.affiliate(['billing', 'close', '--as-of', date, '--yes'])
     assert.match(again.stdout, /No open cycle ends by .* \+05:00/)

@@ -230,7 +230,8 @@ async function earlyLines(
   })
   const more = early.length - named.length
   return [
-    'These cycles close before their period is over. Sales accepted from now on are billed in the next cycle:',
+    'These cycles close before their period is over.',
+    'Sales accepted from now on are billed in the next cycle:',
     ...lines,
     ...(more > 0 ? [`  and ${more} more`] : []),
   ]

@@ -185,16 +185,16 @@ function verifyLines(
 /** What rests on events that an operator sent: a note, not a breach. */
 function operatorLines({ sales, billing_cycles, payouts }: OperatorEffects): string[] {
   const lines = [
-    ['sales', sales],
-    ['charged billing cycles', billing_cycles],
-    ['settled payouts', payouts],
+    ['sale', sales],
+    ['charged billing cycle', billing_cycles],
+    ['settled payout', payouts],
   ] as const
   const named = lines.filter(([, ids]) => ids.length > 0)
   if (named.length === 0) return []
   return [
     '',
     'These rest on events that an operator sent with "webhooks replay":',
-    ...named.map(([what, ids]) => `  ${ids.length} ${what}: ${shortList(ids)}`),
+    ...named.map(([what, ids]) => `  ${ids.length} ${what}${ids.length === 1 ? '' : 's'}: ${shortList(ids)}`),
   ]
 }
 
