@@ -158,7 +158,7 @@ const EVENTS: Tampering[] = [
   {
     invariant: 'events-explained',
     what: 'an event that is set aside and nobody was told',
-    statement: sql`delete from flags where subject_type = 'inbound_event'`,
+    statement: sql`delete from flags where subject_type in ('inbound_event', 'store_events')`,
     subject: oneOf('inbound_events', "state = 'set_aside'"),
   },
   {
