@@ -137,6 +137,10 @@ const MENDS: readonly (readonly [RegExp, string])[] = [
     /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/,
     'The database cannot be used: see that it runs, and that DATABASE_URL names it.',
   ],
+  [
+    /^42501/,
+    'The database role lacks a privilege: name a role that has it, such as the owner, with --database-url.',
+  ],
   [/^25006/, 'The database takes no writes (read-only).'],
 ]
 

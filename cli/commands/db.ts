@@ -155,16 +155,22 @@ async function restore(file: string, { to }: RestoreOptions, command: Command): 
     swap_commands: broken.length === 0 ? copy.swapCommands() : [],
   }
   out.show(document, () => [
-    `Restored into ${copy.place}${migrated.length > 0 ? ` and applied ${migrated.length} migrations` : ''}.`,
+    `Restored into ${copy.place}${migrated.length > 0 ? ` and applied ${counted(migrated.length, 'migration')}` : ''}.`,
     ...(broken.length > 0
       ? []
       : [
-          `All ${results.length} invariants hold (${rows} rows checked). The present database, ${present}, was not changed.`,
+          `All ${results.length} invariants hold (${counted(rows, 'row')} checked). The present database, ${present}, was not changed.`,
           '',
           'To switch to the restored database, stop the service and either',
           `  ${settings}, or`,
           '  keep DATABASE_URL and run:',
           ...copy.swapCommands().map((line) => `    ${line}`),
+          ...(copy.url.startsWith('sqlite:')
+            ? []
+            : [
+                'If the service runs as a role that is not the owner, let that role use the restored database before you switch:',
+                `  affiliate db grants ROLE --database-url ${copy.url}`,
+              ]),
           'Then start the service with the APP_KEY that it has now.',
         ]),
   ])
@@ -173,6 +179,10 @@ async function restore(file: string, { to }: RestoreOptions, command: Command): 
   throw new Failure(
     `The books of the backup do not hold: ${names}. See "affiliate ledger verify --database-url ${copy.url}"; the present database was not changed.`,
   )
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** The settings that make the service use the restored database, with the keys and files that it has now. */

@@ -21,6 +21,7 @@ import type { TestDialect } from '../../server/proof/testbed/databases.ts'
 import { type FixtureDatabase, openFixtureDatabase } from '../../server/proof/testbed/fixture-databases.ts'
 import { administer } from '../../server/proof/testbed/migrated-databases.ts'
 import { call } from '../../server/proof/testbed/service-bed.ts'
+import { addServiceRole } from '../../server/proof/testbed/service-role.ts'
 import { removeGuards } from '../../server/proof/testbed/tamper.ts'
 import { startService } from '../../server/service.ts'
 import { backUp } from '../backup.ts'
@@ -309,6 +310,20 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
       })
     }
   } else {
+    it('says what a role lacks that may not create databases', async ({
+      backup,
+      affiliate,
+      fixture,
+      places,
+    }) => {
+      const before = await places()
+      const DATABASE_URL = await addServiceRole(fixture.url)
+      const ended = await affiliate(['db', 'restore', backup], { DATABASE_URL })
+      assert.equal([ended.code, await places()], [1, before])
+      assert.match(ended.stderr, ONE_LINE)
+      assert.match(ended.stderr, /role lacks a privilege.*--database-url/)
+    })
+
     it('says what to install where there is no pg_restore', async ({
       backup,
       affiliate,

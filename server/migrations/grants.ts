@@ -41,7 +41,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   flags: ['update'],
   audit_entries: [],
   link_days: ['update', 'delete'],
-  mailboxes: [],
+  mailboxes: ['update'],
   schedule_runs: ['update'],
   export_jobs: ['update', 'delete'],
   watermarks: ['update', 'delete'],
