@@ -20,6 +20,7 @@ import {
   hmacSettingsSchema,
   type SignatureScheme,
 } from './processor/signatures/verify-signature.ts'
+import { checkSealStorage } from './seals/open-seal-storage.ts'
 
 /** Everything that the edges (HTTP, CLI, jobs) work with. */
 export interface App {
@@ -50,6 +51,7 @@ export interface OpenOptions {
 /** The composition root: settings → database → services. Throws `SettingError` on a setting that makes no sense. */
 export async function openApp(options: OpenOptions): Promise<App> {
   const config = readConfig(options.environment ?? process.env)
+  checkSealStorage(config)
   const eventRules = readEventRules(config)
   if (options.create) await refuseForeignKeys(config.DATABASE_URL, findAppKeys(config))
   const sandbox = config.PROCESSOR === 'sandbox' ? readSandboxAccess(config, options) : null

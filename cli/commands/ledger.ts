@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { OperatorEffects } from '../../server/inbox/operator-deliveries.service.ts'
 import type { Config } from '../../server/platform/config.ts'
+import type { Queries } from '../../server/platform/database.ts'
 import type { AppKeys } from '../../server/platform/key-ring.ts'
 import type { JournalKeying } from '../../server/proof/invariants/journal-keys.ts'
 import type { Books, InvariantResult } from '../../server/proof/invariants/verify-books.ts'
@@ -19,7 +20,11 @@ export function addLedgerCommands(program: Command): void {
   group
     .command('verify')
     .description('check every invariant of the books; exit 1 when a row breaks one')
-    .option('--against <digest>', 'compare with the digest of a seal that was kept elsewhere', digestOf)
+    .option(
+      '--against <digest>',
+      'compare with the digest of a seal that was kept elsewhere, or with "storage", the seals in SEAL_STORAGE (as always where that is set)',
+      digestOf,
+    )
     .addHelpText('after', exampleText('ledger verify', `ledger verify --against ${'0123abcd'.repeat(8)}`))
     .action((options: VerifyOptions, command: Command) => verify(options, command))
   group
@@ -40,8 +45,12 @@ interface VerifyOptions {
   against?: string
 }
 
+/** What `--against` says for SEAL_STORAGE instead of a digest. */
+const STORAGE = 'storage'
+
 function digestOf(text: string): string {
   const digest = text.trim().toLowerCase()
+  if (digest === STORAGE) return digest
   if (/^([0-9a-f]{8}\.)?[0-9a-f]{64}$/.test(digest)) return digest
   throw new InvalidArgumentError(
     'It must be a digest as "affiliate ledger seal" printed it: 8 characters, a dot and 64 more, or 64 from before the journal was keyed.',
@@ -55,9 +64,17 @@ function verify({ against }: VerifyOptions, command: Command): Promise<void> {
     async ({ config, database, out }) => {
       await assertMigrated(database)
       const { lastSeal } = await import('../../server/seals/seals.service.ts')
+      if (against === STORAGE && config.SEAL_STORAGE === undefined) {
+        throw new Failure('SEAL_STORAGE is not set. Set it to where the seals are stored, or name a digest.')
+      }
       const keys = await readKeys(config)
       const results = await runChecks(config.DATABASE_URL, { database, keys }, out)
-      if (against !== undefined) results.push(await checkAgainst({ database, keys }, against))
+      if (against !== undefined && against !== STORAGE) {
+        results.push(await checkAgainst({ database, keys }, against))
+      }
+      if (against === STORAGE || config.SEAL_STORAGE !== undefined) {
+        results.push(await checkStorage(config, database.reader))
+      }
       out.endProgress()
       const broken = results.filter((result) => result.breaches.length > 0)
       const { describeKeys } = await import('../../server/proof/invariants/journal-keys.ts')
@@ -116,6 +133,28 @@ async function checkAgainst({ database, keys }: Books, digest: string): Promise<
   return {
     name: 'as-sealed',
     statement: 'The journal still holds all that was sealed under the digest that was kept elsewhere.',
+    rows,
+    breaches,
+    ms: performance.now() - start,
+  }
+}
+
+/** A storage that cannot be read is a breach, since nothing was compared with it. */
+async function checkStorage(config: Config, db: Queries): Promise<InvariantResult> {
+  const { openSealStorage } = await import('../../server/seals/open-seal-storage.ts')
+  const { compareWithStorage } = await import('../../server/seals/stored-seals.service.ts')
+  const start = performance.now()
+  const storage = await openSealStorage(config)
+  if (!storage) throw new Error('no seal storage')
+  const { rows, breaches } = await compareWithStorage(db, storage)
+    .catch((error: unknown) => {
+      const detail = `it cannot be read: ${error instanceof Error ? error.message || error.name : error}`
+      return { rows: 0, breaches: [{ subject: 'seal storage', detail }] }
+    })
+    .finally(() => storage.close())
+  return {
+    name: 'as-stored',
+    statement: 'The seals that were stored outside the database are still in it, unchanged.',
     rows,
     breaches,
     ms: performance.now() - start,

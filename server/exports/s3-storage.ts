@@ -1,24 +1,16 @@
 import { Readable } from 'node:stream'
-import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, S3Client } from '@aws-sdk/client-s3'
+import { DeleteObjectCommand, GetObjectCommand, NoSuchKey } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
+import { openS3Client, type S3Account } from '../platform/s3-client.ts'
 import { checkedKey, type ExportStorage } from './export-storage.ts'
 
-export interface S3Access {
-  /** Unset for AWS itself. */
-  endpoint: string | undefined
-  region: string
+export interface S3Access extends S3Account {
   bucket: string
-  accessKeyId: string
-  secretAccessKey: string
-  forcePathStyle: boolean
 }
 
 const FOLDER = 'exports/'
 /** One part is held in memory at a time. S3 takes 10,000 of them, which makes 80 GB. */
 const PART_BYTES = 8 * 1024 * 1024
-const CONNECT_TIMEOUT_MS = 5000
-/** For an answer to begin; a large file may take as long as it likes. */
-const ANSWER_TIMEOUT_MS = 60_000
 
 /**
  * Keeps exports in a bucket, by multipart upload: an object is there only once it is whole. The parts that a killed process
@@ -26,16 +18,7 @@ const ANSWER_TIMEOUT_MS = 60_000
  */
 export function openS3Storage(access: S3Access): ExportStorage & { close(): void } {
   const { bucket } = access
-  const client = new S3Client({
-    ...(access.endpoint !== undefined && { endpoint: access.endpoint }),
-    region: access.region,
-    credentials: { accessKeyId: access.accessKeyId, secretAccessKey: access.secretAccessKey },
-    forcePathStyle: access.forcePathStyle,
-    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, requestTimeout: ANSWER_TIMEOUT_MS },
-    // Other servers than AWS do not all know the newer checksums.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-  })
+  const client = openS3Client(access)
   const placeOf = (key: string) => ({ Bucket: bucket, Key: FOLDER + checkedKey(key) })
   return {
     async write(key, content) {

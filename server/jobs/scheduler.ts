@@ -4,6 +4,7 @@ import { runPayouts } from '../payouts/payouts.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/port.ts'
 import { sealLedger } from '../seals/seals.service.ts'
+import { storeSeals } from '../seals/stored-seals.service.ts'
 import { isReconciliationDue, RECONCILIATION, reconcile } from './reconcile.ts'
 import { noteFinished, noteStarted } from './schedule-runs.store.ts'
 
@@ -22,6 +23,7 @@ interface Job {
 }
 
 const EVERY_HOUR = '0 * * * *'
+const EVERY_FIVE_MINUTES = '*/5 * * * *'
 
 /**
  * Starts the scheduled jobs: closing billing cycles, paying creators, sealing the journal and comparing with the processor.
@@ -68,6 +70,12 @@ export function startScheduler(platform: Platform, processor: Processor): Schedu
         const { seal, moved } = await sealLedger(platform)
         return { ledgers: moved, digest: seal?.digest ?? null }
       },
+    },
+    {
+      // A job of its own, so that seals go on being made while the storage cannot be reached.
+      name: 'seal-storage',
+      expression: config.SEAL_STORAGE === undefined ? 'off' : EVERY_FIVE_MINUTES,
+      run: async () => ({ stored: (await storeSeals(platform, stopping.signal)) ?? 0 }),
     },
   ]
   const start = (job: Job, isStart = false) => {

@@ -156,6 +156,13 @@ const bearerToken = z
   .string()
   .refine((text) => /^[\x21-\x7e]{16,}$/.test(text), 'must be at least 16 characters without spaces')
 
+const sealStorage = z
+  .string()
+  .refine(
+    (text) => !text.includes('://') || /^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](\/[^\s?#]*)?$/.test(text),
+    'must be s3://BUCKET/PREFIX or a folder',
+  )
+
 const SETTINGS = z.object({
   /** A slip here would switch the rules for production off, so only known words pass. */
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
@@ -253,6 +260,8 @@ const SETTINGS = z.object({
   CLICK_RETENTION_DAYS: whole(0, 36_500).default(0),
   /** Where export files are kept: a folder `exports` beside the keys, or a bucket that speaks S3. */
   EXPORT_STORAGE: z.enum(['local', 's3']).default('local'),
+  /** Where each seal of the journal is stored as well, write-once: `s3://BUCKET/PREFIX`, or a folder outside DATA_DIR. */
+  SEAL_STORAGE: sealStorage.optional(),
   /** Unset for AWS itself. */
   S3_ENDPOINT: httpUrl.optional(),
   S3_REGION: z.string().min(1).default('us-east-1'),
@@ -296,6 +305,11 @@ function refuseMismatch(config: Config): void {
   if (config.EXPORT_STORAGE === 's3') {
     for (const name of ['S3_BUCKET', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'] as const) {
       if (!config[name]) throw new SettingError(name, 'must be set when EXPORT_STORAGE=s3')
+    }
+  }
+  if (config.SEAL_STORAGE?.startsWith('s3://')) {
+    for (const name of ['S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'] as const) {
+      if (!config[name]) throw new SettingError(name, 'must be set when SEAL_STORAGE is an s3:// address')
     }
   }
   if (config.NODE_ENV === 'production') {

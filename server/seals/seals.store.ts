@@ -10,6 +10,10 @@ export function findLastSeal(db: Queries) {
   return db.selectFrom('ledger_seals').selectAll().orderBy('position', 'desc').limit(1).executeTakeFirst()
 }
 
+export function findSeal(db: Queries, position: number) {
+  return db.selectFrom('ledger_seals').selectAll().where('position', '=', position).executeTakeFirst()
+}
+
 /** The seal that retired this key. */
 export function findRetiringSeal(db: Queries, retires: string) {
   return db.selectFrom('ledger_seals').select('position').where('retires', '=', retires).executeTakeFirst()
