@@ -1,4 +1,4 @@
-import { problemResponses } from './openapi-problems.ts'
+import { problemResponses, RETRY_AFTER } from './openapi-problems.ts'
 
 /** What each group of procedures is about; a group without a line here has no document. */
 export const CONCEPTS: Record<string, string> = {
@@ -146,7 +146,7 @@ export const EDGE_PATHS = {
       security: [],
       summary: "A store's orders/paid event",
       description:
-        'Sent by Shopify. The signature is base64(HMAC-SHA256) over the raw body with the secret of the store. Other topics are recorded and not used. A redelivery changes nothing.',
+        'Sent by Shopify. The signature is base64(HMAC-SHA256) over the raw body with the secret of the store. Several merchants may have connected one domain: the delivery belongs to the one whose secret verifies it. Other topics are recorded and not used. A redelivery changes nothing.',
       parameters: [
         header('X-Shopify-Hmac-Sha256', 'The signature.'),
         header('X-Shopify-Shop-Domain', 'The store.'),
@@ -160,6 +160,8 @@ export const EDGE_PATHS = {
       },
       responses: {
         200: received,
+        // Deliveries are not counted by address, so there is no count to answer.
+        429: { ...(problemResponses(['rate_limited'])[429] as object), headers: RETRY_AFTER },
         ...problemResponses(['invalid_signature', 'payload_too_large', 'internal', 'unavailable']),
       },
     },

@@ -45,7 +45,7 @@ export function problemResponses(codes: readonly ErrorCode[]): Record<string, un
   return Object.fromEntries(responses)
 }
 
-const RETRY_AFTER = {
+export const RETRY_AFTER = {
   'Retry-After': { description: 'Seconds until another try makes sense.', schema: { type: 'integer' } },
 }
 

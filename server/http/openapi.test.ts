@@ -129,7 +129,7 @@ test('tells that every procedure and file is counted', () => {
   const uncounted = operations
     .filter(({ responses }) => !responses['429'])
     .map(({ operationId }) => operationId)
-  const edges = ['health', 'metrics', 'readiness', 'redirect', 'webhooks.processor', 'webhooks.storeSales']
+  const edges = ['health', 'metrics', 'readiness', 'redirect', 'webhooks.processor']
   assert.equal(uncounted.sort(), edges)
   const headers = Object.keys(byName('offers.list').responses['429']?.headers ?? {})
   assert.equal(headers, ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'])
