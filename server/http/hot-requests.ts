@@ -28,7 +28,9 @@ export function followHotRequests(
     return (request, reply) => {
       const ms = performance.now() - request.begunAt
       time(request.method, reply.statusCode, ms)
-      logRequest(platform, request, reply, ms)
+      // Anyone can have these routes refuse thousands of requests a second; metrics count them, and webhooks log them by the minute.
+      if (reply.statusCode >= 500 || platform.log.isLevelEnabled('debug'))
+        logRequest(platform, request, reply, ms)
     }
   }
   server.decorateRequest('begunAt', 0)
