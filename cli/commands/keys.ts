@@ -19,7 +19,8 @@ export function addKeyCommands(program: Command): void {
 To replace the key:
   1. Set APP_KEY to a new key and APP_KEYS_FORMER to the former one, for every process, and restart.
   2. Run "affiliate keys rotate". It can be broken off and run again.
-  3. Remove APP_KEYS_FORMER and restart.
+  3. Keep the former key in APP_KEYS_FORMER as long as "affiliate ledger verify" needs it for the journal.
+After an upgrade, run it once with the present key first.
 To avoid errors while processes restart one after the other, add the new key to APP_KEYS_FORMER of all of them first.
 ${exampleText('keys rotate --dry-run', 'keys rotate --json')}`,
     )
@@ -70,7 +71,9 @@ function linesOf(
           'Now replace APP_KEY too (see --help): a copy of the database from before could be put back as long as this key is in use.',
         ]
       : []),
-    ...(former ? ['Remove APP_KEYS_FORMER and restart the service.'] : []),
+    ...(former
+      ? ['APP_KEYS_FORMER is now needed for the journal only: "affiliate ledger verify" says for how long.']
+      : []),
   ]
 }
 

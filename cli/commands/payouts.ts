@@ -116,11 +116,11 @@ function run(dryRun: boolean, command: Command): Promise<void> {
       const preview = await runPayouts(app.platform, app.processor, { dryRun: true, progress })
       out.endProgress()
       const payable = preview.filter((outcome) => outcome.kind === 'paid_out')
-      const writes = !dryRun && payable.length > 0
-      if (writes) await confirm(context, runQuestion(payable))
-      const outcomes = writes
-        ? await runPayouts(app.platform, app.processor, { actor: OPERATOR, progress })
-        : preview
+      if (!dryRun && payable.length > 0) await confirm(context, runQuestion(payable))
+      // Also where nothing is paid: what waits for a person is flagged.
+      const outcomes = dryRun
+        ? preview
+        : await runPayouts(app.platform, app.processor, { actor: OPERATOR, progress })
       out.endProgress()
       const person = await peopleOf(
         app,

@@ -54,7 +54,7 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
   if (mark?.key === 'foreign') {
     throw new Refusal(
       'conflict',
-      'Neither APP_KEY nor a key of APP_KEYS_FORMER is the key of this database. Add its key to APP_KEYS_FORMER.',
+      'APP_KEY and APP_KEYS_FORMER do not hold the key of this database, or it was replaced before its secrets were bound: set the former APP_KEY and run this first.',
     )
   }
   const rotation: Rotation = {

@@ -68,7 +68,7 @@ for (const dialect of testDialects()) {
     await checkAppKey(database, first)
     assert.equal((await readKeyMark(reader, first))?.accepts, ['unbound_values', 'unkeyed_journal'])
     assert.ok(await isJournalUnkeyed(reader, first))
-    assert.is(await open(rotated), 'secret')
+    assert.instance(await open(rotated).catch((error: unknown) => error), IntegrityError)
     await database.transaction((tx) => markJournalKeyed(tx, first))
     assert.not.ok(await isJournalUnkeyed(reader, first))
     assert.is(await open(), 'secret')
@@ -99,10 +99,15 @@ for (const dialect of testDialects()) {
     await refused()
   })
 
-  it('opens an old mark that somebody kept only with the old key', async (context) => {
+  it('refuses an old mark once the key was replaced, also while the old key is a former one', async (context) => {
+    const { database } = context
     await leaveUnboundMark(context)
-    assert.is(await keyOf(context, rotated), 'former')
-    assert.is(await keyOf(context, second), 'foreign')
+    assert.is(await keyOf(context), 'current')
+    assert.is(await keyOf(context, rotated), 'foreign')
+    await database.transaction((tx) => markJournalKeyed(tx, first))
+    assert.equal(await readKeyMark(database.reader, rotated), { key: 'foreign', accepts: [] })
+    const refused = await checkAppKey(database, rotated).catch((error) => error)
+    assert.match(refused.message, /affiliate keys rotate/)
   })
 
   it.run()

@@ -46,6 +46,12 @@ function refuseForeignMark(mark: string, vault: Vault): void {
   if (keyMarkOf(mark, vault).key !== 'foreign') return
   const missing = missingKeyOf(mark, vault)
   const which = missing === null ? '' : ` (that is key ${missing})`
+  if (missing === null) {
+    throw new SettingError(
+      'APP_KEY',
+      'is not the key that this database was sealed with: set that key, and replace it only after "affiliate keys rotate" has run with it',
+    )
+  }
   throw new SettingError(
     'APP_KEY',
     `is not the key that this database was sealed with${which}: set that key, or add it to APP_KEYS_FORMER`,

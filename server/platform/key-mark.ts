@@ -20,7 +20,10 @@ const LEGACIES: readonly Legacy[] = ['unbound_values', 'unkeyed_journal']
  * before is accepted.
  */
 export interface KeyMark {
-  /** `foreign`: none of the keys at hand made it, or it was changed. */
+  /**
+   * `foreign`: none of the keys at hand made it, or it was changed, or a former key made it while values were
+   * bound to no row: they are bound before the key is replaced.
+   */
   key: 'current' | 'former' | 'foreign'
   accepts: readonly Legacy[]
 }
@@ -33,8 +36,10 @@ export async function readKeyMark(db: Queries | Tx, vault: Vault): Promise<KeyMa
 
 export function keyMarkOf(mark: string, vault: Vault): KeyMark {
   try {
-    const accepts = isUnbound(mark) ? openFirst(mark, vault) : parseAccepts(vault.open(mark, BINDING))
-    return { key: vault.isCurrent(mark) ? 'current' : 'former', accepts }
+    if (isUnbound(mark)) return { key: 'current', accepts: openFirst(mark, vault) }
+    const accepts = parseAccepts(vault.open(mark, BINDING))
+    if (vault.isCurrent(mark)) return { key: 'current', accepts }
+    return accepts.includes('unbound_values') ? { key: 'foreign', accepts: [] } : { key: 'former', accepts }
   } catch (error) {
     if (error instanceof IntegrityError || error instanceof UnknownKeyError) {
       return { key: 'foreign', accepts: [] }

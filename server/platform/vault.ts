@@ -25,7 +25,10 @@ export interface Vault {
    * for a value that is bound to no row.
    */
   open(sealed: string, binding: Binding): string
-  /** Opens a value of the first format, which is bound to its column only. Throws `IntegrityError`. */
+  /**
+   * Opens a value of the first format, which is bound to its column only, with the current key: a former one opens none, so that
+   * replacing the key ends what copies of such values can do. Throws `IntegrityError`.
+   */
   openUnbound(sealed: string, purpose: string): string
   /** How values begin that are bound to their rows and sealed with the current key. */
   readonly currentPrefix: string
@@ -76,7 +79,7 @@ export function createVault(keys: AppKeys): Vault {
   const current = keys.current.id
   const currentPrefix = `${BOUND}.${current}.`
   const boundKeys = new Map(allKeys(keys).map((key) => [key.id, key.derive(BOUND_ENCRYPTION)]))
-  const unboundKeys = allKeys(keys).map((key) => key.derive(ENCRYPTION))
+  const unboundKey = keys.current.derive(ENCRYPTION)
   const fingerprintKeys = allKeys(keys).map((key) => key.derive(FINGERPRINT))
   const sealingKey = keys.current.derive(BOUND_ENCRYPTION)
 
@@ -103,11 +106,9 @@ export function createVault(keys: AppKeys): Vault {
     openUnbound(sealed, purpose) {
       const [version, payload, ...more] = sealed.split('.')
       if (version !== UNBOUND || !payload || more.length > 0) throw new IntegrityError('is malformed')
-      for (const key of unboundKeys) {
-        const text = decrypt(key, payload, Buffer.from(purpose))
-        if (text !== null) return text
-      }
-      throw new IntegrityError(NOT_OPENED)
+      const text = decrypt(unboundKey, payload, Buffer.from(purpose))
+      if (text === null) throw new IntegrityError(NOT_OPENED)
+      return text
     },
     currentPrefix,
     isCurrent: (sealed) => sealed.startsWith(currentPrefix),
