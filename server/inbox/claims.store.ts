@@ -27,6 +27,9 @@ const CLAIMED = [
 /** A claimed event. `attempts` includes the one that the claim begins. */
 export type ClaimedRow = Pick<EventRow, (typeof CLAIMED)[number]>
 
+/** The most by which the clocks of two workers differ, ms. A lease that ends later was given before a clock was put back. */
+const CLOCK_TOLERANCE_MS = 5 * 60_000
+
 /** Advisory lock of this service on PostgreSQL: one claim at a time. */
 const CLAIM_LOCK = 7_041_948
 
@@ -43,7 +46,8 @@ export interface Claim {
 
 /**
  * Leases due events of a source, oldest first, and counts an attempt for each. Skips scopes of which another worker holds events, so
- * that the order within a scope is kept.
+ * that the order within a scope is kept. Once a lease has run out, a claim of one event of its scope ends it for all events of that
+ * scope: its worker can settle none of them, also where it only was slow, or where its clock is behind.
  *
  * The attempt is on disk before a body is read, so an event that ends the process runs out of attempts like any other. An event that
  * was tried before is claimed alone: only the event that ends the process loses attempts, not the batch it was in.
@@ -61,6 +65,8 @@ export async function claimDueEvents(tx: Tx, claim: Claim): Promise<ClaimedRow[]
   )
   const { rows } = await leaseStatement(tx, claim, ids).execute(tx)
   const leased = new Map(rows.map(({ id, attempts }) => [id, attempts]))
+  const scopes = new Set(due.flatMap(({ id, scope }) => (leased.has(id) ? [scope] : [])))
+  if (scopes.size > 0) await endOtherLeasesStatement(tx, claim, [...scopes]).execute(tx)
   return due.flatMap((row) => {
     const attempts = leased.get(row.id)
     return attempts === undefined ? [] : [{ ...row, attempts }]
@@ -85,8 +91,17 @@ export function leaseStatement(db: Queries, { lease, now }: Claim, ids: readonly
       : sql`id = any(array(select unnest(cast(${ids} as uuid[]))))`
   return sql<{ id: string; attempts: number }>`
     update inbound_events set lease_token = ${lease.token}, lease_until = ${lease.until}, attempts = attempts + 1
-    where ${given} and ${pending} and (lease_until <= ${now} or lease_until > ${lease.until})
+    where ${given} and ${pending} and (lease_until <= ${now} or lease_until > ${lease.until + CLOCK_TOLERANCE_MS})
     returning id, attempts`
+}
+
+/** Ends the leases that ran out on other events of these scopes. */
+export function endOtherLeasesStatement(db: Queries, { lease, source }: Claim, scopes: readonly string[]) {
+  const dialect = dialectOf(db)
+  const given = dialect === 'sqlite' ? among(dialect, 'text', scopes) : sql`= any(cast(${scopes} as text[]))`
+  return sql`
+    update inbound_events set lease_token = null, lease_until = 0
+    where lease_token is not null and lease_token <> ${lease.token} and source = ${source} and scope ${given}`
 }
 
 /** The events that `claimDueEvents` chooses from. */
@@ -106,14 +121,11 @@ type When = Pick<Claim, 'now' | 'lease'>
 
 /** Settling an event ends its lease, so its state does not matter here. */
 function leasedEvents(db: Queries, { now, lease }: When) {
-  return (
-    db
-      .selectFrom('inbound_events as held')
-      .where('held.lease_token', 'is not', null)
-      .where('held.lease_until', '>', now)
-      // A later end than that of a lease given now means that the clock was put back since.
-      .where('held.lease_until', '<=', lease.until)
-  )
+  return db
+    .selectFrom('inbound_events as held')
+    .where('held.lease_token', 'is not', null)
+    .where('held.lease_until', '>', now)
+    .where('held.lease_until', '<=', lease.until + CLOCK_TOLERANCE_MS)
 }
 
 /** PostgreSQL only. `offset` keeps the planner from reading the whole table for the few leased events. */

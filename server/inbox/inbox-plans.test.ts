@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../proof/testbed/databases.ts'
 import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
-import { type Claim, dueEventsStatement, leaseStatement } from './claims.store.ts'
+import { type Claim, dueEventsStatement, endOtherLeasesStatement, leaseStatement } from './claims.store.ts'
 import { type Settlement, settleStatement } from './inbox.store.ts'
 import { bodiesStatement, bodySizesStatement, upcomingStatement } from './upcoming-events.store.ts'
 
@@ -38,7 +38,8 @@ for (const dialect of testDialects()) {
     const sizes = bodySizesStatement(reader, ids).compile(reader)
     const lease = leaseStatement(reader, claim, ids).compile(reader)
     const due = dueEventsStatement(reader, claim).compile()
-    return { due, sizes, lease, settle, bodies, upcoming }
+    const end = endOtherLeasesStatement(reader, claim, SCOPES).compile(reader)
+    return { due, sizes, lease, end, settle, bodies, upcoming }
   }
   /** The indexes by which events are read; reading them one after the other counts as `all of them`. */
   const indexesOf = async ({ bed }: World, statement: CompiledQuery): Promise<string[]> => {
@@ -54,6 +55,7 @@ for (const dialect of testDialects()) {
     due: ['inbound_events_leased', 'inbound_events_pending'],
     sizes: ['inbound_bodies_pkey'],
     lease: ['inbound_events_pkey'],
+    end: ['inbound_events_leased'],
     settle: ['inbound_events_pkey'],
     bodies: ['inbound_bodies_pkey'],
     upcoming: ['inbound_events_pending'],

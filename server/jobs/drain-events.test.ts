@@ -152,6 +152,49 @@ for (const dialect of testDialects()) {
     assert.equal([...new Set(events.map(({ state, attempts }) => `${state} ${attempts}`))], ['done 2'])
   })
 
+  it('settles nothing of a store once another worker has one of its events, whose clock is ahead', async ({
+    market,
+    shop,
+  }) => {
+    const other = await market.addShop()
+    await fill(market, shop, 4)
+    await fill(market, other, 1)
+    const rival = await openRival(market.bed)
+    const ahead: Platform = { ...rival.platform, clock: { now: () => market.clock.now() + 16_000 } }
+    const held: ClaimedEvent[] = []
+    const hold: ApplyEvents = async (_, events) => void held.push(...events)
+    const late = await drainDuring(market, 500, async () => {
+      assert.is(await drainEvents(ahead, 'store', 500, hold, giveBack(market)), 1)
+    })
+    // The other store's event was not taken.
+    assert.equal([held.map(({ deliveryId }) => deliveryId), late.applied], [['e0'], ['e0']])
+    // Now the first worker's clock is behind that of the lease: it waits for it nevertheless.
+    const mine = applier(() => {})
+    const drain = (platform: Platform) => drainEvents(platform, 'store', 500, mine.apply, giveBack(market))
+    assert.equal([await drain(market.platform), mine.applied], [0, []])
+    await applier(() => {}).apply(rival.platform, held, new Map())
+    await rival.close()
+    while ((await drain(market.platform)) > 0);
+    assert.equal(mine.applied, ['e1', 'e2', 'e3'])
+  })
+
+  it('does not wait for a lease that was given before the clock was put back by hours', async ({
+    market,
+    shop,
+  }) => {
+    await fill(market, shop, 2)
+    const work = applier(() => {})
+    const late = await drainDuring(market, 500, async () => {
+      const behind: Platform = {
+        ...market.platform,
+        clock: { now: () => market.clock.now() - 2 * 60 * MINUTE },
+      }
+      const drain = () => drainEvents(behind, 'store', 500, work.apply, giveBack(market))
+      assert.equal([await drain(), await drain(), await drain()], [1, 1, 0])
+    })
+    assert.equal([work.applied, late.applied], [['e0', 'e1'], []])
+  })
+
   it('leaves other stores to another worker, and this one until its batch is settled', async ({
     market,
     shop,

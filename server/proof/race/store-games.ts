@@ -9,17 +9,16 @@ export const STORE_GAMES: Game[] = [
     name: 'two merchants claim one domain',
     async open(arena) {
       const { platform } = arena.market
-      const merchants: string[] = []
-      for (let n = 0; n <= MAX_CLAIMS_PER_DOMAIN; n += 1) {
-        merchants.push((await addUser(platform, 'merchant')).userId)
-      }
-      const [one = '', other = '', ...former] = merchants
       return async (round) => {
         const domain = `claim-${round}.myshopify.com`
+        const one = await addMerchantId(arena)
+        const other = await addMerchantId(arena)
         // Every other time only one place is left.
         const crowded = round % 2 === 1
-        for (const merchantId of crowded ? former : [])
+        for (let claims = 1; crowded && claims < MAX_CLAIMS_PER_DOMAIN; claims += 1) {
+          const merchantId = await addMerchantId(arena)
           await connectStore(platform, merchantId, storeOf(merchantId, domain))
+        }
         const connect = (merchantId: string) =>
           ({ do: 'connect', merchantId, ...storeOf(merchantId, domain) }) as const
         return {
@@ -45,25 +44,21 @@ export const STORE_GAMES: Game[] = [
     async open(arena) {
       const { market } = arena
       const { platform } = market
-      const merchants = [await addUser(platform, 'merchant'), await addUser(platform, 'merchant')]
       return async (round) => {
         const domain = `shared-${round}.myshopify.com`
-        const received = await Promise.all(
-          merchants.map(async (actor) => {
-            const store = await connectStore(platform, actor.userId, storeOf(actor.userId, domain))
-            return {
-              do: 'apply',
-              source: 'store',
-              scope: store.id,
-              deliveryId: `first-${store.id}`,
-              body: orderBody({ price: SALE, createdAt: market.clock.now() }),
-            } as const
-          }),
-        )
-        const [one, other] = received
-        if (!one || !other) throw new Error('two merchants claim it')
+        const receive = async () => {
+          const merchantId = await addMerchantId(arena)
+          const store = await connectStore(platform, merchantId, storeOf(merchantId, domain))
+          return {
+            do: 'apply',
+            source: 'store',
+            scope: store.id,
+            deliveryId: `first-${store.id}`,
+            body: orderBody({ price: SALE, createdAt: market.clock.now() }),
+          } as const
+        }
         return {
-          tasks: [one, other],
+          tasks: [await receive(), await receive()],
           async check() {
             await market.workOff()
             return differs('flags', await flagsOn(arena, domain), 1)
@@ -75,6 +70,11 @@ export const STORE_GAMES: Game[] = [
 ]
 
 const CONFLICT = '{"refused":"conflict"}'
+
+/** A merchant of their own for each contest: an account may have a few stores only. */
+async function addMerchantId({ market }: Arena): Promise<string> {
+  return (await addUser(market.platform, 'merchant')).userId
+}
 
 function storeOf(merchantId: string, domain: string) {
   return { shop_domain: domain, webhook_secret: `${merchantId}-${domain}` }
