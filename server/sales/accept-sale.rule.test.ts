@@ -4,6 +4,7 @@ import { fc } from '../proof/testbed/property.ts'
 import {
   CLOCK_TOLERANCE_MS,
   decideSale,
+  isRuleVersion,
   type RejectionReason,
   SALE_REJECTION_REASONS,
   SALE_RULE_VERSION,
@@ -264,6 +265,12 @@ test('replayed from the stored facts, a decision comes out the same', () => {
     }),
     { numRuns: 1000 },
   )
+})
+
+test('the rule has every version from the first to the present one, and no other', () => {
+  for (let version = 1; version <= SALE_RULE_VERSION; version += 1) assert.ok(isRuleVersion(version))
+  for (const version of [0, -1, 1.5, SALE_RULE_VERSION + 1, Number.NaN, '1', null, undefined])
+    assert.not.ok(isRuleVersion(version), String(version))
 })
 
 test.run()

@@ -25,7 +25,7 @@ export function passwordWeakness(
   if (common.has(text)) return 'is one of the most used passwords: choose another one'
   if (repeats(text)) return 'repeats the same few characters: choose a longer phrase'
   if (isMadeOfRuns(text)) return 'is a sequence of neighboring letters or digits: choose a longer phrase'
-  const guesses = [account.email, account.email.split('@')[0] ?? '', account.displayName]
+  const guesses = [account.email, account.email.replace(/@.*$/s, ''), account.displayName]
   if (isOneOf(text, guesses)) return 'must not be your e-mail or display name'
   if (isOneOf(text, SERVICE_WORDS)) return 'must not be the name of this service'
   return null
@@ -44,9 +44,11 @@ function repeats(text: string): boolean {
 /** `abcdefghij`, `0987654321`, `qwertyuiop`, `abcdef123456`. */
 function isMadeOfRuns(text: string): boolean {
   const characters = [...text]
-  let runs = 1
-  for (let index = 1; index < characters.length; index += 1) {
-    if (!areNeighbors(characters[index - 1] ?? '', characters[index] ?? '')) runs += 1
+  let runs = 0
+  let former: string | null = null
+  for (const character of characters) {
+    if (former === null || !areNeighbors(former, character)) runs += 1
+    former = character
   }
   return runs * RUN_LENGTH <= characters.length
 }
