@@ -39,9 +39,11 @@ export async function playRound(world: World, conduct: Conduct): Promise<void> {
   await conduct('clicks', async () => {
     const follow = async (who: 'ayesha' | 'bilal') =>
       clicks[who].push(await followLink(world, scene.links[who]))
-    await Promise.all([follow('ayesha'), follow('ayesha'), follow('bilal'), follow('bilal'), follow('bilal')])
+    const visitors = ['ayesha', 'ayesha', 'ayesha', 'bilal', 'bilal', 'bilal'] as const
+    await Promise.all(visitors.map(follow))
   })
-  const [first, second] = clicks.ayesha
+  // Each order has a click of its own: a link that sells more often than it is clicked is flagged.
+  const [first, second, late] = clicks.ayesha
   const [third, fourth] = clicks.bilal
   const order = (price: number, click?: string) =>
     orderBody({ price, createdAt: world.now(), ...(click !== undefined && { click }) })
@@ -66,7 +68,7 @@ export async function playRound(world: World, conduct: Conduct): Promise<void> {
   await conduct('late', async () => {
     await world.startIsOver()
     await world.passTime(untilTomorrow(world.now()))
-    await report(world, scene, `${scene.storeId}-late`, order(80_000, first))
+    await report(world, scene, `${scene.storeId}-late`, order(80_000, late))
     await world.settleDown((platform) => hasCycles(platform, scene, { charged: 1, open: 1 }))
     await world.runSchedule('payouts')
     await world.settleDown((platform) => hasPaid(platform, scene, 2), 'payouts')
