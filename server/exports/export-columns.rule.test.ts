@@ -50,6 +50,14 @@ test('others see what is theirs', () => {
   assert.ok(mayExport('creator', 'clicks') && mayExport('merchant', 'billing_cycles'))
 })
 
+test('columns of sales keep their places: a new one comes after all others, for every role', () => {
+  const ends = { creator: ['created_at'], merchant: ['created_at'], admin: ['created_at', 'merchant_id'] }
+  for (const [role, end] of Object.entries(ends)) {
+    const paths = exportColumns('sales', role as keyof typeof ends).map(({ path }) => path)
+    assert.equal(paths.slice(-end.length - 2), ['ordered_at', ...end, 'decided_at'], role)
+  }
+})
+
 test('nested fields become columns, and what is missing stays empty', () => {
   const columns = [
     { path: 'creator.display_name', kind: 'text' as const },

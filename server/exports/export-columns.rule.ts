@@ -17,8 +17,8 @@ export function mayExport(role: Role, resource: ExportResource): boolean {
 }
 
 /**
- * The columns of a resource in the order of its wire fields, as that role sees them. Admins see all that merchants and
- * creators do, and whose it is.
+ * The columns of a resource, as that role sees them. Admins see all that merchants and creators do, and whose it is. A new column
+ * goes last, for every role: files are also read by position.
  */
 export function exportColumns(resource: ExportResource, role: Role): Column[] {
   switch (resource) {
@@ -28,8 +28,9 @@ export function exportColumns(resource: ExportResource, role: Role): Column[] {
         ...text('affiliate_link_slug', 'store_id', 'order_id', 'order_name'),
         ...number('net_amount', 'commission_rate', 'commission'),
         ...(role === 'creator' ? [] : number('platform_fee')),
-        ...text('currency', 'billing_cycle_id', 'ordered_at', 'created_at', 'decided_at'),
+        ...text('currency', 'billing_cycle_id', 'ordered_at', 'created_at'),
         ...(role === 'admin' ? text('merchant_id') : []),
+        ...text('decided_at'),
       ]
     case 'payouts':
       return [

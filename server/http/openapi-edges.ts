@@ -92,7 +92,8 @@ export const EDGE_PATHS = {
       tags: ['jobs'],
       security: [{ bearer: [] }],
       summary: "An export's file",
-      description: 'For its starter. 404 until it is there, 410 once it has expired.',
+      description:
+        'For its starter. 404 until it is there, 410 once it has expired. New columns of a CSV file come after the existing ones.',
       parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string', format: 'uuid' } }],
       responses: {
         200: {
