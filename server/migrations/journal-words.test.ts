@@ -7,13 +7,15 @@ import { openTestDatabase, type TestDatabase, testDialects } from '../proof/test
 import { idNumber, populate } from '../proof/testbed/one-of-each.ts'
 
 const NEW = idNumber(990)
+/** The form of a hash that was made with a key in use. */
+const HASH = `${'0a'.repeat(4)}.${'ab'.repeat(32)}`
 
 /** An entry, a posting and an event of no other fault than, perhaps, their word. */
 const inserts = {
   kind: (
     word: string,
   ) => `insert into ledger_entries (id, kind, subject_id, created_at, ledger_id, sequence, hash)
-    values ('${NEW}', '${word}', '${NEW}', 1, '${NEW}', 1, '')`,
+    values ('${NEW}', '${word}', '${NEW}', 1, '${NEW}', 1, '${HASH}')`,
   account: (word: string) => `insert into ledger_postings (entry_id, line, account, owner_id, amount)
     select id, 99, '${word}', '${NEW}', 5 from ledger_entries limit 1`,
   state: (
