@@ -14,10 +14,11 @@ function build(): void {
   try {
     const made = join(scratch, 'dist')
     compile('tsconfig.build.json', made)
-    // Bodies and manifests are read beside the code that fills them.
+    // Bodies and manifests are read beside the code that fills them; the databases are for tests only.
+    const databases = join(ROOT, 'fixtures', 'databases')
     cpSync(join(ROOT, 'fixtures'), join(made, 'fixtures'), {
       recursive: true,
-      filter: (path) => !path.endsWith('.ts'),
+      filter: (path) => !path.endsWith('.ts') && path !== databases,
     })
     addClientTypes(join(scratch, 'types'), made)
     const dist = join(ROOT, 'dist')

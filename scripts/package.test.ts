@@ -181,7 +181,7 @@ it('gives another project a client that calls the service', async ({ project }) 
     })
     assert.equal(JSON.parse(stdout), {
       offer: 'draft',
-      early: 'offer_not_live',
+      early: 'not_found',
       application: 'pending',
       titles: ['Brass lamp'],
       me: 'creator',
