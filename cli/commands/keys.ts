@@ -11,17 +11,22 @@ export function addKeyCommands(program: Command): void {
   const group = addGroup(program, 'keys', 'the key that protects secrets at rest: rotate it')
   group
     .command('rotate')
-    .description('seal webhook secrets and bank accounts anew with APP_KEY; the service may run meanwhile')
+    .description(
+      'retire former keys for the journal, and seal webhook secrets and bank accounts with APP_KEY; the service may run meanwhile',
+    )
     .option('--dry-run', 'only count what it would seal')
     .addHelpText(
       'after',
       `
 To replace the key:
-  1. Set APP_KEY to a new key and APP_KEYS_FORMER to the former one, for every process, and restart.
-  2. Run "affiliate keys rotate". It can be broken off and run again.
-  3. Keep the former key in APP_KEYS_FORMER as long as "affiliate ledger verify" needs it for the journal.
-After an upgrade, run it once with the present key first.
-To avoid errors while processes restart one after the other, add the new key to APP_KEYS_FORMER of all of them first.
+  1. After an upgrade, run "affiliate keys rotate" once with the present key.
+  2. Add the new key to APP_KEYS_FORMER of every process, and restart them one after the other.
+  3. Set APP_KEY to the new key and APP_KEYS_FORMER to the former one, for every process, and restart them.
+  4. When every process has the new APP_KEY, run "affiliate keys rotate". It can be interrupted and run again.
+     It seals the journal and retires the former key first: what is written to the journal with that key is refused.
+  5. Keep the former key in APP_KEYS_FORMER. The journal keeps the entries that were made with it, and
+     "affiliate ledger verify" cannot check them without it.
+Without step 2, deliveries get 503 and payouts wait while some processes lack the new key; both are tried again.
 ${exampleText('keys rotate --dry-run', 'keys rotate --json')}`,
     )
     .action((options: { dryRun?: boolean }, command: Command) => rotate(options.dryRun ?? false, command))
@@ -50,7 +55,7 @@ function rotate(dryRun: boolean, command: Command): Promise<void> {
 
 function linesOf(
   out: Output,
-  { keyId, tables, endsUnbound }: Rotation,
+  { keyId, retired, tables, endsUnbound }: Rotation,
   { dryRun, former }: { dryRun: boolean; former: boolean },
 ): string[] {
   const table = out.table(
@@ -61,9 +66,14 @@ function linesOf(
     ],
     tables.map((one) => [one.table, String(one.rows), String(one.resealed)]),
   )
-  if (dryRun) return [...table, 'Nothing was written.']
+  if (dryRun) {
+    return [...table, ...retired.map((id) => `Former key ${id} would be retired.`), 'Nothing was written.']
+  }
   return [
     ...table,
+    ...retired.map(
+      (id) => `Former key ${id} is retired: the journal takes nothing more that is made with it.`,
+    ),
     `Every row that opens is sealed with key ${keyId}.`,
     ...(endsUnbound ? ['Values that are not bound to their rows are refused from now on.'] : []),
     ...(endsUnbound && !former
@@ -72,15 +82,18 @@ function linesOf(
         ]
       : []),
     ...(former
-      ? ['APP_KEYS_FORMER is now needed for the journal only: "affiliate ledger verify" says for how long.']
+      ? [
+          'Keep the former keys in APP_KEYS_FORMER: "affiliate ledger verify" needs them for the journal entries that they made.',
+        ]
       : []),
   ]
 }
 
-function documentOf({ keyId, tables, left, endsUnbound }: Rotation, dryRun: boolean) {
+function documentOf({ keyId, retired, tables, left, endsUnbound }: Rotation, dryRun: boolean) {
   return {
     dry_run: dryRun,
     key_id: keyId,
+    retired_keys: retired,
     tables,
     left: left.map(({ table, id, problem, keyMissing }) => ({ table, id, problem, key_missing: keyMissing })),
     unbound_values: endsUnbound && dryRun ? 'accepted' : 'refused',

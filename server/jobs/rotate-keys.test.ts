@@ -2,9 +2,12 @@
 import { v7 } from 'uuid'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { creditGranted } from '../ledger/entries.rule.ts'
+import { writeEntries } from '../ledger/ledger.service.ts'
 import { watchIdentities } from '../moderation/identity-watch.service.ts'
 import { runPayouts } from '../payouts/payouts.service.ts'
 import { checkAppKey } from '../platform/app-key-check.ts'
+import { SettingError } from '../platform/config.ts'
 import { readKeyMark } from '../platform/key-mark.ts'
 import { type AppKeys, createAppKeys } from '../platform/key-ring.ts'
 import { migrate } from '../platform/migrator.ts'
@@ -41,6 +44,19 @@ const sealedBreaches = async (platform: Platform) =>
   (await verifyBooks(platform)).flatMap(({ name, breaches }) =>
     name.startsWith('sealed-') ? breaches.map(({ subject }) => subject) : [],
   )
+
+const brokenChecks = async (platform: Platform) =>
+  (await verifyBooks(platform)).filter(({ breaches }) => breaches.length > 0).map(({ name }) => name)
+
+const retiredKeys = async ({ database }: Platform) => {
+  const seals = await database.reader
+    .selectFrom('ledger_seals')
+    .select('retires')
+    .where('retires', 'not in', ['unkeyed'])
+    .orderBy('position')
+    .execute()
+  return seals.map(({ retires }) => retires)
+}
 
 const resealedIn = ({ tables }: Rotation) => tables.map(({ resealed }) => resealed)
 
@@ -199,17 +215,64 @@ for (const dialect of testDialects()) {
           if (table === stop) throw new Error('broken off')
         },
       }).catch((error: Error) => error.message)
+    const retired = [platform.keys.current.id]
+    assert.equal((await rotate(both, true)).retired, retired)
+    assert.equal(await retiredKeys(platform), [], 'a dry run retires nothing')
     for (const table of ['payout_destinations', 'store_secrets', 'mailboxes']) {
       assert.is(await stopAt(table), 'broken off')
-      assert.equal(await sealedBreaches(both), [])
+      assert.equal(await retiredKeys(platform), retired, 'the journal is sealed first, and once')
+      assert.equal(await brokenChecks(both), [])
       assert.is((await readKeyMark(platform.database.reader, both.vault))?.key, 'former')
     }
     const rotation = await rotate(both)
-    assert.equal([resealedIn(rotation), rotation.left], [[0, 0, 0], []])
+    assert.equal([resealedIn(rotation), rotation.left, rotation.retired], [[0, 0, 0], [], []])
+    assert.is((await auditsOf(platform)).length, 2)
+    assert.equal(await brokenChecks(both), [])
     assert.equal(await sealedBreaches(withKeys(platform, createAppKeys(NEW_KEY))), [])
   })
 
+  upgraded(
+    'do not retire the next key, which stands in APP_KEYS_FORMER before it is used',
+    async ({ platform, fixture }) => {
+      const oldKey = Buffer.from(fixture.appKey, 'base64')
+      const ahead = withKeys(platform, createAppKeys(oldKey, [NEW_KEY]))
+      assert.equal((await rotate(ahead)).retired, [])
+      assert.equal(await retiredKeys(platform), [])
+      const replaced = withKeys(platform, createAppKeys(NEW_KEY, [oldKey]))
+      assert.equal((await rotate(replaced)).retired, [platform.keys.current.id])
+      assert.equal(await brokenChecks(replaced), [])
+      assert.instance(await rotate(ahead).catch((error: unknown) => error), SettingError, 'no way back')
+    },
+  )
+
   upgraded.run()
+
+  const fresh = suite(`keys of a new database on ${dialect}`)
+
+  fresh('are retired also when they have made nothing but the mark', async () => {
+    const market = await openMarketplace(dialect)
+    try {
+      const { platform } = market
+      await checkAppKey(platform.database, platform.vault)
+      const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
+      assert.equal((await rotate(both)).retired, [platform.keys.current.id])
+      assert.equal(await brokenChecks(both), [])
+      const { userId } = await addUser(platform, 'merchant')
+      const credit = creditGranted({ creditId: v7(), merchantId: userId, amount: 100 })
+      const write = (by: Platform) =>
+        platform.database
+          .transaction((tx) => writeEntries(by, tx, [credit], market.clock.now()))
+          .then(
+            () => 'written',
+            (error: Error) => error.message,
+          )
+      assert.match(await write(platform), /made with a key that is in use/)
+    } finally {
+      await market.close()
+    }
+  })
+
+  fresh.run()
 
   const running = suite(`keys rotated under a running service on ${dialect}`)
 

@@ -6,6 +6,7 @@ import type { Platform } from '../platform/platform.ts'
 import { Refusal } from '../platform/refusal.ts'
 import { findCopies, type SealedRow, type SealedTable } from '../platform/sealed-rows.ts'
 import { IntegrityError, UnknownKeyError, type Vault } from '../platform/vault.ts'
+import { keysToRetire, sealForKeyRotation } from '../seals/seals.service.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
 import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
 
@@ -36,6 +37,8 @@ export interface LeftRow {
 export interface Rotation {
   /** The current key, by its public id. */
   keyId: string
+  /** The ids of former keys that this rotation retired for the journal (or would retire). */
+  retired: string[]
   /** Rows looked at and sealed anew (or to be), by table. */
   tables: { table: string; rows: number; resealed: number }[]
   left: LeftRow[]
@@ -44,9 +47,10 @@ export interface Rotation {
 }
 
 /**
- * Seals every sealed column anew with the current key, bound to its row, and makes the database's mark anew: from then on
- * values that are bound to no row are refused. Works beside a running service, in small transactions, and can be broken off and
- * run again. Refuses with `conflict` when the keys are not this database's.
+ * Seals the journal and retires the former keys for it, so that an entry made with one from then on is refused. Then seals every sealed column anew with the current key, bound to its row, and makes the database's mark anew: from then on
+ * values that are bound to no row are refused. Every process must have the current key as its APP_KEY. Works beside a running
+ * service, in small transactions, and can be broken off and run again. Refuses with `conflict` when the keys are not this
+ * database's; throws `SettingError` when APP_KEY was retired.
  */
 export async function rotateKeys(platform: Platform, options: RotationOptions): Promise<Rotation> {
   const { database, vault, keys } = platform
@@ -59,10 +63,12 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
   }
   const rotation: Rotation = {
     keyId: keys.current.id,
+    retired: await keysToRetire(platform),
     tables: [],
     left: [],
     endsUnbound: mark?.accepts.includes('unbound_values') ?? false,
   }
+  if (!options.dryRun) await sealForKeyRotation(platform)
   for (const table of SEALED_TABLES) {
     const { rows, resealed, left } = await resealTable(platform, table, options)
     rotation.tables.push({ table: table.name, rows, resealed })
@@ -70,7 +76,7 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
   }
   rotation.tables.push(await resealMailboxes(platform, options))
   const isDone = mark?.key === 'current' && !rotation.endsUnbound
-  const changed = rotation.tables.some(({ resealed }) => resealed > 0)
+  const changed = rotation.retired.length > 0 || rotation.tables.some(({ resealed }) => resealed > 0)
   if (!options.dryRun && !(isDone && !changed)) await finish(platform, options.actor, rotation)
   return rotation
 }
@@ -201,6 +207,7 @@ function finish(platform: Platform, actor: string, rotation: Rotation): Promise<
         unbound_values: 'refused',
         resealed: Object.fromEntries(rotation.tables.map(({ table, resealed }) => [table, resealed])),
         left: rotation.left.length,
+        retired_keys: rotation.retired,
       },
     })
   })

@@ -93,7 +93,7 @@ async function payoutDestination(platform: Platform, attempt: ClaimedAttempt): P
   }
   const { destination_id } = attempt.request as { destination_id: string }
   try {
-    const destination = await openDestination(platform, creatorId, destination_id)
+    const destination = await openDestination(platform, creatorId, destination_id, payout.created_at)
     if (destination) return { kind: 'ready', destination }
     return { kind: 'waits', why: 'the payout destination has not come into effect' }
   } catch (error) {

@@ -8,6 +8,7 @@ import {
   type AccountBalance,
   findHeadsWithoutMac,
   insertEntries,
+  isKeyInJournal,
   lockAllHeads,
   lockHeads,
   moveHeads,
@@ -57,6 +58,11 @@ export async function writeEntries(
 /** Waits until no journal entry is being written, and keeps others from writing one until the transaction ends. */
 export function lockJournal({ database }: Platform, tx: Tx): Promise<void> {
   return lockAllHeads(tx, database.dialect)
+}
+
+/** Whether anything in the journal was made with this key, by its id. */
+export function isJournalKey({ database }: Platform, keyId: string): Promise<boolean> {
+  return isKeyInJournal(database.reader, keyId)
 }
 
 /** Gives the heads of a journal from before keys their MACs. The journal must be locked. */

@@ -87,6 +87,15 @@ export function findHeadsWithoutMac(db: Queries): Promise<Head[]> {
     .execute()
 }
 
+/** Whether an entry, a head's MAC or a seal was made with this key. Reads all entries when none was. */
+export async function isKeyInJournal(db: Queries, keyId: string): Promise<boolean> {
+  const made = (column: string) => sql`substr(${sql.ref(column)}, 1, 9) = ${`${keyId}.`}`
+  const { rows } = await sql`select 1 as found where exists (select 1 from ledger_heads where ${made('mac')})
+    or exists (select 1 from ledger_seals where ${made('digest')})
+    or exists (select 1 from ledger_entries where ${made('hash')})`.execute(db)
+  return rows.length > 0
+}
+
 /** Moves heads that are locked to where their ledgers end now, each with the MAC of that. */
 export async function moveHeads(tx: Tx, heads: readonly (Head & { mac: string })[]): Promise<void> {
   await tx

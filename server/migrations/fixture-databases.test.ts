@@ -130,9 +130,9 @@ for (const dialect of testDialects()) {
         .select(['id', 'user_id'])
         .execute()
       // A day after the last was given, when every one has come into effect.
-      const later = { ...platform, clock: { now: () => platform.clock.now() + DAY } }
+      const aDayLater = platform.clock.now() + DAY
       const ibans = await Promise.all(
-        destinations.map(async ({ id, user_id }) => (await openDestination(later, user_id, id))?.iban),
+        destinations.map(async ({ id, user_id }) => (await openDestination(platform, user_id, id, aDayLater))?.iban),
       )
       assert.equal(ibans.sort(), IBANS)
     })

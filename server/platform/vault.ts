@@ -122,6 +122,12 @@ export function isUnbound(sealed: string): boolean {
   return sealed.startsWith(`${UNBOUND}.`)
 }
 
+/** The id of the key that a sealed value names; `null` for the first format, which names none. */
+export function sealedKeyId(sealed: string): string | null {
+  const [version, keyId] = sealed.split('.')
+  return version === BOUND && keyId ? keyId : null
+}
+
 /** A stored key id may hold anything; only one that is well formed is repeated. */
 function keyError(keyId: string): Error {
   return /^[0-9a-f]{8}$/.test(keyId) ? new UnknownKeyError(keyId) : new IntegrityError('is malformed')

@@ -1,10 +1,11 @@
 import type { Head } from '../ledger/chain.rule.ts'
 import { journalKeys } from '../ledger/journal-keys.ts'
-import { authenticateHeads, lockJournal } from '../ledger/ledger.service.ts'
+import { authenticateHeads, isJournalKey, lockJournal } from '../ledger/ledger.service.ts'
 import { SettingError } from '../platform/config.ts'
 import type { Queries, Tx } from '../platform/database.ts'
-import { isJournalUnkeyed, markJournalKeyed } from '../platform/key-mark.ts'
+import { isJournalUnkeyed, markJournalKeyed, readMark } from '../platform/key-mark.ts'
 import type { Platform } from '../platform/platform.ts'
+import { sealedKeyId } from '../platform/vault.ts'
 import { NO_SEAL, sealDigest, UNKEYED } from './seal.rule.ts'
 import { findAllHeads, findLastSeal, findRetiringSeal, findUnsealedHeads, insertSeal } from './seals.store.ts'
 
@@ -63,15 +64,33 @@ export async function keyJournal(platform: Platform): Promise<Seal | null> {
 }
 
 /**
- * The step of a key rotation before everything else: retires the former keys. One seal for each, with the current key, holds
+ * The ids of the former keys that a rotation retires: those that made anything in the journal or the database's mark, and
+ * are not retired yet. A key that made neither is not in use yet: it may be the next one, added before APP_KEY is replaced.
+ */
+export async function keysToRetire(platform: Platform): Promise<string[]> {
+  const { reader } = platform.database
+  const mark = await readMark(reader)
+  const markedWith = mark === undefined ? null : sealedKeyId(mark)
+  const ids: string[] = []
+  for (const { id } of platform.keys.former) {
+    if (await findRetiringSeal(reader, id)) continue
+    if (id === markedWith || (await isJournalKey(platform, id))) ids.push(id)
+  }
+  return ids
+}
+
+/**
+ * The step of a key rotation before everything else: retires the former keys that were in use. One seal for each, with the current key, holds
  * the heads of all ledgers; what is written with that key afterwards is refused by the database, and a fault. Every process
  * must have the new key by then. The former keys are still needed to verify what they made. Answers the new seals; none when
  * all are retired already. Throws `SettingError` when APP_KEY was retired.
  */
 export async function sealForKeyRotation(platform: Platform): Promise<Seal[]> {
+  // Before the cut-over, which makes the mark with the current key.
+  const ids = await keysToRetire(platform)
   const cutOver = await keyJournal(platform)
   const seals = cutOver ? [cutOver] : []
-  for (const { id } of platform.keys.former) {
+  for (const id of ids) {
     const seal = await platform.database.transaction(async (tx) => {
       await lockJournal(platform, tx)
       if (await findRetiringSeal(tx, id)) return null

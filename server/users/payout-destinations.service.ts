@@ -26,13 +26,15 @@ export interface PayoutAccount {
 
 /**
  * The whole IBAN of one of a creator's destinations: for the call to the processor, and nothing else. `null` while the
- * destination has not come into effect. Throws `IntegrityError` when it is not the creator's, never comes into effect, or
+ * destination has not come into effect. `payoutMadeAt`: when the payout to it was made, epoch ms. The later of that and the
+ * present counts: a payout is only made to a destination that is in effect, so after the clock was put back it is still sent. Throws `IntegrityError` when it is not the creator's, never comes into effect, or
  * any destination of the creator's is not as it was written, and `UnknownKeyError`.
  */
 export async function openDestination(
   platform: Platform,
   creatorId: string,
   destinationId: string,
+  payoutMadeAt: number,
 ): Promise<PayoutAccount | null> {
   const rows = await findDestinations(platform.database.reader, [creatorId])
   const ibans = await openIbans(platform, platform.database.reader, rows)
@@ -42,7 +44,7 @@ export async function openDestination(
   if (!one || iban === undefined) {
     throw new IntegrityError(`payout destination ${destinationId} is not one of this creator's`)
   }
-  const effect = effectOf(timed, one, platform.clock.now())
+  const effect = effectOf(timed, one, Math.max(platform.clock.now(), payoutMadeAt))
   if (effect === 'never') {
     throw new IntegrityError(`payout destination ${destinationId} was replaced before it came into effect`)
   }

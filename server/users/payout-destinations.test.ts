@@ -61,7 +61,7 @@ for (const dialect of testDialects()) {
     const effective = async () => {
       const { reader } = bed.platform.database
       const destination = (await destinationsInForce(reader, [id], bed.clock.now())).get(id)
-      return destination && openDestination(bed.platform, id, destination.id)
+      return destination && openDestination(bed.platform, id, destination.id, 0)
     }
 
     isRefused(

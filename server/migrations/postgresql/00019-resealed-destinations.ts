@@ -4,7 +4,7 @@ import { ALLOWED_DESTINATION_UPDATE } from '../guards.ts'
 /** Lets the sealed columns of payout destinations be written anew, so that keys can be rotated. */
 export class Migration00019ResealedDestinations extends Migration {
   override up(): void {
-    this.addSql('drop trigger "payout_destinations_append_only" on "payout_destinations"')
+    this.addSql('drop trigger if exists "payout_destinations_append_only" on "payout_destinations"')
     this.addSql(`create trigger "payout_destinations_refuse_delete" before delete on "payout_destinations"
       for each row execute function refuse_change()`)
     this.addSql(`create trigger "payout_destinations_refuse_update" before update on "payout_destinations"

@@ -32,7 +32,7 @@ const STATEMENTS = [
     for each statement execute function refuse_change()`,
   'alter table "sales" add column "decided_at" bigint null',
   'create index "sales_decided_again" on "sales" ("decided_at") where decided_at is not null',
-  'drop trigger "sales_append_only" on "sales"',
+  'drop trigger if exists "sales_append_only" on "sales"',
   `create trigger "sales_refuse_delete" before delete on "sales"
     for each row execute function refuse_change()`,
   `create function refuse_sale_update() returns trigger language plpgsql as $$

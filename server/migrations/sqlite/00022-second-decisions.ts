@@ -31,7 +31,7 @@ const STATEMENTS = [
   ),
   'alter table "sales" add column "decided_at" bigint null',
   'create index "sales_decided_again" on "sales" ("decided_at") where decided_at is not null',
-  'drop trigger "sales_refuse_update"',
+  'drop trigger if exists "sales_refuse_update"',
   `create trigger "sales_refuse_update" before update on "sales" when not (${ALLOWED_SALE_UPDATE})
     begin select raise(abort, 'this change of sales is refused'); end`,
   'alter table "sales" add column "buyer_name_matches" integer not null default 0',
