@@ -1,11 +1,13 @@
 // time limit: 120 s
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readConfig } from '../server/platform/config.ts'
 import { testDialects } from '../server/proof/testbed/databases.ts'
 import { openServiceBed, type ServiceBed } from '../server/proof/testbed/service-bed.ts'
+import { sealName, sealText } from '../server/seals/stored-seals.service.ts'
 import { judgeSpace } from './doctor/disk.ts'
 import type { Finding } from './doctor/finding.ts'
 import { examineAddress, examineMetrics, examineProxies } from './doctor/outside.ts'
@@ -71,6 +73,43 @@ for (const dialect of testDialects()) {
       assert.match(finding?.detail ?? JSON.stringify(checks), detail)
       assert.ok(finding?.mend)
       assert.is(code, state === 'fail' ? 1 : 0)
+    }
+  })
+
+  it('warns of seals that SEAL_STORAGE lacks or holds otherwise after an hour', async () => {
+    const { testDatabase } = bed
+    const SEAL_STORAGE = mkdtempSync(join(tmpdir(), 'affiliate-doctor-seals-'))
+    try {
+      const states = async () =>
+        (await examine({ SEAL_STORAGE })).checks.filter(({ name }) => name === 'seals')
+      assert.equal(
+        (await examine()).checks.filter(({ name }) => name === 'seals'),
+        [],
+        'not set',
+      )
+      const addSeal = async (position: number, ageMinutes: number) => {
+        const sealed_at = Date.now() - ageMinutes * 60_000
+        const digest = `01234567.${'0'.repeat(63)}${position}`
+        const seal = { position, sealed_at, digest, retires: null }
+        await testDatabase.database.transaction((tx) => tx.insertInto('ledger_seals').values(seal).execute())
+        return { name: sealName(position), text: sealText({ position, sealedAt: sealed_at, digest }) }
+      }
+      const old = await addSeal(1, 61)
+      await addSeal(2, 59)
+      const [missing, ...more] = await states()
+      assert.equal([missing?.state, more], ['warn', []])
+      assert.match(missing?.detail ?? '', /^seal 1 of .* is not in SEAL_STORAGE after more than an hour$/)
+      assert.match(missing?.mend ?? '', /role scheduler/)
+      writeFileSync(join(SEAL_STORAGE, old.name), old.text)
+      assert.equal(await states(), [
+        { name: 'seals', state: 'ok', detail: 'SEAL_STORAGE holds seal 1', mend: null },
+      ])
+      writeFileSync(join(SEAL_STORAGE, old.name), old.text.replace('0000', '1111'))
+      const [other] = await states()
+      assert.is(other?.state, 'warn')
+      assert.match(other?.mend ?? '', /ledger verify --against storage/)
+    } finally {
+      rmSync(SEAL_STORAGE, { recursive: true })
     }
   })
 

@@ -6,6 +6,7 @@ import { examineDisk } from './disk.ts'
 import { type Finding, fail, info, wordsOf } from './finding.ts'
 import { examineProcessor, examineWebhooks } from './outside.ts'
 import { examineRuntime, examineSettings } from './runtime.ts'
+import { examineSeals } from './seals.ts'
 import { examineSecrets } from './secrets.ts'
 import { examineWork } from './work.ts'
 
@@ -34,7 +35,9 @@ export async function examine(
   )
   progress('the addresses')
   findings.push(...(await examineWebhooks(config)))
-  if (usable) findings.push(...(await examineWork(config, usable)))
+  if (usable) {
+    findings.push(...(await examineWork(config, usable)), ...(await examineSeals(config, usable)))
+  }
   if ('database' in opened) await opened.database.close()
   return findings
 }

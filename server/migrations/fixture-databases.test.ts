@@ -132,7 +132,9 @@ for (const dialect of testDialects()) {
       // A day after the last was given, when every one has come into effect.
       const aDayLater = platform.clock.now() + DAY
       const ibans = await Promise.all(
-        destinations.map(async ({ id, user_id }) => (await openDestination(platform, user_id, id, aDayLater))?.iban),
+        destinations.map(
+          async ({ id, user_id }) => (await openDestination(platform, user_id, id, aDayLater))?.iban,
+        ),
       )
       assert.equal(ibans.sort(), IBANS)
     })

@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto'
-import { GetObjectCommand, NoSuchKey, PutObjectCommand, type S3ServiceException } from '@aws-sdk/client-s3'
+import {
+  GetObjectCommand,
+  GetObjectLockConfigurationCommand,
+  NoSuchKey,
+  PutObjectCommand,
+  S3ServiceException,
+} from '@aws-sdk/client-s3'
 import type { Config } from '../platform/config.ts'
 import { openS3Client } from '../platform/s3-client.ts'
 import { SealConflict, type SealStorage } from './seal-storage.ts'
@@ -46,6 +52,17 @@ export function openS3SealStorage(config: Config, bucket: string, prefix: string
         const taken = (error as S3ServiceException).$metadata?.httpStatusCode === 412
         if (!taken) throw error
         if ((await read(name)) !== text) throw new SealConflict(name)
+      }
+    },
+    async isWriteOnce() {
+      try {
+        const command = new GetObjectLockConfigurationCommand({ Bucket: bucket })
+        const { ObjectLockConfiguration: lock } = await client.send(command)
+        return lock?.ObjectLockEnabled === 'Enabled' && lock.Rule?.DefaultRetention !== undefined
+      } catch (error) {
+        if (!(error instanceof S3ServiceException)) throw error
+        // Without object lock S3 answers with this error. Others: no permission to ask, or a server that does not know the call.
+        return error.name === 'ObjectLockConfigurationNotFoundError' ? false : null
       }
     },
     close: () => client.destroy(),

@@ -4,6 +4,8 @@ export interface SealStorage {
   read(name: string): Promise<string | null>
   /** Writes a text durably under a name that is not taken. Throws when it is taken by another text. */
   create(name: string, text: string): Promise<void>
+  /** Whether the storage itself refuses to replace or delete what it holds; `null` when it does not say. */
+  isWriteOnce(): Promise<boolean | null>
   close(): void
 }
 

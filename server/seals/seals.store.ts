@@ -14,6 +14,16 @@ export function findSeal(db: Queries, position: number) {
   return db.selectFrom('ledger_seals').selectAll().where('position', '=', position).executeTakeFirst()
 }
 
+export function findNewestSealBefore(db: Queries, time: number) {
+  return db
+    .selectFrom('ledger_seals')
+    .selectAll()
+    .where('sealed_at', '<', time)
+    .orderBy('position', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+}
+
 /** The seal that retired this key. */
 export function findRetiringSeal(db: Queries, retires: string) {
   return db.selectFrom('ledger_seals').select('position').where('retires', '=', retires).executeTakeFirst()

@@ -3,7 +3,7 @@ import type { Platform } from '../platform/platform.ts'
 import { openSealStorage } from './open-seal-storage.ts'
 import { SealConflict, type SealStorage } from './seal-storage.ts'
 import { lastSeal, type Seal } from './seals.service.ts'
-import { findSeal } from './seals.store.ts'
+import { findNewestSealBefore, findSeal } from './seals.store.ts'
 
 /** In the order of their positions, also when sorted as text. */
 export function sealName(position: number): string {
@@ -52,6 +52,12 @@ async function isStored(db: Queries, storage: SealStorage, position: number): Pr
   // What a crash left of this very text is written again.
   if (text.startsWith(found)) return false
   throw new SealConflict(name)
+}
+
+/** The newest seal made before `time` (epoch ms). */
+export async function newestSealBefore(db: Queries, time: number): Promise<Seal | null> {
+  const row = await findNewestSealBefore(db, time)
+  return row ? { position: row.position, sealedAt: row.sealed_at, digest: row.digest } : null
 }
 
 async function sealAt(db: Queries, position: number): Promise<Seal> {

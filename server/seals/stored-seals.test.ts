@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import {
   mkdirSync,
   mkdtempSync,
@@ -7,6 +8,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -198,6 +200,46 @@ folders('is refused inside DATA_DIR, also through a link or before it exists', (
 })
 
 folders.run()
+
+test('a bucket says whether it has object lock with a default retention', async () => {
+  const locked = (rule: string) =>
+    `<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled>${rule}</ObjectLockConfiguration>`
+  const refusal = (code: string) => `<Error><Code>${code}</Code><Message>no</Message></Error>`
+  const retention =
+    '<Rule><DefaultRetention><Mode>COMPLIANCE</Mode><Days>365</Days></DefaultRetention></Rule>'
+  const answers: [number, string, boolean | null][] = [
+    [200, locked(retention), true],
+    [200, locked(''), false],
+    [404, refusal('ObjectLockConfigurationNotFoundError'), false],
+    [403, refusal('AccessDenied'), null],
+  ]
+  let answer: [number, string] = [500, '']
+  const asked: string[] = []
+  const server = createServer((request, reply) => {
+    asked.push(`${request.method} ${request.url}`)
+    reply.writeHead(answer[0], { 'content-type': 'application/xml' }).end(answer[1])
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const storage = (await openSealStorage(
+    readConfig({
+      SEAL_STORAGE: 's3://seals-of-test/one',
+      S3_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      S3_ACCESS_KEY_ID: 'k',
+      S3_SECRET_ACCESS_KEY: 's',
+      S3_FORCE_PATH_STYLE: 'true',
+    }),
+  )) as SealStorage
+  try {
+    for (const [status, body, expected] of answers) {
+      answer = [status, body]
+      assert.is(await storage.isWriteOnce(), expected, body)
+    }
+    assert.equal([...new Set(asked)], ['GET /seals-of-test/?object-lock='])
+  } finally {
+    storage.close()
+    server.close()
+  }
+})
 
 test('the setting names a bucket with its keys, or a folder', () => {
   assert.throws(

@@ -1,0 +1,66 @@
+import type { Config } from '../../server/platform/config.ts'
+import type { OpenDatabase } from '../../server/platform/open-database.ts'
+import { openSealStorage } from '../../server/seals/open-seal-storage.ts'
+import type { SealStorage } from '../../server/seals/seal-storage.ts'
+import { newestSealBefore, sealName, sealText } from '../../server/seals/stored-seals.service.ts'
+import { type Finding, info, ok, warn, wordsOf } from './finding.ts'
+
+/** The job runs every five minutes, and one failed run is no reason to look. */
+const LATE_MS = 3_600_000
+
+/** Whether SEAL_STORAGE gets the seals, and whether its bucket keeps them. One or two requests; nothing where it is not set. */
+export async function examineSeals(config: Config, database: OpenDatabase): Promise<Finding[]> {
+  if (config.SEAL_STORAGE === undefined) return []
+  try {
+    const storage = await openSealStorage(config)
+    if (!storage) return []
+    try {
+      const delivery = await examineDelivery(database, storage)
+      const isBucket = config.SEAL_STORAGE.startsWith('s3://')
+      return isBucket ? [delivery, await examineLock(storage)] : [delivery]
+    } finally {
+      storage.close()
+    }
+  } catch (error) {
+    return [
+      warn(
+        'seals',
+        `SEAL_STORAGE cannot be read: ${wordsOf(error)}`,
+        'Check SEAL_STORAGE, the S3 settings and the permissions of the key.',
+      ),
+    ]
+  }
+}
+
+async function examineDelivery({ reader }: OpenDatabase, storage: SealStorage): Promise<Finding> {
+  const seal = await newestSealBefore(reader, Date.now() - LATE_MS)
+  if (!seal) return ok('seals', 'no seal is due in SEAL_STORAGE yet')
+  const stored = await storage.read(sealName(seal.position))
+  if (stored === sealText(seal)) return ok('seals', `SEAL_STORAGE holds seal ${seal.position}`)
+  const at = new Date(seal.sealedAt).toISOString()
+  if (stored === null) {
+    return warn(
+      'seals',
+      `seal ${seal.position} of ${at} is not in SEAL_STORAGE after more than an hour`,
+      'Check that a process with the role scheduler runs with SEAL_STORAGE set; its log names what fails in the job seal-storage.',
+    )
+  }
+  return warn(
+    'seals',
+    `SEAL_STORAGE holds another seal ${seal.position} than this database`,
+    'Run "affiliate ledger verify --against storage".',
+  )
+}
+
+async function examineLock(storage: SealStorage): Promise<Finding> {
+  const isLocked = await storage.isWriteOnce()
+  if (isLocked) return ok('seals', 'the bucket of SEAL_STORAGE has object lock with a default retention')
+  if (isLocked === null) {
+    return info('seals', 'the bucket of SEAL_STORAGE does not say whether it has object lock')
+  }
+  return warn(
+    'seals',
+    'the bucket of SEAL_STORAGE has no object lock with a default retention: its seals can be replaced',
+    'Enable object lock and a default retention on the bucket, in compliance mode.',
+  )
+}
