@@ -19,7 +19,7 @@ export async function insertApplication(tx: Tx, row: ApplicationRow): Promise<bo
   return added !== undefined
 }
 
-/** A creator's applications since a moment (epoch ms), whatever became of them. */
+/** A creator's applications since a moment (epoch ms), in any status. */
 export async function countApplicationsSince(tx: Tx, creatorId: string, since: number): Promise<number> {
   const { applications } = await tx
     .selectFrom('applications')

@@ -42,7 +42,7 @@ export function registerMetrics(server: FastifyInstance, { counted, times, regis
 }
 
 /**
- * With METRICS_TOKEN: whoever sends it, from anywhere. Without it: nothing in production, otherwise this machine under
+ * With METRICS_TOKEN: any caller who sends it. Without it: nothing in production, otherwise this machine under
  * one of its own names. A browser can be led here by a foreign name that resolves to loopback (DNS rebinding).
  */
 function checkReader({ config }: Platform, request: FastifyRequest): void {

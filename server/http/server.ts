@@ -148,7 +148,7 @@ const BROKEN_REQUESTS: Record<string, BrokenRequest> = {
 }
 
 /**
- * A number of hops trusts that many peers from our side, whatever their addresses: the service must then be reachable
+ * A number of hops trusts that many peers from our side, at any address: the service must then be reachable
  * through the proxies only. Fastify itself takes a number for "trust none".
  */
 function trustProxyOf(setting: Config['TRUST_PROXY']) {

@@ -74,7 +74,7 @@ function takeEvents(
   })
 }
 
-/** Refuses what cannot be validly signed, whatever its body is: a store that is not connected, a signature that is none. */
+/** Refuses a delivery that no body can make valid: an unknown store, or a malformed signature. */
 async function checkStoreHead(intake: Intake, request: FastifyRequest): Promise<void> {
   if (!decodeShopifyHmac(headerOf(request, HMAC_HEADER))) throw refuse(intake, request, 'no HMAC')
   const domain = domainOf(request)

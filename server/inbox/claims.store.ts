@@ -45,7 +45,7 @@ export interface Claim {
 }
 
 /**
- * Leases due events of a source, oldest first, and counts an attempt for each. Skips scopes of which another worker holds events, so
+ * Leases due events of a source, oldest first, and counts an attempt for each. Skips scopes whose events another worker holds, so
  * that the order within a scope is kept. Once a lease has run out, a claim of one event of its scope ends it for all events of that
  * scope: its worker can settle none of them, also where it only was slow, or where its clock is behind.
  *

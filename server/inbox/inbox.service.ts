@@ -164,7 +164,7 @@ async function bringBack(platform: Platform, source: EventSource): Promise<boole
 
 /**
  * What became of an event. `retry` waits with backoff, and is set aside after the last try. Whatever is set aside is
- * flagged; `flagged` says that whoever applied it has raised a flag of its own already. `names`: what could be read of the order.
+ * flagged; `flagged` says that the code that applied it has raised its own flag. `names`: what could be read of the order.
  */
 export type EventOutcome =
   | { kind: 'done'; result: Record<string, unknown> }

@@ -5,7 +5,7 @@ import type { Platform } from '../platform/platform.ts'
 import type { EventRow } from './inbox.store.ts'
 import { findUnreadable, type SetAsideClass, setAsideEventsOf } from './set-aside-events.store.ts'
 
-/** A settled event of which an operator has to know. */
+/** A settled event that an operator must see. */
 export interface FlaggedEvent {
   id: string
   source: EventRow['source']

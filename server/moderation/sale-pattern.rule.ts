@@ -53,7 +53,7 @@ export function rejectsMoreThanBefore(
 
 /** A link's tracked clicks and the accepted sales that came of them, in some days. */
 export interface LinkTally {
-  /** Clicks of visitors, as far as they can be told from bots. */
+  /** Clicks that do not look like a bot's. */
   visits: number
   /** Clicks of every kind. */
   clicks: number

@@ -285,7 +285,7 @@ export async function forgetDaysBefore(tx: Tx, day: number): Promise<void> {
   await tx.deleteFrom('link_days').where('day', '<', day).execute()
 }
 
-/** The first day of which clicks are summed up; `null` when there is none. */
+/** The first day with click totals; `null` when there is none. */
 export async function firstDayKnown(db: Queries): Promise<number | null> {
   const row = await db
     .selectFrom('link_days')
@@ -356,7 +356,7 @@ export interface OfferTrafficRow extends OfferTraffic {
 
 /**
  * Offers whose links had at least `least` untracked visits on a day, with their tracked ones of that day and the day before. Visits of
- * suspended creators' links do not count: nobody paused those.
+ * suspended creators' links do not count: their merchant did not pause them.
  */
 export async function offersWithUntrackedVisits(
   db: Queries,

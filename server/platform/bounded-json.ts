@@ -15,7 +15,7 @@ export class UnreadableJson extends Error {
 }
 
 /**
- * `JSON.parse` with a bounded cost: a text of 2 MiB takes less than 50 ms, whatever it holds. Integers above 2^53 - 1 come back as
+ * `JSON.parse` with a bounded cost: a text of 2 MiB takes less than 50 ms for any content. Integers above 2^53 - 1 come back as
  * strings of their digits, everything else as from `JSON.parse`. Throws `UnreadableJson` for text that is not JSON, has more than
  * `MAX_JSON_TOKENS` tokens or nests deeper than `MAX_JSON_DEPTH` levels.
  */

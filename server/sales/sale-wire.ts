@@ -65,7 +65,7 @@ function wireFormer(
 }
 
 /**
- * A stored receipt for one of the two parties. A click that led to somebody else's link stays out of it: its terms are no
+ * A stored receipt for one of the two parties. A click on another merchant's link stays out of it: its terms are no
  * business of this merchant's. What else the buyer had in the basket is no business of the creator's.
  */
 function wireReceipt({ facts, decision }: SaleReceipt, role: Role): SaleReceiptWire {

@@ -16,7 +16,7 @@ const MOST_ADDRESSES = 20
 const HASH_PURPOSE = 'login.address'
 
 export interface PasswordAttempt {
-  /** As accounts are told apart; also one that has no account. */
+  /** In lower case; may belong to no account. */
   email: string
   /** `undefined` when no account has the e-mail. */
   user: { id: string; password_hash: string } | undefined

@@ -36,7 +36,7 @@ async function sell(world: AdversaryWorld, report: Report = {}): Promise<void> {
   await world.report({ click, ...report })
 }
 
-/** Days of honest trade: each with some visits, of which every other one buys. */
+/** Days of honest trade: each with some visits; every other visitor buys. */
 async function trade(world: AdversaryWorld, days: number): Promise<void> {
   for (let day = 0; day < days; day += 1) {
     const clicks = await world.follows(8)
