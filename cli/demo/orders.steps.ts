@@ -25,23 +25,22 @@ export interface Deliveries {
 }
 
 /** Fills the orders with the visits that they came from. Made once a demo, so that a repeated step sends the same bytes. */
-export function makeDeliveries(orders: StoryOrders, visits: readonly [Visit, Visit]): Deliveries {
-  const delivery = (order: StoryOrder, visit: Visit): Delivery => ({
-    order,
-    webhookId: randomUUID(),
-    body: Buffer.from(
-      fillFixture(order.template, {
-        click: visit.clickId,
-        clickAt: visit.at,
-        creatorEmail: CREATOR.email,
-        productId: FIXTURE_PRODUCT_ID,
-      }),
-    ),
-  })
-  const first = orders.first.map((order, index) => delivery(order, visits[index % 2 === 0 ? 0 : 1]))
+export function makeDeliveries(orders: StoryOrders, visits: readonly Visit[]): Deliveries {
+  const delivery = (order: StoryOrder, index: number): Delivery => {
+    const visit = visits[index % visits.length]
+    if (!visit) throw new Error('the story needs a visit')
+    const fill = { click: visit.clickId, clickAt: visit.at, creatorEmail: CREATOR.email }
+    const body = fillFixture(order.template, { ...fill, productId: FIXTURE_PRODUCT_ID })
+    return { order, webhookId: randomUUID(), body: Buffer.from(body) }
+  }
+  const first = orders.first.map(delivery)
   const [, second] = first
   if (!second) throw new Error('the story needs two orders at least')
-  return { first, later: delivery(orders.later, visits[0]), replay: { ...second, webhookId: randomUUID() } }
+  return {
+    first,
+    later: delivery(orders.later, first.length),
+    replay: { ...second, webhookId: randomUUID() },
+  }
 }
 
 /** Sends the orders one after the other and waits until each has become a sale, accepted or rejected. */

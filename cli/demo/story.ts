@@ -13,7 +13,7 @@ export const FAILURE_REASON = 'the account is closed for credits today'
 /** 10 % is also the default platform fee, of the commission, on top of it. */
 export const OFFER = {
   title: 'Embroidered Lawn Suit, 3 Piece',
-  product_url: 'https://chenab-lawn.example.pk/products/embroidered-lawn-suit?variant=42',
+  product_url: 'https://chenab-lawn.myshopify.com/products/embroidered-lawn-suit?variant=42',
   category: 'Fashion',
   niche: 'Lawn',
   commission_rate: 10,

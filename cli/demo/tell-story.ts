@@ -17,7 +17,7 @@ export const STEPS = {
   applications: 'Both creators apply',
   decisions: 'The merchant approves one and rejects the other',
   link: 'Anybody can resolve the affiliate link',
-  clicks: 'Two visitors follow it and land on the merchant’s product page',
+  clicks: 'Four visitors follow it and land on the merchant’s product page',
   orders: 'The store reports orders, signed as Shopify signs them',
   repetitions: 'A redelivery, a replay and a forgery change nothing',
   views: 'Each sees the own sales only',
