@@ -1,6 +1,5 @@
 // time limit: 240 s
-import { chmodSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { suite } from 'uvu'
@@ -8,7 +7,6 @@ import * as assert from 'uvu/assert'
 import { openDatabase } from '../server/platform/open-database.ts'
 import { testDialects } from '../server/proof/testbed/databases.ts'
 import { removeGuards } from '../server/proof/testbed/tamper.ts'
-import { sealName, sealText, storeSeals } from '../server/seals/stored-seals.service.ts'
 import { type Books, openBooks } from './testing/books.ts'
 import { runAffiliate } from './testing/run-affiliate.ts'
 
@@ -133,35 +131,6 @@ for (const dialect of testDialects()) {
       /not the digest of the one seal in this database\. Either the books were rewritten/,
     )
     assert.match(slip.stderr, /It must be a digest as "affiliate ledger seal" printed it/)
-  })
-
-  it('compares the journal with the seals in SEAL_STORAGE', async () => {
-    const SEAL_STORAGE = mkdtempSync(join(tmpdir(), 'affiliate-kept-seals-'))
-    try {
-      const verify = (environment: Record<string, string>) =>
-        books.affiliate(['ledger', 'verify', '--against', 'storage'], environment)
-      const unset = await verify({})
-      assert.is(unset.code, 1)
-      assert.match(unset.stderr, /SEAL_STORAGE is not set/)
-      const { platform } = books.market
-      await storeSeals({ ...platform, config: { ...platform.config, SEAL_STORAGE } })
-      const clean = await verify({ SEAL_STORAGE })
-      assert.is(clean.code, 0, clean.stderr)
-      assert.match(clean.stdout, /as-stored\t1\t0\t/)
-      // As if seal 2 had been stored before the database was put back to an earlier state.
-      const second = {
-        position: 2,
-        sealedAt: Date.now(),
-        digest: `${platform.keys.current.id}.${'0'.repeat(64)}`,
-      }
-      writeFileSync(join(SEAL_STORAGE, sealName(2)), sealText(second))
-      const rolledBack = await verify({ SEAL_STORAGE })
-      assert.is(rolledBack.code, 1)
-      assert.match(rolledBack.stderr, /^affiliate: The books do not hold: as-stored; rows: seal 2\n$/)
-      assert.match(rolledBack.stdout, /seal 2: the seal storage holds it, and the database ends with seal 1/)
-    } finally {
-      rmSync(SEAL_STORAGE, { recursive: true })
-    }
   })
 
   it('closes cycles, first only in words', async () => {

@@ -45,12 +45,18 @@ export async function withApp(
   })
   try {
     await assertMigrated(app.database)
+    if (!options.readOnly) await refuseRetiredKey(app)
     await work({ ...context, app })
   } finally {
     // What went wrong is told on a line of its own.
     context.out.endProgress()
     await app.close()
   }
+}
+
+async function refuseRetiredKey({ platform }: App): Promise<void> {
+  const seals = await import('../server/seals/seals.service.ts')
+  await seals.refuseRetiredKey(platform)
 }
 
 /**

@@ -332,7 +332,7 @@ for (const dialect of testDialects()) {
         [
           {
             subject: `key ${platform.keys.current.id}`,
-            detail: `1 entry ${(await entriesOf(platform.database.reader))[0]?.id} was made with this key, which is not in APP_KEY or APP_KEYS_FORMER: add it there to verify them`,
+            detail: `1 entry ${(await entriesOf(platform.database.reader))[0]?.id} was made with this key, which is not in APP_KEY or APP_KEYS_FORMER: add it there to verify them; if no APP_KEY had this id, they are forged`,
           },
         ],
       )

@@ -101,7 +101,8 @@ export async function sealForKeyRotation(platform: Platform): Promise<Seal[]> {
   return seals
 }
 
-async function refuseRetiredKey({ database, keys }: Platform): Promise<void> {
+/** Refuses an APP_KEY that a rotation has retired: the database takes no journal entry from it. Throws `SettingError`. */
+export async function refuseRetiredKey({ database, keys }: Platform): Promise<void> {
   const seal = await findRetiringSeal(database.reader, keys.current.id)
   if (!seal) return
   throw new SettingError('APP_KEY', `was retired by seal ${seal.position}: set the key that replaced it`)

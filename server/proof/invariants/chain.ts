@@ -237,7 +237,7 @@ async function findUnknownKeys(db: Queries, keys: AppKeys): Promise<Breach[]> {
       entries === 0
         ? 'heads or seals were'
         : `${entries === 1 ? '1 entry' : `${entries} entries, the first of them`} ${first} ${entries === 1 ? 'was' : 'were'}`
-    const detail = `${what} made with this key, which is not in APP_KEY or APP_KEYS_FORMER: add it there to verify them`
+    const detail = `${what} made with this key, which is not in APP_KEY or APP_KEYS_FORMER: add it there to verify them; if no APP_KEY had this id, they are forged`
     return [{ subject: `key ${keyId}`, detail }]
   })
 }
