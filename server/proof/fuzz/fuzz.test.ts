@@ -154,7 +154,7 @@ for (const dialect of dialects) {
   it('left a process that lives, logged no bug, and books in order', async () => {
     const { longestStall, events, breaches } = await service.takeStock()
     const counts = events.reduce((sum, { count }) => sum + count, 0)
-    console.log(`\nsize: fuzz on ${dialect}: ${counts} events, longest stall ${longestStall} ms`)
+    console.log(`\nsize: fuzz on ${dialect}: ${counts} events, longest stall ${longestStall} ms of CPU time`)
     assert.equal(breaches, [])
     assert.equal(service.complaints(), [])
     assert.ok(counts > 0)

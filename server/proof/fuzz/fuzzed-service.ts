@@ -1,4 +1,3 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { applyToOffer } from '../../applications/applications.service.ts'
 import { closeDueCycles } from '../../billing/billing.service.ts'
@@ -14,6 +13,7 @@ import { authorize } from '../authorization/scene.ts'
 import { verifyBooks } from '../invariants/verify-books.ts'
 import type { TestDialect } from '../testbed/databases.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER } from '../testbed/listings.ts'
+import { measureLoopCpu } from '../testbed/loop-cpu.ts'
 import { giveDestination } from '../testbed/marketplace.ts'
 import { orderBody } from '../testbed/orders.ts'
 import { addUser } from '../testbed/people.ts'
@@ -41,7 +41,7 @@ export interface Targets {
 }
 
 export interface Aftermath {
-  /** Milliseconds: the longest time for which the process did nothing else. */
+  /** CPU milliseconds of the loop's thread in its longest turn. */
   longestStall: number
   /** How the events ended, with the reasons. */
   events: { source: string; state: string; reason: string | null; count: number }[]
@@ -203,12 +203,9 @@ async function takeStock(platform: Platform, longestStall: number): Promise<Afte
 /** As a process of its own, so that what the fuzzer does holds up nothing here; the parent asks for the end. */
 async function serve(dialect: TestDialect): Promise<void> {
   const { bed, targets } = await openFuzzedService(dialect)
-  const delays = monitorEventLoopDelay({ resolution: 10 })
-  delays.enable()
+  const meter = measureLoopCpu()
   process.on('message', async () => {
-    const longestStall = Math.round(delays.max / 1e6)
-    delays.disable()
-    const aftermath = await takeStock(bed.service.app.platform, longestStall)
+    const aftermath = await takeStock(bed.service.app.platform, meter.stop())
     await bed.close()
     process.send?.(aftermath, () => process.disconnect())
   })

@@ -1,7 +1,8 @@
 // The whole service in a process of its own, which measures how long its event loop is kept busy.
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestDialect } from '../testbed/databases.ts'
 import { addMerchant } from '../testbed/listings.ts'
+import { measureLoopCpu } from '../testbed/loop-cpu.ts'
 import { openServiceBed } from '../testbed/service-bed.ts'
 
 export interface StallTarget {
@@ -15,7 +16,7 @@ export type Order = 'begin' | 'end' | 'stop'
 
 /** The answer to `end`, once no event waits. */
 export interface Stall {
-  /** CPU milliseconds of the loop's thread in the busiest turn of the loop. */
+  /** CPU milliseconds of the loop's thread in the longest turn of the loop. */
   cpuMs: number
   state: string
   reason: string | null
@@ -25,20 +26,8 @@ async function serve(dialect: TestDialect): Promise<void> {
   const bed = await openServiceBed(dialect, { LOG_LEVEL: 'error' })
   const { platform, processorSignature } = bed.service.app
   const { userId } = await addMerchant(platform)
-  let measuring = false
-  let most = 0
+  let meter = measureLoopCpu()
 
-  const measure = async () => {
-    measuring = true
-    most = 0
-    let before = process.threadCpuUsage()
-    while (measuring) {
-      await nextTurn()
-      const now = process.threadCpuUsage()
-      most = Math.max(most, (now.user + now.system - before.user - before.system) / 1000)
-      before = now
-    }
-  }
   const untilSettled = async () => {
     for (;;) {
       const event = await platform.database.reader
@@ -53,12 +42,12 @@ async function serve(dialect: TestDialect): Promise<void> {
   }
   process.on('message', async (order: Order) => {
     if (order === 'begin') {
-      void measure()
+      meter.stop()
+      meter = measureLoopCpu()
       process.send?.('begun')
     } else if (order === 'end') {
       const { state, reason } = await untilSettled()
-      measuring = false
-      process.send?.({ cpuMs: Math.round(most * 10) / 10, state, reason } satisfies Stall)
+      process.send?.({ cpuMs: meter.stop(), state, reason } satisfies Stall)
     } else {
       await bed.close()
       process.disconnect()
