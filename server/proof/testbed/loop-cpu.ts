@@ -18,7 +18,7 @@ export function measureLoopCpu(): LoopCpuMeter {
     most = Math.max(most, (now.user + now.system - before.user - before.system) / 1000)
     before = now
   }
-  const timer = setInterval(tick, TICK_MS)
+  const timer = setInterval(tick, TICK_MS).unref()
   return {
     stop() {
       clearInterval(timer)
