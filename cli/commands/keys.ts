@@ -62,7 +62,7 @@ function linesOf(
     [
       { title: 'Table' },
       { title: 'Rows', right: true },
-      { title: dryRun ? 'To be sealed' : 'Sealed anew', right: true },
+      { title: dryRun ? 'To re-encrypt' : 'Re-encrypted', right: true },
     ],
     tables.map((one) => [one.table, String(one.rows), String(one.resealed)]),
   )

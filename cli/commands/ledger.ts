@@ -253,7 +253,7 @@ function keyLines(out: Output, { keys, isBeforeCutOver }: JournalKeying): string
 const KEY_USES: Record<JournalKeying['keys'][number]['use'], string> = {
   current: 'APP_KEY',
   former: 'of APP_KEYS_FORMER',
-  unknown: 'not at hand',
+  unknown: 'unknown key',
   none: '',
 }
 

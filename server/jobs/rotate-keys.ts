@@ -25,7 +25,7 @@ export interface RotationOptions {
   onProgress?: (table: string, rows: number) => void
 }
 
-/** A row that could not be sealed anew: it stays as it is, and is refused wherever it is used. */
+/** A row that could not be re-encrypted: it stays as it is, and is refused wherever it is used. */
 export interface LeftRow {
   table: string
   id: string
@@ -39,7 +39,7 @@ export interface Rotation {
   keyId: string
   /** The ids of former keys that this rotation retired for the journal (or would retire). */
   retired: string[]
-  /** Rows looked at and sealed anew (or to be), by table. */
+  /** Rows checked and re-encrypted (or to be), by table. */
   tables: { table: string; rows: number; resealed: number }[]
   left: LeftRow[]
   /** Whether values that are bound to no row were accepted before, and no longer are. */
@@ -47,9 +47,10 @@ export interface Rotation {
 }
 
 /**
- * Seals the journal and retires the former keys for it, so that an entry made with one from then on is refused. Then seals every sealed column anew with the current key, bound to its row, and makes the database's mark anew: from then on
- * values that are bound to no row are refused. Every process must have the current key as its APP_KEY. Works beside a running
- * service, in small transactions, and can be broken off and run again. Refuses with `conflict` when the keys are not this
+ * Makes APP_KEY the only key in use. Seals the journal and retires its former keys, so that later entries made with
+ * them are refused; re-encrypts every encrypted column with APP_KEY, bound to its row; replaces the database's mark, so
+ * that values bound to no row are refused. Every process must have the new APP_KEY. Works beside a running service in
+ * small transactions, and can be interrupted and run again. Refuses with `conflict` when the keys are not this
  * database's; throws `SettingError` when APP_KEY was retired.
  */
 export async function rotateKeys(platform: Platform, options: RotationOptions): Promise<Rotation> {

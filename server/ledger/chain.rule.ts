@@ -98,7 +98,7 @@ export type ChainedEntry = LooseEntry & Placed
 
 /** What an entry may be made with. */
 export interface ChainKeys {
-  /** The digest of a key by its id, plain SHA-256 for `null`; `undefined` for a key that is not at hand. */
+  /** The digest of a key by its id, plain SHA-256 for `null`; `undefined` for a key that is neither current nor former. */
   digest(keyId: string | null): Digest | undefined
   /** The last entry of a ledger that may be made with this key (`null`: without a key); `Infinity` while any may be. */
   lastWith(keyId: string | null, ledgerId: string): number
@@ -106,7 +106,7 @@ export interface ChainKeys {
 
 /**
  * What is wrong with a stored entry behind the one that ended with `before`; `null` when nothing is, or when its key is not
- * at hand. Each hash is computed over the stored one before it, so the first that differs shows where the journal was changed.
+ * available. Each hash is computed over the stored one before it, so the first that differs shows where the journal was changed.
  */
 export function chainFault(keys: ChainKeys, before: Head, entry: ChainedEntry): string | null {
   if (entry.sequence !== before.sequence + 1) {

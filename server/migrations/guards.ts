@@ -91,10 +91,10 @@ export const ALLOWED_SALE_UPDATE = `
     where former.sale_id = old.id and former.event_id = old.event_id
       and former.decided_at = old.created_at and former.receipt = old.receipt)`
 
-/** Migration 19: columns of a payout destination that stay as they are when its IBAN is sealed anew. */
+/** Migration 19: columns of a payout destination that stay as they are when its IBAN is re-encrypted. */
 const DESTINATION_KEEPS = ['id', 'user_id', 'iban_last4', 'account_title', 'effective_at', 'created_at']
 
-/** The one update of a payout destination: its IBAN is sealed anew, with another key or for the first time bound to its row. */
+/** The one update of a payout destination: its IBAN is re-encrypted, with another key or to bind it to its row. */
 export const ALLOWED_DESTINATION_UPDATE = `
   new.iban_encrypted <> old.iban_encrypted
   and ${DESTINATION_KEEPS.map((column) => `new.${column} = old.${column}`).join(' and ')}`

@@ -21,14 +21,14 @@ const LEGACIES: readonly Legacy[] = ['unbound_values', 'unkeyed_journal']
  */
 export interface KeyMark {
   /**
-   * `foreign`: none of the keys at hand made it, or it was changed, or a former key made it while values were
+   * `foreign`: none of the current and former keys made it, or it was changed, or a former key made it while values were
    * bound to no row: they are bound before the key is replaced.
    */
   key: 'current' | 'former' | 'foreign'
   accepts: readonly Legacy[]
 }
 
-/** The database's mark as the keys at hand see it; `null` when no start has left one. Reads only. */
+/** The database's mark as the current and former keys read it; `null` when no start has left one. Reads only. */
 export async function readKeyMark(db: Queries | Tx, vault: Vault): Promise<KeyMark | null> {
   const mark = await readMark(db)
   return mark === undefined ? null : keyMarkOf(mark, vault)
@@ -85,7 +85,7 @@ export async function leaveMark(tx: Tx, vault: Vault): Promise<string> {
   return (await readMark(tx)) ?? ''
 }
 
-/** Makes the mark anew with the current key; from then on `ended` is refused. The caller has made sure that none is left. */
+/** Replaces the mark with one of the current key; from then on `ended` is refused. The caller has made sure that none is left. */
 export async function renewMark(tx: Tx, vault: Vault, ended: Legacy): Promise<void> {
   const mark = await readKeyMark(tx, vault)
   const accepts = (mark?.accepts ?? []).filter((legacy) => legacy !== ended)

@@ -9,7 +9,7 @@ export interface SealedRow {
   /** Throws `IntegrityError` when the row is not as it was written, and `UnknownKeyError`. */
   open(): Promise<string>
   /**
-   * Seals its text anew with the current key, bound to the row, with the fingerprint of that key; whether it did: the row may have
+   * Re-encrypts its text with the current key, bound to the row, with the fingerprint of that key; whether it did: the row may have
    * changed since it was read. Throws `IntegrityError`.
    */
   reseal(tx: Tx, text: string): Promise<boolean>

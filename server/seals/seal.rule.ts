@@ -43,7 +43,7 @@ export interface SealsSoFar {
 export interface SealKeys {
   /** Plain SHA-256, for seals without a key. */
   sha256: Digest
-  /** The digest of a key by its id; `undefined` for a key that is not at hand. */
+  /** The digest of a key by its id; `undefined` for a key that is neither current nor former. */
   digest(keyId: string): Digest | undefined
   /** Whether seals without a key may exist at all: only in a database that is older than keys. */
   mayBeUnkeyed: boolean
@@ -55,7 +55,7 @@ export interface StoredSeal extends SealContent {
   keyId: string | null
 }
 
-/** What is wrong with a stored seal behind `before`; `null` when nothing is, or when its key is not at hand. */
+/** What is wrong with a stored seal behind `before`; `null` when nothing is, or when its key is unknown. */
 export function sealFault(keys: SealKeys, before: SealsSoFar, seal: StoredSeal): string | null {
   if (seal.position !== before.position + 1) return `seal ${before.position + 1} is missing before it`
   const { keyId } = seal

@@ -169,7 +169,7 @@ export async function insertSecret(tx: Tx, row: StoreSecretRow): Promise<void> {
   await tx.insertInto('store_secrets').values(row).execute()
 }
 
-/** Writes a secret's row anew, unless it changed since it was read as `sealed`; whether it did. */
+/** Replaces a secret's row, unless it changed since it was read as `sealed`; whether it did. */
 export async function replaceSecret(tx: Tx, sealed: string, row: StoreSecretRow): Promise<boolean> {
   const { secret_encrypted, fingerprint, valid_until } = row
   const { numUpdatedRows } = await tx

@@ -30,7 +30,7 @@ export function destinationsAfter(
     .execute()
 }
 
-/** Writes a destination's sealed columns anew, unless they changed since it was read; whether it did. */
+/** Replaces a destination's encrypted columns, unless they changed since it was read; whether it did. */
 export async function resealDestination(
   tx: Tx,
   row: DestinationRow,

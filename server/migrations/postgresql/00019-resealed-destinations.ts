@@ -1,7 +1,7 @@
 import { Migration } from '@mikro-orm/migrations'
 import { ALLOWED_DESTINATION_UPDATE } from '../guards.ts'
 
-/** Lets the sealed columns of payout destinations be written anew, so that keys can be rotated. */
+/** Allows the encrypted columns of payout destinations to be replaced, so that keys can be rotated. */
 export class Migration00019ResealedDestinations extends Migration {
   override up(): void {
     this.addSql('drop trigger if exists "payout_destinations_append_only" on "payout_destinations"')

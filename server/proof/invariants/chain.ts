@@ -137,7 +137,7 @@ async function readEntries(
   return found.rows
 }
 
-/** The keys at hand, and up to which entry of each ledger of these pages a retired one may have been used. */
+/** The known keys, and up to which entry of each ledger of these pages a retired one may have been used. */
 async function chainKeys(db: Queries, keys: AppKeys, pages: Pages): Promise<ChainKeys> {
   const journal = journalKeys(keys)
   const retired = await readRetired(db, pages)
