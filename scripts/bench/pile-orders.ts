@@ -39,14 +39,21 @@ export async function pileOrders(
   const clicks = createClickRecorder(platform)
   const inbox = createInboxRecorder(platform)
   for (let done = 0; done < count; done += AT_ONCE) {
-    const now = platform.clock.now()
+    // Fixture orders are placed up to an hour after their click; an order from the future would be flagged.
+    const clickedAt = platform.clock.now() - 2 * 3_600_000
     await Promise.all(
       Array.from({ length: Math.min(AT_ONCE, count - done) }, async (_, index) => {
         const number = first + done + index
         const link = links[number % links.length] as ShopLink
         const click = platform.ids.next()
-        await clicks.record({ id: click, linkId: link.linkId, tracked: true, kind: 'visit', createdAt: now })
-        await inbox.record(delivery(link, number, storeOrder(number, click, now)))
+        await clicks.record({
+          id: click,
+          linkId: link.linkId,
+          tracked: true,
+          kind: 'visit',
+          createdAt: clickedAt,
+        })
+        await inbox.record(delivery(link, number, storeOrder(number, click, clickedAt)))
       }),
     )
   }

@@ -55,7 +55,7 @@ export interface Claim {
 export async function claimDueEvents(tx: Tx, claim: Claim): Promise<ClaimedRow[]> {
   const dialect = dialectOf(tx)
   // On SQLite the transaction holds the write lock already.
-  if (dialect === 'postgresql') await sql`select pg_advisory_xact_lock(${CLAIM_LOCK})`.execute(tx)
+  if (dialect === 'postgresql') await beginClaim(tx)
   const due = untriedOrOne(await dueEventsStatement(tx, claim).execute())
   if (due.length === 0) return []
   const ids = await leadingUpToBytes(
@@ -71,6 +71,16 @@ export async function claimDueEvents(tx: Tx, claim: Claim): Promise<ClaimedRow[]
     const attempts = leased.get(row.id)
     return attempts === undefined ? [] : [{ ...row, attempts }]
   })
+}
+
+/**
+ * PostgreSQL only. Waits for the claim of another worker to end, and makes the planner take indexes: it may not know yet how many
+ * events wait and how few are leased.
+ */
+async function beginClaim(tx: Tx): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${CLAIM_LOCK}), set_config('enable_seqscan', 'off', true)`.execute(
+    tx,
+  )
 }
 
 /** The leading events that were not tried yet; the first event alone if it was. */
@@ -128,23 +138,21 @@ function leasedEvents(db: Queries, { now, lease }: When) {
     .where('held.lease_until', '<=', lease.until + CLOCK_TOLERANCE_MS)
 }
 
-/** PostgreSQL only. `offset` keeps the planner from reading the whole table for the few leased events. */
-function isHeld(db: Queries, when: When, scope: RawBuilder<unknown>): RawBuilder<boolean> {
-  const held = leasedEvents(db, when).select('held.id').where(sql<boolean>`held.scope = ${scope}`).offset(0)
-  return sql<boolean>`exists (${held})`
+/** Whether no worker holds the scope of an event. On PostgreSQL the held scopes are collected once, not for each event. */
+function isFree(db: Queries, when: When): RawBuilder<boolean> {
+  const held = leasedEvents(db, when).select('held.scope').distinct()
+  if (dialectOf(db) === 'sqlite') return sql`event.scope not in (${held})`
+  return sql`not exists (
+    select 1 from unnest(array(${held})) as taken (scope) where taken.scope = event.scope offset 0)`
 }
 
 function dueEvents(db: Queries, claim: Claim) {
-  const free =
-    dialectOf(db) === 'sqlite'
-      ? sql<boolean>`event.scope not in (${leasedEvents(db, claim).select('held.scope')})`
-      : sql<boolean>`not ${isHeld(db, claim, sql.ref('event.scope'))}`
   return db
     .selectFrom('inbound_events as event')
     .where('event.state', '=', 'pending')
     .where('event.source', '=', claim.source)
     .where('event.next_attempt_at', '<=', claim.now)
-    .where(free)
+    .where(isFree(db, claim))
     .orderBy('event.next_attempt_at')
     .orderBy('event.id')
     .limit(claim.limit)
