@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import type { App } from '../server/app.ts'
 import type { Config } from '../server/platform/config.ts'
-import type { OpenDatabase } from '../server/platform/open-database.ts'
+import type { OpenDatabase } from '../server/platform/database/open-database.ts'
 import type { GlobalOptions } from './command.ts'
 import { Failure } from './failures.ts'
-import { layoutOf, Output } from './output.ts'
+import { layoutOf, Output } from './terminal/output.ts'
 
 /** What an action works with, beside its own arguments. */
 export interface CommandContext {
@@ -55,7 +55,7 @@ export async function withApp(
 }
 
 async function refuseRetiredKey({ platform }: App): Promise<void> {
-  const seals = await import('../server/seals/seals.service.ts')
+  const seals = await import('../server/ledger/seals/seals.service.ts')
   await seals.refuseRetiredKey(platform)
 }
 
@@ -70,7 +70,7 @@ export async function withDatabase(
 ): Promise<void> {
   const context = await openContext(command)
   await refuseMissingDatabase(context.config)
-  const { openDatabase } = await import('../server/platform/open-database.ts')
+  const { openDatabase } = await import('../server/platform/database/open-database.ts')
   const database = await openDatabase(context.config.DATABASE_URL, { create: false, ...options })
   try {
     await work({ ...context, database })
@@ -83,7 +83,7 @@ export async function withDatabase(
 /** Where the database lies, without a password. */
 export async function databasePlace(config: Config): Promise<string> {
   const { resolve } = await import('node:path')
-  const { sqliteFileOf } = await import('../server/platform/open-database.ts')
+  const { sqliteFileOf } = await import('../server/platform/config.ts')
   const file = sqliteFileOf(config.DATABASE_URL)
   if (file !== null) return resolve(file)
   const url = new URL(config.DATABASE_URL)
@@ -104,7 +104,7 @@ async function refuseMissingDatabase(config: Config): Promise<void> {
 
 /** Refuses a database that lacks migrations: the commands' queries are for the newest schema. */
 export async function assertMigrated(database: OpenDatabase): Promise<void> {
-  const { migrationState } = await import('../server/platform/migration-state.ts')
+  const { migrationState } = await import('../server/platform/database/migration-state.ts')
   await assertReachable(database)
   const { pending } = await migrationState(database)
   if (pending.length === 0) return
@@ -135,7 +135,7 @@ export const READS = { readOnly: true } as const
 export async function confirm(context: CommandContext, question: string): Promise<void> {
   if (context.yes) return
   if (!isAsked(context)) throw new Failure('Not a terminal; confirm with --yes.')
-  const { Terminal } = await import('./terminal.ts')
+  const { Terminal } = await import('./terminal/prompts.ts')
   const terminal = new Terminal()
   const agreed = await terminal.agrees(question).finally(() => terminal.close())
   if (!agreed) throw new Failure('Nothing was done.')

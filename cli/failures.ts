@@ -1,6 +1,6 @@
 import type { CommanderError } from 'commander'
 import type { ErrorCode } from '../shared/error-codes.ts'
-import { printJson, printLines } from './terminal-text.ts'
+import { printJson, printLines } from './terminal/printable-text.ts'
 
 /** Something that the command line itself refuses; `usage` means that it was written wrongly (exit 2). */
 export class Failure extends Error {
@@ -94,7 +94,7 @@ async function reportOf(error: unknown): Promise<Report> {
 }
 
 async function refusalReport(error: unknown): Promise<Report | null> {
-  const { Refusal } = await import('../server/platform/refusal.ts')
+  const { Refusal } = await import('../server/platform/api/refusal.ts')
   if (!(error instanceof Refusal)) return null
   const issues = error.issues?.map(({ path, message }) => `${path}: ${message}`).join('; ')
   return {
@@ -146,7 +146,7 @@ const MENDS: readonly (readonly [RegExp, string])[] = [
 
 /** The database, or the port to listen on, is not to be had. Wrapped errors are looked into. */
 async function faultReport(error: unknown): Promise<Report | null> {
-  const { postgresFault, sqliteFault } = await import('../server/platform/database-faults.ts')
+  const { postgresFault, sqliteFault } = await import('../server/platform/database/database-faults.ts')
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code = '', syscall, message } = cause as NodeJS.ErrnoException
     if (syscall === 'listen') return unavailable(listenProblem(cause))

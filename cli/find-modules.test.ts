@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Findings } from './testing/compare-findings.ts'
-import { environmentOf } from './testing/run-affiliate.ts'
+import type { Findings } from './test/compare-findings.ts'
+import { environmentOf } from './test/run-affiliate.ts'
 
-const COMPARE = new URL('testing/compare-findings.ts', import.meta.url).href
+const COMPARE = new URL('test/compare-findings.ts', import.meta.url).href
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'affiliate-find-modules-'))
 test.after(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,5 +1,5 @@
 import type { App } from '../server/app.ts'
-import type { Queries } from '../server/platform/database.ts'
+import type { Queries } from '../server/platform/database/database.ts'
 
 /** Who an id stands for, for people and for `--json`. */
 export interface Person {

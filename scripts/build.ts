@@ -6,14 +6,14 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Makes `dist/`: the service's JavaScript, since Node strips no types below node_modules, and the client's types. Built
- * aside and put in place at the end, so that whoever reads dist/ meanwhile finds the whole of it.
+ * Writes `dist/`: the service's JavaScript (Node strips no types below node_modules) and the client's types. Replaces dist/ in
+ * one step. Checks no types: `npm run types` does.
  */
 function build(): void {
   const scratch = mkdtempSync(join(ROOT, 'node_modules', '.build-'))
   try {
     const made = join(scratch, 'dist')
-    compile('tsconfig.build.json', made)
+    compile('tsconfig.build.json', made, '--noCheck')
     // Bodies and manifests are read beside the code that fills them; the databases are for tests only.
     const databases = join(ROOT, 'fixtures', 'databases')
     cpSync(join(ROOT, 'fixtures'), join(made, 'fixtures'), {
@@ -31,22 +31,21 @@ function build(): void {
 
 function compile(project: string, folder: string, ...options: string[]): void {
   const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
-  // Several checkers would each work out most of the same types, and take twice as long of the processors' time.
+  // Parallel checkers would infer most types twice.
   const args = [tsc, '--singleThreaded', ...options, '--project', join(ROOT, project), '--outDir', folder]
   const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' })
   if (status !== 0) throw new Error(`${project} does not compile`)
 }
 
 /**
- * The router's declaration spells out every input and output; the only thing in it that would drag the server's own
- * types along, and those of its database libraries, is the context of a request, which is nothing to a client.
+ * The router's declaration contains every input and output. The request context, which would import the server's types and
+ * those of its database libraries, is replaced by `object`: clients do not need it.
  */
 function addClientTypes(types: string, made: string): void {
-  // All of it was checked when the service was compiled.
   compile('scripts/tsconfig.client-types.json', types, '--noCheck')
   const router = 'server/http/router.d.ts'
   const text = readFileSync(join(types, router), 'utf8').replace(
-    /import\("\.\.\/platform\/procedure\.ts"\)\.(RequestContext|DeclaredMeta)/g,
+    /import\("\.\.\/platform\/api\/procedure\.ts"\)\.(RequestContext|DeclaredMeta)/g,
     'object',
   )
   const left = /(?:from\s*|import\()["'](\.[^"']*)["']/.exec(text)?.[1]

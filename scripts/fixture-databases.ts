@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { backUp } from '../cli/backup.ts'
+import { backUp } from '../cli/commands/db/backup.ts'
 import { fillMarket } from './fixture-databases/fill-market.ts'
 import { PASSWORD } from './fixture-databases/market-actions.ts'
 

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { openApiDocument } from '../server/http/openapi.ts'
+import { openApiDocument } from '../server/http/openapi/openapi.ts'
 import { appRouter } from '../server/http/router.ts'
 
 /** Writes the OpenAPI document: `node scripts/openapi.ts [FILE]`. */

@@ -19,13 +19,13 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openWebTestbed } from '../server/proof/testbed/web.ts'
+import { openWebTestbed } from '../server/test/testkit/web.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MODULES = join(ROOT, 'node_modules')
 
-/** Written by somebody who has the package and nothing else of this repository. */
+/** A program that uses the package and nothing else of this repository. */
 const CALLER = `import {
   createClient,
   formatMoney,
@@ -38,10 +38,10 @@ const CALLER = `import {
 } from 'affiliate-marketplace/client'
 
 const url = process.env.SERVICE_URL ?? ''
-const anybody = createClient({ url })
+const visitor = createClient({ url })
 const account = { password: 'a long passphrase', display_name: 'From outside' }
-const merchant = await anybody.auth.register.mutate({ ...account, email: 'm@example.pk', role: 'merchant' })
-const creator = await anybody.auth.register.mutate({ ...account, email: 'c@example.pk', role: 'creator' })
+const merchant = await visitor.auth.register.mutate({ ...account, email: 'm@example.pk', role: 'merchant' })
+const creator = await visitor.auth.register.mutate({ ...account, email: 'c@example.pk', role: 'creator' })
 const selling = createClient({ url: \`\${url}/\`, token: merchant.token })
 const applying = createClient({ url, token: () => creator.token })
 
@@ -58,8 +58,8 @@ const early = await applying.applications.apply.mutate({ id: offer.id }).catch((
 const problem: Problem | null = problemIn(early)
 await selling.offers.setStatus.mutate({ id: offer.id, status: 'live' })
 const application = await applying.applications.apply.mutate({ id: offer.id, message: 'Hello' })
-const [listed, me] = await Promise.all([anybody.offers.list.query({}), applying.users.me.query({})])
-const stranger = await anybody.users.me.query({}).catch((error: unknown) => isRefusal(error, 'unauthenticated'))
+const [listed, me] = await Promise.all([visitor.offers.list.query({}), applying.users.me.query({})])
+const stranger = await visitor.users.me.query({}).catch((error: unknown) => isRefusal(error, 'unauthenticated'))
 
 const live = await new Promise<string>((resolve, reject) => {
   const subscription = selling.live.changes.subscribe(undefined, {
@@ -74,7 +74,7 @@ const live = await new Promise<string>((resolve, reject) => {
 // @ts-expect-error a rate is a number
 terms.commission_rate = '12.5'
 // @ts-expect-error there is no such procedure
-void anybody.offers.burn
+void visitor.offers.burn
 // @ts-expect-error there is no such code
 isRefusal(early, 'no_such_code')
 

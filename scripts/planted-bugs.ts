@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { LONG_FORMS, type LongForm } from './proof/long-forms.ts'
 import { copyTree, type TreeCopy } from './proof/plant.ts'
 import { PLANTED_BUGS, type PlantedBug } from './proof/planted-bugs.ts'
+import { PROOFS, type Proof, sizeOf } from './proof/proofs.ts'
 import { findTests } from './testing/find-tests.ts'
 import { givenPostgres, startPostgres } from './testing/postgres.ts'
 import { seconds } from './testing/report.ts'
@@ -13,26 +13,26 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const USAGE = `npm run proof:bugs -- [--only TEXT] [--sqlite-only]
 
   Plants each bug, one at a time, in a copy of the tree, and runs the short forms of the proofs until one catches it,
-  beginning with the one that should. Ends with exit code 1 when a bug escapes them all.`
+  starting with the proof that should. Exit code 1: a bug was not caught. --only plants the bugs whose name contains TEXT.`
 
-interface Complaint {
+interface Failure {
   proof: string
   file: string
-  said: string
+  message: string
 }
 
 interface Verdict {
   bug: PlantedBug
-  /** The first complaint; `null`: it escaped. */
-  caughtBy: Complaint | null
+  /** The first failure; `null`: the bug was not caught. */
+  caughtBy: Failure | null
   took: number
 }
 
-/** Those that bugs are planted for; they are short enough to be asked about each. */
-const HUNTERS = LONG_FORMS.filter(({ name }) => PLANTED_BUGS.some(({ expectedIn }) => expectedIn === name))
+/** The proofs that bugs are planted for. */
+const HUNTERS = PROOFS.filter(({ name }) => PLANTED_BUGS.some(({ expectedIn }) => expectedIn === name))
 
-/** The proof that should catch a bug first, then the others. */
-function inOrder(bug: PlantedBug): LongForm[] {
+/** The proof that should catch the bug, then the others. */
+function inOrder(bug: PlantedBug): Proof[] {
   return HUNTERS.toSorted((a, b) => Number(b.name === bug.expectedIn) - Number(a.name === bug.expectedIn))
 }
 
@@ -42,42 +42,42 @@ interface Setting {
   signal: AbortSignal
 }
 
-/** Each file of a proof until one complains by an assertion: a crash or a time limit may have other causes. */
-async function complaintOf(proof: LongForm, setting: Setting): Promise<Complaint | null> {
+/** Runs the files of a proof until an assertion fails. Crashes and time limits do not count: they may have other causes. */
+async function failureOf(proof: Proof, setting: Setting): Promise<Failure | null> {
+  const env = { ...setting.env, ...sizeOf(proof, 'short') }
   for (const file of await findTests(setting.root, proof.files)) {
     if (setting.signal.aborted) throw new Error('interrupted')
-    const result = await runFile(file, setting)
+    const result = await runFile(file, { ...setting, env })
     if (result.failed > (result.problem ? 1 : 0))
-      return { proof: proof.name, file: file.path, said: saidBy(result) }
+      return { proof: proof.name, file: file.path, message: messageOf(result) }
     if (result.problem) console.log(`      ${file.path} ${result.problem}: not counted`)
   }
   return null
 }
 
-/** Without a bug no proof may complain, or its complaints say nothing. */
+/** Without a bug every proof must pass, or its failures prove nothing. */
 async function holdWithoutBugs(setting: Setting): Promise<void> {
   for (const proof of HUNTERS) {
-    const complaint = await complaintOf(proof, setting)
-    if (complaint)
-      throw new Error(`${proof.name} fails without any bug: ${complaint.file}: ${complaint.said}`)
-    console.log(`ok    ${proof.name} holds without a bug`)
+    const failure = await failureOf(proof, setting)
+    if (failure) throw new Error(`${proof.name} fails without a bug: ${failure.file}: ${failure.message}`)
+    console.log(`ok    ${proof.name} passes without a bug`)
   }
 }
 
-async function hunt(bug: PlantedBug, setting: Setting): Promise<Complaint | null> {
+async function hunt(bug: PlantedBug, setting: Setting): Promise<Failure | null> {
   for (const proof of inOrder(bug)) {
-    const complaint = await complaintOf(proof, setting)
-    if (complaint) return complaint
+    const failure = await failureOf(proof, setting)
+    if (failure) return failure
   }
   return null
 }
 
-/** The first line that says what failed. */
-function saidBy({ output }: FileResult): string {
+/** The first two lines of the first failed test. */
+function messageOf({ output }: FileResult): string {
   const lines = output.split('\n').map((line) => line.trim())
   const failure = lines.findIndex((line) => line.startsWith('FAIL '))
-  const said = lines.slice(failure < 0 ? 0 : failure).filter((line) => line !== '')
-  return said.slice(0, 2).join(' ').slice(0, 160)
+  const message = lines.slice(failure < 0 ? 0 : failure).filter((line) => line !== '')
+  return message.slice(0, 2).join(' ').slice(0, 160)
 }
 
 async function judge(tree: TreeCopy, bug: PlantedBug, setting: Setting): Promise<Verdict> {
@@ -87,9 +87,9 @@ async function judge(tree: TreeCopy, bug: PlantedBug, setting: Setting): Promise
 }
 
 function printVerdict({ bug, caughtBy, took }: Verdict): void {
-  const what = caughtBy ? `caught by ${caughtBy.proof}` : 'ESCAPED every proof'
+  const what = caughtBy ? `caught by ${caughtBy.proof}` : 'NOT CAUGHT'
   console.log(`${caughtBy ? 'ok  ' : 'FAIL'}  ${bug.name}: ${what}  ${seconds(took)}`)
-  if (caughtBy) console.log(`      ${caughtBy.file}: ${caughtBy.said}`)
+  if (caughtBy) console.log(`      ${caughtBy.file}: ${caughtBy.message}`)
 }
 
 async function main(): Promise<boolean> {

@@ -3,77 +3,84 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { LONG_FORMS, type LongForm } from './proof/long-forms.ts'
 import { ProgressDisplay } from './proof/progress.ts'
+import { type Form, PROOFS, type Proof, sizeOf } from './proof/proofs.ts'
 import { type ProofRow, proofTable, withTable } from './proof/table.ts'
 import { findTests } from './testing/find-tests.ts'
 import { givenPostgres, startPostgres, type TestPostgres } from './testing/postgres.ts'
-import { printFile } from './testing/report.ts'
+import { countsLine, printFile } from './testing/report.ts'
 import { type FileResult, runFile } from './testing/run-file.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const GUIDE = 'server/guides/proofs.md'
 
-/** A long form may take hours; this only ends one that hangs. */
+/** A long form may take hours; this ends one that hangs. */
 const LIMIT_MS = 12 * 3_600_000
 
-const USAGE = `npm run proof -- [--only NAME]... [--scale F] [--seed N] [--sqlite-only] [--readme]
+const USAGE = `npm run proof -- [NAME...] [--short] [--scale F] [--seed N] [--sqlite-only] [--guide]
 
-  Runs the long forms of the proofs on SQLite and PostgreSQL, one after the other, and prints one table at the end.
-  --scale 0.1 does a tenth of the counts; --seed repeats a run; --readme puts the table into README.md.
-  Proofs: ${LONG_FORMS.map(({ name }) => name).join(', ')}`
+  Runs the long forms of the proofs on SQLite and PostgreSQL, one after the other, and prints a table and, in the last
+  line, the number of tests. Without names, all proofs run; --only NAME is the same as NAME.
+  --short runs the short forms; --scale 0.1 a tenth of the counts; --seed repeats a run; --guide (or --readme) writes the
+  table to ${GUIDE} if all proofs hold.
+  Proofs: ${PROOFS.map(({ name }) => slugOf(name)).join(', ')}`
 
 interface Options {
-  proofs: LongForm[]
+  proofs: Proof[]
+  form: Form
   scale: number
   seed: number
   sqliteOnly: boolean
-  readme: boolean
+  guide: boolean
+}
+
+function slugOf(name: string): string {
+  return name.replaceAll(' ', '-')
 }
 
 function readOptions(): Options {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
     options: {
       only: { type: 'string', multiple: true, default: [] },
+      short: { type: 'boolean', default: false },
       scale: { type: 'string', default: '1' },
       seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
       'sqlite-only': { type: 'boolean', default: false },
+      guide: { type: 'boolean', default: false },
       readme: { type: 'boolean', default: false },
     },
   })
-  const proofs = LONG_FORMS.filter(({ name }) => values.only.length === 0 || values.only.includes(name))
-  const unknown = values.only.find((name) => !LONG_FORMS.some((proof) => proof.name === name))
-  if (unknown !== undefined) throw new Error(`no proof is called ${unknown}`)
+  const names = [...positionals, ...values.only].map(slugOf)
+  const unknown = names.find((name) => !PROOFS.some((proof) => slugOf(proof.name) === name))
+  if (unknown !== undefined) throw new Error(`Unknown proof "${unknown}".`)
+  const proofs = PROOFS.filter(({ name }) => names.length === 0 || names.includes(slugOf(name)))
   const [scale, seed] = [Number(values.scale), Number(values.seed)]
-  if (!(scale > 0)) throw new Error(`--scale takes a number above zero, not ${values.scale}`)
-  if (!Number.isSafeInteger(seed)) throw new Error(`--seed takes a whole number, not ${values.seed}`)
-  return { proofs, scale, seed, sqliteOnly: values['sqlite-only'], readme: values.readme }
-}
-
-async function environmentOf(
-  proof: LongForm,
-  options: Options,
-  postgres: TestPostgres | null,
-): Promise<NodeJS.ProcessEnv> {
-  const counts = Object.entries(proof.counts ?? {}).map(([name, count]) => [
-    name,
-    String(Math.max(1, Math.round(count * options.scale))),
-  ])
+  if (!(scale > 0)) throw new Error(`--scale must be a number above zero, not ${values.scale}.`)
+  if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be a whole number, not ${values.seed}.`)
+  const form = values.short ? 'short' : 'long'
   return {
-    ...process.env,
-    ...Object.fromEntries(counts),
-    ...proof.settings,
-    TEST_SEED: String(options.seed),
-    ...(postgres ? { TEST_POSTGRES_URL: await postgres.url } : { TEST_SQLITE_ONLY: '1' }),
+    proofs,
+    form,
+    scale,
+    seed,
+    sqliteOnly: values['sqlite-only'],
+    guide: values.guide || values.readme,
   }
 }
 
-async function prove(
-  proof: LongForm,
+async function runProof(
+  proof: Proof,
   options: Options,
   postgres: TestPostgres | null,
   signal: AbortSignal,
 ): Promise<ProofRow> {
-  const env = await environmentOf(proof, options, postgres)
+  const env = {
+    ...process.env,
+    ...sizeOf(proof, options.form, options.scale),
+    TEST_SEED: String(options.seed),
+    ...(postgres ? { TEST_POSTGRES_URL: await postgres.url } : { TEST_SQLITE_ONLY: '1' }),
+  }
   const files = await findTests(ROOT, proof.files)
   if (files.length === 0) throw new Error(`${proof.name}: no test file matches ${proof.files.join(' ')}`)
   const display = new ProgressDisplay(process.stderr, () => performance.now())
@@ -103,7 +110,7 @@ async function main(options: Options): Promise<boolean> {
   try {
     for (const proof of options.proofs) {
       if (interruption.signal.aborted) break
-      rows.push(await prove(proof, options, postgres, interruption.signal))
+      rows.push(await runProof(proof, options, postgres, interruption.signal))
     }
   } finally {
     await postgres?.stop()
@@ -112,16 +119,21 @@ async function main(options: Options): Promise<boolean> {
   const table = proofTable(rows, {
     date: new Date().toISOString().slice(0, 10),
     commit: commitOf(),
+    form: options.form,
     seed: options.seed,
     scale: options.scale,
     machine: `${databases}, Node ${process.versions.node}, ${availableParallelism()} cores`,
   })
   process.stdout.write(`\n${table}\n`)
   const holds = rows.length === options.proofs.length && rows.every(({ results }) => allPassed(results))
-  if (options.readme && holds) {
-    const path = `${ROOT}README.md`
+  if (options.guide && holds) {
+    const path = `${ROOT}${GUIDE}`
     await writeFile(path, withTable(await readFile(path, 'utf8'), table))
   }
+  const results = rows.flatMap((row) => row.results)
+  const sum = (key: 'passed' | 'failed' | 'skipped') => results.reduce((all, result) => all + result[key], 0)
+  const failed = sum('failed') || (holds ? 0 : 1)
+  process.stdout.write(`\n${countsLine({ passed: sum('passed'), failed, skipped: sum('skipped') })}\n`)
   return holds
 }
 

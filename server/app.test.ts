@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type App, openApp } from './app.ts'
-import { readAppKeys, readSandboxAccess, writeSandboxAccess } from './keys.ts'
 import { readConfig, SettingError } from './platform/config.ts'
-import { createAppKeys } from './platform/key-ring.ts'
-import { createVault } from './platform/vault.ts'
-import { raceProcesses } from './proof/testbed/racing-processes.ts'
+import { readAppKeys, readSandboxAccess, writeSandboxAccess } from './platform/crypto/app-keys.ts'
+import { createAppKeys } from './platform/crypto/key-ring.ts'
+import { createVault } from './platform/crypto/vault.ts'
+import { raceProcesses } from './test/testkit/racing-processes.ts'
 
 interface Context {
   folder: string
@@ -58,7 +58,7 @@ async function refusalOf(environment: Record<string, string>, create = true): Pr
   return (outcome as Error).message
 }
 
-it('makes its keys once, readable to nobody else, and opens with the same ones again', async ({
+it('creates its keys once, readable only by the owner, and opens with them again', async ({
   folder,
   environment,
 }) => {
@@ -133,7 +133,7 @@ it('agrees with other processes that start at the same moment on one key', async
   const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
   const keys = await raceProcesses(3, {
     prepare: `
-      const { readAppKeys, readSandboxAccess } = await import(${module('./keys.ts')})
+      const { readAppKeys, readSandboxAccess } = await import(${module('./platform/crypto/app-keys.ts')})
       const { readConfig } = await import(${module('./platform/config.ts')})
       const config = readConfig(${JSON.stringify(environment)})`,
     run: `

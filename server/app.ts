@@ -1,16 +1,22 @@
 import type { ZodError } from 'zod'
-import { findAppKeys, readAppKeys, readSandboxAccess, type SandboxAccess } from './keys.ts'
-import { refuseForeignKeys } from './platform/app-key-check.ts'
-import { tellOthers } from './platform/cache-news.ts'
-import { Caches } from './platform/caches.ts'
+import { checkSealStorage } from './ledger/seals/stored-seals.service.ts'
+import { tellOthers } from './platform/cache/cache-news.ts'
+import { Caches } from './platform/cache/caches.ts'
 import { systemClock } from './platform/clock.ts'
 import { type Config, readConfig, SettingError } from './platform/config.ts'
+import { refuseForeignKeys } from './platform/crypto/app-key-check.ts'
+import {
+  findAppKeys,
+  readAppKeys,
+  readSandboxAccess,
+  type SandboxAccess,
+} from './platform/crypto/app-keys.ts'
+import { createVault } from './platform/crypto/vault.ts'
+import { type OpenDatabase, openDatabase } from './platform/database/open-database.ts'
 import { systemIds } from './platform/ids.ts'
 import { createLog } from './platform/log.ts'
-import { type OpenDatabase, openDatabase } from './platform/open-database.ts'
 import type { Platform } from './platform/platform.ts'
 import { Signals } from './platform/signals.ts'
-import { createVault } from './platform/vault.ts'
 import type { ProcessorEventRules } from './processor/events.rule.ts'
 import { processorEventsSchema } from './processor/events.settings.ts'
 import { createHttpProcessor } from './processor/http-processor.ts'
@@ -20,7 +26,6 @@ import {
   hmacSettingsSchema,
   type SignatureScheme,
 } from './processor/signatures/verify-signature.ts'
-import { checkSealStorage } from './seals/open-seal-storage.ts'
 
 /** Everything that the edges (HTTP, CLI, jobs) work with. */
 export interface App {

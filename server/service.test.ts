@@ -23,7 +23,7 @@ it.before.each((world) => {
 })
 it.after.each(({ above }) => rmSync(above, { recursive: true, force: true }))
 
-it('is readable to nobody else, and neither is what lies in it', async ({ folder, environment }) => {
+it('is readable only by the owner, including its files', async ({ folder, environment }) => {
   const before = process.umask(0o022)
   try {
     const service = await startService({ environment })

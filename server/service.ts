@@ -5,14 +5,14 @@ import { createServer } from './http/server.ts'
 import { createInboxRecorder } from './inbox/intake.service.ts'
 import { type Scheduler, startScheduler } from './jobs/scheduler.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
-import { dataFolder, writeSandboxAccess } from './keys.ts'
 import { markProduction } from './moderation/production-mark.service.ts'
-import { checkAppKey } from './platform/app-key-check.ts'
-import { hearOthers } from './platform/cache-news.ts'
-import { SettingError } from './platform/config.ts'
-import { migrationState } from './platform/migration-state.ts'
-import type { OpenDatabase } from './platform/open-database.ts'
-import { checkRole } from './platform/runtime-role.ts'
+import { hearOthers } from './platform/cache/cache-news.ts'
+import { dataFolder, SettingError } from './platform/config.ts'
+import { checkAppKey } from './platform/crypto/app-key-check.ts'
+import { writeSandboxAccess } from './platform/crypto/app-keys.ts'
+import { loadOrm } from './platform/database/entities.ts'
+import { checkRole, migrationState } from './platform/database/migration-state.ts'
+import type { OpenDatabase } from './platform/database/open-database.ts'
 import type { Sandbox } from './processor/sandbox/start-sandbox.ts'
 
 export interface Service {
@@ -25,6 +25,9 @@ export interface Service {
   /** Stops taking requests, finishes what is under way, and closes everything. */
   stop(): Promise<void>
 }
+
+/** The ORM takes some tenths of a second to load: after the start is ready, and before the first request that changes an entity. */
+const LOAD_ORM_AFTER_MS = 1000
 
 /** Starts the roles that ROLES names in this process, on a database that it migrates first. */
 export async function startService(
@@ -48,8 +51,6 @@ export async function startService(
     await checkAppKey(app.database, app.platform.vault)
     await markProduction(app.database, config)
     await keyOlderJournal(app)
-    const looking = lookAtTables(app)
-    stops.push(() => looking)
     if (config.ROLES.includes('web')) {
       const news = hearOthers(app.platform, app.database)
       stops.push(news.stop)
@@ -65,6 +66,7 @@ export async function startService(
     if (config.ROLES.includes('worker')) background.push(startWorker(app))
     if (config.ROLES.includes('scheduler')) background.push(startScheduler(app.platform, app.processor))
     for (const part of background) stops.push(() => part.stop())
+    setTimeout(() => void loadOrm(app.database.dialect), LOAD_ORM_AFTER_MS).unref()
     return { app, url: listening, sandboxUrl: sandbox?.url ?? null, migrated, stop }
   } catch (error) {
     await stop()
@@ -77,28 +79,16 @@ async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
   const { pending } = await migrationState(database)
   await checkRole(database, pending)
   if (pending.length === 0) return []
-  const { migrate } = await import('./platform/migrator.ts')
+  const { migrate } = await import('./platform/database/migrator.ts')
   return migrate(database)
 }
 
 /** Before anything is written: a journal from before keys is cut over to them at the first start. */
 async function keyOlderJournal({ platform }: App): Promise<void> {
-  const { keyJournal } = await import('./seals/seals.service.ts')
+  const { keyJournal } = await import('./ledger/seals/seals.service.ts')
   const seal = await keyJournal(platform)
   if (!seal) return
   platform.log.info({ seal: seal.position, digest: seal.digest }, 'the journal is keyed from this seal on')
-}
-
-/** Beside the start, which must not wait for it. */
-async function lookAtTables({ database, platform }: App): Promise<void> {
-  if (database.dialect !== 'postgresql') return
-  try {
-    const { gatherFirstStatistics } = await import('./platform/first-statistics.ts')
-    const tables = await gatherFirstStatistics(database)
-    if (tables.length > 0) platform.log.info({ tables }, 'first statistics gathered')
-  } catch (error) {
-    platform.log.warn({ err: error }, 'no statistics could be gathered: plans may be slow for a while')
-  }
 }
 
 function defaultUrl(app: App): string {

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../server/proof/testbed/property.ts'
+import { fc } from '../server/test/testkit/property.ts'
 import { assertPaisa, CURRENCY, displayMoney, formatMoney, parseMoney } from './money.ts'
 
 const WRITTEN: [number, string][] = [

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../server/proof/testbed/property.ts'
+import { fc } from '../server/test/testkit/property.ts'
 import { basisPointsToPercent, percentToBasisPoints, rateOf } from './rates.ts'
 
 test('percent and basis points, both ways', () => {

@@ -25,7 +25,7 @@ async function completion(shell: Shell, command: Command): Promise<void> {
   const nodes = wordTree(command.parent ?? command)
   const script = await WRITERS[shell](nodes)
   const { json = false } = command.optsWithGlobals<GlobalOptions>()
-  const { printJson, printScript } = await import('../terminal-text.ts')
+  const { printJson, printScript } = await import('../terminal/printable-text.ts')
   if (json) printJson({ shell, script })
   else printScript(script)
 }

@@ -30,8 +30,8 @@ async function demo(_options: DemoCommandOptions, command: Command): Promise<voi
   }
   const { runDemo } = await import('../demo/run-demo.ts')
   const { painter } = await import('../demo/layout.ts')
-  const { layoutOf } = await import('../output.ts')
-  const { printJson, printLines } = await import('../terminal-text.ts')
+  const { layoutOf } = await import('../terminal/output.ts')
+  const { printJson, printLines } = await import('../terminal/printable-text.ts')
   const stream = json ? process.stderr : process.stdout
   const paint = painter(layoutOf(stream, process.env).colour)
   const print = (line: string) => {

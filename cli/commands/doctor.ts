@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { exampleText, type GlobalOptions } from '../command.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { Failure } from '../failures.ts'
-import { layoutOf, Output } from '../output.ts'
+import { layoutOf, Output } from '../terminal/output.ts'
 
 export function addDoctorCommand(program: Command): void {
   program

@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import type { ExportJobRow } from '../../server/exports/exports.service.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, rowLimit } from '../command.ts'
 import { READS, withApp } from '../context.ts'
-import { wireTime } from '../output.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
+import { wireTime } from '../terminal/output.ts'
 
 export function addJobCommands(program: Command): void {
   const group = addGroup(program, 'jobs', 'exports that users started')

@@ -4,8 +4,8 @@ import type { Rotation } from '../../server/jobs/rotate-keys.ts'
 import { addGroup, exampleText } from '../command.ts'
 import { type CommandContext, withApp } from '../context.ts'
 import { Failure } from '../failures.ts'
-import type { Output } from '../output.ts'
-import { printable } from '../terminal-text.ts'
+import type { Output } from '../terminal/output.ts'
+import { printable } from '../terminal/printable-text.ts'
 
 export function addKeyCommands(program: Command): void {
   const group = addGroup(program, 'keys', 'the key that protects secrets at rest: rotate it')

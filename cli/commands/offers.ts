@@ -3,7 +3,7 @@ import type { ShownOffer } from '../../server/offers/offers.service.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
 import { confirm, READS, withApp } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
-import { type Output, wireTime } from '../output.ts'
+import { type Output, wireTime } from '../terminal/output.ts'
 
 interface ListOptions {
   merchant?: string

@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
-import type { PayoutRow, PayoutRunOutcome } from '../../server/payouts/payouts.service.ts'
+import type { PayoutRunOutcome } from '../../server/payouts/payout-run.service.ts'
+import type { PayoutRow } from '../../server/payouts/payouts.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
-import { type CallState, callStates, callText, wireCall } from '../call-state.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
 import { type CommandContext, confirm, READS, withApp } from '../context.ts'
-import { displayMoney, formatMoney, type Output, wireTime } from '../output.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
+import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { type CallState, callStates, callText, wireCall } from './billing/call-state.ts'
 
 interface ListOptions {
   creator?: string
@@ -110,7 +111,7 @@ function run(dryRun: boolean, command: Command): Promise<void> {
     command,
     async (context) => {
       const { app, out } = context
-      const { runPayouts } = await import('../../server/payouts/payouts.service.ts')
+      const { runPayouts } = await import('../../server/payouts/payout-run.service.ts')
       const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
       const progress = (done: number, all: number) => out.progress(`creator ${done} of ${all}`)
       const preview = await runPayouts(app.platform, app.processor, { dryRun: true, progress })

@@ -48,7 +48,7 @@ async function announce({ out, config }: CommandContext, service: Service): Prom
   const { url, sandboxUrl, migrated } = service
   const database = await databasePlace(config)
   const { resolve } = await import('node:path')
-  const { dataFolder } = await import('../../server/platform/data-folder.ts')
+  const { dataFolder } = await import('../../server/platform/config.ts')
   const folder = resolve(dataFolder(config))
   const document = {
     url,

@@ -4,8 +4,8 @@ import type { StoreRow } from '../../server/stores/stores.service.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, rowLimit } from '../command.ts'
 import { confirm, READS, withApp } from '../context.ts'
 import { Failure } from '../failures.ts'
-import { type Output, wireTime } from '../output.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
+import { type Output, wireTime } from '../terminal/output.ts'
 
 interface ListOptions {
   merchant?: string

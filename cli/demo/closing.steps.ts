@@ -7,8 +7,8 @@ import { cyclesOf, payoutsOf } from './money.steps.ts'
 import { salesOf } from './orders.steps.ts'
 import { type People, profile } from './people.steps.ts'
 import { sum } from './rupees.ts'
+import { paisa, type StoryOrder, type StoryOrders } from './scenario.ts'
 import type { StepReport } from './step-report.ts'
-import { paisa, type StoryOrder, type StoryOrders } from './story.ts'
 
 /** What `ledger balances --json` says of each account. */
 const balances = z.object({

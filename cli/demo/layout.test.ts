@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { terminalLine } from '../terminal-text.ts'
+import { terminalLine } from '../terminal/printable-text.ts'
 import { painter, stepLines, tableLines } from './layout.ts'
 import { StepReport } from './step-report.ts'
 

@@ -1,4 +1,4 @@
-import { type Style, styled } from '../terminal-text.ts'
+import { type Style, styled } from '../terminal/printable-text.ts'
 import type { StepReport } from './step-report.ts'
 
 /** Colours a text, or leaves it as it is. */

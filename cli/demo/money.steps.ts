@@ -3,8 +3,8 @@ import { type PayoutWire, payoutPage } from '../../shared/schemas/payouts.ts'
 import type { Demo } from './demo.ts'
 import { type People, type Person, profile } from './people.steps.ts'
 import { addition, rupees, sum } from './rupees.ts'
+import { FAILURE_REASON, paisa, type StoryOrder } from './scenario.ts'
 import type { StepReport } from './step-report.ts'
-import { FAILURE_REASON, paisa, type StoryOrder } from './story.ts'
 
 /** Long enough for the service to have heard the answer before the event comes, short enough to wait for. */
 const EVENT_DELAY_MS = 60

@@ -3,9 +3,9 @@ import { resolvedLink } from '../../shared/schemas/links.ts'
 import { type Offer, offer, offerPage } from '../../shared/schemas/offers.ts'
 import type { Demo } from './demo.ts'
 import type { People, Person } from './people.steps.ts'
+import { OFFER } from './scenario.ts'
 import { Refused, refusedBy } from './service-client.ts'
 import type { StepReport } from './step-report.ts'
-import { OFFER } from './story.ts'
 
 export async function publishOffer(demo: Demo, report: StepReport, merchant: Person): Promise<Offer> {
   const { token } = merchant

@@ -6,9 +6,9 @@ import type { Demo } from './demo.ts'
 import type { Visit } from './offer.steps.ts'
 import type { People, Person } from './people.steps.ts'
 import { rupees } from './rupees.ts'
+import { CREATOR, paisa, SHOP_DOMAIN, type StoryOrder, type StoryOrders } from './scenario.ts'
 import { refusedBy } from './service-client.ts'
 import type { StepReport } from './step-report.ts'
-import { CREATOR, paisa, SHOP_DOMAIN, type StoryOrder, type StoryOrders } from './story.ts'
 
 /** An order as the store sends it: these bytes under this webhook id, however often it has to be sent. */
 export interface Delivery {

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { store, storePage } from '../../shared/schemas/stores.ts'
 import { session, type UserWire, user } from '../../shared/schemas/users.ts'
 import type { Demo } from './demo.ts'
+import { CREATOR, DESTINATION, MERCHANT, OTHER_CREATOR, SHOP_DOMAIN } from './scenario.ts'
 import { Refused } from './service-client.ts'
 import type { StepReport } from './step-report.ts'
-import { CREATOR, DESTINATION, MERCHANT, OTHER_CREATOR, SHOP_DOMAIN } from './story.ts'
 
 export interface Person {
   id: string

@@ -7,10 +7,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { isAlive } from '../testing/is-alive.ts'
+import { seededRandom } from '../../server/test/testkit/seeded-random.ts'
+import { isAlive } from '../test/is-alive.ts'
 import { painter } from './layout.ts'
 import { type DemoResult, runDemo } from './run-demo.ts'
-import type { StepName } from './tell-story.ts'
+import type { StepName } from './steps.ts'
 
 /** What the orders of the story add up to; worked out by hand from the fixtures' manifest. */
 const FIGURES = {
@@ -128,7 +129,7 @@ if (randomKills > 0) {
   test(`${randomKills} kills at random moments end in the same figures`, async () => {
     const seed = Number(process.env.DEMO_SEED ?? Date.now() % 2 ** 31)
     console.log(`DEMO_SEED=${seed}`)
-    const random = seeded(seed)
+    const random = seededRandom(seed)
     for (let left = randomKills; left > 0; ) {
       let inThisRun = Math.min(left, 4)
       left -= inThisRun
@@ -145,17 +146,6 @@ if (randomKills > 0) {
       console.log(`${left} kills left; ${result.restarts} restarts in ${result.took_ms} ms`)
     }
   })
-}
-
-/** mulberry32: the same moments for the same seed. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }
 
 test.run()

@@ -6,11 +6,11 @@ import type { Closing, WireFigures } from './closing.steps.ts'
 import { Demo, demoEnvironment } from './demo.ts'
 import { headingLine, type Paint, stepLines } from './layout.ts'
 import { makeSecrets, type People } from './people.steps.ts'
+import { SHOP_DOMAIN } from './scenario.ts'
 import { ServerProcess } from './server-process.ts'
 import { NoAnswer, ServiceClient } from './service-client.ts'
 import { type Check, StepReport } from './step-report.ts'
-import { SHOP_DOMAIN } from './story.ts'
-import { STEPS, type StepName, tellStory } from './tell-story.ts'
+import { STEPS, type StepName, tellStory } from './steps.ts'
 
 export interface DemoOptions {
   print(line: string): void

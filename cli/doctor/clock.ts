@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { OpenDatabase } from '../../server/platform/open-database.ts'
+import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { type Finding, fail, info, ok } from './finding.ts'
 
 /** Signed webhooks are refused from five minutes on; long before that, orders and clicks are misjudged. */

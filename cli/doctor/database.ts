@@ -2,8 +2,8 @@ import { accessSync, constants } from 'node:fs'
 import { dirname } from 'node:path'
 import { sql } from 'kysely'
 import type { Config } from '../../server/platform/config.ts'
-import { migrationState } from '../../server/platform/migration-state.ts'
-import type { OpenDatabase } from '../../server/platform/open-database.ts'
+import { migrationState } from '../../server/platform/database/migration-state.ts'
+import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { type Finding, fail, ok, warn, wordsOf } from './finding.ts'
 
 export interface Reached {

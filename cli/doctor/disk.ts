@@ -1,8 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import type { Config } from '../../server/platform/config.ts'
-import { dataFolder } from '../../server/platform/data-folder.ts'
-import { sqliteFileOf } from '../../server/platform/open-database.ts'
+import { type Config, dataFolder, sqliteFileOf } from '../../server/platform/config.ts'
 import { type Finding, fail, ok, warn, wordsOf } from './finding.ts'
 
 const LITTLE = 1_000_000_000

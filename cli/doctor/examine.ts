@@ -1,5 +1,5 @@
 import { type Config, readConfig, SettingError } from '../../server/platform/config.ts'
-import { type OpenDatabase, openDatabase } from '../../server/platform/open-database.ts'
+import { type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
 import { examineClock } from './clock.ts'
 import { examineDatabase, type Reached } from './database.ts'
 import { examineDisk } from './disk.ts'

@@ -1,8 +1,12 @@
+import type { SealStorage } from '../../server/ledger/seals/seal-storage.ts'
+import {
+  newestSealBefore,
+  openSealStorage,
+  sealName,
+  sealText,
+} from '../../server/ledger/seals/stored-seals.service.ts'
 import type { Config } from '../../server/platform/config.ts'
-import type { OpenDatabase } from '../../server/platform/open-database.ts'
-import { openSealStorage } from '../../server/seals/open-seal-storage.ts'
-import type { SealStorage } from '../../server/seals/seal-storage.ts'
-import { newestSealBefore, sealName, sealText } from '../../server/seals/stored-seals.service.ts'
+import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { type Finding, info, ok, warn, wordsOf } from './finding.ts'
 
 /** The job runs every five minutes, and one failed run is no reason to look. */

@@ -1,5 +1,5 @@
 import type { Config } from '../../server/platform/config.ts'
-import type { OpenDatabase } from '../../server/platform/open-database.ts'
+import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { durationText } from '../sparkline.ts'
 import { type Finding, ok, warn } from './finding.ts'
 

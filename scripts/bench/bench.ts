@@ -40,7 +40,7 @@ async function runAll(options: BenchOptions, postgresUrl: string | null): Promis
       try {
         found.push(...(await runOne(name, dialect, options, postgresUrl)))
       } catch (error) {
-        // What others find is worth the wait all the same.
+        // The others' results are still worth the wait.
         console.error(`${name} on ${dialect}:`, error)
         process.exitCode = 1
       }

@@ -1,8 +1,8 @@
 import BetterSqlite from 'better-sqlite3'
 import { Pool, types } from 'pg'
-import { sqliteFileOf } from '../../server/platform/open-database.ts'
+import { sqliteFileOf } from '../../server/platform/config.ts'
 
-/** The database by its driver and nothing above it, as whoever writes a peer by hand would use it. */
+/** The database through its driver only, as in a hand-written peer. */
 export interface Driver {
   /** With `?` for each value. */
   all<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>

@@ -11,10 +11,10 @@ import { type App, openApp } from '../../server/app.ts'
 import { startExport } from '../../server/exports/exports.service.ts'
 import { openLocalStorage } from '../../server/exports/local-storage.ts'
 import { runNextExport } from '../../server/exports/run-export.service.ts'
-import { migrate } from '../../server/platform/migrator.ts'
+import { migrate } from '../../server/platform/database/migrator.ts'
+import type { Schema } from '../../server/platform/database/schema.ts'
 import type { Platform } from '../../server/platform/platform.ts'
-import type { Schema } from '../../server/platform/schema.ts'
-import { buildExportWorld, saleRow } from '../../server/proof/testbed/export-world.ts'
+import { buildExportWorld, saleRow } from '../../server/test/testkit/export-world.ts'
 import { type ExportFormat, exportFormat } from '../../shared/schemas/jobs.ts'
 
 /*

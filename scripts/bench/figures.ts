@@ -18,7 +18,7 @@ export interface Comparison {
   cpu?: { ours: number; peer: number }
   /** How calm the machine was meanwhile, where rounds are repeated for that. */
   calm?: Calm
-  /** What else somebody must know to read the line. */
+  /** What else is needed to read the line. */
   notes: readonly string[]
 }
 

@@ -1,9 +1,9 @@
 import type { Insertable } from 'kysely'
-import { foldedKey, foldedWords } from '../../server/platform/folded-text.ts'
+import { foldedKey, foldedWords } from '../../server/platform/database/folded-text.ts'
+import type { Schema } from '../../server/platform/database/schema.ts'
 import type { Platform } from '../../server/platform/platform.ts'
-import type { Schema } from '../../server/platform/schema.ts'
-import { rowOf } from '../../server/proof/testbed/offer-rows.ts'
-import { addUser } from '../../server/proof/testbed/people.ts'
+import { rowOf } from '../../server/test/testkit/offer-rows.ts'
+import { addUser } from '../../server/test/testkit/people.ts'
 
 const MERCHANTS = 200
 const ROWS_AT_ONCE = 500

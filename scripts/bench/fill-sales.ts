@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Platform } from '../../server/platform/platform.ts'
-import { addMerchant, storeIdOf } from '../../server/proof/testbed/listings.ts'
-import { addUser } from '../../server/proof/testbed/people.ts'
+import { addMerchant, storeIdOf } from '../../server/test/testkit/listings.ts'
+import { addUser } from '../../server/test/testkit/people.ts'
 
 /** Of every generated sale, paisa. */
 const NET = 100_000

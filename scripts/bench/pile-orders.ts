@@ -1,8 +1,8 @@
 import { createClickRecorder } from '../../server/clicks/clicks.service.ts'
 import { createInboxRecorder, type ReceivedEvent } from '../../server/inbox/intake.service.ts'
 import type { Platform } from '../../server/platform/platform.ts'
-import { addLink, addLiveOffer, addMerchant, storeIdOf } from '../../server/proof/testbed/listings.ts'
-import { addUser } from '../../server/proof/testbed/people.ts'
+import { addLink, addLiveOffer, addMerchant, storeIdOf } from '../../server/test/testkit/listings.ts'
+import { addUser } from '../../server/test/testkit/people.ts'
 import { storeOrder } from './orders.ts'
 
 const SHOPS = 20

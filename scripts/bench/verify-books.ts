@@ -1,11 +1,11 @@
-import { closeDueCycles } from '../../server/billing/billing.service.ts'
+import { closeDueCycles } from '../../server/billing/close-cycle.service.ts'
 import type { LinkRecord } from '../../server/links/links.service.ts'
-import { runPayouts } from '../../server/payouts/payouts.service.ts'
-import type { Tx } from '../../server/platform/database.ts'
-import { sha256 } from '../../server/platform/sha256.ts'
-import { cyclesOf, type Marketplace, type Shop } from '../../server/proof/testbed/marketplace.ts'
-import { DAY } from '../../server/proof/testbed/testbed.ts'
+import { runPayouts } from '../../server/payouts/payout-run.service.ts'
+import { sha256 } from '../../server/platform/crypto/vault.ts'
+import type { Tx } from '../../server/platform/database/database.ts'
 import { type ReportedOrder, recordOrders } from '../../server/sales/sales.service.ts'
+import { cyclesOf, type Marketplace, type Shop } from '../../server/test/testkit/marketplace.ts'
+import { DAY } from '../../server/test/testkit/testbed.ts'
 
 /** Every table takes fewer than 25 parameters a row; SQLite takes 32,766 a statement. */
 const ORDERS_AT_ONCE = 1000

@@ -4,21 +4,10 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ENTITIES } from '../../server/platform/schema.ts'
-import { testDialects } from '../../server/proof/testbed/databases.ts'
-import { openFixtureDatabase } from '../../server/proof/testbed/fixture-databases.ts'
-import { AS_SERVICE_ROLE } from '../../server/proof/testbed/service-role.ts'
+import { ENTITIES } from '../../server/platform/database/schema.ts'
+import { testDialects } from '../../server/test/testkit/databases.ts'
+import { AS_SERVICE_ROLE } from '../../server/test/testkit/service-role.ts'
 import { fillMarket } from './fill-market.ts'
-
-/** The tables of commit 309daf1; later ones may stay empty here. */
-async function firstTables(): Promise<string[]> {
-  const { database, close } = await openFixtureDatabase('sqlite', '309daf1')
-  const tables = await database.reader.introspection.getTables()
-  await close()
-  return ENTITIES.map(({ meta }) => meta.tableName).filter((name) =>
-    tables.some((table) => table.name === name),
-  )
-}
 
 for (const dialect of testDialects()) {
   // On PostgreSQL every service runs with the privileges that "affiliate db grants" gives, and not as the owner of the tables.
@@ -31,7 +20,7 @@ for (const dialect of testDialects()) {
       const market = await fillMarket(dialect, folder, options)
       const { reader } = market.platform.database
       const empty: string[] = []
-      const tables = await firstTables()
+      const tables = Object.values(ENTITIES).map(({ meta }) => meta.tableName)
       assert.ok(tables.length > 30)
       for (const table of tables) {
         const { rows } = await sql`select 1 from ${sql.table(table)} limit 1`.execute(reader)

@@ -1,13 +1,13 @@
 import { join } from 'node:path'
-import { closeDueCycles } from '../../server/billing/billing.service.ts'
-import { tendClicks } from '../../server/clicks/click-retention.service.ts'
+import { closeDueCycles } from '../../server/billing/close-cycle.service.ts'
+import { enforceClickRetention } from '../../server/clicks/click-retention.service.ts'
 import { startExport } from '../../server/exports/exports.service.ts'
 import { OPERATOR } from '../../server/moderation/audit.service.ts'
-import { checkAppKey } from '../../server/platform/app-key-check.ts'
-import { simulatedIds } from '../../server/proof/simulation/simulated-ids.ts'
-import type { TestDatabaseOptions, TestDialect } from '../../server/proof/testbed/databases.ts'
-import { type Marketplace, openMarketplace } from '../../server/proof/testbed/marketplace.ts'
-import { DAY } from '../../server/proof/testbed/testbed.ts'
+import { checkAppKey } from '../../server/platform/crypto/app-key-check.ts'
+import { simulatedIds } from '../../server/test/simulation/simulated-ids.ts'
+import type { TestDatabaseOptions, TestDialect } from '../../server/test/testkit/databases.ts'
+import { type Marketplace, openMarketplace } from '../../server/test/testkit/marketplace.ts'
+import { DAY } from '../../server/test/testkit/testbed.ts'
 import { IBANS, MarketActions } from './market-actions.ts'
 
 /**
@@ -64,6 +64,9 @@ async function runScenario(market: Marketplace): Promise<void> {
   }
   await act.clicksOfEveryKind(links.ayeshaKurta)
   await act.ordersThatAreNotAccepted(kurta, links.ayeshaKurta, ayesha)
+  await act.sellUnpaidFirst(kurta, links.ayeshaKurta, 700_000)
+  await act.sellOnOwnHost(kurta, links.bilalKurta, 650_000)
+  await act.sellByReplay(kurta, links.ayeshaKurta, 550_000)
   await act.seal()
 
   // October: the cycles of September close. One invoice is refused and issued again, all are paid.
@@ -119,7 +122,7 @@ async function runScenario(market: Marketplace): Promise<void> {
   await act.watch()
   await act.resolveOneFlag(adminId)
   await act.seal()
-  await tendClicks(market.platform)
+  await enforceClickRetention(market.platform)
   await startExport(
     market.platform,
     { userId: kurta.merchantId, role: 'merchant' },

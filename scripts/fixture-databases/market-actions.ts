@@ -1,28 +1,30 @@
+import { createHash } from 'node:crypto'
 import { applyToOffer, decideOnApplication } from '../../server/applications/applications.service.ts'
 import { grantCredit } from '../../server/billing/credits.service.ts'
-import { reissueInvoice } from '../../server/billing/reissue.service.ts'
+import { retryInvoice } from '../../server/billing/invoices.service.ts'
 import { createClickRecorder, rollUpClicks } from '../../server/clicks/clicks.service.ts'
 import { startExport } from '../../server/exports/exports.service.ts'
+import { recordOperatorDelivery } from '../../server/inbox/operator-deliveries.service.ts'
 import { workOffExports } from '../../server/jobs/export-loop.ts'
 import { reconcile } from '../../server/jobs/reconcile.ts'
 import { noteFinished, noteStarted } from '../../server/jobs/schedule-runs.store.ts'
+import { sealLedger } from '../../server/ledger/seals/seals.service.ts'
 import type { LinkRecord } from '../../server/links/links.service.ts'
 import { OPERATOR } from '../../server/moderation/audit.service.ts'
 import { resolveFlag } from '../../server/moderation/flag-queue.service.ts'
 import { watchMarketplace } from '../../server/moderation/watch.service.ts'
 import { createOffer, type OfferFields, setOfferStatus } from '../../server/offers/offers.service.ts'
 import { vetOffer } from '../../server/offers/vetting.service.ts'
-import { runPayouts } from '../../server/payouts/payouts.service.ts'
+import { runPayouts } from '../../server/payouts/payout-run.service.ts'
 import { retryPayout } from '../../server/payouts/retry-payout.service.ts'
-import type { Actor } from '../../server/platform/procedure.ts'
-import { OFFER } from '../../server/proof/testbed/listings.ts'
-import { cyclesOf, type Marketplace, type Shop } from '../../server/proof/testbed/marketplace.ts'
-import { orderBody } from '../../server/proof/testbed/orders.ts'
-import { HOUR, MINUTE } from '../../server/proof/testbed/testbed.ts'
+import type { Actor } from '../../server/platform/api/procedure.ts'
 import { requestCredit } from '../../server/sales/credit-request.service.ts'
-import { sealLedger } from '../../server/seals/seals.service.ts'
 import { releaseClaim, removeStore } from '../../server/stores/remove-store.service.ts'
 import { connectStore, rotateSecret } from '../../server/stores/stores.service.ts'
+import { OFFER } from '../../server/test/testkit/listings.ts'
+import { cyclesOf, type Marketplace, type Shop } from '../../server/test/testkit/marketplace.ts'
+import { orderBody } from '../../server/test/testkit/orders.ts'
+import { HOUR, MINUTE } from '../../server/test/testkit/testbed.ts'
 import { login, register } from '../../server/users/credentials.service.ts'
 import { updateProfile } from '../../server/users/profile.service.ts'
 import { createAdmin, reinstateUser, suspendUser } from '../../server/users/users.service.ts'
@@ -208,6 +210,45 @@ export class MarketActions {
     await this.#market.workOff()
   }
 
+  /** An order that is reported unpaid and paid an hour later: its sale is decided twice. */
+  async sellUnpaidFirst(shop: Shop, link: LinkRecord, price: number): Promise<void> {
+    const click = await this.#market.click(link)
+    const createdAt = this.#market.clock.now()
+    const order = { id: '6000000000001', name: '#9001', price, click, createdAt }
+    await this.#market.deliver(shop, orderBody({ ...order, financialStatus: 'pending' }))
+    await this.#market.workOff()
+    this.#market.clock.pass(HOUR)
+    await this.#market.deliver(shop, orderBody(order))
+    await this.#market.workOff()
+  }
+
+  /** A sale whose order shows the host that the offers lead to. */
+  async sellOnOwnHost(shop: Shop, link: LinkRecord, price: number): Promise<void> {
+    const click = await this.#market.click(link)
+    const order = JSON.parse(orderBody({ price, click, createdAt: this.#market.clock.now() }))
+    const order_status_url = `${new URL(OFFER.product_url).origin}/62/orders/1/authenticate`
+    await this.#market.deliver(shop, JSON.stringify({ ...order, order_status_url }))
+    await this.#market.after(MINUTE)
+  }
+
+  /** A sale from a delivery that an operator sends as the store, and then a second time. */
+  async sellByReplay(shop: Shop, link: LinkRecord, price: number): Promise<void> {
+    const click = await this.#market.click(link)
+    const body = orderBody({ price, click, createdAt: this.#market.clock.now() })
+    const deliveryId = 'delivery-of-an-operator'
+    for (const fixture of ['order', 'recorded event']) {
+      await recordOperatorDelivery(this.#platform, {
+        scope: shop.storeId,
+        delivery_id: deliveryId,
+        body_hash: createHash('sha256').update(body).digest('hex'),
+        fixture,
+        url: 'http://127.0.0.1:3000',
+      })
+      await this.#market.deliver(shop, body, { deliveryId })
+      await this.#market.after(MINUTE)
+    }
+  }
+
   async grantCredit(shop: Shop, reference: string, amount: number): Promise<void> {
     const grant = {
       merchantId: shop.merchantId,
@@ -228,7 +269,7 @@ export class MarketActions {
       .execute()
     for (const { subject_id: cycleId } of refused) {
       const reissue = { cycleId, actor: OPERATOR, reason: 'the processor knows the merchant now' }
-      await reissueInvoice(this.#platform, this.#market.processor, reissue)
+      await retryInvoice(this.#platform, this.#market.processor, reissue)
     }
     await this.#market.workOff()
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PlantedBug } from './planted-bugs.ts'
 
-/** The file's text with the bug in it. Throws when the bug does not fit the code any more. */
+/** The file's text with the bug in it. Throws unless the bug applies at exactly one place. */
 export function planted(text: string, bug: PlantedBug): string {
   const places = text.split(bug.find).length - 1
   if (places !== 1) throw new Error(`"${bug.name}" fits ${places} places of ${bug.file}, not one`)

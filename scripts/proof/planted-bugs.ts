@@ -1,8 +1,8 @@
-/** A small mistake that somebody could make: one exact piece of one file, exchanged. */
+/** A small, plausible mistake: a search and replace in one file. */
 export interface PlantedBug {
   name: string
   file: string
-  /** Occurs exactly once in the file; a test says when it does not any more. */
+  /** Occurs exactly once in the file; a test checks this. */
   find: string
   replace: string
   /** The proof that should catch it; the others are asked when it does not. */
@@ -14,7 +14,7 @@ const simulated = (bug: Omit<PlantedBug, 'expectedIn'>): PlantedBug => ({
   expectedIn: 'simulated weeks',
 })
 
-/** Mistakes in what is decided and reckoned. */
+/** Mistakes in decisions and amounts. */
 const ARITHMETIC: PlantedBug[] = [
   simulated({
     name: 'half a paisa is rounded down',
@@ -27,7 +27,7 @@ const ARITHMETIC: PlantedBug[] = [
     file: 'server/sales/accept-sale.rule.ts',
     find: 'platform_fee: platformFeeOn(commission, facts.platform_fee_rate)',
     replace:
-      'platform_fee: platformFeeOn(commission && (evidence.basis?.basis ?? 0), facts.platform_fee_rate)',
+      'platform_fee: platformFeeOn(commission && (evidence.basis?.netAmount ?? 0), facts.platform_fee_rate)',
   }),
   simulated({
     name: 'taxes stay in the basis although prices include them',
@@ -38,11 +38,11 @@ const ARITHMETIC: PlantedBug[] = [
   simulated({
     name: 'gift cards earn commission',
     file: 'server/sales/commission.rule.ts',
-    find: "const why_not = line.gift_card ? 'gift_card' : isNamed",
-    replace: "const why_not = line.gift_card && productIds ? 'gift_card' : isNamed",
+    find: "if (line.gift_card) return 'gift_card'",
+    replace: "if (line.gift_card && productIds) return 'gift_card'",
   }),
   simulated({
-    name: 'the discount of returned pieces is taken off all the same',
+    name: 'the discount of returned pieces is still deducted',
     file: 'server/sales/commission.rule.ts',
     find: 'const discount = shareOfRemaining(line.discount, line)',
     replace: 'const discount = line.discount',
@@ -83,9 +83,9 @@ const BOOKS: PlantedBug[] = [
   }),
   simulated({
     name: 'a used credit is used again',
-    file: 'server/billing/close.service.ts',
-    find: 'availableCredit: granted - creditUsed,',
-    replace: 'availableCredit: granted - 0 * creditUsed,',
+    file: 'server/billing/credits.store.ts',
+    find: 'select merchant_id, -credit_total',
+    replace: 'select merchant_id, -0 * credit_total',
   }),
   simulated({
     name: 'an invoice may sink below one rupee',
@@ -95,7 +95,7 @@ const BOOKS: PlantedBug[] = [
   }),
   simulated({
     name: 'a payment of another amount charges the cycle',
-    file: 'server/billing/close-cycle.rule.ts',
+    file: 'server/billing/payment.rule.ts',
     find: "if (event.amount !== facts.amountDue) return { kind: 'flag', why: 'amount_mismatch' }",
     replace: "if (event.amount < 0) return { kind: 'flag', why: 'amount_mismatch' }",
   }),
@@ -107,7 +107,7 @@ const BOOKS: PlantedBug[] = [
   }),
   simulated({
     name: 'a failed payout keeps its shares',
-    file: 'server/payouts/settlement.service.ts',
+    file: 'server/payouts/payout-events.service.ts',
     find: "if (event.kind === 'payout_failed') await freeShares(tx, payout.id)",
     replace: "if (event.kind === 'payout_confirmed' && !moved) await freeShares(tx, payout.id)",
   }),
@@ -119,9 +119,9 @@ const BOOKS: PlantedBug[] = [
   }),
   simulated({
     name: 'a contradicting word on a payout passes in silence',
-    file: 'server/payouts/payout-eligibility.rule.ts',
-    find: "if (state !== 'submitted' && state !== told) return { kind: 'flag', why: 'contradiction' }",
-    replace: "if (state !== 'submitted' && state !== told) return { kind: 'already' }",
+    file: 'server/payouts/payout-event.rule.ts',
+    find: "if (state !== 'submitted' && state !== outcome) return { kind: 'flag', why: 'contradiction' }",
+    replace: "if (state !== 'submitted' && state !== outcome) return { kind: 'already' }",
   }),
 ]
 
@@ -130,8 +130,8 @@ const ONCE: PlantedBug[] = [
   simulated({
     name: 'an order that is known already is taken for a new one',
     file: 'server/sales/sales.service.ts',
-    find: 'if (!row || isDecidedAgain(row, order)) places.set(key, place)',
-    replace: 'if (decided.size === 0 || !row || isDecidedAgain(row, order)) places.set(key, place)',
+    find: 'if (!row || isDecidedAgain(row, order)) indexes.set(key, index)',
+    replace: 'if (decided.size === 0 || !row || isDecidedAgain(row, order)) indexes.set(key, index)',
   }),
   simulated({
     name: 'a sale that was rejected for anything is decided again',
@@ -193,13 +193,13 @@ const ONCE: PlantedBug[] = [
   },
   {
     name: 'an event is answered before it is on disk',
-    file: 'server/http/webhooks.ts',
+    file: 'server/http/webhooks/webhooks.ts',
     find: 'receipt = await inbox.record(event)',
     replace: "void inbox.record(event)\n    receipt = 'stored'",
     expectedIn: 'kill',
   },
   {
-    name: 'an event is settled by whoever comes, whatever became of it',
+    name: 'an event is settled without the lease that it was claimed with',
     file: 'server/inbox/inbox.store.ts',
     find: `= 'pending' and coalesce(event.lease_token, '') = settled.lease_token`,
     replace: `<> '' and settled.lease_token <> ''`,

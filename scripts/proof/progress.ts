@@ -10,7 +10,7 @@ export class ProgressDisplay {
     this.#now = now
   }
 
-  /** Takes output as it comes, in pieces that may end anywhere. */
+  /** Takes output in pieces that may end anywhere. */
   take(name: string, chunk: string): void {
     const lines = (this.#rest + chunk).split('\n')
     this.#rest = (lines.pop() ?? '').slice(-1000)

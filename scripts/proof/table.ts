@@ -1,25 +1,26 @@
 import { seconds } from '../testing/report.ts'
 import type { FileResult } from '../testing/run-file.ts'
 import { readSizes } from '../testing/uvu-output.ts'
-import type { LongForm } from './long-forms.ts'
+import type { Form, Proof } from './proofs.ts'
 
 export interface ProofRow {
-  proof: LongForm
+  proof: Proof
   results: FileResult[]
 }
 
-/** What identifies a run: anyone can repeat it with these. */
+/** What is needed to repeat a run. */
 export interface RunIdentity {
   /** ISO date. */
   date: string
   commit: string
+  form: Form
   seed: number
   scale: number
   /** Databases, runtime, processor. */
   machine: string
 }
 
-/** The whole run as one Markdown table, with what each proof says of its own size. */
+/** The run as a Markdown table, with the sizes that each proof reports. */
 export function proofTable(rows: readonly ProofRow[], run: RunIdentity): string {
   const lines = rows.map(({ proof, results }) => {
     const failed = results.reduce((sum, result) => sum + result.failed, 0)
@@ -34,22 +35,22 @@ export function proofTable(rows: readonly ProofRow[], run: RunIdentity): string 
     '|---|---|---|---|---|',
     ...lines,
     '',
-    `Run on ${run.date} at commit \`${run.commit}\` with seed ${run.seed}${run.scale === 1 ? '' : `, counts scaled by ${run.scale}`}; ${run.machine}.`,
+    `Run on ${run.date} at commit \`${run.commit}\` in the ${run.form} form with seed ${run.seed}${run.scale === 1 ? '' : `, counts scaled by ${run.scale}`}; ${run.machine}.`,
   ].join('\n')
 }
 
-/** Long lists in braces, such as how often each status came, stay in the run's own output. */
+/** Leaves out long lists in braces, such as counts by status: they are in the run's own output. */
 function escaped(text: string): string {
   return text.replace(/[,:]? ?\{[^}]{80,}\}/g, '').replaceAll('|', '\\|')
 }
 
-const START = '<!-- proof table: written by npm run proof -- --readme -->'
+const START = '<!-- proof table: written by npm run proof -- --guide -->'
 const END = '<!-- end of proof table -->'
 
-/** The README with the table between its two marks exchanged. Throws where a mark is missing. */
-export function withTable(readme: string, table: string): string {
-  const start = readme.indexOf(START)
-  const end = readme.indexOf(END)
-  if (start < 0 || end < start) throw new Error('README.md has lost the marks around its proof table')
-  return `${readme.slice(0, start + START.length)}\n\n${table}\n\n${readme.slice(end)}`
+/** The guide with the table between its two markers replaced. Throws if a marker is missing. */
+export function withTable(guide: string, table: string): string {
+  const start = guide.indexOf(START)
+  const end = guide.indexOf(END)
+  if (start < 0 || end < start) throw new Error('The guide has no markers for the proof table.')
+  return `${guide.slice(0, start + START.length)}\n\n${table}\n\n${guide.slice(end)}`
 }

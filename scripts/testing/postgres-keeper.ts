@@ -6,10 +6,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Binaries, preparePostgres, unprivilegedAccount } from './postgres-binaries.ts'
+import { collectErrors, freePort, untilReady } from './postgres-server.ts'
 
 const STOP_LIMIT = 10_000
 const PORT_TRIES = 3
@@ -29,7 +29,7 @@ async function keep(): Promise<void> {
     await Promise.race([released, running && once(running, 'exit')])
   } finally {
     await stop()
-    // Whatever it was still writing when it was told to stop would outlive the removal.
+    // Files that it still writes would be left after the removal.
     await opening.catch(() => undefined)
     await rm(directory, { recursive: true, force: true, maxRetries: 5 })
   }
@@ -64,7 +64,7 @@ async function createCluster(
   data: string,
   passwordFile: string,
 ): Promise<void> {
-  const initialise = launch(initdb, [
+  const initialize = launch(initdb, [
     `--pgdata=${data}`,
     '--username=postgres',
     `--pwfile=${passwordFile}`,
@@ -78,14 +78,14 @@ async function createCluster(
     '--no-sync',
     ...(asInUse ? [] : ['--no-data-checksums']),
   ])
-  const said = listen(initialise)
-  const [code] = await once(initialise, 'close')
-  if (code !== 0) throw new Error(`initdb ended with ${code}: ${said()}`)
+  const errors = collectErrors(initialize)
+  const [code] = await once(initialize, 'close')
+  if (code !== 0) throw new Error(`initdb ended with ${code}: ${errors()}`)
 }
 
 /**
- * What the service's promises rest on (fsync, synchronous_commit, full_page_writes) is as in use. The rest is for replicas, of which there
- * are none, and for disks: a test's pages are in memory, where asking another process to read one takes longer than reading it.
+ * Durability settings (fsync, synchronous_commit, full_page_writes) keep their defaults. These settings drop what replicas need,
+ * and read pages directly: a test's pages are in memory.
  */
 const FOR_TESTS = ['wal_level=minimal', 'max_wal_senders=0', 'io_method=sync', 'update_process_title=off']
 const SETTINGS = [
@@ -95,7 +95,7 @@ const SETTINGS = [
   ...(asInUse ? [] : FOR_TESTS),
 ]
 
-/** Starts the server on a free port; another port when somebody took that one in between. */
+/** Starts the server on a free port, and tries another port if that one was taken meanwhile. */
 async function serve(launch: Launch, { postgres }: Binaries, data: string): Promise<number> {
   for (let tries = 1; ; tries++) {
     const port = await freePort()
@@ -106,35 +106,13 @@ async function serve(launch: Launch, { postgres }: Binaries, data: string): Prom
       `${port}`,
       ...SETTINGS.flatMap((text) => ['-c', text]),
     ])
-    const said = listen(server)
-    const ready = new Promise<boolean>((resolve) => {
-      server.stderr?.on('data', () => said().includes('ready to accept connections') && resolve(true))
-      server.on('close', () => resolve(false))
-    })
-    if (await ready) return port
-    if (tries === PORT_TRIES) throw new Error(`PostgreSQL did not start: ${said()}`)
+    const errors = collectErrors(server)
+    if (await untilReady(server, errors)) return port
+    if (tries === PORT_TRIES) throw new Error(`PostgreSQL did not start: ${errors()}`)
   }
 }
 
-function listen(child: ChildProcess): () => string {
-  let text = ''
-  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
-    text = (text + chunk).slice(-4000)
-  })
-  return () => text.trim()
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no free port')
-  return address.port
-}
-
-/** A fast shutdown: nobody needs what is in it. */
+/** A fast shutdown. */
 async function stop(): Promise<void> {
   closing = true
   const child = running

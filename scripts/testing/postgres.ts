@@ -12,8 +12,8 @@ export interface TestPostgres {
 const KEEPER = fileURLToPath(new URL('postgres-keeper.ts', import.meta.url))
 
 /**
- * Starts one real PostgreSQL on a free port in a new directory in `place`. It ends with this process at the latest. `asInUse`: with the
- * settings that it comes with, for whoever measures.
+ * Starts one real PostgreSQL on a free port in a new directory in `place`. It ends with this process at the latest. `asInUse`: with
+ * PostgreSQL's default settings, for benchmarks.
  */
 export function startPostgres(place = tmpdir(), { asInUse = false } = {}): TestPostgres {
   const keeper = spawn(process.execPath, [KEEPER, ...(asInUse ? ['as-in-use'] : [])], {
@@ -34,7 +34,7 @@ export function startPostgres(place = tmpdir(), { asInUse = false } = {}): TestP
     })
     ended.then(() => reject(new Error(complaint.trim() || 'PostgreSQL was stopped')), reject)
   })
-  // Whoever needs the address awaits it; a run that ends before that must not end on an unhandled rejection.
+  // A run that ends before it needs the address must not fail with an unhandled rejection.
   url.catch(() => undefined)
   return {
     url,

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const GRACE = 1000
 const POLL = 20
 
-/** Sends a signal to a whole process group; answers whether there was anybody left to get it. */
+/** Sends a signal to a process group. Returns whether it has any process. */
 export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-group, signal)
@@ -14,7 +14,7 @@ export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean 
   }
 }
 
-/** Ends a process group: politely first, so that it can remove its files, and for good after a second. */
+/** Ends a process group: SIGTERM first, so that it can remove its files, and SIGKILL after a second. */
 export async function endGroup(group: number): Promise<void> {
   signalGroup(group, 'SIGTERM')
   if (await isEmptyWithin(group, GRACE)) return
@@ -22,7 +22,7 @@ export async function endGroup(group: number): Promise<void> {
   await isEmptyWithin(group, GRACE)
 }
 
-/** Waits until no process of the group runs any more, at most `limit` ms. */
+/** Waits until no process of the group runs, at most `limit` ms. Returns whether none does. */
 export async function isEmptyWithin(group: number, limit = GRACE): Promise<boolean> {
   const end = performance.now() + limit
   while (await isAlive(group)) {
@@ -33,8 +33,8 @@ export async function isEmptyWithin(group: number, limit = GRACE): Promise<boole
 }
 
 /**
- * A group also exists while only zombies are in it, and in a container whose first process reaps nobody they
- * stay for ever: where /proc exists, look whether anybody really runs.
+ * A group also exists while only zombies are in it, and in a container whose first process does not reap children they
+ * stay. Where /proc exists, checks the state of each process.
  */
 async function isAlive(group: number): Promise<boolean> {
   if (!signalGroup(group, 0)) return false

@@ -1,11 +1,17 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type { TestFile } from './find-tests.ts'
 import { endGroup, isEmptyWithin } from './process-group.ts'
 import { readSkipReasons, readTally, type Tally } from './uvu-output.ts'
 
-/** Characters of output kept of one file; what came before them is dropped. */
+const REPORT_CPU = fileURLToPath(new URL('report-cpu.ts', import.meta.url))
+
+/** Characters of output kept of one file; earlier output is dropped. */
 const OUTPUT_LIMIT = 4_000_000
 
 export interface FileResult {
@@ -14,19 +20,21 @@ export interface FileResult {
   failed: number
   skipped: number
   skipReasons: string[]
-  /** What went wrong beside its tests, e.g. that the file crashed; it counts as one failure. */
+  /** A failure outside its tests, e.g. a crash; counts as one failure. */
   problem: string | null
   output: string
-  /** Milliseconds. */
+  /** Wall-clock time, ms. */
   took: number
+  /** Processor time of the file's processes, ms; `null` when they did not end by themselves. */
+  cpu: number | null
 }
 
 export interface FileSetting {
   root: string
   env: NodeJS.ProcessEnv
-  /** Aborted on Ctrl-C: the file's processes are ended at once. */
+  /** Aborted on Ctrl-C: the file's processes are ended. */
   signal: AbortSignal
-  /** Told each piece of output as it comes, e.g. to show progress. */
+  /** Called with each piece of output, e.g. to show progress. */
   onOutput?: (chunk: string) => void
 }
 
@@ -40,7 +48,7 @@ interface Ending {
 /** Runs one test file in a process group of its own and counts its tests. Never throws for what the file does. */
 export async function runFile(file: TestFile, setting: FileSetting): Promise<FileResult> {
   const started = performance.now()
-  const { ending, output } = await runProcess(file, setting)
+  const { ending, output, cpu } = await runProcess(file, setting)
   const tally = readTally(output)
   const problem = problemOf(ending, tally)
   const { total, passed, skipped } = tally ?? { total: 0, passed: 0, skipped: 0 }
@@ -53,16 +61,19 @@ export async function runFile(file: TestFile, setting: FileSetting): Promise<Fil
     problem,
     output,
     took: performance.now() - started,
+    cpu,
   }
 }
 
 async function runProcess(
   file: TestFile,
   { root, env, signal, onOutput }: FileSetting,
-): Promise<{ ending: Ending; output: string }> {
-  const child = spawn(process.execPath, [file.path], {
+): Promise<{ ending: Ending; output: string; cpu: number | null }> {
+  const folder = await mkdtemp(join(tmpdir(), 'affiliate-test-file-'))
+  const cpuFile = join(folder, 'cpu')
+  const child = spawn(process.execPath, ['--import', REPORT_CPU, file.path], {
     cwd: root,
-    env,
+    env: { ...env, TEST_CPU_FILE: cpuFile },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -76,7 +87,7 @@ async function runProcess(
   const closed = once(child, 'close').catch(() => undefined)
 
   const group = child.pid
-  if (group === undefined) return { ending: { ...FINE, stopped: 'could not be started' }, output }
+  if (group === undefined) return { ending: { ...FINE, stopped: 'could not be started' }, output, cpu: null }
   let stopped: string | null = null
   const stop = (why: string) => {
     stopped ??= why
@@ -95,7 +106,9 @@ async function runProcess(
   await Promise.race([closed, sleep(1000, undefined, { ref: false })])
   child.stdout.destroy()
   child.stderr.destroy()
-  return { ending: { code, killedBy, stopped, leftovers }, output }
+  const cpu = Number(await readFile(cpuFile, 'utf8').catch(() => '')) || null
+  await rm(folder, { recursive: true, force: true })
+  return { ending: { code, killedBy, stopped, leftovers }, output, cpu }
 }
 
 const FINE: Ending = { code: 0, killedBy: null, stopped: null, leftovers: false }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { findTests, type TestFile } from './find-tests.ts'
 import type { RunOptions } from './options.ts'
 import { givenPostgres, startPostgres, type TestPostgres } from './postgres.ts'
-import { countsLine, indent, printFile, seconds, type Totals, type Write } from './report.ts'
+import { countsLine, indent, printFile, printTimes, seconds, type Totals, type Write } from './report.ts'
 import { type FileResult, runFile } from './run-file.ts'
 import { letThrough, makeScratch } from './scratch.ts'
 
@@ -12,18 +12,20 @@ interface Run {
   write: Write
   signal: AbortSignal
   postgres: TestPostgres | null
-  /** Where Node writes raw coverage: of the rules' own tests, and of everything else. */
+  /** Folders of Node's raw coverage: of the rules' own tests, and of all other tests. */
   coverage: { rules: string; rest: string }
-  /** What test processes make once for all of them, and all else that they write. */
+  /** `common`: files that test processes share. `temporary`: their TMPDIR. */
   folders: { common: string; temporary: string }
   totals: Totals
+  results: FileResult[]
 }
 
 /**
- * Runs the test files and writes one line a file, the output of what failed, and `N passed, N failed` as the very
- * last line. Answers whether all passed. PostgreSQL is started only when a file may need it, while others run.
+ * Runs the test files. Writes one line per file, the output of failed files, the slowest files, and `N passed, N failed` as
+ * the last line. Returns whether all passed. PostgreSQL starts only if a file may need it, while other files run.
  */
 export async function runTests(options: RunOptions, write: Write, signal: AbortSignal): Promise<boolean> {
+  const started = performance.now()
   const files = await findTests(options.root, options.filters)
   const scratch = await makeScratch()
   const coverage = { rules: join(scratch, 'rules'), rest: join(scratch, 'rest') }
@@ -39,6 +41,7 @@ export async function runTests(options: RunOptions, write: Write, signal: AbortS
     coverage,
     folders,
     totals: { passed: 0, failed: 0, skipped: 0 },
+    results: [],
   }
   try {
     if (files.length === 0)
@@ -52,6 +55,7 @@ export async function runTests(options: RunOptions, write: Write, signal: AbortS
   }
   if (signal.aborted) fail(run, 'the run was interrupted')
   write('')
+  if (run.results.length > 1) printTimes(write, run.results, performance.now() - started)
   write(countsLine(run.totals))
   return run.totals.failed === 0
 }
@@ -62,7 +66,7 @@ function choosePostgres(files: TestFile[], options: RunOptions, place: string): 
   return given ? givenPostgres(given) : startPostgres(place)
 }
 
-/** As many files at once as there are jobs; beside them one that mostly waits, which would keep a job from the processors. */
+/** Runs `jobs` files in parallel, plus one of those that mostly wait: they hardly use a processor. */
 async function runAll(run: Run, files: TestFile[]): Promise<void> {
   const busy = files.filter((file) => !file.waits).values()
   const waiting = files.filter((file) => file.waits).values()
@@ -75,7 +79,7 @@ async function runAll(run: Run, files: TestFile[]): Promise<void> {
     }
   }
   const lanes = Array.from({ length: run.options.jobs }, () => work(busy, waiting))
-  // Whoever asks for one at a time gets one at a time.
+  // With one job, files run strictly one at a time.
   if (run.options.jobs > 1) lanes.push(work(waiting))
   await Promise.all(lanes)
 }
@@ -85,6 +89,7 @@ async function runAndCount(run: Run, file: TestFile): Promise<void> {
   run.totals.passed += result.passed
   run.totals.failed += result.failed
   run.totals.skipped += result.skipped
+  run.results.push(result)
   printFile(run.write, result, run.options.verbose)
 }
 
@@ -95,7 +100,17 @@ async function runOne(run: Run, file: TestFile): Promise<FileResult> {
   } catch (error) {
     const output = error instanceof Error ? error.message : String(error)
     const problem = 'could not be run'
-    return { path: file.path, passed: 0, failed: 1, skipped: 0, skipReasons: [], problem, output, took: 0 }
+    return {
+      path: file.path,
+      passed: 0,
+      failed: 1,
+      skipped: 0,
+      skipReasons: [],
+      problem,
+      output,
+      took: 0,
+      cpu: null,
+    }
   }
 }
 
@@ -109,7 +124,7 @@ async function environmentOf(run: Run, file: TestFile): Promise<NodeJS.ProcessEn
   else if (TEST_POSTGRES_URL) env.TEST_POSTGRES_URL = TEST_POSTGRES_URL
   if (file.measured) env.NODE_V8_COVERAGE = coverage.rules
   else if (options.coverage) env.NODE_V8_COVERAGE = coverage.rest
-  // Stripping types and compiling is a third of a short file's time. Coverage is inexact for code from the cache.
+  // Compiling takes a third of a short file's time. Coverage is inexact for cached code.
   if (!env.NODE_V8_COVERAGE)
     env.NODE_COMPILE_CACHE ??= join(options.root, 'node_modules', '.cache', 'affiliate')
   return env

@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { unprivilegedAccount } from './postgres-binaries.ts'
+import { collectErrors, freePort, untilReady } from './postgres-server.ts'
 
-/** A server of the PostgreSQL that this machine has installed, with its programs: the test run's own brings no pg_dump. */
+/** A server of the machine's own PostgreSQL with its client programs: the test run's PostgreSQL has no pg_dump. */
 export interface SystemPostgres {
-  /** The folder of pg_dump, pg_restore and psql, which fit the server. */
+  /** The folder of pg_dump, pg_restore and psql. */
   programs: string
   /** As the superuser, without a password. */
   url: string
@@ -18,7 +18,7 @@ export interface SystemPostgres {
 /** Where Debian's packages put the programs of each version. */
 const PROGRAMS = '/usr/lib/postgresql/*/bin/pg_restore'
 
-/** `null` where none is installed. */
+/** Returns `null` if none is installed. */
 export async function openSystemPostgres(): Promise<SystemPostgres | null> {
   const versions = globSync(PROGRAMS).sort((a, b) => versionIn(a) - versionIn(b))
   const programs = versions.at(-1)?.replace(/\/pg_restore$/, '')
@@ -42,14 +42,8 @@ export async function openSystemPostgres(): Promise<SystemPostgres | null> {
     ...['-c', 'unix_socket_directories=', '-c', 'fsync=off'],
   ])
   const ended = once(server, 'close')
-  let log = ''
-  await new Promise<void>((ready, failed) => {
-    server.stderr.setEncoding('utf8').on('data', (text: string) => {
-      log = (log + text).slice(-4000)
-      if (log.includes('ready to accept connections')) ready()
-    })
-    server.once('close', () => failed(new Error(`PostgreSQL did not start: ${log}`)))
-  })
+  const errors = collectErrors(server)
+  if (!(await untilReady(server, errors))) throw new Error(`PostgreSQL did not start: ${errors()}`)
   return {
     programs,
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
@@ -63,14 +57,4 @@ export async function openSystemPostgres(): Promise<SystemPostgres | null> {
 
 function versionIn(path: string): number {
   return Number(/postgresql\/(\d+)\//.exec(path)?.[1] ?? 0)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no free port')
-  return address.port
 }

@@ -31,11 +31,11 @@ export async function tinyProject(files: Record<string, string>): Promise<TinyPr
     await mkdir(dirname(join(root, path)), { recursive: true })
     await writeFile(join(root, path), text)
   }
-  // What the run around this one was told is not for the one inside.
+  // The inner run must not inherit the options of the outer one.
   const { TEST_SQLITE_ONLY, ...surroundings } = process.env
   const start = (args: string[], env: NodeJS.ProcessEnv = {}) => {
     const child = spawn(process.execPath, [RUNNER, '--root', root, ...args], {
-      env: { ...surroundings, TEST_POSTGRES_URL: 'postgres://nobody@127.0.0.1:1/none', ...env },
+      env: { ...surroundings, TEST_POSTGRES_URL: 'postgres://user@127.0.0.1:1/none', ...env },
     })
     let output = ''
     for (const stream of [child.stdout, child.stderr]) {

@@ -1,7 +1,7 @@
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Application } from '../../shared/schemas/applications.ts'
 import { linkUrl } from '../links/links.service.ts'
-import { toWireTime } from '../platform/clock.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { ShownApplication } from './applications.service.ts'
 
@@ -17,7 +17,7 @@ export function wireApplication(platform: Platform, row: ShownApplication): Appl
     locked_commission_rate: row.link && basisPointsToPercent(row.link.commissionRate),
     affiliate_link: row.link && { slug: row.link.slug, url: linkUrl(platform, row.link.slug) },
     decision_reason: row.decision_reason,
-    decided_at: row.decided_at === null ? null : toWireTime(row.decided_at),
-    created_at: toWireTime(row.created_at),
+    decided_at: row.decided_at === null ? null : isoTime(row.decided_at),
+    created_at: isoTime(row.created_at),
   }
 }

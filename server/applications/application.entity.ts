@@ -1,7 +1,7 @@
 import { defineEntity } from '@mikro-orm/core'
 import { Offer } from '../offers/offer.entity.ts'
-import { id, moment, oneOf, text, word } from '../platform/columns.ts'
-import { refersTo } from '../platform/relations.ts'
+import { id, moment, oneOf, text, word } from '../platform/database/columns.ts'
+import { refersTo } from '../platform/database/relations.ts'
 import { User } from '../users/user.entity.ts'
 
 export const APPLICATION_STATUSES = ['pending', 'approved', 'rejected'] as const
@@ -11,28 +11,28 @@ export const Application = defineEntity({
   tableName: 'applications',
   properties: {
     id: id().primary(),
-    offer: () => refersTo(Offer),
+    offer_id: () => refersTo(Offer, 'offer_id'),
     /** The offer's owner, kept here so that a merchant's list needs no join. */
-    merchant: () => refersTo(User),
-    creator: () => refersTo(User),
+    merchant_id: () => refersTo(User, 'merchant_id'),
+    creator_id: () => refersTo(User, 'creator_id'),
     status: word<(typeof APPLICATION_STATUSES)[number]>(),
-    message: text().nullable(),
-    promotion_url: text().nullable(),
-    decision_reason: text().nullable(),
-    decided_at: moment().nullable(),
+    message: text().strictNullable(),
+    promotion_url: text().strictNullable(),
+    decision_reason: text().strictNullable(),
+    decided_at: moment().strictNullable(),
     created_at: moment(),
   },
   checks: [oneOf('applications', 'status', APPLICATION_STATUSES)],
   uniques: [
     {
       name: 'applications_one_alive',
-      properties: ['offer', 'creator'],
+      properties: ['offer_id', 'creator_id'],
       where: "status in ('pending', 'approved')",
     },
   ],
   indexes: [
-    { name: 'applications_offer', properties: ['offer', 'id'] },
-    { name: 'applications_merchant', properties: ['merchant', 'id'] },
-    { name: 'applications_creator', properties: ['creator', 'id'] },
+    { name: 'applications_offer', properties: ['offer_id', 'id'] },
+    { name: 'applications_merchant', properties: ['merchant_id', 'id'] },
+    { name: 'applications_creator', properties: ['creator_id', 'id'] },
   ],
 })

@@ -2,7 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { OFFER_STATUSES } from '../offers/offer-status.rule.ts'
 import { VETTING_STATES } from '../offers/vetting.rule.ts'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import {
   type APPLICATION_STATUSES,
   type ApplicationDecision,

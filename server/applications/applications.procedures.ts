@@ -6,8 +6,8 @@ import {
   listApplicationsInput,
   listOfferApplicationsInput,
 } from '../../shared/schemas/applications.ts'
-import { mapPage } from '../platform/page.ts'
-import { procedure } from '../platform/procedure.ts'
+import { mapPage } from '../platform/api/page.ts'
+import { procedure } from '../platform/api/procedure.ts'
 import { wireApplication } from './application-wire.service.ts'
 import {
   applyToOffer,

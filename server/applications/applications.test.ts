@@ -1,13 +1,12 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createOffer, type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
 import { vetOffer } from '../offers/vetting.service.ts'
+import { type Actor, router } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
-import { type Actor, router } from '../platform/procedure.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addLiveOffer, addMerchant, OFFER } from '../proof/testbed/listings.ts'
-import { addUser, outcomeOf, requestOf, setSuspended } from '../proof/testbed/people.ts'
-import { MINUTE, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { addUser, outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
+import { MINUTE, type Testbed } from '../test/testkit/testbed.ts'
 import { applicationsProcedures } from './applications.procedures.ts'
 
 /** In this process `caller.apply()` would be a function's own `apply`; clients call it by its wire name. */
@@ -33,16 +32,12 @@ interface Context {
   offer: ShownOffer
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<Context>(`applications on ${dialect}`)
+for (const { it } of marketSuites<Context>('applications')) {
   it.before.each(async (context) => {
-    context.bed = await openTestbed(dialect)
-    context.platform = context.bed.platform
     context.merchant = await addMerchant(context.platform)
     context.creator = await addUser(context.platform, 'creator', 'Ayesha')
     context.offer = await addLiveOffer(context.platform, context.merchant, { product_ids: ['12', '34'] })
   })
-  it.after.each(({ bed }) => bed.close())
 
   const as = (platform: Platform, actor: Actor | null) =>
     applicationsRouter.createCaller(requestOf(platform, actor))

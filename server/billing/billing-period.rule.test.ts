@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { BILLING_PERIODS, boundaryAfter, calendarPeriodAt, nextCyclePeriod } from './billing-period.rule.ts'
 
 const KARACHI = 'Asia/Karachi'

@@ -4,7 +4,7 @@ export const BILLING_PERIODS = ['monthly', 'weekly', 'daily'] as const
 
 export type BillingPeriodLength = (typeof BILLING_PERIODS)[number]
 
-/** Epoch milliseconds; `start` belongs to the period, `end` to the next one. */
+/** Epoch ms, `end` exclusive. */
 export interface Period {
   start: number
   end: number
@@ -13,19 +13,19 @@ export interface Period {
 const UNIT = { monthly: 'month', weekly: 'week', daily: 'day' } as const
 
 /**
- * The calendar period of `zone` that holds `moment` (epoch ms): a month, a week from Monday (ISO 8601) or a day, from
- * midnight to midnight on that zone's clock. The periods of a zone tile time: every moment is in exactly one.
+ * The calendar period in `zone` that contains `moment` (epoch ms): a month, a week from Monday (ISO 8601) or a day, from midnight to
+ * midnight local time. Every moment is in exactly one period.
  */
 export function calendarPeriodAt(moment: number, length: BillingPeriodLength, zone: string): Period {
   const local = DateTime.fromMillis(moment, { zone })
   if (!local.isValid) throw new Error(`no calendar for ${moment} in zone ${zone}`)
   const unit = UNIT[length]
-  // Whole days are counted on a plain UTC calendar, where each has 24 hours; only their midnights meet the zone's clock.
+  // Days are counted on a UTC calendar, where each has 24 hours. Only their midnights are converted to the zone.
   const first = DateTime.utc(local.year, local.month, local.day).startOf(unit)
   const boundary = (steps: number) => midnight(first.plus({ [unit]: steps }), zone)
   let steps = 0
   let start = boundary(steps)
-  // A clock that is put back or forward around midnight can show a date on the other side of that date's beginning.
+  // Near a clock change at midnight the local date can differ from the period that contains the moment.
   while (start > moment) start = boundary(--steps)
   let end = boundary(++steps)
   while (end <= moment) [start, end] = [end, boundary(++steps)]
@@ -33,9 +33,8 @@ export function calendarPeriodAt(moment: number, length: BillingPeriodLength, zo
 }
 
 /**
- * The moment at which a date begins in `zone`: the earlier one when the clock shows midnight twice; when it skips
- * midnight, the moment that midnight would have been on the clock as it stood before. Built with setZone because
- * luxon's fromObject settles such cases by the offset of the present day.
+ * When a date begins in `zone` (epoch ms). If midnight occurs twice, the earlier one. If the clock skips midnight, midnight by the
+ * offset before the change. Uses setZone, because luxon's fromObject resolves these cases with today's offset.
  */
 function midnight(date: DateTime, zone: string): number {
   const candidates = date.setZone(zone, { keepLocalTime: true }).getPossibleOffsets()
@@ -48,7 +47,7 @@ export function boundaryAfter(moment: number, length: BillingPeriodLength, zone:
 }
 
 export interface NextCycleFacts {
-  /** The end of the merchant's former cycle (epoch ms); `null` when there is none. */
+  /** The end of the merchant's previous cycle (epoch ms); `null` for the first one. */
   formerPeriodEnd: number | null
   /** When the sale that opens the cycle was accepted (epoch ms). */
   acceptedAt: number
@@ -57,10 +56,9 @@ export interface NextCycleFacts {
 }
 
 /**
- * The period of the cycle that an accepted sale opens. It begins where the former cycle ended, so that a merchant's cycles
- * tile time however long nothing was sold in between, and ends at the first boundary after the acceptance. The first
- * cycle is the calendar period of its first acceptance. An acceptance before the former end (a clock put back)
- * counts as one at that end.
+ * The period of the cycle that an accepted sale opens. It starts where the previous cycle ended, so a merchant's cycles have no gaps,
+ * and ends at the first boundary after the acceptance. The first cycle is the calendar period of its first acceptance. An acceptance
+ * before the previous end (the clock was set back) counts as one at that end.
  */
 export function nextCyclePeriod(facts: NextCycleFacts): Period {
   const { formerPeriodEnd, acceptedAt, length, zone } = facts

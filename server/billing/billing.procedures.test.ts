@@ -1,20 +1,15 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
-import { outcomeOf, requestOf } from '../proof/testbed/people.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
+import { outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { usersRouter } from '../users/users.procedures.ts'
 import { billingRouter } from './billing.procedures.ts'
-import { closeDueCycles } from './billing.service.ts'
+import { closeDueCycles } from './close-cycle.service.ts'
 import { grantCredit } from './credits.service.ts'
 
-for (const dialect of testDialects()) {
-  const it = suite<{ market: Marketplace; shop: Shop; other: Shop }>(
-    `the list of billing cycles on ${dialect}`,
-  )
-
+for (const { it } of marketSuites<{ shop: Shop; other: Shop }>('the list of billing cycles')) {
   it.before.each(async (context) => {
-    const market = await openMarketplace(dialect)
+    const { market } = context
     const [shop, other] = [await market.addShop(), await market.addShop()]
     const creator = await market.addCreator()
     const link = await market.addLink(shop, creator)
@@ -22,9 +17,8 @@ for (const dialect of testDialects()) {
     await market.order(shop, link, 500_000)
     await market.order(other, await market.addLink(other, creator), 300_000)
     await market.workOff()
-    Object.assign(context, { market, shop, other })
+    Object.assign(context, { shop, other })
   })
-  it.after.each(({ market }) => market.close())
 
   const as = (market: Marketplace, { actor }: Shop) =>
     billingRouter.createCaller(requestOf(market.platform, actor))

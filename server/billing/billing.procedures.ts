@@ -1,15 +1,15 @@
 import { cyclePage, listCyclesInput } from '../../shared/schemas/billing.ts'
 import { idParam } from '../../shared/schemas/common.ts'
-import { decodeCursor, encodeCursor, mapPage, pageOf } from '../platform/page.ts'
-import { procedure, router } from '../platform/procedure.ts'
+import { decodeCursor, encodeCursor, mapPage, pageOf } from '../platform/api/page.ts'
+import { procedure, router } from '../platform/api/procedure.ts'
 import { listCycles } from './billing.service.ts'
-import { wireCycle } from './cycle-wire.ts'
+import { wireCycle } from './billing-wire.ts'
 
 export const billingRouter = router({
   listCycles: procedure(['merchant'], {
     rest: { method: 'GET', path: '/billing-cycles' },
     summary: 'List own billing cycles',
-    description: 'With the invoice and the payment reference of the payment processor, newest first.',
+    description: 'Newest first, each with its invoice and payment reference.',
   })
     .input(listCyclesInput)
     .output(cyclePage)

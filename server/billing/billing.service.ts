@@ -1,5 +1,8 @@
 import type { Paisa } from '../../shared/money.ts'
-import type { Queries, Tx } from '../platform/database.ts'
+import type { BillingCycleWire } from '../../shared/schemas/billing.ts'
+import { accountBalances } from '../ledger/ledger.service.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import { type KeysetScan, pageItems } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   addToShares,
@@ -8,21 +11,24 @@ import {
   type CycleFilter,
   type CycleRow,
   type CycleShare,
+  countCycles,
   findCycle,
   findCycles,
   insertCycles,
   lastPeriodEnds,
   lockOpenCycles,
+  periodsById,
   sharesOf,
 } from './billing.store.ts'
 import { nextCyclePeriod } from './billing-period.rule.ts'
-import { closeLocked } from './close.service.ts'
-import { withExpectedCharges } from './merchant-account.service.ts'
+import { wireCycle } from './billing-wire.ts'
+import { type CycleCharge, cycleCharge } from './close-cycle.rule.ts'
+import { closeLocked } from './close-cycle.service.ts'
+import { availableCredits } from './credits.store.ts'
 
 export type { CycleRow, ShareRow } from './billing.store.ts'
-export { type CloseOptions, type CloseOutcome, closeDueCycles } from './close.service.ts'
 
-/** An accepted sale on its way into its merchant's open cycle; amounts in paisa. */
+/** An accepted sale to add to its merchant's open cycle. Amounts in paisa. */
 export interface SaleToBill {
   saleId: string
   merchantId: string
@@ -32,9 +38,9 @@ export interface SaleToBill {
 }
 
 /**
- * Puts accepted sales into their merchants' open cycles, closing on the way a cycle whose period is over (so a late
- * job changes nothing) and opening one where there is none. `acceptedAt` (epoch ms) is the moment that the sales are
- * dated with. Answers the cycle's id by merchant id. Runs in the transaction that records the sales.
+ * Adds accepted sales to their merchants' open cycles and returns the cycle ids by merchant id. A cycle whose period is over is
+ * closed first, so a late close job changes nothing; a missing cycle is opened. `acceptedAt` (epoch ms) is the time of the sales. Runs
+ * in the transaction that records them.
  */
 export async function addSalesToCycles(
   platform: Platform,
@@ -54,7 +60,7 @@ export async function addSalesToCycles(
     tx,
     sums.map(({ addition }) => addition),
   )
-  if (open < sums.length) throw new Error('a cycle is not open any more')
+  if (open < sums.length) throw new Error('a cycle is no longer open')
   await addToShares(
     tx,
     sums.flatMap(({ shares }) => shares),
@@ -62,7 +68,7 @@ export async function addSalesToCycles(
   return cycles
 }
 
-/** What these sales add to their cycle, and to each creator's share of it. */
+/** What these sales add to their cycle and to each creator's share of it. */
 function sumsOf(cycleId: string, sales: readonly SaleToBill[]) {
   const addition: CycleAddition = { cycleId, sales: 0, commission: 0, fee: 0 }
   const shares = new Map<string, CycleShare>()
@@ -70,21 +76,16 @@ function sumsOf(cycleId: string, sales: readonly SaleToBill[]) {
     addition.sales += 1
     addition.commission += commission
     addition.fee += platformFee
-    const share = shares.get(creatorId)
-    if (share) {
-      share.sales_count += 1
-      share.commission += commission
-    } else {
-      shares.set(creatorId, {
-        ...{ billing_cycle_id: cycleId, creator_id: creatorId },
-        ...{ sales_count: 1, commission },
-      })
-    }
+    const none = { billing_cycle_id: cycleId, creator_id: creatorId, sales_count: 0, commission: 0 }
+    const share = shares.get(creatorId) ?? none
+    share.sales_count += 1
+    share.commission += commission
+    shares.set(creatorId, share)
   }
   return { addition, shares: [...shares.values()] }
 }
 
-/** An open cycle, whose period is not over at `now` (epoch ms), for each merchant. */
+/** An open cycle for each merchant whose period is not over at `now` (epoch ms). */
 async function openCyclesFor(
   platform: Platform,
   tx: Tx,
@@ -140,13 +141,33 @@ function newCycle(
   }
 }
 
-/**
- * Cycles, newest first; of one merchant, or of all for the operator. An open one shows what it would charge if it
- * closed now.
- */
+/** Cycles of one merchant or, for the operator, of all; newest first. Open ones show what they would charge now. */
 export async function listCycles(platform: Platform, filter: CycleFilter): Promise<CycleRow[]> {
   const { reader } = platform.database
   return withExpectedCharges(reader, await findCycles(reader, filter))
+}
+
+/** Fills in `credit_total` and `amount_due` of open cycles as if they closed now. */
+export async function withExpectedCharges(db: Queries, cycles: readonly CycleRow[]): Promise<CycleRow[]> {
+  const open = cycles.filter(({ state }) => state === 'open')
+  if (open.length === 0) return [...cycles]
+  const credits = await availableCredits(
+    db,
+    open.map(({ merchant_id }) => merchant_id),
+  )
+  return cycles.map((cycle) => {
+    if (cycle.state !== 'open') return cycle
+    const { creditTotal, amountDue } = expectedCharge(cycle, credits.get(cycle.merchant_id) ?? 0)
+    return { ...cycle, credit_total: creditTotal, amount_due: amountDue }
+  })
+}
+
+function expectedCharge(cycle: CycleRow, availableCredit: Paisa): CycleCharge {
+  return cycleCharge({
+    commissionTotal: cycle.commission_total,
+    feeTotal: cycle.fee_total,
+    availableCredit,
+  })
 }
 
 export function getCycle(db: Queries, cycleId: string): Promise<CycleRow | undefined> {
@@ -156,4 +177,57 @@ export function getCycle(db: Queries, cycleId: string): Promise<CycleRow | undef
 /** What each creator earned in a cycle. */
 export function cycleShares(db: Queries, cycleId: string) {
   return sharesOf(db, cycleId)
+}
+
+/** A merchant's billing position. Amounts in paisa. */
+export interface MerchantAccount {
+  /** With its running totals; `null` when no sale has been accepted since the last close. */
+  openCycle: CycleRow | null
+  /** What the open cycle would charge if it closed now; `null` without one. */
+  expected: CycleCharge | null
+  /** Granted credit that no cycle has used. */
+  availableCredit: Paisa
+  /** Due for closed cycles that are not paid, from the journal. */
+  receivable: Paisa
+}
+
+export async function merchantAccount(db: Queries, merchantId: string): Promise<MerchantAccount> {
+  const [openCycle = null] = await findCycles(db, { merchantId, state: 'open', limit: 1, before: null })
+  const availableCredit = (await availableCredits(db, [merchantId])).get(merchantId) ?? 0
+  const accounts = await accountBalances(db, merchantId)
+  return {
+    openCycle,
+    expected: openCycle && expectedCharge(openCycle, availableCredit),
+    availableCredit,
+    receivable: accounts.find(({ account }) => account === 'merchant_receivable')?.balance ?? 0,
+  }
+}
+
+/** Epoch ms. */
+export interface CyclePeriod {
+  start: number
+  end: number
+}
+
+/** By billing cycle id, for a few thousand ids at most. */
+export async function cyclePeriodsOf(db: Queries, ids: readonly string[]): Promise<Map<string, CyclePeriod>> {
+  const rows = await periodsById(db, [...new Set(ids)])
+  return new Map(rows.map((row) => [row.id, { start: row.period_start, end: row.period_end }]))
+}
+
+/** Cycles for an export: of one merchant, or with `null` of all, each with its merchant. */
+export function scanCycles(
+  platform: Platform,
+  merchantId: string | null,
+): KeysetScan<BillingCycleWire & { merchant_id?: string }> {
+  return {
+    count: (step) => countCycles(platform.database.reader, merchantId, step),
+    async read(step) {
+      const filter = { merchantId, state: null, before: step.below, limit: step.size }
+      return pageItems(step, await listCycles(platform, filter), (row) => ({
+        ...wireCycle(row),
+        ...(merchantId === null && { merchant_id: row.merchant_id }),
+      }))
+    },
+  }
 }

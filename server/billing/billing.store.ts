@@ -1,7 +1,9 @@
 import { type Insertable, type Selectable, sql } from 'kysely'
-import { dialectOf, LostRace, type Queries, type Tx } from '../platform/database.ts'
-import { rowSet } from '../platform/row-set.ts'
-import type { Schema } from '../platform/schema.ts'
+import { inList, valuesTable } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
+import { countRows, type ScanCount, type ScanPage } from '../platform/database/keyset-scan.ts'
+import type { Schema } from '../platform/database/schema.ts'
+import type { RecordFilter } from '../processor/records.service.ts'
 import type { CycleState } from './close-cycle.rule.ts'
 
 export type CycleRow = Selectable<Schema['billing_cycles']>
@@ -36,7 +38,7 @@ export function lockCycle(
     .executeTakeFirst()
 }
 
-/** Where each merchant's latest cycle ended (epoch ms); merchants without one are missing. */
+/** The end of each merchant's latest cycle (epoch ms). Merchants without a cycle are missing. */
 export async function lastPeriodEnds(tx: Tx, merchantIds: readonly string[]): Promise<Map<string, number>> {
   const rows = await tx
     .selectFrom('billing_cycles')
@@ -47,7 +49,7 @@ export async function lastPeriodEnds(tx: Tx, merchantIds: readonly string[]): Pr
   return new Map(rows.map((row) => [row.merchant_id, Number(row.period_end)]))
 }
 
-/** Opens cycles. Throws `LostRace` when another transaction opened one of them meanwhile. */
+/** Opens cycles. Throws `WriteConflict` if another transaction has opened one of them. */
 export async function insertCycles(tx: Tx, cycles: Insertable<Schema['billing_cycles']>[]): Promise<void> {
   const added = await tx
     .insertInto('billing_cycles')
@@ -55,7 +57,7 @@ export async function insertCycles(tx: Tx, cycles: Insertable<Schema['billing_cy
     .onConflict((conflict) => conflict.doNothing())
     .returning('id')
     .execute()
-  if (added.length < cycles.length) throw new LostRace('a billing cycle was opened')
+  if (added.length < cycles.length) throw new WriteConflict('a billing cycle was opened')
 }
 
 export interface CycleAddition {
@@ -65,14 +67,14 @@ export interface CycleAddition {
   fee: number
 }
 
-const additions = rowSet<CycleAddition>('added', {
+const additions = valuesTable<CycleAddition>('added', {
   cycleId: 'uuid',
   sales: 'int',
   commission: 'bigint',
   fee: 'bigint',
 })
 
-/** Adds to the totals of open cycles, one addition a cycle; answers how many of the cycles are open. */
+/** Adds to the totals of open cycles, one addition per cycle. Returns how many of the cycles are open. */
 export async function addToTotals(tx: Tx, added: readonly CycleAddition[]): Promise<number> {
   const { numAffectedRows } = await sql`
     update billing_cycles as cycle
@@ -83,7 +85,7 @@ export async function addToTotals(tx: Tx, added: readonly CycleAddition[]): Prom
   return Number(numAffectedRows)
 }
 
-/** What is added to a creator's share of a cycle. */
+/** An addition to a creator's share of a cycle. */
 export type CycleShare = Pick<ShareRow, 'billing_cycle_id' | 'creator_id' | 'sales_count' | 'commission'>
 
 export async function addToShares(tx: Tx, shares: readonly CycleShare[]): Promise<void> {
@@ -99,7 +101,7 @@ export async function addToShares(tx: Tx, shares: readonly CycleShare[]): Promis
     .execute()
 }
 
-/** Compare-and-set of a cycle's state; false when it is not in `from` any more. */
+/** Changes a cycle if its state is `from`. Returns false otherwise. */
 export async function moveCycle(
   tx: Tx,
   cycleId: string,
@@ -115,7 +117,7 @@ export async function moveCycle(
   return updated.numUpdatedRows === 1n
 }
 
-/** Ids of open cycles whose period is over at `asOf`, oldest first. */
+/** Ids of open cycles whose period is over at `asOf` (epoch ms), oldest first. */
 export async function dueCycleIds(db: Queries, asOf: number, merchantId: string | null): Promise<string[]> {
   const rows = await db
     .selectFrom('billing_cycles')
@@ -142,7 +144,7 @@ export function findCycleByInvoice(db: Queries, invoiceId: string): Promise<Cycl
 }
 
 export interface CycleFilter {
-  /** `null`: of every merchant, for the operator. */
+  /** `null`: all merchants. */
   merchantId: string | null
   state: CycleState | null
   limit: number
@@ -177,4 +179,131 @@ export async function releaseShares(tx: Tx, cycleId: string, now: number): Promi
     .set({ released_at: now })
     .where('billing_cycle_id', '=', cycleId)
     .execute()
+}
+
+/** In the same order as `lockCycles`. */
+export function findCyclesByIds(db: Queries, cycleIds: readonly string[]): Promise<CycleRow[]> {
+  return cyclesByIds(db, cycleIds).execute()
+}
+
+/** These cycles in any state, locked in the order of their merchants until the transaction ends. */
+export function lockCycles(tx: Tx, cycleIds: readonly string[]): Promise<CycleRow[]> {
+  return cyclesByIds(tx, cycleIds)
+    .$if(dialectOf(tx) === 'postgresql', (query) => query.forUpdate())
+    .execute()
+}
+
+function cyclesByIds(db: Queries, cycleIds: readonly string[]) {
+  return db
+    .selectFrom('billing_cycles')
+    .selectAll()
+    .where(sql<boolean>`id ${inList(dialectOf(db), 'uuid', cycleIds)}`)
+    .orderBy('merchant_id')
+    .orderBy('id')
+}
+
+interface Closing {
+  cycle_id: string
+  credit_total: number
+  amount_due: number
+}
+
+const closings = valuesTable<Closing>('new', {
+  cycle_id: 'uuid',
+  credit_total: 'bigint',
+  amount_due: 'bigint',
+})
+
+/** Closes these cycles at `now` (epoch ms). Returns the ids of those that were open. */
+export async function closeOpenCycles(
+  tx: Tx,
+  rows: readonly Closing[],
+  now: number,
+): Promise<ReadonlySet<string>> {
+  const closed = await sql<{ id: string }>`
+    update billing_cycles as cycle
+    set state = 'closed', credit_total = new.credit_total, amount_due = new.amount_due, closed_at = ${now}
+    from ${closings(dialectOf(tx), rows)}
+    where cycle.id = new.cycle_id and ${stateOf(tx)} = 'open'
+    returning id`.execute(tx)
+  return new Set(closed.rows.map((row) => row.id))
+}
+
+/** Extends these cycles to `periodEnd` (epoch ms). Returns the ids of those that were open. */
+export async function extendOpenCycles(
+  tx: Tx,
+  cycleIds: readonly string[],
+  periodEnd: number,
+): Promise<ReadonlySet<string>> {
+  const extended = await sql<{ id: string }>`
+    update billing_cycles as cycle set period_end = ${periodEnd}
+    where cycle.id ${inList(dialectOf(tx), 'uuid', cycleIds)} and ${stateOf(tx)} = 'open'
+    returning id`.execute(tx)
+  return new Set(extended.rows.map((row) => row.id))
+}
+
+/** The plus sign keeps SQLite from scanning all open cycles instead of seeking the few ids. */
+function stateOf(tx: Tx) {
+  return dialectOf(tx) === 'sqlite' ? sql`+cycle.state` : sql`cycle.state`
+}
+
+/** Cycles of one merchant, or of all (`null`). */
+export function countCycles(db: Queries, merchantId: string | null, step: ScanPage): Promise<ScanCount> {
+  let query = db
+    .selectFrom('billing_cycles')
+    .select(['id', 'created_at'])
+    .where('id', '<', step.below)
+    .orderBy('id', 'desc')
+    .limit(step.size)
+  if (merchantId !== null) query = query.where('merchant_id', '=', merchantId)
+  return countRows(db, step, query)
+}
+
+/** Closed and charged cycles to compare with the processor's invoices, by id, from the one after `after`. */
+export function findCyclesToCompare(
+  db: Queries,
+  { since, quietSince, always }: RecordFilter,
+  after: string,
+  limit: number,
+): Promise<CycleRow[]> {
+  return db
+    .selectFrom('billing_cycles')
+    .selectAll()
+    .where('id', '>', after)
+    .where((where) =>
+      where.or([
+        where.and([where('state', '=', 'closed'), where('closed_at', '<=', quietSince)]),
+        where.and([
+          where('state', '=', 'charged'),
+          where('charged_at', '>=', since),
+          where('charged_at', '<=', quietSince),
+        ]),
+        ...(always.length > 0 ? [where('id', 'in', always)] : []),
+      ]),
+    )
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+export async function periodsById(
+  db: Queries,
+  ids: readonly string[],
+): Promise<{ id: string; period_start: number; period_end: number }[]> {
+  if (ids.length === 0) return []
+  return db
+    .selectFrom('billing_cycles')
+    .select(['id', 'period_start', 'period_end'])
+    .where('id', 'in', ids)
+    .execute()
+}
+
+/** Commission and fee of all a merchant's cycles, paisa. */
+export async function acceptedTotalOf(db: Queries, merchantId: string): Promise<number> {
+  const row = await db
+    .selectFrom('billing_cycles')
+    .select(sql<number | null>`sum(commission_total + fee_total)`.as('accepted'))
+    .where('merchant_id', '=', merchantId)
+    .executeTakeFirst()
+  return row?.accepted ?? 0
 }

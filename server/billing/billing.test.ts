@@ -1,19 +1,12 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Paisa } from '../../shared/money.ts'
 import type { LinkRecord } from '../links/links.service.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import {
-  attemptsOf,
-  cyclesOf,
-  type Marketplace,
-  openMarketplace,
-  type Shop,
-} from '../proof/testbed/marketplace.ts'
-import { outcomeOf } from '../proof/testbed/people.ts'
-import { openRival } from '../proof/testbed/rival.ts'
-import { DAY, HOUR } from '../proof/testbed/testbed.ts'
-import { closeDueCycles } from './billing.service.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { attemptsOf, cyclesOf, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
+import { outcomeOf } from '../test/testkit/people.ts'
+import { openRival } from '../test/testkit/rival.ts'
+import { DAY, HOUR } from '../test/testkit/testbed.ts'
+import { closeDueCycles } from './close-cycle.service.ts'
 import { grantCredit } from './credits.service.ts'
 
 interface Context {
@@ -31,14 +24,11 @@ const RUPEES = 100
 const SALE: Paisa = 1000 * RUPEES
 const BILLED: Paisa = 13_750
 
-for (const dialect of testDialects()) {
-  const it = suite<Context>(`billing cycles on ${dialect}`)
+for (const { it } of marketSuites<Context>('billing cycles')) {
   it.before.each(async (context) => {
-    context.market = await openMarketplace(dialect)
     context.shop = await context.market.addShop()
     context.link = await context.market.addLink(context.shop, await context.market.addCreator())
   })
-  it.after.each(({ market }) => market?.close())
 
   const sell = async ({ market, shop, link }: Context, price = SALE) => {
     await market.order(shop, link, price)

@@ -1,20 +1,13 @@
 import type { KyselyPlugin } from 'kysely'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Paisa } from '../../shared/money.ts'
 import type { Platform } from '../platform/platform.ts'
-import { newsOf } from '../platform/signals.ts'
-import { verifyBooks } from '../proof/invariants/verify-books.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import {
-  attemptsOf,
-  cyclesOf,
-  type Marketplace,
-  openMarketplace,
-  type Shop,
-} from '../proof/testbed/marketplace.ts'
-import { openRival } from '../proof/testbed/rival.ts'
-import { type CloseOutcome, closeDueCycles } from './billing.service.ts'
+import { userTopic } from '../platform/signals.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { attemptsOf, cyclesOf, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
+import { openRival } from '../test/testkit/rival.ts'
+import { verifyBooks } from '../verification/verify-books.ts'
+import { type CloseOutcome, closeDueCycles } from './close-cycle.service.ts'
 import { grantCredit } from './credits.service.ts'
 
 interface Context {
@@ -49,10 +42,9 @@ async function counted(platform: Platform, merchantId: string) {
   return { statements, outcomes }
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<Context>(`pages of billing cycles on ${dialect}`)
+for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) {
   it.before.each(async (context) => {
-    const market = await openMarketplace(dialect)
+    const { market } = context
     const creator = await market.addCreator()
     const shops: Shop[] = []
     for (let shop = 0; shop < SHOPS; shop += 1) {
@@ -62,9 +54,8 @@ for (const dialect of testDialects()) {
       await market.order(shops[shop] as Shop, link, shop === 2 ? 7 * RUPEES : SALE)
       await market.workOff()
     }
-    Object.assign(context, { market, shops })
+    Object.assign(context, { shops })
   })
-  it.after.each(({ market }) => market?.close())
 
   const shop = ({ shops }: Context, place: number): Shop => shops[place] as Shop
   const states = async ({ market, shops }: Context) =>
@@ -87,7 +78,7 @@ for (const dialect of testDialects()) {
     market.clock.set(DECEMBER)
     const news: string[] = []
     for (const { merchantId } of context.shops) {
-      market.platform.signals.on(newsOf(merchantId), () => news.push(merchantId))
+      market.platform.signals.on(userTopic(merchantId), () => news.push(merchantId))
     }
     const preview = await closeDueCycles(market.platform, { dryRun: true })
     const outcomes = await closeDueCycles(market.platform, { actor: 'operator' })

@@ -2,12 +2,14 @@ import type { Paisa } from '../../shared/money.ts'
 import { creditGranted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
-import { checkCredit } from './close-cycle.rule.ts'
+import { acceptedTotalOf } from './billing.store.ts'
+import { decideCredit } from './credit.rule.ts'
 import {
   creditGrantedTo,
-  cycleTotals,
+  creditsById,
   findCreditByReference,
   insertCredit,
   lockMerchantCredits,
@@ -17,7 +19,7 @@ export interface CreditGrant {
   merchantId: string
   /** Paisa. */
   amount: Paisa
-  /** The operator's own number for it: one credit a reference, however often the command is run. */
+  /** The operator's own number. One reference is one credit, however often the command runs. */
   reference: string
   reason: string
   actor: string
@@ -25,54 +27,54 @@ export interface CreditGrant {
 
 export interface GrantedCredit {
   id: string
-  /** False when this very credit had been granted before. */
+  /** False when the same credit was granted before. */
   created: boolean
 }
 
 /**
- * Grants a merchant a credit, used up by the next closes. Refuses with `conflict` what is more than the merchant's
- * accepted commission and fee less earlier credits, and a reference that stands for another credit.
+ * Grants a merchant a credit, which the next closes use. Throws `conflict` for more than the merchant's accepted commission and fee
+ * less earlier credits, and for a reference that another credit has.
  */
 export function grantCredit(platform: Platform, grant: CreditGrant): Promise<GrantedCredit> {
+  const { merchantId, amount, reference, reason, actor } = grant
+  const referenceTaken = () => new Refusal('conflict', `Reference ${reference} belongs to another credit.`)
   return platform.database.transaction(async (tx) => {
-    await lockMerchantCredits(tx, [grant.merchantId])
-    const earlier = await findCreditByReference(tx, grant.reference)
+    await lockMerchantCredits(tx, [merchantId])
+    const earlier = await findCreditByReference(tx, reference)
     if (earlier) {
-      if (earlier.merchant_id === grant.merchantId && earlier.amount === grant.amount) {
-        return { id: earlier.id, created: false }
-      }
-      throw new Refusal('conflict', `Reference ${grant.reference} stands for another credit.`)
+      if (earlier.merchant_id !== merchantId || earlier.amount !== amount) throw referenceTaken()
+      return { id: earlier.id, created: false }
     }
-    const { accepted } = await cycleTotals(tx, grant.merchantId)
-    const earlierCredits = await creditGrantedTo(tx, grant.merchantId)
-    const decision = checkCredit({ amount: grant.amount, acceptedTotal: accepted, earlierCredits })
+    const acceptedTotal = await acceptedTotalOf(tx, merchantId)
+    const earlierCredits = await creditGrantedTo(tx, merchantId)
+    const decision = decideCredit({ amount, acceptedTotal, earlierCredits })
     if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
     const id = platform.ids.next()
     const now = platform.clock.now()
-    const added = await insertCredit(tx, {
-      id,
-      merchant_id: grant.merchantId,
-      amount: grant.amount,
-      reference: grant.reference,
-      reason: grant.reason,
-      created_at: now,
-    })
-    if (!added) throw new Refusal('conflict', `Reference ${grant.reference} stands for another credit.`)
-    await writeEntries(
-      platform,
-      tx,
-      [creditGranted({ creditId: id, merchantId: grant.merchantId, amount: grant.amount })],
-      now,
-    )
+    const credit = { id, merchant_id: merchantId, amount, reference, reason, created_at: now }
+    if (!(await insertCredit(tx, credit))) throw referenceTaken()
+    await writeEntries(platform, tx, [creditGranted({ creditId: id, merchantId, amount })], now)
     await recordAudit(platform, tx, {
-      actor: grant.actor,
+      actor,
       action: 'billing.credit',
       subjectType: 'user',
-      subjectId: grant.merchantId,
-      reason: grant.reason,
+      subjectId: merchantId,
+      reason,
       before: { credit_granted: earlierCredits },
-      after: { credit_granted: earlierCredits + grant.amount, credit_id: id, reference: grant.reference },
+      after: { credit_granted: earlierCredits + amount, credit_id: id, reference },
     })
     return { id, created: true }
   })
+}
+
+export interface CreditName {
+  /** The operator's own number. */
+  reference: string
+  reason: string
+}
+
+/** By credit id, for a few thousand ids at most. */
+export async function creditNamesOf(db: Queries, ids: readonly string[]): Promise<Map<string, CreditName>> {
+  const rows = await creditsById(db, [...new Set(ids)])
+  return new Map(rows.map(({ id, reference, reason }) => [id, { reference, reason }]))
 }

@@ -1,11 +1,11 @@
 import { type Insertable, sql } from 'kysely'
-import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
-import { among } from '../platform/row-set.ts'
-import type { Schema } from '../platform/schema.ts'
+import { inList } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 
 /**
- * Holds off other closes and credits of these merchants, who come in sorted order, until the transaction ends: all of
- * them reckon with the same credit.
+ * Locks the credit of these merchants until the transaction ends: closes and grants compute with it. `merchantIds` must be sorted,
+ * so that two transactions cannot deadlock.
  */
 export async function lockMerchantCredits(tx: Tx, merchantIds: readonly string[]): Promise<void> {
   // On SQLite the transaction holds the write lock already.
@@ -14,26 +14,20 @@ export async function lockMerchantCredits(tx: Tx, merchantIds: readonly string[]
     from unnest(cast(${merchantIds} as text[])) as merchant (id)`.execute(tx)
 }
 
-export interface CreditStanding {
-  /** Paisa, both. */
-  granted: number
-  creditUsed: number
-}
-
-/** What was granted to these merchants, and what their cycles have used of it; merchants without either are missing. */
-export async function creditStandings(
+/** The granted credit that no cycle has used, paisa, by merchant. Merchants without credit may be missing. */
+export async function availableCredits(
   db: Queries,
   merchantIds: readonly string[],
-): Promise<Map<string, CreditStanding>> {
-  const of = among(dialectOf(db), 'uuid', merchantIds)
-  const { rows } = await sql<CreditStanding & { merchant_id: string }>`
-    select merchant_id, sum(granted) as granted, sum(used) as "creditUsed" from (
-      select merchant_id, amount as granted, 0 as used from credits where merchant_id ${of}
+): Promise<Map<string, number>> {
+  const ofMerchants = inList(dialectOf(db), 'uuid', merchantIds)
+  const { rows } = await sql<{ merchant_id: string; available: number }>`
+    select merchant_id, sum(amount) as available from (
+      select merchant_id, amount from credits where merchant_id ${ofMerchants}
       union all
-      select merchant_id, 0, credit_total from billing_cycles where merchant_id ${of}
-    ) as both_sides
+      select merchant_id, -credit_total from billing_cycles where merchant_id ${ofMerchants}
+    ) as granted_and_used
     group by merchant_id`.execute(db)
-  return new Map(rows.map((row) => [row.merchant_id, row]))
+  return new Map(rows.map((row) => [row.merchant_id, row.available]))
 }
 
 /** All credit granted to a merchant, paisa. */
@@ -46,23 +40,7 @@ export async function creditGrantedTo(db: Queries, merchantId: string): Promise<
   return row?.amount ?? 0
 }
 
-/** What the merchant's cycles hold, open ones included, paisa. */
-export async function cycleTotals(
-  db: Queries,
-  merchantId: string,
-): Promise<{ accepted: number; creditUsed: number }> {
-  const row = await db
-    .selectFrom('billing_cycles')
-    .select([
-      sql<number | null>`sum(commission_total + fee_total)`.as('accepted'),
-      sql<number | null>`sum(credit_total)`.as('creditUsed'),
-    ])
-    .where('merchant_id', '=', merchantId)
-    .executeTakeFirst()
-  return { accepted: row?.accepted ?? 0, creditUsed: row?.creditUsed ?? 0 }
-}
-
-/** Adds a credit; false when its reference is taken. */
+/** Adds a credit. Returns false when its reference is taken. */
 export async function insertCredit(tx: Tx, credit: Insertable<Schema['credits']>): Promise<boolean> {
   const added = await tx
     .insertInto('credits')
@@ -75,4 +53,12 @@ export async function insertCredit(tx: Tx, credit: Insertable<Schema['credits']>
 
 export function findCreditByReference(db: Queries, reference: string) {
   return db.selectFrom('credits').selectAll().where('reference', '=', reference).executeTakeFirst()
+}
+
+export async function creditsById(
+  db: Queries,
+  ids: readonly string[],
+): Promise<{ id: string; reference: string; reason: string }[]> {
+  if (ids.length === 0) return []
+  return db.selectFrom('credits').select(['id', 'reference', 'reason']).where('id', 'in', ids).execute()
 }

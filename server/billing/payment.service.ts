@@ -3,9 +3,9 @@ import type { EventOutcome } from '../inbox/inbox.service.ts'
 import { cycleCharged } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { type FlagKind, raiseFlag } from '../moderation/flags.service.ts'
-import { afterCommit, type Tx } from '../platform/database.ts'
+import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { newsOf } from '../platform/signals.ts'
+import { userTopic } from '../platform/signals.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
 import {
   type CycleRow,
@@ -15,23 +15,13 @@ import {
   releaseShares,
   sharesOf,
 } from './billing.store.ts'
-import { decidePaymentConfirmation } from './close-cycle.rule.ts'
+import { decidePaymentConfirmation } from './payment.rule.ts'
 
 export type PaymentConfirmed = Extract<ProcessorEvent, { kind: 'billing_payment_confirmed' }>
 
-/** Notes the processor's invoice for a closed cycle. */
-export async function recordInvoice(
-  tx: Tx,
-  cycleId: string,
-  invoice: { id: string; hostedUrl: string | null },
-): Promise<void> {
-  const change = { processor_invoice_id: invoice.id, payment_url: invoice.hostedUrl }
-  if (!(await moveCycle(tx, cycleId, 'closed', change))) throw new Error(`cycle ${cycleId} is not closed`)
-}
-
 /**
- * Applies the processor's verified confirmation of a payment: the cycle becomes charged and its creators' shares are
- * released, or a flag is raised and nothing moves. The same confirmation again changes nothing.
+ * Applies a verified payment confirmation: the cycle becomes charged and its creators' shares are released, or a flag is raised and
+ * nothing changes. A repeated confirmation changes nothing.
  */
 export async function applyPaymentConfirmation(
   platform: Platform,
@@ -51,7 +41,7 @@ export async function applyPaymentConfirmation(
     case 'retry_later':
       return { kind: 'retry', reason: `billing cycle ${cycle.id} is not closed yet` }
     case 'already':
-      return { kind: 'ignored', reason: `billing cycle ${cycle.id} is charged already` }
+      return { kind: 'ignored', reason: `billing cycle ${cycle.id} is already charged` }
     case 'flag':
       await flagPayment(platform, tx, cycle, event, decision.why)
       return { kind: 'set_aside', reason: decision.why, flagged: true }
@@ -68,7 +58,7 @@ async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentRefere
     processor_payment_reference: paymentReference,
     charged_at: now,
   })
-  if (!moved) throw new Error(`cycle ${cycle.id} is not closed any more`)
+  if (!moved) throw new Error(`cycle ${cycle.id} is no longer closed`)
   const shares = await sharesOf(tx, cycle.id)
   await releaseShares(tx, cycle.id, now)
   await writeEntries(
@@ -84,7 +74,7 @@ async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentRefere
     ],
     now,
   )
-  afterCommit(tx, () => platform.signals.send(newsOf(cycle.merchant_id)))
+  afterCommit(tx, () => platform.signals.send(userTopic(cycle.merchant_id)))
 }
 
 const FLAG_OF = {
@@ -104,7 +94,7 @@ async function flagPayment(
     kind: FLAG_OF[why],
     subjectType: 'billing_cycle',
     subjectId: cycle.id,
-    summary: `The processor's payment confirmation does not fit our billing cycle: ${why.replaceAll('_', ' ')}.`,
+    summary: `The processor's payment confirmation does not match our billing cycle: ${why.replaceAll('_', ' ')}.`,
     evidence: {
       invoice_id: event.invoice_id,
       payment_reference: event.payment_reference,

@@ -1,20 +1,19 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Paisa } from '../../shared/money.ts'
 import { creatorBalance } from '../ledger/ledger.service.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
 import {
   cycleOf,
   cyclesOf,
   eventsOf,
   type Marketplace,
   openFlagsOf,
-  openMarketplace,
   type Shop,
-} from '../proof/testbed/marketplace.ts'
-import { MINUTE } from '../proof/testbed/testbed.ts'
-import { closeDueCycles, cycleShares } from './billing.service.ts'
+} from '../test/testkit/marketplace.ts'
+import { MINUTE } from '../test/testkit/testbed.ts'
+import { cycleShares } from './billing.service.ts'
+import { closeDueCycles } from './close-cycle.service.ts'
 
 interface Context {
   market: Marketplace
@@ -27,12 +26,10 @@ const MONTH_END = Date.parse('2026-11-30T19:00:00.000Z')
 /** 12.5 % of Rs 1000 and of Rs 3000. */
 const COMMISSIONS: [Paisa, Paisa] = [12_500, 37_500]
 
-for (const dialect of testDialects()) {
-  const tests = suite<Context>(`payment confirmations on ${dialect}`)
-
+for (const { it } of marketSuites<Context>('payment confirmations', { verify: true })) {
   /** A closed cycle of two creators' sales, whose invoice the processor has made. */
-  tests.before.each(async (context) => {
-    const market = await openMarketplace(dialect)
+  it.before.each(async (context) => {
+    const { market } = context
     const shop = await market.addShop()
     const creators: [Actor, Actor] = [await market.addCreator(), await market.addCreator()]
     for (const [index, creator] of creators.entries()) {
@@ -40,16 +37,8 @@ for (const dialect of testDialects()) {
     }
     await market.workOff()
     const [cycle] = await cyclesOf(market.platform, shop.merchantId)
-    Object.assign(context, { market, shop, creators, cycleId: cycle?.id })
+    Object.assign(context, { shop, creators, cycleId: cycle?.id })
   })
-  tests.after.each(({ market }) => market?.close())
-
-  /** A test at whose end the books must be right. */
-  const it = (name: string, work: (context: Context) => Promise<void>) =>
-    tests(name, async (context) => {
-      await work(context)
-      await context.market.verify()
-    })
 
   const close = async ({ market }: Context) => {
     market.clock.set('2026-11-30T19:05:00.000Z')
@@ -190,5 +179,5 @@ for (const dialect of testDialects()) {
     assert.equal([viewed?.state, viewed?.reason], ['set_aside', 'no rule maps event type invoice.viewed'])
   })
 
-  tests.run()
+  it.run()
 }

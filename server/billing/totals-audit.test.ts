@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 
 const it = suite<{ bed: Testbed }>('how the totals of cycles are audited on sqlite')
 it.before(async (context) => {

@@ -1,11 +1,11 @@
 import type { ExportedClick } from '../../shared/schemas/jobs.ts'
-import { toWireTime } from '../platform/clock.ts'
+import { isoTime } from '../platform/clock.ts'
+import { inPeriod, type KeysetScan, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
-import { inPeriod, type Walk, type WalkScope } from '../platform/walk.ts'
 import { countClicks, readClicks } from './click-export.store.ts'
 
 /** Clicks of a creator's links, of the links to a merchant's offers, or all; visits, bots and the rest. */
-export function walkClicks(platform: Platform, scope: WalkScope): Walk<ExportedClick> {
+export function scanClicks(platform: Platform, scope: ScanScope): KeysetScan<ExportedClick> {
   const db = platform.database.reader
   return {
     count: (step) => countClicks(db, scope, step),
@@ -19,7 +19,7 @@ export function walkClicks(platform: Platform, scope: WalkScope): Walk<ExportedC
                 affiliate_link_slug: row.slug ?? '',
                 tracked: row.tracked === 1,
                 kind: row.kind,
-                created_at: toWireTime(row.created_at),
+                created_at: isoTime(row.created_at),
               },
             ]
           : [],

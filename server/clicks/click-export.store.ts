@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Queries } from '../platform/database.ts'
-import { countRows, type Step, type StepCount, type WalkScope } from '../platform/walk.ts'
+import type { Queries } from '../platform/database/database.ts'
+import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { ClickKind } from './click.entity.ts'
 
 export interface ExportedClickRow {
@@ -16,7 +16,7 @@ export interface ExportedClickRow {
  * Clicks have no index but their key, so every caller's walk passes all of them by, and says at each whether it is the
  * caller's: a search for the next own one would have no bound.
  */
-function stepOf(db: Queries, scope: WalkScope, step: Step) {
+function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
   const page = db
     .selectFrom('clicks')
     .selectAll()
@@ -30,17 +30,17 @@ function stepOf(db: Queries, scope: WalkScope, step: Step) {
     .orderBy('click.id', 'desc')
 }
 
-function createdAtIn(scope: WalkScope) {
+function createdAtIn(scope: ScanScope) {
   if (scope === 'all') return sql<number | null>`case when link.id is not null then click.created_at end`
   return 'merchantId' in scope
     ? sql<number | null>`case when link.merchant_id = ${scope.merchantId} then click.created_at end`
     : sql<number | null>`case when link.creator_id = ${scope.creatorId} then click.created_at end`
 }
 
-export function readClicks(db: Queries, scope: WalkScope, step: Step): Promise<ExportedClickRow[]> {
+export function readClicks(db: Queries, scope: ScanScope, step: ScanPage): Promise<ExportedClickRow[]> {
   return stepOf(db, scope, step).execute()
 }
 
-export function countClicks(db: Queries, scope: WalkScope, step: Step): Promise<StepCount> {
+export function countClicks(db: Queries, scope: ScanScope, step: ScanPage): Promise<ScanCount> {
   return countRows(db, step, stepOf(db, scope, step))
 }

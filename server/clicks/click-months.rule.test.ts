@@ -1,7 +1,7 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { monthsFrom } from './click-months.rule.ts'
 
 const at = (text: string) => Date.parse(text)

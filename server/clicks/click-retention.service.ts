@@ -1,4 +1,4 @@
-import type { Queries } from '../platform/database.ts'
+import type { Queries } from '../platform/database/database.ts'
 import { firstIdAt, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { monthsFrom } from './click-months.rule.ts'
@@ -22,7 +22,7 @@ const ROWS_AT_ONCE = 2000
 const DAY_MS = 86_400_000
 
 /** Makes ready for the clicks to come, and takes away those past CLICK_RETENTION_DAYS. Answers how much it took away. */
-export async function tendClicks(platform: Platform): Promise<number> {
+export async function enforceClickRetention(platform: Platform): Promise<number> {
   if (platform.database.dialect === 'postgresql') await addMonths(platform)
   const { database, clock, config } = platform
   if (config.CLICK_RETENTION_DAYS === 0) return 0

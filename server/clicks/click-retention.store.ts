@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { Queries, Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 import { NIL_ID } from '../platform/ids.ts'
-import type { Schema } from '../platform/schema.ts'
 import type { ClickMonth } from './click-months.rule.ts'
 
 /** Clicks with smaller ids may be gone. Written before they go, so that whoever misses one finds the reason. */

@@ -1,14 +1,13 @@
 import { sql } from 'kysely'
 import { v7 } from 'uuid'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Platform } from '../platform/platform.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { type Marketplace, openMarketplace } from '../proof/testbed/marketplace.ts'
-import { openRival } from '../proof/testbed/rival.ts'
-import { DAY, MINUTE } from '../proof/testbed/testbed.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
+import { openRival } from '../test/testkit/rival.ts'
+import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { type ClickMonth, monthsFrom } from './click-months.rule.ts'
-import { clicksPrunedBefore, tendClicks } from './click-retention.service.ts'
+import { clicksPrunedBefore, enforceClickRetention } from './click-retention.service.ts'
 import { addPart, clickParts } from './click-retention.store.ts'
 import { countVisits, rollUpClicks } from './clicks.service.ts'
 
@@ -63,14 +62,14 @@ async function readingRival({ bed }: Marketplace): Promise<() => Promise<void>> 
   }
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<Context>(`retention of clicks on ${dialect}`)
+for (const { it, dialect } of marketSuites<Context>('retention of clicks', {
+  settings: { CLICK_RETENTION_DAYS: '486' },
+})) {
   it.before.each(async (context) => {
-    const market = await openMarketplace(dialect, { CLICK_RETENTION_DAYS: '486' })
+    const { market } = context
     const ids = { next: () => v7({ msecs: market.clock.now() }) }
-    Object.assign(context, { market, platform: Object.assign(market.platform, { ids }) })
+    Object.assign(context, { platform: Object.assign(market.platform, { ids }) })
   })
-  it.after.each(({ market }) => market.close())
 
   const clickIds = async ({ database }: Platform) =>
     (await database.reader.selectFrom('clicks').select('id').orderBy('id').execute()).map(({ id }) => id)
@@ -84,21 +83,21 @@ for (const dialect of testDialects()) {
     const link = await market.addLink(shop, await market.addCreator())
     await market.order(shop, link, 100_000)
     await market.workOff()
-    await tendClicks(platform)
+    await enforceClickRetention(platform)
     // Beyond whatever month the migration ran in.
     clock.set('2090-06-15T00:00:00.000Z')
     const young = await market.click(link)
     // Not counted yet: nothing may go.
-    await tendClicks(platform)
+    await enforceClickRetention(platform)
     assert.is((await clickIds(platform)).length, 2)
     clock.pass(MINUTE)
     await rollUpClicks(platform)
-    await tendClicks(platform)
+    await enforceClickRetention(platform)
     assert.equal(await clickIds(platform), [young])
     assert.ok((await clicksPrunedBefore(platform.database.reader)) < young)
     assert.is((await countVisits(platform.database.reader, [link.id])).get(link.id)?.all, 2)
     await market.verify()
-    assert.is(await tendClicks(platform), 0)
+    assert.is(await enforceClickRetention(platform), 0)
   })
 
   it('still misses a click that is too young to have been taken away', async ({ market, platform }) => {
@@ -117,7 +116,7 @@ for (const dialect of testDialects()) {
     await market.click(link)
     market.clock.pass(4000 * DAY)
     await rollUpClicks(market.platform)
-    assert.is(await tendClicks(market.platform), 0)
+    assert.is(await enforceClickRetention(market.platform), 0)
     assert.is((await clickIds(market.platform)).length, 1)
     await market.close()
   })
@@ -127,9 +126,9 @@ for (const dialect of testDialects()) {
       const { reader } = platform.database
       const link = await market.addLink(await market.addShop(), await market.addCreator())
       market.clock.set('2080-11-15T00:00:00.000Z')
-      await tendClicks(platform)
+      await enforceClickRetention(platform)
       market.clock.set('2080-12-31T23:59:59.999Z')
-      await tendClicks(platform)
+      await enforceClickRetention(platform)
       const tables = (await clickParts(reader)).map(({ table }) => table)
       const months = ['2080_11', '2080_12', '2081_01', '2081_02'].map((month) => `clicks_${month}`)
       assert.equal(tables, ['clicks_first', ...months])
@@ -143,7 +142,7 @@ for (const dialect of testDialects()) {
       market.clock.set('2080-11-15T00:00:00.000Z')
       const [, , january] = monthsFrom(market.clock.now(), 2)
       await platform.database.transaction((tx) => addPart(tx, january as ClickMonth))
-      await tendClicks(platform)
+      await enforceClickRetention(platform)
       assert.equal(await monthTables(platform), ['2080_11', '2080_12', '2081_01'])
     })
 
@@ -154,10 +153,10 @@ for (const dialect of testDialects()) {
       market.clock.set('2080-11-15T00:00:00.000Z')
       const warnings = listenIn(platform)
       const release = await readingRival(market)
-      assert.is(await begunIn(platform, () => tendClicks(platform)), 1)
+      assert.is(await begunIn(platform, () => enforceClickRetention(platform)), 1)
       assert.equal(warnings, [['clicks_2080_11', 'ClicksHeldUp']])
       await release()
-      await tendClicks(platform)
+      await enforceClickRetention(platform)
       assert.equal(await monthTables(platform), ['2080_11', '2080_12', '2081_01'])
     })
 
@@ -166,20 +165,20 @@ for (const dialect of testDialects()) {
       platform,
     }) => {
       market.clock.set('2080-11-15T00:00:00.000Z')
-      await tendClicks(platform)
+      await enforceClickRetention(platform)
       const link = await market.addLink(await market.addShop(), await market.addCreator())
       await market.click(link)
       market.clock.set('2090-06-15T00:00:00.000Z')
-      await tendClicks(platform)
+      await enforceClickRetention(platform)
       market.clock.pass(MINUTE)
       await rollUpClicks(platform)
       const warnings = listenIn(platform)
       const release = await readingRival(market)
       // The mark is moved, and one table is tried.
-      assert.is(await begunIn(platform, () => tendClicks(platform)), 2)
+      assert.is(await begunIn(platform, () => enforceClickRetention(platform)), 2)
       assert.equal(warnings, [['clicks_first', 'ClicksHeldUp']])
       await release()
-      await tendClicks(platform)
+      await enforceClickRetention(platform)
       assert.equal(await clickIds(platform), [])
       assert.equal(await monthTables(platform), ['2090_06', '2090_07', '2090_08'])
     })
@@ -192,7 +191,7 @@ for (const dialect of testDialects()) {
       market.clock.set('2080-11-15T00:00:00.000Z')
       const late = await market.click(link)
       const warnings = listenIn(platform)
-      await tendClicks(platform)
+      await enforceClickRetention(platform)
       assert.ok((await clickIds(platform)).includes(late))
       assert.equal(warnings, [['clicks_2080_11', null]])
       assert.equal(await monthTables(platform), ['2080_12', '2081_01'])
@@ -200,7 +199,7 @@ for (const dialect of testDialects()) {
       const edge = await market.click(link)
       market.clock.pass(MINUTE)
       await rollUpClicks(platform)
-      assert.ok((await tendClicks(platform)) > 0)
+      assert.ok((await enforceClickRetention(platform)) > 0)
       assert.equal(await clickIds(platform), [edge])
       assert.ok((await clicksPrunedBefore(platform.database.reader)) > late)
     })

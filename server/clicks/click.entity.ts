@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, id, moment, oneOf, word } from '../platform/columns.ts'
+import { count, id, moment, oneOf, word } from '../platform/database/columns.ts'
 
 export const CLICK_KINDS = ['visit', 'bot', 'prefetch', 'head', 'embedded'] as const
 export type ClickKind = (typeof CLICK_KINDS)[number]

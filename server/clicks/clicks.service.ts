@@ -1,7 +1,7 @@
 import { type LinkRecord, linkRecords } from '../links/links.service.ts'
 import { createClickWatch } from '../moderation/click-watch.service.ts'
-import type { Queries, Tx } from '../platform/database.ts'
-import { GroupCommit, type Told, TURNS_ON_THIS_THREAD } from '../platform/group-commit.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import { GroupCommit } from '../platform/database/group-commit.ts'
 import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { ClickKind } from './click.entity.ts'
@@ -10,7 +10,7 @@ import {
   addVisitsToCounts,
   type ClickRow,
   clicksById,
-  clicksInsertion,
+  insertClicks,
   lockWatermark,
   readWatermark,
   visitCounts,
@@ -19,15 +19,10 @@ import { AddressHashes, CountedVisitors } from './visitors.ts'
 
 const MAX_BATCH = 256
 const MAX_WAITING = 4096
-/** While PostgreSQL writes, the next can gather, and it should not idle for them. */
-const GATHERING = {
-  sqlite: { enough: 44, turns: TURNS_ON_THIS_THREAD },
-  postgresql: { enough: 32 },
-} as const
-const PATIENCE_MS = 2000
+const TIMEOUT_MS = 2000
 /**
  * How far the roll-up stays behind the clock. An id is made when its request comes in and its caller is told `unavailable`
- * after `PATIENCE_MS`, so this leaves eight seconds for clocks that differ between processes.
+ * after `TIMEOUT_MS`, so this leaves eight seconds for clocks that differ between processes.
  */
 const ROLL_UP_LAG_MS = 10_000
 
@@ -63,8 +58,6 @@ export interface WrittenClicks {
 export interface ClickRecorder {
   /** Resolves when the click is on disk; refuses with `unavailable` (or the database's own error) when it may not be. */
   record(click: NewClick): Promise<void>
-  /** The same without a promise, for the redirect; may tell before it returns. */
-  put(click: NewClick, told: Told<void>): void
   /** How many clicks this recorder has written. */
   written(): WrittenClicks[]
   /** How many clicks wait for the next write. */
@@ -80,8 +73,7 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
   const clicks = new GroupCommit<WaitingClick, void>({
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
-    ...GATHERING[platform.database.dialect],
-    patienceMs: PATIENCE_MS,
+    timeoutMs: TIMEOUT_MS,
     async write(batch) {
       await writeClicks(platform, counted, batch)
       for (const { row } of batch) countWritten(written, row.kind, row.tracked === 1)
@@ -102,7 +94,6 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
   }
   return {
     record: (click) => clicks.add(observed(click)),
-    put: (click, told) => clicks.put(observed(click), told),
     written: () => written,
     waiting: () => clicks.waiting,
     async idle() {
@@ -140,7 +131,7 @@ async function writeClicks(
     return row
   })
   try {
-    await database.writeAtOnce(...clicksInsertion(database.dialect, rows))
+    await database.executeBatch(...insertClicks(database.dialect, rows))
   } catch (error) {
     counted.forget(first)
     throw error

@@ -1,17 +1,15 @@
 import { type Selectable, sql } from 'kysely'
-import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
+import { inList, insertStatements } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 import { NIL_ID } from '../platform/ids.ts'
-import { insertion } from '../platform/insertion.ts'
-import { among } from '../platform/row-set.ts'
-import type { Schema } from '../platform/schema.ts'
 
 export type ClickRow = Selectable<Schema['clicks']>
 
 /** Where the roll-up has come to: clicks with smaller ids are in `click_counts`. */
 const WATERMARK = 'clicks'
 
-/** The insert of clicks, as a transaction by itself. */
-export const clicksInsertion = insertion<ClickRow>('clicks', {
+export const insertClicks = insertStatements<ClickRow>('clicks', {
   id: 'uuid',
   link_id: 'uuid',
   tracked: 'int',
@@ -22,7 +20,7 @@ export const clicksInsertion = insertion<ClickRow>('clicks', {
 
 export function clicksById(db: Queries | Tx, ids: readonly string[]): Promise<ClickRow[]> {
   if (ids.length === 0) return Promise.resolve([])
-  const known = sql<boolean>`id ${among(dialectOf(db), 'uuid', ids)}`
+  const known = sql<boolean>`id ${inList(dialectOf(db), 'uuid', ids)}`
   return db.selectFrom('clicks').selectAll().where(known).execute()
 }
 

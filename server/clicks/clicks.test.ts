@@ -1,13 +1,12 @@
 import { v7 } from 'uuid'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'
+import { Refusal } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addLink, addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
-import { addUser } from '../proof/testbed/people.ts'
-import { HOUR, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { addLink, addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { addUser } from '../test/testkit/people.ts'
+import { HOUR, type Testbed } from '../test/testkit/testbed.ts'
 import {
   countVisits,
   createClickRecorder,
@@ -24,18 +23,16 @@ interface Context {
   link: LinkRecord
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<Context>(`clicks on ${dialect}`)
+for (const { it } of marketSuites<Context>('clicks')) {
   it.before.each(async (context) => {
-    const bed = await openTestbed(dialect)
+    const { bed } = context
     // Ids of the test's own time, since the roll-up goes by the time in them.
     const platform = { ...bed.platform, ids: { next: () => v7({ msecs: bed.clock.now() }) } }
     const merchant = await addMerchant(platform)
     const offer = await addLiveOffer(platform, merchant, { product_ids: ['7'] })
     const link = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
-    Object.assign(context, { bed, platform, link })
+    Object.assign(context, { platform, link })
   })
-  it.after.each(({ bed }) => bed.close())
 
   const clickOn = (platform: Platform, linkId: string, more: Partial<NewClick> = {}): NewClick => ({
     id: platform.ids.next(),
@@ -59,9 +56,9 @@ for (const dialect of testDialects()) {
       ...platform,
       database: {
         ...database,
-        writeAtOnce(...statements) {
+        executeBatch(...statements) {
           transactions += 1
-          return database.writeAtOnce(...statements)
+          return database.executeBatch(...statements)
         },
       },
     }
@@ -77,32 +74,6 @@ for (const dialect of testDialects()) {
     assert.is(transactions, 3)
   })
 
-  it('writes together what comes in one turn of the loop after the other', async ({ platform, link }) => {
-    const { database } = platform
-    const { promise: gathered, resolve: written } = Promise.withResolvers<number>()
-    let put = 0
-    const watched: Platform = {
-      ...platform,
-      database: {
-        ...database,
-        writeAtOnce(...statements) {
-          written(put)
-          return database.writeAtOnce(...statements)
-        },
-      },
-    }
-    const recorder = createClickRecorder(watched)
-    const clicks: Promise<void>[] = []
-    while (put < 24) {
-      put += 1
-      clicks.push(recorder.record(clickOn(platform, link.id)))
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    await Promise.all(clicks)
-    const least = { sqlite: 14, postgresql: 5 }[database.dialect]
-    assert.ok((await gathered) >= least, `written when ${await gathered} had come`)
-  })
-
   it('answers nobody with success when the write fails, and goes on afterwards', async ({
     platform,
     link,
@@ -113,8 +84,8 @@ for (const dialect of testDialects()) {
       ...platform,
       database: {
         ...database,
-        writeAtOnce: (...statements) =>
-          broken ? Promise.reject(new Error('disk gone')) : database.writeAtOnce(...statements),
+        executeBatch: (...statements) =>
+          broken ? Promise.reject(new Error('disk gone')) : database.executeBatch(...statements),
       },
     }
     const recorder = createClickRecorder(breaking)
@@ -256,9 +227,9 @@ for (const dialect of testDialects()) {
       ...platform,
       database: {
         ...database,
-        async writeAtOnce(...statements) {
+        async executeBatch(...statements) {
           writes += 1
-          if (writes > 1) return database.writeAtOnce(...statements)
+          if (writes > 1) return database.executeBatch(...statements)
           await gate.promise
           throw new Error('disk gone')
         },

@@ -2,7 +2,7 @@
 
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { isRepeat, REPEAT_WITHIN_MS, subscriberOf } from './visitor.rule.ts'
 
 const NOON = Date.parse('2026-11-20T12:00:00Z')

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import { RecentPairs } from '../platform/recent-pairs.ts'
+import { LRUCache } from 'lru-cache'
 import { isRepeat, subscriberOf } from './visitor.rule.ts'
 
 const KEY_LIFETIME_MS = 86_400_000
@@ -31,18 +31,18 @@ interface CountedVisit {
 /** Which visitors were counted on which link of late, in the memory of this process. */
 export class CountedVisitors {
   /** When each was counted last. */
-  readonly #counted = new RecentPairs<number>(ROOM)
+  readonly #counted = new LRUCache<string, number>({ max: ROOM })
 
   /** Whether a visit only repeats a counted one. One that does not is taken as counted from now on. */
   repeats(linkId: string, visitor: string, at: number): boolean {
-    const repeated = isRepeat(this.#counted.get(linkId, visitor), at)
-    if (!repeated) this.#counted.set(linkId, visitor, at)
+    const repeated = isRepeat(this.#counted.get(linkId + visitor), at)
+    if (!repeated) this.#counted.set(linkId + visitor, at)
     return repeated
   }
 
   /** Those were not counted after all. */
   forget(visits: readonly CountedVisit[]): void {
-    for (const { linkId, visitor } of visits) this.#counted.delete(linkId, visitor)
+    for (const { linkId, visitor } of visits) this.#counted.delete(linkId + visitor)
   }
 }
 

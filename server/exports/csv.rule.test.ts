@@ -2,7 +2,7 @@
 
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { csvCell, csvLine } from './csv.rule.ts'
 
 test('a text that a spreadsheet would run gets an apostrophe', () => {

@@ -1,8 +1,8 @@
 import { defineEntity } from '@mikro-orm/core'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { ExportFormat, ExportResource, JobState } from '../../shared/schemas/jobs.ts'
-import { count, id, moment, oneOf, text, word } from '../platform/columns.ts'
-import { refersTo } from '../platform/relations.ts'
+import { count, id, moment, oneOf, text, word } from '../platform/database/columns.ts'
+import { refersTo } from '../platform/database/relations.ts'
 import { User } from '../users/user.entity.ts'
 
 /** A file that a user asked for, and how far it is. */
@@ -11,29 +11,29 @@ export const ExportJob = defineEntity({
   tableName: 'export_jobs',
   properties: {
     id: id().primary(),
-    user: () => refersTo(User),
+    user_id: () => refersTo(User, 'user_id'),
     /** As which its starter sees the rows. */
     role: word<Role>(),
     resource: word<ExportResource>(),
     format: word<ExportFormat>(),
     /** The period on created_at: inclusive, exclusive. */
-    from_at: moment().nullable(),
-    to_at: moment().nullable(),
+    from_at: moment().strictNullable(),
+    to_at: moment().strictNullable(),
     state: word<JobState>(),
     /** When it may be taken up: a queued one from then on, a running one again once its lease is over. */
     due_at: moment(),
-    lease_token: text().nullable(),
+    lease_token: text().strictNullable(),
     attempts: count(),
     /** Counted at the start of an attempt. */
-    rows_total: count().nullable(),
+    rows_total: count().strictNullable(),
     rows_done: count(),
     /** What the starter is told; the log knows more. */
-    error: text().nullable(),
+    error: text().strictNullable(),
     /** Where the storage has the file; `null` again once it is removed. */
-    file_key: text().nullable(),
+    file_key: text().strictNullable(),
     created_at: moment(),
-    finished_at: moment().nullable(),
-    expires_at: moment().nullable(),
+    finished_at: moment().strictNullable(),
+    expires_at: moment().strictNullable(),
   },
   checks: [
     oneOf('export_jobs', 'role', ['merchant', 'creator', 'admin']),
@@ -44,7 +44,7 @@ export const ExportJob = defineEntity({
     { name: 'export_jobs_expiry_check', expression: "(state = 'succeeded') = (expires_at is not null)" },
   ],
   indexes: [
-    { name: 'export_jobs_user', properties: ['user', 'id'] },
+    { name: 'export_jobs_user', properties: ['user_id', 'id'] },
     { name: 'export_jobs_due', properties: ['due_at', 'id'], where: "state in ('queued', 'running')" },
     { name: 'export_jobs_files', properties: ['expires_at'], where: 'file_key is not null' },
     { name: 'export_jobs_finished', properties: ['finished_at'] },

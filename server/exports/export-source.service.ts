@@ -1,12 +1,12 @@
 import type { Role } from '../../shared/schemas/common.ts'
 import type { ExportResource } from '../../shared/schemas/jobs.ts'
-import { walkApplications } from '../applications/application-export.service.ts'
-import { walkCycles } from '../billing/cycle-export.service.ts'
-import { walkClicks } from '../clicks/click-export.service.ts'
-import { walkPayouts } from '../payouts/payout-export.service.ts'
+import { scanApplications } from '../applications/application-export.service.ts'
+import { scanCycles } from '../billing/billing.service.ts'
+import { scanClicks } from '../clicks/click-export.service.ts'
+import { scanPayouts } from '../payouts/payouts.service.ts'
+import type { KeysetScan, ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Walk, WalkScope } from '../platform/walk.ts'
-import { walkSales } from '../sales/sale-export.service.ts'
+import { scanSales } from '../sales/sales.service.ts'
 
 /** Whose rows are exported, and for whom. */
 export interface ExportOwner {
@@ -15,24 +15,28 @@ export interface ExportOwner {
 }
 
 /** The rows of a resource that belong to its owner, as wire objects. */
-export function exportSource(platform: Platform, owner: ExportOwner, resource: ExportResource): Walk<object> {
+export function exportSource(
+  platform: Platform,
+  owner: ExportOwner,
+  resource: ExportResource,
+): KeysetScan<object> {
   const scope = scopeOf(owner)
   switch (resource) {
     case 'sales':
-      return walkSales(platform, scope)
+      return scanSales(platform, scope)
     case 'payouts':
-      return walkPayouts(platform, scope)
+      return scanPayouts(platform, scope)
     case 'clicks':
-      return walkClicks(platform, scope)
+      return scanClicks(platform, scope)
     case 'applications':
-      return walkApplications(platform, scope)
+      return scanApplications(platform, scope)
     case 'billing_cycles':
       if (owner.role === 'creator') throw new Error('a creator has no billing cycles')
-      return walkCycles(platform, owner.role === 'admin' ? null : owner.userId)
+      return scanCycles(platform, owner.role === 'admin' ? null : owner.userId)
   }
 }
 
-function scopeOf({ userId, role }: ExportOwner): WalkScope {
+function scopeOf({ userId, role }: ExportOwner): ScanScope {
   if (role === 'admin') return 'all'
   return role === 'merchant' ? { merchantId: userId } : { creatorId: userId }
 }

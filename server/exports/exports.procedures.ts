@@ -1,5 +1,5 @@
 import { getJobInput, job, startExportInput } from '../../shared/schemas/jobs.ts'
-import { procedure, router } from '../platform/procedure.ts'
+import { procedure, router } from '../platform/api/procedure.ts'
 import { getExport, startExport } from './exports.service.ts'
 import { wireJob } from './job-wire.ts'
 

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream'
 import type { ExportFormat, ExportResource } from '../../shared/schemas/jobs.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
-import { afterCommit, type Tx } from '../platform/database.ts'
+import { invalidFields, Refusal } from '../platform/api/refusal.ts'
+import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { invalidFields, Refusal } from '../platform/refusal.ts'
 import { mayExport } from './export-columns.rule.ts'
 import type { ExportOwner } from './export-source.service.ts'
 import {

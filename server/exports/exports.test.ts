@@ -6,12 +6,12 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ExportResource, exportResource } from '../../shared/schemas/jobs.ts'
 import { workOffExports } from '../jobs/export-loop.ts'
-import { toWireTime } from '../platform/clock.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addSales, buildExportWorld, type ExportWorld, saleRow } from '../proof/testbed/export-world.ts'
-import { outcomeOf, requestOf } from '../proof/testbed/people.ts'
-import { HOUR, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import { isoTime } from '../platform/clock.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { addSales, buildExportWorld, type ExportWorld, saleRow } from '../test/testkit/export-world.ts'
+import { outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { HOUR, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { jobsRouter } from './exports.procedures.ts'
 import { openExportFile } from './exports.service.ts'
 
@@ -136,13 +136,13 @@ for (const dialect of testDialects()) {
       bed.clock.pass(HOUR)
       await addSales(bed.platform, [saleRow(bed.platform, world, world.links[2])])
     }
-    const [from, to] = [toWireTime(start + HOUR), toWireTime(start + 3 * HOUR)]
+    const [from, to] = [isoTime(start + HOUR), isoTime(start + 3 * HOUR)]
     const between = await exportAs(world.bilal, { resource: 'sales', format: 'ndjson', from, to })
     const times = between.content
       .split('\n')
       .slice(0, -1)
       .map((line) => JSON.parse(line).created_at)
-    assert.equal(times, [toWireTime(start + 2 * HOUR), from])
+    assert.equal(times, [isoTime(start + 2 * HOUR), from])
     const later = await exportAs(world.bilal, { resource: 'sales', format: 'csv', from: to })
     assert.is(later.job.rows, 1)
     const earlier = await exportAs(world.bilal, { resource: 'sales', format: 'csv', to: from })

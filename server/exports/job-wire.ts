@@ -1,5 +1,5 @@
 import type { Job } from '../../shared/schemas/jobs.ts'
-import { toWireTime } from '../platform/clock.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { ExportJobRow } from './exports.service.ts'
 
@@ -14,9 +14,9 @@ export function wireJob(platform: Platform, job: ExportJobRow): Job {
     progress: progressOf(job),
     rows: job.rows_done,
     error: job.error,
-    created_at: toWireTime(job.created_at),
-    finished_at: job.finished_at === null ? null : toWireTime(job.finished_at),
-    expires_at: job.expires_at === null ? null : toWireTime(job.expires_at),
+    created_at: isoTime(job.created_at),
+    finished_at: job.finished_at === null ? null : isoTime(job.finished_at),
+    expires_at: job.expires_at === null ? null : isoTime(job.expires_at),
     download_url: downloadable ? `${platform.publicBaseUrl}/jobs/${job.id}/file` : null,
   }
 }

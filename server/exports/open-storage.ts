@@ -1,6 +1,5 @@
 import { join } from 'node:path'
-import type { Config } from '../platform/config.ts'
-import { dataFolder } from '../platform/data-folder.ts'
+import { type Config, dataFolder } from '../platform/config.ts'
 import type { ExportStorage } from './export-storage.ts'
 
 const opened = new WeakMap<Config, Promise<ExportStorage>>()

@@ -1,8 +1,8 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type BackoffPolicy, retryDelay } from '../platform/backoff.rule.ts'
+import { ABOVE_ALL_IDS, idAfter, type KeysetScan, type ScanPage } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
-import { ABOVE_ALL_IDS, idAfter, type Step, type Walk } from '../platform/walk.ts'
+import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 import { csvHeader, csvRecords, exportColumns } from './export-columns.rule.ts'
 import { exportSource } from './export-source.service.ts'
 import type { ExportStorage } from './export-storage.ts'
@@ -84,7 +84,7 @@ class ExportRun {
   readonly #platform: Platform
   readonly #job: ExportJobRow
   readonly #stop: AbortSignal
-  readonly #source: Walk<object>
+  readonly #source: KeysetScan<object>
   #rows = 0
   #stepsSinceRenewal = 0
   #renewedAt: number
@@ -128,7 +128,7 @@ class ExportRun {
     return { total, upTo }
   }
 
-  #step(below: string, size: number): Step {
+  #step(below: string, size: number): ScanPage {
     return { below, size, from: this.#job.from_at, to: this.#job.to_at }
   }
 

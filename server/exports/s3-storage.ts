@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { DeleteObjectCommand, GetObjectCommand, NoSuchKey } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import { openS3Client, type S3Account } from '../platform/s3-client.ts'
+import { openS3Client, type S3Account } from '../platform/network/s3-client.ts'
 import { checkedKey, type ExportStorage } from './export-storage.ts'
 
 export interface S3Access extends S3Account {

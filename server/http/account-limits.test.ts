@@ -13,9 +13,9 @@ import {
   OWNER,
   PASSPHRASE,
   registerOwner,
-} from '../proof/testbed/limited-calls.ts'
-import { MINUTE } from '../proof/testbed/testbed.ts'
-import { openWebTestbed, type WebTestbed } from '../proof/testbed/web.ts'
+} from '../test/testkit/limited-calls.ts'
+import { MINUTE } from '../test/testkit/testbed.ts'
+import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import type { AppRouter } from './router.ts'
 
 /** Windows are counted by the process' own clock. */

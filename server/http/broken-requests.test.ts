@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { call } from '../proof/testbed/service-bed.ts'
-import { openWebTestbed, type WebTestbed } from '../proof/testbed/web.ts'
+import { call } from '../test/testkit/service-bed.ts'
+import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 
 const it = suite<{ bed: WebTestbed; lines: LogLine[] }>('what cannot be answered as asked')
 

@@ -1,13 +1,27 @@
 import type { FastifyRequest } from 'fastify'
+import type { ClickRecorder } from '../clicks/clicks.service.ts'
+import type { InboxRecorder } from '../inbox/intake.service.ts'
+import type { Actor, RequestContext } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Actor, RequestContext } from '../platform/procedure.ts'
-import { authenticate } from '../users/users.service.ts'
+import type { SignatureScheme } from '../processor/signatures/scheme.ts'
+import { actorFromToken } from '../users/sessions.service.ts'
+
+/** What the composition root passes to the web edge. */
+export interface HttpApp {
+  platform: Platform
+  clicks: ClickRecorder
+  inbox: InboxRecorder
+  /** How the processor signs its events. Any of the secrets may match. */
+  processorSignature: { scheme: SignatureScheme; secrets: readonly string[] }
+  /** Names of the migrations that are not applied yet. */
+  pendingMigrations(): Promise<string[]>
+}
 
 const BEARER = /^Bearer +(\S+) *$/i
 
 /**
- * A request as procedures see it. The token is looked up once, when the first procedure asks who calls. An unknown or
- * expired token counts as none: public procedures answer, the others refuse with `unauthenticated`.
+ * The context of a request's procedures. The token is looked up once, when a procedure first needs the caller. An unknown or
+ * expired token counts as no token: public procedures still answer, the others refuse with `unauthenticated`.
  */
 export function contextOf(platform: Platform, request: FastifyRequest): RequestContext {
   let actor: Promise<Actor | null> | undefined
@@ -16,19 +30,13 @@ export function contextOf(platform: Platform, request: FastifyRequest): RequestC
     requestId: request.id,
     clientAddress: request.ip,
     actor: () => {
-      actor ??= holderOf(platform, request.headers.authorization)
+      actor ??= actorFromHeader(platform, request.headers.authorization)
       return actor
     },
   }
 }
 
-/** Who calls, looked up once a request. */
-export async function identify({ actor }: RequestContext): Promise<Actor | null> {
-  return typeof actor === 'function' ? actor() : actor
-}
-
-/** Whose session an Authorization header names; `null` without one, or with one that names none. */
-async function holderOf(platform: Platform, authorization: string | undefined): Promise<Actor | null> {
+async function actorFromHeader(platform: Platform, authorization: string | undefined): Promise<Actor | null> {
   const token = BEARER.exec(authorization ?? '')?.[1]
-  return token === undefined ? null : authenticate(platform, token)
+  return token === undefined ? null : actorFromToken(platform, token)
 }

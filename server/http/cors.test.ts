@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readConfig } from '../platform/config.ts'
-import { openWebTestbed, type WebTestbed } from '../proof/testbed/web.ts'
+import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 
 const it = suite<{ bed: WebTestbed }>('CORS for two origins')
 

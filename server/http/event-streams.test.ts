@@ -4,8 +4,8 @@ import fastify from 'fastify'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { publicProcedure, router } from '../platform/procedure.ts'
-import { openTestbed } from '../proof/testbed/testbed.ts'
+import { publicProcedure, router } from '../platform/api/procedure.ts'
+import { openTestbed } from '../test/testkit/testbed.ts'
 import { registerTrpc } from './trpc.ts'
 
 test('a subscription is told by the connection itself that its reader has gone', async () => {

@@ -1,21 +1,19 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { Platform } from '../platform/platform.ts'
-import { liveStreams } from '../summaries/live-streams.ts'
+import { liveStreams } from '../reports/live-streams.ts'
 
-/** How often is looked for readers that have stopped reading. */
+/** How often stalled readers are looked for. */
 const SWEEP_MS = 30_000
-/** How long the end of the server waits for what the streams still have under way. */
-const PATIENCE_MS = 2000
+/** How long a closing server waits for the work of its streams. */
+const CLOSE_TIMEOUT_MS = 2000
 
 /**
- * Keeps track of the event streams of a server, which would otherwise hold up its end for ever: when it closes they are cut
- * off, and their clients come back by themselves, to whoever answers then. A stream whose reader takes nothing for a whole
- * round of the sweep is cut off as well. Answers how a stream is given into its care; the signal that this answers is
- * aborted when the response's connection has gone: the signal of the web `Request` that tRPC hands on was once seen not to
- * tell.
+ * Tracks a server's event streams. Closing the server destroys them (clients reconnect by themselves), as does a reader that
+ * takes nothing for a whole sweep. The returned function adds a stream; its signal aborts when the response's connection
+ * closes. tRPC's own request signal does not always abort then.
  */
-export function careForEventStreams(
+export function trackEventStreams(
   server: FastifyInstance,
   platform: Platform,
 ): (response: ServerResponse) => AbortSignal {
@@ -32,7 +30,8 @@ export function careForEventStreams(
     clearInterval(sweep)
     closing = true
     for (const response of open) response.destroy()
-    await Promise.race([liveStreams(platform).idle(), patience()])
+    const timeout = new Promise<void>((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref())
+    await Promise.race([liveStreams(platform).idle(), timeout])
   })
   return (response) => {
     const gone = new AbortController()
@@ -41,12 +40,8 @@ export function careForEventStreams(
       open.delete(response)
       gone.abort()
     })
-    // A client that comes back while the server still listens.
+    // A client may reconnect before the server has stopped listening.
     if (closing) response.destroy()
     return gone.signal
   }
-}
-
-function patience(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, PATIENCE_MS).unref())
 }

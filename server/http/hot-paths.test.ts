@@ -2,10 +2,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'
-import { addLink, addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
-import { addUser, setSuspended } from '../proof/testbed/people.ts'
-import { openWebTestbed, type WebTestbed } from '../proof/testbed/web.ts'
 import { signShopifyBody } from '../shopify/signature.ts'
+import { addLink, addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
+import { addUser, setSuspended } from '../test/testkit/people.ts'
+import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 
 interface Context {
   bed: WebTestbed

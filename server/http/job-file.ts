@@ -2,11 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { idParam } from '../../shared/schemas/common.ts'
 import type { ExportFormat } from '../../shared/schemas/jobs.ts'
 import { openExportFile } from '../exports/exports.service.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { invalidFields, Refusal } from '../platform/refusal.ts'
-import { contextOf, identify } from './context.ts'
+import { type Actor, identify, NOT_LOGGED_IN } from '../platform/api/procedure.ts'
+import { invalidFields, Refusal } from '../platform/api/refusal.ts'
+import { contextOf, type HttpApp } from './context.ts'
 import { sendGone } from './errors.ts'
-import type { HttpApp } from './http-app.ts'
 import type { RateLimits } from './rate-limit.ts'
 
 interface FileRoute {
@@ -17,22 +16,22 @@ const MEDIA_TYPE: Record<ExportFormat, string> = {
   csv: 'text/csv; charset=utf-8; header=present',
   ndjson: 'application/x-ndjson',
 }
-/** A client that takes nothing for so long has gone; without this it would keep its file open for ever. */
+/** A client that reads nothing for this long is disconnected, so that its file is closed. */
 const IDLE_MS = 60_000
 
-/** `GET` and `HEAD /jobs/:id/file`: an export's file for its starter, streamed from where it is kept. */
+/** `GET` and `HEAD /jobs/:id/file`: streams an export's file to the user who started the export. */
 export function registerJobFile(
   server: FastifyInstance,
-  app: Pick<HttpApp, 'platform'>,
+  { platform }: Pick<HttpApp, 'platform'>,
   limits: Pick<RateLimits, 'admitUser'>,
 ): void {
   server.route<FileRoute>({
     method: ['GET', 'HEAD'],
     url: '/jobs/:id/file',
     async handler(request, reply) {
-      const context = contextOf(app.platform, request)
+      const context = contextOf(platform, request)
       await limits.admitUser(reply, context)
-      return sendFile(app.platform, await identify(context), request, reply)
+      return sendFile(platform, await identify(context), request, reply)
     },
   })
 }
@@ -43,12 +42,13 @@ async function sendFile(
   request: FastifyRequest<FileRoute>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  if (!actor) throw new Refusal('unauthenticated', 'Log in and send a valid bearer token.')
+  if (!actor) throw new Refusal('unauthenticated', NOT_LOGGED_IN)
   const id = idParam.safeParse(request.params.id)
   if (!id.success) throw invalidFields([{ path: 'id', message: 'must be an id' }])
   const file = await openExportFile(platform, actor.userId, id.data)
-  if (file === 'expired')
-    return sendGone(platform, request, reply, 'The file has expired: start the export again.')
+  if (file === 'expired') {
+    return sendGone(platform, request, reply, 'The file has expired. Start the export again.')
+  }
   reply
     .type(MEDIA_TYPE[file.format])
     .header('content-length', file.bytes)

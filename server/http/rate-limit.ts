@@ -1,43 +1,42 @@
 import type { AnyRouter } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { addressKey } from '../platform/client-address.ts'
+import { identify, proceduresOf, type RequestContext } from '../platform/api/procedure.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { addressKey } from '../platform/network/client-address.ts'
+import { RateLimiter, type Standing } from '../platform/network/rate-limiter.ts'
 import type { Platform } from '../platform/platform.ts'
-import { proceduresOf, type RequestContext } from '../platform/procedure.ts'
-import { RateLimiter, type Standing } from '../platform/rate-limiter.ts'
-import { Refusal } from '../platform/refusal.ts'
-import { identify } from './context.ts'
 
 export const RATE_LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
 
 const WINDOW_SECONDS = 60
-/** Where a password is tried or an account is made. */
+/** Procedures that check a password or create an account. */
 const AUTH_PROCEDURES = ['auth.login', 'auth.register', 'auth.changePassword', 'users.updateMe']
-/** Which try a password only when their input holds `current_password`. */
-const SOMETIMES_TRYING = ['users.updateMe']
+/** Check a password only if the input has `current_password`. */
+const OPTIONAL_PASSWORD = ['users.updateMe']
 
-/** A procedure that a request wants to call; a tRPC request can hold several. */
-export interface WantedCall {
+/** A procedure call of a request; a tRPC batch has several. */
+export interface RequestedCall {
   name: string
   input(): unknown
 }
 
-/** Asked before anything else is done for a request. */
+/** Counts a request's calls before they run. */
 export type Admit = (
   request: FastifyRequest,
   reply: FastifyReply,
   context: RequestContext,
-  calls: readonly WantedCall[],
+  calls: readonly RequestedCall[],
 ) => Promise<void>
 
 export interface RateLimits {
   /**
-   * Counts each call and writes the RateLimit headers of the tightest limit. Throws `rate_limited` with the seconds to
-   * wait. To be called once a request.
+   * Counts each call and sets the RateLimit headers of the tightest limit. Throws `rate_limited` with the seconds to wait.
+   * Call it once a request.
    */
   admit: Admit
-  /** The same for a public route that is no procedure. */
+  /** For public routes that are not procedures. */
   admitPublic(request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** The same for an authenticated route that is no procedure. */
+  /** For authenticated routes that are not procedures. */
   admitUser(reply: FastifyReply, context: RequestContext): Promise<void>
 }
 
@@ -47,9 +46,8 @@ interface Limit {
 }
 
 /**
- * How often one address may try a password or call what is public, and how often one account may call: counted a process
- * and minute. Counting calls instead of requests keeps a tRPC batch from being ten calls for the price of one. How often
- * one account's password may be tried is counted where it is compared, in `users/password-attempts.service.ts`.
+ * Limits a minute and process: password checks and public calls by address, all calls by account. Counts calls, not requests,
+ * so a tRPC batch of ten costs ten. Attempts on one account's password are limited in `users/password-attempts.service.ts`.
  */
 export function createRateLimits({ config }: Platform, appRouter: AnyRouter): RateLimits {
   const perMinute = (points: number) => new RateLimiter({ points, seconds: WINDOW_SECONDS })
@@ -69,7 +67,7 @@ export function createRateLimits({ config }: Platform, appRouter: AnyRouter): Ra
   ): Promise<Limit[]> {
     const standing = calls > 0 ? await limiter.consume(addressKey(request.ip), calls) : null
     if (!standing) return []
-    return [{ standing, detail: `At most ${standing.limit} of these calls a minute from one address.` }]
+    return [{ standing, detail: `At most ${standing.limit} of these calls per minute from one address.` }]
   }
 
   async function countByUser(context: RequestContext, calls: number): Promise<Limit[]> {
@@ -77,18 +75,18 @@ export function createRateLimits({ config }: Platform, appRouter: AnyRouter): Ra
     const actor = await identify(context)
     const standing = actor && (await user.consume(actor.userId, calls))
     if (!standing) return []
-    return [{ standing, detail: `At most ${standing.limit} calls a minute from one account.` }]
+    return [{ standing, detail: `At most ${standing.limit} calls per minute from one account.` }]
   }
 
   return {
     async admit(request, reply, context, calls) {
-      const tries = await countAsync(calls, triesPassword)
+      const tries = await countAsync(calls, checksPassword)
       const others = calls.filter(({ name }) => publicNames.has(name) && !AUTH_PROCEDURES.includes(name))
       const limits = [
         ...(await countByAddress(auth, request, tries)),
         ...(await countByAddress(open, request, others.length)),
       ]
-      // What an address has used up already costs no look-up of its token.
+      // If the address is over its limit, skip the token look-up.
       const exceeded = limits.some(({ standing }) => standing.exceeded)
       settle(reply, exceeded ? limits : [...limits, ...(await countByUser(context, calls.length))])
     },
@@ -101,15 +99,15 @@ export function createRateLimits({ config }: Platform, appRouter: AnyRouter): Ra
   }
 }
 
-async function triesPassword(call: WantedCall): Promise<boolean> {
+async function checksPassword(call: RequestedCall): Promise<boolean> {
   if (!AUTH_PROCEDURES.includes(call.name)) return false
-  if (!SOMETIMES_TRYING.includes(call.name)) return true
+  if (!OPTIONAL_PASSWORD.includes(call.name)) return true
   const input = await inputOf(call)
   return typeof input === 'object' && input !== null && 'current_password' in input
 }
 
-/** An input that cannot be read is refused where it is needed. */
-async function inputOf(call: WantedCall): Promise<unknown> {
+/** `null` if the input cannot be parsed; the procedure then refuses it. */
+async function inputOf(call: RequestedCall): Promise<unknown> {
   try {
     return await call.input()
   } catch {

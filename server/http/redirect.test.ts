@@ -4,13 +4,13 @@ import * as assert from 'uvu/assert'
 import { createClickRecorder } from '../clicks/clicks.service.ts'
 import type { LinkRecord } from '../links/links.service.ts'
 import { type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
-import type { Database } from '../platform/database.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import type { Database } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { type TestDialect, testDialects } from '../proof/testbed/databases.ts'
-import { addLink, addLiveOffer, addMerchant, OFFER } from '../proof/testbed/listings.ts'
-import { addUser, setSuspended } from '../proof/testbed/people.ts'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { type TestDialect, testDialects } from '../test/testkit/databases.ts'
+import { addLink, addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
+import { addUser, setSuspended } from '../test/testkit/people.ts'
+import { openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { sendProblem } from './errors.ts'
 import { registerRedirect } from './redirect.ts'
 
@@ -39,8 +39,6 @@ async function serve(platform: Platform): Promise<Web> {
   registerRedirect(server, {
     platform,
     clicks: createClickRecorder(platform),
-    headers: { few: {}, all: {} },
-    answeredOn: () => () => undefined,
   })
   const address = await server.listen({ host: '127.0.0.1', port: 0 })
   return {
@@ -103,10 +101,10 @@ for (const dialect of testDialects()) {
     const writing = Promise.withResolvers<void>()
     const database: Database = {
       ...platform.database,
-      async writeAtOnce(...statements) {
+      async executeBatch(...statements) {
         writing.resolve()
         await gate.promise
-        return platform.database.writeAtOnce(...statements)
+        return platform.database.executeBatch(...statements)
       },
     }
     const web = await serve({ ...platform, database })
@@ -220,7 +218,7 @@ for (const dialect of testDialects()) {
       type: 'about:blank',
       title: 'Gone',
       status: 410,
-      detail: 'This affiliate link leads nowhere any more.',
+      detail: 'This affiliate link is no longer active.',
       code: 'not_found',
     })
     const strangers = [
@@ -265,7 +263,7 @@ for (const dialect of testDialects()) {
     link,
   }) => {
     const down = () => Promise.reject(downError(dialect))
-    const noWrites: Platform = { ...platform, database: { ...platform.database, writeAtOnce: down } }
+    const noWrites: Platform = { ...platform, database: { ...platform.database, executeBatch: down } }
     const reader = {
       selectFrom: () => {
         throw downError(dialect)

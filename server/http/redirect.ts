@@ -1,74 +1,58 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { clickKindOf } from '../clicks/click-kind.ts'
 import { knownTarget, type RedirectTarget, resolveTarget } from '../links/links.service.ts'
-import { Refusal } from '../platform/refusal.ts'
-import { sendGone } from './errors.ts'
-import { type Answered, answerDirectly, type DirectAnswer, head, refuseWith } from './hot-requests.ts'
-import type { HttpApp } from './http-app.ts'
-import type { SecurityHeaders } from './security-headers.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import type { HttpApp } from './context.ts'
+import { sendError, sendGone } from './errors.ts'
+import { setDefaultHeaders, setShortHeaders } from './security-headers.ts'
 
-interface RedirectApp extends Pick<HttpApp, 'platform' | 'clicks'> {
-  headers: SecurityHeaders
-  answeredOn(route: string): Answered
-}
-
-interface Redirects extends RedirectApp {
-  answer: DirectAnswer
-}
-
-const ROUTE = '/go/:slug'
+type RedirectApp = Pick<HttpApp, 'platform' | 'clicks'>
 
 interface GoRoute {
   Params: { slug: string }
 }
 
-/**
- * The shop is told the site that its visitor comes from, never the page: what browsers do by themselves, and what its
- * statistics expect.
- */
+/** The browsers' default: shops see the site that a visitor comes from, not the page. */
 const REFERRER_POLICY = 'strict-origin-when-cross-origin'
 
 /**
- * `GET` and `HEAD /go/:slug`, the hottest route: a cached look-up, one row in the next group commit, a redirect. The click
- * is on disk before the answer leaves; when it cannot be, the answer is 503 and nobody is sent on unseen.
+ * `GET` and `HEAD /go/:slug`: looks up the link (cached), records the click in the next group commit, redirects. The
+ * response leaves once the click is on disk; if it cannot be written, the response is 503.
  */
 export function registerRedirect(server: FastifyInstance, app: RedirectApp): void {
-  const fixed = { ...app.headers.few, 'cache-control': 'no-store', 'referrer-policy': REFERRER_POLICY }
-  const redirects: Redirects = { ...app, answer: answerDirectly(app.answeredOn(ROUTE), fixed) }
   server.route<GoRoute>({
     method: ['GET', 'HEAD'],
-    url: ROUTE,
-    handler: (request, reply) => follow(redirects, request, reply),
+    url: '/go/:slug',
+    handler: (request, reply) => follow(app, request, reply),
   })
 }
 
-/** Without a promise where the link is cached, as it nearly always is: each costs as much as its share of the write. */
-function follow(app: Redirects, request: FastifyRequest<GoRoute>, reply: FastifyReply): void {
+/** Uses no promise if the link is cached: promises are a measurable part of a redirect's time. */
+function follow(app: RedirectApp, request: FastifyRequest<GoRoute>, reply: FastifyReply): void {
   const { slug } = request.params
   const known = knownTarget(app.platform, slug)
   if (known !== undefined) {
-    leadTo(app, known, request, reply)
+    recordAndRedirect(app, known, request, reply)
     return
   }
   resolveTarget(app.platform, slug)
-    .then((target) => leadTo(app, target, request, reply))
-    .catch((error: unknown) => refuseWith(reply, error))
+    .then((target) => recordAndRedirect(app, target, request, reply))
+    .catch((error: unknown) => sendError(reply, error))
 }
 
-function leadTo(
-  app: Redirects,
+function recordAndRedirect(
+  app: RedirectApp,
   target: RedirectTarget | null,
   request: FastifyRequest<GoRoute>,
   reply: FastifyReply,
 ): void {
   const { platform, clicks } = app
-  if (!target) throw new Refusal('not_found', 'There is no such affiliate link.')
+  if (!target) throw new Refusal('not_found', 'Affiliate link not found.')
   if (target.state === 'gone') {
-    const headed = head(request, reply, app.headers.all)
-    sendGone(platform, request, headed, 'This affiliate link leads nowhere any more.')
+    sendGone(platform, request, setDefaultHeaders(request, reply), 'This affiliate link is no longer active.')
     return
   }
-  // The request's own: what is logged of a visit then leads to its click, and there is one id less to make.
+  // The click has the request's id, so log lines of a visit lead to its click.
   const { id } = request
   const kind = clickKindOf(request.method, request.headers)
   const tracked = target.state === 'tracked' && kind !== 'embedded'
@@ -82,18 +66,17 @@ function leadTo(
     agent: request.headers['user-agent'],
   }
   const location = tracked ? target.beforeReference + id + target.afterReference : target.url
-  clicks.put(click, {
-    done: () => sendOn(app, request, reply, location),
-    failed: (error) => refuseWith(reply, error),
-  })
+  clicks.record(click).then(
+    () => sendRedirect(request, reply, location),
+    (error: unknown) => sendError(reply, error),
+  )
 }
 
-function sendOn({ answer }: Redirects, request: FastifyRequest, reply: FastifyReply, location: string): void {
-  const headers = ['location', location]
-  if (request.method !== 'HEAD') headers.push('content-length', '0')
+/** Does not throw: it is called by the group commit. */
+function sendRedirect(request: FastifyRequest, reply: FastifyReply, location: string): void {
   try {
-    answer(request, reply, { status: 302, headers })
+    setShortHeaders(request, reply).header('referrer-policy', REFERRER_POLICY).redirect(location, 302)
   } catch (error) {
-    refuseWith(reply, error)
+    sendError(reply.removeHeader('location'), error)
   }
 }

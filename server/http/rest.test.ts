@@ -2,8 +2,8 @@ import fastify from 'fastify'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { assertEveryProcedureDeclares, publicProcedure, router } from '../platform/procedure.ts'
-import { type Answer, isProblem, openTinyApi, type TinyApi, tinyRouter } from '../proof/testbed/tiny-api.ts'
+import { assertEveryProcedureDeclares, publicProcedure, router } from '../platform/api/procedure.ts'
+import { type Answer, isProblem, openTinyApi, type TinyApi, tinyRouter } from '../test/testkit/tiny-api.ts'
 import { registerRest } from './rest.ts'
 
 const it = suite<{ api: TinyApi }>('the REST adapter')

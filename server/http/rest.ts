@@ -1,22 +1,21 @@
 import { type AnyRouter, callTRPCProcedure } from '@trpc/server'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Platform } from '../platform/platform.ts'
-import { issuesOf } from '../platform/problem.ts'
+import { issuesOf } from '../platform/api/problem.ts'
 import {
   type ProcedureRecord,
   proceduresOf,
   type RequestContext,
   type RestRoute,
-} from '../platform/procedure.ts'
-import { invalidFields, Refusal, type RefusalIssue } from '../platform/refusal.ts'
-import { coerceText, type TextValue } from './coerce.ts'
+} from '../platform/api/procedure.ts'
+import { invalidFields, Refusal, type RefusalIssue } from '../platform/api/refusal.ts'
+import type { Platform } from '../platform/platform.ts'
 import { contextOf } from './context.ts'
-import { type FieldSource, type InputShape, inputShapeOf } from './input-shape.ts'
-import { acceptJson } from './json-body.ts'
 import type { Admit } from './rate-limit.ts'
+import { acceptJson } from './request-body.ts'
+import { coerceText, type FieldSource, type InputShape, inputShapeOf, type TextValue } from './rest-input.ts'
 import { sendShared } from './shared-answers.ts'
 
-/** One Fastify route for each procedure that names one: the same input, output and refusals as through tRPC. */
+/** Registers a route for each procedure with a `rest` entry: the same input, output and errors as over tRPC. */
 export function registerRest(
   server: FastifyInstance,
   platform: Platform,
@@ -58,22 +57,19 @@ function registerProcedure(
       const result = await answer(() => inputOf(request, shape, rest))
       reply.code(status)
       if (context.answerHeaders) reply.headers(context.answerHeaders)
-      if (rest.location) reply.header('location', filledIn(rest.location, result))
+      if (rest.location) reply.header('location', fillPath(rest.location, result))
       return status === 204 ? reply.send() : result
     },
   })
 }
 
-/** A path with the output's fields in place of its `:names`. */
-function filledIn(path: string, output: unknown): string {
+/** Replaces the `:names` of a path with the output's fields. */
+function fillPath(path: string, output: unknown): string {
   const fields = output as Record<string, unknown>
   return path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(fields[name])))
 }
 
-/**
- * The procedure by its whole name, `offers.setStatus`, in one step: a caller of tRPC's would be made anew for each request, and on
- * its way key by key take `applications.apply` for a function's own `apply`.
- */
+/** Calls a procedure by its full name. A tRPC caller would resolve `applications.apply` as `Function.prototype.apply`. */
 function callProcedure(
   appRouter: AnyRouter,
   { name, type }: ProcedureRecord,
@@ -89,9 +85,9 @@ function callProcedure(
 }
 
 /**
- * Path, query and body as the one flat input that tRPC takes. Only the texts of path and query are converted; a body
- * is taken as it is. Refuses with `validation_failed` a field that comes from another place than its own: otherwise a
- * body could name another offer than the path. Problems of the other fields are reported with it.
+ * Builds a procedure's input from path, query and body. Path and query values are converted to the schema's types. Refuses
+ * with `validation_failed` if a field is sent in the wrong place (a body must not override the id in the path); the message
+ * includes the problems of the other fields.
  */
 function inputOf(request: FastifyRequest, shape: InputShape, rest: RestRoute): Record<string, unknown> {
   const input: Record<string, unknown> = {}

@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { jsonOf } from '../platform/kept-json.ts'
 import type { Platform } from '../platform/platform.ts'
 
-/** Pages of up to some eighty kilobytes. */
-const MOST_ANSWERS = 300
+/** A full page of offers is about 80 KB. */
+const MAX_ANSWERS = 300
 
 interface SharedAnswer {
   body: Buffer
@@ -12,8 +11,8 @@ interface SharedAnswer {
 }
 
 /**
- * Sends the answer that the cache holds under `key`, or what `answer` finds; 304 when the request names its ETag.
- * Browsers and proxies may keep the answer but must revalidate it: it changes with every offer.
+ * Sends a response that is the same for all anonymous callers, from the cache or computed by `answer`, with an ETag; 304 if
+ * the request names that ETag. Browsers and proxies may store the response but must revalidate it.
  */
 export async function sendShared(
   platform: Platform,
@@ -22,23 +21,23 @@ export async function sendShared(
   reply: FastifyReply,
   answer: () => Promise<unknown>,
 ): Promise<FastifyReply> {
-  const load = async () => made(await answer())
-  const shared = await platform.caches.get(name, key, load, MOST_ANSWERS)
+  const load = async () => serialize(await answer())
+  const shared = await platform.caches.get(name, key, load, MAX_ANSWERS)
   const vary = [reply.getHeader('vary') ?? [], 'Authorization'].flat().join(', ')
   reply.headers({ 'cache-control': 'public, no-cache', vary, etag: shared.etag })
-  if (isKnown(request.headers['if-none-match'], shared.etag)) return reply.code(304).send()
+  if (matches(request.headers['if-none-match'], shared.etag)) return reply.code(304).send()
   return reply.type('application/json; charset=utf-8').send(shared.body)
 }
 
-function made(result: unknown): SharedAnswer {
-  const body = Buffer.from(jsonOf(result))
+function serialize(result: unknown): SharedAnswer {
+  const body = Buffer.from(JSON.stringify(result))
   return { body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` }
 }
 
-/** RFC 9110: any of the list, compared weakly: a proxy that compresses makes a weak tag of ours. */
-function isKnown(given: string | undefined, etag: string): boolean {
-  if (given === undefined) return false
-  return given.split(',').some((one) => {
+/** RFC 9110: any tag of the list, by weak comparison; a compressing proxy turns our tag into a weak one. */
+function matches(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false
+  return ifNoneMatch.split(',').some((one) => {
     const tag = one.trim()
     return tag === '*' || tag.replace(/^W\//, '') === etag
   })

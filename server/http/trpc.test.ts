@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTinyApi, type TinyApi } from '../proof/testbed/tiny-api.ts'
+import { openTinyApi, type TinyApi } from '../test/testkit/tiny-api.ts'
 import { MAX_BATCH } from './trpc.ts'
 
 const it = suite<{ api: TinyApi }>('the tRPC mount')

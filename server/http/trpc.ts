@@ -3,27 +3,27 @@ import { fastifyRequestHandler } from '@trpc/server/adapters/fastify'
 import type { TRPCRequestInfo } from '@trpc/server/http'
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { problemOf, refusalOf } from '../platform/api/problem.ts'
+import { type RequestContext, requestIds, trpcErrorOf } from '../platform/api/procedure.ts'
+import { Refusal } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
-import { problemOf, refusalOf } from '../platform/problem.ts'
-import { type RequestContext, requestIds, trpcErrorOf } from '../platform/procedure.ts'
-import { Refusal } from '../platform/refusal.ts'
 import { contextOf } from './context.ts'
 import { problemAt, problemHeaders } from './errors.ts'
-import { careForEventStreams } from './event-streams.ts'
-import { acceptJson } from './json-body.ts'
-import type { Admit, WantedCall } from './rate-limit.ts'
+import { trackEventStreams } from './event-streams.ts'
+import type { Admit, RequestedCall } from './rate-limit.ts'
+import { acceptJson } from './request-body.ts'
 
-/** How many calls one HTTP request may carry. */
+/** Calls in one HTTP request. */
 export const MAX_BATCH = 10
 
-/** Serves the router at /trpc, in tRPC's own protocol. */
+/** Serves the router at /trpc, over tRPC's protocol. */
 export function registerTrpc(
   server: FastifyInstance,
   platform: Platform,
   appRouter: AnyRouter,
   admit?: Admit,
 ): void {
-  const care = careForEventStreams(server, platform)
+  const trackStream = trackEventStreams(server, platform)
   server.register(async (scope) => {
     acceptJson(scope, { parsed: false })
     scope.setErrorHandler((error, request, reply) => {
@@ -34,10 +34,10 @@ export function registerTrpc(
       return reply.code(problem.status).headers(problemHeaders(problem)).send({ error: shape })
     })
     scope.route<{ Params: { path: string } }>({
-      // tRPC's own methods: with some others (TRACE) its adapter breaks instead of refusing.
+      // The methods that tRPC uses; its adapter crashes on others, such as TRACE.
       method: ['GET', 'HEAD', 'POST'],
       url: '/trpc/:path',
-      preHandler: async (request) => sayJsonWithoutBody(request),
+      preHandler: async (request) => addMissingContentType(request),
       handler: (request, reply) =>
         requestIds.run(request.id, () =>
           fastifyRequestHandler<AnyRouter, typeof request, typeof reply>({
@@ -47,12 +47,12 @@ export function registerTrpc(
             path: request.params.path,
             maxBatchSize: MAX_BATCH,
             async createContext({ info }): Promise<RequestContext> {
-              // Once a request, with the calls as tRPC itself has read them: refused, none of them runs.
+              // Runs once a request, before any of its calls.
               const context = contextOf(platform, request)
-              await admit?.(request, reply, context, wantedCalls(info)).catch((error: unknown) => {
+              await admit?.(request, reply, context, requestedCalls(info)).catch((error: unknown) => {
                 throw trpcErrorOf(refusalOf(error, platform.database))
               })
-              return info.type === 'subscription' ? { ...context, gone: care(reply.raw) } : context
+              return info.type === 'subscription' ? { ...context, gone: trackStream(reply.raw) } : context
             },
             responseMeta: ({ errors, type }) => ({
               headers: {
@@ -66,28 +66,28 @@ export function registerTrpc(
   })
 }
 
-/** Without a content type a POST comes this far only when it has no body; tRPC would refuse it nevertheless. */
-function sayJsonWithoutBody(request: FastifyRequest): void {
+/** tRPC refuses a POST without a content type, even if it has no body. */
+function addMissingContentType(request: FastifyRequest): void {
   if (request.method !== 'POST' || request.raw.headers['content-type'] !== undefined) return
   request.raw.headers['content-type'] = 'application/json'
   request.body = ''
 }
 
-function wantedCalls({ calls }: TRPCRequestInfo): WantedCall[] {
+function requestedCalls({ calls }: TRPCRequestInfo): RequestedCall[] {
   return calls.map(({ path, getRawInput }) => ({ name: path, input: getRawInput }))
 }
 
-/** A proxy that compresses a stream would hold its events back. */
+/** `no-transform`: a compressing proxy would delay the events. */
 const STREAMED = { 'cache-control': 'no-store, no-transform' }
 
-/** Of several failed calls in one request the longest wait counts. */
+/** The headers of a batch: the longest Retry-After of its failed calls. */
 function headersOf(platform: Platform, requestId: string, errors: readonly TRPCError[]) {
   const problems = errors.map((error) => problemOf(error, requestId, platform.database))
   const [slowest] = problems.toSorted((a, b) => (b.retryAfter ?? 0) - (a.retryAfter ?? 0))
   const denied = problems.find((problem) => problem.status === 401)
   return {
     'cache-control': 'no-store',
-    // tRPC says so itself, but not where it cannot even tell what is called.
+    // tRPC omits it if it cannot parse the request.
     ...(errors.length > 0 && { 'content-type': 'application/json' }),
     ...(slowest && problemHeaders(slowest)),
     ...(denied && problemHeaders(denied)),

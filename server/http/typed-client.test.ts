@@ -3,9 +3,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
 import { createClient, isRefusal, type Outputs } from '../../shared/client.ts'
-import { proceduresOf } from '../platform/procedure.ts'
-import { logIn, openLiveMarket, openWebSide } from '../proof/testbed/live-followers.ts'
-import { openWebTestbed } from '../proof/testbed/web.ts'
+import { proceduresOf } from '../platform/api/procedure.ts'
+import { logIn, openLiveMarket, openWebSide } from '../test/testkit/live-followers.ts'
+import { openWebTestbed } from '../test/testkit/web.ts'
 import { type AppRouter, appRouter } from './router.ts'
 
 const it = suite('the typed tRPC client')

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
-import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
-import { among } from '../platform/row-set.ts'
+import { inList } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { EventSource } from './event-words.ts'
 import type { EventRow } from './inbox.store.ts'
 import type { Lane } from './lanes.rule.ts'
@@ -97,7 +97,7 @@ export function leaseStatement(db: Queries, { lease, now }: Claim, ids: readonly
   // Of an array that a query makes PostgreSQL expects few elements, and so looks each of them up.
   const given =
     dialect === 'sqlite'
-      ? sql`id ${among(dialect, 'uuid', ids)}`
+      ? sql`id ${inList(dialect, 'uuid', ids)}`
       : sql`id = any(array(select unnest(cast(${ids} as uuid[]))))`
   return sql<{ id: string; attempts: number }>`
     update inbound_events set lease_token = ${lease.token}, lease_until = ${lease.until}, attempts = attempts + 1
@@ -108,7 +108,7 @@ export function leaseStatement(db: Queries, { lease, now }: Claim, ids: readonly
 /** Ends the leases that ran out on other events of these scopes. */
 export function endOtherLeasesStatement(db: Queries, { lease, source }: Claim, scopes: readonly string[]) {
   const dialect = dialectOf(db)
-  const given = dialect === 'sqlite' ? among(dialect, 'text', scopes) : sql`= any(cast(${scopes} as text[]))`
+  const given = dialect === 'sqlite' ? inList(dialect, 'text', scopes) : sql`= any(cast(${scopes} as text[]))`
   return sql`
     update inbound_events set lease_token = null, lease_until = 0
     where lease_token is not null and lease_token <> ${lease.token} and source = ${source} and scope ${given}`
@@ -168,7 +168,7 @@ function dueWindow(db: Queries, claim: Claim) {
     .as('event')
 }
 
-const inLane = (lane: Lane) => sql<boolean>`event.scope ${among('postgresql', 'text', lane)}`
+const inLane = (lane: Lane) => sql<boolean>`event.scope ${inList('postgresql', 'text', lane)}`
 
 /** PostgreSQL only: the number of events per scope among those that a claim chooses from. */
 export async function countWaiting(db: Queries, claim: Claim): Promise<{ scope: string; events: number }[]> {

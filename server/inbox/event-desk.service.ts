@@ -1,8 +1,8 @@
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
-import { afterCommit } from '../platform/database.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { afterCommit } from '../platform/database/database.ts'
 import { firstIdAt, isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
 import {
   eventsAfter,
   eventsByIds,

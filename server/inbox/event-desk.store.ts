@@ -1,4 +1,4 @@
-import type { Queries, Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
 import type { EventRow } from './inbox.store.ts'
 
 export function findEventById(db: Queries, id: string): Promise<EventRow | undefined> {

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { count, id, json, moment, oneOf, text, word } from '../platform/columns.ts'
+import { count, id, json, moment, oneOf, text, word } from '../platform/database/columns.ts'
 import { EVENT_SOURCES, EVENT_STATES, type EventSource, type EventState } from './event-words.ts'
 
 /** A signed event, on disk before its sender got 200, and what became of it. */
@@ -16,24 +16,24 @@ export const InboundEvent = defineEntity({
     conflict_hash: text(),
     /** SHA-256 of the raw body, hex. */
     body_hash: text(),
-    topic: text().nullable(),
+    topic: text().strictNullable(),
     received_at: moment(),
     /** When its sender says it was triggered, from an unsigned header: a hint only. */
-    triggered_at: moment().nullable(),
+    triggered_at: moment().strictNullable(),
     state: word<EventState>(),
     attempts: count(),
     next_attempt_at: moment(),
     /** Names the worker run that holds the event: what it writes counts only while this still stands. */
-    lease_token: text().nullable(),
+    lease_token: text().strictNullable(),
     lease_until: moment(),
     /** Why it was ignored or set aside, or what went wrong at the last try. */
-    reason: text().nullable(),
+    reason: text().strictNullable(),
     /** JSON: what it led to (sale, cycle or payout). */
-    result: json().nullable(),
-    finished_at: moment().nullable(),
+    result: json().strictNullable(),
+    finished_at: moment().strictNullable(),
     /** Of an order that was set aside as unreadable: its id and name, where those could be read. */
-    order_id: text().nullable(),
-    order_name: text().nullable(),
+    order_id: text().strictNullable(),
+    order_name: text().strictNullable(),
   },
   checks: [oneOf('inbound_events', 'source', EVENT_SOURCES), oneOf('inbound_events', 'state', EVENT_STATES)],
   uniques: [{ name: 'inbound_events_delivery', properties: ['scope', 'delivery_id', 'conflict_hash'] }],

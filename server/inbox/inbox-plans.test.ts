@@ -1,8 +1,7 @@
 import { type CompiledQuery, sql } from 'kysely'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import type { Testbed } from '../test/testkit/testbed.ts'
 import { type Claim, dueEventsStatement, endOtherLeasesStatement, leaseStatement } from './claims.store.ts'
 import { type Settlement, settleStatement } from './inbox.store.ts'
 import { bodiesStatement, bodySizesStatement, upcomingStatement } from './upcoming-events.store.ts'
@@ -20,16 +19,15 @@ interface World {
   settlements: Settlement[]
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<World>(`plans of taking up and settling events on ${dialect}`)
+for (const { it, dialect } of marketSuites<World>('plans of taking up and settling events', {
+  shared: true,
+})) {
   it.before(async (world) => {
-    world.bed = await openTestbed(dialect)
     const now = world.bed.clock.now()
     const lease = { token: '', until: now + 15_000 }
     world.claim = { source: 'store', now, limit: BATCH, maxBytes: 1e6, lease, lane: null }
     world.settlements = await fill(world.bed)
   })
-  it.after(({ bed }) => bed.close())
 
   /** Each statement that a batch asks of the inbox, by name. */
   const statementsOf = ({ bed, claim, settlements }: World): Record<string, CompiledQuery> => {

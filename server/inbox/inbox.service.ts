@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { afterCommit, type Tx } from '../platform/database.ts'
+import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type Claim, type ClaimedRow, claimDueEvents, countWaiting } from './claims.store.ts'

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
-import { type Dialect, dialectOf, type Queries, type Tx } from '../platform/database.ts'
-import { among, rowSet } from '../platform/row-set.ts'
-import type { Schema } from '../platform/schema.ts'
+import { inList, valuesTable } from '../platform/database/bulk-values.ts'
+import { type Dialect, dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 import type { EventSource, EventState } from './event-words.ts'
 import { leadingUpToBytes } from './upcoming-events.store.ts'
 
@@ -48,7 +48,7 @@ export interface Settlement {
   finished_at: number | null
 }
 
-const settlementRows = rowSet<Settlement>('settled', {
+const settlementRows = valuesTable<Settlement>('settled', {
   event_id: 'uuid',
   lease_token: 'text',
   state: 'text',
@@ -138,7 +138,7 @@ export async function releaseLeases(tx: Tx, eventIds: readonly string[], token: 
   await tx
     .updateTable('inbound_events')
     .set((eb) => ({ lease_token: null, lease_until: 0, attempts: eb('attempts', '-', 1) }))
-    .where(sql<boolean>`id ${among(dialectOf(tx), 'uuid', eventIds)}`)
+    .where(sql<boolean>`id ${inList(dialectOf(tx), 'uuid', eventIds)}`)
     .where('lease_token', '=', token)
     .execute()
 }

@@ -1,15 +1,8 @@
 import { createHash } from 'node:crypto'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../proof/testbed/databases.ts'
-import {
-  eventsOf,
-  type Marketplace,
-  openFlagsOf,
-  openMarketplace,
-  type Shop,
-} from '../proof/testbed/marketplace.ts'
-import { DAY, MINUTE } from '../proof/testbed/testbed.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
+import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { retryEvent } from './event-desk.service.ts'
 import { claimEvents, type EventOutcome, LeaseLost, removeOldBodies, settle } from './inbox.service.ts'
 import { MAX_ATTEMPTS } from './retry.rule.ts'
@@ -22,13 +15,10 @@ interface Context {
 
 const DONE: EventOutcome = { kind: 'done', result: {} }
 
-for (const dialect of testDialects()) {
-  const it = suite<Context>(`inbox on ${dialect}`)
+for (const { it } of marketSuites<Context>('inbox')) {
   it.before.each(async (context) => {
-    context.market = await openMarketplace(dialect)
     context.shop = await context.market.addShop()
   })
-  it.after.each(({ market }) => market?.close())
 
   const bodiesOf = ({ platform }: Marketplace) =>
     platform.database.reader.selectFrom('inbound_bodies').selectAll().orderBy('event_id').execute()

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
-import { GroupCommit, TURNS_ON_THIS_THREAD } from '../platform/group-commit.ts'
+import { GroupCommit } from '../platform/database/group-commit.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { EventSource } from './event-words.ts'
 import { addEvents, deliveryKey, firstBodyHashes, type NewEvent } from './intake.store.ts'
@@ -30,26 +30,20 @@ export interface InboxRecorder {
   idle(): Promise<void>
 }
 
-/**
- * An event is several times the work of a click, so fewer are enough for a write. PostgreSQL works on one write while the other's events are
- * read, checked and sent: with one at a time each had waited for the other much of the time.
- */
-const GATHERING = {
-  sqlite: { enough: 28, turns: TURNS_ON_THIS_THREAD },
-  postgresql: { beside: 16 },
-} as const
+/** PostgreSQL writes one batch while this process checks and sends the next. */
+const CONCURRENCY = { sqlite: 1, postgresql: 2 } as const
 
 /** The way into the inbox: what requests that run at once bring in goes to disk in one transaction. */
 export function createInboxRecorder(platform: Platform): InboxRecorder {
   const group = new GroupCommit<ReceivedEvent, Receipt>({
     write: (events) => writeEvents(platform, events),
     maxBatch: 128,
-    ...GATHERING[platform.database.dialect],
+    concurrency: CONCURRENCY[platform.database.dialect],
     maxWaiting: 2048,
     bytesOf: ({ rawBody }) => rawBody.length,
     maxBatchBytes: 4 * 1024 * 1024,
     maxWaitingBytes: 64 * 1024 * 1024,
-    patienceMs: 2000,
+    timeoutMs: 2000,
   })
   return {
     record: (event) => group.add(event),

@@ -1,5 +1,5 @@
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
-import type { Queries } from '../platform/database.ts'
+import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   type DeliveryKey,

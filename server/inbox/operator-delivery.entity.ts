@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { moment, text } from '../platform/columns.ts'
+import { moment, text } from '../platform/database/columns.ts'
 
 /**
  * A delivery that the command line signed in the name of a store or the processor, recorded before it is sent. An

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { decideRetry, MAX_ATTEMPTS } from './retry.rule.ts'
 
 const HALF_AN_HOUR = 30 * 60_000

@@ -1,4 +1,4 @@
-import { type BackoffPolicy, retryDelay } from '../platform/backoff.rule.ts'
+import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 
 /** Eleven retries within half an hour (a quarter on average): an event can overtake the answer to our own call. */
 export const MAX_ATTEMPTS = 12

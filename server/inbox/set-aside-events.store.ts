@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
-import { among, rowSet } from '../platform/row-set.ts'
+import { inList, valuesTable } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { EventRow } from './inbox.store.ts'
 
 export type SetAsideClass = 'conflicting' | 'unreadable' | 'failed'
@@ -39,7 +39,7 @@ export interface UnreadableOrder {
   order_name: string | null
 }
 
-const unreadableOrders = rowSet<UnreadableOrder>('found', {
+const unreadableOrders = valuesTable<UnreadableOrder>('found', {
   event_id: 'uuid',
   order_id: 'text',
   order_name: 'text',
@@ -68,7 +68,7 @@ export function findUnreadable(
     .where(column, '=', value)
     .where('state', '=', 'set_aside')
     .$if(storeIds !== null, (query) =>
-      query.where(sql<boolean>`scope ${among(dialectOf(db), 'text', storeIds ?? [])}`),
+      query.where(sql<boolean>`scope ${inList(dialectOf(db), 'text', storeIds ?? [])}`),
     )
     .orderBy('id', 'desc')
     .limit(limit)

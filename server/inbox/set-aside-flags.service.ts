@@ -1,6 +1,6 @@
 import { closeFlag, openFlagAbout } from '../moderation/flag-queue.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
-import type { Queries, Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { EventRow } from './inbox.store.ts'
 import { findUnreadable, type SetAsideClass, setAsideEventsOf } from './set-aside-events.store.ts'

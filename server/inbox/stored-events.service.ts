@@ -1,4 +1,4 @@
-import type { Queries } from '../platform/database.ts'
+import type { Queries } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { EventState } from './event-words.ts'
 import { BATCH_BYTES } from './inbox.service.ts'

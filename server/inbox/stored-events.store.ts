@@ -1,4 +1,4 @@
-import type { Queries } from '../platform/database.ts'
+import type { Queries } from '../platform/database/database.ts'
 import type { EventSource, EventState } from './event-words.ts'
 
 export interface StoredEventFilter {

@@ -1,10 +1,10 @@
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import { closeFlag, openFlagAbout } from '../moderation/flag-queue.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
-import { afterCommit, type Tx } from '../platform/database.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
 import type { ClaimedEvent, EventOutcome } from './inbox.service.ts'
 import {
   findUnmappedEvents,

@@ -1,4 +1,4 @@
-import type { Queries, Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
 
 const REASON = 'no rule maps event type '
 

@@ -2,14 +2,14 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { workOff } from '../jobs/worker.ts'
 import { processorEventsSchema } from '../processor/events.settings.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
+import { testDialects } from '../test/testkit/databases.ts'
 import {
   cyclesOf,
   eventsOf,
   type Marketplace,
   openFlagsOf,
   openMarketplace,
-} from '../proof/testbed/marketplace.ts'
+} from '../test/testkit/marketplace.ts'
 import { retryEvent } from './event-desk.service.ts'
 import { retryUnmapped } from './unmapped-events.service.ts'
 
@@ -79,7 +79,7 @@ for (const dialect of testDialects()) {
     await market.order(shop, link, 500_000)
     await market.workOff()
     const [open] = await cyclesOf(platform, shop.merchantId)
-    const { closeDueCycles } = await import('../billing/billing.service.ts')
+    const { closeDueCycles } = await import('../billing/close-cycle.service.ts')
     await closeDueCycles(platform, { asOf: open?.period_end ?? 0 })
     await market.workOff()
     const [cycle] = await cyclesOf(platform, shop.merchantId)

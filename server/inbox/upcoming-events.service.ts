@@ -1,4 +1,4 @@
-import type { Queries } from '../platform/database.ts'
+import type { Queries } from '../platform/database/database.ts'
 import { textOf } from './stored-text.ts'
 import { leadingUpToBytes, readBodies, type Upcoming, upcomingStatement } from './upcoming-events.store.ts'
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { dialectOf, type Queries } from '../platform/database.ts'
-import { among } from '../platform/row-set.ts'
+import { inList } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries } from '../platform/database/database.ts'
 import type { EventSource } from './event-words.ts'
 
 export interface UpcomingRow {
@@ -40,7 +40,7 @@ export function bodiesStatement(db: Queries, eventIds: readonly string[]) {
   if (dialectOf(db) === 'sqlite') {
     return sql<BodyRow>`
       select event_id, body, encoding from inbound_bodies as body
-      where event_id ${among('sqlite', 'uuid', eventIds)}`
+      where event_id ${inList('sqlite', 'uuid', eventIds)}`
   }
   return sql<BodyRow>`
     select found.event_id, found.body, found.encoding
@@ -76,7 +76,7 @@ export function bodySizesStatement(db: Queries, eventIds: readonly string[]) {
   if (dialectOf(db) === 'sqlite') {
     return sql<{ event_id: string; bytes: number }>`
       select event_id, octet_length(body) as bytes from inbound_bodies as body
-      where event_id ${among('sqlite', 'uuid', eventIds)}`
+      where event_id ${inList('sqlite', 'uuid', eventIds)}`
   }
   return sql<{ event_id: string; bytes: number }>`
     select found.event_id, found.bytes

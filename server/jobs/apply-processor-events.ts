@@ -1,9 +1,9 @@
 import { applyPaymentConfirmation } from '../billing/payment.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
 import { setAsideUnmapped } from '../inbox/unmapped-events.service.ts'
-import { applyPayoutEvent } from '../payouts/settlement.service.ts'
+import { applyPayoutEvent } from '../payouts/payout-events.service.ts'
 import { parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
-import type { Tx } from '../platform/database.ts'
+import type { Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import {

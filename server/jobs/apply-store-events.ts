@@ -1,14 +1,13 @@
 import { type ClaimedEvent, type EventOutcome, settleAll } from '../inbox/inbox.service.ts'
 import { UNREADABLE } from '../inbox/set-aside-flags.service.ts'
-import { afterCommit, type Tx } from '../platform/database.ts'
+import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
-import { isOrderPaid } from '../shopify/topic.ts'
-import { noteFirstEvents } from '../stores/shared-domains.service.ts'
-import { keepShownHosts } from '../stores/store-hosts.service.ts'
-import { storesOfEvents } from '../stores/store-owners.service.ts'
+import { isOrderPaid } from '../shopify/order-facts.ts'
+import { noteFirstEvents, recordShownHosts } from '../stores/store-events.service.ts'
+import { getStoresById } from '../stores/stores.service.ts'
 import {
   isToBeRead,
   LARGE_BODY,
@@ -45,7 +44,7 @@ async function record(
   events: readonly ClaimedEvent[],
   orders: readonly ReadOrder[],
 ): Promise<void> {
-  const stores = await storesOfEvents(tx, [...new Set(events.map((event) => event.scope))])
+  const stores = await getStoresById(tx, [...new Set(events.map((event) => event.scope))])
   await noteFirstEvents(platform, tx, stores, events)
   const outcomes = new Map<string, EventOutcome>()
   const reports: ReportedOrder[] = []
@@ -54,10 +53,10 @@ async function record(
     if ('order' in read) reports.push(read)
     else outcomes.set(event.id, read)
   })
-  await keepShownHosts(
+  await recordShownHosts(
     platform,
     tx,
-    reports.map(({ eventId, storeId, order }) => ({ eventId, storeId, hosts: order.shop_hosts })),
+    reports.map(({ eventId, storeId, order }) => ({ id: eventId, storeId, hosts: order.shop_hosts })),
   )
   const recorded = await recordOrders(platform, tx, reports)
   reports.forEach((report, index) => {

@@ -1,8 +1,7 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { cyclesOf, eventsOf, type Marketplace, openMarketplace } from '../proof/testbed/marketplace.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { cyclesOf, eventsOf, type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
 import { startScheduler } from './scheduler.ts'
 import { startWorker } from './worker.ts'
 
@@ -19,20 +18,7 @@ async function eventually<Found>(look: () => Promise<Found | null | undefined | 
   }
 }
 
-for (const dialect of testDialects()) {
-  const tests = suite<Context>(`worker and scheduler on ${dialect}`)
-  tests.before.each(async (context) => {
-    context.market = await openMarketplace(dialect)
-  })
-  tests.after.each(({ market }) => market?.close())
-
-  /** A test at whose end the books must be right. */
-  const it = (name: string, work: (context: Context) => Promise<void>) =>
-    tests(name, async (context) => {
-      await work(context)
-      await context.market.verify()
-    })
-
+for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { verify: true })) {
   it('bring an order to a payout by themselves, and stop cleanly', async ({ market }) => {
     const { platform, processor, clock } = market
     const shop = await market.addShop()
@@ -94,5 +80,5 @@ for (const dialect of testDialects()) {
     await off.close()
   })
 
-  tests.run()
+  it.run()
 }

@@ -1,20 +1,13 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ClaimedEvent, lanesOf, settle, settleAll } from '../inbox/inbox.service.ts'
 import { MAX_ATTEMPTS } from '../inbox/retry.rule.ts'
-import { afterCommit } from '../platform/database.ts'
+import { afterCommit } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import {
-  eventsOf,
-  type Marketplace,
-  openFlagsOf,
-  openMarketplace,
-  type Shop,
-} from '../proof/testbed/marketplace.ts'
-import { openRival } from '../proof/testbed/rival.ts'
-import { MINUTE } from '../proof/testbed/testbed.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
+import { openRival } from '../test/testkit/rival.ts'
+import { MINUTE } from '../test/testkit/testbed.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
 import { workOff } from './worker.ts'
@@ -26,13 +19,10 @@ interface Context {
 
 const EVENTS = 40
 
-for (const dialect of testDialects()) {
-  const it = suite<Context>(`draining events on ${dialect}`)
+for (const { it, dialect } of marketSuites<Context>('draining events')) {
   it.before.each(async (context) => {
-    context.market = await openMarketplace(dialect)
     context.shop = await context.market.addShop()
   })
-  it.after.each(({ market }) => market.close())
 
   const fill = async (market: Marketplace, shop: Shop, events = EVENTS) => {
     for (let index = 0; index < events; index += 1)

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { Loop } from './loop.ts'
 
 interface Context {

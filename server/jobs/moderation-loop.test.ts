@@ -1,10 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { giveDestination } from '../proof/testbed/marketplace.ts'
-import { addUser } from '../proof/testbed/people.ts'
-import { MINUTE } from '../proof/testbed/testbed.ts'
-import { openWatchedWorld, type WatchedWorld } from '../proof/testbed/watched-world.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { giveDestination } from '../test/testkit/marketplace.ts'
+import { addUser } from '../test/testkit/people.ts'
+import { MINUTE } from '../test/testkit/testbed.ts'
+import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
 import { startModerationLoop } from './moderation-loop.ts'
 
 for (const dialect of testDialects()) {

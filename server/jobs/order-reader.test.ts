@@ -1,12 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ClaimedEvent, claimEvents, releaseEvents } from '../inbox/inbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { eventsOf, type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
-import { MINUTE } from '../proof/testbed/testbed.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { eventsOf, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
+import { MINUTE } from '../test/testkit/testbed.ts'
 import { applyStoreEvents } from './apply-store-events.ts'
 import { drainEvents } from './drain-events.ts'
 import { createOrderReader, type OrderReader } from './order-reader.ts'
@@ -25,13 +24,10 @@ const LITTLE_ROOM = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 }
 /** Code that a thread runs instead of reading. */
 const inline = (code: string) => new URL(`data:text/javascript,${encodeURIComponent(code)}`)
 
-for (const dialect of testDialects()) {
-  const it = suite<Context>(`reading orders ahead on ${dialect}`)
+for (const { it } of marketSuites<Context>('reading orders ahead')) {
   it.before.each(async (context) => {
-    context.market = await openMarketplace(dialect)
     context.shop = await context.market.addShop()
   })
-  it.after.each(({ market }) => market.close())
 
   const sell = async (market: Marketplace, shop: Shop, orders: number) => {
     const link = await market.addLink(shop, await market.addCreator())

@@ -1,6 +1,5 @@
 import { MalformedOrder } from '../shopify/malformed-order.ts'
-import { type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
-import { isOrderPaid } from '../shopify/topic.ts'
+import { isOrderPaid, type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
 
 /** The order in an event's body, or why there is none; `null` where nobody needs to look. */
 export type ReadOrder = OrderFacts | MalformedOrder | null

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
-import { invoiceRecord, invoiceRecords, type RecordFilter } from '../billing/invoice-records.service.ts'
+import { invoiceRecord, invoiceRecords } from '../billing/invoices.service.ts'
 import {
   flaggedDifferences,
   noteAgreement,
@@ -8,13 +8,14 @@ import {
   noteUnanswered,
   type ReconciliationFinding,
 } from '../moderation/reconciliation-flags.service.ts'
-import { payoutRecord, payoutRecords } from '../payouts/payout-records.service.ts'
-import { toWireTime } from '../platform/clock.ts'
-import type { Queries, Tx } from '../platform/database.ts'
+import { payoutRecord, payoutRecords } from '../payouts/payouts.service.ts'
+import { isoTime } from '../platform/clock.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { LookupItem, Processor } from '../processor/port.ts'
 import { compareRecords, type OurRecord, type RecordDifference } from '../processor/reconcile.rule.ts'
+import type { RecordFilter } from '../processor/records.service.ts'
 import {
   FROM_THE_START,
   type ReconcileProgress,
@@ -285,7 +286,7 @@ function tellUnanswered(platform: Platform, tx: Tx, ours: OurRecord, since: numb
     subjectId: ours.id,
     summary: `Reconciliation has ended ${UNANSWERED_RUNS} times or more for want of answers from the processor, first about ${whatOf(ours)}: this and what follows may not have been compared.`,
     ours: figuresOf(ours),
-    theirs: [{ unanswered_since: toWireTime(since) }],
+    theirs: [{ unanswered_since: isoTime(since) }],
   })
 }
 

@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { json, moment, text } from '../platform/columns.ts'
+import { json, moment, text } from '../platform/database/columns.ts'
 
 /** The last run of each scheduled job. */
 export const ScheduleRun = defineEntity({
@@ -8,8 +8,8 @@ export const ScheduleRun = defineEntity({
   properties: {
     name: text().primary(),
     started_at: moment(),
-    finished_at: moment().nullable(),
+    finished_at: moment().strictNullable(),
     /** JSON: what it did, or the error. */
-    outcome: json().nullable(),
+    outcome: json().strictNullable(),
   },
 })

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
-import type { Queries } from '../platform/database.ts'
+import type { Queries } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Schema } from '../platform/schema.ts'
 
 export type ScheduleRunRow = Selectable<Schema['schedule_runs']>
 

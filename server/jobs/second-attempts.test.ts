@@ -1,40 +1,25 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { closeDueCycles } from '../billing/billing.service.ts'
-import { reissueInvoice } from '../billing/reissue.service.ts'
+import { closeDueCycles } from '../billing/close-cycle.service.ts'
+import { retryInvoice } from '../billing/invoices.service.ts'
 import { OPERATOR } from '../moderation/audit.service.ts'
-import { runPayouts } from '../payouts/payouts.service.ts'
+import { runPayouts } from '../payouts/payout-run.service.ts'
 import { retryPayout } from '../payouts/retry-payout.service.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
 import {
   attemptsOf,
   cycleOf,
   cyclesOf,
   type Marketplace,
   openFlagsOf,
-  openMarketplace,
   payoutOf,
-} from '../proof/testbed/marketplace.ts'
-import type { Held } from '../proof/testbed/scripted-processor.ts'
-import { MINUTE } from '../proof/testbed/testbed.ts'
+} from '../test/testkit/marketplace.ts'
+import type { Held } from '../test/testkit/scripted-processor.ts'
+import { MINUTE } from '../test/testkit/testbed.ts'
 
 const SALE = 800_000
 const BY = { actor: OPERATOR, reason: null }
 
-for (const dialect of testDialects()) {
-  const tests = suite<{ market: Marketplace }>(`second attempts on ${dialect}`)
-  tests.before.each(async (context) => {
-    context.market = await openMarketplace(dialect)
-  })
-  tests.after.each(({ market }) => market?.close())
-
-  /** A test at whose end the books must be right. */
-  const it = (name: string, work: (market: Marketplace) => Promise<void>) =>
-    tests(name, async ({ market }) => {
-      await work(market)
-      await market.verify()
-    })
-
+for (const { it } of marketSuites('second attempts', { verify: true })) {
   /** What a processor keeps of a call that it has answered with a 422. */
   const rejected = (id: string, reference: string, amount: number): Held => ({
     ...{ id, reference, amount, currency: 'PKR', status: 'rejected' },
@@ -69,7 +54,7 @@ for (const dialect of testDialects()) {
   const retry = ({ platform, processor }: Marketplace, payoutId: string) =>
     retryPayout(platform, processor, { payoutId, ...BY })
 
-  it('send a payout whose refusal the processor has kept, and it is paid', async (market) => {
+  it('send a payout whose refusal the processor has kept, and it is paid', async ({ market }) => {
     const { platform, processor } = market
     const { id } = await refusedPayout(market)
     const { adopts, attemptId } = await retry(market, id)
@@ -87,7 +72,7 @@ for (const dialect of testDialects()) {
     assert.equal(await openFlagsOf(platform), [])
   })
 
-  it('take over what has not failed beside what has', async (market) => {
+  it('take over what has not failed beside what has', async ({ market }) => {
     const { platform, processor } = market
     const { id, amount } = await refusedPayout(market)
     processor.payouts.push({ ...rejected('po_live', id, amount), status: 'processing' })
@@ -97,7 +82,7 @@ for (const dialect of testDialects()) {
     assert.is((await payoutOf(platform, id)).processor_payout_id, 'po_live')
   })
 
-  it('repeat the same key when the answer is lost, beside a kept refusal', async (market) => {
+  it('repeat the same key when the answer is lost, beside a kept refusal', async ({ market }) => {
     const { platform, processor } = market
     const { id } = await refusedPayout(market)
     const { attemptId } = await retry(market, id)
@@ -117,7 +102,7 @@ for (const dialect of testDialects()) {
     assert.is((await payoutOf(platform, id)).state, 'failed')
   })
 
-  it('can follow each other: a third one after a second refusal that was kept too', async (market) => {
+  it('can follow each other: a third one after a second refusal that was kept too', async ({ market }) => {
     const { platform, processor } = market
     const { id, amount } = await refusedPayout(market)
     await retry(market, id)
@@ -131,14 +116,14 @@ for (const dialect of testDialects()) {
     assert.is((await payoutOf(platform, id)).state, 'submitted')
   })
 
-  it('ask for an invoice whose refusal the processor has kept, and it is paid', async (market) => {
+  it('ask for an invoice whose refusal the processor has kept, and it is paid', async ({ market }) => {
     const { platform, processor } = market
     const cycleId = await closedCycle(market)
     processor.answers = ['refuse']
     await market.workOff()
     const { amount_due } = await cycleOf(platform, cycleId)
     processor.invoices.push({ ...rejected('inv_dead', cycleId, amount_due), status: 'void' })
-    const made = await reissueInvoice(platform, processor, { cycleId, ...BY })
+    const made = await retryInvoice(platform, processor, { cycleId, ...BY })
     assert.is(made.adopts, null)
     await market.workOff()
     assert.equal(callsOf(market, cycleId).slice(1), [made.attemptId])
@@ -150,7 +135,9 @@ for (const dialect of testDialects()) {
     assert.equal(await openFlagsOf(platform), [])
   })
 
-  it('are no first ones: an only attempt takes over what has failed, and the signed event decides', async (market) => {
+  it('are no first ones: an only attempt takes over what has failed, and the signed event decides', async ({
+    market,
+  }) => {
     const { platform, processor } = market
     const { id } = await duePayout(market)
     processor.answers = ['lose']
@@ -165,5 +152,5 @@ for (const dialect of testDialects()) {
     assert.is((await payoutOf(platform, id)).state, 'failed')
   })
 
-  tests.run()
+  it.run()
 }

@@ -1,24 +1,22 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { closeDueCycles } from '../billing/billing.service.ts'
-import { runPayouts } from '../payouts/payouts.service.ts'
-import type { Actor } from '../platform/procedure.ts'
+import { closeDueCycles } from '../billing/close-cycle.service.ts'
+import { runPayouts } from '../payouts/payout-run.service.ts'
+import type { Actor } from '../platform/api/procedure.ts'
 import { claimAttempts } from '../processor/attempts.service.ts'
 import type { CallOutcome, Processor } from '../processor/port.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
 import {
   attemptsOf,
   cycleOf,
   cyclesOf,
   type Marketplace,
   openFlagsOf,
-  openMarketplace,
   payoutOf,
   type Shop,
-} from '../proof/testbed/marketplace.ts'
-import { setSuspended } from '../proof/testbed/people.ts'
-import { openRival } from '../proof/testbed/rival.ts'
-import { DAY, MINUTE } from '../proof/testbed/testbed.ts'
+} from '../test/testkit/marketplace.ts'
+import { setSuspended } from '../test/testkit/people.ts'
+import { openRival } from '../test/testkit/rival.ts'
+import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { sendAttempts } from './send-attempts.ts'
 
 interface Context {
@@ -30,28 +28,18 @@ interface Context {
 
 const SALE = 800_000
 
-for (const dialect of testDialects()) {
-  const tests = suite<Context>(`calls to the processor on ${dialect}`)
-
+for (const { it } of marketSuites<Context>('calls to the processor', { verify: true })) {
   /** A closed cycle whose invoice has not been asked for yet. */
-  tests.before.each(async (context) => {
-    const market = await openMarketplace(dialect)
+  it.before.each(async (context) => {
+    const { market } = context
     const shop = await market.addShop()
     const creator = await market.addCreator()
     await market.order(shop, await market.addLink(shop, creator), SALE)
     await market.workOff()
     const [cycle] = await cyclesOf(market.platform, shop.merchantId)
     await closeDueCycles(market.platform, { asOf: cycle?.period_end ?? 0 })
-    Object.assign(context, { market, shop, creator, cycleId: cycle?.id })
+    Object.assign(context, { shop, creator, cycleId: cycle?.id })
   })
-  tests.after.each(({ market }) => market?.close())
-
-  /** A test at whose end the books must be right. */
-  const it = (name: string, work: (context: Context) => Promise<void>) =>
-    tests(name, async (context) => {
-      await work(context)
-      await context.market.verify()
-    })
 
   const attempt = async ({ market, cycleId }: Context) => {
     const [row, ...others] = await attemptsOf(market.platform, cycleId)
@@ -316,5 +304,5 @@ for (const dialect of testDialects()) {
     assert.is((await payoutOf(market.platform, payoutId)).state, 'paid')
   })
 
-  tests.run()
+  it.run()
 }

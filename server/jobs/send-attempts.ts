@@ -1,9 +1,10 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
-import { recordInvoice } from '../billing/payment.service.ts'
-import { getPayout, recordSubmitted } from '../payouts/settlement.service.ts'
-import type { Tx } from '../platform/database.ts'
+import { recordInvoice } from '../billing/invoices.service.ts'
+import { recordSubmitted } from '../payouts/payout-events.service.ts'
+import { getPayout } from '../payouts/payouts.service.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { IntegrityError, UnknownKeyError } from '../platform/vault.ts'
 import {
   type ClaimedAttempt,
   claimAttempts,

@@ -1,4 +1,4 @@
-import { tendClicks } from '../clicks/click-retention.service.ts'
+import { enforceClickRetention } from '../clicks/click-retention.service.ts'
 import { rollUpClicks } from '../clicks/clicks.service.ts'
 import {
   type ClaimedEvent,
@@ -144,7 +144,7 @@ export function startWorker(parts: WorkerParts): Worker {
     new Loop(platform, {
       name: 'click retention',
       signals: [],
-      run: () => tendClicks(platform).then(() => 0),
+      run: () => enforceClickRetention(platform).then(() => 0),
       nextDueAt: async () => null,
       longestSleepMs: RETENTION_EVERY_MS,
     }),

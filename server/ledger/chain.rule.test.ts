@@ -1,8 +1,8 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { sha256 } from '../platform/sha256.ts'
-import { fc } from '../proof/testbed/property.ts'
+import { sha256 } from '../platform/crypto/vault.ts'
+import { fc } from '../test/testkit/property.ts'
 import {
   type ChainedEntry,
   type ChainKeys,

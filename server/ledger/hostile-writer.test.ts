@@ -1,18 +1,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { rotateKeys } from '../jobs/rotate-keys.ts'
-import { checkAppKey } from '../platform/app-key-check.ts'
 import { SettingError } from '../platform/config.ts'
-import { createAppKeys } from '../platform/key-ring.ts'
-import { migrate } from '../platform/migrator.ts'
+import { checkAppKey } from '../platform/crypto/app-key-check.ts'
+import { createAppKeys } from '../platform/crypto/key-ring.ts'
+import { createVault, sha256 } from '../platform/crypto/vault.ts'
+import { migrate } from '../platform/database/migrator.ts'
 import type { Platform } from '../platform/platform.ts'
-import { sha256 } from '../platform/sha256.ts'
-import { createVault } from '../platform/vault.ts'
-import { describeKeys } from '../proof/invariants/journal-keys.ts'
-import { compareWithKept } from '../proof/invariants/seals.ts'
-import { verifyBooks } from '../proof/invariants/verify-books.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { type FixtureDatabase, openFixtureDatabase } from '../proof/testbed/fixture-databases.ts'
+import { type FixtureDatabase, openFixtureDatabase } from '../test/testkit/fixture-databases.ts'
 import {
   addCredit,
   cutOffCredit,
@@ -20,13 +15,17 @@ import {
   rehashLast,
   removeSeals,
   stripKeys,
-} from '../proof/testbed/journal-attacks.ts'
-import { type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
-import { openRival } from '../proof/testbed/rival.ts'
-import { removeGuards } from '../proof/testbed/tamper.ts'
-import { keyJournal, lastSeal, sealForKeyRotation, sealLedger } from '../seals/seals.service.ts'
+} from '../test/testkit/journal-attacks.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { type Marketplace, openMarketplace, type Shop } from '../test/testkit/marketplace.ts'
+import { openRival } from '../test/testkit/rival.ts'
+import { removeGuards } from '../test/testkit/tamper.ts'
+import { describeKeys } from '../verification/journal-keys.ts'
+import { compareWithKept } from '../verification/seals.ts'
+import { verifyBooks } from '../verification/verify-books.ts'
 import { keyIdOf } from './chain.rule.ts'
 import { journalKeys } from './journal-keys.ts'
+import { keyJournal, lastSeal, sealForKeyRotation, sealLedger } from './seals/seals.service.ts'
 
 /** The broken invariants, each with the rows that its breaches name. */
 async function faultsOf(platform: Platform): Promise<Record<string, string[]>> {
@@ -62,11 +61,8 @@ interface Context {
   shop: Shop
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<Context>(`a hostile database writer on ${dialect}`)
+for (const { it, dialect } of marketSuites<Context>('a hostile database writer')) {
   it.before.each(async (context) => {
-    context.market = await openMarketplace(dialect)
-    context.platform = context.market.platform
     await start(context.platform)
     context.shop = await context.market.addShop()
     const link = await context.market.addLink(context.shop, await context.market.addCreator())
@@ -74,7 +70,6 @@ for (const dialect of testDialects()) {
     await context.market.workOff()
     await sealLedger(context.platform)
   })
-  it.after.each(({ market }) => market?.close())
 
   it('who appends a credit with a plain hash, as verified before keys, is found', async ({
     market,

@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey } from 'node:crypto'
-import { type AppKeys, allKeys } from '../platform/key-ring.ts'
+import { type AppKeys, allKeys } from '../platform/crypto/key-ring.ts'
 import type { Digest } from './chain.rule.ts'
 
 const ENTRY = 'affiliate journal entry'

@@ -1,6 +1,6 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, id, moment, oneOf, paisa, text, word } from '../platform/columns.ts'
-import { refersTo } from '../platform/relations.ts'
+import { count, id, moment, oneOf, paisa, text, word } from '../platform/database/columns.ts'
+import { refersTo } from '../platform/database/relations.ts'
 import { User } from '../users/user.entity.ts'
 import { ACCOUNTS, type Account, ENTRY_KINDS, type EntryKind } from './journal-words.ts'
 
@@ -32,12 +32,12 @@ export const LedgerHead = defineEntity({
   name: 'LedgerHead',
   tableName: 'ledger_heads',
   properties: {
-    ledger: () => refersTo(User).primary(),
+    ledger_id: () => refersTo(User, 'ledger_id').primary(),
     /** 0 while nothing is written. */
     sequence: count(),
     hash: text(),
     /** `KEYID.HMAC` of the row; null only while nothing is written, or before the cut-over to keys. */
-    mac: text().nullable(),
+    mac: text().strictNullable(),
   },
 })
 
@@ -46,7 +46,7 @@ export const LedgerPosting = defineEntity({
   name: 'LedgerPosting',
   tableName: 'ledger_postings',
   properties: {
-    entry: () => refersTo(LedgerEntry).primary(),
+    entry_id: () => refersTo(LedgerEntry, 'entry_id').primary(),
     line: count().primary(),
     account: word<Account>(),
     /** The merchant or creator whose account it is; the nil UUID for the platform's own. */

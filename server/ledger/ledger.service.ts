@@ -1,5 +1,5 @@
 import type { Paisa } from '../../shared/money.ts'
-import type { Queries, Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { chainEntries, headText, keyIdOf, type LooseEntry, legsText, type Placed } from './chain.rule.ts'
 import type { Entry, Posting } from './entries.rule.ts'

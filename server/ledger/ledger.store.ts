@@ -1,14 +1,14 @@
 import { type Selectable, sql } from 'kysely'
-import type { Queries, Tx } from '../platform/database.ts'
-import { insertOf } from '../platform/row-set.ts'
-import type { Schema } from '../platform/schema.ts'
+import { bulkInsert } from '../platform/database/bulk-values.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 import { type Head, NO_HASH } from './chain.rule.ts'
 import type { Account } from './journal-words.ts'
 
 type EntryRow = Selectable<Schema['ledger_entries']>
 type PostingRow = Selectable<Schema['ledger_postings']>
 
-const newEntries = insertOf<EntryRow>('ledger_entries', {
+const newEntries = bulkInsert<EntryRow>('ledger_entries', {
   id: 'uuid',
   kind: 'text',
   subject_id: 'uuid',
@@ -18,7 +18,7 @@ const newEntries = insertOf<EntryRow>('ledger_entries', {
   hash: 'text',
 })
 
-const newPostings = insertOf<PostingRow>('ledger_postings', {
+const newPostings = bulkInsert<PostingRow>('ledger_postings', {
   entry_id: 'uuid',
   line: 'int',
   account: 'text',

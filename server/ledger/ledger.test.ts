@@ -1,14 +1,14 @@
 import { type KyselyPlugin, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { Tx } from '../platform/database.ts'
-import { CHAIN_INVARIANTS } from '../proof/invariants/chain.ts'
-import type { Breach } from '../proof/invariants/invariant.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addUser } from '../proof/testbed/people.ts'
-import { raceProcesses } from '../proof/testbed/racing-processes.ts'
-import { openRival, type Rival } from '../proof/testbed/rival.ts'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import type { Tx } from '../platform/database/database.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { addUser } from '../test/testkit/people.ts'
+import { raceProcesses } from '../test/testkit/racing-processes.ts'
+import { openRival, type Rival } from '../test/testkit/rival.ts'
+import { openTestbed, type Testbed } from '../test/testkit/testbed.ts'
+import { CHAIN_INVARIANTS } from '../verification/chain.ts'
+import type { Breach } from '../verification/invariant.ts'
 import { saleAccepted } from './entries.rule.ts'
 import { writeEntries } from './ledger.service.ts'
 
@@ -162,9 +162,9 @@ for (const dialect of testDialects()) {
     const settings = JSON.stringify({ url: bed.testDatabase.url, merchants, creatorId })
     const printed = await raceProcesses(2, {
       prepare: `
-        const { openDatabase } = await import(${module('../platform/open-database.ts')})
+        const { openDatabase } = await import(${module('../platform/database/open-database.ts')})
         const { systemIds: ids } = await import(${module('../platform/ids.ts')})
-        const { createAppKeys } = await import(${module('../platform/key-ring.ts')})
+        const { createAppKeys } = await import(${module('../platform/crypto/key-ring.ts')})
         const { writeEntries } = await import(${module('./ledger.service.ts')})
         const { saleAccepted } = await import(${module('./entries.rule.ts')})
         const { url, merchants, creatorId } = ${settings}

@@ -1,14 +1,9 @@
 import type { Paisa } from '../../shared/money.ts'
-import {
-  type CreditName,
-  type CyclePeriod,
-  creditNamesOf,
-  cyclePeriodsOf,
-} from '../billing/billing-names.service.ts'
-import type { Database, Queries } from '../platform/database.ts'
+import { type CyclePeriod, cyclePeriodsOf } from '../billing/billing.service.ts'
+import { type CreditName, creditNamesOf } from '../billing/credits.service.ts'
+import { type Database, type Queries, readSnapshot } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
-import { readSnapshot } from '../platform/snapshot.ts'
-import { type SaleName, saleNamesOf } from '../sales/sale-names.service.ts'
+import { type SaleName, saleNamesOf } from '../sales/sales.service.ts'
 import { ACCOUNTS, type Account, type EntryKind } from './journal-words.ts'
 import {
   balancesBefore,

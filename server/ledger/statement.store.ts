@@ -1,5 +1,5 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
-import type { Queries } from '../platform/database.ts'
+import type { Queries } from '../platform/database/database.ts'
 import type { Account, EntryKind } from './journal-words.ts'
 
 export interface StatementRow {

@@ -1,8 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { Application } from '../applications/application.entity.ts'
 import { Offer } from '../offers/offer.entity.ts'
-import { basisPoints, count, id, json, moment, text } from '../platform/columns.ts'
-import { refersTo } from '../platform/relations.ts'
+import { basisPoints, count, id, json, moment, text } from '../platform/database/columns.ts'
+import { refersTo } from '../platform/database/relations.ts'
 import { User } from '../users/user.entity.ts'
 
 /** Made by an approval, with the terms of that moment; nothing of it changes afterwards. */
@@ -13,17 +13,17 @@ export const AffiliateLink = defineEntity({
     id: id().primary(),
     slug: text().unique(),
     application: () => p.oneToOne(Application).owner().deleteRule('restrict').updateRule('no action'),
-    offer: () => refersTo(Offer),
-    merchant: () => refersTo(User),
-    creator: () => refersTo(User),
+    offer_id: () => refersTo(Offer, 'offer_id'),
+    merchant_id: () => refersTo(User, 'merchant_id'),
+    creator_id: () => refersTo(User, 'creator_id'),
     commission_rate: basisPoints(),
     attribution_window_days: count(),
     /** JSON array of strings, or `null` for every product. */
-    product_ids: json().nullable(),
+    product_ids: json().strictNullable(),
     created_at: moment(),
   },
   indexes: [
-    { name: 'affiliate_links_creator', properties: ['creator', 'id'] },
-    { name: 'affiliate_links_offer', properties: ['offer'] },
+    { name: 'affiliate_links_creator', properties: ['creator_id', 'id'] },
+    { name: 'affiliate_links_offer', properties: ['offer_id'] },
   ],
 })

@@ -1,9 +1,9 @@
 import type { Paisa } from '../../shared/money.ts'
 import { idParam } from '../../shared/schemas/common.ts'
 import { countVisits } from '../clicks/clicks.service.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/page.ts'
+import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import type { Platform } from '../platform/platform.ts'
-import { linkEarnings } from '../sales/link-earnings.service.ts'
+import { linkEarnings } from '../sales/sales.service.ts'
 import { linkRecordOf, type ShownLink, shownLinks } from './links.service.ts'
 import { linksOf } from './links.store.ts'
 

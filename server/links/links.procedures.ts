@@ -9,10 +9,10 @@ import {
   resolveLinkInput,
 } from '../../shared/schemas/links.ts'
 import { productHostOf } from '../offers/product-host.rule.ts'
-import { toWireTime } from '../platform/clock.ts'
-import { mapPage } from '../platform/page.ts'
+import { mapPage } from '../platform/api/page.ts'
+import { procedure, publicProcedure, router } from '../platform/api/procedure.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
-import { procedure, publicProcedure, router } from '../platform/procedure.ts'
 import { type CreatorLink, listCreatorLinks } from './creator-links.service.ts'
 import { linkUrl, resolveLink, type ShownLink } from './links.service.ts'
 
@@ -65,7 +65,7 @@ function wireLink(platform: Platform, link: CreatorLink): AffiliateLink {
     accepted_sales: link.acceptedSales,
     commission_earned: formatMoney(link.commissionEarned),
     currency: CURRENCY,
-    created_at: toWireTime(link.createdAt),
+    created_at: isoTime(link.createdAt),
   }
 }
 

@@ -1,9 +1,9 @@
 import type { BasisPoints } from '../../shared/rates.ts'
 import { type OfferRecord, offerRecords } from '../offers/offers.service.ts'
 import { withTrackingReference } from '../offers/product-url.rule.ts'
-import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
 import {
   insertLink,

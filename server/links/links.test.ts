@@ -1,13 +1,13 @@
-import { suite, test } from 'uvu'
+import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createClickRecorder } from '../clicks/clicks.service.ts'
 import { type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
+import type { Actor } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addLink, addLiveOffer, addMerchant, OFFER } from '../proof/testbed/listings.ts'
-import { addUser, outcomeOf, requestOf, setSuspended } from '../proof/testbed/people.ts'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { addLink, addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { addUser, outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
+import type { Testbed } from '../test/testkit/testbed.ts'
 import { linksRouter } from './links.procedures.ts'
 import { type LinkRecord, resolveTarget } from './links.service.ts'
 import { canBeSlug, randomSlug } from './slug.ts'
@@ -43,18 +43,15 @@ interface Context {
   link: LinkRecord
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<Context>(`links on ${dialect}`)
+for (const { it } of marketSuites<Context>('links')) {
   it.before.each(async (context) => {
-    const bed = await openTestbed(dialect)
-    const { platform } = bed
+    const { platform } = context
     const merchant = await addMerchant(platform, 'Kurta House')
     const creator = await addUser(platform, 'creator', 'Ayesha')
     const offer = await addLiveOffer(platform, merchant)
     const link = await addLink(platform, merchant, creator, offer.id)
-    Object.assign(context, { bed, platform, merchant, creator, offer, link })
+    Object.assign(context, { merchant, creator, offer, link })
   })
-  it.after.each(({ bed }) => bed.close())
 
   const as = (platform: Platform, actor: Actor | null) => linksRouter.createCaller(requestOf(platform, actor))
 

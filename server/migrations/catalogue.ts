@@ -1,5 +1,5 @@
 import type { Migration } from '@mikro-orm/migrations'
-import { foldedKey, foldedWords } from '../platform/folded-text.ts'
+import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
 
 /** What the list of offers is narrowed to first, and the columns that say so. */
 const PREFIXES = {

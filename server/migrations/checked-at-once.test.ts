@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openTestDatabase, type TestDatabase, testDialects } from '../proof/testbed/databases.ts'
-import { idNumber, populate } from '../proof/testbed/one-of-each.ts'
+import { openTestDatabase, type TestDatabase, testDialects } from '../test/testkit/databases.ts'
+import { idNumber, populate } from '../test/testkit/one-of-each.ts'
 
 const SALE = idNumber(64)
 const MERCHANT = idNumber(1)

@@ -2,23 +2,23 @@ import { createHmac } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { checkAppKey } from '../platform/app-key-check.ts'
-import { migrate, migrationState } from '../platform/migrator.ts'
-import type { OpenDatabase } from '../platform/open-database.ts'
-import type { Schema } from '../platform/schema.ts'
-import { INVARIANTS, verifyBooks } from '../proof/invariants/verify-books.ts'
-import { openTestDatabase, testDialects } from '../proof/testbed/databases.ts'
+import { checkAppKey } from '../platform/crypto/app-key-check.ts'
+import { migrate, migrationState } from '../platform/database/migrator.ts'
+import type { OpenDatabase } from '../platform/database/open-database.ts'
+import type { Schema } from '../platform/database/schema.ts'
+import { startService } from '../service.ts'
+import { openTestDatabase, testDialects } from '../test/testkit/databases.ts'
 import {
   type FixtureDatabase,
   fixtureCommits,
   openFixtureDatabase,
-} from '../proof/testbed/fixture-databases.ts'
-import { orderBody } from '../proof/testbed/orders.ts'
-import { schemaShape } from '../proof/testbed/schema-shape.ts'
-import { call } from '../proof/testbed/service-bed.ts'
-import { DAY } from '../proof/testbed/testbed.ts'
-import { startService } from '../service.ts'
+} from '../test/testkit/fixture-databases.ts'
+import { orderBody } from '../test/testkit/orders.ts'
+import { schemaShape } from '../test/testkit/schema-shape.ts'
+import { call } from '../test/testkit/service-bed.ts'
+import { DAY } from '../test/testkit/testbed.ts'
 import { openDestination } from '../users/payout-destinations.service.ts'
+import { INVARIANTS, verifyBooks } from '../verification/verify-books.ts'
 
 /** What the fixture's script gave: see scripts/fixture-databases/. */
 const IBANS = ['PK24SCBL0000001171495101', 'PK36SCBL0000001123456702', 'PK48MEZN0002010100987654']

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { PostgresDatabase } from '../platform/postgresql.ts'
-import type { Schema } from '../platform/schema.ts'
+import type { PostgresDatabase } from '../platform/database/postgresql.ts'
+import type { Schema } from '../platform/database/schema.ts'
 
 /** What the service does with the rows of a table besides reading and adding them. Locking a row needs `update` too. */
 type Change = 'update' | 'delete'

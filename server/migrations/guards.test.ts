@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { OpenDatabase } from '../platform/open-database.ts'
-import { openTestDatabase, type TestDatabase, testDialects } from '../proof/testbed/databases.ts'
-import { idNumber, populate } from '../proof/testbed/one-of-each.ts'
+import type { OpenDatabase } from '../platform/database/open-database.ts'
+import { openTestDatabase, type TestDatabase, testDialects } from '../test/testkit/databases.ts'
+import { idNumber, populate } from '../test/testkit/one-of-each.ts'
 import { APPEND_ONLY, type FORBIDDEN_UPDATES, NEVER_DELETED } from './guards.ts'
 
 const REFUSED =

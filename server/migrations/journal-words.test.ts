@@ -3,8 +3,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { EVENT_STATES } from '../inbox/event-words.ts'
 import { ACCOUNTS, ENTRY_KINDS } from '../ledger/journal-words.ts'
-import { openTestDatabase, type TestDatabase, testDialects } from '../proof/testbed/databases.ts'
-import { idNumber, populate } from '../proof/testbed/one-of-each.ts'
+import { openTestDatabase, type TestDatabase, testDialects } from '../test/testkit/databases.ts'
+import { idNumber, populate } from '../test/testkit/one-of-each.ts'
 
 const NEW = idNumber(990)
 /** The form of a hash that was made with a key in use. */

@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { migrate, migrationState, openOrm } from '../platform/migrator.ts'
-import type { OpenDatabase } from '../platform/open-database.ts'
-import { ENTITIES } from '../platform/schema.ts'
-import { openTestDatabase, type TestDialect, testDialects } from '../proof/testbed/databases.ts'
-import { ONE_OF_EACH, populate } from '../proof/testbed/one-of-each.ts'
-import { raceProcesses } from '../proof/testbed/racing-processes.ts'
-import { schemaShape } from '../proof/testbed/schema-shape.ts'
+import { migrate, migrationState, openOrm } from '../platform/database/migrator.ts'
+import type { OpenDatabase } from '../platform/database/open-database.ts'
+import { ENTITIES } from '../platform/database/schema.ts'
+import { openTestDatabase, type TestDialect, testDialects } from '../test/testkit/databases.ts'
+import { ONE_OF_EACH, populate } from '../test/testkit/one-of-each.ts'
+import { raceProcesses } from '../test/testkit/racing-processes.ts'
+import { schemaShape } from '../test/testkit/schema-shape.ts'
 import { postgresqlMigrations } from './postgresql/index.ts'
 import { sqliteMigrations } from './sqlite/index.ts'
 
@@ -99,7 +99,9 @@ for (const dialect of testDialects()) {
     }))
 
   it('have rows of every table to be tried on', () => {
-    const tables = ENTITIES.map((entity) => entity.meta.tableName).sort()
+    const tables = Object.values(ENTITIES)
+      .map((entity) => entity.meta.tableName)
+      .sort()
     assert.equal(Object.keys(ONE_OF_EACH).sort(), tables)
     assert.ok(Object.values(ONE_OF_EACH).every((rows) => rows.length > 0))
   })
@@ -179,8 +181,8 @@ for (const dialect of testDialects()) {
       const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
       const printed = await raceProcesses(2, {
         prepare: `
-          const { openDatabase } = await import(${module('../platform/open-database.ts')})
-          const { migrate, openOrm } = await import(${module('../platform/migrator.ts')})
+          const { openDatabase } = await import(${module('../platform/database/open-database.ts')})
+          const { migrate, openOrm } = await import(${module('../platform/database/migrator.ts')})
           const database = await openDatabase(${JSON.stringify(url)}, { create: true })
           await openOrm(database)`,
         run: `

@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { id, json, moment, text } from '../platform/columns.ts'
+import { id, json, moment, text } from '../platform/database/columns.ts'
 
 /** What an operator or admin did to money or a person; rows are only added. */
 export const AuditEntry = defineEntity({
@@ -12,9 +12,9 @@ export const AuditEntry = defineEntity({
     action: text(),
     subject_type: text(),
     subject_id: text(),
-    reason: text().nullable(),
-    before: json().nullable(),
-    after: json().nullable(),
+    reason: text().strictNullable(),
+    before: json().strictNullable(),
+    after: json().strictNullable(),
     created_at: moment(),
   },
   indexes: [{ name: 'audit_entries_subject', properties: ['subject_id', 'id'] }],

@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely'
-import type { Tx } from '../platform/database.ts'
+import { bulkInsert } from '../platform/database/bulk-values.ts'
+import type { Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 import type { Platform } from '../platform/platform.ts'
-import { insertOf } from '../platform/row-set.ts'
-import type { Schema } from '../platform/schema.ts'
 
 /** The actor of everything that is done from the command line. */
 export const OPERATOR = 'operator'
@@ -21,7 +21,7 @@ export interface AuditRecord {
 
 type AuditRow = Selectable<Schema['audit_entries']>
 
-const newEntries = insertOf<AuditRow>('audit_entries', {
+const newEntries = bulkInsert<AuditRow>('audit_entries', {
   id: 'uuid',
   actor: 'text',
   action: 'text',

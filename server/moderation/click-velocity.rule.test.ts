@@ -2,7 +2,7 @@
 
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { countVisit, type VisitWindow, visitsWithin } from './click-velocity.rule.ts'
 
 const SPAN = 600_000

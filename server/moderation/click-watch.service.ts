@@ -1,6 +1,6 @@
+import { LRUCache } from 'lru-cache'
 import { linkRecords } from '../links/links.service.ts'
 import type { Platform } from '../platform/platform.ts'
-import { RecentPairs } from '../platform/recent-pairs.ts'
 import { countVisit, type VisitWindow, visitsWithin } from './click-velocity.rule.ts'
 import { raiseFlags } from './flags.service.ts'
 
@@ -35,8 +35,8 @@ export function createClickWatch(platform: Platform): ClickWatch {
 
 class Watch implements ClickWatch {
   readonly #platform: Platform
-  /** By link, then by visitor. */
-  readonly #counters = new RecentPairs<{ window: VisitWindow }>(ROOM)
+  /** By link id and visitor. */
+  readonly #counters = new LRUCache<string, { window: VisitWindow }>({ max: ROOM })
   /** Visits by hash of the address, by link: what the next flush writes. */
   #waiting = new Map<string, Map<string, number>>()
   #timer: NodeJS.Timeout | undefined
@@ -49,11 +49,11 @@ class Watch implements ClickWatch {
   observe({ visitor, linkId, at }: Visit): void {
     const { FLAG_CLICKS: limit, FLAG_CLICKS_SECONDS: seconds } = this.#platform.config
     if (limit === 0) return
-    const known = this.#counters.get(linkId, visitor)
+    const key = linkId + visitor
+    const known = this.#counters.get(key)
     const window = countVisit(known?.window, at, seconds * 1000)
-    // To look has kept it already: putting it there anew would cost as much again.
     if (known) known.window = window
-    else this.#counters.set(linkId, visitor, { window })
+    else this.#counters.set(key, { window })
     const visits = visitsWithin(window, at, seconds * 1000)
     if (visits >= limit) this.#note(linkId, visitor, visits)
   }

@@ -5,9 +5,9 @@ import { AddressHashes } from '../clicks/visitors.ts'
 import { createServer } from '../http/server.ts'
 import { createInboxRecorder } from '../inbox/intake.service.ts'
 import { createSignatureScheme } from '../processor/signatures/verify-signature.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { DAY, HOUR } from '../proof/testbed/testbed.ts'
-import { openWatchedWorld, type WatchedWorld } from '../proof/testbed/watched-world.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { DAY, HOUR } from '../test/testkit/testbed.ts'
+import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
 import { createClickWatch } from './click-watch.service.ts'
 
 const SETTINGS = { FLAG_CLICKS: '5', FLAG_CLICKS_SECONDS: '60' }

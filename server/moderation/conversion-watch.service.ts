@@ -1,6 +1,6 @@
 import { type LinkRecord, linkRecords } from '../links/links.service.ts'
-import type { Tx } from '../platform/database.ts'
-import { firstIdAt, momentOfId } from '../platform/ids.ts'
+import type { Tx } from '../platform/database/database.ts'
+import { firstIdAt, timeOfId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { raiseFlag } from './flags.service.ts'
 import { conversionDropped, type LinkTally, pausedInTraffic, unusualConversion } from './sale-pattern.rule.ts'
@@ -43,14 +43,14 @@ export async function watchConversions(platform: Platform): Promise<boolean> {
 async function sumUpVisits(platform: Platform, tx: Tx, now: number): Promise<boolean> {
   const { FLAG_CONVERSION_DAYS: days } = platform.config
   const watermark = await lockWatermark(tx, VISITS, firstIdAt((dayOf(now) - days) * DAY_MS))
-  const from = momentOfId(watermark)
+  const from = timeOfId(watermark)
   const bound = now - CLICKS_LAG_MS
   if (bound <= from) return false
   const day = dayOf(from)
   const dayEnd = (day + 1) * DAY_MS
   const end = Math.min(bound, dayEnd)
   const click = await firstClickFrom(tx, watermark)
-  const to = click === null ? end : Math.min(end, Math.max(from, momentOfId(click)) + LONGEST_SLICE_MS)
+  const to = click === null ? end : Math.min(end, Math.max(from, timeOfId(click)) + LONGEST_SLICE_MS)
   await addVisitsOfDay(tx, watermark, firstIdAt(to), day)
   await moveWatermark(tx, VISITS, firstIdAt(to))
   if (to === dayEnd) await judgeDay(platform, tx, day)

@@ -1,6 +1,6 @@
 import { formatMoney } from '../../shared/money.ts'
-import { toWireTime } from '../platform/clock.ts'
-import type { Tx } from '../platform/database.ts'
+import { isoTime } from '../platform/clock.ts'
+import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { closeFlag } from './flag-queue.service.ts'
 import { openFlags, raiseFlag } from './flags.service.ts'
@@ -42,7 +42,7 @@ function flagCycle(platform: Platform, tx: Tx, cycle: UnpaidCycle, closedAt: num
     evidence: {
       merchant_id: cycle.merchant_id,
       amount_due: formatMoney(cycle.amount_due),
-      closed_at: toWireTime(closedAt),
+      closed_at: isoTime(closedAt),
       processor_invoice_id: cycle.processor_invoice_id,
     },
   })

@@ -1,8 +1,8 @@
 import { idParam } from '../../shared/schemas/common.ts'
-import type { Queries, Tx } from '../platform/database.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/page.ts'
+import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
 import { recordAudit } from './audit.service.ts'
 import {
   countOpenOfMerchant,

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { FlagRow } from './flags.store.ts'
 
 export interface FlagFilter {

@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { id, json, moment, oneOf, text, word } from '../platform/columns.ts'
+import { id, json, moment, oneOf, text, word } from '../platform/database/columns.ts'
 
 export const FLAG_SEVERITIES = ['low', 'medium', 'high'] as const
 
@@ -16,9 +16,9 @@ export const Flag = defineEntity({
     summary: text(),
     evidence: json(),
     status: word<'open' | 'resolved'>(),
-    note: text().nullable(),
+    note: text().strictNullable(),
     created_at: moment(),
-    resolved_at: moment().nullable(),
+    resolved_at: moment().strictNullable(),
   },
   checks: [oneOf('flags', 'severity', FLAG_SEVERITIES), oneOf('flags', 'status', ['open', 'resolved'])],
   uniques: [

@@ -1,5 +1,5 @@
 import type { FlagKindWire } from '../../shared/schemas/admin.ts'
-import type { Queries, Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   type FlagRow,

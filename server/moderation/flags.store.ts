@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
-import type { Queries, Tx } from '../platform/database.ts'
-import type { Schema } from '../platform/schema.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 
 export type FlagRow = Selectable<Schema['flags']>
 

@@ -1,16 +1,8 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
 import { openFlags, raiseFlags } from './flags.service.ts'
 
-for (const dialect of testDialects()) {
-  const it = suite<{ bed: Testbed }>(`flags on ${dialect}`)
-  it.before.each(async (context) => {
-    context.bed = await openTestbed(dialect)
-  })
-  it.after.each(({ bed }) => bed.close())
-
+for (const { it } of marketSuites('flags')) {
   it('raises one for each of many subjects, and refreshes those that are open', async ({ bed }) => {
     const { platform } = bed
     const subjects = Array.from({ length: 250 }, () => platform.ids.next())

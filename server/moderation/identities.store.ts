@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Role } from '../../shared/schemas/common.ts'
-import type { Queries, Tx } from '../platform/database.ts'
-import type { Schema } from '../platform/schema.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 
 /** Accounts after the id `after` and before `to`, oldest first. */
 export function accountsBetween(

@@ -1,4 +1,4 @@
-import type { Queries, Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
 import { firstIdAt, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { ibanFingerprints } from '../users/payout-destinations.service.ts'

@@ -2,7 +2,7 @@
 
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { mailboxOf } from './mailbox.rule.ts'
 
 test('leaves out labels everywhere, and dots at Gmail', () => {

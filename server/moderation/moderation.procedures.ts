@@ -12,9 +12,9 @@ import { offer } from '../../shared/schemas/offers.ts'
 import { type UserWire, user } from '../../shared/schemas/users.ts'
 import { wireOffer } from '../offers/offer-wire.ts'
 import { vetOffer } from '../offers/vetting.service.ts'
-import { toWireTime } from '../platform/clock.ts'
-import { mapPage } from '../platform/page.ts'
-import { procedure, router } from '../platform/procedure.ts'
+import { mapPage } from '../platform/api/page.ts'
+import { procedure, router } from '../platform/api/procedure.ts'
+import { isoTime } from '../platform/clock.ts'
 import { reinstateUser, suspendUser, type UserRecord } from '../users/users.service.ts'
 import { type FlagRow, listFlags, resolveFlag } from './flag-queue.service.ts'
 
@@ -106,8 +106,8 @@ function flagWire(row: FlagRow): FlagWire {
     evidence: JSON.parse(row.evidence),
     status: row.status,
     note: row.note,
-    created_at: toWireTime(row.created_at),
-    resolved_at: row.resolved_at === null ? null : toWireTime(row.resolved_at),
+    created_at: isoTime(row.created_at),
+    resolved_at: row.resolved_at === null ? null : isoTime(row.resolved_at),
   }
 }
 
@@ -119,6 +119,6 @@ function userWire(account: UserRecord): UserWire {
     role: account.role,
     display_name: account.displayName,
     suspended: account.suspendedAt !== null,
-    created_at: toWireTime(account.createdAt),
+    created_at: isoTime(account.createdAt),
   }
 }

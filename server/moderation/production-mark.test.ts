@@ -1,11 +1,10 @@
 import { join } from 'node:path'
 import { sql } from 'kysely'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readConfig, SettingError } from '../platform/config.ts'
-import { type OpenDatabase, openDatabase } from '../platform/open-database.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { type OpenDatabase, openDatabase } from '../platform/database/open-database.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import type { Testbed } from '../test/testkit/testbed.ts'
 import { isProduction, markDevelopment, markProduction } from './production-mark.service.ts'
 
 const PRODUCTION = readConfig({
@@ -17,14 +16,10 @@ const PRODUCTION = readConfig({
   PROCESSOR_WEBHOOK_SECRETS: `whsec_${Buffer.alloc(24).toString('base64')}`,
 })
 
-for (const dialect of testDialects()) {
-  const it = suite<{ bed: Testbed; database: OpenDatabase }>(`the mark of production on ${dialect}`)
-
+for (const { it, dialect } of marketSuites<{ database: OpenDatabase }>('the mark of production')) {
   it.before.each(async (context) => {
-    context.bed = await openTestbed(dialect)
     context.database = context.bed.testDatabase.database
   })
-  it.after.each(({ bed }) => bed.close())
 
   it('is set by a start of production, and stays through starts of development', async ({
     bed,

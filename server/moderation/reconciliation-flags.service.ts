@@ -1,5 +1,5 @@
-import { toWireTime } from '../platform/clock.ts'
-import type { Queries, Tx } from '../platform/database.ts'
+import { isoTime } from '../platform/clock.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { openFlagAbout } from './flag-queue.service.ts'
 import { openFlags, raiseFlag } from './flags.service.ts'
@@ -51,7 +51,7 @@ export async function noteDifference(
   finding: ReconciliationFinding,
 ): Promise<'raised' | 'refreshed' | 'known'> {
   const { subjectType, subjectId, summary, differences, ours, theirs } = finding
-  const now = toWireTime(platform.clock.now())
+  const now = isoTime(platform.clock.now())
   const open = await openFlagAbout(tx, { kind: KIND, subjectType, subjectId })
   const resolved = open ? undefined : await lastResolvedFlag(tx, KIND, subjectId)
   if (resolved && isSame(JSON.parse(resolved.evidence), finding)) return 'known'
@@ -104,7 +104,7 @@ export async function noteAgreement(platform: Platform, tx: Tx, subject: Subject
     kind: KIND,
     ...subject,
     summary: `The processor and we agree again. It was: ${open.summary}`,
-    evidence: { ...evidence, agrees_since: toWireTime(platform.clock.now()) },
+    evidence: { ...evidence, agrees_since: isoTime(platform.clock.now()) },
   })
 }
 

@@ -1,4 +1,4 @@
-import type { Queries } from '../platform/database.ts'
+import type { Queries } from '../platform/database/database.ts'
 import type { FlagRow } from './flags.store.ts'
 
 /** The flag of a kind about something that was resolved last. */

@@ -1,8 +1,8 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
-import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
-import { firstIdAt, momentOfId } from '../platform/ids.ts'
-import { among } from '../platform/row-set.ts'
-import type { Schema } from '../platform/schema.ts'
+import { inList } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
+import { firstIdAt, timeOfId } from '../platform/ids.ts'
 import type { LinkCourse, LinkTally, OfferTraffic } from './sale-pattern.rule.ts'
 
 const NEW_SALE = [
@@ -36,8 +36,8 @@ export function decidedAgainBetween(db: Queries, from: string, to: string): Prom
   return db
     .selectFrom('sales')
     .select(NEW_SALE)
-    .where('decided_at', '>=', momentOfId(from))
-    .where('decided_at', '<', momentOfId(to))
+    .where('decided_at', '>=', timeOfId(from))
+    .where('decided_at', '<', timeOfId(to))
     .orderBy('id')
     .execute()
 }
@@ -162,8 +162,8 @@ export async function countOrdersByClick(
   const rows = await db
     .selectFrom('sales')
     .select((eb) => ['link_id', 'click_id', eb.fn.countAll<number>().as('orders')])
-    .where(sql<boolean>`link_id ${among(dialect, 'uuid', linkIds)}`)
-    .where(sql<boolean>`click_id ${among(dialect, 'uuid', clickIds)}`)
+    .where(sql<boolean>`link_id ${inList(dialect, 'uuid', linkIds)}`)
+    .where(sql<boolean>`click_id ${inList(dialect, 'uuid', clickIds)}`)
     .where('acceptance_status', '=', 'accepted')
     .where(sql<boolean>`coalesce(decided_at, created_at) >= ${since}`)
     .groupBy(['link_id', 'click_id'])

@@ -1,4 +1,4 @@
-import type { Tx } from '../platform/database.ts'
+import type { Tx } from '../platform/database/database.ts'
 import { firstIdAt } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { raiseFlag } from './flags.service.ts'

@@ -1,4 +1,4 @@
-import type { Tx } from '../platform/database.ts'
+import type { Tx } from '../platform/database/database.ts'
 import { type FlagKind, resolvedFlagTimes } from './flags.service.ts'
 
 export interface Pattern<Tally> {

@@ -1,6 +1,6 @@
 import { type ExpressionBuilder, sql } from 'kysely'
-import type { Queries } from '../platform/database.ts'
-import type { Schema } from '../platform/schema.ts'
+import type { Queries } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 
 export interface UnpaidCycle {
   id: string

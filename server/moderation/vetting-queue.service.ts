@@ -1,5 +1,5 @@
 import type { BasisPoints } from '../../shared/rates.ts'
-import type { Tx } from '../platform/database.ts'
+import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { closeFlag } from './flag-queue.service.ts'
 import { raiseFlag } from './flags.service.ts'

@@ -1,4 +1,4 @@
-import { eachOnItsOwn } from '../platform/each-on-its-own.ts'
+import { forEachIsolated } from '../platform/database/batches.ts'
 import type { Platform } from '../platform/platform.ts'
 import { watchConversions } from './conversion-watch.service.ts'
 import { watchCycles } from './cycle-watch.service.ts'
@@ -18,7 +18,7 @@ const WATCHES = [
  * Answers how many have more to look at.
  */
 export async function watchMarketplace(platform: Platform): Promise<number> {
-  const more = await eachOnItsOwn(platform, WATCHES, async (watch) =>
+  const more = await forEachIsolated(platform, WATCHES, async (watch) =>
     (await watch.run(platform)) ? watch.name : null,
   )
   return more.length

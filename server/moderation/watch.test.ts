@@ -1,12 +1,12 @@
 // time limit: 120 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addMerchant } from '../proof/testbed/listings.ts'
-import { giveDestination } from '../proof/testbed/marketplace.ts'
-import { addUser } from '../proof/testbed/people.ts'
-import { DAY, HOUR, MINUTE } from '../proof/testbed/testbed.ts'
-import { openWatchedWorld, type WatchedWorld } from '../proof/testbed/watched-world.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { addMerchant } from '../test/testkit/listings.ts'
+import { giveDestination } from '../test/testkit/marketplace.ts'
+import { addUser } from '../test/testkit/people.ts'
+import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
+import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
 import { resolveFlag } from './flag-queue.service.ts'
 
 const SETTINGS = {

@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, id, text } from '../platform/columns.ts'
+import { count, id, text } from '../platform/database/columns.ts'
 
 /** Clicks of a link by day (whole days since 1970, UTC), from which its conversion is computed. */
 export const LinkDay = defineEntity({

@@ -1,4 +1,4 @@
-import type { Queries, Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
 
 /**
  * How far a watch has come in a table that it works through by id, held until the transaction ends so that two workers take

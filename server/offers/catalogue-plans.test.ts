@@ -1,14 +1,12 @@
 import { CompiledQuery, sql } from 'kysely'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
-import type { Database } from '../platform/database.ts'
-import { foldedWords } from '../platform/folded-text.ts'
+import type { Database } from '../platform/database/database.ts'
+import { foldedWords } from '../platform/database/folded-text.ts'
 import type { Platform } from '../platform/platform.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { OFFER } from '../proof/testbed/listings.ts'
-import { setSuspended } from '../proof/testbed/people.ts'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { OFFER } from '../test/testkit/listings.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { setSuspended } from '../test/testkit/people.ts'
 import { listOffers, listStatements, type OfferFilter, type OfferListing } from './offer-catalogue.store.ts'
 
 const OFFERS = 20_000
@@ -16,16 +14,14 @@ const SORTS: readonly OfferSort[] = ['newest', 'commission_desc', 'commission_as
 const INDEX_ORDER = { newest: 'newest', commission_desc: 'high', commission_asc: 'low' } as const
 const PUBLIC = { kind: 'public' } as const
 
-for (const dialect of testDialects()) {
-  const it = suite<{ bed: Testbed; database: Database; merchantId: string }>(
-    `plans of the offer list on ${dialect}`,
-  )
+for (const { it, dialect } of marketSuites<{ database: Database; merchantId: string }>(
+  'plans of the offer list',
+  { shared: true },
+)) {
   it.before(async (context) => {
-    context.bed = await openTestbed(dialect)
     context.database = context.bed.platform.database
     context.merchantId = await fill(context.bed.platform)
   })
-  it.after(({ bed }) => bed.close())
 
   /** The steps of the plan, and the indexes by which it reads offers. */
   const planOf = async (

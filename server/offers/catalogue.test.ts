@@ -1,16 +1,14 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { z } from 'zod'
 import { type listOffersInput, type OfferSort, offerPage } from '../../shared/schemas/offers.ts'
-import { foldedKey, foldedWords } from '../platform/folded-text.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
-import { inOrderOf, rowOf } from '../proof/testbed/offer-rows.ts'
-import { requestOf, setSuspended } from '../proof/testbed/people.ts'
-import { fc } from '../proof/testbed/property.ts'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { inOrderOf, rowOf } from '../test/testkit/offer-rows.ts'
+import { requestOf, setSuspended } from '../test/testkit/people.ts'
+import { fc } from '../test/testkit/property.ts'
 import { OFFER_STATUSES, type OfferStatus } from './offer-status.rule.ts'
 import { offersRouter } from './offers.procedures.ts'
 import { setOfferStatus, updateOffer } from './offers.service.ts'
@@ -38,17 +36,11 @@ const QUERIES = [
 type Visitor = ReturnType<typeof offersRouter.createCaller>
 type Query = Exclude<z.input<typeof listOffersInput>, undefined>
 
-for (const dialect of testDialects()) {
-  const it = suite<{ bed: Testbed; platform: Platform; merchant: Actor; visitor: Visitor }>(
-    `the catalogue on ${dialect}`,
-  )
+for (const { it } of marketSuites<{ merchant: Actor; visitor: Visitor }>('the catalogue')) {
   it.before.each(async (context) => {
-    context.bed = await openTestbed(dialect)
-    context.platform = context.bed.platform
     context.merchant = await addMerchant(context.platform)
     context.visitor = offersRouter.createCaller(requestOf(context.platform, null))
   })
-  it.after.each(({ bed }) => bed.close())
 
   it('property: pages put together are what is sought, in order', async ({ platform, merchant, visitor }) => {
     const merchants = [merchant, await addMerchant(platform), await addMerchant(platform)]

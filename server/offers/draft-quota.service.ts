@@ -1,5 +1,5 @@
-import type { Tx } from '../platform/database.ts'
-import { checkQuota } from '../users/quota.service.ts'
+import type { Tx } from '../platform/database/database.ts'
+import { checkQuota } from '../users/users.service.ts'
 import { countDrafts } from './offers.store.ts'
 
 export const MAX_DRAFTS = 500

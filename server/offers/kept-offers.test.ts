@@ -1,11 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Actor } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
-import { requestOf } from '../proof/testbed/people.ts'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { requestOf } from '../test/testkit/people.ts'
 import { updateProfile } from '../users/profile.service.ts'
 import { KeptOffers } from './kept-offers.ts'
 import { offersRouter } from './offers.procedures.ts'
@@ -44,14 +43,10 @@ unit('make room for others: few that are long, many that are short', () => {
 
 unit.run()
 
-for (const dialect of testDialects()) {
-  const it = suite<{ bed: Testbed; platform: Platform; merchant: Actor }>(`kept offers on ${dialect}`)
+for (const { it } of marketSuites<{ merchant: Actor }>('kept offers')) {
   it.before.each(async (context) => {
-    context.bed = await openTestbed(dialect)
-    context.platform = context.bed.platform
     context.merchant = await addMerchant(context.platform)
   })
-  it.after.each(({ bed }) => bed.close())
 
   const listed = async (platform: Platform) => {
     const { items } = await offersRouter.createCaller(requestOf(platform, null)).list({})

@@ -1,8 +1,8 @@
 import { CompiledQuery } from 'kysely'
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
-import type { Dialect, Queries } from '../platform/database.ts'
-import { foldedKey, foldedWords } from '../platform/folded-text.ts'
+import type { Dialect, Queries } from '../platform/database/database.ts'
+import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
 import type { OfferStatus } from './offer-status.rule.ts'
 import { OFFER_COLUMNS, type OfferRow } from './offers.store.ts'
 

@@ -1,5 +1,5 @@
 import type { BasisPoints } from '../../shared/rates.ts'
-import type { Queries } from '../platform/database.ts'
+import type { Queries } from '../platform/database/database.ts'
 import type { OfferStatus } from './offer-status.rule.ts'
 import { OFFER_COLUMNS, type OfferRow } from './offers.store.ts'
 

@@ -1,15 +1,13 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
-import { foldedWords } from '../platform/folded-text.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import { foldedWords } from '../platform/database/folded-text.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addLiveOffer, addMerchant, OFFER } from '../proof/testbed/listings.ts'
-import { inOrderOf, rowOf } from '../proof/testbed/offer-rows.ts'
-import { requestOf, setSuspended } from '../proof/testbed/people.ts'
-import { anyCharacter, fc } from '../proof/testbed/property.ts'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { inOrderOf, rowOf } from '../test/testkit/offer-rows.ts'
+import { requestOf, setSuspended } from '../test/testkit/people.ts'
+import { anyCharacter, fc } from '../test/testkit/property.ts'
 import { listOffers, MOST_SORTED_MATCHES, type OfferListing } from './offer-catalogue.store.ts'
 import { offersRouter } from './offers.procedures.ts'
 import { createOffer, type OfferFields, setOfferStatus, updateOffer } from './offers.service.ts'
@@ -28,17 +26,11 @@ const LISTING: OfferListing = {
   limit: 26,
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<{ bed: Testbed; platform: Platform; merchant: Actor; visitor: Visitor }>(
-    `text search of offers on ${dialect}`,
-  )
+for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }>('text search of offers')) {
   it.before.each(async (context) => {
-    context.bed = await openTestbed(dialect)
-    context.platform = context.bed.platform
     context.merchant = await addMerchant(context.platform)
     context.visitor = offersRouter.createCaller(requestOf(context.platform, null))
   })
-  it.after.each(({ bed }) => bed.close())
 
   it('finds words in any script, whatever is typed', async ({ platform, merchant, visitor }) => {
     await addLiveOffer(platform, merchant, { title: '🔥 لان کُرتا — 3-piece', description: 'Café "Anarkali"' })

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { decideOfferMove, OFFER_STATUSES, type OfferMove } from './offer-status.rule.ts'
 import { VETTING_STATES } from './vetting.rule.ts'
 

@@ -1,7 +1,7 @@
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Offer } from '../../shared/schemas/offers.ts'
-import { toWireTime } from '../platform/clock.ts'
-import { keepJson } from '../platform/kept-json.ts'
+import { keepJson } from '../platform/cache/kept-json.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { ShownOffer } from './offers.service.ts'
 
 /** An offer as every procedure that answers one sends it. */
@@ -21,8 +21,8 @@ export function wireOffer(offer: ShownOffer): Offer {
     vetting_reason: offer.vetting_reason,
     attribution_window_days: offer.attribution_window_days,
     product_ids: offer.product_ids,
-    created_at: toWireTime(offer.created_at),
-    updated_at: toWireTime(offer.updated_at),
+    created_at: isoTime(offer.created_at),
+    updated_at: isoTime(offer.updated_at),
   }
 }
 

@@ -1,6 +1,6 @@
 import { defineEntity } from '@mikro-orm/core'
-import { basisPoints, count, id, json, moment, oneOf, text, word } from '../platform/columns.ts'
-import { refersTo } from '../platform/relations.ts'
+import { basisPoints, count, id, json, moment, oneOf, text, word } from '../platform/database/columns.ts'
+import { refersTo } from '../platform/database/relations.ts'
 import { User } from '../users/user.entity.ts'
 import type { RejectionScope } from './vetting.rule.ts'
 
@@ -11,24 +11,24 @@ export const Offer = defineEntity({
   tableName: 'offers',
   properties: {
     id: id().primary(),
-    merchant: () => refersTo(User),
+    merchant_id: () => refersTo(User, 'merchant_id'),
     title: text(),
-    description: text().nullable(),
+    description: text().strictNullable(),
     product_url: text(),
-    image_url: text().nullable(),
+    image_url: text().strictNullable(),
     category: text(),
     niche: text(),
     commission_rate: basisPoints(),
     status: word<(typeof OFFER_STATUSES)[number]>(),
     attribution_window_days: count(),
     /** JSON array of the store's product ids as strings; `null` means every product. */
-    product_ids: json().nullable(),
+    product_ids: json().strictNullable(),
     /** The last vetting, and the rate that it was made on. */
-    vetting_verdict: word<'approved' | 'rejected'>().nullable(),
-    vetted_rate: basisPoints().nullable(),
+    vetting_verdict: word<'approved' | 'rejected'>().strictNullable(),
+    vetted_rate: basisPoints().strictNullable(),
     /** Which rates the last vetting, a rejection, holds for; see vetting.rule.ts. */
-    rejection_scope: word<RejectionScope>().nullable(),
-    vetting_reason: text().nullable(),
+    rejection_scope: word<RejectionScope>().strictNullable(),
+    vetting_reason: text().strictNullable(),
     /** `category`, `niche` and the words of title and description as they are compared: see folded-text.ts. */
     category_key: text().default(''),
     niche_key: text().default(''),

@@ -9,8 +9,8 @@ import {
   setOfferStatusInput,
   updateOfferInput,
 } from '../../shared/schemas/offers.ts'
-import { mapPage } from '../platform/page.ts'
-import { atOnce, procedure, publicProcedure, router } from '../platform/procedure.ts'
+import { mapPage } from '../platform/api/page.ts'
+import { procedure, publicProcedure, router, syncInput } from '../platform/api/procedure.ts'
 import { wireListed, wireOffer } from './offer-wire.ts'
 import { createOffer, getOffer, listOffers, setOfferStatus, updateOffer } from './offers.service.ts'
 import { PUBLIC_OFFERS } from './public-offers.service.ts'
@@ -23,7 +23,7 @@ export const offersRouter = router({
     errors: ['unauthenticated', 'forbidden'],
     answers: offerPage,
   })
-    .input(atOnce(listOffersInput))
+    .input(syncInput(listOffersInput))
     .query(async ({ ctx, input }): Promise<z.output<typeof offerPage>> => {
       const { q, merchant_id, commission_min, commission_max, ...rest } = input
       const query = {

@@ -3,12 +3,11 @@ import type { BasisPoints } from '../../shared/rates.ts'
 import { idParam } from '../../shared/schemas/common.ts'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
 import { askForVetting, settleVetting } from '../moderation/vetting-queue.service.ts'
-import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
-import { lockName } from '../platform/named-lock.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/page.ts'
+import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import { invalidFields, Refusal } from '../platform/api/refusal.ts'
+import { advisoryLock, afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { invalidFields, Refusal } from '../platform/refusal.ts'
 import { merchantHasStore, merchantStoresLock } from '../stores/stores.service.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
 import { checkDraftQuota } from './draft-quota.service.ts'
@@ -139,7 +138,7 @@ export async function setOfferStatus(
 ): Promise<ShownOffer> {
   const row = await platform.database.transaction(async (tx) => {
     // No offer goes live while the merchant's last store is removed.
-    await lockName(tx, merchantStoresLock(merchantId))
+    await advisoryLock(tx, merchantStoresLock(merchantId))
     const offer = await lockOffer(tx, merchantId, offerId)
     if (!offer) throw noSuchOffer()
     const move = decideOfferMove({

@@ -1,8 +1,8 @@
 import { type Selectable, sql } from 'kysely'
-import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
-import { foldedKey, foldedWords } from '../platform/folded-text.ts'
-import { among } from '../platform/row-set.ts'
-import type { Schema } from '../platform/schema.ts'
+import { inList } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
+import type { Schema } from '../platform/database/schema.ts'
 
 /** The columns that hold something of their own; the folded ones follow from them. */
 export const OFFER_COLUMNS = [
@@ -42,7 +42,7 @@ export function offersById(db: Queries | Tx, ids: readonly string[]): Promise<Of
   return db
     .selectFrom('offers')
     .select(OFFER_COLUMNS)
-    .where(sql<boolean>`id ${among(dialectOf(db), 'uuid', ids)}`)
+    .where(sql<boolean>`id ${inList(dialectOf(db), 'uuid', ids)}`)
     .execute()
 }
 

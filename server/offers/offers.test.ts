@@ -1,12 +1,11 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Actor } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addLiveOffer, addMerchant } from '../proof/testbed/listings.ts'
-import { addUser, outcomeOf, requestOf } from '../proof/testbed/people.ts'
-import { MINUTE, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
 import { connectStore } from '../stores/stores.service.ts'
+import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { addUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { MINUTE } from '../test/testkit/testbed.ts'
 import { offersRouter } from './offers.procedures.ts'
 import { vetOffer } from './vetting.service.ts'
 
@@ -18,14 +17,10 @@ const DRAFT = {
   commission_rate: 12.5,
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<{ bed: Testbed; platform: Platform; merchant: Actor }>(`offers on ${dialect}`)
+for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
   it.before.each(async (context) => {
-    context.bed = await openTestbed(dialect)
-    context.platform = context.bed.platform
     context.merchant = await addMerchant(context.platform, 'Kurta House')
   })
-  it.after.each(({ bed }) => bed.close())
 
   const as = (platform: Platform, actor: Actor | null) =>
     offersRouter.createCaller(requestOf(platform, actor))

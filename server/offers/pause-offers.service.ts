@@ -1,5 +1,5 @@
 import { recordAudit } from '../moderation/audit.service.ts'
-import type { Tx } from '../platform/database.ts'
+import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { applyChange } from './offers.service.ts'
 import { liveOfferIds, lockOffer } from './offers.store.ts'

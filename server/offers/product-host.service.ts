@@ -1,8 +1,7 @@
 import { flagsOfKindAbout, raiseFlag } from '../moderation/flags.service.ts'
-import type { Tx } from '../platform/database.ts'
-import { lockName } from '../platform/named-lock.ts'
+import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { hostsOfMerchant } from '../stores/store-hosts.service.ts'
+import { hostsOfMerchant } from '../stores/stores.service.ts'
 import type { OfferRow } from './offers.store.ts'
 import { isVerifiedHost, productHostOf } from './product-host.rule.ts'
 
@@ -46,7 +45,7 @@ export async function flagUnverifiedHost(
     offer_status: offer.status,
     former_host: formerHost === host ? null : formerHost,
   }
-  await lockName(tx, `product hosts of merchant ${merchantId}`)
+  await advisoryLock(tx, `product hosts of merchant ${merchantId}`)
   const flags = await flagsOfKindAbout(tx, KIND, merchantId)
   const evidenceOf = (flag: { evidence: string }) => JSON.parse(flag.evidence) as HostEvidence
   const known = flags.flatMap((flag) => evidenceOf(flag).hosts)

@@ -1,23 +1,19 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { linksRouter } from '../links/links.procedures.ts'
 import { OPERATOR } from '../moderation/audit.service.ts'
 import { resolveFlag } from '../moderation/flag-queue.service.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { OFFER } from '../proof/testbed/listings.ts'
-import { type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
-import { orderBody } from '../proof/testbed/orders.ts'
-import { addUser, requestOf } from '../proof/testbed/people.ts'
 import { connectStore } from '../stores/stores.service.ts'
+import { OFFER } from '../test/testkit/listings.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
+import { orderBody } from '../test/testkit/orders.ts'
+import { addUser, requestOf } from '../test/testkit/people.ts'
 import { createOffer, setOfferStatus, updateOffer } from './offers.service.ts'
 
-for (const dialect of testDialects()) {
-  const it = suite<{ market: Marketplace; shop: Shop }>(`hosts of offers on ${dialect}`)
+for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
   it.before.each(async (context) => {
-    context.market = await openMarketplace(dialect)
     context.shop = await context.market.addShop()
   })
-  it.after.each(({ market }) => market.close())
 
   const at = (host: string) => ({ ...OFFER, product_url: `https://${host}/products/lawn` })
 

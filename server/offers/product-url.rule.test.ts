@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { checkProductUrl, MAX_PRODUCT_URL_LENGTH, withTrackingReference } from './product-url.rule.ts'
 
 const messageOf = (text: string) => {

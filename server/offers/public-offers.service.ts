@@ -1,4 +1,4 @@
-import { afterCommit, type Tx } from '../platform/database.ts'
+import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { hasLiveOffer } from './offers.store.ts'
 

@@ -1,17 +1,10 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import {
-  giveDestination,
-  type Marketplace,
-  openFlagsOf,
-  openMarketplace,
-  type Shop,
-} from '../proof/testbed/marketplace.ts'
-import { DAY, HOUR, MINUTE } from '../proof/testbed/testbed.ts'
-import { runPayouts } from './payouts.service.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { giveDestination, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
+import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
+import { runPayouts } from './payout-run.service.ts'
 
 interface Context {
   market: Marketplace
@@ -23,23 +16,13 @@ interface Context {
 const SALE = 800_000
 const OTHER_IBAN = 'PK24SCBL0000001171495101'
 
-for (const dialect of testDialects()) {
-  const tests = suite<Context>(`failed payouts on ${dialect}`)
-  tests.before.each(async (context) => {
-    context.market = await openMarketplace(dialect)
+for (const { it } of marketSuites<Context>('failed payouts', { verify: true })) {
+  it.before.each(async (context) => {
     context.shop = await context.market.addShop()
     context.creator = await context.market.addCreator()
     context.link = await context.market.addLink(context.shop, context.creator)
     await context.market.earn(context.shop, context.link, SALE)
   })
-  tests.after.each(({ market }) => market?.close())
-
-  /** A test at whose end the books must be right. */
-  const it = (name: string, work: (context: Context) => Promise<void>) =>
-    tests(name, async (context) => {
-      await work(context)
-      await context.market.verify()
-    })
 
   /** What one run does, as `pays` or why it waits. */
   const run = async ({ market }: Context) =>
@@ -187,5 +170,5 @@ for (const dialect of testDialects()) {
     assert.equal(await run(context), ['pays'])
   })
 
-  tests.run()
+  it.run()
 }

@@ -1,6 +1,6 @@
 import { formatMoney } from '../../shared/money.ts'
 import type { PayoutWire } from '../../shared/schemas/payouts.ts'
-import { toWireTime } from '../platform/clock.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { PayoutPart, PayoutRow } from './payouts.service.ts'
 
 function common(row: PayoutRow) {
@@ -8,8 +8,8 @@ function common(row: PayoutRow) {
     id: row.id,
     state: row.state,
     currency: 'PKR' as const,
-    created_at: toWireTime(row.created_at),
-    settled_at: row.settled_at === null ? null : toWireTime(row.settled_at),
+    created_at: isoTime(row.created_at),
+    settled_at: row.settled_at === null ? null : isoTime(row.settled_at),
   }
 }
 
@@ -23,7 +23,7 @@ export function wirePayout(row: PayoutRow): PayoutWire {
   }
 }
 
-/** A payout as a merchant sees it: the part of it that came from own billing cycles. */
+/** A payout as a merchant sees it: the part that came from own billing cycles. */
 export function wirePart(part: PayoutPart): PayoutWire {
   return {
     ...common(part),

@@ -1,31 +1,30 @@
 import { defineEntity } from '@mikro-orm/core'
-import { BillingCycle } from '../billing/billing-cycle.entity.ts'
-import { id, moment, oneOf, paisa, text, word } from '../platform/columns.ts'
-import { refersTo } from '../platform/relations.ts'
+import { BillingCycle } from '../billing/billing.entity.ts'
+import { id, moment, oneOf, paisa, text, word } from '../platform/database/columns.ts'
+import { refersTo } from '../platform/database/relations.ts'
 import { User } from '../users/user.entity.ts'
-
-export const PAYOUT_STATES = ['pending', 'submitted', 'paid', 'failed'] as const
+import { PAYOUT_STATES, type PayoutState } from './payout-eligibility.rule.ts'
 
 export const Payout = defineEntity({
   name: 'Payout',
   tableName: 'payouts',
   properties: {
     id: id().primary(),
-    creator: () => refersTo(User),
-    state: word<(typeof PAYOUT_STATES)[number]>(),
+    creator_id: () => refersTo(User, 'creator_id'),
+    state: word<PayoutState>(),
     amount: paisa(),
-    processor_payout_id: text().nullable(),
-    failure_reason: text().nullable(),
+    processor_payout_id: text().strictNullable(),
+    failure_reason: text().strictNullable(),
     created_at: moment(),
-    submitted_at: moment().nullable(),
-    settled_at: moment().nullable(),
+    submitted_at: moment().strictNullable(),
+    settled_at: moment().strictNullable(),
   },
   checks: [
     oneOf('payouts', 'state', PAYOUT_STATES),
     { name: 'payouts_amount_check', expression: 'amount > 0' },
   ],
   uniques: [{ name: 'payouts_processor', properties: ['processor_payout_id'] }],
-  indexes: [{ name: 'payouts_creator', properties: ['creator', 'id'] }],
+  indexes: [{ name: 'payouts_creator', properties: ['creator_id', 'id'] }],
 })
 
 /** The part of a payout that came from one billing cycle. The lines of a payout add up to its amount. */
@@ -33,11 +32,11 @@ export const PayoutLine = defineEntity({
   name: 'PayoutLine',
   tableName: 'payout_lines',
   properties: {
-    payout: () => refersTo(Payout).primary(),
-    billing_cycle: () => refersTo(BillingCycle).primary(),
-    merchant: () => refersTo(User),
+    payout_id: () => refersTo(Payout, 'payout_id').primary(),
+    billing_cycle_id: () => refersTo(BillingCycle, 'billing_cycle_id').primary(),
+    merchant_id: () => refersTo(User, 'merchant_id'),
     amount: paisa(),
   },
   checks: [{ name: 'payout_lines_amount_check', expression: 'amount > 0' }],
-  indexes: [{ name: 'payout_lines_merchant', properties: ['merchant', 'payout'] }],
+  indexes: [{ name: 'payout_lines_merchant', properties: ['merchant_id', 'payout_id'] }],
 })

@@ -1,7 +1,7 @@
 import { idParam } from '../../shared/schemas/common.ts'
 import { listPayoutsInput, payoutPage } from '../../shared/schemas/payouts.ts'
-import { decodeCursor, encodeCursor, mapPage, pageOf } from '../platform/page.ts'
-import { procedure, router } from '../platform/procedure.ts'
+import { decodeCursor, encodeCursor, mapPage, pageOf } from '../platform/api/page.ts'
+import { procedure, router } from '../platform/api/procedure.ts'
 import { wirePart, wirePayout } from './payout-wire.ts'
 import { listPayoutParts, listPayouts } from './payouts.service.ts'
 
@@ -10,7 +10,7 @@ export const payoutsRouter = router({
     rest: { method: 'GET', path: '/payouts' },
     summary: 'List own payouts',
     description:
-      "A creator's own payouts; for a merchant, of each payout the part that came from own billing cycles. Newest first.",
+      "A creator's own payouts. A merchant sees the part of each payout that came from own billing cycles. Newest first.",
   })
     .input(listPayoutsInput)
     .output(payoutPage)

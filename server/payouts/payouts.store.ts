@@ -1,11 +1,13 @@
 import { type Selectable, sql } from 'kysely'
-import type { Queries, Tx } from '../platform/database.ts'
-import type { Schema } from '../platform/schema.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
+import type { Schema } from '../platform/database/schema.ts'
+import type { RecordFilter } from '../processor/records.service.ts'
 import type { PayoutState } from './payout-eligibility.rule.ts'
 
 export type PayoutRow = Selectable<Schema['payouts']>
 
-/** Creators with released money in no payout, and how much, paisa. */
+/** The released balance that is in no payout, paisa, by creator. */
 export function releasedByCreator(
   db: Queries,
   creatorId: string | null = null,
@@ -27,7 +29,7 @@ export interface PayableShare {
   commission: number
 }
 
-/** A creator's released shares in no payout, locked until the transaction ends. */
+/** A creator's released shares that are in no payout, locked until the transaction ends. */
 export function lockPayableShares(
   tx: Tx,
   dialect: 'sqlite' | 'postgresql',
@@ -64,7 +66,7 @@ export async function insertPayout(
     .execute()
 }
 
-/** Ties free shares to a payout; answers how many it could tie. */
+/** Assigns free shares to a payout. Returns how many were free. */
 export async function takeShares(
   tx: Tx,
   creatorId: string,
@@ -81,7 +83,7 @@ export async function takeShares(
   return Number(taken.numUpdatedRows)
 }
 
-/** Frees the shares of a failed payout. */
+/** Releases the shares of a failed payout for the next one. */
 export async function freeShares(tx: Tx, payoutId: string): Promise<void> {
   await tx
     .updateTable('billing_cycle_shares')
@@ -90,7 +92,7 @@ export async function freeShares(tx: Tx, payoutId: string): Promise<void> {
     .execute()
 }
 
-/** Compare-and-set of a payout's state; false when it is not in `from` any more. */
+/** Changes a payout if its state is `from`. Returns false otherwise. */
 export async function movePayout(
   tx: Tx,
   payoutId: string,
@@ -123,7 +125,7 @@ export function findPayout(db: Queries, payoutId: string): Promise<PayoutRow | u
   return db.selectFrom('payouts').selectAll().where('id', '=', payoutId).executeTakeFirst()
 }
 
-/** A creator's payouts that failed after the last one that was paid, newest first. */
+/** A creator's payouts that failed since the last paid one, newest first. */
 export function failuresSinceLastPaid(db: Queries, creatorId: string): Promise<PayoutRow[]> {
   const paid = db
     .selectFrom('payouts as paid')
@@ -142,8 +144,8 @@ export function failuresSinceLastPaid(db: Queries, creatorId: string): Promise<P
 }
 
 /**
- * The failed payouts that a new one would replace: for each released share of a creator in no payout, the last that
- * carried it. They can be several, since a payout may be made while an earlier one is still on its way.
+ * The failed payouts that a new one would replace: for each free released share the last payout that carried it. There can be
+ * several, because a payout may be created while an earlier one is in transit.
  */
 export async function failedBehindPayableShares(db: Queries, creatorId: string): Promise<string[]> {
   const rows = await db
@@ -183,7 +185,7 @@ export function findPayouts(
     .execute()
 }
 
-/** The payouts that carry money of one merchant's cycles, each with that merchant's part only, paisa. */
+/** The payouts with money from one merchant's cycles; `part` is that merchant's amount, paisa. */
 export function findPayoutParts(
   db: Queries,
   merchantId: string,
@@ -203,7 +205,7 @@ export function findPayoutParts(
     .execute()
 }
 
-/** The payouts that carried a creator's share of one cycle, oldest first: at most one of them has not failed. */
+/** The payouts that carried a creator's share of one cycle, oldest first. At most one of them has not failed. */
 export function payoutsOfShare(db: Queries, cycleId: string, creatorId: string): Promise<PayoutRow[]> {
   return db
     .selectFrom('payouts as payout')
@@ -213,4 +215,53 @@ export function payoutsOfShare(db: Queries, cycleId: string, creatorId: string):
     .where('payout.creator_id', '=', creatorId)
     .orderBy('payout.id')
     .execute()
+}
+
+/** Payouts to compare with the processor's records, by id, from the one after `after`. */
+export function findPayoutsToCompare(
+  db: Queries,
+  { since, quietSince, always }: RecordFilter,
+  after: string,
+  limit: number,
+): Promise<PayoutRow[]> {
+  return db
+    .selectFrom('payouts')
+    .selectAll()
+    .where('id', '>', after)
+    .where((where) =>
+      where.or([
+        where.and([
+          where('settled_at', 'is', null),
+          where(where.fn.coalesce('submitted_at', 'created_at'), '<=', quietSince),
+        ]),
+        where.and([where('settled_at', '>=', since), where('settled_at', '<=', quietSince)]),
+        ...(always.length > 0 ? [where('id', 'in', always)] : []),
+      ]),
+    )
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+/** Payouts of a creator, or all; for a merchant those with money from own billing cycles. */
+export function countPayouts(db: Queries, scope: ScanScope, step: ScanPage): Promise<ScanCount> {
+  let query = db
+    .selectFrom('payouts')
+    .select(['payouts.id', 'payouts.created_at'])
+    .where('payouts.id', '<', step.below)
+    .orderBy('payouts.id', 'desc')
+    .limit(step.size)
+  if (scope !== 'all' && 'creatorId' in scope) query = query.where('creator_id', '=', scope.creatorId)
+  if (scope !== 'all' && 'merchantId' in scope) {
+    query = query.where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom('payout_lines as line')
+          .select('line.payout_id')
+          .whereRef('line.payout_id', '=', 'payouts.id')
+          .where('line.merchant_id', '=', scope.merchantId),
+      ),
+    )
+  }
+  return countRows(db, step, query)
 }

@@ -1,21 +1,20 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { creatorBalance } from '../ledger/ledger.service.ts'
 import type { LinkRecord } from '../links/links.service.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
 import {
   giveDestination,
   type Marketplace,
   openFlagsOf,
-  openMarketplace,
   payoutOf,
   type Shop,
-} from '../proof/testbed/marketplace.ts'
-import { setSuspended } from '../proof/testbed/people.ts'
-import { openRival } from '../proof/testbed/rival.ts'
-import { DAY } from '../proof/testbed/testbed.ts'
-import { listPayoutParts, runPayouts } from './payouts.service.ts'
+} from '../test/testkit/marketplace.ts'
+import { setSuspended } from '../test/testkit/people.ts'
+import { openRival } from '../test/testkit/rival.ts'
+import { DAY } from '../test/testkit/testbed.ts'
+import { runPayouts } from './payout-run.service.ts'
+import { listPayoutParts } from './payouts.service.ts'
 
 interface Context {
   market: Marketplace
@@ -28,22 +27,12 @@ interface Context {
 const SALE = 800_000
 const EARNED = 100_000
 
-for (const dialect of testDialects()) {
-  const tests = suite<Context>(`payouts on ${dialect}`)
-  tests.before.each(async (context) => {
-    context.market = await openMarketplace(dialect)
+for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
+  it.before.each(async (context) => {
     context.shop = await context.market.addShop()
     context.creator = await context.market.addCreator()
     context.link = await context.market.addLink(context.shop, context.creator)
   })
-  tests.after.each(({ market }) => market?.close())
-
-  /** A test at whose end the books must be right. */
-  const it = (name: string, work: (context: Context) => Promise<void>) =>
-    tests(name, async (context) => {
-      await work(context)
-      await context.market.verify()
-    })
 
   const run = ({ market }: Context, options = {}) => runPayouts(market.platform, market.processor, options)
   const balance = async ({ market, creator }: Context) => {
@@ -203,5 +192,5 @@ for (const dialect of testDialects()) {
     assert.is(market.processor.payouts.length, 1)
   })
 
-  tests.run()
+  it.run()
 }

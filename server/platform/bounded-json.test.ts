@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { hostileBodies } from '../proof/hostile/hostile-bodies.ts'
-import { fc } from '../proof/testbed/property.ts'
+import { hostileBodies } from '../test/hostile/hostile-bodies.ts'
+import { fc } from '../test/testkit/property.ts'
 import { MAX_JSON_TOKENS, parseBoundedJson, UnreadableJson } from './bounded-json.ts'
 
 const BIG = '820982911946154508'

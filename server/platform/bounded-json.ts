@@ -1,9 +1,9 @@
-/** Tokens as RFC 8259 counts them: strings, numbers, literals, brackets, commas and colons. An order of 500 lines has some 130,000. */
+/** Tokens of RFC 8259: strings, numbers, literals, brackets, commas and colons. An order of 500 lines has about 130,000. */
 export const MAX_JSON_TOKENS = 200_000
-/** Real orders nest about ten levels. */
+/** Real orders nest about ten levels deep. */
 export const MAX_JSON_DEPTH = 64
 
-/** A text that is not JSON, or that takes too long to parse. `reason` repeats nothing of the text. */
+/** Text that is not JSON or is too expensive to parse. `reason` contains nothing of the text. */
 export class UnreadableJson extends Error {
   readonly reason: string
 

@@ -1,11 +1,12 @@
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
+import { dirname } from 'node:path'
 import { z } from 'zod'
 import { parseMoney } from '../../shared/money.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
-import { isLoopbackHost } from './loopback.ts'
+import { isLoopbackHost } from './network/loopback.ts'
 
-/** A setting that makes no sense: one line that names it, shown to the operator before anything has started. */
+/** An invalid setting: stops startup with one line that names it. */
 export class SettingError extends Error {
   constructor(name: string, problem: string) {
     super(`setting ${name}: ${problem}`)
@@ -38,7 +39,7 @@ const whole = (least: number, most: number) =>
     return z.NEVER
   })
 
-/** Paths are put behind it, so it has neither query nor fragment; a password in it would reach logs and links. */
+/** Paths are appended to it, so it has no query and no fragment. A password in it would reach logs and links. */
 const httpUrl = z
   .string()
   .refine((text) => {
@@ -67,7 +68,7 @@ const roles = z.string().transform((text, context) => {
 export const PROCESS_ROLES = ['web', 'worker', 'scheduler'] as const
 export type ProcessRole = (typeof PROCESS_ROLES)[number]
 
-/** Only loaded for a schedule that is not the default: a command has no other use for it at its start. */
+/** Loads node-cron only for a schedule that is not the default, to keep commands fast. */
 function isSchedule(text: string): boolean {
   const cron: typeof import('node-cron') = createRequire(import.meta.url)('node-cron')
   return text.trim().split(/\s+/).length === 5 && cron.validate(text)
@@ -77,17 +78,22 @@ const cronOrOff = z
   .string()
   .refine(
     (text) => text === 'off' || isSchedule(text),
-    'must be off, or five cron fields that some day fulfils',
+    'must be off, or five cron fields that match at least one day',
   )
 
-/** `sqlite:PATH`, `sqlite:///ABSOLUTE`, or what a PostgreSQL client takes; each process opens a file twice. */
+/** The file of a `sqlite:` address (`sqlite:PATH` or `sqlite:///ABSOLUTE`); `null` for any other address. */
+export function sqliteFileOf(url: string): string | null {
+  return url.startsWith('sqlite:') ? url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') : null
+}
+
+/** `sqlite:PATH`, `sqlite:///ABSOLUTE` or a PostgreSQL address. Not `:memory:`: each process opens the file twice. */
 const databaseUrl = z.string().refine((text) => {
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/s.exec(text)?.[1]
   if (file !== undefined) return file !== ':memory:' && !/^\/\/|\/$|\0/.test(file)
   return /^postgres(ql)?:\/\/./.test(text) && URL.canParse(text.replace('@/', '@socket/'))
 }, 'must be sqlite:PATH of a file or postgres://…')
 
-/** Words for address ranges that the web server knows besides addresses and networks. */
+/** Names of address ranges that the web server accepts besides addresses and networks. */
 const PROXY_NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
 
 function isProxyAddress(text: string): boolean {
@@ -98,7 +104,6 @@ function isProxyAddress(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
-/** More proxies in a row than any installation has. */
 const MAX_PROXY_HOPS = 10
 
 /** A number of hops as a number, anything else as text. */
@@ -123,7 +128,7 @@ const host = z
     'must be an address or a host name, without a port',
   )
 
-/** Buffer.from leaves out what is no base64, so a mistyped key would pass as another one. */
+/** Buffer.from skips characters that are not base64, so a mistyped key would silently become another key. */
 const appKey = z.string().refine((text) => /^[A-Za-z0-9+/_-]{43}=?$/.test(text), 'must be 32 bytes in base64')
 
 const formerKeys = z
@@ -141,17 +146,16 @@ const flag = z
   .refine((text) => text === 'true' || text === 'false', 'must be true or false')
   .transform((text) => text === 'true')
 
-/** Exactly as a browser sends it: scheme, host and, unless it is the scheme's own, port. */
+/** As a browser sends it: scheme, host and any port other than the scheme's default. */
 const origins = z
   .string()
   .transform((text) => [...new Set(text.split(',').map((part) => part.trim()))])
   .refine(
     (parts) =>
       parts.every((part) => /^https?:\/\/[a-z0-9.:[\]-]+$/.test(part) && URL.parse(part)?.origin === part),
-    'must be origins such as https://app.example.com, with commas between and no slash at the end',
+    'must be origins such as https://app.example.com, separated by commas, without a trailing slash',
   )
 
-/** Travels in a header, and stands between the Internet and our figures. */
 const bearerToken = z
   .string()
   .refine((text) => /^[\x21-\x7e]{16,}$/.test(text), 'must be at least 16 characters without spaces')
@@ -164,16 +168,16 @@ const sealStorage = z
   )
 
 const SETTINGS = z.object({
-  /** A slip here would switch the rules for production off, so only known words pass. */
+  /** A typo would switch the production rules off, so only these values are accepted. */
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
   HOST: host.default('127.0.0.1'),
   PORT: whole(0, 65_535).default(3000),
   PUBLIC_BASE_URL: httpUrl.optional(),
   DATABASE_URL: databaseUrl.default('sqlite:./data/affiliate.db'),
-  /** Where keys and the sandbox's state live; unless set beside the SQLite file, or `./data` with PostgreSQL. */
+  /** The folder of keys and the sandbox's state; by default the SQLite file's folder, or `./data` with PostgreSQL. */
   DATA_DIR: z.string().min(1).optional(),
   APP_KEY: appKey.optional(),
-  /** Keys that APP_KEY has replaced, comma-separated: they only open what they sealed. */
+  /** Keys that APP_KEY has replaced, comma-separated. They only decrypt. */
   APP_KEYS_FORMER: formerKeys.default([]),
   ROLES: roles.default([...PROCESS_ROLES]),
   PROCESSOR: z.enum(['sandbox', 'http']).default('sandbox'),
@@ -198,92 +202,98 @@ const SETTINGS = z.object({
   PLATFORM_FEE_RATE: rate.default(1000),
   PAYOUT_THRESHOLD: money.default(100_000),
   HIGH_COMMISSION_RATE: rate.default(3000),
-  /** Visits of one link from one address within FLAG_CLICKS_SECONDS that are one too many; 0 = off. */
+  /** Flags a link with this many visits from one address within FLAG_CLICKS_SECONDS; 0 = off. */
   FLAG_CLICKS: whole(0, 1_000_000).default(100),
   FLAG_CLICKS_SECONDS: whole(10, 3600).default(600),
-  /** Accepted sales per visit of a link that are out of the ordinary, among at least FLAG_CONVERSION_VISITS visits. */
+  /** Flags a link at this rate of accepted sales per visit, from FLAG_CONVERSION_VISITS visits on. */
   FLAG_CONVERSION_RATE: rate.default(3000),
   FLAG_CONVERSION_VISITS: whole(1, 1_000_000).default(50),
-  /** Visits of a link without any accepted sale that are out of the ordinary; 0 = off. */
+  /** Flags a link with this many visits and no accepted sale; 0 = off. */
   FLAG_CONVERSION_NONE: whole(0, 1_000_000_000).default(5000),
   FLAG_CONVERSION_DAYS: whole(1, 90).default(14),
-  /** Orders of a creator through the own link, within FLAG_SELF_PURCHASES_DAYS. */
+  /** Flags a creator with this many orders through their own link within FLAG_SELF_PURCHASES_DAYS. */
   FLAG_SELF_PURCHASES: whole(1, 1_000_000).default(1),
   FLAG_SELF_PURCHASES_DAYS: whole(1, 365).default(30),
-  /** Rejected orders with a tracking reference of one store, within FLAG_REJECTED_SALES_HOURS … */
+  /** Flags a store with this many rejected orders with a tracking reference within FLAG_REJECTED_SALES_HOURS … */
   FLAG_REJECTED_SALES: whole(1, 1_000_000).default(20),
-  /** … that are also this part of all its orders with one. */
+  /** … if they are also this share of all its orders with one. */
   FLAG_REJECTED_SALES_RATE: rate.default(5000),
   FLAG_REJECTED_SALES_HOURS: whole(1, 720).default(24),
-  /** Fewer rejections are a burst too, from this many on, if their part is FLAG_REJECTED_SALES_TIMES the store's own of 30 days; 0 = off. */
+  /** Flags fewer rejections too, from this many on, if their share is FLAG_REJECTED_SALES_TIMES the store's share of 30 days; 0 = off. */
   FLAG_REJECTED_SALES_LEAST: whole(0, 1_000_000).default(5),
   FLAG_REJECTED_SALES_TIMES: whole(2, 1000).default(4),
-  /** Accepted orders that name one click; more are out of the ordinary. */
+  /** Flags a click that more accepted orders than this name. */
   FLAG_ORDERS_PER_CLICK: whole(1, 1_000_000).default(3),
-  /** Accepted sales that a link's visits of FLAG_CONVERSION_DAYS let expect, if it sells less than a tenth of them; 0 = off. */
+  /** Flags a link with this many expected sales in FLAG_CONVERSION_DAYS and less than a tenth of them accepted; 0 = off. */
   FLAG_CONVERSION_DROP_SALES: whole(0, 1_000_000).default(10),
-  /** Untracked visits of a paused or ended offer's links within a day, after at least as many tracked ones; 0 = off. */
+  /** Flags an offer, paused or ended, with this many untracked visits within a day after at least as many tracked ones; 0 = off. */
   FLAG_PAUSED_VISITS: whole(0, 1_000_000_000).default(50),
-  /** Days from an order's creation to its payment that are out of the ordinary; 0 = off. */
+  /** Flags an order with this many days from creation to payment; 0 = off. */
   FLAG_ORDER_AGE_DAYS: whole(0, 3650).default(90),
   FLAG_CYCLE_UNPAID_DAYS: whole(1, 365).default(14),
   BILLING_PERIOD: z.enum(['monthly', 'weekly', 'daily']).default('monthly'),
   BILLING_TIMEZONE: timeZone.default('Asia/Karachi'),
   SCHEDULE_BILLING: cronOrOff.default('5 0 * * *'),
   SCHEDULE_PAYOUTS: cronOrOff.default('*/15 * * * *'),
-  /** When our invoices and payouts are compared with the processor's records. */
+  /** When invoices and payouts are compared with the processor's records. */
   SCHEDULE_RECONCILIATION: cronOrOff.default('35 4 * * *'),
   TRACKING_PARAMETER: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9_-]{0,39}$/, 'must be a plain query parameter name')
     .default('aff_ref'),
-  /** Which proxies may name the client: how many stand in front, or their addresses. */
+  /** The proxies that may name the client: their number or their addresses. */
   TRUST_PROXY: proxies.optional(),
-  /** Log-ins, registrations and other password attempts a minute from one address; 0 = off, also per account. */
+  /** Log-ins, registrations and other password attempts a minute from one address; 0 = off, for accounts too. */
   RATE_LIMIT_AUTH: whole(0, 1_000_000).default(20),
   /** Calls of the other public routes a minute from one address; 0 = off. */
   RATE_LIMIT_PUBLIC: whole(0, 1_000_000).default(600),
   /** Calls a minute with one account's tokens, over REST and tRPC; 0 = off. */
   RATE_LIMIT_USER: whole(0, 1_000_000).default(300),
-  /** Per store and process; only validly signed first deliveries count. 0 is without limit. */
+  /** Per store and process; counts validly signed first deliveries. 0 = no limit. */
   WEBHOOK_EVENTS_PER_MINUTE: whole(0, 1_000_000_000).default(120_000),
   WEBHOOK_BYTES_PER_MINUTE: whole(0, 1_000_000_000_000).default(1_500_000_000),
-  /** Live streams that one process holds open at a time, of all users and of one. Accounts without a sale share half. */
+  /** Open live streams of one process: of all users, and of one. Accounts without a sale share half of them. */
   LIVE_STREAMS: whole(0, 100_000).default(500),
   LIVE_STREAMS_PER_USER: whole(1, 1000).default(5),
-  /** The web pages' origins that may call from a browser; unset, none but our own. */
+  /** Origins of web pages that may call the API from a browser; by default only the service's own. */
   CORS_ORIGINS: origins.optional(),
-  /** The bearer token for /metrics. Unset: loopback only, and no /metrics in production. */
+  /** The bearer token for /metrics. Without it /metrics answers on loopback only, and not at all in production. */
   METRICS_TOKEN: bearerToken.optional(),
   RAW_EVENT_RETENTION_DAYS: whole(1, 3650).default(90),
-  /** Clicks older than this go, on PostgreSQL by whole months; 0 = kept for ever. */
+  /** Older clicks are deleted, on PostgreSQL by whole months; 0 = keep all. */
   CLICK_RETENTION_DAYS: whole(0, 36_500).default(0),
-  /** Where export files are kept: a folder `exports` beside the keys, or a bucket that speaks S3. */
+  /** The storage of export files: the folder `exports` in DATA_DIR, or an S3 bucket. */
   EXPORT_STORAGE: z.enum(['local', 's3']).default('local'),
-  /** Where each seal of the journal is stored as well, write-once: `s3://BUCKET/PREFIX`, or a folder outside DATA_DIR. */
+  /** Write-once storage for copies of the journal's seals: `s3://BUCKET/PREFIX`, or a folder outside DATA_DIR. */
   SEAL_STORAGE: sealStorage.optional(),
-  /** Unset for AWS itself. */
+  /** Not needed for AWS. */
   S3_ENDPOINT: httpUrl.optional(),
   S3_REGION: z.string().min(1).default('us-east-1'),
   S3_BUCKET: z.string().min(1).optional(),
   S3_ACCESS_KEY_ID: z.string().min(1).optional(),
   S3_SECRET_ACCESS_KEY: z.string().min(1).optional(),
-  /** Whether the bucket stands in the path instead of the host name, as most servers other than AWS want it. */
+  /** Puts the bucket into the path instead of the host name, as most servers other than AWS need it. */
   S3_FORCE_PATH_STYLE: flag.default(false),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
 })
 
-/** As many days as an offer's attribution window may have. */
-const LONGEST_ATTRIBUTION_DAYS = 365
-/** For an order on its way: the store tells it late, or the delivery is repeated. */
+/** The longest attribution window of an offer. */
+const MAX_ATTRIBUTION_DAYS = 365
+/** For late orders and repeated deliveries. */
 const LATE_ORDER_DAYS = 31
 
 export type Config = Readonly<z.infer<typeof SETTINGS>>
 
-/** Every setting there is. */
 export const SETTING_NAMES: readonly string[] = Object.keys(SETTINGS.shape)
 
-/** Reads the settings from an environment. Throws `SettingError` on the first that makes no sense. */
+/** The folder of keys, exports and the sandbox's state: DATA_DIR, else the SQLite file's folder, else `./data`. */
+export function dataFolder(config: Pick<Config, 'DATA_DIR' | 'DATABASE_URL'>): string {
+  if (config.DATA_DIR) return config.DATA_DIR
+  const file = sqliteFileOf(config.DATABASE_URL)
+  return file === null ? './data' : dirname(file)
+}
+
+/** Reads the settings from an environment. Throws `SettingError` for the first invalid one. */
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const given = Object.fromEntries(
     Object.keys(SETTINGS.shape)
@@ -293,13 +303,13 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   const parsed = SETTINGS.safeParse(given)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    throw new SettingError(String(issue?.path[0] ?? '?'), issue?.message ?? 'makes no sense')
+    throw new SettingError(String(issue?.path[0] ?? '?'), issue?.message ?? 'is invalid')
   }
   refuseMismatch(parsed.data)
   return parsed.data
 }
 
-/** Settings of which each makes sense, but not together. */
+/** Refuses settings that are valid one by one but not together. */
 function refuseMismatch(config: Config): void {
   refuseShortClickRetention(config)
   if (config.EXPORT_STORAGE === 's3') {
@@ -333,7 +343,7 @@ function refuseMismatch(config: Config): void {
   }
 }
 
-/** What would let clients choose their address, or secrets and money orders travel unencrypted. */
+/** Refuses settings that let clients choose their address, or send secrets unencrypted. */
 function refuseOpenToTheNetwork(config: Config): void {
   if (config.TRUST_PROXY === 'true') {
     throw new SettingError(
@@ -350,9 +360,9 @@ function refuseOpenToTheNetwork(config: Config): void {
   }
 }
 
-/** A click must outlast every order that may name it, also one whose stored body is read again. */
+/** A click must be kept as long as an order may name it, even one whose stored body is processed again. */
 function refuseShortClickRetention({ CLICK_RETENTION_DAYS, RAW_EVENT_RETENTION_DAYS }: Config): void {
-  const least = LONGEST_ATTRIBUTION_DAYS + RAW_EVENT_RETENTION_DAYS + LATE_ORDER_DAYS
+  const least = MAX_ATTRIBUTION_DAYS + RAW_EVENT_RETENTION_DAYS + LATE_ORDER_DAYS
   if (CLICK_RETENTION_DAYS === 0 || CLICK_RETENTION_DAYS >= least) return
   throw new SettingError(
     'CLICK_RETENTION_DAYS',

@@ -3,7 +3,7 @@
 import { v7, validate, version } from 'uuid'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { firstIdAt, isId, NIL_ID, systemIds } from './ids.ts'
 
 test('ids of one process sort in the order in which they were made', () => {

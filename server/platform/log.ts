@@ -2,7 +2,7 @@ import pino, { type Logger } from 'pino'
 
 export type { Logger } from 'pino'
 
-/** JSON lines on stderr, so that stdout stays free for what a command has to say. */
+/** JSON lines on stderr; stdout is for the output of commands. */
 export function createLog(level: string): Logger {
   return pino(
     { level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime },

@@ -1,14 +1,14 @@
-/** How long one piece of work may keep the event loop busy before others get a turn. */
-const LONGEST_MS = 10
+/** How long one task may block the event loop. */
+const MAX_BLOCK_MS = 10
 
-/** Lets the event loop turn if the work has kept it busy for more than `LONGEST_MS`, or in any case with `always`. */
+/** Yields to the event loop after `MAX_BLOCK_MS` of work, or in any case with `always`. */
 export type LoopYield = (always?: boolean) => Promise<void> | undefined
 
-/** Makes a function to call between the items of one piece of work. Do not await it inside a transaction. */
+/** Returns a function to call between the items of a task. Do not await it inside a transaction. */
 export function createLoopYield(): LoopYield {
   let since = performance.now()
   return (always = false) => {
-    if (!always && performance.now() - since < LONGEST_MS) return
+    if (!always && performance.now() - since < MAX_BLOCK_MS) return
     return new Promise((resolve) =>
       setImmediate(() => {
         since = performance.now()

@@ -1,14 +1,14 @@
-import type { Caches } from './caches.ts'
+import type { Caches } from './cache/caches.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
-import type { Database } from './database.ts'
+import type { AppKeys } from './crypto/key-ring.ts'
+import type { Vault } from './crypto/vault.ts'
+import type { Database } from './database/database.ts'
 import type { Ids } from './ids.ts'
-import type { AppKeys } from './key-ring.ts'
 import type { Logger } from './log.ts'
 import type { Signals } from './signals.ts'
-import type { Vault } from './vault.ts'
 
-/** What every service is given: settings, the database, time, ids, secrets. Made once, in `app.ts`. */
+/** What every service needs: settings, the database, time, ids, secrets. Created once, in `app.ts`. */
 export interface Platform {
   readonly config: Config
   readonly database: Database
@@ -19,6 +19,6 @@ export interface Platform {
   readonly log: Logger
   readonly signals: Signals
   readonly caches: Caches
-  /** The address that affiliate links start with, without a slash at its end. */
+  /** The address that affiliate links start with, without a trailing slash. */
   readonly publicBaseUrl: string
 }

@@ -1,13 +1,13 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 
-/** Makes a folder, and those above it, that nobody else may look into; one that is there stays as it is. */
+/** Creates a folder and its parents, readable by this user only; leaves an existing one as it is. */
 export function makePrivateFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
 }
 
 /**
- * Makes an empty file that nobody else may read, for a library that would make it by the process' umask; one that is there
- * stays as it is. What SQLite puts beside a database has the database's own mode.
+ * Creates an empty file, readable by this user only, before a library creates it with the process's umask; leaves an existing one as it is.
+ * SQLite gives the files beside a database the mode of the database.
  */
 export function makePrivateFile(file: string): void {
   closeSync(openSync(file, 'a', 0o600))

@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, id, json, moment, oneOf, paisa, text, word } from '../platform/columns.ts'
+import { count, id, json, moment, oneOf, paisa, text, word } from '../platform/database/columns.ts'
 
 export const ATTEMPT_KINDS = ['invoice', 'payout'] as const
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
@@ -24,14 +24,14 @@ export const ProcessorAttempt = defineEntity({
     tries: count(),
     next_try_at: moment(),
     /** When a call was made last of which nobody knows whether it took effect; `null` when every one is known. */
-    unknown_at: moment().nullable(),
-    lease_token: text().nullable(),
+    unknown_at: moment().strictNullable(),
+    lease_token: text().strictNullable(),
     lease_until: moment(),
     /** The processor's id of the invoice or payout. */
-    processor_id: text().nullable(),
-    detail: text().nullable(),
+    processor_id: text().strictNullable(),
+    detail: text().strictNullable(),
     created_at: moment(),
-    settled_at: moment().nullable(),
+    settled_at: moment().strictNullable(),
   },
   checks: [
     oneOf('processor_attempts', 'kind', ATTEMPT_KINDS),

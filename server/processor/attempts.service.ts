@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto'
 import { formatMoney } from '../../shared/money.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
-import { type BackoffPolicy, retryDelay } from '../platform/backoff.rule.ts'
-import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
+import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
+import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 import type { AttemptKind } from './attempt.entity.ts'
 import {
   type AttemptRow,

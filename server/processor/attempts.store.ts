@@ -1,13 +1,13 @@
 import { type Selectable, sql } from 'kysely'
-import type { Queries, Tx } from '../platform/database.ts'
-import { insertOf } from '../platform/row-set.ts'
-import type { Schema } from '../platform/schema.ts'
+import { bulkInsert } from '../platform/database/bulk-values.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 import type { AttemptKind } from './attempt.entity.ts'
 
 export type AttemptRow = Selectable<Schema['processor_attempts']>
 
 /** Adds attempts. A second one beside a waiting or successful one makes the whole transaction fail. */
-export const insertAttempts = insertOf<AttemptRow>('processor_attempts', {
+export const insertAttempts = bulkInsert<AttemptRow>('processor_attempts', {
   id: 'uuid',
   kind: 'text',
   subject_id: 'uuid',

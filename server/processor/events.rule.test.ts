@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { formatMoney } from '../../shared/money.ts'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { MalformedEvent, readProcessorEvent } from './events.rule.ts'
 import { GENERIC_PROCESSOR_EVENTS, processorEventsSchema } from './events.settings.ts'
 

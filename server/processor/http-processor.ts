@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
-import { type OutgoingCalls, openOutgoingCalls } from '../platform/outgoing-calls.ts'
+import { type OutgoingCalls, openOutgoingCalls } from '../platform/network/outgoing-calls.ts'
 import { type HttpAnswer, readCallAnswer, readLookupAnswer } from './http-answer.ts'
 import type { CallOutcome, LookupOutcome, Processor } from './port.ts'
 

@@ -5,18 +5,18 @@ import {
   type BasisLine,
   basisOf,
   commissionOn,
-  isNamed,
+  isCovered,
   platformFeeOn,
 } from './commission.rule.ts'
 import type { SaleClick, SaleFacts, SaleOrder } from './sale-facts.ts'
 
 /**
- * Stands on each receipt; raised with every change that could decide or compute a stored sale differently. 2: `buyer_is_creator`
- * compares mailboxes, and the facts have `buyer_name_matches`.
+ * Stored on each receipt. Raise it with every change that could decide or compute a stored sale differently. Version 2:
+ * `buyer_is_creator` compares mailboxes, and the facts have `buyer_name_matches`.
  */
 export const SALE_RULE_VERSION = 2
 
-/** The checks in the order in which they are judged; the first that fails names the rejection. */
+/** The checks in their order. The first that fails is the rejection reason. */
 export const SALE_REJECTION_REASONS = [
   'test_order',
   'not_paid',
@@ -36,7 +36,7 @@ export const SALE_REJECTION_REASONS = [
 
 export type RejectionReason = (typeof SALE_REJECTION_REASONS)[number]
 
-/** One check of the receipt. `not_applicable`: an earlier failure left it nothing to look at. */
+/** `not_applicable`: because of an earlier failure there is nothing to check. */
 export interface SaleCheck {
   name: RejectionReason
   verdict: 'passed' | 'failed' | 'not_applicable'
@@ -48,22 +48,38 @@ export interface SaleDecision {
   acceptance_status: 'accepted' | 'rejected'
   rejection_reason: RejectionReason | null
   checks: SaleCheck[]
-  /** Empty for an order that is not in PKR, whose amounts have no place in a PKR record. */
+  /** Empty for an order that is not in PKR. */
   basis_lines: BasisLine[]
-  /** The basis, also of a rejected sale, so that both sides see what it was about; 0 for an order that is not in PKR. */
+  /** The commission basis, also for a rejected sale; 0 for an order that is not in PKR. */
   net_amount: Paisa
   /** The link's locked rate; `null` without a link of the reporting merchant. */
   commission_rate: BasisPoints | null
-  /** 0 for a rejected sale, as is the fee. */
+  /** 0 for a rejected sale, like the fee. */
   commission: Paisa
   platform_fee_rate: BasisPoints
   platform_fee: Paisa
 }
 
-/** How far the store's clock may lie behind ours. */
+/** Stored with each sale. Contains everything to replay the decision and nothing about the buyer. */
+export interface SaleReceipt {
+  facts: SaleFacts
+  decision: SaleDecision
+}
+
+/** Parses a stored receipt; `null` if it is unreadable, which `ledger verify` reports. */
+export function readReceipt(text: string): SaleReceipt | null {
+  try {
+    const receipt = JSON.parse(text) as SaleReceipt
+    return receipt.facts?.order && receipt.decision ? receipt : null
+  } catch {
+    return null
+  }
+}
+
+/** How far a store's clock may be behind ours. */
 export const CLOCK_TOLERANCE_MS = 5 * 60_000
 
-/** A window is counted in spans of 24 hours; Pakistan has no summer time. */
+/** A window day is 24 hours; Pakistan has no daylight saving time. */
 const DAY_MS = 86_400_000
 
 const PAID = ['paid', 'partially_refunded']
@@ -71,8 +87,8 @@ const PAID = ['paid', 'partially_refunded']
 interface Evidence {
   facts: SaleFacts
   /**
-   * The click, if its link is the reporting merchant's. The terms of anybody else's link say nothing about this order and are no
-   * business of this merchant's, so that the checks of a click do not look at it then.
+   * The click, if its link belongs to the reporting merchant. Terms of another merchant's link do not apply to this order and must
+   * not be shown, so no check looks at them.
    */
   click: SaleClick | null
   basis: Basis | null
@@ -81,11 +97,11 @@ interface Evidence {
 
 type Finding = Omit<SaleCheck, 'name'>
 
-const NOTHING_TO_SEE: Finding = { verdict: 'not_applicable', saw: {} }
+const NOT_APPLICABLE: Finding = { verdict: 'not_applicable', saw: {} }
 
 /**
- * Decides whether a reported order becomes an accepted sale, and what it pays. Every check runs and is kept. `version` replays a
- * former version of the rule on the facts of its time: versions 1 and 2 differ in how facts are gathered, not in their checks.
+ * Decides whether a reported order becomes an accepted sale, and what it pays. All checks run and are kept. `version` replays an
+ * earlier version of the rule on its stored facts. Versions 1 and 2 differ in how facts are gathered, not in their checks.
  */
 export function decideSale(facts: SaleFacts, version = SALE_RULE_VERSION): SaleDecision {
   const evidence = gather(facts)
@@ -101,7 +117,7 @@ export function decideSale(facts: SaleFacts, version = SALE_RULE_VERSION): SaleD
     rejection_reason,
     checks,
     basis_lines: evidence.basis?.lines ?? [],
-    net_amount: evidence.basis?.basis ?? 0,
+    net_amount: evidence.basis?.netAmount ?? 0,
     commission_rate: evidence.click?.link.commission_rate ?? null,
     commission,
     platform_fee_rate: facts.platform_fee_rate,
@@ -109,12 +125,12 @@ export function decideSale(facts: SaleFacts, version = SALE_RULE_VERSION): SaleD
   }
 }
 
-/** Whether the rule has, or had, this version. */
+/** Whether `version` is this version of the rule or an earlier one. */
 export function isRuleVersion(version: unknown): version is number {
   return Number.isInteger(version) && Number(version) >= 1 && Number(version) <= SALE_RULE_VERSION
 }
 
-/** What `not_paid` asks of an order. */
+/** The condition of the check `not_paid`. */
 export function isPaid(order: Pick<SaleOrder, 'financial_status' | 'cancelled'>): boolean {
   return order.financial_status !== null && PAID.includes(order.financial_status) && !order.cancelled
 }
@@ -123,59 +139,59 @@ function gather(facts: SaleFacts): Evidence {
   const click = facts.click?.link.merchant_id === facts.reporting_merchant_id ? facts.click : null
   const inPkr = facts.order.currency === CURRENCY
   const basis = inPkr ? basisOf(facts.order, click?.link.product_ids ?? null) : null
-  const commission = basis && click ? commissionOn(basis.basis, click.link.commission_rate) : 0
+  const commission = basis && click ? commissionOn(basis.netAmount, click.link.commission_rate) : 0
   return { facts, click, basis, commission }
 }
 
 const CHECKS: Record<RejectionReason, (evidence: Evidence) => Finding> = {
-  test_order: ({ facts }) => judge(!facts.order.test, { test: facts.order.test }),
+  test_order: ({ facts }) => finding(!facts.order.test, { test: facts.order.test }),
 
   not_paid({ facts: { order } }) {
-    return judge(isPaid(order), {
+    return finding(isPaid(order), {
       financial_status: order.financial_status,
       cancelled: order.cancelled,
     })
   },
 
   currency_not_pkr: ({ facts }) =>
-    judge(facts.order.currency === CURRENCY, { currency: facts.order.currency }),
+    finding(facts.order.currency === CURRENCY, { currency: facts.order.currency }),
 
   no_tracking_reference: ({ facts }) =>
-    judge(facts.order.tracking_source !== null, { tracking_source: facts.order.tracking_source }),
+    finding(facts.order.tracking_source !== null, { tracking_source: facts.order.tracking_source }),
 
   unknown_tracking_reference({ facts: { order, click } }) {
-    if (order.tracking_source === null) return NOTHING_TO_SEE
-    return judge(click !== null, {
+    if (order.tracking_source === null) return NOT_APPLICABLE
+    return finding(click !== null, {
       tracking_source: order.tracking_source,
       tracking_reference: order.tracking_reference,
     })
   },
 
   other_merchants_link({ facts, click }) {
-    if (facts.click === null) return NOTHING_TO_SEE
-    return judge(click !== null, { link_is_of_reporting_merchant: click !== null })
+    if (facts.click === null) return NOT_APPLICABLE
+    return finding(click !== null, { link_is_of_reporting_merchant: click !== null })
   },
 
   untracked_click({ click }) {
-    if (click === null) return NOTHING_TO_SEE
-    return judge(click.tracked, { tracked: click.tracked })
+    if (click === null) return NOT_APPLICABLE
+    return finding(click.tracked, { tracked: click.tracked })
   },
 
-  // An order counts as after its click up to and including the tolerance: the two moments come from two clocks.
+  // With a tolerance, inclusive, because the two times come from two clocks.
   click_after_order({ facts, click }) {
-    if (click === null) return NOTHING_TO_SEE
-    return judge(click.created_at <= facts.order.created_at + CLOCK_TOLERANCE_MS, {
+    if (click === null) return NOT_APPLICABLE
+    return finding(click.created_at <= facts.order.created_at + CLOCK_TOLERANCE_MS, {
       clicked_at: click.created_at,
       ordered_at: facts.order.created_at,
       tolerance_ms: CLOCK_TOLERANCE_MS,
     })
   },
 
-  // From the click to the order's creation, since cash on delivery is paid weeks later; the window's last millisecond is in it.
+  // Up to the order's creation, because cash on delivery is paid weeks later. The end of the window is inclusive.
   outside_attribution_window({ facts, click }) {
-    if (click === null) return NOTHING_TO_SEE
+    if (click === null) return NOT_APPLICABLE
     const window_ends_at = click.created_at + click.link.attribution_window_days * DAY_MS
-    return judge(facts.order.created_at <= window_ends_at, {
+    return finding(facts.order.created_at <= window_ends_at, {
       clicked_at: click.created_at,
       ordered_at: facts.order.created_at,
       attribution_window_days: click.link.attribution_window_days,
@@ -184,36 +200,36 @@ const CHECKS: Record<RejectionReason, (evidence: Evidence) => Finding> = {
   },
 
   creator_suspended({ facts, click }) {
-    if (click === null) return NOTHING_TO_SEE
-    return judge(!facts.creator_suspended, { creator_suspended: facts.creator_suspended })
+    if (click === null) return NOT_APPLICABLE
+    return finding(!facts.creator_suspended, { creator_suspended: facts.creator_suspended })
   },
 
   merchant_suspended: ({ facts }) =>
-    judge(!facts.merchant_suspended, { merchant_suspended: facts.merchant_suspended }),
+    finding(!facts.merchant_suspended, { merchant_suspended: facts.merchant_suspended }),
 
   self_purchase({ facts, click }) {
-    if (click === null) return NOTHING_TO_SEE
-    return judge(!facts.buyer_is_creator, { buyer_is_creator: facts.buyer_is_creator })
+    if (click === null) return NOT_APPLICABLE
+    return finding(!facts.buyer_is_creator, { buyer_is_creator: facts.buyer_is_creator })
   },
 
   product_not_in_offer({ facts, click }) {
-    const named = click?.link.product_ids ?? []
-    if (named.length === 0) return NOTHING_TO_SEE
-    const matching = facts.order.lines.filter((line) => isNamed(line.product_id, named)).length
-    return judge(matching > 0, {
-      products_in_offer: named.length,
+    const covered = click?.link.product_ids ?? []
+    if (covered.length === 0) return NOT_APPLICABLE
+    const matching = facts.order.lines.filter((line) => isCovered(line.product_id, covered)).length
+    return finding(matching > 0, {
+      products_in_offer: covered.length,
       lines: facts.order.lines.length,
       lines_in_offer: matching,
     })
   },
 
-  // Also a basis so small that its commission rounds to nothing: a sale that pays nobody is no accepted sale.
+  // Also when the basis is so small that its commission rounds to 0.
   nothing_payable({ click, basis, commission }) {
-    if (click === null || basis === null) return NOTHING_TO_SEE
-    return judge(commission > 0, { net_amount: basis.basis, commission })
+    if (click === null || basis === null) return NOT_APPLICABLE
+    return finding(commission > 0, { net_amount: basis.netAmount, commission })
   },
 }
 
-function judge(passes: boolean, saw: SaleCheck['saw']): Finding {
+function finding(passes: boolean, saw: SaleCheck['saw']): Finding {
   return { verdict: passes ? 'passed' : 'failed', saw }
 }

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
 import type { OrderLine } from '../shopify/order-facts.ts'
+import { fc } from '../test/testkit/property.ts'
 import { basisOf, commissionOn, platformFeeOn } from './commission.rule.ts'
 
 const SUIT = '8123456789012'
@@ -22,7 +22,7 @@ function line(changes: Partial<OrderLine> = {}): OrderLine {
 }
 const plain = (...lines: OrderLine[]) => ({ taxes_included: false, lines })
 const taxed = (...lines: OrderLine[]) => ({ taxes_included: true, lines })
-const net = (order: { taxes_included: boolean; lines: OrderLine[] }) => basisOf(order, null).basis
+const net = (order: { taxes_included: boolean; lines: OrderLine[] }) => basisOf(order, null).netAmount
 
 test('price × quantity − allocations, summed over the lines', () => {
   const order = plain(line({ quantity: 2, discount: 15_000 }), line({ unit_price: 35_050, quantity: 3 }))
@@ -55,7 +55,7 @@ test('the receipt of a line adds up by hand', () => {
         why_not: null,
       },
     ],
-    basis: 180_790,
+    netAmount: 180_790,
   })
 })
 
@@ -86,11 +86,11 @@ test('gift cards are left out, and other products when the terms name some', () 
   )
   const why = (ids: string[] | null) => basisOf(order, ids).lines.map((one) => one.why_not)
   assert.equal(why([SUIT]), ['gift_card', 'other_product', 'other_product', null])
-  assert.is(basisOf(order, [SUIT]).basis, 100)
+  assert.is(basisOf(order, [SUIT]).netAmount, 100)
   assert.equal(why(null), ['gift_card', null, null, null])
-  assert.is(basisOf(order, null).basis, 23_100)
+  assert.is(basisOf(order, null).netAmount, 23_100)
   assert.equal(why([]), why(null), 'an empty list names no product')
-  assert.is(basisOf(order, ['5', SUIT]).basis, 20_100)
+  assert.is(basisOf(order, ['5', SUIT]).netAmount, 20_100)
 })
 
 test('a line is never below zero and takes nothing from the others', () => {
@@ -135,10 +135,10 @@ const anyProducts = fc.option(fc.subarray([SUIT, '5', '6']))
 test('0 ≤ commission ≤ basis ≤ gross, and each counted line adds up', () => {
   fc.assert(
     fc.property(anyOrder, anyProducts, fc.integer({ min: 1, max: 9000 }), (order, products, rate) => {
-      const { lines, basis } = basisOf(order, products)
-      const commission = commissionOn(basis, rate)
-      assert.ok(commission >= 0 && commission <= basis)
-      assert.ok(basis <= lines.reduce((sum, one) => sum + one.gross, 0))
+      const { lines, netAmount } = basisOf(order, products)
+      const commission = commissionOn(netAmount, rate)
+      assert.ok(commission >= 0 && commission <= netAmount)
+      assert.ok(netAmount <= lines.reduce((sum, one) => sum + one.gross, 0))
       for (const one of lines) {
         assert.is(one.net, Math.max(0, one.gross - one.discount - one.tax))
         assert.is(one.counted, one.why_not === null)
@@ -151,10 +151,10 @@ test('0 ≤ commission ≤ basis ≤ gross, and each counted line adds up', () =
 test('the basis never grows when a line is removed, and does not depend on the order of lines', () => {
   fc.assert(
     fc.property(anyOrder, anyProducts, fc.nat(), (order, products, pick) => {
-      const whole = basisOf(order, products).basis
+      const whole = basisOf(order, products).netAmount
       const fewer = order.lines.filter((_, index) => index !== pick % Math.max(1, order.lines.length))
-      assert.ok(basisOf({ ...order, lines: fewer }, products).basis <= whole)
-      assert.is(basisOf({ ...order, lines: order.lines.toReversed() }, products).basis, whole)
+      assert.ok(basisOf({ ...order, lines: fewer }, products).netAmount <= whole)
+      assert.is(basisOf({ ...order, lines: order.lines.toReversed() }, products).netAmount, whole)
     }),
     { numRuns: 1000 },
   )

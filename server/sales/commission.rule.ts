@@ -2,16 +2,16 @@ import { assertPaisa, type Paisa } from '../../shared/money.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
 import type { OrderLine } from '../shopify/order-facts.ts'
 
-/** The arithmetic of one order line, kept for the receipt: `net = max(0, gross − discount − tax)`, all in paisa. */
+/** The calculation for one order line, stored on the receipt: `net = max(0, gross − discount − tax)`. Amounts in paisa. */
 export interface BasisLine {
   product_id: string | null
   title: string
-  /** Pieces that remain after edits and returns. */
+  /** Remaining pieces after edits and returns. */
   quantity: number
   unit_price: Paisa
   gross: Paisa
   discount: Paisa
-  /** What is taken off as tax: 0 when the order's prices do not contain it. */
+  /** The deducted tax: 0 when prices do not include tax. */
   tax: Paisa
   net: Paisa
   counted: boolean
@@ -21,34 +21,33 @@ export interface BasisLine {
 export interface Basis {
   lines: BasisLine[]
   /** The sum of `net` over the counted lines. */
-  basis: Paisa
+  netAmount: Paisa
 }
 
-/** What the basis depends on. */
 export interface BasisOrder {
   taxes_included: boolean
   lines: readonly OrderLine[]
 }
 
-const WHOLE: BasisPoints = 10_000
+const HUNDRED_PERCENT: BasisPoints = 10_000
 
 /**
- * The amount that commission is taken of: per line the price of the remaining pieces, less their share of the line's discount
- * allocations, less their share of its taxes when prices contain them. A line is never below zero, so that one odd line takes
- * nothing from the others. Gift cards are left out, and so are other products when `productIds` names some.
+ * The amount that commission is calculated on. For each line: the price of the remaining pieces, less their share of the line's
+ * discounts, less their share of its taxes if prices include tax. A line is never negative, so it cannot reduce the others. Gift cards
+ * do not count, nor do products that `productIds` does not cover.
  */
 export function basisOf(order: BasisOrder, productIds: readonly string[] | null): Basis {
   const lines = order.lines.map((line) => basisLine(line, order.taxes_included, productIds))
-  const basis = lines.reduce((sum, line) => (line.counted ? sum + line.net : sum), 0)
-  assertPaisa(basis)
-  return { lines, basis }
+  const netAmount = lines.reduce((sum, line) => (line.counted ? sum + line.net : sum), 0)
+  assertPaisa(netAmount)
+  return { lines, netAmount }
 }
 
 function basisLine(line: OrderLine, taxesIncluded: boolean, productIds: readonly string[] | null): BasisLine {
   const gross = line.unit_price * line.quantity
   const discount = shareOfRemaining(line.discount, line)
   const tax = taxesIncluded ? shareOfRemaining(line.tax, line) : 0
-  const why_not = line.gift_card ? 'gift_card' : isNamed(line.product_id, productIds) ? null : 'other_product'
+  const why_not = whyNotCounted(line, productIds)
   return {
     product_id: line.product_id,
     title: line.title,
@@ -63,16 +62,20 @@ function basisLine(line: OrderLine, taxesIncluded: boolean, productIds: readonly
   }
 }
 
-/** Whether the terms cover a product. Terms that name none (`null` or an empty list) cover every product and custom item. */
-export function isNamed(productId: string | null, productIds: readonly string[] | null): boolean {
+function whyNotCounted(line: OrderLine, productIds: readonly string[] | null): BasisLine['why_not'] {
+  if (line.gift_card) return 'gift_card'
+  return isCovered(line.product_id, productIds) ? null : 'other_product'
+}
+
+/** Whether the terms cover a product. An empty list or `null` covers every product and custom item. */
+export function isCovered(productId: string | null, productIds: readonly string[] | null): boolean {
   if (productIds === null || productIds.length === 0) return true
   return productId !== null && productIds.includes(productId)
 }
 
 /**
- * The part of a line's discount or tax that belongs to the pieces that remain: `total × quantity ÷ original quantity`, half up to
- * the paisa, rounded once on the line's total. Pieces added by an edit do not make it more. In BigInt, because the product leaves
- * the range of exact numbers.
+ * The share of a line's discount or tax for its remaining pieces: `total × quantity ÷ original quantity`, rounded half up to the
+ * paisa. Pieces added by an edit do not increase it. Uses BigInt, because the product can exceed 2^53.
  */
 function shareOfRemaining(total: Paisa, line: OrderLine): Paisa {
   if (line.quantity >= line.original_quantity) return total
@@ -80,13 +83,13 @@ function shareOfRemaining(total: Paisa, line: OrderLine): Paisa {
   return Number((2n * BigInt(total) * BigInt(line.quantity) + ordered) / (2n * ordered))
 }
 
-/** Commission in paisa, half up; never above the basis, since no link can lock a rate above 100 %. */
-export function commissionOn(basis: Paisa, rate: BasisPoints): Paisa {
-  if (rate > WHOLE) throw new Error(`commission rate above the whole: ${rate}`)
-  return rateOf(basis, rate)
+/** Commission in paisa, rounded half up. Throws for a rate above 100 %, which no link can have. */
+export function commissionOn(netAmount: Paisa, rate: BasisPoints): Paisa {
+  if (rate > HUNDRED_PERCENT) throw new Error(`commission rate above 100 %: ${rate}`)
+  return rateOf(netAmount, rate)
 }
 
-/** What the platform bills the merchant on top of the commission, in paisa, half up. */
+/** The platform fee that the merchant pays on top of the commission, paisa, rounded half up. */
 export function platformFeeOn(commission: Paisa, feeRate: BasisPoints): Paisa {
   return rateOf(commission, feeRate)
 }

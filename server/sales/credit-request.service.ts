@@ -1,11 +1,10 @@
 import { formatMoney, type Paisa, parseMoney } from '../../shared/money.ts'
 import { openFlagAbout, openFlagCountOf, resolvedFlagCount } from '../moderation/flag-queue.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
-import type { Tx } from '../platform/database.ts'
-import { lockName } from '../platform/named-lock.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
-import { checkQuota } from '../users/quota.service.ts'
+import { checkQuota } from '../users/users.service.ts'
 import { findSale, type SaleWithSlug } from './sales.store.ts'
 
 export interface CreditRequest {
@@ -15,9 +14,9 @@ export interface CreditRequest {
   reason: string
 }
 
-/** A stored request that waits for an operator; `createdAt` in epoch ms. */
+/** An open request; `createdAt` in epoch ms. */
 export interface PendingCreditRequest extends CreditRequest {
-  /** The flag that an operator decides on. */
+  /** The flag that an operator resolves. */
   flagId: string
   createdAt: number
 }
@@ -26,11 +25,10 @@ const KIND = 'credit_request'
 export const MAX_OPEN_REQUESTS = 50
 
 /**
- * Stores a merchant's request for a credit on one of their sales, for an operator who grants or declines it, and answers it as it is
- * stored; moves no money. The same request again changes nothing. Refuses with `not_found`, and with `conflict` for a rejected
- * sale (nothing was billed), for more than was billed, while another request about this sale waits,
- * and with `quota_exceeded` while too many requests of the merchant wait. Earlier credits count when
- * the credit is granted, since they belong to the merchant and not to a sale.
+ * Stores a merchant's request for a credit on an own sale, which an operator grants or declines. Moves no money. A repeated request
+ * changes nothing. Throws `not_found`; `conflict` for a rejected sale, for more than was billed, and while a different request for the
+ * sale is open; `quota_exceeded` for too many open requests. Earlier credits are checked when the credit is granted, because
+ * they belong to the merchant, not to a sale.
  */
 export async function requestCredit(
   platform: Platform,
@@ -39,39 +37,39 @@ export async function requestCredit(
 ): Promise<PendingCreditRequest> {
   return platform.database.transaction(async (tx) => {
     const sale = await findSale(tx, { merchantId }, request.saleId)
-    if (!sale) throw new Refusal('not_found', 'There is no such sale.')
-    refuseMoreThanBilled(sale, request.amount)
-    await lockName(tx, `credit request on sale ${sale.id}`)
-    const waiting = await storedRequest(tx, sale.id)
-    if (waiting) return sameRequest(request, waiting)
+    if (!sale) throw new Refusal('not_found', 'Sale not found.')
+    assertAtMostBilled(sale, request.amount)
+    await advisoryLock(tx, `credit request on sale ${sale.id}`)
+    const pending = await findPending(tx, sale.id)
+    if (pending) return assertSame(request, pending)
     await checkQuota(tx, merchantId, {
       most: MAX_OPEN_REQUESTS,
       count: () => openFlagCountOf(tx, KIND, merchantId),
-      detail: `At most ${MAX_OPEN_REQUESTS} credit requests may wait at a time. Try again when one is decided.`,
+      detail: `At most ${MAX_OPEN_REQUESTS} credit requests can be open at a time. Try again when one is resolved.`,
     })
     await raiseFlag(platform, tx, {
       kind: KIND,
       subjectType: 'sale',
       subjectId: sale.id,
-      summary: `A merchant asks for a credit of Rs ${formatMoney(request.amount)} on a sale.`,
+      summary: `A merchant requests a credit of Rs ${formatMoney(request.amount)} for a sale.`,
       evidence: await evidenceOf(tx, sale, request),
     })
-    const stored = await storedRequest(tx, sale.id)
+    const stored = await findPending(tx, sale.id)
     if (!stored) throw new Error(`the credit request on sale ${sale.id} was not stored`)
     return stored
   })
 }
 
-async function storedRequest(tx: Tx, saleId: string): Promise<PendingCreditRequest | null> {
+async function findPending(tx: Tx, saleId: string): Promise<PendingCreditRequest | null> {
   const flag = await openFlagAbout(tx, { kind: KIND, subjectType: 'sale', subjectId: saleId })
   if (!flag) return null
   const { amount, reason } = JSON.parse(flag.evidence) as { amount: string; reason: string }
   return { flagId: flag.id, saleId, amount: parseMoney(amount) ?? 0, reason, createdAt: flag.created_at }
 }
 
-function refuseMoreThanBilled(sale: SaleWithSlug, amount: Paisa): void {
+function assertAtMostBilled(sale: SaleWithSlug, amount: Paisa): void {
   if (sale.acceptance_status === 'rejected') {
-    throw new Refusal('conflict', 'This sale was rejected: nothing was billed for it.')
+    throw new Refusal('conflict', 'This sale was rejected, so nothing was billed for it.')
   }
   const billed = sale.commission + sale.platform_fee
   if (amount <= billed) return
@@ -91,10 +89,10 @@ async function evidenceOf(tx: Tx, sale: SaleWithSlug, request: CreditRequest) {
   }
 }
 
-function sameRequest(request: CreditRequest, waiting: PendingCreditRequest): PendingCreditRequest {
-  if (waiting.amount === request.amount && waiting.reason === request.reason) return waiting
+function assertSame(request: CreditRequest, pending: PendingCreditRequest): PendingCreditRequest {
+  if (pending.amount === request.amount && pending.reason === request.reason) return pending
   throw new Refusal(
     'conflict',
-    `A request for ${formatMoney(waiting.amount)} on this sale waits for its decision already.`,
+    `A request for ${formatMoney(pending.amount)} on this sale is already open. Wait for its decision.`,
   )
 }

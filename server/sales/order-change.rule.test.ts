@@ -89,7 +89,7 @@ test('an order may be edited and given its reference before it is paid, but not 
   assert.equal(changedBeforePayment(order, earlier), ['created_at'])
 })
 
-const receiptOn = (decided: SaleOrder) => JSON.stringify({ facts: { order: decided } })
+const receiptOn = (decided: SaleOrder) => JSON.stringify({ facts: { order: decided }, decision: {} })
 const report = (reported: SaleOrder, decided = false, key = 'store 1001') => ({
   key,
   order: reported,

@@ -1,9 +1,10 @@
-import type { SaleFacts, SaleOrder } from './sale-facts.ts'
+import { readReceipt } from './accept-sale.rule.ts'
+import type { SaleOrder } from './sale-facts.ts'
 
-/** What about an order decides whom it pays and how much. */
+/** The parts of an order that determine who is paid and how much. */
 export type OrderPart = 'tracking_reference' | 'amounts' | 'created_at'
 
-/** In which parts a later report of an order differs from the one that was decided on. */
+/** The parts in which a later report of an order differs from the decided one. */
 export function changedParts(decided: SaleOrder, reported: SaleOrder): OrderPart[] {
   const changed: OrderPart[] = []
   if (referenceIn(decided) !== referenceIn(reported)) changed.push('tracking_reference')
@@ -13,8 +14,8 @@ export function changedParts(decided: SaleOrder, reported: SaleOrder): OrderPart
 }
 
 /**
- * What needs a person's look when a sale is decided again because its order is paid by now. Amounts may differ, since orders are
- * edited before they are paid; a reference that was there stays, and so does the time of the order.
+ * The changes to flag when a sale is decided again because its order is now paid. Amounts can change, because orders are edited
+ * before they are paid. The creation time and an existing reference cannot.
  */
 export function changedBeforePayment(decided: SaleOrder, reported: SaleOrder): OrderPart[] {
   return changedParts(decided, reported).filter(
@@ -22,7 +23,7 @@ export function changedBeforePayment(decided: SaleOrder, reported: SaleOrder): O
   )
 }
 
-/** Something in the reference's place that is no id counts as none. */
+/** A reference that is not an id counts as none. */
 function referenceIn(order: SaleOrder): string {
   return order.tracking_reference ?? ''
 }
@@ -40,39 +41,33 @@ function amountsIn({ currency, taxes_included, lines }: SaleOrder): string {
   return JSON.stringify([currency, taxes_included, amounts])
 }
 
-/** A report of an order in a batch, and what was done with it. */
-export interface JudgedReport {
-  /** Of its store and order. */
+/** A report of an order in a batch. */
+export interface ComparedReport {
+  /** Identifies store and order. */
   key: string
   order: SaleOrder
-  /** Whether it was decided on; otherwise its order was known and nothing changed. */
+  /** False when the order was known and the report changed nothing. */
   decided: boolean
 }
 
 /**
- * The changed parts of each report in turn, compared with the report that its sale rested on then. `receipts` are those of the sales
- * that were there before the batch, by key.
+ * The changed parts of each report, in order, compared with the report that its sale was based on at that point. `receipts`: of the
+ * sales before the batch, by key.
  */
 export function changesInTurn(
   receipts: ReadonlyMap<string, string>,
-  reports: readonly JudgedReport[],
+  reports: readonly ComparedReport[],
 ): OrderPart[][] {
   const decidedOn = new Map<string, SaleOrder | null>()
   return reports.map(({ key, order, decided }) => {
-    const former = decidedOn.has(key) ? decidedOn.get(key) : orderOn(receipts.get(key))
+    const former = decidedOn.has(key) ? decidedOn.get(key) : decidedOrder(receipts.get(key))
     if (decided) decidedOn.set(key, order)
     if (!former) return []
     return decided ? changedBeforePayment(former, order) : changedParts(former, order)
   })
 }
 
-/** `null` without a receipt, or for one that cannot be read, which `ledger verify` reports. */
-function orderOn(receipt: string | undefined): SaleOrder | null {
-  if (receipt === undefined) return null
-  try {
-    const { facts } = JSON.parse(receipt) as { facts?: Partial<SaleFacts> }
-    return facts?.order ?? null
-  } catch {
-    return null
-  }
+/** The order on a receipt; `null` without a readable receipt. */
+function decidedOrder(receipt: string | undefined): SaleOrder | null {
+  return receipt === undefined ? null : (readReceipt(receipt)?.facts.order ?? null)
 }

@@ -2,22 +2,22 @@ import { CLOCK_TOLERANCE_MS } from './accept-sale.rule.ts'
 
 const DAY_MS = 86_400_000
 
-/** Why the `created_at` of an order cannot be right, or is unusual. */
+/** Why an order's `created_at` is wrong or unusual. */
 export type SuspiciousDate = 'after_receipt' | 'after_trigger' | 'before_click' | 'long_before_payment'
 
 /** Times in epoch ms. */
 export interface OrderDates {
   createdAt: number
   receivedAt: number
-  /** From the unsigned header `X-Shopify-Triggered-At`, so only a hint; `null` without it. */
+  /** From the unsigned header `X-Shopify-Triggered-At`; `null` without it. */
   triggeredAt: number | null
-  /** The click that the order names, if its link is the reporting merchant's. */
+  /** The order's click, if its link belongs to the reporting merchant. */
   clickedAt: number | null
 }
 
 /**
- * A store's own clock decides whether an order lies in the attribution window. Orders paid on delivery are weeks old when they are
- * reported, so only `oldestDays` (0 = off) or more before that is unusual; and an order cannot name a click that came after it.
+ * Finds suspicious dates of an order. The store's clock decides whether an order is in the attribution window. Orders paid on delivery
+ * are reported weeks later, so only an age of `oldestDays` (0 = off) or more is unusual. An order cannot name a later click.
  */
 export function suspiciousDates(dates: OrderDates, oldestDays: number): SuspiciousDate[] {
   const { createdAt, receivedAt, triggeredAt, clickedAt } = dates

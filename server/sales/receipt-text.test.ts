@@ -1,10 +1,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { sha256 } from '../platform/sha256.ts'
+import { sha256 } from '../platform/crypto/vault.ts'
 import { readOrderFacts } from '../shopify/order-facts.ts'
-import { decideSale } from './accept-sale.rule.ts'
+import { decideSale, type SaleReceipt } from './accept-sale.rule.ts'
 import { type SaleFacts, saleOrderOf } from './sale-facts.ts'
-import type { SaleReceipt } from './sales.service.ts'
 
 const CLICK = '0197a3c0-5b1e-7d42-9c3f-2a64d1f0b8e7'
 const CLICKED_AT = Date.UTC(2026, 2, 1, 19, 0)

@@ -3,7 +3,7 @@ import type { BasisPoints } from '../../shared/rates.ts'
 import type { SaleDecision } from './accept-sale.rule.ts'
 import type { SaleFacts } from './sale-facts.ts'
 
-/** What a decision came to, once or today. `none`: the event made no sale, and `reason` says why. */
+/** The result of a recorded or new decision. `none`: the event made no sale; `reason` says why. */
 export interface Verdict {
   verdict: 'accepted' | 'rejected' | 'none'
   reason: string | null
@@ -14,7 +14,7 @@ export interface Verdict {
   platformFee: Paisa
 }
 
-/** A fact of the time that nobody has kept: today's stands in for it. */
+/** A fact that was not recorded; today's value replaces it. */
 export type LostFact =
   | 'creator_suspended'
   | 'merchant_suspended'
@@ -28,10 +28,9 @@ export interface FactsOfTheTime {
 }
 
 /**
- * Today's reading of an order beside the circumstances under which it was judged then: `today` as the order would be
- * judged now, `then` as the receipt has it (`null` when the event made no sale). Click and terms are the receipt's as long
- * as the reference is read as it was; one that is read otherwise today leads to its own click, which with its link has
- * not changed since either, unless it is gone: clicks with ids below `pruned` may be.
+ * Combines today's reading of an order with the facts of its first decision: `today` as it would be decided now, `then` from the
+ * receipt (`null` if the event made no sale). Click and terms come from the receipt if the reference reads the same. A different
+ * reference has its own click; clicks and links do not change, but clicks with ids below `pruned` may have been deleted.
  */
 export function factsOfTheTime(today: SaleFacts, then: SaleFacts | null, pruned: string): FactsOfTheTime {
   const reference = today.order.tracking_reference
@@ -46,7 +45,7 @@ export function factsOfTheTime(today: SaleFacts, then: SaleFacts | null, pruned:
   const lost: LostFact[] = []
   const sameCreator = click?.link.creator_id === then.click?.link.creator_id
   if (!sameCreator && click !== null) lost.push('creator_suspended')
-  // Today's comparison of the addresses was with this click's creator, unless the click itself is gone by now.
+  // Today's comparison used this click's creator, unless the click has been deleted.
   const compared = click === null || click.id === today.click?.id
   if (!compared) lost.push('buyer_is_creator')
   if (clickGone && !sameReference) lost.push('click')
@@ -90,7 +89,7 @@ export function noSale(reason: string): Verdict {
   }
 }
 
-/** Why an event made no sale is told in words that may change; that it made none is what counts. */
+/** Two events without a sale are equal whatever their reasons. */
 export function isDifferent(before: Verdict, after: Verdict): boolean {
   if (before.verdict === 'none' && after.verdict === 'none') return false
   return (Object.keys(before) as (keyof Verdict)[]).some((field) => before[field] !== after[field])

@@ -1,14 +1,13 @@
 import type { Paisa } from '../../shared/money.ts'
 import { clicksPrunedBefore } from '../clicks/click-retention.service.ts'
 import { countStoredEvents, type StoredEvent, storedEvents } from '../inbox/stored-events.service.ts'
-import type { Queries } from '../platform/database.ts'
+import type { Queries } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
-import { type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
-import { isOrderPaid } from '../shopify/topic.ts'
-import { merchantsOfStores } from '../stores/store-owners.service.ts'
-import { decideSale, type SaleDecision } from './accept-sale.rule.ts'
+import { isOrderPaid, type OrderFacts, readOrderFacts } from '../shopify/order-facts.ts'
+import { getStoresById } from '../stores/stores.service.ts'
+import { decideSale, readReceipt, type SaleDecision, type SaleReceipt } from './accept-sale.rule.ts'
 import {
   factsOfTheTime,
   isDifferent,
@@ -17,12 +16,17 @@ import {
   type Verdict,
   verdictOf,
 } from './reprocess.rule.ts'
-import { type DecidedSaleRow, type FormerSaleRow, formerSalesById, salesById } from './reprocess.store.ts'
 import type { SaleFacts } from './sale-facts.ts'
-import { loadFacts, type SaleReceipt } from './sales.service.ts'
-import { findRecorded } from './sales.store.ts'
+import { loadFacts } from './sales.service.ts'
+import {
+  type DecidedSaleRow,
+  type FormerSaleRow,
+  findRecorded,
+  formerSalesById,
+  salesById,
+} from './sales.store.ts'
 
-/** How an order is read and judged; a test puts a changed one in its place. */
+/** How an order is read and decided. Tests pass a changed rule. */
 export interface SaleRule {
   read(rawBody: string, trackingParameter: string): OrderFacts
   decide(facts: SaleFacts): SaleDecision
@@ -30,46 +34,46 @@ export interface SaleRule {
 
 export const TODAYS_RULE: SaleRule = { read: readOrderFacts, decide: decideSale }
 
-/** An event of which today's reading or rule would make something else. Amounts in paisa. */
+/** An event that would have another result today. Amounts in paisa. */
 export interface Difference {
   eventId: string
   receivedAt: number
   storeId: string
   merchantId: string
   saleId: string | null
-  /** `null` when neither then nor today the body can be read. */
+  /** `null` if the body was never readable. */
   orderId: string | null
   orderName: string | null
   before: Verdict
   after: Verdict
-  /** `receipt`: the raw body is gone, so that only the rule was run again, over the facts on the receipt. */
+  /** `receipt`: the raw body was deleted, so only the rule was replayed on the stored facts. */
   from: 'body' | 'receipt'
-  /** Facts of the time that are not known any more; today's stand in for them. */
+  /** Facts that were not recorded; today's values replace them. */
   lost: LostFact[]
 }
 
 export interface ReprocessCounts {
   events: number
-  /** Judged again. */
+  /** Decided again. */
   judged: number
   different: number
-  /** Deliveries of an order that another event reported; they make no sale of their own. */
+  /** Repeated deliveries of an order; they make no sale. */
   repeats: number
-  /** Their raw body is past the retention time. */
+  /** The raw body was deleted after its retention time. */
   bodiesGone: number
-  /** Neither then nor today a body that can be read. */
+  /** The body was never readable. */
   unreadable: number
   otherTopics: number
-  /** The same delivery id with another body: set aside for a person. */
+  /** A delivery id with two different bodies: set aside for an operator. */
   conflicting: number
-  /** Not processed for the first time yet. */
+  /** Not processed yet. */
   waiting: number
   unknownStores: number
-  /** Judged with a fact of today in place of one that is not known any more. */
+  /** Decided with today's value for a fact that was not recorded. */
   uncertain: number
 }
 
-/** What a party is billed or earns by the recorded sales, and by today's rule; over what differs only. */
+/** What a party is billed or earns: as recorded, and by today's rule. Counts differing events only. */
 export interface ReprocessTotals {
   before: { commission: Paisa; platformFee: Paisa }
   after: { commission: Paisa; platformFee: Paisa }
@@ -83,49 +87,51 @@ export interface ReprocessReport {
 }
 
 export interface ReprocessOptions {
-  /** Epoch ms, on the moment of receipt. */
+  /** Epoch ms, compared with the time of receipt. */
   since?: number | null
   storeIds?: readonly string[] | null
   rule?: SaleRule
   onDifference(difference: Difference): void
-  /** Events done, and how many there are in all. */
+  /** Called with the number of processed events and the total. */
   onProgress?(done: number, all: number): void
 }
 
-type Books = Pick<Platform, 'config' | 'database'>
+type ReadPlatform = Pick<Platform, 'config' | 'database'>
 
 /**
- * Runs the stored orders through today's reading and rule, each with the facts of its time, and tells what would come out
- * otherwise than what is recorded. It only reads. Events are kept in memory a
- * lot at a time; what grows are the keys of orders that made no sale then and would now.
+ * Replays the stored orders with today's reading and rule, each with its recorded facts, and reports the differences. Writes nothing.
+ * Memory holds one batch of events and the keys of all orders that would newly make a sale.
  */
-export async function reprocessOrders(books: Books, options: ReprocessOptions): Promise<ReprocessReport> {
-  const db = books.database.reader
+export async function reprocessOrders(
+  platform: ReadPlatform,
+  options: ReprocessOptions,
+): Promise<ReprocessReport> {
+  const db = platform.database.reader
   const filter = {
     source: 'store' as const,
     scopes: options.storeIds ?? null,
     since: options.since ?? null,
   }
   const all = await countStoredEvents(db, filter)
-  const run = new Run(books, options)
+  const run = new Reprocessing(platform, options)
   for await (const events of storedEvents(db, filter)) {
-    await run.take(events)
+    await run.process(events)
     options.onProgress?.(run.report.counts.events, Math.max(all, run.report.counts.events))
   }
   return run.report
 }
 
-/** An event that is to be judged again, as far as it has been read. */
+/** An event to decide again. */
 interface Candidate {
   event: StoredEvent
   merchantId: string
   sale: DecidedSaleRow | null
   receipt: SaleReceipt | null
-  /** `null`: the raw body is gone. */
+  /** `null`: the raw body was deleted. */
   order: OrderFacts | { malformed: string } | null
 }
 
-class Run {
+class Reprocessing {
   readonly report: ReprocessReport = {
     counts: {
       events: 0,
@@ -143,50 +149,50 @@ class Run {
     merchants: new Map(),
     creators: new Map(),
   }
-  readonly #books: Books
+  readonly #platform: ReadPlatform
   readonly #options: ReprocessOptions
   readonly #rule: SaleRule
-  /** Orders without a sale that today's reading would make one of: a second delivery of theirs would be a repeat. */
+  /** Keys of orders that would newly make a sale. Another delivery of them is a repeat. */
   readonly #fresh = new Set<string>()
 
-  /** Clicks with smaller ids may be gone. */
+  /** Clicks with smaller ids may have been deleted. */
   #pruned = NIL_ID
 
-  constructor(books: Books, options: ReprocessOptions) {
-    this.#books = books
+  constructor(platform: ReadPlatform, options: ReprocessOptions) {
+    this.#platform = platform
     this.#options = options
     this.#rule = options.rule ?? TODAYS_RULE
   }
 
-  async take(events: readonly StoredEvent[]): Promise<void> {
+  async process(events: readonly StoredEvent[]): Promise<void> {
     this.report.counts.events += events.length
-    const candidates = await this.#leaveOutRepeats(await this.#readAll(events))
+    const candidates = await this.#withoutRepeats(await this.#readAll(events))
     const readable = candidates.filter((one): one is Candidate & { order: OrderFacts } => isOrder(one.order))
-    const today = await loadFacts(this.#books, this.#db, readable)
-    // After the clicks: one that is pruned in between is known to be.
+    const today = await loadFacts(this.#platform, this.#db, readable)
+    // Read after the clicks, so that it covers clicks deleted in between.
     this.#pruned = await clicksPrunedBefore(this.#db)
     const factsOf = new Map<Candidate, SaleFacts>(
       readable.map((one, index) => [one, today[index] as SaleFacts]),
     )
-    for (const one of candidates) this.#judge(one, factsOf.get(one) ?? null)
+    for (const one of candidates) this.#compare(one, factsOf.get(one) ?? null)
   }
 
   get #db(): Queries {
-    return this.#books.database.reader
+    return this.#platform.database.reader
   }
 
   async #readAll(events: readonly StoredEvent[]): Promise<Candidate[]> {
-    const merchants = await merchantsOfStores(this.#db, [...new Set(events.map((event) => event.scope))])
+    const stores = await getStoresById(this.#db, [...new Set(events.map((event) => event.scope))])
     const ids = events.flatMap(({ result }) => (typeof result?.sale_id === 'string' ? [result.sale_id] : []))
     const former = (await formerSalesById(this.#db, ids)).flatMap((row) => formerSaleOf(row) ?? [])
     const made = new Map(
       [...(await salesById(this.#db, ids)), ...former].map((sale) => [sale.event_id, sale]),
     )
     return events.flatMap((event) => {
-      const merchantId = merchants.get(event.scope)
-      const passedOver = this.#passOver(event, merchantId)
-      if (passedOver !== null) {
-        this.report.counts[passedOver] += 1
+      const merchantId = stores.get(event.scope)?.merchant_id
+      const skipped = this.#skipReason(event, merchantId)
+      if (skipped !== null) {
+        this.report.counts[skipped] += 1
         return []
       }
       const sale = made.get(event.id) ?? null
@@ -200,7 +206,7 @@ class Run {
     })
   }
 
-  #passOver(event: StoredEvent, merchantId: string | undefined): keyof ReprocessCounts | null {
+  #skipReason(event: StoredEvent, merchantId: string | undefined): keyof ReprocessCounts | null {
     if (event.conflicting) return 'conflicting'
     if (!isOrderPaid(event.topic)) return 'otherTopics'
     if (event.state === 'pending') return 'waiting'
@@ -210,14 +216,14 @@ class Run {
   #readOrder(event: StoredEvent): Candidate['order'] {
     if (event.rawBody === null) return null
     try {
-      return this.#rule.read(event.rawBody.toString('utf8'), this.#books.config.TRACKING_PARAMETER)
+      return this.#rule.read(event.rawBody.toString('utf8'), this.#platform.config.TRACKING_PARAMETER)
     } catch (error) {
       if (error instanceof MalformedOrder) return { malformed: error.reason }
       throw error
     }
   }
 
-  async #leaveOutRepeats(candidates: readonly Candidate[]): Promise<Candidate[]> {
+  async #withoutRepeats(candidates: readonly Candidate[]): Promise<Candidate[]> {
     const orders = candidates.flatMap(({ event, sale, order }) =>
       sale === null && isOrder(order) ? [{ store_id: event.scope, order_id: order.order_id }] : [],
     )
@@ -234,22 +240,22 @@ class Run {
     })
   }
 
-  #judge(one: Candidate, today: SaleFacts | null): void {
+  #compare(one: Candidate, today: SaleFacts | null): void {
     const { counts } = this.report
     if (one.order === null) counts.bodiesGone += 1
     const before = one.sale ? recordedVerdict(one.sale) : noSale(one.event.reason ?? 'no sale')
-    const judged = this.#judgeAgain(one, today)
-    if (judged === null) {
+    const again = this.#decideAgain(one, today)
+    if (again === null) {
       if (one.order !== null) counts.unreadable += 1
       return
     }
     counts.judged += 1
-    if (judged.lost.length > 0) counts.uncertain += 1
-    if (isDifferent(before, judged.after)) this.#note(one, before, judged)
+    if (again.lost.length > 0) counts.uncertain += 1
+    if (isDifferent(before, again.after)) this.#report(one, before, again)
   }
 
-  /** `null`: there is nothing to judge, neither a readable body nor the receipt of a sale. */
-  #judgeAgain(one: Candidate, today: SaleFacts | null): { after: Verdict; lost: LostFact[] } | null {
+  /** `null` without a readable body and without a receipt. */
+  #decideAgain(one: Candidate, today: SaleFacts | null): { after: Verdict; lost: LostFact[] } | null {
     if (one.order === null && one.receipt) {
       return { after: verdictOf(this.#rule.decide(one.receipt.facts), one.receipt.facts), lost: [] }
     }
@@ -263,7 +269,7 @@ class Run {
     return null
   }
 
-  #note(one: Candidate, before: Verdict, { after, lost }: { after: Verdict; lost: LostFact[] }): void {
+  #report(one: Candidate, before: Verdict, { after, lost }: { after: Verdict; lost: LostFact[] }): void {
     const { event, sale, order } = one
     const merchantId = sale?.merchant_id ?? one.merchantId
     this.report.counts.different += 1
@@ -298,17 +304,7 @@ function keyOf(storeId: string, orderId: string): string {
   return `${storeId}\n${orderId}`
 }
 
-/** `null` for one that cannot be read: "ledger verify" names it, and here its facts count as not known any more. */
-function readReceipt(text: string): SaleReceipt | null {
-  try {
-    const receipt = JSON.parse(text) as SaleReceipt
-    return receipt.facts?.order && receipt.decision ? receipt : null
-  } catch {
-    return null
-  }
-}
-
-/** A sale as its first decision had it; `null` when that cannot be read. */
+/** A sale by its former decision; `null` if its receipt is unreadable. */
 function formerSaleOf(row: FormerSaleRow): DecidedSaleRow | null {
   const receipt = readReceipt(row.receipt)
   if (receipt === null) return null

@@ -4,27 +4,26 @@ import type { OrderFacts, OrderLine } from '../shopify/order-facts.ts'
 import type { TrackingSource } from '../shopify/tracking.ts'
 
 /**
- * Everything that the decision about one sale looks at. It is stored on the receipt for ever and shown to merchant and creator, so
- * nothing in it may describe the buyer; and it is plain JSON, so that the decision can be replayed from the stored copy.
- * Times are epoch ms.
+ * The inputs of the decision about one sale. They are stored on the receipt and shown to merchant and creator, so they must not
+ * describe the buyer. They are plain JSON, so the decision can be replayed. Times in epoch ms.
  */
 export interface SaleFacts {
   order: SaleOrder
-  /** Whether the order's e-mail reaches the creator's mailbox; this and the next field are all that is kept of the buyer. */
+  /** Whether the order's e-mail reaches the creator's mailbox. This and the next field are all that is kept about the buyer. */
   buyer_is_creator: boolean
   /**
-   * Whether the buyer's name is the title of a payout account of the creator. Names repeat, so it rejects nothing; it counts for the
-   * flag `self_purchase`. Missing on receipts of version 1. Never shown: it would tell the merchant the creator's legal name.
+   * Whether the buyer's name is the title of one of the creator's payout accounts. It counts for the flag `self_purchase` but rejects
+   * nothing, because names repeat. Missing on receipts of version 1. Never shown: it would reveal the creator's legal name.
    */
   buyer_name_matches?: boolean
   /** The owner of the store that sent the order. */
   reporting_merchant_id: string
-  /** The click that the tracking reference names; `null` when there is none. */
+  /** The click of the tracking reference; `null` without one. */
   click: SaleClick | null
-  /** Suspensions at the moment of processing: of the link's creator (false without a click), and of the reporting merchant. */
+  /** Suspensions when the order is processed: of the link's creator (false without a click) and of the reporting merchant. */
   creator_suspended: boolean
   merchant_suspended: boolean
-  /** Share of the commission that the platform bills on top. */
+  /** The platform fee as a share of the commission. */
   platform_fee_rate: BasisPoints
 }
 
@@ -38,8 +37,8 @@ export interface SaleOrder {
   cancelled: boolean
   taxes_included: boolean
   /**
-   * The id of a click as the store sent it. `null` beside a source means that something stood there which cannot be one of our
-   * ids; it is not kept, because a visitor can write anything into an address, also somebody's name.
+   * The click id that the store sent. `null` with a source: the value was not a click id. It is not stored, because a visitor can put
+   * anything into an address, including personal data.
    */
   tracking_reference: string | null
   tracking_source: TrackingSource | null
@@ -49,12 +48,12 @@ export interface SaleOrder {
 export interface SaleClick {
   id: string
   created_at: number
-  /** False for a click that was redirected without a reference: offer not live, or creator suspended. */
+  /** False for a click that was redirected without a reference: the offer was not live or the creator was suspended. */
   tracked: boolean
   link: LinkTerms
 }
 
-/** The link of the click, with the terms that its approval locked. */
+/** The click's link with the terms that were locked when it was approved. */
 export interface LinkTerms {
   id: string
   slug: string
@@ -63,14 +62,14 @@ export interface LinkTerms {
   creator_id: string
   commission_rate: BasisPoints
   attribution_window_days: number
-  /** `null` (or an empty list) when the offer names no products: every line counts then. */
+  /** `null` or empty: every product counts. */
   product_ids: string[] | null
   locked_at: number
 }
 
 const CLICK_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** The part of an order that may be kept: field by field, so that a new field of `OrderFacts` does not slip in unseen. */
+/** The storable part of an order. Copies named fields only, so that a new field of `OrderFacts` is not stored by accident. */
 export function saleOrderOf(order: OrderFacts): SaleOrder {
   const reference = order.tracking_reference?.toLowerCase() ?? ''
   return {
@@ -88,13 +87,13 @@ export function saleOrderOf(order: OrderFacts): SaleOrder {
   }
 }
 
-/** Whether the order's e-mail and the creator's reach one mailbox; false when the order has none. */
+/** Whether the order's e-mail and the creator's reach the same mailbox. False without an e-mail. */
 export function isBuyer(order: OrderFacts, creatorEmail: string | null): boolean {
   if (order.buyer_email === null || creatorEmail === null) return false
   return mailboxOf(order.buyer_email.trim().toLowerCase()) === mailboxOf(creatorEmail.trim().toLowerCase())
 }
 
-/** Whether one of the order's names is the title of one of these payout accounts; case, spacing and punctuation do not count. */
+/** Whether one of the order's names equals one of these payout account titles, ignoring case, spacing and punctuation. */
 export function hasBuyerName(order: OrderFacts, accountTitles: readonly string[]): boolean {
   const titles = new Set(accountTitles.map(plainName))
   return order.buyer_names.map(plainName).some((name) => name !== '' && titles.has(name))

@@ -1,12 +1,12 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { runPayouts } from '../payouts/payouts.service.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { type Marketplace, openMarketplace } from '../proof/testbed/marketplace.ts'
-import { orderBody } from '../proof/testbed/orders.ts'
-import { outcomeOf, requestOf } from '../proof/testbed/people.ts'
-import { MINUTE } from '../proof/testbed/testbed.ts'
+import { runPayouts } from '../payouts/payout-run.service.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
+import { orderBody } from '../test/testkit/orders.ts'
+import { outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { MINUTE } from '../test/testkit/testbed.ts'
 import { SALE_RULE_VERSION } from './accept-sale.rule.ts'
 import { salesRouter } from './sales.procedures.ts'
 
@@ -26,7 +26,7 @@ for (const dialect of testDialects()) {
 
   const salesFor = (actor: Actor) => salesRouter.createCaller(requestOf(market.platform, actor))
 
-  /** An accepted sale of 16,000.00, among two lines that do not count, with its first payout failed and its second paid. */
+  /** An accepted sale of 16,000.00, inList two lines that do not count, with its first payout failed and its second paid. */
   async function tellingSale() {
     const { platform, clock, processor } = market
     const shop = await market.addShop('Chenab Lawn')

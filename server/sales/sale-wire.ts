@@ -2,15 +2,14 @@ import { formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { Sale, SaleOutcomeWire, SaleReceiptWire, SaleWithReceipt } from '../../shared/schemas/sales.ts'
-import { toWireTime } from '../platform/clock.ts'
-import type { SaleCheck } from './accept-sale.rule.ts'
-import type { SaleCycle, SaleOutcome } from './sale-outcome.service.ts'
-import type { SaleStory } from './sale-story.service.ts'
-import type { FormerDecision, SaleReceipt, SaleWithSlug } from './sales.service.ts'
+import { isoTime } from '../platform/clock.ts'
+import type { SaleCheck, SaleReceipt } from './accept-sale.rule.ts'
+import type { FormerReceipt, PartyExplanation, SaleCycle, SaleOutcome } from './sale-explanation.service.ts'
+import type { SaleWithSlug } from './sales.service.ts'
 
 type ShownSale = Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'>
 
-/** A sale as its merchant or creator sees it: the platform's fee is the merchant's business only. */
+/** A sale as its merchant or creator sees it. Only the merchant sees the platform fee. */
 export function wireSale(row: ShownSale, role: Role): Sale {
   return {
     id: row.id,
@@ -28,45 +27,41 @@ export function wireSale(row: ShownSale, role: Role): Sale {
     ...(role === 'merchant' && { platform_fee: formatMoney(row.platform_fee) }),
     currency: 'PKR',
     billing_cycle_id: row.billing_cycle_id,
-    ordered_at: toWireTime(row.ordered_at),
-    created_at: toWireTime(row.created_at),
-    decided_at: toWireTime(row.decided_at ?? row.created_at),
+    ordered_at: isoTime(row.ordered_at),
+    created_at: isoTime(row.created_at),
+    decided_at: isoTime(row.decided_at ?? row.created_at),
   }
 }
 
-/** One sale with all that led to it and has come of it, for one of the two parties. */
-export function wireSaleStory(story: SaleStory, role: Role): SaleWithReceipt {
+/** The explanation of a sale for its merchant or creator. */
+export function wireExplanation(explanation: PartyExplanation, role: Role): SaleWithReceipt {
+  const { sale, merchant, creator } = explanation
   return {
-    ...wireSale(story.sale, role),
-    merchant: { id: story.merchant.id, display_name: story.merchant.displayName },
-    creator: story.creator && { id: story.creator.id, display_name: story.creator.displayName },
-    offer: story.offer,
-    receipt: wireReceipt(readReceipt(story.sale.receipt), role),
-    former_decisions: story.formerDecisions.flatMap((former) => wireFormer(former, story.sale, role)),
-    outcome: wireOutcome(story.outcome, role),
+    ...wireSale(sale, role),
+    merchant: { id: merchant.id, display_name: merchant.displayName },
+    creator: creator && { id: creator.id, display_name: creator.displayName },
+    offer: explanation.offer,
+    receipt: wireReceipt(explanation.receipt, role),
+    former_decisions: explanation.formerReceipts.flatMap((former) => wireFormer(former, sale, role)),
+    outcome: wireOutcome(explanation.outcome, role),
   }
 }
 
-function readReceipt(text: string): SaleReceipt {
-  return JSON.parse(text) as SaleReceipt
-}
-
-/** The order may have named another creator's link before it was paid: that is no business of the present creator's. */
+/** Hidden from the creator if the order named another creator's link before it was paid. */
 function wireFormer(
-  former: FormerDecision,
+  { decidedAt, receipt }: FormerReceipt,
   sale: SaleWithSlug,
   role: Role,
 ): SaleWithReceipt['former_decisions'] {
-  const receipt = readReceipt(former.receipt)
   if (role !== 'merchant' && receipt.facts.click?.link.creator_id !== sale.creator_id) return []
   const { acceptance_status, rejection_reason } = receipt.decision
-  const decided_at = toWireTime(former.decided_at)
+  const decided_at = isoTime(decidedAt)
   return [{ decided_at, acceptance_status, rejection_reason, receipt: wireReceipt(receipt, role) }]
 }
 
 /**
- * A stored receipt for one of the two parties. A click on another merchant's link stays out of it: its terms are no
- * business of this merchant's. What else the buyer had in the basket is no business of the creator's.
+ * A stored receipt for the merchant or creator. It omits a click on another merchant's link, and for the creator all lines that do not
+ * count.
  */
 function wireReceipt({ facts, decision }: SaleReceipt, role: Role): SaleReceiptWire {
   const click = facts.click?.link.merchant_id === facts.reporting_merchant_id ? facts.click : null
@@ -95,16 +90,16 @@ function wireReceipt({ facts, decision }: SaleReceipt, role: Role): SaleReceiptW
       platform_fee_rate: basisPointsToPercent(decision.platform_fee_rate),
       platform_fee: formatMoney(decision.platform_fee),
     }),
-    clicked_at: click && toWireTime(click.created_at),
-    terms_locked_at: click && toWireTime(click.link.locked_at),
+    clicked_at: click && isoTime(click.created_at),
+    terms_locked_at: click && isoTime(click.link.locked_at),
     attribution_window_days: click?.link.attribution_window_days ?? null,
     product_ids: click?.link.product_ids ?? null,
   }
 }
 
 /**
- * What came of a sale, for one of the two parties: the invoice is the merchant's business, what the bank said of a payout
- * the creator's.
+ * The outcome of a sale for the merchant or creator. Only the merchant sees the invoice, only the creator the payout's amount and
+ * failure reason.
  */
 function wireOutcome({ cycle, payouts }: SaleOutcome, role: Role): SaleOutcomeWire {
   return {
@@ -116,8 +111,8 @@ function wireOutcome({ cycle, payouts }: SaleOutcome, role: Role): SaleOutcomeWi
         state: payout.state,
         share: formatMoney(cycle?.creatorShare ?? 0),
         replaces_payout_id: former?.state === 'failed' ? former.id : null,
-        created_at: toWireTime(payout.createdAt),
-        settled_at: payout.settledAt === null ? null : toWireTime(payout.settledAt),
+        created_at: isoTime(payout.createdAt),
+        settled_at: payout.settledAt === null ? null : isoTime(payout.settledAt),
         ...(role === 'creator' && {
           amount: formatMoney(payout.amount),
           processor_payout_id: payout.processorPayoutId,
@@ -129,13 +124,13 @@ function wireOutcome({ cycle, payouts }: SaleOutcome, role: Role): SaleOutcomeWi
 }
 
 function wireSaleCycle(cycle: SaleCycle, role: Role): SaleOutcomeWire['billing_cycle'] {
-  const time = (moment: number | null) => (moment === null ? null : toWireTime(moment))
+  const time = (moment: number | null) => (moment === null ? null : isoTime(moment))
   const settled = (amount: number) => (cycle.state === 'open' ? null : formatMoney(amount))
   return {
     id: cycle.id,
     state: cycle.state,
-    period_start: toWireTime(cycle.period_start),
-    period_end: toWireTime(cycle.period_end),
+    period_start: isoTime(cycle.period_start),
+    period_end: isoTime(cycle.period_end),
     closed_at: time(cycle.closed_at),
     charged_at: time(cycle.charged_at),
     creator_share: formatMoney(cycle.creatorShare),
@@ -148,15 +143,15 @@ function wireSaleCycle(cycle: SaleCycle, role: Role): SaleOutcomeWire['billing_c
   }
 }
 
-const MONEY_SEEN = ['net_amount', 'commission']
+const MONEY_FIELDS = ['net_amount', 'commission']
 
-/** What a check looked at, in the wire's forms: the stored receipt has epoch ms and paisa. */
+/** Converts a check's epoch ms and paisa to wire times and amounts. */
 function wireSaw(saw: SaleCheck['saw']): SaleCheck['saw'] {
   return Object.fromEntries(
     Object.entries(saw).map(([name, value]) => {
       if (typeof value !== 'number') return [name, value]
-      if (name.endsWith('_at')) return [name, toWireTime(value)]
-      return [name, MONEY_SEEN.includes(name) ? formatMoney(value) : value]
+      if (name.endsWith('_at')) return [name, isoTime(value)]
+      return [name, MONEY_FIELDS.includes(name) ? formatMoney(value) : value]
     }),
   )
 }

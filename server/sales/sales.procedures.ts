@@ -2,13 +2,13 @@ import { formatMoney, parseMoney } from '../../shared/money.ts'
 import { creditRequest, requestCreditInput } from '../../shared/schemas/admin.ts'
 import { idParam } from '../../shared/schemas/common.ts'
 import { getSaleInput, listSalesInput, salePage, saleWithReceipt } from '../../shared/schemas/sales.ts'
-import { toWireTime } from '../platform/clock.ts'
-import { decodeCursor, encodeCursor, mapPage, pageOf } from '../platform/page.ts'
-import { type Actor, procedure, router } from '../platform/procedure.ts'
-import { Refusal } from '../platform/refusal.ts'
+import { decodeCursor, encodeCursor, mapPage, pageOf } from '../platform/api/page.ts'
+import { type Actor, procedure, router } from '../platform/api/procedure.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { isoTime } from '../platform/clock.ts'
 import { requestCredit } from './credit-request.service.ts'
-import { getSaleStory } from './sale-story.service.ts'
-import { wireSale, wireSaleStory } from './sale-wire.ts'
+import { explainSaleToParty } from './sale-explanation.service.ts'
+import { wireExplanation, wireSale } from './sale-wire.ts'
 import { listSales, type SaleScope } from './sales.service.ts'
 
 export const salesRouter = router({
@@ -16,7 +16,7 @@ export const salesRouter = router({
     rest: { method: 'GET', path: '/sales' },
     summary: 'List own sales',
     description:
-      'Of own stores for a merchant, of own links for a creator; accepted and rejected, newest first.',
+      'Accepted and rejected sales, newest first. A merchant sees sales of own stores, a creator sales of own links.',
   })
     .input(listSalesInput)
     .output(salePage)
@@ -37,24 +37,24 @@ export const salesRouter = router({
 
   get: procedure(['merchant', 'creator'], {
     rest: { method: 'GET', path: '/sales/:id' },
-    summary: 'One sale with its decision receipt and what came of it',
+    summary: 'Get a sale with its receipt and outcome',
     description:
-      'Each check of the decision with what it saw and its verdict, the arithmetic line by line, the billing cycle and the payouts. Merchant and creator see the same sale, each without what is private to the other.',
+      'Each check with its inputs and verdict, the calculation per line, the billing cycle and the payouts. Merchant and creator see the same sale without the details that are private to the other.',
     errors: ['not_found'],
   })
     .input(getSaleInput)
     .output(saleWithReceipt)
     .query(async ({ ctx, input }) => {
-      const sale = await getSaleStory(ctx.platform, scopeOf(ctx.actor), input.id)
-      if (!sale) throw new Refusal('not_found', 'There is no such sale.')
-      return wireSaleStory(sale, ctx.actor.role)
+      const explanation = await explainSaleToParty(ctx.platform, scopeOf(ctx.actor), input.id)
+      if (!explanation) throw new Refusal('not_found', 'Sale not found.')
+      return wireExplanation(explanation, ctx.actor.role)
     }),
 
   requestCredit: procedure(['merchant'], {
     rest: { method: 'POST', path: '/sales/:id/credit-request', status: 202 },
-    summary: 'Ask for a billing credit on an own sale',
+    summary: 'Request a billing credit for an own sale',
     description:
-      'Moves no money: an operator grants or declines it. Answers the request as it is stored. At most what was billed for the sale. The same request again changes nothing while it waits; another one is refused.',
+      'Stores a request that an operator grants or declines; no money moves. The amount is limited to what was billed for the sale. While a request is open, the same request changes nothing and a different one is refused.',
     errors: ['not_found', 'conflict', 'quota_exceeded'],
   })
     .input(requestCreditInput)
@@ -70,7 +70,7 @@ export const salesRouter = router({
         currency: 'PKR' as const,
         reason: request.reason,
         status: 'pending' as const,
-        created_at: toWireTime(request.createdAt),
+        created_at: isoTime(request.createdAt),
       }
     }),
 })

@@ -1,51 +1,56 @@
+import type { Sale } from '../../shared/schemas/sales.ts'
 import { addSalesToCycles, type SaleToBill } from '../billing/billing.service.ts'
 import { linksOfClicks } from '../clicks/clicks.service.ts'
 import { saleAccepted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { flagOrders, type OrderNote } from '../moderation/order-flags.service.ts'
-import { toWireTime } from '../platform/clock.ts'
-import { afterCommit, LostRace, type Queries, type Tx } from '../platform/database.ts'
+import { isoTime } from '../platform/clock.ts'
+import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
+import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
-import { newsOf } from '../platform/signals.ts'
+import { userTopic } from '../platform/signals.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
 import { accountTitlesOf } from '../users/payout-destinations.service.ts'
 import { standingOf } from '../users/users.service.ts'
-import { decideSale, isPaid, type SaleDecision } from './accept-sale.rule.ts'
+import { decideSale, isPaid, type SaleDecision, type SaleReceipt } from './accept-sale.rule.ts'
 import { changesInTurn } from './order-change.rule.ts'
 import { type SuspiciousDate, suspiciousDates } from './order-dates.rule.ts'
 import { hasBuyerName, isBuyer, type SaleFacts, saleOrderOf } from './sale-facts.ts'
+import { wireSale } from './sale-wire.ts'
 import {
-  type FormerDecision,
+  countSales,
   findRecorded,
   findSale,
   findSales,
-  formerDecisions,
   insertSales,
   type OrderKey,
+  orderNamesBySale,
+  readSales,
   replaceDecision,
   type SaleFilter,
   type SaleRow,
   type SaleScope,
   type SaleWithSlug,
+  sumByLink,
 } from './sales.store.ts'
 
-export type { FormerDecision, SaleFilter, SaleRow, SaleScope, SaleWithSlug } from './sales.store.ts'
+export type { SaleFilter, SaleRow, SaleScope, SaleWithSlug } from './sales.store.ts'
 
-/** An order that a store reported, read and checked. */
+/** An order that a store reported, parsed and validated. */
 export interface ReportedOrder {
   eventId: string
   storeId: string
   merchantId: string
   order: OrderFacts
-  /** When its event came in, epoch ms. */
+  /** When its event was received, epoch ms. */
   receivedAt?: number
-  /** When the store says that the event was triggered, epoch ms; unsigned. */
+  /** When the store triggered the event, epoch ms; from an unsigned header. */
   triggeredAt?: number | null
 }
 
 /**
- * The outcome of a reported order. `known`: it had been recorded before, and nothing changed. `decidedAgain`: it had been recorded
- * as unpaid.
+ * The outcome of a reported order. `known`: the order was recorded before and nothing changed. `decidedAgain`: it was recorded as
+ * unpaid before.
  */
 export interface RecordedSale {
   saleId: string
@@ -54,16 +59,10 @@ export interface RecordedSale {
   decidedAgain: boolean
 }
 
-/** What is kept of a decision for ever: enough to take it again, nothing about the buyer. */
-export interface SaleReceipt {
-  facts: SaleFacts
-  decision: SaleDecision
-}
-
 /**
- * Turns reported orders into sales: all facts first, each decision by the rule, then rows, cycle totals and journal, set-wise and in
- * the caller's transaction. An order of a store is one sale, however often it is reported. A sale rejected as `not_paid` is decided
- * again, once, when its order is reported as paid. Answers in the order of `reports`.
+ * Turns reported orders into sales: loads all facts, decides each sale, then writes sales, cycle totals and journal entries for the
+ * whole batch in the caller's transaction. Each order of a store is one sale, however often it is reported. A sale rejected as
+ * `not_paid` is decided again, once, when its order is reported as paid. Results are in the order of `reports`.
  */
 export async function recordOrders(
   platform: Platform,
@@ -75,89 +74,32 @@ export async function recordOrders(
   const current = new Map((await findRecorded(tx, orders)).map((row) => [orderKey(row), row]))
   const receipts = new Map([...current].map(([key, row]) => [key, row.receipt]))
   const decided = new Map<number, DecidedOrder>()
+  // One round for most batches; another one if a batch has several reports of one order.
   for (;;) {
-    const places = placesToDecide(reports, keys, current, decided)
-    if (places.length === 0) break
-    const tasks = places.map((place) => ({
-      report: reports[place] as ReportedOrder,
-      former: current.get(keys[place] as string) ?? null,
+    const indexes = nextToDecide(reports, keys, current, decided)
+    if (indexes.length === 0) break
+    const tasks = indexes.map((index) => ({
+      report: reports[index] as ReportedOrder,
+      former: current.get(keys[index] as string) ?? null,
     }))
-    for (const [index, order] of (await decideOrders(platform, tx, tasks)).entries()) {
-      const place = places[index] as number
-      decided.set(place, order)
-      current.set(keys[place] as string, order.row)
+    for (const [position, order] of (await decideOrders(platform, tx, tasks)).entries()) {
+      const index = indexes[position] as number
+      decided.set(index, order)
+      current.set(keys[index] as string, order.row)
     }
   }
-  const saleOf = (place: number) => current.get(keys[place] as string) as SaleRow
+  const saleOf = (index: number) => current.get(keys[index] as string) as SaleRow
   await flagChanges(platform, tx, reports, { keys, receipts, decided, saleOf })
   await flagDates(platform, tx, reports, decided)
-  return reports.map((_report, place) => {
-    const sale = saleOf(place)
+  return reports.map((_report, index) => {
+    const sale = saleOf(index)
     return {
       saleId: sale.id,
       acceptanceStatus: sale.acceptance_status,
-      known: !decided.has(place),
-      decidedAgain: decided.get(place)?.again ?? false,
+      known: !decided.has(index),
+      decidedAgain: decided.get(index)?.again ?? false,
     }
   })
-}
-
-async function flagChanges(
-  platform: Platform,
-  tx: Tx,
-  reports: readonly ReportedOrder[],
-  batch: {
-    keys: readonly string[]
-    receipts: ReadonlyMap<string, string>
-    decided: ReadonlyMap<number, DecidedOrder>
-    saleOf(place: number): SaleRow
-  },
-): Promise<void> {
-  const { keys, receipts, decided, saleOf } = batch
-  if (receipts.size === 0 && new Set(keys).size === keys.length) return
-  const judged = reports.map(({ order }, place) => ({
-    key: keys[place] as string,
-    order: saleOrderOf(order),
-    decided: decided.has(place),
-  }))
-  const notes = changesInTurn(receipts, judged).flatMap((changed, place) => {
-    if (changed.length === 0) return []
-    const details = { changed, decided_again: decided.has(place) }
-    return noteOf(reports[place] as ReportedOrder, saleOf(place).id, details)
-  })
-  await flagOrders(platform, tx, 'order_changed', notes)
-}
-
-async function flagDates(
-  platform: Platform,
-  tx: Tx,
-  reports: readonly ReportedOrder[],
-  decided: ReadonlyMap<number, DecidedOrder>,
-): Promise<void> {
-  const notes = [...decided].flatMap(([place, { row, suspicious }]) => {
-    if (suspicious.length === 0) return []
-    const report = reports[place] as ReportedOrder
-    const { receivedAt, triggeredAt, order } = report
-    return noteOf(report, row.id, {
-      suspicious,
-      created_at: wireTimeOf(order.created_at),
-      received_at: wireTimeOf(receivedAt),
-      triggered_at: wireTimeOf(triggeredAt),
-    })
-  })
-  await flagOrders(platform, tx, 'order_date_suspicious', notes)
-}
-
-function wireTimeOf(moment: number | null | undefined): string | null {
-  return moment === null || moment === undefined ? null : toWireTime(moment)
-}
-
-function noteOf(report: ReportedOrder, saleId: string, details: Record<string, unknown>): OrderNote {
-  return {
-    storeId: report.storeId,
-    merchantId: report.merchantId,
-    order: { sale_id: saleId, order_id: report.order.order_id, event_id: report.eventId, ...details },
-  }
 }
 
 function orderOf(report: ReportedOrder): OrderKey {
@@ -168,21 +110,21 @@ function orderKey(order: OrderKey): string {
   return `${order.store_id}\n${order.order_id}`
 }
 
-/** Of each order the first report that makes a sale, or that decides its sale again. */
-function placesToDecide(
+/** For each order the index of the first report that creates its sale or decides it again. */
+function nextToDecide(
   reports: readonly ReportedOrder[],
   keys: readonly string[],
   current: ReadonlyMap<string, SaleRow>,
   decided: ReadonlyMap<number, unknown>,
 ): number[] {
-  const places = new Map<string, number>()
-  for (const [place, { order }] of reports.entries()) {
-    const key = keys[place] as string
-    if (decided.has(place) || places.has(key)) continue
+  const indexes = new Map<string, number>()
+  for (const [index, { order }] of reports.entries()) {
+    const key = keys[index] as string
+    if (decided.has(index) || indexes.has(key)) continue
     const row = current.get(key)
-    if (!row || isDecidedAgain(row, order)) places.set(key, place)
+    if (!row || isDecidedAgain(row, order)) indexes.set(key, index)
   }
-  return [...places.values()]
+  return [...indexes.values()]
 }
 
 function isDecidedAgain(sale: SaleRow, order: OrderFacts): boolean {
@@ -191,91 +133,60 @@ function isDecidedAgain(sale: SaleRow, order: OrderFacts): boolean {
 
 interface DecisionTask {
   report: ReportedOrder
-  /** The sale that is decided again. */
+  /** The sale that is decided again; `null` for a new one. */
   former: SaleRow | null
 }
 
 interface DecidedOrder {
   row: SaleRow
-  /** Whether it is the second decision of its sale. */
+  /** Whether this is the sale's second decision. */
   again: boolean
   suspicious: SuspiciousDate[]
 }
 
-/** In the order of `tasks`, which name no order twice. */
+/** Decides and writes one sale per task. No two tasks may have the same order. Results are in the order of `tasks`. */
 async function decideOrders(
   platform: Platform,
   tx: Tx,
   tasks: readonly DecisionTask[],
 ): Promise<DecidedOrder[]> {
-  // One moment for the whole batch: a sale must not be dated past the end of the cycle that was chosen for it.
-  // Never before its event or its former decision, either: the clock may have been put back since.
+  // One time for the whole batch, so that no sale is dated after the end of its cycle. If the clock was set back, it is still not
+  // before the event or the former decision.
   const decidedAt = Math.max(
     platform.clock.now(),
     ...tasks.map(({ report, former }) => Math.max(report.receivedAt ?? 0, former?.created_at ?? 0)),
   )
-  const facts = await loadFacts(
-    platform,
-    tx,
-    tasks.map(({ report }) => report),
-  )
-  const rows = tasks.map((task, index) =>
-    rowOf(task.former?.id ?? platform.ids.next(), task, facts[index] as SaleFacts, decidedAt),
-  )
+  const reports = tasks.map(({ report }) => report)
+  const facts = await loadFacts(platform, tx, reports)
+  const rows = tasks.map((task, index) => {
+    const saleFacts = facts[index] as SaleFacts
+    const id = task.former?.id ?? platform.ids.next()
+    return saleRow(id, task, saleFacts, decideSale(saleFacts), decidedAt)
+  })
   const accepted = rows.flatMap((row) => billedSale(row) ?? [])
   const cycles = await addSalesToCycles(platform, tx, accepted, decidedAt)
   for (const row of rows)
     if (row.acceptance_status === 'accepted') row.billing_cycle_id = cycles.get(row.merchant_id) ?? null
   await writeSales(platform, tx, rows)
-  const parties = new Set<string>()
-  for (const row of rows) {
-    parties.add(row.merchant_id)
-    if (row.creator_id !== null) parties.add(row.creator_id)
-  }
-  for (const { former } of tasks) if (former?.creator_id) parties.add(former.creator_id)
-  afterCommit(tx, () => {
-    for (const party of parties) platform.signals.send(newsOf(party))
-  })
   await writeEntries(platform, tx, accepted.map(saleAccepted), decidedAt)
+  notifyParties(platform, tx, [...rows, ...tasks.flatMap(({ former }) => former ?? [])])
   return rows.map((row, index) => ({
     row,
     again: tasks[index]?.former !== null,
-    suspicious: datesOf(platform, tasks[index] as DecisionTask, facts[index] as SaleFacts, decidedAt),
+    suspicious: datesOf(platform, reports[index] as ReportedOrder, facts[index] as SaleFacts, decidedAt),
   }))
 }
 
-function datesOf(
-  { config }: Platform,
-  { report }: DecisionTask,
-  { click, order }: SaleFacts,
-  decidedAt: number,
-): SuspiciousDate[] {
-  const own = click?.link.merchant_id === report.merchantId ? click : null
-  const dates = {
-    createdAt: order.created_at,
-    receivedAt: report.receivedAt ?? decidedAt,
-    triggeredAt: report.triggeredAt ?? null,
-    clickedAt: own?.created_at ?? null,
-  }
-  return suspiciousDates(dates, config.FLAG_ORDER_AGE_DAYS)
+function notifyParties(platform: Platform, tx: Tx, rows: readonly SaleRow[]): void {
+  const parties = new Set(
+    rows.flatMap(({ merchant_id, creator_id }) => (creator_id ? [merchant_id, creator_id] : [merchant_id])),
+  )
+  afterCommit(tx, () => {
+    for (const party of parties) platform.signals.send(userTopic(party))
+  })
 }
 
-/** A worker that lost its lease may be a moment behind its successor: run again, it finds the sale and then the loss. */
-async function writeSales(platform: Platform, tx: Tx, rows: readonly SaleRow[]): Promise<void> {
-  const fresh = rows.filter((row) => row.decided_at === null)
-  try {
-    if (fresh.length > 0) await insertSales(tx, fresh)
-    for (const row of rows) {
-      if (row.decided_at === null || (await replaceDecision(tx, row))) continue
-      throw new LostRace('one of the sales has been decided again')
-    }
-  } catch (error) {
-    if (platform.database.faultOf(error)?.kind !== 'unique') throw error
-    throw new LostRace('one of the orders has been recorded')
-  }
-}
-
-/** Everything the rule looks at, for all orders at once. */
+/** Loads everything that the sale rule needs, for all orders at once. */
 export async function loadFacts(
   platform: Pick<Platform, 'config'>,
   db: Queries,
@@ -308,22 +219,18 @@ export async function loadFacts(
   })
 }
 
-/**
- * Decides and writes down at once, so that of the facts and checks of a large batch only the receipts' text is kept in memory. The
- * billing cycle is filled in when it is known.
- */
-function rowOf(
-  saleId: string,
+/** The row of a decided sale, without its billing cycle. A click on another merchant's link is only on the receipt. */
+function saleRow(
+  id: string,
   { report, former }: DecisionTask,
   facts: SaleFacts,
+  decision: SaleDecision,
   decidedAt: number,
 ): SaleRow {
-  const decision = decideSale(facts)
-  // Another merchant's link is no business of this one's, and its creator has no part in this sale.
-  const click = facts.click?.link.merchant_id === report.merchantId ? facts.click : null
+  const click = ownClick(facts)
   const receipt: SaleReceipt = { facts, decision }
   return {
-    id: saleId,
+    id,
     store_id: report.storeId,
     merchant_id: report.merchantId,
     order_id: report.order.order_id,
@@ -348,6 +255,10 @@ function rowOf(
   }
 }
 
+function ownClick({ click, reporting_merchant_id }: SaleFacts): SaleFacts['click'] {
+  return click?.link.merchant_id === reporting_merchant_id ? click : null
+}
+
 /** What an accepted sale is billed for; `null` for a rejected one. */
 function billedSale(row: SaleRow): SaleToBill | null {
   if (row.acceptance_status !== 'accepted' || row.creator_id === null) return null
@@ -357,6 +268,95 @@ function billedSale(row: SaleRow): SaleToBill | null {
     creatorId: row.creator_id,
     commission: row.commission,
     platformFee: row.platform_fee,
+  }
+}
+
+/** Throws `WriteConflict` if another worker recorded one of the sales, so that the transaction is retried and finds it. */
+async function writeSales(platform: Platform, tx: Tx, rows: readonly SaleRow[]): Promise<void> {
+  const fresh = rows.filter((row) => row.decided_at === null)
+  try {
+    if (fresh.length > 0) await insertSales(tx, fresh)
+    for (const row of rows) {
+      if (row.decided_at === null || (await replaceDecision(tx, row))) continue
+      throw new WriteConflict('one of the sales has been decided again')
+    }
+  } catch (error) {
+    if (platform.database.faultOf(error)?.kind !== 'unique') throw error
+    throw new WriteConflict('one of the orders has been recorded')
+  }
+}
+
+/** Flags reports that differ from the report that their sale is based on. */
+async function flagChanges(
+  platform: Platform,
+  tx: Tx,
+  reports: readonly ReportedOrder[],
+  batch: {
+    keys: readonly string[]
+    receipts: ReadonlyMap<string, string>
+    decided: ReadonlyMap<number, DecidedOrder>
+    saleOf(index: number): SaleRow
+  },
+): Promise<void> {
+  const { keys, receipts, decided, saleOf } = batch
+  if (receipts.size === 0 && new Set(keys).size === keys.length) return
+  const compared = reports.map(({ order }, index) => ({
+    key: keys[index] as string,
+    order: saleOrderOf(order),
+    decided: decided.has(index),
+  }))
+  const notes = changesInTurn(receipts, compared).flatMap((changed, index) => {
+    if (changed.length === 0) return []
+    const details = { changed, decided_again: decided.has(index) }
+    return noteOf(reports[index] as ReportedOrder, saleOf(index).id, details)
+  })
+  await flagOrders(platform, tx, 'order_changed', notes)
+}
+
+async function flagDates(
+  platform: Platform,
+  tx: Tx,
+  reports: readonly ReportedOrder[],
+  decided: ReadonlyMap<number, DecidedOrder>,
+): Promise<void> {
+  const notes = [...decided].flatMap(([index, { row, suspicious }]) => {
+    if (suspicious.length === 0) return []
+    const report = reports[index] as ReportedOrder
+    const { receivedAt, triggeredAt, order } = report
+    return noteOf(report, row.id, {
+      suspicious,
+      created_at: wireTimeOf(order.created_at),
+      received_at: wireTimeOf(receivedAt),
+      triggered_at: wireTimeOf(triggeredAt),
+    })
+  })
+  await flagOrders(platform, tx, 'order_date_suspicious', notes)
+}
+
+function datesOf(
+  { config }: Platform,
+  report: ReportedOrder,
+  facts: SaleFacts,
+  decidedAt: number,
+): SuspiciousDate[] {
+  const dates = {
+    createdAt: facts.order.created_at,
+    receivedAt: report.receivedAt ?? decidedAt,
+    triggeredAt: report.triggeredAt ?? null,
+    clickedAt: ownClick(facts)?.created_at ?? null,
+  }
+  return suspiciousDates(dates, config.FLAG_ORDER_AGE_DAYS)
+}
+
+function wireTimeOf(time: number | null | undefined): string | null {
+  return time === null || time === undefined ? null : isoTime(time)
+}
+
+function noteOf(report: ReportedOrder, saleId: string, details: Record<string, unknown>): OrderNote {
+  return {
+    storeId: report.storeId,
+    merchantId: report.merchantId,
+    order: { sale_id: saleId, order_id: report.order.order_id, event_id: report.eventId, ...details },
   }
 }
 
@@ -373,9 +373,35 @@ export function getSale(
   return findSale(platform.database.reader, scope, saleId)
 }
 
-/** The former decisions of a sale, oldest first: at most one, of an order that was reported unpaid first. */
-export async function formerDecisionsOf(db: Queries, sale: SaleRow): Promise<FormerDecision[]> {
-  if (sale.decided_at === null) return []
-  const former = (await formerDecisions(db, [sale.id])).get(sale.id)
-  return former ? [former] : []
+/** The number of accepted sales and their commission (paisa) by link. Links without any are missing. */
+export function linkEarnings(
+  db: Queries,
+  linkIds: readonly string[],
+): Promise<Map<string, { accepted_sales: number; commission: number }>> {
+  return sumByLink(db, linkIds)
+}
+
+/** The store's order id and name of a sale. */
+export interface SaleName {
+  orderId: string
+  orderName: string | null
+}
+
+/** By sale id, for a few thousand ids at most. */
+export async function saleNamesOf(db: Queries, saleIds: readonly string[]): Promise<Map<string, SaleName>> {
+  const rows = await orderNamesBySale(db, [...new Set(saleIds)])
+  return new Map(rows.map((row) => [row.id, { orderId: row.order_id, orderName: row.order_name }]))
+}
+
+/** Sales for an export, as their merchant or creator sees them; `all` as merchants do, with the merchant's id. */
+export function scanSales(platform: Platform, scope: ScanScope): KeysetScan<Sale & { merchant_id?: string }> {
+  const db = platform.database.reader
+  const shape = (row: Awaited<ReturnType<typeof readSales>>[number]) => {
+    if (scope === 'all') return { ...wireSale(row, 'merchant'), merchant_id: row.merchant_id }
+    return wireSale(row, 'merchantId' in scope ? 'merchant' : 'creator')
+  }
+  return {
+    count: (step) => countSales(db, scope, step),
+    read: async (step) => pageItems(step, await readSales(db, scope, step), shape),
+  }
 }

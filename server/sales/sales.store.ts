@@ -1,7 +1,8 @@
 import { type Selectable, sql } from 'kysely'
-import { dialectOf, type Queries, type Tx } from '../platform/database.ts'
-import { insertOf, rowSet } from '../platform/row-set.ts'
-import type { Schema } from '../platform/schema.ts'
+import { bulkInsert, valuesTable } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
+import type { Schema } from '../platform/database/schema.ts'
 
 export type SaleRow = Selectable<Schema['sales']>
 
@@ -11,9 +12,9 @@ export interface OrderKey {
   order_id: string
 }
 
-const reportedOrders = rowSet<OrderKey>('reported', { store_id: 'uuid', order_id: 'text' })
+const reportedOrders = valuesTable<OrderKey>('reported', { store_id: 'uuid', order_id: 'text' })
 
-/** The sales that are there already for these orders. */
+/** The sales that exist for these orders. */
 export async function findRecorded(db: Queries, orders: readonly OrderKey[]): Promise<SaleRow[]> {
   if (orders.length === 0) return []
   const found = await sql<SaleRow>`
@@ -23,7 +24,7 @@ export async function findRecorded(db: Queries, orders: readonly OrderKey[]): Pr
   return found.rows
 }
 
-export const insertSales = insertOf<SaleRow>('sales', {
+export const insertSales = bulkInsert<SaleRow>('sales', {
   id: 'uuid',
   store_id: 'uuid',
   merchant_id: 'uuid',
@@ -44,13 +45,13 @@ export const insertSales = insertOf<SaleRow>('sales', {
   created_at: 'bigint',
   decided_at: 'bigint',
   event_id: 'uuid',
-  receipt: 'long',
+  receipt: 'text',
   buyer_name_matches: 'int',
 })
 
 /**
- * Replaces the decision of a sale that was rejected as `not_paid`, once, and keeps the former one. Answers `false` when the sale was
- * decided again meanwhile. A trigger refuses every other update of a sale.
+ * Replaces the decision of a sale that was rejected as `not_paid`, once, and keeps the former one. Returns false if the sale has been
+ * decided again already. A trigger rejects any other update of a sale.
  */
 export async function replaceDecision(tx: Tx, row: SaleRow): Promise<boolean> {
   await tx
@@ -78,7 +79,7 @@ export async function replaceDecision(tx: Tx, row: SaleRow): Promise<boolean> {
 
 export type FormerDecision = Selectable<Schema['sale_decisions']>
 
-/** The former decisions of these sales; sales that were decided once are missing. */
+/** The former decisions by sale id. Sales that were decided once are missing. */
 export async function formerDecisions(
   db: Queries,
   saleIds: readonly string[],
@@ -88,7 +89,7 @@ export async function formerDecisions(
   return new Map(rows.map((row) => [row.sale_id, row]))
 }
 
-/** Whose sales a caller sees: of their stores, or of their links; `all` is for the operator. */
+/** The sales that a caller sees: of own stores or own links. `all` is for the operator. */
 export type SaleScope = { merchantId: string } | { creatorId: string } | 'all'
 
 export interface SaleFilter {
@@ -107,21 +108,22 @@ export interface SaleFilter {
 export type SaleWithSlug = SaleRow & { slug: string | null }
 
 function salesInScope(db: Queries, scope: SaleScope) {
-  return db
-    .selectFrom('sales')
+  const sales = db.selectFrom('sales')
+  if (scope === 'all') return sales
+  return 'merchantId' in scope
+    ? sales.where('sales.merchant_id', '=', scope.merchantId)
+    : sales.where('sales.creator_id', '=', scope.creatorId)
+}
+
+function salesWithSlug(db: Queries, scope: SaleScope) {
+  return salesInScope(db, scope)
     .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
     .selectAll('sales')
     .select('link.slug')
-    .$if(scope !== 'all' && 'merchantId' in scope, (query) =>
-      query.where('sales.merchant_id', '=', (scope as { merchantId: string }).merchantId),
-    )
-    .$if(scope !== 'all' && 'creatorId' in scope, (query) =>
-      query.where('sales.creator_id', '=', (scope as { creatorId: string }).creatorId),
-    )
 }
 
 export function findSales(db: Queries, scope: SaleScope, filter: SaleFilter): Promise<SaleWithSlug[]> {
-  return salesInScope(db, scope)
+  return salesWithSlug(db, scope)
     .$if(filter.acceptanceStatus !== null, (query) =>
       query.where('sales.acceptance_status', '=', filter.acceptanceStatus ?? 'accepted'),
     )
@@ -135,7 +137,7 @@ export function findSales(db: Queries, scope: SaleScope, filter: SaleFilter): Pr
 }
 
 export function findSale(db: Queries, scope: SaleScope, saleId: string): Promise<SaleWithSlug | undefined> {
-  return salesInScope(db, scope).where('sales.id', '=', saleId).executeTakeFirst()
+  return salesWithSlug(db, scope).where('sales.id', '=', saleId).executeTakeFirst()
 }
 
 /** Sales by the store's order id, or by the order's name (which repeats across stores). */
@@ -145,7 +147,7 @@ export function findSalesByOrder(
   storeIds: readonly string[] | null,
 ): Promise<SaleWithSlug[]> {
   if (storeIds?.length === 0) return Promise.resolve([])
-  return salesInScope(db, 'all')
+  return salesWithSlug(db, 'all')
     .$if('id' in order, (query) => query.where('sales.order_id', '=', (order as { id: string }).id))
     .$if('name' in order, (query) => query.where('sales.order_name', '=', (order as { name: string }).name))
     .$if(storeIds !== null, (query) => query.where('sales.store_id', 'in', storeIds ?? []))
@@ -154,7 +156,7 @@ export function findSalesByOrder(
     .execute()
 }
 
-/** Accepted sales and their commission (paisa) by link. */
+/** The number of accepted sales and their commission (paisa) by link. */
 export async function sumByLink(
   db: Queries,
   linkIds: readonly string[],
@@ -177,4 +179,95 @@ export async function sumByLink(
       { accepted_sales: row.accepted_sales, commission: row.commission },
     ]),
   )
+}
+
+export async function orderNamesBySale(
+  db: Queries,
+  saleIds: readonly string[],
+): Promise<{ id: string; order_id: string; order_name: string | null }[]> {
+  if (saleIds.length === 0) return []
+  return db.selectFrom('sales').select(['id', 'order_id', 'order_name']).where('id', 'in', saleIds).execute()
+}
+
+const DECISION_COLUMNS = [
+  'id',
+  'store_id',
+  'merchant_id',
+  'order_id',
+  'order_name',
+  'acceptance_status',
+  'rejection_reason',
+  'creator_id',
+  'net_amount',
+  'commission_rate',
+  'commission',
+  'platform_fee',
+  'event_id',
+  'receipt',
+] as const
+
+/** A sale with its decision and receipt. */
+export type DecidedSaleRow = Pick<SaleRow, (typeof DECISION_COLUMNS)[number]>
+
+export async function salesById(db: Queries, ids: readonly string[]): Promise<DecidedSaleRow[]> {
+  if (ids.length === 0) return []
+  return db.selectFrom('sales').select(DECISION_COLUMNS).where('id', 'in', ids).execute()
+}
+
+/** The former decisions of the sales among `ids` that were decided again. */
+export async function formerSalesById(db: Queries, ids: readonly string[]): Promise<FormerSaleRow[]> {
+  if (ids.length === 0) return []
+  return db
+    .selectFrom('sale_decisions as former')
+    .innerJoin('sales as sale', 'sale.id', 'former.sale_id')
+    .select(['sale.id', 'sale.store_id', 'sale.merchant_id', 'sale.order_id'])
+    .select(['former.event_id', 'former.receipt'])
+    .where('former.sale_id', 'in', ids)
+    .execute()
+}
+
+export type FormerSaleRow = Pick<
+  SaleRow,
+  'id' | 'store_id' | 'merchant_id' | 'order_id' | 'event_id' | 'receipt'
+>
+
+/** A sale without its large receipt. */
+export type ExportedSale = Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'>
+
+function stepOf(db: Queries, scope: ScanScope, step: ScanPage) {
+  return salesInScope(db, scope)
+    .where('sales.id', '<', step.below)
+    .orderBy('sales.id', 'desc')
+    .limit(step.size)
+}
+
+export function readSales(db: Queries, scope: ScanScope, step: ScanPage): Promise<ExportedSale[]> {
+  return stepOf(db, scope, step)
+    .leftJoin('affiliate_links as link', 'link.id', 'sales.link_id')
+    .select([
+      'sales.id',
+      'sales.store_id',
+      'sales.merchant_id',
+      'sales.order_id',
+      'sales.order_name',
+      'sales.acceptance_status',
+      'sales.rejection_reason',
+      'sales.offer_id',
+      'sales.creator_id',
+      'sales.link_id',
+      'sales.net_amount',
+      'sales.commission_rate',
+      'sales.commission',
+      'sales.platform_fee',
+      'sales.billing_cycle_id',
+      'sales.ordered_at',
+      'sales.created_at',
+      'sales.decided_at',
+      'link.slug',
+    ])
+    .execute()
+}
+
+export function countSales(db: Queries, scope: ScanScope, step: ScanPage): Promise<ScanCount> {
+  return countRows(db, step, stepOf(db, scope, step).select(['sales.id', 'sales.created_at']))
 }

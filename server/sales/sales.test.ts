@@ -1,23 +1,15 @@
 import { readFileSync } from 'node:fs'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { FIXTURE_PRODUCT_ID, fillFixture } from '../../fixtures/fill-fixture.ts'
 import { formatMoney, parseMoney } from '../../shared/money.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
 import type { Platform } from '../platform/platform.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import {
-  cyclesOf,
-  eventsOf,
-  type Marketplace,
-  openFlagsOf,
-  openMarketplace,
-  type Shop,
-} from '../proof/testbed/marketplace.ts'
-import { orderBody } from '../proof/testbed/orders.ts'
-import { setSuspended } from '../proof/testbed/people.ts'
-import { poisonOrder } from '../proof/testbed/tamper.ts'
-import { MINUTE } from '../proof/testbed/testbed.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { cyclesOf, eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
+import { orderBody } from '../test/testkit/orders.ts'
+import { setSuspended } from '../test/testkit/people.ts'
+import { poisonOrder } from '../test/testkit/tamper.ts'
+import { MINUTE } from '../test/testkit/testbed.ts'
 import { getSale, listSales } from './sales.service.ts'
 
 interface ManifestEntry {
@@ -72,13 +64,10 @@ function buyerData(body: string): string[] {
   return people.flatMap((person) => fields.map((field) => person[field])).filter((value) => value)
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<Context>(`sales on ${dialect}`)
+for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSION_RATE: '100' } })) {
   it.before.each(async (context) => {
-    context.market = await openMarketplace(dialect, { HIGH_COMMISSION_RATE: '100' })
     context.shop = await context.market.addShop()
   })
-  it.after.each(({ market }) => market?.close())
 
   it('makes of every fixture the sale that the manifest says, once, and keeps nothing of the buyer', async (context) => {
     const { market, shop } = context

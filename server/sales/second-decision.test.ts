@@ -1,8 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import { testDialects } from '../test/testkit/databases.ts'
 import {
   cyclesOf,
   eventsOf,
@@ -10,14 +10,13 @@ import {
   openFlagsOf,
   openMarketplace,
   type Shop,
-} from '../proof/testbed/marketplace.ts'
-import { type OrderChanges, orderBody } from '../proof/testbed/orders.ts'
-import { setSuspended } from '../proof/testbed/people.ts'
-import { DAY, HOUR, MINUTE } from '../proof/testbed/testbed.ts'
-import { explainSale } from './explain.service.ts'
+} from '../test/testkit/marketplace.ts'
+import { type OrderChanges, orderBody } from '../test/testkit/orders.ts'
+import { setSuspended } from '../test/testkit/people.ts'
+import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { reprocessOrders } from './reprocess.service.ts'
-import { getSaleStory } from './sale-story.service.ts'
-import { wireSaleStory } from './sale-wire.ts'
+import { explainSale, explainSaleToParty } from './sale-explanation.service.ts'
+import { wireExplanation } from './sale-wire.ts'
 
 for (const dialect of testDialects()) {
   const it = suite(`a sale that is decided again on ${dialect}`)
@@ -155,8 +154,8 @@ for (const dialect of testDialects()) {
       ['merchant', { merchantId: shop.merchantId }],
       ['creator', { creatorId: creator.userId }],
     ] as const) {
-      const story = await getSaleStory(market.platform, scope, id)
-      const wire = story && wireSaleStory(story, role)
+      const story = await explainSaleToParty(market.platform, scope, id)
+      const wire = story && wireExplanation(story, role)
       assert.is(wire?.acceptance_status, 'accepted')
       assert.is(Date.parse(wire?.decided_at ?? '') - Date.parse(wire?.created_at ?? ''), HOUR)
       assert.equal(
@@ -187,8 +186,8 @@ for (const dialect of testDialects()) {
     const sale = await theSale()
     assert.equal([sale.acceptance_status, sale.creator_id], ['accepted', other.userId])
     const scope = { creatorId: other.userId }
-    const story = await getSaleStory(market.platform, scope, sale.id)
-    assert.equal(story && wireSaleStory(story, 'creator').former_decisions, [])
+    const story = await explainSaleToParty(market.platform, scope, sale.id)
+    assert.equal(story && wireExplanation(story, 'creator').former_decisions, [])
     assert.equal(await changedParts(), [['tracking_reference']])
     await market.verify()
   })

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey } from 'node:crypto'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { hmacSha256 } from './hmac-sha256.ts'
 
 const standard = (secret: Uint8Array, message: Uint8Array) =>

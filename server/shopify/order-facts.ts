@@ -1,4 +1,6 @@
 import type { Paisa } from '../../shared/money.ts'
+import { shopDomain } from '../../shared/schemas/stores.ts'
+import { parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
 import {
   type Fields,
   isFields,
@@ -11,9 +13,7 @@ import {
   readMoment,
   readText,
 } from './fields.ts'
-import { parseLossless } from './lossless-json.ts'
 import { MalformedOrder, type OrderNames } from './malformed-order.ts'
-import { readShopHosts } from './shop-hosts.ts'
 import { readTracking, type Tracking } from './tracking.ts'
 
 /** One line of an order. Amounts are for the whole line as it was ordered, in hundredths of the order's currency. */
@@ -172,4 +172,37 @@ function readLine(line: Fields, name: string): OrderLine {
 
 function sumOf(list: unknown, field: 'amount' | 'price', name: string): Paisa {
   return readList(list, name).reduce((sum, entry) => sum + readAmount(entry[field], `${name}.${field}`), 0)
+}
+
+const LONGEST_ADDRESS = 2048
+
+/** The host names under which the order shows its shop: of the buyer's order page, and of the session's first page where that is a whole address. */
+export function readShopHosts(order: Fields): string[] {
+  const hosts = [order.order_status_url, order.landing_site].flatMap(hostIn)
+  return [...new Set(hosts)]
+}
+
+function hostIn(value: unknown): string[] {
+  if (typeof value !== 'string' || value.length > LONGEST_ADDRESS || !/^https?:\/\//i.test(value)) return []
+  if (!URL.canParse(value)) return []
+  const host = shopDomain.safeParse(new URL(value).hostname)
+  return host.success ? [host.data] : []
+}
+
+/** `parseBoundedJson`, which keeps every digit of long integers; throws `MalformedOrder` for what it refuses. */
+export function parseLossless(text: string): unknown {
+  try {
+    return parseBoundedJson(text)
+  } catch (error) {
+    if (error instanceof UnreadableJson) throw new MalformedOrder(error.reason)
+    throw error
+  }
+}
+
+/** The one topic that reports a sale; everything else that a store signs is noted and needs nothing. */
+export const ORDER_PAID_TOPIC = 'orders/paid'
+
+/** The header is not signed, and the address is for paid orders: a sender that leaves it out means them. */
+export function isOrderPaid(topic: string | null): boolean {
+  return topic === null || topic.toLowerCase() === ORDER_PAID_TOPIC
 }

@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { signShopifyBody, verifyShopifyHmac } from './signature.ts'
 
 const body = Buffer.from('{"id":820982911946154508,"landing_site":"\\/products\\/x","note":"شکریہ"}')

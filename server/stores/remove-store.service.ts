@@ -1,40 +1,41 @@
 import { recordAudit } from '../moderation/audit.service.ts'
 import { pauseLiveOffers } from '../offers/pause-offers.service.ts'
-import type { Tx } from '../platform/database.ts'
-import { lockName } from '../platform/named-lock.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { advisoryLock, type Tx } from '../platform/database/database.ts'
+import { entities, LOCK } from '../platform/database/entities.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
 import {
   merchantHasStore,
   merchantStoresLock,
-  noSuchStore,
   type StoreRow,
   stateOf,
   storeAction,
+  storeNotFound,
 } from './stores.service.ts'
-import { claimsOnDomain, clearReleased, deleteSecretsOf, lockOwnStore, retireStore } from './stores.store.ts'
-import { forgetClaims } from './webhook-claims.service.ts'
+import { claimsOnDomain } from './stores.store.ts'
+import { dropCachedClaims } from './webhook-claims.service.ts'
 
-/** A store that is out of use, and how many live offers of its merchant were paused, because no other store is left to report sales. */
+/** A store that is out of use. `offersPaused` counts the merchant's live offers that were paused because it was the last store. */
 export interface RemovedStore {
   store: StoreRow
   offersPaused: number
 }
 
 /**
- * Removes a merchant's store and its secrets; its sales stay. The last one pauses the merchant's live offers. Refuses with
- * `not_found`, also the second time.
+ * Removes a merchant's store and its secrets; its sales stay. Removing the last store pauses the merchant's live offers.
+ * Refuses with `not_found`, also when the store was removed already.
  */
 export function removeStore(platform: Platform, merchantId: string, storeId: string): Promise<RemovedStore> {
   return platform.database.transaction(async (tx) => {
-    await lockName(tx, merchantStoresLock(merchantId))
-    const store = await lockOwnStore(tx, merchantId, storeId)
-    if (!store) throw noSuchStore()
+    await advisoryLock(tx, merchantStoresLock(merchantId))
+    const { em, Store } = await entities(tx)
+    const store = await em.findOne(Store, { id: storeId, merchant_id: merchantId, removed_at: null }, LOCK)
+    if (!store) throw storeNotFound()
     return takeOutOfUse(platform, tx, store, { actor: merchantId, action: 'store.remove', reason: null })
   })
 }
 
-/** What an operator decides about one merchant's claim on a shop domain. */
+/** An operator's decision about one merchant's claim on a shop domain. */
 export interface ClaimDecision {
   domain: string
   merchantId: string
@@ -45,21 +46,22 @@ export interface ClaimDecision {
 
 /** The claims in use on a domain, oldest first, for operators. */
 export async function claimsInUse(platform: Platform, domain: string): Promise<StoreRow[]> {
-  const claims = await claimsOnDomain(platform.database.reader, plainDomain(domain))
+  const claims = await claimsOnDomain(platform.database.reader, normalizeDomain(domain))
   return claims.filter((claim) => claim.removed_at === null)
 }
 
 /**
- * Takes a merchant's claim on a domain out of use. The merchant cannot connect the domain again until `allowClaim`. Refuses with
- * `not_found` when the merchant has no claim in use on it.
+ * Takes a merchant's claim on a domain out of use. The merchant cannot connect the domain again until `allowClaim`.
+ * Refuses with `not_found` when the merchant has no claim in use on it.
  */
 export function releaseClaim(platform: Platform, decision: ClaimDecision): Promise<RemovedStore> {
   const { merchantId, actor, reason } = decision
   return platform.database.transaction(async (tx) => {
-    await lockName(tx, merchantStoresLock(merchantId))
-    const claims = await claimsOnDomain(tx, plainDomain(decision.domain))
-    const claim = claims.find((row) => row.merchant_id === merchantId && row.removed_at === null)
-    if (!claim) throw noSuchStore()
+    await advisoryLock(tx, merchantStoresLock(merchantId))
+    const { em, Store } = await entities(tx)
+    const claimed = { shop_domain: normalizeDomain(decision.domain), merchant_id: merchantId }
+    const claim = await em.findOne(Store, { ...claimed, removed_at: null }, LOCK)
+    if (!claim) throw storeNotFound()
     return takeOutOfUse(platform, tx, claim, { actor, action: 'store.release', reason })
   })
 }
@@ -68,11 +70,15 @@ export function releaseClaim(platform: Platform, decision: ClaimDecision): Promi
 export function allowClaim(platform: Platform, decision: ClaimDecision): Promise<StoreRow> {
   const { merchantId, actor, reason } = decision
   return platform.database.transaction(async (tx) => {
-    const [store] = await clearReleased(tx, merchantId, plainDomain(decision.domain))
+    const { em, Store } = await entities(tx)
+    const claimed = { shop_domain: normalizeDomain(decision.domain), merchant_id: merchantId }
+    const store = await em.findOne(Store, { ...claimed, released_at: { $ne: null } }, LOCK)
     if (!store) throw new Refusal('not_found', 'No claim of this merchant on this domain was released.')
+    const before = stateOf(store)
+    store.released_at = null
     await recordAudit(platform, tx, {
       ...storeAction(actor, 'store.allow', store, reason),
-      before: { ...stateOf(store), released: true },
+      before,
       after: stateOf(store),
     })
     return store
@@ -85,11 +91,12 @@ async function takeOutOfUse(
   store: StoreRow,
   by: { actor: string; action: 'store.remove' | 'store.release'; reason: string | null },
 ): Promise<RemovedStore> {
-  const now = platform.clock.now()
-  const released = by.action === 'store.release'
-  if (!(await retireStore(tx, store.id, now, released))) throw noSuchStore()
-  await deleteSecretsOf(tx, store.id)
-  const retired: StoreRow = { ...store, removed_at: now, released_at: released ? now : store.released_at }
+  const { em, StoreSecret } = await entities(tx)
+  const before = stateOf(store)
+  store.removed_at = platform.clock.now()
+  if (by.action === 'store.release') store.released_at = store.removed_at
+  await em.flush()
+  await em.nativeDelete(StoreSecret, { store_id: store.id })
   const isLast = !(await merchantHasStore(tx, store.merchant_id))
   const offersPaused = isLast
     ? await pauseLiveOffers(platform, tx, store.merchant_id, {
@@ -99,13 +106,13 @@ async function takeOutOfUse(
     : 0
   await recordAudit(platform, tx, {
     ...storeAction(by.actor, by.action, store, by.reason),
-    before: stateOf(store),
-    after: { ...stateOf(retired), offers_paused: offersPaused },
+    before,
+    after: { ...stateOf(store), offers_paused: offersPaused },
   })
-  forgetClaims(platform, tx, store.shop_domain)
-  return { store: retired, offersPaused }
+  dropCachedClaims(platform, tx, store.shop_domain)
+  return { store, offersPaused }
 }
 
-function plainDomain(text: string): string {
+function normalizeDomain(text: string): string {
   return text.trim().toLowerCase()
 }

@@ -1,27 +1,20 @@
 import { createHash } from 'node:crypto'
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { recordOperatorDelivery } from '../inbox/operator-deliveries.service.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addLiveOffer } from '../proof/testbed/listings.ts'
-import { type Marketplace, openMarketplace, type Shop } from '../proof/testbed/marketplace.ts'
-import { orderBody } from '../proof/testbed/orders.ts'
-import { addUser, outcomeOf } from '../proof/testbed/people.ts'
-import { fc } from '../proof/testbed/property.ts'
 import { signShopifyBody } from '../shopify/signature.ts'
+import { addLiveOffer } from '../test/testkit/listings.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
+import { orderBody } from '../test/testkit/orders.ts'
+import { addUser, outcomeOf } from '../test/testkit/people.ts'
+import { fc } from '../test/testkit/property.ts'
 import { allowClaim, releaseClaim, removeStore } from './remove-store.service.ts'
 import { connectStore, MAX_CLAIMS_PER_DOMAIN, rotateSecret } from './stores.service.ts'
 import { claimsForWebhook, findSigner } from './webhook-claims.service.ts'
 
 const DOMAIN = 'kurta.myshopify.com'
 
-for (const dialect of testDialects()) {
-  const it = suite<{ market: Marketplace }>(`claims on one domain on ${dialect}`)
-  it.before.each(async (context) => {
-    context.market = await openMarketplace(dialect)
-  })
-  it.after.each(({ market }) => market.close())
-
+for (const { it } of marketSuites('claims on one domain')) {
   let number = 0
   /** Another merchant who connects the domain with a secret of their own. */
   async function claim({ platform }: Marketplace, domain = DOMAIN): Promise<Shop & { secret: string }> {

@@ -1,10 +1,13 @@
 import { openFlags, raiseFlag } from '../moderation/flags.service.ts'
-import type { Queries, Tx } from '../platform/database.ts'
-import { openSealed } from '../platform/key-mark.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { openSealed } from '../platform/crypto/key-mark.ts'
+import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
+import { type Binding, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import { entities } from '../platform/database/entities.ts'
+import { RateLimiter } from '../platform/network/rate-limiter.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
-import type { SealedTable } from '../platform/sealed-rows.ts'
-import { type Binding, IntegrityError, type UnknownKeyError } from '../platform/vault.ts'
+import { lockAccount } from '../users/users.service.ts'
 import {
   replaceSecret,
   type StoreRow,
@@ -13,15 +16,19 @@ import {
   secretsByFingerprint,
 } from './stores.store.ts'
 
-/** The column's purpose, and the fingerprints'. */
+/** What the column and its fingerprints are sealed for. */
 const PURPOSE = 'store.webhook_secret'
+/** How long a store may sign with a secret that was replaced. */
+const FORMER_SECRET_MS = 24 * 3600_000
+/** `secret_taken` answers to one account in an hour: each confirms a guess at another store's secret. */
+export const MAX_SECRETS_TAKEN = 5
 
-/** The fingerprints that equal secrets may have in the database, the present one first. */
+/** The fingerprints that this secret may have in the database, the present key's first. */
 export function secretFingerprints({ vault }: Platform, secret: string): string[] {
   return vault.fingerprints(secret, PURPOSE)
 }
 
-/** A secret's row, sealed for its store; `valid_until` is sealed with it, so that no former secret can be revived. */
+/** A secret's row, sealed for its store and for its `valid_until`, so that an expired secret cannot be made valid again. */
 export function sealSecret(
   { vault }: Pick<Platform, 'vault'>,
   store: Owner,
@@ -35,7 +42,7 @@ export function sealSecret(
   }
 }
 
-/** Opens a store's secret. Throws `IntegrityError` when the row is not as it was written, and `UnknownKeyError`. */
+/** Opens a store's secret. Throws `IntegrityError` when the row was changed, and `UnknownKeyError`. */
 export async function openSecret(
   { vault }: Pick<Platform, 'vault'>,
   db: Queries | Tx,
@@ -85,7 +92,77 @@ function bindingOf(store: Owner, row: Omit<StoreSecretRow, 'secret_encrypted' | 
   }
 }
 
-/** Flags a store whose secret does not open, once; its other secrets go on working. */
+/** Makes `secret` the store's present one. Refuses with `secret_taken`, and with `rate_limited` after too many of those. */
+export async function addSecret(platform: Platform, tx: Tx, store: StoreRow, secret: string): Promise<void> {
+  await refuseSecretGuesses(platform, tx, store.merchant_id)
+  const { em, StoreSecret } = await entities(tx)
+  const now = platform.clock.now()
+  const holders = await em.find(StoreSecret, {
+    fingerprint: { $in: secretFingerprints(platform, secret) },
+  })
+  for (const holder of holders) {
+    const expired = holder.valid_until !== null && holder.valid_until <= now
+    if (!expired && holder.store_id !== store.id) throw await secretTaken(platform, store.merchant_id)
+    em.remove(holder)
+  }
+  await em.flush()
+  const row = { id: platform.ids.next(), store_id: store.id, valid_until: null, created_at: now }
+  em.create(StoreSecret, sealSecret(platform, store, row, secret))
+}
+
+/** Keeps the present secret valid for 24 hours, or removes it when it cannot be opened. */
+export async function retireSecret(
+  platform: Platform,
+  tx: Tx,
+  store: StoreRow,
+  row: StoreSecretRow,
+): Promise<void> {
+  try {
+    const secret = await openSecret(platform, tx, store, row)
+    const validUntil = platform.clock.now() + FORMER_SECRET_MS
+    Object.assign(row, sealSecret(platform, store, { ...row, valid_until: validUntil }, secret))
+  } catch (error) {
+    if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
+    if (!(error instanceof IntegrityError)) throw error
+    const { em } = await entities(tx)
+    em.remove(row)
+  }
+}
+
+/**
+ * Call before a secret is compared with other stores' secrets. Refuses with `rate_limited` when the account has been
+ * answered `secret_taken` too often, whether or not this secret is taken.
+ */
+async function refuseSecretGuesses(platform: Platform, tx: Tx, merchantId: string): Promise<void> {
+  await lockAccount(tx, merchantId)
+  const standing = await limiterOf(platform).peek(merchantId)
+  if (!standing?.exceeded) return
+  const minutes = Math.ceil(standing.resetsIn / 60)
+  throw new Refusal(
+    'rate_limited',
+    `Too many webhook secrets that belong to other stores. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`,
+    { retryAfter: standing.resetsIn },
+  )
+}
+
+/** The refusal `secret_taken`, counted against the account. */
+export async function secretTaken(platform: Platform, merchantId: string): Promise<Refusal> {
+  await limiterOf(platform).consume(merchantId)
+  return new Refusal(
+    'secret_taken',
+    'This webhook secret belongs to another store. Each store needs its own.',
+  )
+}
+
+const limiters = new WeakMap<Platform, RateLimiter>()
+
+function limiterOf(platform: Platform): RateLimiter {
+  const limiter = limiters.get(platform) ?? new RateLimiter({ points: MAX_SECRETS_TAKEN, seconds: 3600 })
+  limiters.set(platform, limiter)
+  return limiter
+}
+
+/** Flags a store whose secret cannot be opened, once. Its other secrets stay in use. */
 export async function flagBrokenSecret(
   platform: Platform,
   store: StoreRow,
@@ -109,7 +186,7 @@ export async function flagBrokenSecret(
   )
 }
 
-/** Senders try again later, and so do merchants; the operator reads in the log which key is missing. */
+/** The refusal for a secret whose key this process lacks; the log names the key. */
 export function keyMissing(platform: Platform, { message }: UnknownKeyError): Refusal {
   platform.log.error(`a webhook secret was ${message}`)
   return new Refusal(

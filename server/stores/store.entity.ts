@@ -1,6 +1,6 @@
 import { defineEntity } from '@mikro-orm/core'
-import { id, moment, text } from '../platform/columns.ts'
-import { refersTo } from '../platform/relations.ts'
+import { id, moment, text } from '../platform/database/columns.ts'
+import { refersTo } from '../platform/database/relations.ts'
 import { User } from '../users/user.entity.ts'
 
 export const Store = defineEntity({
@@ -8,24 +8,24 @@ export const Store = defineEntity({
   tableName: 'stores',
   properties: {
     id: id().primary(),
-    merchant: () => refersTo(User),
+    merchant_id: () => refersTo(User, 'merchant_id'),
     /** Lower case, without scheme or path: `shop.myshopify.com`. */
     shop_domain: text(),
     created_at: moment(),
     /** Set when the merchant removes the store or an operator frees its domain; the row stays for its sales. */
-    removed_at: moment().nullable(),
+    removed_at: moment().strictNullable(),
     /** Set when an operator releases the claim: the merchant cannot connect the domain again until an operator allows it. */
-    released_at: moment().nullable(),
+    released_at: moment().strictNullable(),
     /** When its first validly signed event was applied, since it was last connected. */
-    first_event_at: moment().nullable(),
+    first_event_at: moment().strictNullable(),
   },
   indexes: [
-    { name: 'stores_merchant', properties: ['merchant'] },
+    { name: 'stores_merchant', properties: ['merchant_id'] },
     { name: 'stores_domain', properties: ['shop_domain'] },
   ],
   // Several merchants may claim one domain: a delivery belongs to the claim whose secret verifies it.
   uniques: [
-    { name: 'stores_claim_in_use', properties: ['merchant', 'shop_domain'], where: 'removed_at is null' },
+    { name: 'stores_claim_in_use', properties: ['merchant_id', 'shop_domain'], where: 'removed_at is null' },
   ],
 })
 
@@ -34,7 +34,7 @@ export const StoreHost = defineEntity({
   name: 'StoreHost',
   tableName: 'store_hosts',
   properties: {
-    store: () => refersTo(Store).primary(),
+    store_id: () => refersTo(Store, 'store_id').primary(),
     host: text().primary(),
     created_at: moment(),
   },
@@ -46,13 +46,13 @@ export const StoreSecret = defineEntity({
   tableName: 'store_secrets',
   properties: {
     id: id().primary(),
-    store: () => refersTo(Store),
+    store_id: () => refersTo(Store, 'store_id'),
     secret_encrypted: text(),
     /** Keyed hash: the shop's domain is not signed, so one secret must belong to one store only. */
     fingerprint: text().unique(),
     /** `null` for the present secret. */
-    valid_until: moment().nullable(),
+    valid_until: moment().strictNullable(),
     created_at: moment(),
   },
-  indexes: [{ name: 'store_secrets_store', properties: ['store'] }],
+  indexes: [{ name: 'store_secrets_store', properties: ['store_id'] }],
 })

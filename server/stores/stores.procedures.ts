@@ -10,9 +10,9 @@ import {
   storePage,
 } from '../../shared/schemas/stores.ts'
 import { unreadableOrdersOf } from '../inbox/set-aside-flags.service.ts'
-import { toWireTime } from '../platform/clock.ts'
+import { procedure, router } from '../platform/api/procedure.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
-import { procedure, router } from '../platform/procedure.ts'
 import { removeStore } from './remove-store.service.ts'
 import { connectStore, getStore, listStores, rotateSecret, type StoreRow } from './stores.service.ts'
 
@@ -110,6 +110,6 @@ async function wireStores({ database, clock }: Platform, rows: readonly StoreRow
     platform: 'shopify',
     shop_domain: row.shop_domain,
     unreadable_7d: unreadable.get(row.id) ?? 0,
-    created_at: toWireTime(row.created_at),
+    created_at: isoTime(row.created_at),
   }))
 }

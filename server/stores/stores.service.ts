@@ -1,40 +1,32 @@
 import { idParam } from '../../shared/schemas/common.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
-import type { Queries, Tx } from '../platform/database.ts'
-import { lockName } from '../platform/named-lock.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/page.ts'
+import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { advisoryLock, type Queries, type Tx } from '../platform/database/database.ts'
+import { entities, LOCK } from '../platform/database/entities.ts'
+import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
-import { IntegrityError, UnknownKeyError } from '../platform/vault.ts'
-import { domainLock, flagFullDomain } from './shared-domains.service.ts'
-import { checkStoreQuota, refuseSecretGuesses, secretTaken } from './store-limits.service.ts'
-import { keyMissing, openSecret, sealSecret, secretFingerprints } from './store-secrets.service.ts'
+import { checkQuota } from '../users/users.service.ts'
+import { domainLock, flagFullDomain } from './store-events.service.ts'
+import { addSecret, retireSecret, secretFingerprints, secretTaken } from './store-secrets.service.ts'
 import {
   claimsOnDomain,
   countStoresInUse,
-  deleteSecrets,
   everyStore,
-  insertSecret,
-  insertStore,
-  lockOwnStore,
+  hostsOfStores,
   ownStore,
-  replaceSecret,
-  restoreStore,
   type StoreRow,
-  type StoreSecretRow,
-  secretsByFingerprint,
-  secretsOf,
+  storesById,
   storesOf,
 } from './stores.store.ts'
-import { forgetClaims } from './webhook-claims.service.ts'
+import { dropCachedClaims } from './webhook-claims.service.ts'
 
 export type { StoreRow } from './stores.store.ts'
 
-/** How long a store may go on signing with a secret that was replaced. */
-const FORMER_SECRET_MS = 24 * 3600_000
-/** Each webhook may be tried against all of them, so quick rotations must not pile up. */
+export const MAX_STORES = 10
+/** Each webhook may be tried against every former secret, so quick rotations must not pile up. */
 const MAX_FORMER_SECRETS = 3
-/** Each delivery may be tried against the secrets of all of them. */
+/** Each delivery may be tried against the secrets of every claim. */
 export const MAX_CLAIMS_PER_DOMAIN = 10
 
 interface PageRequest {
@@ -47,7 +39,7 @@ interface PageRequest {
  * secrets, so a signature proves no ownership. A store that this merchant removed earlier comes back as the same row, so that an
  * order which it reported cannot be reported again under a new store.
  * Refuses with `store_taken` (this merchant has connected it), `secret_taken`, `quota_exceeded`, `conflict` (an operator released
- * the merchant's claim, or the domain has as many claims as it can have), and `rate_limited` after too many taken secrets.
+ * the merchant's claim, or the domain is full), and `rate_limited` after too many taken secrets.
  */
 export async function connectStore(
   platform: Platform,
@@ -55,35 +47,43 @@ export async function connectStore(
   input: { shop_domain: string; webhook_secret: string },
 ): Promise<StoreRow> {
   const domain = input.shop_domain
-  const store = await refusingDuplicates(platform, merchantId, async (tx) => {
+  const connected = await refusingDuplicates(platform, merchantId, async (tx) => {
     await checkStoreQuota(tx, merchantId)
-    await lockName(tx, domainLock(domain))
-    const claims = await claimsOnDomain(tx, domain)
-    const own = claims.filter((claim) => claim.merchant_id === merchantId)
-    if (own.some((claim) => claim.removed_at === null)) throw storeTaken()
-    if (own.some((claim) => claim.released_at !== null)) throw claimReleased(domain)
+    await advisoryLock(tx, domainLock(domain))
+    const { em, Store } = await entities(tx)
+    const claims = await em.find(Store, { shop_domain: domain }, { orderBy: { id: 'asc' } })
+    const former = claims.find((claim) => claim.merchant_id === merchantId)
+    if (former && former.removed_at === null) throw storeTaken()
+    if (former && former.released_at !== null) throw claimReleased(domain)
     if (claims.filter((claim) => claim.removed_at === null).length >= MAX_CLAIMS_PER_DOMAIN) {
-      // The flag must outlive the refusal.
+      // The flag is committed although the merchant is refused.
       await flagFullDomain(platform, tx, domain, { merchantId, claims: MAX_CLAIMS_PER_DOMAIN })
       return null
     }
-    const [former] = own
-    const row = former
-      ? { ...former, removed_at: null, first_event_at: null }
-      : newStore(platform, merchantId, domain)
-    if (!former) await insertStore(tx, row)
-    else if (!(await restoreStore(tx, former.id))) throw storeTaken()
-    await addSecret(platform, tx, row, input.webhook_secret)
+    const before = former ? stateOf(former) : null
+    const store = former ?? em.create(Store, newStore(platform, merchantId, domain))
+    store.removed_at = null
+    store.first_event_at = null
+    await addSecret(platform, tx, store, input.webhook_secret)
     await recordAudit(platform, tx, {
-      ...storeAction(merchantId, 'store.connect', row),
-      before: former ? stateOf(former) : null,
-      after: stateOf(row),
+      ...storeAction(merchantId, 'store.connect', store),
+      before,
+      after: stateOf(store),
     })
-    forgetClaims(platform, tx, domain)
-    return row
+    dropCachedClaims(platform, tx, domain)
+    return store
   })
-  if (!store) throw domainFull(domain)
-  return store
+  if (!connected) throw domainFull(domain)
+  return connected
+}
+
+/** Refuses with `quota_exceeded`; a removed store that comes back counts too. */
+function checkStoreQuota(tx: Tx, merchantId: string): Promise<void> {
+  return checkQuota(tx, merchantId, {
+    most: MAX_STORES,
+    count: () => countStoresInUse(tx, merchantId),
+    detail: `At most ${MAX_STORES} stores per account. Remove one before you connect another.`,
+  })
 }
 
 function newStore(platform: Platform, merchantId: string, domain: string): StoreRow {
@@ -112,11 +112,11 @@ export async function listStores(
 /** One of the merchant's stores in use. Refuses with `not_found`. */
 export async function getStore(platform: Platform, merchantId: string, storeId: string): Promise<StoreRow> {
   const store = await ownStore(platform.database.reader, merchantId, storeId)
-  if (!store) throw noSuchStore()
+  if (!store) throw storeNotFound()
   return store
 }
 
-/** Every merchant's stores with the removed ones, newest first: for operators. */
+/** Every merchant's stores, removed ones too, newest first: for operators. */
 export async function listEveryStore(platform: Platform, page: PageRequest): Promise<Page<StoreRow>> {
   const after = decodeCursor(page.cursor, idParam)
   const rows = await everyStore(platform.database.reader, after, page.limit + 1)
@@ -130,9 +130,8 @@ export interface SecretRotation {
 }
 
 /**
- * Gives a store a new webhook secret. The secret that the store has already changes nothing but what `revokeFormer` asks for, and a
- * former one of its own becomes the present one again. Refuses with `not_found`, `secret_taken`, and `rate_limited` after too many
- * taken secrets.
+ * Gives a store a new webhook secret. With the present secret, only `revokeFormer` has an effect; one of the store's former
+ * secrets becomes the present one again. Refuses with `not_found`, `secret_taken`, and `rate_limited` after too many taken secrets.
  */
 export function rotateSecret(
   platform: Platform,
@@ -141,9 +140,10 @@ export function rotateSecret(
   { secret, revokeFormer = false }: SecretRotation,
 ): Promise<StoreRow> {
   return refusingDuplicates(platform, merchantId, async (tx) => {
-    const store = await lockOwnStore(tx, merchantId, storeId)
-    if (!store) throw noSuchStore()
-    const secrets = await secretsOf(tx, storeId)
+    const { em, Store, StoreSecret } = await entities(tx)
+    const store = await em.findOne(Store, { id: storeId, merchant_id: merchantId, removed_at: null }, LOCK)
+    if (!store) throw storeNotFound()
+    const secrets = await em.find(StoreSecret, { store_id: storeId }, { ...LOCK, orderBy: { id: 'desc' } })
     const fingerprints = secretFingerprints(platform, secret)
     const present = secrets.find((row) => row.valid_until === null)
     const replaced = present === undefined || !fingerprints.includes(present.fingerprint)
@@ -152,67 +152,74 @@ export function rotateSecret(
     )
     if (!replaced && !(revokeFormer && former.length > 0)) return store
     const dropped = revokeFormer ? former : replaced ? former.slice(MAX_FORMER_SECRETS - 1) : []
-    await deleteSecrets(
-      tx,
-      dropped.map((row) => row.id),
-    )
+    for (const row of dropped) em.remove(row)
     if (replaced) {
-      if (present && revokeFormer) await deleteSecrets(tx, [present.id])
+      if (present && revokeFormer) em.remove(present)
       else if (present) await retireSecret(platform, tx, store, present)
       await addSecret(platform, tx, store, secret)
     }
-    const left = await secretsOf(tx, storeId)
+    await em.flush()
     await recordAudit(platform, tx, {
       ...storeAction(merchantId, 'store.rotate_secret', store),
       before: { ...stateOf(store), former_secrets: secrets.length - 1 },
       after: {
         ...stateOf(store),
-        former_secrets: left.length - 1,
+        former_secrets: (await em.count(StoreSecret, { store_id: storeId })) - 1,
         replaced,
         revoked_former: revokeFormer,
       },
     })
-    forgetClaims(platform, tx, store.shop_domain)
+    dropCachedClaims(platform, tx, store.shop_domain)
     return store
   })
 }
 
-/** Whether the merchant has a store in use, as offers must before they go live. */
+/** Whether the merchant has a store in use, which offers need to go live. */
 export async function merchantHasStore(db: Queries | Tx, merchantId: string): Promise<boolean> {
   return (await countStoresInUse(db, merchantId)) > 0
 }
 
-/** The lock on whether a merchant has a store, for what depends on it. */
+/** The advisory lock on whether a merchant has a store. */
 export function merchantStoresLock(merchantId: string): string {
   return `stores of merchant ${merchantId}`
 }
 
-async function addSecret(platform: Platform, tx: Tx, store: StoreRow, secret: string): Promise<void> {
-  await refuseSecretGuesses(platform, tx, store.merchant_id)
-  const now = platform.clock.now()
-  for (const holder of await secretsByFingerprint(tx, secretFingerprints(platform, secret))) {
-    const expired = holder.valid_until !== null && holder.valid_until <= now
-    if (!expired && holder.store_id !== store.id) throw await secretTaken(platform, store.merchant_id)
-    await deleteSecrets(tx, [holder.id])
-  }
-  const row = { id: platform.ids.next(), store_id: store.id, valid_until: null, created_at: now }
-  await insertSecret(tx, sealSecret(platform, store, row, secret))
+/** The shop domains of a merchant's stores in use, and the host names that their signed orders have shown. */
+export async function hostsOfMerchant(
+  tx: Tx,
+  merchantId: string,
+): Promise<{ shopDomains: string[]; shown: string[] }> {
+  const stores = await storesOf(tx, merchantId, null, MAX_STORES)
+  const hosts = await hostsOfStores(
+    tx,
+    stores.map(({ id }) => id),
+  )
+  return { shopDomains: stores.map((store) => store.shop_domain), shown: hosts.map(({ host }) => host) }
 }
 
-/** Keeps the present secret valid for a while. One that does not open is of no use to the store, and goes. */
-async function retireSecret(platform: Platform, tx: Tx, store: StoreRow, row: StoreSecretRow): Promise<void> {
-  try {
-    const secret = await openSecret(platform, tx, store, row)
-    const former = { ...row, valid_until: platform.clock.now() + FORMER_SECRET_MS }
-    await replaceSecret(tx, row.secret_encrypted, sealSecret(platform, store, former, secret))
-  } catch (error) {
-    if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
-    if (!(error instanceof IntegrityError)) throw error
-    await deleteSecrets(tx, [row.id])
-  }
+/** Stores by id, removed ones too, since their sales stay. */
+export async function getStoresById(
+  db: Queries,
+  storeIds: readonly string[],
+): Promise<Map<string, StoreRow>> {
+  const stores = await storesById(db, [...new Set(storeIds.filter(isId))])
+  return new Map(stores.map((store) => [store.id, store]))
 }
 
-/** What an audit entry about a store says beside its before and after. */
+/** Shop domains by store id. */
+export async function shopDomainsOf(db: Queries, storeIds: readonly string[]): Promise<Map<string, string>> {
+  const stores = await getStoresById(db, storeIds)
+  return new Map([...stores].map(([id, store]) => [id, store.shop_domain]))
+}
+
+/** The ids of the stores with this id or shop domain, removed ones too. */
+export async function storeIdsOf(db: Queries, idOrDomain: string): Promise<string[]> {
+  const text = idOrDomain.trim().toLowerCase()
+  const stores = isId(text) ? await storesById(db, [text]) : await claimsOnDomain(db, text)
+  return stores.map((store) => store.id)
+}
+
+/** The common fields of an audit entry about a store. */
 export function storeAction(actor: string, action: string, store: StoreRow, reason: string | null = null) {
   return { actor, action, subjectType: 'store', subjectId: store.id, reason }
 }
@@ -227,7 +234,7 @@ export function stateOf(store: StoreRow) {
   }
 }
 
-/** The database decides between two transactions that add one secret, or one merchant's claim, at the same moment. */
+/** Turns a broken unique constraint into a refusal: two transactions can add one secret, or one merchant's claim, at the same time. */
 async function refusingDuplicates<T>(
   platform: Platform,
   merchantId: string,
@@ -260,6 +267,6 @@ function domainFull(domain: string): Refusal {
   )
 }
 
-export function noSuchStore(): Refusal {
-  return new Refusal('not_found', 'There is no such store.')
+export function storeNotFound(): Refusal {
+  return new Refusal('not_found', 'Store not found.')
 }

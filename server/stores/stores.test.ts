@@ -1,21 +1,14 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addUser, outcomeOf, requestOf } from '../proof/testbed/people.ts'
-import { DAY, HOUR, openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { addUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { DAY, HOUR, type Testbed } from '../test/testkit/testbed.ts'
 import { storesRouter } from './stores.procedures.ts'
 import { merchantHasStore } from './stores.service.ts'
 import { claimsForWebhook } from './webhook-claims.service.ts'
 
 const DOMAIN = 'kurta.myshopify.com'
 
-for (const dialect of testDialects()) {
-  const it = suite<{ bed: Testbed }>(`stores on ${dialect}`)
-  it.before.each(async (context) => {
-    context.bed = await openTestbed(dialect)
-  })
-  it.after.each(({ bed }) => bed.close())
-
+for (const { it } of marketSuites('stores')) {
   async function merchantOf({ platform }: Testbed) {
     const actor = await addUser(platform, 'merchant')
     return { actor, stores: storesRouter.createCaller(requestOf(platform, actor)) }

@@ -1,12 +1,11 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { shopDomain } from '../../shared/schemas/stores.ts'
-import { afterCommit, type Tx } from '../platform/database.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { Refusal } from '../platform/refusal.ts'
-import { IntegrityError, UnknownKeyError } from '../platform/vault.ts'
 import { decodeShopifyHmac, matchesShopifyHmac } from '../shopify/signature.ts'
-import { HashBudget } from './hash-budget.ts'
 import { flagBrokenSecret, keyMissing, openSecret } from './store-secrets.service.ts'
 import { claimsOnDomain, type StoreRow, type StoreSecretRow, secretsOfStores } from './stores.store.ts'
 
@@ -23,16 +22,16 @@ export interface WebhookClaim {
 interface CachedClaim {
   storeId: string
   merchantId: string
-  /** As keys from the start: signing with a text makes Node parse it each time. */
+  /** Key objects: with a string, Node would parse the key for each signature. */
   secrets: { key: KeyObject; validUntil: number | null }[]
 }
 
 /**
- * The claims on a shop domain: first those that have received events, in the order in which they began to. Empty when no merchant
- * has connected it. Cached. Refuses with `unavailable` when a secret was sealed with a key that this process lacks.
+ * The claims on a shop domain: first those that have received events, by the time of their first event. Cached. Refuses with
+ * `unavailable` when a secret was sealed with a key that this process lacks.
  */
 export async function claimsForWebhook(platform: Platform, domainText: string): Promise<WebhookClaim[]> {
-  // A cached key was a valid host name when it was read.
+  // Only valid host names are cached.
   const kept = platform.caches.peek<CachedClaim[]>(CACHE, domainText)
   const cached = kept ?? (await loadClaims(platform, domainText))
   const now = platform.clock.now()
@@ -43,18 +42,17 @@ export async function claimsForWebhook(platform: Platform, domainText: string): 
   }))
 }
 
-/** As many secrets as one claim can have. */
+/** One claim has at most this many secrets. */
 const KEYS_ALWAYS_TRIED = 4
-/** Bytes a second that may be hashed with further keys: claims are free, so a flood must not buy more work than this. */
+/** Bytes a second that may be hashed with further keys. Claims cost nothing, so this bounds the work that they can cause. */
 const FURTHER_BYTES = 64 * 1024 * 1024
-const furtherHashing = new HashBudget(FURTHER_BYTES)
-/** Larger bodies let other requests run between two keys. */
+const hashing = { second: 0, bytes: 0 }
+/** For larger bodies, other requests run between two keys. */
 const SMALL_BODY = 64 * 1024
 
 /**
- * The claim whose secret signed exactly these bytes, or `null`. Secrets are unique, so there is at most one. Present secrets are
- * tried before former ones. Refuses with `rate_limited` when the domain has more than four secrets and other deliveries have used up
- * what may be hashed for such domains in this second.
+ * The claim whose secret signed exactly these bytes, or `null`; secrets are unique. Present secrets are tried before former ones.
+ * Refuses with `rate_limited` when the domain has more than four secrets and the budget for such domains in this second is used up.
  */
 export async function findSigner(
   claims: readonly WebhookClaim[],
@@ -64,11 +62,20 @@ export async function findSigner(
   const digest = decodeShopifyHmac(signature)
   if (!digest) return null
   for (const [tried, { claim, key }] of keysInOrder(claims).entries()) {
-    if (tried >= KEYS_ALWAYS_TRIED && !furtherHashing.take(rawBody.length)) throw tooManyDeliveries()
+    if (tried >= KEYS_ALWAYS_TRIED && !takeHashBudget(rawBody.length)) throw tooManyDeliveries()
     if (tried > 0 && rawBody.length > SMALL_BODY) await nextTurn()
     if (matchesShopifyHmac(rawBody, digest, key)) return claim
   }
   return null
+}
+
+/** Whether `bytes` more may be hashed in this second; counts them if so. */
+function takeHashBudget(bytes: number): boolean {
+  const second = Math.floor(performance.now() / 1000)
+  if (second !== hashing.second) Object.assign(hashing, { second, bytes: 0 })
+  if (hashing.bytes + bytes > FURTHER_BYTES) return false
+  hashing.bytes += bytes
+  return true
 }
 
 function keysInOrder(claims: readonly WebhookClaim[]): { claim: WebhookClaim; key: KeyObject }[] {
@@ -83,8 +90,8 @@ function tooManyDeliveries(): Refusal {
   })
 }
 
-/** Has the next delivery of a domain read its claims again, once `tx` has committed. */
-export function forgetClaims(platform: Platform, tx: Tx, domain: string): void {
+/** Drops the cached claims on a domain once `tx` has committed. */
+export function dropCachedClaims(platform: Platform, tx: Tx, domain: string): void {
   afterCommit(tx, () => platform.caches.drop(CACHE, domain))
 }
 
@@ -94,7 +101,7 @@ async function loadClaims(platform: Platform, text: string): Promise<CachedClaim
   return platform.caches.get(CACHE, parsed.data, () => readClaims(platform, parsed.data))
 }
 
-/** Behind every time. */
+/** Sorts after every time. */
 const LAST = Number.MAX_SAFE_INTEGER
 
 async function readClaims(platform: Platform, domain: string): Promise<CachedClaim[]> {
@@ -118,7 +125,7 @@ async function readClaims(platform: Platform, domain: string): Promise<CachedCla
   return claims
 }
 
-/** `null` for a secret that was changed in the database, which is flagged; the store's other secrets go on working. */
+/** The secret as a key; `null` for one that was changed in the database, which is flagged. */
 async function openKey(platform: Platform, store: StoreRow, row: StoreSecretRow): Promise<KeyObject | null> {
   try {
     return createSecretKey(await openSecret(platform, platform.database.reader, store, row), 'utf8')

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../proof/testbed/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { checkIban, ibanLast4 } from './iban.rule.ts'
 
 const VALID = 'PK36SCBL0000001123456702'

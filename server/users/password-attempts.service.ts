@@ -1,11 +1,11 @@
-import { addressKey, addressPrefix } from '../platform/client-address.ts'
-import type { Tx } from '../platform/database.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import type { Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
+import { addressKey, addressPrefix } from '../platform/network/client-address.ts'
+import { RateLimiter, type Standing } from '../platform/network/rate-limiter.ts'
 import type { Platform } from '../platform/platform.ts'
-import { RateLimiter, type Standing } from '../platform/rate-limiter.ts'
-import { Refusal } from '../platform/refusal.ts'
-import { hasLoggedInFrom, pruneLoginAddresses, upsertLoginAddress } from './login-addresses.store.ts'
 import { passwordMatches } from './passwords.ts'
+import { hasLoggedInFrom, pruneLoginAddresses, upsertLoginAddress } from './users.store.ts'
 
 const WINDOW_SECONDS = 15 * 60
 /** Wrong passwords from all unfamiliar addresses together, as a multiple of what one address may try. */
@@ -27,9 +27,8 @@ export interface PasswordAttempt {
 
 /**
  * Compares a password and counts wrong ones: RATE_LIMIT_AUTH in 15 minutes for each pair of account and address, and ten
- * times as many for an account from all addresses that it has not logged in from. So guesses from elsewhere never keep
- * the owner out where they have logged in before. A wrong password is logged, without what was typed. Refuses with
- * `rate_limited` and, when too many wait, `unavailable`.
+ * times as many for an account from all addresses that it has not logged in from. So guesses from other addresses do not lock
+ * out the owner. Logs a wrong password without its text. Refuses with `rate_limited`, and with `unavailable` when the queue is full.
  */
 export async function isRightPassword(platform: Platform, attempt: PasswordAttempt): Promise<boolean> {
   const { pairs, accounts } = limitersOf(platform)
@@ -54,7 +53,7 @@ export async function isRightPassword(platform: Platform, attempt: PasswordAttem
   return isRight
 }
 
-/** Notes that an account logged in from an address. */
+/** Records that an account logged in from an address. */
 export async function rememberLoginAddress(
   platform: Platform,
   tx: Tx,
@@ -73,12 +72,12 @@ export async function rememberLoginAddress(
 async function isFamiliar(platform: Platform, { user, address }: PasswordAttempt): Promise<boolean> {
   if (platform.config.RATE_LIMIT_AUTH === 0) return false
   const since = platform.clock.now() - FAMILIAR_MS
-  // Looked up without an account too, so that time does not tell which accounts there are.
+  // Also without an account, so that the time taken does not show which accounts exist.
   const id = user?.id ?? NIL_ID
   return hasLoggedInFrom(platform.database.reader, id, hashOf(platform, id, address), since)
 }
 
-/** With the account in it: that two accounts used one address cannot be read from the table. */
+/** Includes the account, so that the table does not show which accounts share an address. */
 function hashOf(platform: Platform, userId: string, address: string): string {
   return platform.vault.fingerprint(`${userId} ${addressKey(address)}`, HASH_PURPOSE)
 }
@@ -93,7 +92,7 @@ function tooMany(platform: Platform, attempt: PasswordAttempt, { resetsIn }: Sta
   )
 }
 
-/** Neither the password nor the e-mail: people type one into the field of the other. */
+/** What a log line says. Not the e-mail: people type their password into its field. */
 export function factsOf({ user, address }: Pick<PasswordAttempt, 'user' | 'address'>) {
   return { accountId: user?.id ?? null, addressPrefix: addressPrefix(address) }
 }
@@ -103,17 +102,17 @@ interface Limiters {
   accounts: RateLimiter
 }
 
-const ofPlatform = new WeakMap<Platform, Limiters>()
+const limitersByPlatform = new WeakMap<Platform, Limiters>()
 
 function limitersOf(platform: Platform): Limiters {
   const { RATE_LIMIT_AUTH } = platform.config
-  const limiters = ofPlatform.get(platform) ?? {
+  const limiters = limitersByPlatform.get(platform) ?? {
     pairs: new RateLimiter({ points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS }),
     accounts: new RateLimiter({
       points: RATE_LIMIT_AUTH * ADDRESSES_PER_ACCOUNT,
       seconds: WINDOW_SECONDS,
     }),
   }
-  ofPlatform.set(platform, limiters)
+  limitersByPlatform.set(platform, limiters)
   return limiters
 }

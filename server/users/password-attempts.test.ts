@@ -1,10 +1,9 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createLog } from '../platform/log.ts'
 import type { Platform } from '../platform/platform.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { outcomeOf } from '../proof/testbed/people.ts'
-import { DAY, openTestbed, platformOver, type Testbed } from '../proof/testbed/testbed.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { outcomeOf } from '../test/testkit/people.ts'
+import { DAY, platformOver, type Testbed } from '../test/testkit/testbed.ts'
 import { login, register } from './credentials.service.ts'
 
 const PASSWORD = 'a long passphrase'
@@ -27,14 +26,7 @@ function logged(platform: Platform): Line[] {
   return lines
 }
 
-for (const dialect of testDialects()) {
-  const it = suite<{ bed: Testbed }>(`password attempts on ${dialect}`)
-
-  it.before.each(async (world) => {
-    world.bed = await openTestbed(dialect, SETTINGS)
-  })
-  it.after.each(({ bed }) => bed.close())
-
+for (const { it } of marketSuites('password attempts', { settings: SETTINGS })) {
   const signUp = async ({ platform }: Testbed) => {
     const given = { email: EMAIL, password: PASSWORD, role: 'creator', displayName: 'Owner' } as const
     return (await register(platform, { ...given, address: HOME })).profile.user.id

@@ -1,7 +1,7 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { anyCharacter, fc } from '../proof/testbed/property.ts'
+import { anyCharacter, fc } from '../test/testkit/property.ts'
 import { COMMON_PASSWORDS } from './common-passwords.ts'
 import { type AccountWords, passwordWeakness } from './password-strength.rule.ts'
 

@@ -2,9 +2,9 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { emailAddress } from '../../shared/schemas/users.ts'
-import { Refusal } from '../platform/refusal.ts'
+import { Refusal } from '../platform/api/refusal.ts'
 import { hashPassword, passwordMatches } from './passwords.ts'
-import { createToken, hashOfToken } from './session-token.ts'
+import { createToken, hashOfToken } from './sessions.service.ts'
 
 test('matches the password that was hashed, however it is typed', async () => {
   const hashed = await hashPassword('caf\u00e9 caf\u00e9 caf\u00e9')

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hash, type Options, verify } from '@node-rs/argon2'
-import { invalidFields, Refusal } from '../platform/refusal.ts'
+import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { COMMON_PASSWORDS } from './common-passwords.ts'
 import { type AccountWords, passwordWeakness } from './password-strength.rule.ts'
 
@@ -9,13 +9,13 @@ const ARGON2ID: Options = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /** How many hashes may be made at once, so that log-ins cannot take every core and much memory. */
 const MAX_RUNNING = 2
-/** How many callers may wait for their turn; past it they are told to come back, in about the time the queue takes. */
+/** How many callers may wait; further ones are refused. */
 const MAX_WAITING = 100
 
 let running = 0
 const waiting: (() => void)[] = []
 
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+async function withHashSlot<T>(work: () => Promise<T>): Promise<T> {
   if (running >= MAX_RUNNING) {
     if (waiting.length >= MAX_WAITING) {
       throw new Refusal('unavailable', 'Too many people log in right now. Try again shortly.', {
@@ -29,24 +29,23 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } finally {
-    // The turn passes on to the next without being given back, so that nobody slips in between.
+    // The slot goes directly to the next caller.
     const next = waiting.shift()
     if (next) next()
     else running -= 1
   }
 }
 
-/** The same characters may be typed in several ways; all of them are one password. */
+/** Unicode has several encodings of the same characters; all are the same password. */
 const bytesOf = (password: string) => Buffer.from(password.normalize('NFKC'))
 
 /** argon2id in PHC form. Refuses with `unavailable` when too many wait. */
 export function hashPassword(password: string): Promise<string> {
-  return inTurn(() => hash(bytesOf(password), ARGON2ID))
+  return withHashSlot(() => hash(bytesOf(password), ARGON2ID))
 }
 
 /**
- * Hashes a password that an account is to have from now on. Refuses a weak one with `validation_failed`, naming `field`;
- * passwords that were set earlier are not looked at.
+ * Hashes an account's new password. Refuses a weak one with `validation_failed` on `field`.
  */
 export async function hashNewPassword(
   field: 'password' | 'new_password',
@@ -58,20 +57,20 @@ export async function hashNewPassword(
   return hashPassword(password)
 }
 
-let nobodys: Promise<string> | undefined
+let dummy: Promise<string> | undefined
 
-/** The hash of a password that nobody has. */
+/** The hash of a random password. */
 function dummyHash(): Promise<string> {
-  nobodys ??= hash(randomBytes(32), ARGON2ID)
-  return nobodys
+  dummy ??= hash(randomBytes(32), ARGON2ID)
+  return dummy
 }
 
 /**
- * Compares a password with a hash. Without a hash (no such account) it takes as long and answers `false`, so that
- * time does not tell which accounts there are. Refuses with `unavailable` when too many wait.
+ * Compares a password with a hash. Without a hash (no such account) it takes the same time and returns `false`, so that the
+ * time does not show which accounts exist. Refuses with `unavailable` when too many wait.
  */
 export async function passwordMatches(password: string, hashed: string | undefined): Promise<boolean> {
   const dummy = await dummyHash()
-  const matches = await inTurn(() => verify(hashed ?? dummy, bytesOf(password)))
+  const matches = await withHashSlot(() => verify(hashed ?? dummy, bytesOf(password)))
   return matches && hashed !== undefined
 }

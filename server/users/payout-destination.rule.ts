@@ -1,4 +1,4 @@
-/** How long a replaced destination still receives payouts: time for the owner to notice a takeover of the account. */
+/** How long a replaced destination still receives payouts: time for the owner to notice that someone else uses the account. */
 export const DESTINATION_DELAY_MS = 24 * 60 * 60 * 1000
 
 /** Epoch ms. */
@@ -7,7 +7,7 @@ export interface DestinationTimes {
   effectiveAt: number
 }
 
-/** From when (epoch ms) a destination given at `now` counts: the first at once, a replacement after the delay. */
+/** When (epoch ms) a destination added at `now` takes effect: the first immediately, a replacement after the delay. */
 export function whenEffective(facts: { hasEarlier: boolean; now: number }): number {
   return facts.hasEarlier ? facts.now + DESTINATION_DELAY_MS : facts.now
 }
@@ -15,9 +15,8 @@ export function whenEffective(facts: { hasEarlier: boolean; now: number }): numb
 /**
  * The destination that a payout made at `now` (epoch ms) goes to, or `null` when none is in effect.
  *
- * It is the newest that has come into effect. A replacement that was itself replaced during its delay never comes into
- * effect: otherwise an owner who puts the right account back would still see the wrong one paid for a while.
- * Of two made in the same millisecond the one later in the list is the newer.
+ * It is the newest in effect. A replacement that was replaced during its own delay never takes effect: otherwise an owner who
+ * restores the right account would still see the wrong one paid. Of two made in the same millisecond the later in the list is the newer.
  */
 export function effectiveDestination<D extends DestinationTimes>(
   destinations: readonly D[],
@@ -30,7 +29,7 @@ export function effectiveDestination<D extends DestinationTimes>(
 /** `in_effect`: it has come into effect; `waiting`: its delay is not over; `never`: it was replaced during its delay. */
 export type DestinationEffect = 'in_effect' | 'waiting' | 'never'
 
-/** What has become of one of a user's destinations by `now` (epoch ms), whether or not a later one is in effect too. */
+/** The state of one of a user's destinations at `now` (epoch ms), whether or not a later one is in effect too. */
 export function effectOf<D extends DestinationTimes>(
   destinations: readonly D[],
   one: D,

@@ -1,19 +1,14 @@
 import { recordAudit } from '../moderation/audit.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
-import type { Queries, Tx } from '../platform/database.ts'
-import { openSealed } from '../platform/key-mark.ts'
+import { openSealed } from '../platform/crypto/key-mark.ts'
+import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
+import { type Binding, IntegrityError } from '../platform/crypto/vault.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import { entities } from '../platform/database/entities.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { SealedTable } from '../platform/sealed-rows.ts'
-import { type Binding, IntegrityError } from '../platform/vault.ts'
 import { ibanLast4 } from './iban.rule.ts'
 import { effectiveDestination, effectOf, whenEffective } from './payout-destination.rule.ts'
-import {
-  type DestinationRow,
-  destinationsAfter,
-  findDestinations,
-  insertDestination,
-  resealDestination,
-} from './payout-destinations.store.ts'
+import { type DestinationRow, destinationsAfter, findDestinations, resealDestination } from './users.store.ts'
 
 const SEALED_FOR = 'payout_destination.iban'
 const FINGERPRINT_OF = 'iban'
@@ -25,10 +20,10 @@ export interface PayoutAccount {
 }
 
 /**
- * The whole IBAN of one of a creator's destinations: for the call to the processor, and nothing else. `null` while the
- * destination has not come into effect. `payoutMadeAt`: when the payout to it was made, epoch ms. The later of that and the
- * present counts: a payout is only made to a destination that is in effect, so after the clock was put back it is still sent. Throws `IntegrityError` when it is not the creator's, never comes into effect, or
- * any destination of the creator's is not as it was written, and `UnknownKeyError`.
+ * The whole IBAN of one of a creator's destinations, for the call to the processor only. `null` while the destination is not
+ * in effect, at the later of now and `payoutMadeAt` (epoch ms): a payout is made only to a destination in effect, so a clock that was
+ * put back must not stop it. Throws `IntegrityError` when the destination is not the creator's or never comes into effect, or
+ * when any of the creator's destinations was changed, and `UnknownKeyError`.
  */
 export async function openDestination(
   platform: Platform,
@@ -52,8 +47,8 @@ export async function openDestination(
 }
 
 /**
- * What is wrong with a creator's destinations, or `null` when each is as it was written. All of them count, since they
- * decide together which one is in effect. Throws `UnknownKeyError`.
+ * What is wrong with a creator's destinations, or `null` when none was changed. All are checked, since together they
+ * decide which one is in effect. Throws `UnknownKeyError`.
  */
 export async function destinationProblem(
   platform: Platform,
@@ -69,7 +64,7 @@ export async function destinationProblem(
   }
 }
 
-/** Puts before a person that a creator is not paid because of what `evidence` says. */
+/** Flags a creator who cannot be paid because of `evidence`. */
 export function flagBrokenDestination(
   platform: Platform,
   tx: Tx,
@@ -103,7 +98,7 @@ async function openIbans(
   return ibans
 }
 
-/** Throws `IntegrityError` when the row is not as it was written, and `UnknownKeyError`. */
+/** Throws `IntegrityError` when the row was changed, and `UnknownKeyError`. */
 async function openIban(
   { vault }: Pick<Platform, 'vault'>,
   db: Queries,
@@ -117,7 +112,7 @@ async function openIban(
   return iban
 }
 
-/** Every payout destination, for verification and the rotation of keys. */
+/** All payout destinations, for verification and key rotation. */
 export const SEALED_DESTINATIONS: SealedTable = {
   name: 'payout_destinations',
   column: 'iban_encrypted',
@@ -137,8 +132,8 @@ export const SEALED_DESTINATIONS: SealedTable = {
 }
 
 /**
- * The fingerprints that the IBAN of a destination may have in other rows: more than its own during a rotation of keys. Throws
- * `UnknownKeyError`; of a destination that does not open only its own is known.
+ * The fingerprints that the IBAN of a destination may have in other rows: more than one during a key rotation, and only the
+ * row's own when it cannot be opened. Throws `UnknownKeyError`.
  */
 export async function ibanFingerprints(
   { vault }: Pick<Platform, 'vault'>,
@@ -184,7 +179,7 @@ export async function destinationsInForce(
   return inForce
 }
 
-/** The titles of all payout accounts that each user ever gave; users without one are missing. */
+/** The titles of all payout accounts that each user ever had; users without one are missing. */
 export async function accountTitlesOf(
   db: Queries,
   userIds: readonly string[],
@@ -241,8 +236,8 @@ export async function destinationChange(
 }
 
 /**
- * Adds a destination. The first counts at once; a replacement counts later and raises a flag. The caller holds the
- * user's row, so that of two at once one is the replacement.
+ * Adds a destination. The first is in effect immediately; a replacement takes effect later and raises a flag. The caller must
+ * have locked the user.
  */
 export async function addDestination(
   platform: Platform,
@@ -260,11 +255,13 @@ export async function addDestination(
     effective_at: whenEffective({ hasEarlier: newest !== undefined, now }),
     created_at: now,
   }
-  await insertDestination(tx, {
+  const { em, PayoutDestination } = await entities(tx)
+  em.create(PayoutDestination, {
     ...row,
     iban_encrypted: platform.vault.seal(account.iban, bindingOf(row)),
     iban_fingerprint: platform.vault.fingerprint(account.iban, FINGERPRINT_OF),
   })
+  await em.flush()
   await recordAudit(platform, tx, {
     actor: userId,
     action: 'user.payout_destination',

@@ -1,8 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { DAY } from '../proof/testbed/testbed.ts'
-import { openWebTestbed, type WebAnswer, type WebTestbed } from '../proof/testbed/web.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { DAY } from '../test/testkit/testbed.ts'
+import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
 import { destinationsInForce, openDestination } from './payout-destinations.service.ts'
 
 const PASSWORD = 'a long passphrase'

@@ -1,9 +1,10 @@
-import { type MerchantAccount, merchantAccount } from '../billing/merchant-account.service.ts'
+import { type MerchantAccount, merchantAccount } from '../billing/billing.service.ts'
 import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
 import { showRenamedMerchant } from '../offers/public-offers.service.ts'
-import type { Queries, Tx } from '../platform/database.ts'
+import { invalidFields, Refusal } from '../platform/api/refusal.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import { entities } from '../platform/database/entities.ts'
 import type { Platform } from '../platform/platform.ts'
-import { invalidFields, Refusal } from '../platform/refusal.ts'
 import { checkIban } from './iban.rule.ts'
 import { isRightPassword } from './password-attempts.service.ts'
 import {
@@ -13,8 +14,8 @@ import {
   ownDestinations,
   type PayoutAccount,
 } from './payout-destinations.service.ts'
-import { type UserRecord, userRecordOf } from './users.service.ts'
-import { findUserById, holdActiveUser, setDisplayName, type UserRow } from './users.store.ts'
+import { lockActiveUser, type UserRecord, userNotFound, userRecordOf } from './users.service.ts'
+import { findUserById, type UserRow } from './users.store.ts'
 
 /** An account as its owner sees it. */
 export interface Profile {
@@ -66,7 +67,10 @@ export async function updateProfile(
   const passwordGiven = account ? await checkPassword(platform, row, account, change) : false
   return platform.database.transaction(async (tx) => {
     if (change.displayName !== undefined && change.displayName !== row.display_name) {
-      await setDisplayName(tx, userId, change.displayName)
+      const { em, User } = await entities(tx)
+      const user = await em.findOneOrFail(User, userId)
+      user.display_name = change.displayName
+      await em.flush()
       if (row.role === 'merchant') await showRenamedMerchant(platform, tx, userId)
     }
     if (account) await moveDestination(platform, tx, row, account, passwordGiven)
@@ -77,7 +81,7 @@ export async function updateProfile(
 async function userRow(db: Queries, userId: string): Promise<UserRow> {
   const row = await findUserById(db, userId)
   if (row) return row
-  throw new Refusal('not_found', 'There is no such user.')
+  throw userNotFound()
 }
 
 function checkedAccount(user: UserRow, given: { iban: string; account_title: string }): PayoutAccount {
@@ -87,7 +91,7 @@ function checkedAccount(user: UserRow, given: { iban: string; account_title: str
   return { iban: check.iban, account_title: given.account_title }
 }
 
-/** Whether a password was given and right; a wrong one is refused, and so is none where one is needed. */
+/** Whether a password was given. Refuses a wrong one, and a missing one where it is needed. */
 async function checkPassword(
   platform: Platform,
   user: UserRow,
@@ -110,8 +114,8 @@ async function moveDestination(
   account: PayoutAccount,
   passwordGiven: boolean,
 ): Promise<void> {
-  // The password was compared before the transaction: a change of it, or a suspension, since then takes this back.
-  if (!(await holdActiveUser(tx, user.id, user.password_hash))) {
+  // The password was compared before the transaction.
+  if (!(await lockActiveUser(tx, user))) {
     throw new Refusal('conflict', 'The account changed meanwhile. Log in again.')
   }
   const change = await destinationChange(platform, tx, user.id, account)
@@ -121,7 +125,7 @@ async function moveDestination(
 }
 
 function passwordNeeded(): Refusal {
-  return invalid('current_password', 'is needed to replace a payout destination')
+  return invalid('current_password', 'is required to replace a payout destination')
 }
 
 function invalid(path: string, message: string): Refusal {

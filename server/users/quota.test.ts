@@ -1,21 +1,18 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { applyToOffer, MAX_APPLICATIONS_PER_DAY } from '../applications/applications.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
 import { MAX_DRAFTS } from '../offers/draft-quota.service.ts'
 import { createOffer, setOfferStatus } from '../offers/offers.service.ts'
 import { insertOffer } from '../offers/offers.store.ts'
-import type { Platform } from '../platform/platform.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { addLiveOffer, OFFER } from '../proof/testbed/listings.ts'
-import { type Marketplace, openMarketplace } from '../proof/testbed/marketplace.ts'
-import { rowOf } from '../proof/testbed/offer-rows.ts'
-import { addUser, outcomeOf } from '../proof/testbed/people.ts'
-import { DAY } from '../proof/testbed/testbed.ts'
 import { MAX_OPEN_REQUESTS, requestCredit } from '../sales/credit-request.service.ts'
 import { removeStore } from '../stores/remove-store.service.ts'
-import { MAX_SECRETS_TAKEN, MAX_STORES } from '../stores/store-limits.service.ts'
-import { connectStore, rotateSecret } from '../stores/stores.service.ts'
+import { MAX_SECRETS_TAKEN } from '../stores/store-secrets.service.ts'
+import { connectStore, MAX_STORES, rotateSecret } from '../stores/stores.service.ts'
+import { addLiveOffer, OFFER } from '../test/testkit/listings.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { rowOf } from '../test/testkit/offer-rows.ts'
+import { addUser, outcomeOf } from '../test/testkit/people.ts'
+import { DAY } from '../test/testkit/testbed.ts'
 
 /** How often each outcome came. */
 async function outcomes(works: readonly Promise<unknown>[]): Promise<Record<string, number>> {
@@ -30,15 +27,7 @@ const newStore = (name = `s${++counter}`) => ({
 })
 const wish = { message: null, promotion_url: null }
 
-for (const dialect of testDialects()) {
-  const it = suite<{ market: Marketplace; platform: Platform }>(`quotas on ${dialect}`)
-
-  it.before.each(async (world) => {
-    world.market = await openMarketplace(dialect)
-    world.platform = world.market.platform
-  })
-  it.after.each(({ market }) => market.close())
-
+for (const { it } of marketSuites('quotas')) {
   it(`allow ${MAX_STORES} stores, also when more come at once or one comes back`, async ({ platform }) => {
     const { userId } = await addUser(platform, 'merchant')
     const removed = await connectStore(platform, userId, newStore('removed'))

@@ -1,12 +1,11 @@
-import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { OPERATOR } from '../moderation/audit.service.ts'
-import { testDialects } from '../proof/testbed/databases.ts'
-import { outcomeOf } from '../proof/testbed/people.ts'
-import { openTestbed, type Testbed } from '../proof/testbed/testbed.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { outcomeOf } from '../test/testkit/people.ts'
+import type { Testbed } from '../test/testkit/testbed.ts'
 import { login, register } from './credentials.service.ts'
+import { actorFromToken } from './sessions.service.ts'
 import {
-  authenticate,
   createAdmin,
   displayNamesOf,
   emailsOf,
@@ -20,14 +19,7 @@ import {
 
 const PASSWORD = 'a long passphrase'
 
-for (const dialect of testDialects()) {
-  const it = suite<{ bed: Testbed }>(`accounts and suspension on ${dialect}`)
-
-  it.before.each(async (world) => {
-    world.bed = await openTestbed(dialect)
-  })
-  it.after.each(({ bed }) => bed.close())
-
+for (const { it } of marketSuites('accounts and suspension')) {
   const newCreator = (bed: Testbed, email = 'creator@example.pk') =>
     register(bed.platform, { email, password: PASSWORD, role: 'creator', displayName: 'Creator' })
   const auditOf = (bed: Testbed, id: string) =>
@@ -44,7 +36,7 @@ for (const dialect of testDialects()) {
     const { id, email } = profile.user
     const change = { userId: id, actor: OPERATOR, reason: 'self-clicks' }
     assert.is((await suspendUser(platform, change)).suspendedAt, bed.clock.now())
-    assert.is(await authenticate(platform, token), null)
+    assert.is(await actorFromToken(platform, token), null)
     bed.clock.pass(1000)
     assert.is((await suspendUser(platform, change)).suspendedAt, bed.clock.now() - 1000)
     assert.is(await outcomeOf(login(platform, email, PASSWORD)), 'account_suspended')
@@ -53,7 +45,7 @@ for (const dialect of testDialects()) {
 
     assert.is((await reinstateUser(platform, { ...change, reason: null })).suspendedAt, null)
     assert.is((await reinstateUser(platform, change)).suspendedAt, null)
-    assert.is(await authenticate(platform, token), null, 'the old session stays ended')
+    assert.is(await actorFromToken(platform, token), null, 'the old session stays ended')
     assert.is(await outcomeOf(login(platform, email, PASSWORD)), 'ok')
     const audit = await auditOf(bed, id)
     assert.equal(
@@ -133,7 +125,7 @@ for (const dialect of testDialects()) {
     const { platform } = bed
     const { profile, token } = await newCreator(bed)
     await setPassword(platform, profile.user.email, 'the second passphrase')
-    assert.is(await authenticate(platform, token), null)
+    assert.is(await actorFromToken(platform, token), null)
     assert.is(await outcomeOf(login(platform, profile.user.email, PASSWORD)), 'invalid_credentials')
     assert.is(await outcomeOf(login(platform, profile.user.email, 'the second passphrase')), 'ok')
     assert.is(await outcomeOf(setPassword(platform, profile.user.id, 'short')), 'validation_failed')

@@ -1,5 +1,6 @@
 import { defineEntity } from '@mikro-orm/core'
-import { id, moment, oneOf, text, word } from '../platform/columns.ts'
+import { id, moment, oneOf, text, word } from '../platform/database/columns.ts'
+import { refersTo } from '../platform/database/relations.ts'
 
 export const ROLES = ['merchant', 'creator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
@@ -14,9 +15,54 @@ export const User = defineEntity({
     password_hash: text(),
     role: word<Role>(),
     display_name: text(),
-    suspended_at: moment().nullable(),
+    suspended_at: moment().strictNullable(),
     created_at: moment(),
   },
   checks: [oneOf('users', 'role', ROLES)],
   indexes: [{ name: 'users_suspended', properties: ['id'], where: 'suspended_at is not null' }],
+})
+
+export const Session = defineEntity({
+  name: 'Session',
+  tableName: 'sessions',
+  properties: {
+    id: id().primary(),
+    user_id: () => refersTo(User, 'user_id'),
+    /** SHA-256 of the token, hex: the token itself is shown once and never kept. */
+    token_hash: text().unique(),
+    created_at: moment(),
+    expires_at: moment(),
+  },
+  indexes: [{ name: 'sessions_user', properties: ['user_id'] }],
+})
+
+/** An address from which an account has logged in. */
+export const LoginAddress = defineEntity({
+  name: 'LoginAddress',
+  tableName: 'login_addresses',
+  properties: {
+    user_id: () => refersTo(User, 'user_id').primary(),
+    /** A keyed hash of account and address, hex: the address itself is not kept. */
+    address_hash: text().primary(),
+    /** The last log-in. */
+    used_at: moment(),
+  },
+})
+
+/** Where a creator is paid. Rows are only added; the latest one whose `effective_at` has come is in force. */
+export const PayoutDestination = defineEntity({
+  name: 'PayoutDestination',
+  tableName: 'payout_destinations',
+  properties: {
+    id: id().primary(),
+    user_id: () => refersTo(User, 'user_id'),
+    iban_encrypted: text(),
+    /** Keyed hash, so that two users who share an IBAN can be found without decrypting any. */
+    iban_fingerprint: text().index(),
+    iban_last4: text(),
+    account_title: text(),
+    effective_at: moment(),
+    created_at: moment(),
+  },
+  indexes: [{ name: 'payout_destinations_user', properties: ['user_id', 'effective_at'] }],
 })

@@ -10,15 +10,14 @@ import {
   updateMeInput,
   user,
 } from '../../shared/schemas/users.ts'
-import { toWireTime } from '../platform/clock.ts'
+import { procedure, publicProcedure, router } from '../platform/api/procedure.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
-import { procedure, publicProcedure, router } from '../platform/procedure.ts'
 import { changePassword, login, logout, type OpenedSession, register } from './credentials.service.ts'
 import { type Profile, profileOf, updateProfile } from './profile.service.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
 
-/** A profile in the wire's words. */
 function userWire(platform: Platform, { user, destinations, balance, account }: Profile): UserWire {
   return {
     id: user.id,
@@ -26,7 +25,7 @@ function userWire(platform: Platform, { user, destinations, balance, account }: 
     role: user.role,
     display_name: user.displayName,
     suspended: user.suspendedAt !== null,
-    created_at: toWireTime(user.createdAt),
+    created_at: isoTime(user.createdAt),
     ...(destinations && destinationsWire(destinations)),
     ...(balance && {
       balance: {
@@ -58,7 +57,7 @@ function destinationsWire({ current, upcoming }: NonNullable<Profile['destinatio
     upcoming_payout_destination: upcoming && {
       iban_last4: upcoming.ibanLast4,
       account_title: upcoming.accountTitle,
-      effective_at: toWireTime(upcoming.effectiveAt),
+      effective_at: isoTime(upcoming.effectiveAt),
     },
   }
 }
@@ -67,7 +66,7 @@ function sessionWire(platform: Platform, opened: OpenedSession) {
   return {
     user: userWire(platform, opened.profile),
     token: opened.token,
-    expires_at: toWireTime(opened.expiresAt),
+    expires_at: isoTime(opened.expiresAt),
   }
 }
 
@@ -140,7 +139,7 @@ export const usersRouter = router({
     rest: { method: 'PATCH', path: '/me' },
     summary: 'Change the display name, or where payouts go',
     description:
-      "A creator's first payout destination counts at once. Replacing it needs the current password, is looked at by an operator, and takes effect after 24 hours.",
+      "A creator's first payout destination takes effect immediately. Replacing it needs the current password, is reviewed by an operator, and takes effect after 24 hours.",
     errors: ['invalid_credentials', 'conflict'],
   })
     .input(updateMeInput)

@@ -2,31 +2,29 @@ import { z } from 'zod'
 import type { Role } from '../../shared/schemas/common.ts'
 import { displayName, emailAddress, newPassword } from '../../shared/schemas/users.ts'
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
-import { afterCommit, type Queries, type Tx } from '../platform/database.ts'
+import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
+import { invalidInput } from '../platform/api/problem.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
+import { entities, LOCK } from '../platform/database/entities.ts'
 import { isId } from '../platform/ids.ts'
-import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/page.ts'
 import type { Platform } from '../platform/platform.ts'
-import { invalidInput } from '../platform/problem.ts'
-import type { Actor } from '../platform/procedure.ts'
-import { Refusal } from '../platform/refusal.ts'
 import { hashNewPassword } from './passwords.ts'
-import { hashOfToken } from './session-token.ts'
-import { deleteSessions, findSessionHolder, isSessionOpen } from './sessions.store.ts'
+import { endSessions } from './sessions.service.ts'
 import {
   countOtherActiveAdmins,
   findPeople,
   findUserByEmail,
   findUserById,
   findUsers,
-  holdAdmins,
   insertUser,
-  setPasswordHash,
-  setSuspension,
+  lockAdmins,
+  lockUser,
   type UserFilter,
   type UserRow,
 } from './users.store.ts'
 
-/** An account as other parts of the service see it; times in epoch ms. */
+/** An account without its password; times in epoch ms. */
 export interface UserRecord {
   id: string
   email: string
@@ -52,7 +50,7 @@ export async function findUser(platform: Pick<Platform, 'database'>, idOrEmail: 
   const { reader } = platform.database
   const text = idOrEmail.trim().toLowerCase()
   const row = isId(text) ? await findUserById(reader, text) : await findUserByEmail(reader, text)
-  if (!row) throw new Refusal('not_found', `There is no user ${idOrEmail}.`)
+  if (!row) throw new Refusal('not_found', `User ${idOrEmail} not found.`)
   return userRecordOf(row)
 }
 
@@ -76,7 +74,7 @@ export interface NewUser {
   displayName: string
 }
 
-/** Makes an account from checked input. Refuses with `email_taken`. */
+/** Creates an account from checked input. Refuses with `email_taken`. */
 export async function createUser(platform: Platform, tx: Tx, user: NewUser): Promise<UserRow> {
   const row: UserRow = {
     id: platform.ids.next(),
@@ -93,7 +91,7 @@ export async function createUser(platform: Platform, tx: Tx, user: NewUser): Pro
 
 const NEW_ADMIN = z.strictObject({ email: emailAddress, password: newPassword, display_name: displayName })
 
-/** Makes an admin, from the command line only. Refuses with `validation_failed` and `email_taken`. */
+/** Creates an admin, from the command line only. Refuses with `validation_failed` and `email_taken`. */
 export async function createAdmin(
   platform: Platform,
   email: string,
@@ -113,15 +111,12 @@ export async function createAdmin(
   }
   return platform.database.transaction(async (tx) => {
     const row = await createUser(platform, tx, admin)
-    await noteOperation(platform, tx, 'user.create_admin', row.id, { email: row.email })
+    await recordOperation(platform, tx, 'user.create_admin', row.id, { email: row.email })
     return userRecordOf(row)
   })
 }
 
-/**
- * Gives a user (by id or e-mail) another password and ends all sessions, from the command line only. Refuses with
- * `not_found` and `validation_failed`.
- */
+/** Sets a user's password (by id or e-mail) and ends their sessions, from the command line only. Refuses with `not_found` and `validation_failed`. */
 export async function setPassword(platform: Platform, idOrEmail: string, password: string): Promise<void> {
   const given = z.strictObject({ password: newPassword }).safeParse({ password })
   if (!given.success) throw invalidInput(given.error)
@@ -129,13 +124,15 @@ export async function setPassword(platform: Platform, idOrEmail: string, passwor
   const { id } = user
   const hashed = await hashNewPassword('password', given.data.password, user)
   await platform.database.transaction(async (tx) => {
-    await setPasswordHash(tx, id, null, hashed)
-    await deleteSessions(tx, id, null)
-    await noteOperation(platform, tx, 'user.set_password', id, { sessions_ended: 'all' })
+    const { em, User } = await entities(tx)
+    const changed = await em.findOneOrFail(User, id, LOCK)
+    changed.password_hash = hashed
+    await endSessions(tx, id)
+    await recordOperation(platform, tx, 'user.set_password', id, { sessions_ended: 'all' })
   })
 }
 
-function noteOperation(
+function recordOperation(
   platform: Platform,
   tx: Tx,
   action: string,
@@ -153,19 +150,6 @@ function noteOperation(
   })
 }
 
-/** Who a bearer token belongs to; `null` when it is malformed, unknown, expired, ended, or its user is suspended. */
-export async function authenticate(platform: Platform, token: string): Promise<Actor | null> {
-  const hash = hashOfToken(token)
-  if (hash === null) return null
-  const holder = await findSessionHolder(platform.database.reader, hash, platform.clock.now())
-  return holder ? { userId: holder.user_id, role: holder.role, sessionId: holder.session_id } : null
-}
-
-/** Whether a caller who was authenticated some time ago still would be: for what stays open for long. */
-export function isStillIn(platform: Platform, actor: Actor): Promise<boolean> {
-  return isSessionOpen(platform.database.reader, actor.userId, actor.sessionId, platform.clock.now())
-}
-
 export interface SuspensionChange {
   userId: string
   /** The admin's user id, or `OPERATOR`. */
@@ -181,7 +165,7 @@ export function suspendUser(platform: Platform, change: SuspensionChange): Promi
   return moveSuspension(platform, change, platform.clock.now())
 }
 
-/** Lets a suspended user in again (with a new log-in); an active one stays as is. Refuses with `not_found`. */
+/** Ends a suspension; the user must log in again. An active user stays as is. Refuses with `not_found`. */
 export function reinstateUser(platform: Platform, change: SuspensionChange): Promise<UserRecord> {
   return moveSuspension(platform, change, null)
 }
@@ -193,15 +177,16 @@ function moveSuspension(
 ): Promise<UserRecord> {
   const { userId, actor, reason } = change
   return platform.database.transaction(async (tx) => {
-    const user = await findUserById(tx, userId)
-    if (!user) throw new Refusal('not_found', 'There is no such user.')
-    // Asked for again: nothing changes, whoever is left.
+    const { em, User } = await entities(tx)
+    const known = await em.findOne(User, userId)
+    if (!known) throw userNotFound()
+    const isUnchanged = (known.suspended_at === null) === (suspendedAt === null)
+    // The admins are locked before the user, in the same order by every suspension.
+    if (!isUnchanged && suspendedAt !== null && known.role === 'admin') await refuseLastAdmin(tx, userId)
+    const user = await em.findOneOrFail(User, userId, LOCK)
     if ((user.suspended_at === null) === (suspendedAt === null)) return userRecordOf(user)
-    if (suspendedAt !== null && user.role === 'admin') await refuseLastAdmin(tx, userId)
-    if (!(await setSuspension(tx, userId, suspendedAt))) {
-      return userRecordOf({ ...user, suspended_at: suspendedAt })
-    }
-    if (suspendedAt !== null) await deleteSessions(tx, userId, null)
+    user.suspended_at = suspendedAt
+    if (suspendedAt !== null) await endSessions(tx, userId)
     await recordAudit(platform, tx, {
       actor,
       action: suspendedAt === null ? 'user.reinstate' : 'user.suspend',
@@ -216,17 +201,17 @@ function moveSuspension(
       platform.caches.clear('store')
       platform.caches.clear('offers')
     })
-    return userRecordOf({ ...user, suspended_at: suspendedAt })
+    return userRecordOf(user)
   })
 }
 
 async function refuseLastAdmin(tx: Tx, userId: string): Promise<void> {
-  await holdAdmins(tx)
+  await lockAdmins(tx)
   if ((await countOtherActiveAdmins(tx, userId)) > 0) return
   throw new Refusal('conflict', 'The last active admin cannot be suspended.')
 }
 
-/** Which of these users (some hundreds at most, as everywhere below) are suspended. */
+/** Which of these users are suspended. At most some hundreds of ids, here and below. */
 export async function isSuspended(db: Queries, userIds: readonly string[]): Promise<Set<string>> {
   const rows = await findPeople(db, userIds)
   return new Set(rows.filter((row) => row.suspended_at !== null).map((row) => row.id))
@@ -247,7 +232,7 @@ export interface Contact {
   displayName: string
 }
 
-/** What the decision about a sale asks of people: who is suspended, and e-mail addresses by user id. */
+/** Which users are suspended, and e-mail addresses by user id: what the decision about a sale needs. */
 export async function standingOf(
   db: Queries,
   userIds: readonly string[],
@@ -263,4 +248,42 @@ export async function standingOf(
 export async function contactsOf(db: Queries, userIds: readonly string[]): Promise<Map<string, Contact>> {
   const rows = await findPeople(db, userIds)
   return new Map(rows.map((row) => [row.id, { email: row.email, displayName: row.display_name }]))
+}
+
+/**
+ * Locks an account until the transaction ends, if its password has not changed and it is not suspended; returns whether it did.
+ */
+export async function lockActiveUser(
+  tx: Tx,
+  user: Pick<UserRow, 'id' | 'password_hash'>,
+): Promise<UserRow | null> {
+  const { em, User } = await entities(tx)
+  const { id, password_hash } = user
+  return em.findOne(User, { id, password_hash, suspended_at: null }, LOCK)
+}
+
+export function userNotFound(): Refusal {
+  return new Refusal('not_found', 'User not found.')
+}
+
+export interface Quota {
+  /** How many objects an account may have. */
+  most: number
+  count: () => Promise<number>
+  /** The refusal's text: what is full, and what to do about it. */
+  detail: string
+}
+
+/**
+ * Call in the transaction that adds an object to an account. It locks the account's row, so that concurrent calls are
+ * counted one after the other. Refuses with `quota_exceeded`; existing objects beyond the quota stay.
+ */
+export async function checkQuota(tx: Tx, userId: string, { most, count, detail }: Quota): Promise<void> {
+  await lockUser(tx, userId)
+  if ((await count()) >= most) throw new Refusal('quota_exceeded', detail)
+}
+
+/** Locks an account until the transaction ends, so that its calls run one after the other. */
+export function lockAccount(tx: Tx, userId: string): Promise<void> {
+  return lockUser(tx, userId)
 }

@@ -1,27 +1,12 @@
+import type { Selectable } from 'kysely'
 import type { Role } from '../../shared/schemas/common.ts'
-import type { Queries, Tx } from '../platform/database.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
 
-export interface UserRow {
-  id: string
-  email: string
-  password_hash: string
-  role: Role
-  display_name: string
-  suspended_at: number | null
-  created_at: number
-}
+export type UserRow = Selectable<Schema['users']>
+export type DestinationRow = Selectable<Schema['payout_destinations']>
 
-const COLUMNS = [
-  'id',
-  'email',
-  'password_hash',
-  'role',
-  'display_name',
-  'suspended_at',
-  'created_at',
-] as const
-
-/** Answers whether the row went in; `false` when the e-mail is taken. */
+/** Returns `false` when the e-mail is taken. */
 export async function insertUser(tx: Tx, row: UserRow): Promise<boolean> {
   const inserted = await tx
     .insertInto('users')
@@ -33,16 +18,15 @@ export async function insertUser(tx: Tx, row: UserRow): Promise<boolean> {
 }
 
 export function findUserById(db: Queries, id: string): Promise<UserRow | undefined> {
-  return db.selectFrom('users').select(COLUMNS).where('id', '=', id).executeTakeFirst()
+  return db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
 export function findUserByEmail(db: Queries, email: string): Promise<UserRow | undefined> {
-  return db.selectFrom('users').select(COLUMNS).where('email', '=', email).executeTakeFirst()
+  return db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirst()
 }
 
 export type PersonRow = Pick<UserRow, 'id' | 'email' | 'display_name' | 'suspended_at'>
 
-/** What other concepts ask about users, for many at once. */
 export function findPeople(db: Queries, ids: readonly string[]): Promise<PersonRow[]> {
   if (ids.length === 0) return Promise.resolve([])
   return db
@@ -57,14 +41,14 @@ export interface UserFilter {
   suspended?: boolean
 }
 
-/** Newest first, from the one before `before`. */
+/** Newest first, before the id `before`. */
 export function findUsers(
   db: Queries,
   filter: UserFilter,
   before: string | null,
   limit: number,
 ): Promise<UserRow[]> {
-  let query = db.selectFrom('users').select(COLUMNS).orderBy('id', 'desc').limit(limit)
+  let query = db.selectFrom('users').selectAll().orderBy('id', 'desc').limit(limit)
   if (filter.role) query = query.where('role', '=', filter.role)
   if (filter.suspended !== undefined) {
     query = query.where('suspended_at', filter.suspended ? 'is not' : 'is', null)
@@ -73,38 +57,7 @@ export function findUsers(
   return query.execute()
 }
 
-export async function setDisplayName(tx: Tx, id: string, name: string): Promise<void> {
-  await tx.updateTable('users').set({ display_name: name }).where('id', '=', id).execute()
-}
-
-/** `from` is the hash that the caller's password was compared with; `null` replaces whatever is there. */
-export async function setPasswordHash(
-  tx: Tx,
-  id: string,
-  from: string | null,
-  hash: string,
-): Promise<boolean> {
-  let query = tx.updateTable('users').set({ password_hash: hash }).where('id', '=', id)
-  if (from !== null) query = query.where('password_hash', '=', from)
-  return (await query.executeTakeFirst()).numUpdatedRows > 0n
-}
-
-/**
- * Holds an active account still until the transaction ends: a password change, a suspension or another session of the
- * same account waits, or has happened and then the answer is `false`. PostgreSQL would otherwise let both pass.
- */
-export async function holdActiveUser(tx: Tx, id: string, passwordHash: string): Promise<boolean> {
-  const held = await tx
-    .updateTable('users')
-    .set({ password_hash: passwordHash })
-    .where('id', '=', id)
-    .where('password_hash', '=', passwordHash)
-    .where('suspended_at', 'is', null)
-    .executeTakeFirst()
-  return held.numUpdatedRows > 0n
-}
-
-/** Holds an account's row until the transaction ends. */
+/** Locks a user's row until the transaction ends. */
 export async function lockUser(tx: Tx, id: string): Promise<void> {
   await tx
     .updateTable('users')
@@ -113,23 +66,12 @@ export async function lockUser(tx: Tx, id: string): Promise<void> {
     .execute()
 }
 
-/** Compare and set: answers `false` when the account was not in the other state. */
-export async function setSuspension(tx: Tx, id: string, suspendedAt: number | null): Promise<boolean> {
-  const moved = await tx
-    .updateTable('users')
-    .set({ suspended_at: suspendedAt })
-    .where('id', '=', id)
-    .where('suspended_at', suspendedAt === null ? 'is not' : 'is', null)
-    .executeTakeFirst()
-  return moved.numUpdatedRows > 0n
-}
-
-/** Holds every admin's row until the transaction ends, so that two admins cannot suspend each other at once. */
-export async function holdAdmins(tx: Tx): Promise<void> {
+/** Locks all admins' rows until the transaction ends, so that two admins cannot suspend each other at the same time. */
+export async function lockAdmins(tx: Tx): Promise<void> {
   await tx.updateTable('users').set({ role: 'admin' }).where('role', '=', 'admin').execute()
 }
 
-/** How many admins are active beside this user. */
+/** How many other admins are active. */
 export async function countOtherActiveAdmins(tx: Tx, id: string): Promise<number> {
   const { count } = await tx
     .selectFrom('users')
@@ -139,4 +81,139 @@ export async function countOtherActiveAdmins(tx: Tx, id: string): Promise<number
     .where('id', '<>', id)
     .executeTakeFirstOrThrow()
   return count
+}
+
+export interface SessionActor {
+  session_id: string
+  user_id: string
+  role: Role
+}
+
+/** The user of a session that has not expired at `now` and whose account is not suspended. */
+export function findSessionActor(
+  db: Queries,
+  tokenHash: string,
+  now: number,
+): Promise<SessionActor | undefined> {
+  return db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .select(['sessions.id as session_id', 'users.id as user_id', 'users.role as role'])
+    .where('sessions.token_hash', '=', tokenHash)
+    .where('sessions.expires_at', '>', now)
+    .where('users.suspended_at', 'is', null)
+    .executeTakeFirst()
+}
+
+/** Whether a session exists and has not expired at `now`, and its account is not suspended. */
+export async function isSessionOpen(
+  db: Queries,
+  userId: string,
+  sessionId: string,
+  now: number,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .select('sessions.id')
+    .where('sessions.id', '=', sessionId)
+    .where('sessions.user_id', '=', userId)
+    .where('sessions.expires_at', '>', now)
+    .where('users.suspended_at', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Whether an account has logged in from an address since `since` (epoch ms). */
+export async function hasLoggedInFrom(
+  db: Queries,
+  userId: string,
+  addressHash: string,
+  since: number,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('login_addresses')
+    .select('user_id')
+    .where('user_id', '=', userId)
+    .where('address_hash', '=', addressHash)
+    .where('used_at', '>=', since)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export async function upsertLoginAddress(
+  tx: Tx,
+  row: { user_id: string; address_hash: string; used_at: number },
+): Promise<void> {
+  await tx
+    .insertInto('login_addresses')
+    .values(row)
+    .onConflict((conflict) =>
+      conflict.columns(['user_id', 'address_hash']).doUpdateSet({ used_at: row.used_at }),
+    )
+    .execute()
+}
+
+/** Keeps an account's `most` latest addresses of those used since `since` (epoch ms), and deletes the others. */
+export async function pruneLoginAddresses(
+  tx: Tx,
+  userId: string,
+  since: number,
+  most: number,
+): Promise<void> {
+  const latest = tx
+    .selectFrom('login_addresses')
+    .select('address_hash')
+    .where('user_id', '=', userId)
+    .where('used_at', '>=', since)
+    .orderBy('used_at', 'desc')
+    .orderBy('address_hash')
+    .limit(most)
+  await tx
+    .deleteFrom('login_addresses')
+    .where('user_id', '=', userId)
+    .where('address_hash', 'not in', latest)
+    .execute()
+}
+
+/** All users' destinations after the id `after`, by id. */
+export function destinationsAfter(
+  db: Queries,
+  after: string | null,
+  limit: number,
+): Promise<DestinationRow[]> {
+  return db
+    .selectFrom('payout_destinations')
+    .selectAll()
+    .$if(after !== null, (query) => query.where('id', '>', after ?? ''))
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+/** Replaces a destination's encrypted columns if they have not changed since; returns whether it did. */
+export async function resealDestination(
+  tx: Tx,
+  row: DestinationRow,
+  sealed: Pick<DestinationRow, 'iban_encrypted' | 'iban_fingerprint'>,
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('payout_destinations')
+    .set(sealed)
+    .where('id', '=', row.id)
+    .where('iban_encrypted', '=', row.iban_encrypted)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** All destinations that these users ever had, oldest first. */
+export function findDestinations(db: Queries, userIds: readonly string[]): Promise<DestinationRow[]> {
+  if (userIds.length === 0) return Promise.resolve([])
+  return db
+    .selectFrom('payout_destinations')
+    .selectAll()
+    .where('user_id', 'in', userIds)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
 }

@@ -42,7 +42,7 @@ export const percentFrom = (least: number, most: number) =>
 
 export const percent = percentFrom(0, 100)
 
-/** A moment as it is answered: RFC 3339, UTC, milliseconds. Epoch ms → `toWireTime`. */
+/** A moment as it is answered: RFC 3339, UTC, milliseconds. Epoch ms → `isoTime`. */
 export const wireTime = z.iso
   .datetime({ precision: 3 })
   .meta({ description: 'RFC 3339, UTC.', example: '2026-11-20T17:30:00.000Z' })

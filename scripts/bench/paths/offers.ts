@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { encodeCursor } from '../../../server/platform/page.ts'
+import { encodeCursor } from '../../../server/platform/api/page.ts'
 import { basisPointsToPercent } from '../../../shared/rates.ts'
 import type { Bed } from '../bed.ts'
 import type { Comparison, Measurement } from '../figures.ts'
@@ -25,7 +25,7 @@ interface Variant {
   after: { rate: number; id: string } | null
 }
 
-/** A hundred thousand live offers, fifty a page, filtered by rate: pages that nobody asked for before, and a popular one. */
+/** A hundred thousand live offers, fifty a page, filtered by rate: pages not requested before, and a popular one. */
 export async function benchOffers(bed: Bed): Promise<(Comparison | Measurement)[]> {
   await fillOffers(bed.app.platform, OFFERS)
   if (bed.dialect === 'postgresql') await sql`vacuum analyze offers, users`.execute(bed.app.database.writer)

@@ -1,5 +1,5 @@
-import { addLink, addLiveOffer, addMerchant } from '../../../server/proof/testbed/listings.ts'
-import { addUser } from '../../../server/proof/testbed/people.ts'
+import { addLink, addLiveOffer, addMerchant } from '../../../server/test/testkit/listings.ts'
+import { addUser } from '../../../server/test/testkit/people.ts'
 import type { Bed } from '../bed.ts'
 import type { Comparison, Measurement } from '../figures.ts'
 import type { BenchRequest, Load } from '../load.ts'

@@ -1,5 +1,5 @@
-import { addMerchant } from '../../../server/proof/testbed/listings.ts'
 import { signShopifyBody } from '../../../server/shopify/signature.ts'
+import { addMerchant } from '../../../server/test/testkit/listings.ts'
 import type { Bed } from '../bed.ts'
 import type { Comparison, Measurement } from '../figures.ts'
 import type { BenchRequest, Load } from '../load.ts'

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http'
 
-/** Serves on a free port of this machine, says where, and ends when it is told to. */
+/** Serves on a free local port, reports it, and ends on request. */
 export function listen(answer: RequestListener): void {
   const server = createServer({ keepAliveTimeout: 65_000 }, answer)
   server.listen(0, '127.0.0.1', () => {

@@ -1,5 +1,5 @@
 /**
- * The offer list as somebody would write it by hand for one sort: node:http, one keyset query on the driver, the answer's
+ * The offer list written by hand for one sort: node:http, one keyset query on the driver, the answer's
  * fields, JSON.stringify. Nothing is checked, counted or limited.
  */
 import { basisPointsToPercent } from '../../../shared/rates.ts'

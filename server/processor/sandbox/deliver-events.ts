@@ -1,4 +1,4 @@
-import { openOutgoingCalls } from '../../platform/outgoing-calls.ts'
+import { openOutgoingCalls } from '../../platform/network/outgoing-calls.ts'
 import { createSignatureScheme } from '../signatures/verify-signature.ts'
 import type { SandboxEvent, SandboxStore } from './sandbox.store.ts'
 import type { SandboxSwitches } from './switches.ts'

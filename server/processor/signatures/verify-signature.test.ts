@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { anyCharacter, fc } from '../../proof/testbed/property.ts'
+import { anyCharacter, fc } from '../../test/testkit/property.ts'
 import { mac } from './mac.ts'
 import type { SignatureScheme } from './scheme.ts'
 import { createSignatureScheme, hmacSettingsSchema } from './verify-signature.ts'

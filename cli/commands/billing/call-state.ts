@@ -1,0 +1,46 @@
+import type { App } from '../../../server/app.ts'
+import { type Output, wireTime } from '../../terminal/output.ts'
+
+/** Where the call to the processor stands for what has not got through yet. */
+export interface CallState {
+  state: 'waiting' | 'refused'
+  tries: number
+  /** Epoch ms; `null` when nobody tries it again by itself. */
+  nextTryAt: number | null
+  detail: string | null
+}
+
+/** By the id of the payout or billing cycle; what has got through, or was never asked for, is missing. */
+export async function callStates(
+  app: App,
+  kind: 'invoice' | 'payout',
+  ids: readonly string[],
+): Promise<Map<string, CallState>> {
+  const { listAttempts } = await import('../../../server/processor/attempts.service.ts')
+  const states = new Map<string, CallState>()
+  for (const id of ids) {
+    const last = (await listAttempts(app.database.reader, kind, id)).at(-1)
+    if (!last || last.state === 'created') continue
+    const nextTryAt = last.state === 'waiting' ? last.next_try_at : null
+    states.set(id, { state: last.state, tries: last.tries, nextTryAt, detail: last.detail })
+  }
+  return states
+}
+
+/** Why it waits, for people; `mend` is the command that has it tried anew. */
+export function callText(out: Output, call: CallState | undefined, mend: string): string {
+  if (!call) return '–'
+  if (call.state === 'refused') return `refused: ${call.detail ?? ''}; then "affiliate ${mend}"`
+  if (call.tries === 0 && call.detail === null) return 'waits to be sent'
+  return `${call.detail ?? 'no outcome yet'}; tried again ${out.time(call.nextTryAt)}`
+}
+
+export function wireCall(call: CallState | undefined) {
+  if (!call) return null
+  return {
+    state: call.state,
+    tries: call.tries,
+    next_try_at: wireTime(call.nextTryAt),
+    detail: call.detail,
+  }
+}

@@ -1,0 +1,109 @@
+import type { Command } from 'commander'
+import type { FoundDifference, ReconcileOutcome } from '../../../server/jobs/reconcile.ts'
+import { CURRENCY } from '../../../shared/money.ts'
+import { exampleText } from '../../command.ts'
+import { withApp } from '../../context.ts'
+import { Failure } from '../../failures.ts'
+import { displayMoney, formatMoney, type Output, wireTime } from '../../terminal/output.ts'
+
+export function addReconcileCommand(group: Command): void {
+  group
+    .command('reconcile')
+    .description(
+      "compare invoices and payouts with the processor's records and flag what differs, as the schedule does; moves no money",
+    )
+    .option(
+      '--since <time>',
+      'settled ones from then on, RFC 3339 or a date; 35 days back unless given (what is open always counts)',
+    )
+    .addHelpText('after', exampleText('billing reconcile', 'billing reconcile --since 2026-11-01 --json'))
+    .action((options: { since?: string }, command: Command) => reconcile(options.since, command))
+}
+
+function reconcile(sinceText: string | undefined, command: Command): Promise<void> {
+  return withApp(command, async ({ app, config, out }) => {
+    const { readMoment } = await import('../../arguments.ts')
+    const jobs = await import('../../../server/jobs/reconcile.ts')
+    const since = sinceText === undefined ? null : await readMoment(sinceText, config.BILLING_TIMEZONE)
+    const outcome = await jobs.reconcile(app.platform, app.processor, {
+      ...(since === null ? {} : { since }),
+      onProgress: (compared) => out.progress(`compared ${compared}`),
+    })
+    out.endProgress()
+    out.show(documentOf(outcome, since), () => linesOf(outcome, jobs.wordsOf, out))
+    refuseTrouble(outcome)
+  })
+}
+
+/** Exit 1, so that a script hears of it, as "ledger verify" does. */
+function refuseTrouble({ differing, unanswered, complete }: ReconcileOutcome): void {
+  const [first] = unanswered
+  const troubles = [
+    ...(differing.length > 0 ? [`${differing.length} differ; see "affiliate flagged list"`] : []),
+    ...(first ? [`the processor could not be asked about ${unanswered.length} (${first.detail})`] : []),
+    ...(complete ? [] : ['not everything was asked about']),
+  ]
+  if (troubles.length > 0) throw new Failure(`Not reconciled: ${troubles.join('; ')}.`)
+}
+
+function linesOf(
+  { compared, differing, unanswered }: ReconcileOutcome,
+  wordsOf: typeof import('../../../server/jobs/reconcile.ts').wordsOf,
+  out: Output,
+): string[] {
+  const table = out.table(
+    [
+      { title: 'What' },
+      { title: 'Id' },
+      { title: 'Amount', right: true },
+      { title: 'Here' },
+      { title: 'There', flexible: true },
+      { title: 'Difference', flexible: true },
+      { title: 'Flag' },
+    ],
+    differing.map(({ ours, items, differences, flag }) => [
+      ours.kind,
+      ours.id,
+      displayMoney(ours.amount),
+      ours.standing,
+      items.map(({ status, amount }) => `${status} ${displayMoney(amount)}`).join(', ') || 'nothing',
+      wordsOf(differences),
+      FLAG_WORDS[flag],
+    ]),
+  )
+  return [
+    ...(differing.length > 0 ? [...table, ''] : []),
+    `${compared} compared, ${differing.length} differ, ${unanswered.length} could not be asked about.`,
+  ]
+}
+
+const FLAG_WORDS: Record<FoundDifference['flag'], string> = {
+  raised: 'raised now',
+  refreshed: 'open already',
+  known: 'resolved by a person before',
+}
+
+function documentOf(outcome: ReconcileOutcome, since: number | null) {
+  return {
+    since: wireTime(since),
+    compared: outcome.compared,
+    complete: outcome.complete,
+    currency: CURRENCY,
+    items: outcome.differing.map(({ ours, items, differences, flag }) => ({
+      kind: ours.kind,
+      id: ours.id,
+      standing: ours.standing,
+      amount: formatMoney(ours.amount),
+      processor_id: ours.processorId,
+      differences,
+      flag,
+      theirs: items.map((item) => ({
+        id: item.id,
+        amount: formatMoney(item.amount),
+        currency: item.currency,
+        status: item.status,
+      })),
+    })),
+    unanswered: outcome.unanswered,
+  }
+}

@@ -1,0 +1,86 @@
+import { Failure } from '../../failures.ts'
+import { shellWord } from './restored-copy.ts'
+
+/** A database address as PostgreSQL's programs take it: the password goes by the environment, where `ps` does not show it. */
+export interface ToolAddress {
+  /** Without the password. */
+  url: string
+  environment: NodeJS.ProcessEnv
+}
+
+export function toolAddress(databaseUrl: string): ToolAddress {
+  const url = new URL(databaseUrl)
+  const password = decodeURIComponent(url.password)
+  url.password = ''
+  return { url: url.href, environment: { ...process.env, ...(password ? { PGPASSWORD: password } : {}) } }
+}
+
+/**
+ * Runs one of PostgreSQL's programs to its end and returns what it printed. It ends with this process. Throws a `Failure` with
+ * its last line when it fails, or with `missing` added when it is not installed.
+ */
+export async function runTool(
+  program: 'pg_dump' | 'pg_restore',
+  args: readonly string[],
+  options: { environment?: NodeJS.ProcessEnv; missing?: string } = {},
+): Promise<string> {
+  const { spawn } = await import('node:child_process')
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: options.environment ?? process.env,
+  })
+  const end = () => child.kill()
+  process.once('exit', end)
+  let complaint = ''
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaint = (complaint + text).slice(-4000)
+  })
+  const code = await new Promise<number | null>((done, failed) => {
+    child.once('error', failed)
+    child.once('close', done)
+  })
+    .catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+      const install = `${program} is not on PATH. Install PostgreSQL's client tools`
+      throw new Failure(`${install}${options.missing ?? ''}.`)
+    })
+    .finally(() => process.off('exit', end))
+  if (code === 0) return output
+  throw new Failure(`${program} failed: ${complaintOf(complaint) ?? `exit code ${code}`}`)
+}
+
+/** The last line that states an error; what follows it says where, e.g. `Command was: ...`. */
+function complaintOf(text: string): string | undefined {
+  const lines = text.trim().split('\n').filter(Boolean)
+  return lines.findLast((line) => /error:/i.test(line)) ?? lines.at(-1)
+}
+
+/** The database that an address names; the user's own name where it names none, as PostgreSQL's clients take it. */
+export function databaseNameOf(url: string): string {
+  const { pathname, username } = new URL(url)
+  return decodeURIComponent(pathname.slice(1)) || decodeURIComponent(username)
+}
+
+/** The address of another database on the same server. */
+export function withDatabaseName(url: string, name: string): string {
+  const changed = new URL(url)
+  changed.pathname = `/${encodeURIComponent(name)}`
+  return changed.href
+}
+
+/** A name as SQL writes it. */
+export function quotedName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** The shell command that puts `restored` in place of `present`, which becomes `PRESENT_former`. It connects to `maintenance`. */
+export function swapCommand(url: string, maintenance: string, present: string, restored: string): string {
+  const server = toolAddress(withDatabaseName(url, maintenance)).url
+  const rename = (from: string, to: string) =>
+    `-c ${shellWord(`alter database ${quotedName(from)} rename to ${quotedName(to)}`)}`
+  return `psql ${shellWord(server)} -v ON_ERROR_STOP=1 ${rename(present, `${present}_former`)} ${rename(restored, present)}`
+}

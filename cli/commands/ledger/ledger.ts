@@ -1,0 +1,341 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import type { OperatorEffects } from '../../../server/inbox/operator-deliveries.service.ts'
+import type { Seal } from '../../../server/ledger/seals/seals.service.ts'
+import type { Config } from '../../../server/platform/config.ts'
+import type { AppKeys } from '../../../server/platform/crypto/key-ring.ts'
+import type { Queries } from '../../../server/platform/database/database.ts'
+import type { OwnedBalance } from '../../../server/users/accounts.service.ts'
+import type { JournalKeying } from '../../../server/verification/journal-keys.ts'
+import type { Books, InvariantResult } from '../../../server/verification/verify-books.ts'
+import type { Progress } from '../../../server/verification/verify-in-threads.ts'
+import { CURRENCY } from '../../../shared/money.ts'
+import { addGroup, exampleText } from '../../command.ts'
+import { assertMigrated, READS, withApp, withDatabase } from '../../context.ts'
+import { Failure } from '../../failures.ts'
+import { displayMoney, formatMoney, type Output, wireTime } from '../../terminal/output.ts'
+import { addStatementCommand } from './statement.ts'
+
+export function addLedgerCommands(program: Command): void {
+  const group = addGroup(program, 'ledger', 'the journal: check the books, seal them, show balances')
+  group
+    .command('verify')
+    .description('check every invariant of the books; exit 1 when a row breaks one')
+    .option(
+      '--against <digest>',
+      'compare with the digest of a seal that was kept elsewhere, or with "storage", the seals in SEAL_STORAGE (as always where that is set)',
+      digestOf,
+    )
+    .addHelpText('after', exampleText('ledger verify', `ledger verify --against ${'0123abcd'.repeat(8)}`))
+    .action((options: VerifyOptions, command: Command) => verify(options, command))
+  group
+    .command('seal')
+    .description('seal the journal now, and print the digest to keep elsewhere: on paper, in a mail')
+    .addHelpText('after', exampleText('ledger seal', 'ledger seal --json'))
+    .action((_options: object, command: Command) => seal(command))
+  group
+    .command('balances')
+    .description('the balance of every account, or of one user')
+    .argument('[user]', 'id or e-mail')
+    .addHelpText('after', exampleText('ledger balances', 'ledger balances creator@example.com --json'))
+    .action((user: string | undefined, _options: object, command: Command) => balances(user, command))
+  addStatementCommand(group)
+}
+
+interface VerifyOptions {
+  against?: string
+}
+
+/** What `--against` says for SEAL_STORAGE instead of a digest. */
+const STORAGE = 'storage'
+
+function digestOf(text: string): string {
+  const digest = text.trim().toLowerCase()
+  if (digest === STORAGE) return digest
+  if (/^([0-9a-f]{8}\.)?[0-9a-f]{64}$/.test(digest)) return digest
+  throw new InvalidArgumentError(
+    'It must be a digest as "affiliate ledger seal" printed it: 8 characters, a dot and 64 more, or 64 from before the journal was keyed.',
+  )
+}
+
+/** Opens the database for reading only. */
+function verify({ against }: VerifyOptions, command: Command): Promise<void> {
+  return withDatabase(
+    command,
+    async ({ config, database, out }) => {
+      await assertMigrated(database)
+      const { lastSeal } = await import('../../../server/ledger/seals/seals.service.ts')
+      if (against === STORAGE && config.SEAL_STORAGE === undefined) {
+        throw new Failure('SEAL_STORAGE is not set. Set it to where the seals are stored, or name a digest.')
+      }
+      const keys = await readKeys(config)
+      const results = await runChecks(config.DATABASE_URL, { database, keys }, out)
+      if (against !== undefined && against !== STORAGE) {
+        results.push(await checkAgainst({ database, keys }, against))
+      }
+      if (against === STORAGE || config.SEAL_STORAGE !== undefined) {
+        results.push(await checkStorage(config, database.reader))
+      }
+      out.endProgress()
+      const broken = results.filter((result) => result.breaches.length > 0)
+      const { describeKeys } = await import('../../../server/verification/journal-keys.ts')
+      const { operatorEffects } = await import('../../../server/inbox/operator-deliveries.service.ts')
+      const operatorSent = await operatorEffects(database.reader)
+      const state = {
+        last: await lastSeal(database.reader),
+        keying: await describeKeys({ database, keys }),
+      }
+      out.show({ ...verdictOf(results, state), operator_events: operatorSent }, () => [
+        ...verifyLines(out, results, state),
+        ...operatorLines(operatorSent),
+      ])
+      if (broken.length === 0) return
+      const rows = broken.flatMap((result) => result.breaches.map((breach) => breach.subject))
+      throw new Failure(
+        `The books do not hold: ${broken.map((result) => result.name).join(', ')}; rows: ${shortList(rows)}`,
+      )
+    },
+    READS,
+  )
+}
+
+/** Throws `Failure` when there is no key: without it the journal cannot be checked. */
+export async function readKeys(config: Config): Promise<AppKeys> {
+  const { findAppKeys } = await import('../../../server/platform/crypto/app-keys.ts')
+  const keys = findAppKeys(config)
+  if (keys) return keys
+  throw new Failure(
+    'The journal can only be checked with the key that it was made with. Set APP_KEY, or DATA_DIR to the folder that holds app.key.',
+    { code: 'unavailable' },
+  )
+}
+
+/** Checks every invariant, in threads where there is much to check. `url`: DATABASE_URL, for the threads. */
+export async function runChecks(url: string, books: Books, out: Output): Promise<InvariantResult[]> {
+  const db = books.database.reader
+  const { isWorthThreads, verifyInThreads } = await import(
+    '../../../server/verification/verify-in-threads.ts'
+  )
+  if (await isWorthThreads(db)) {
+    return verifyInThreads(url, { db, keys: books.keys }, (progress) => out.progress(progressText(progress)))
+  }
+  const { verifyBooks } = await import('../../../server/verification/verify-books.ts')
+  return verifyBooks(books, (name) => out.progress(`checking ${name}`))
+}
+
+function progressText({ names, checksDone, checks, percent }: Progress): string {
+  return `${percent} %, ${checksDone} of ${checks} checks done; checking ${names.join(' and ')}`
+}
+
+async function checkAgainst({ database, keys }: Books, digest: string): Promise<InvariantResult> {
+  const { compareWithKept } = await import('../../../server/verification/seals.ts')
+  const start = performance.now()
+  const { rows, breaches } = await compareWithKept(database.reader, keys, digest)
+  return {
+    name: 'as-sealed',
+    statement: 'The journal still holds all that was sealed under the digest that was kept elsewhere.',
+    rows,
+    breaches,
+    ms: performance.now() - start,
+  }
+}
+
+/** A storage that cannot be read is a breach, since nothing was compared with it. */
+async function checkStorage(config: Config, db: Queries): Promise<InvariantResult> {
+  const { openSealStorage } = await import('../../../server/ledger/seals/stored-seals.service.ts')
+  const { compareWithStorage } = await import('../../../server/ledger/seals/stored-seals.service.ts')
+  const start = performance.now()
+  const storage = await openSealStorage(config)
+  if (!storage) throw new Error('no seal storage')
+  const { rows, breaches } = await compareWithStorage(db, storage)
+    .catch((error: unknown) => {
+      const detail = `it cannot be read: ${error instanceof Error ? error.message || error.name : error}`
+      return { rows: 0, breaches: [{ subject: 'seal storage', detail }] }
+    })
+    .finally(() => storage.close())
+  return {
+    name: 'as-stored',
+    statement: 'The seals that were stored outside the database are still in it, unchanged.',
+    rows,
+    breaches,
+    ms: performance.now() - start,
+  }
+}
+
+interface JournalState {
+  last: Seal | null
+  keying: JournalKeying
+}
+
+function verdictOf(results: readonly InvariantResult[], { last, keying }: JournalState) {
+  return {
+    ok: results.every((result) => result.breaches.length === 0),
+    items: results.map((result) => ({ ...result, ms: Math.round(result.ms) })),
+    last_seal: last && wireSeal(last),
+    journal_keys: keying.keys.map(({ keyId, entries, since, retiredBy, use }) => {
+      return { id: keyId, use, entries, since: since && wireTime(since), retired_by_seal: retiredBy }
+    }),
+  }
+}
+
+function wireSeal({ position, sealedAt, digest }: Seal) {
+  return { position, sealed_at: wireTime(sealedAt), digest }
+}
+
+function verifyLines(
+  out: Output,
+  results: readonly InvariantResult[],
+  { last, keying }: JournalState,
+): string[] {
+  const total = results.reduce((sum, result) => sum + result.rows, 0)
+  const broken = results.filter((result) => result.breaches.length > 0)
+  return [
+    ...out.table(
+      [
+        { title: 'Invariant' },
+        { title: 'Rows', right: true },
+        { title: 'Breaches', right: true },
+        { title: 'ms', right: true },
+        { title: 'What must hold', flexible: true },
+      ],
+      results.map((result) => [
+        result.name,
+        String(result.rows),
+        String(result.breaches.length),
+        String(Math.round(result.ms)),
+        result.statement,
+      ]),
+    ),
+    ...broken.flatMap((result) => [
+      '',
+      out.style('red', `${result.name} is broken:`),
+      ...result.breaches.map(({ subject, detail }) => `  ${subject}: ${detail}`),
+    ]),
+    '',
+    ...(broken.length === 0
+      ? [out.style('green', `All ${results.length} invariants hold (${total} rows looked at).`)]
+      : []),
+    last
+      ? `Last seal: ${last.digest} (number ${last.position}, of ${out.time(last.sealedAt)})`
+      : 'The journal was never sealed.',
+    ...keyLines(out, keying),
+  ]
+}
+
+/** What rests on events that an operator sent: a note, not a breach. */
+function operatorLines({ sales, billing_cycles, payouts }: OperatorEffects): string[] {
+  const lines = [
+    ['sale', sales],
+    ['charged billing cycle', billing_cycles],
+    ['settled payout', payouts],
+  ] as const
+  const named = lines.filter(([, ids]) => ids.length > 0)
+  if (named.length === 0) return []
+  return [
+    '',
+    'These rest on events that an operator sent with "webhooks replay":',
+    ...named.map(([what, ids]) => `  ${ids.length} ${what}${ids.length === 1 ? '' : 's'}: ${shortList(ids)}`),
+  ]
+}
+
+/** From where the journal is keyed, and with which keys. */
+function keyLines(out: Output, { keys, isBeforeCutOver }: JournalKeying): string[] {
+  const lines = keys.map(({ keyId, use, entries, since, retiredBy }) => {
+    const made = `${entries} ${entries === 1 ? 'entry' : 'entries'}`
+    const when = since === null ? '' : ` since ${out.time(since)}`
+    const end = retiredBy === null ? '' : `, none after seal ${retiredBy}`
+    const name = keyId === null ? 'Without a key' : `Key ${keyId}, ${KEY_USES[use]}`
+    return `${name}: ${made}${when}${end}`
+  })
+  if (!isBeforeCutOver) return lines
+  return [...lines, 'The journal is not keyed yet: start the service once, or run "affiliate ledger seal".']
+}
+
+const KEY_USES: Record<JournalKeying['keys'][number]['use'], string> = {
+  current: 'APP_KEY',
+  former: 'of APP_KEYS_FORMER',
+  unknown: 'unknown key',
+  none: '',
+}
+
+function seal(command: Command): Promise<void> {
+  return withApp(command, async ({ app, out }) => {
+    const { keyJournal, sealLedger } = await import('../../../server/ledger/seals/seals.service.ts')
+    await keyJournal(app.platform)
+    const { seal: made, moved } = await sealLedger(app.platform)
+    const document = { created: moved > 0, ledgers: moved, seal: made && wireSeal(made) }
+    out.show(document, () => sealLines(out, made, moved))
+  })
+}
+
+function sealLines(out: Output, made: Seal | null, moved: number): string[] {
+  if (made === null) return ['There is nothing to seal: the journal is empty.']
+  const when = `number ${made.position}, of ${out.time(made.sealedAt)}`
+  const news =
+    moved > 0
+      ? `Sealed: ${when}; ${moved} ledger${moved > 1 ? 's' : ''} moved since the one before.`
+      : `Nothing was written since the last seal: ${when}.`
+  return [
+    made.digest,
+    news,
+    'Keep the digest where nobody who can write to this database can change it. Later this shows whether the',
+    'books of today still stand: affiliate ledger verify --against DIGEST',
+  ]
+}
+
+const MOST_NAMED = 5
+
+function shortList(rows: readonly string[]): string {
+  const distinct = [...new Set(rows)]
+  const more = distinct.length - MOST_NAMED
+  return distinct.slice(0, MOST_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+function balances(user: string | undefined, command: Command): Promise<void> {
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { listBalances } = await import('../../../server/users/accounts.service.ts')
+      const { findUser } = await import('../../../server/users/users.service.ts')
+      const owner = user === undefined ? null : await findUser(app.platform, user)
+      const rows = await listBalances(app.platform, owner?.id ?? null)
+      const total = rows.reduce((sum, row) => sum + row.balance, 0)
+      const document = { items: rows.map(wireBalance), total: formatMoney(total), currency: CURRENCY }
+      out.show(document, () => balanceTable(out, rows, owner === null))
+    },
+    READS,
+  )
+}
+
+function balanceTable(out: Output, rows: readonly OwnedBalance[], whole: boolean): string[] {
+  const debits = rows.reduce((sum, row) => sum + Math.max(row.balance, 0), 0)
+  const credits = rows.reduce((sum, row) => sum - Math.min(row.balance, 0), 0)
+  const total = ['Total', '', displayMoney(debits), displayMoney(credits), '']
+  return out.table(
+    [
+      { title: 'Account' },
+      { title: 'Owner', flexible: true },
+      { title: 'Debit', right: true },
+      { title: 'Credit', right: true },
+      { title: 'Postings', right: true },
+    ],
+    [
+      ...rows.map(({ account, owner, balance, postings }) => [
+        account,
+        owner === null ? 'platform' : (owner.email ?? owner.id),
+        balance > 0 ? displayMoney(balance) : '',
+        balance < 0 ? displayMoney(-balance) : '',
+        String(postings),
+      ]),
+      ...(whole ? [total] : []),
+    ],
+  )
+}
+
+function wireBalance({ account, owner, balance, postings }: OwnedBalance) {
+  return {
+    account,
+    owner: owner && { id: owner.id, email: owner.email, display_name: owner.displayName },
+    balance: formatMoney(balance),
+    postings,
+  }
+}

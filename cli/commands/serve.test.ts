@@ -1,0 +1,244 @@
+// database: none
+// time limit: 180 s
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openApp } from '../../server/app.ts'
+import { connectStore } from '../../server/stores/stores.service.ts'
+import { addLink, addLiveOffer } from '../../server/test/testkit/listings.ts'
+import { addUser } from '../../server/test/testkit/people.ts'
+import { ENTRY, environmentOf, runAffiliate } from '../test/run-affiliate.ts'
+import { runHere } from '../test/run-here.ts'
+import { NO_PTY, runInPty } from '../test/run-in-pty.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'affiliate-serve-'))
+const settings = {
+  HOST: '127.0.0.1',
+  PORT: '0',
+  DATABASE_URL: `sqlite:${join(folder, 'affiliate.db')}`,
+  SCHEDULE_BILLING: 'off',
+  SCHEDULE_PAYOUTS: 'off',
+  LOG_LEVEL: 'warn',
+}
+const running = new Set<ChildProcess>()
+
+interface Served {
+  child: ChildProcess
+  url: string
+  announcement: {
+    url: string
+    sandbox_url: string
+    openapi_url: string
+    database: string
+    migrated: string[]
+  }
+  ended: Promise<{ code: number | null; stderr: string }>
+}
+
+/** Starts a server and waits until it says where it listens. */
+async function startServer(args: readonly string[], more: Record<string, string> = {}): Promise<Served> {
+  const child = spawn(process.execPath, args, { cwd: folder, env: environmentOf({ ...settings, ...more }) })
+  running.add(child)
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  const ended = once(child, 'close').then(([code]) => {
+    running.delete(child)
+    return { code: code as number | null, stderr }
+  })
+  let stdout = ''
+  for await (const chunk of child.stdout.setEncoding('utf8')) {
+    stdout += chunk
+    if (stdout.includes('\n')) break
+  }
+  assert.ok(stdout, `the server did not start: ${stderr}`)
+  const announcement = JSON.parse(stdout)
+  return { child, url: announcement.url, announcement, ended }
+}
+
+/** A connection whose request never ends: what a polite stop would wait for. */
+async function hangOn(url: string) {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  socket.write(
+    'POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+  )
+  return socket
+}
+
+/** A command on the same machine as the server, with the key that the server has made. */
+const beside = (...args: string[]) => runHere(args, { ...settings, DATA_DIR: folder, APP_KEY: '' })
+
+let server: Served
+/** A link of a creator to a live offer of a merchant with one store. */
+let slug: string
+
+test.before(async () => {
+  server = await startServer([ENTRY, 'serve', '--json'])
+  const app = await openApp({ create: false, environment: settings, logLevel: 'silent' })
+  const merchant = await addUser(app.platform, 'merchant', 'Chenab Lawn')
+  const creator = await addUser(app.platform, 'creator', 'Sana Mirza')
+  await connectStore(app.platform, merchant.userId, {
+    shop_domain: 'chenab-lawn.myshopify.com',
+    webhook_secret: 'a secret of the store'.replaceAll(' ', '-'),
+  })
+  const terms = { commission_rate: 1250, product_ids: ['8123456789012'] }
+  const offer = await addLiveOffer(app.platform, merchant, terms)
+  slug = (await addLink(app.platform, merchant, creator, offer.id)).slug
+  await app.close()
+})
+
+test.after(() => {
+  for (const child of running) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test('serve says where everything is', async () => {
+  const { announcement } = server
+  assert.match(announcement.url, /^http:\/\/127\.0\.0\.1:\d+$/)
+  assert.is(announcement.database, join(folder, 'affiliate.db'))
+  assert.ok(announcement.migrated.length >= 2)
+  assert.is((await fetch(announcement.openapi_url)).status, 200)
+  assert.is((await fetch(`${announcement.url}/readyz`)).status, 200)
+})
+
+test('a replayed order comes from a real click, and ends as the manifest says', async () => {
+  const replay = (...args: string[]) => beside('webhooks', 'replay', ...args, '--url', server.url)
+  const [first, rejected, unknown, noLink] = await Promise.all([
+    replay('path-landing-site', '--link', slug, '--event-id', 'd-1', '--json'),
+    replay('self-purchase', '--link', slug),
+    replay('no-such-thing'),
+    replay('path-landing-site'),
+  ])
+  assert.is(first.code, 0, first.stderr)
+  const [{ answer, event, sale }] = JSON.parse(first.stdout).items
+  assert.equal([answer.status, answer.body, event.state], [200, { received: true }, 'done'])
+  const { acceptance_status, net_amount, commission, platform_fee } = sale
+  assert.equal(
+    [acceptance_status, net_amount, commission, platform_fee],
+    ['accepted', '4999.00', '624.88', '62.49'],
+  )
+  assert.match(
+    rejected.stdout,
+    /self-purchase\t200\tdone\trejected: self_purchase \(sale .*\)\trejected: self_purchase\n/,
+  )
+  assert.equal([unknown.code, noLink.code], [2, 2])
+  assert.match(noLink.stderr, /name an affiliate link with --link/)
+  const again = await replay('path-landing-site', '--link', slug)
+  assert.is(again.code, 0)
+  assert.match(again.stdout, /ignored\torder 6100000001009 is recorded already as sale /)
+  const forged = await replay('path-landing-site', '--link', slug, '--event-id', 'd-1')
+  assert.match(forged.stdout, /set_aside\tthis delivery id came before with another body/)
+})
+
+const atTerminal = NO_PTY === null ? test : () => undefined
+if (NO_PTY !== null) test.skip('there is no terminal to be had here to replay at', () => {})
+
+atTerminal('an order that is replayed at a terminal leads to the sale that is shown there', async () => {
+  const args = ['webhooks', 'replay', 'note-attributes-without-landing-site', '--link', slug]
+  const { code, screen } = await runInPty([...args, '--url', server.url], {
+    environment: settings,
+    folder,
+    columns: 400,
+  })
+  assert.is(code, 0, screen)
+  const said = / 200 +done +accepted: net Rs 2,750\.00, commission Rs 343\.75, fee Rs 34\.38 \(sale (\S+)\) /
+  const [, saleId = ''] = said.exec(stripVTControlCharacters(screen)) ?? []
+  const explained = await beside('sales', 'list', '--json')
+  const sale = JSON.parse(explained.stdout).items.find(({ id }: { id: string }) => id === saleId)
+  assert.equal([sale?.acceptance_status, sale?.commission], ['accepted', '343.75'], screen)
+})
+
+test('a processor event is signed with the sandbox secret', async () => {
+  const replay = (...args: string[]) => beside('webhooks', 'replay', ...args, '--url', server.url, '--json')
+  const [odd, none, nobody] = await Promise.all([
+    replay('payment-unknown-invoice'),
+    replay('payout-confirmed'),
+    beside('webhooks', 'replay', 'draft-order', '--url', 'http://127.0.0.1:9'),
+  ])
+  // Nobody asked for that invoice yet, so it is tried again later.
+  assert.is(odd.code, 1)
+  assert.match(odd.stderr, /Not decided so far: payment-unknown-invoice/)
+  assert.match(JSON.parse(odd.stdout).items[0].event.reason, /no billing cycle has invoice/)
+  assert.match(none.stderr, /about a submitted payout that the processor knows, and there is none/)
+  assert.match(nobody.stderr, /No service answers at http:\/\/127\.0\.0\.1:9 /)
+})
+
+test('a port in use and a wrong setting end the start with one line', async () => {
+  const [used, wrong] = await Promise.all([
+    runAffiliate(['serve'], { environment: { ...settings, PORT: new URL(server.url).port }, folder }),
+    runAffiliate(['serve'], { environment: { ...settings, PORT: 'http' }, folder }),
+  ])
+  assert.equal([used.code, used.stdout, wrong.code, wrong.stdout], [1, '', 1, ''])
+  assert.match(used.stderr, /^affiliate: 127\.0\.0\.1:\d+ is in use already\. Set PORT to another one\.\n$/)
+  assert.match(wrong.stderr, /^affiliate: setting PORT: must be a whole number from 0 to 65535\n$/)
+})
+
+test('the first signal drains, a second one ends it at once', async () => {
+  const socket = await hangOn(server.url)
+  server.child.kill('SIGTERM')
+  // npm passes on what the terminal has sent already: the two are one.
+  server.child.kill('SIGTERM')
+  const refused = async () => {
+    const probe = connect(Number(new URL(server.url).port), '127.0.0.1')
+    const [error] = await Promise.race([once(probe, 'error'), once(probe, 'connect').then(() => [null])])
+    probe.destroy()
+    return error !== null
+  }
+  const since = performance.now()
+  while (!(await refused()) || performance.now() - since < 300)
+    await new Promise((next) => setTimeout(next, 20))
+  assert.is(server.child.exitCode, null)
+  server.child.kill('SIGINT')
+  assert.is((await server.ended).code, 130)
+  socket.destroy()
+})
+
+test('the entry of containers is the same, and ends with 0', async () => {
+  const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
+  const { child, ended } = await startServer([main, '--json'])
+  child.kill('SIGTERM')
+  const { code, stderr } = await ended
+  assert.equal([code, stderr], [0, ''])
+})
+
+test('people are told what to do next', async () => {
+  const child = spawn(process.execPath, [ENTRY, 'serve'], { cwd: folder, env: environmentOf(settings) })
+  running.add(child)
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+    if (stdout.includes('--help')) child.kill('SIGINT')
+  })
+  const [code] = await once(child, 'close')
+  running.delete(child)
+  assert.is(code, 0)
+  assert.match(stdout, /Service +http:\/\/127\.0\.0\.1:\d+\n/)
+  assert.match(stdout, /Sandbox processor +http:/)
+  assert.match(stdout, /npm run demo\n/)
+})
+
+test('an old Node is told in one line what is missing', () => {
+  // The entry thinks that it runs on Node 20; that it holds nothing which Node 20 cannot read is seen in its text.
+  const entry = JSON.stringify(pathToFileURL(ENTRY).href)
+  const script = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' }); await import(${entry})`
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    env: environmentOf(),
+    encoding: 'utf8',
+  })
+  assert.is(status, 1)
+  assert.is(stderr, 'affiliate: Node.js 22.19 or newer is needed, this is 20.20.2.\n')
+  assert.not.match(readFileSync(ENTRY, 'utf8'), /^import /m)
+})
+
+test.run()

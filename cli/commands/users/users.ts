@@ -1,0 +1,199 @@
+import type { Command } from 'commander'
+import type { App } from '../../../server/app.ts'
+import type { UserRecord } from '../../../server/users/users.service.ts'
+import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../../command.ts'
+import { type CommandContext, confirm, isAsked, READS, withApp } from '../../context.ts'
+import { wrongUsage } from '../../failures.ts'
+import { type Output, printLines, wireTime } from '../../terminal/output.ts'
+
+type RoleName = UserRecord['role']
+
+interface SuspendOptions {
+  reason?: string
+  dryRun?: boolean
+}
+
+interface ListOptions {
+  role?: RoleName
+  suspended?: boolean
+  limit: number
+}
+
+export function addUserCommands(program: Command): void {
+  const group = addGroup(program, 'users', 'accounts: list them, make admins, suspend and reinstate')
+  group
+    .command('list')
+    .description('the newest accounts')
+    .option('--role <role>', 'merchant, creator or admin', oneOf(['merchant', 'creator', 'admin']))
+    .option('--suspended', 'only suspended ones')
+    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+    .addHelpText('after', exampleText('users list --role merchant --limit 10'))
+    .action((options: ListOptions, command: Command) => list(options, command))
+  group
+    .command('create-admin')
+    .description('make an admin account; the password is the first line of stdin')
+    .argument('<email>')
+    .requiredOption('--password-stdin', 'read the password from stdin (typed unseen on a terminal)')
+    .option('--name <name>', 'display name; the part of the e-mail before its @ unless given')
+    .addHelpText('after', exampleText('users create-admin you@example.com --password-stdin < password.txt'))
+    .action((email: string, options: { name?: string }, command: Command) =>
+      createAdmin(email, options.name, command),
+    )
+  group
+    .command('set-password')
+    .description('give an account another password and end its sessions')
+    .argument('<user>', 'id or e-mail')
+    .requiredOption('--password-stdin', 'read the password from stdin (typed unseen on a terminal)')
+    .addHelpText(
+      'after',
+      exampleText('users set-password you@example.com --password-stdin --yes < password.txt'),
+    )
+    .action((user: string, _options: object, command: Command) => setPassword(user, command))
+  group
+    .command('suspend')
+    .description('shut an account out: its sessions end, its links stop earning; shows first what that means')
+    .argument('<user>', 'id or e-mail')
+    .option('--reason <text>', 'kept in the audit trail')
+    .option('--dry-run', 'only show what it would do')
+    .addHelpText(
+      'after',
+      exampleText("users suspend creator@example.com --reason 'bought through own links' --yes"),
+    )
+    .action((user: string, options: SuspendOptions, command: Command) => suspend(user, options, command))
+  group
+    .command('reinstate')
+    .description('let a suspended account in again')
+    .argument('<user>', 'id or e-mail')
+    .option('--reason <text>', 'kept in the audit trail')
+    .addHelpText('after', exampleText('users reinstate creator@example.com --yes'))
+    .action((user: string, options: { reason?: string }, command: Command) =>
+      reinstate(user, options.reason, command),
+    )
+}
+
+function list(options: ListOptions, command: Command): Promise<void> {
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { listUsers } = await import('../../../server/users/users.service.ts')
+      const { items, next_cursor } = await listUsers(app.platform, options)
+      out.show({ items: items.map(wireUser), more: next_cursor !== null }, () => userTable(out, items))
+    },
+    READS,
+  )
+}
+
+function userTable(out: Output, users: readonly UserRecord[]): string[] {
+  return out.table(
+    [
+      { title: 'E-mail', flexible: true },
+      { title: 'Role' },
+      { title: 'Name', flexible: true },
+      { title: 'State' },
+      { title: 'Since' },
+      { title: 'Id' },
+    ],
+    users.map((user) => [
+      user.email,
+      user.role,
+      user.displayName,
+      user.suspendedAt === null ? 'active' : 'suspended',
+      out.time(user.createdAt),
+      user.id,
+    ]),
+  )
+}
+
+async function createAdmin(email: string, name: string | undefined, command: Command): Promise<void> {
+  await withApp(command, async ({ app, out }) => {
+    const users = await import('../../../server/users/users.service.ts')
+    const displayName = name ?? email.split('@')[0] ?? email
+    const admin = await users.createAdmin(app.platform, email, await askedPassword(), displayName)
+    out.show(wireUser(admin), () => [`${admin.email} is an admin now (${admin.id}).`])
+  })
+}
+
+async function setPassword(user: string, command: Command): Promise<void> {
+  await withApp(command, async (context) => {
+    const { app, out } = context
+    const users = await import('../../../server/users/users.service.ts')
+    const found = await users.findUser(app.platform, user)
+    await confirm(context, `Set a new password for ${found.role} ${found.email}? All sessions end.`)
+    await users.setPassword(app.platform, found.id, await askedPassword())
+    out.show(wireUser(found), () => [`${found.email} has a new password; all sessions have ended.`])
+  })
+}
+
+async function askedPassword(): Promise<string> {
+  const { readPassword } = await import('../../terminal/read-password.ts')
+  const password = await readPassword()
+  if (password === '') throw wrongUsage('No password came on stdin.')
+  return password
+}
+
+async function suspend(user: string, options: SuspendOptions, command: Command): Promise<void> {
+  const work = async (context: CommandContext & { app: App }) => {
+    const { app, out } = context
+    const reason = await readReason(options.reason)
+    const users = await import('../../../server/users/users.service.ts')
+    const { previewSuspension } = await import('../../../server/reports/suspension-preview.service.ts')
+    const { suspensionLines, wireSuspension } = await import('./suspension-report.ts')
+    const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+    const found = await users.findUser(app.platform, user)
+    const preview = await previewSuspension(app.platform, found)
+    const effects = wireSuspension(preview)
+    const lines = suspensionLines(preview)
+    if (found.suspendedAt !== null) {
+      const document = { ...wireUser(found), changed: false, effects }
+      return out.show(document, () => [`${found.email} was suspended already; nothing changed.`])
+    }
+    if (options.dryRun) {
+      const document = { ...wireUser(found), changed: false, effects }
+      return out.show(document, () => [
+        `Suspending ${found.role} ${found.email}:`,
+        ...lines,
+        'Nothing was done.',
+      ])
+    }
+    if (isAsked(context)) printLines(lines, process.stderr)
+    await confirm(context, `Suspend ${found.role} ${found.email}?`)
+    const after = await users.suspendUser(app.platform, { userId: found.id, actor: OPERATOR, reason })
+    out.show({ ...wireUser(after), changed: true, effects }, () => [
+      ...(isAsked(context) ? [] : lines),
+      `${after.email} is suspended now.`,
+    ])
+  }
+  await withApp(command, work, { readOnly: options.dryRun ?? false })
+}
+
+async function reinstate(user: string, reasonText: string | undefined, command: Command): Promise<void> {
+  await withApp(command, async (context) => {
+    const { app, out } = context
+    const reason = await readReason(reasonText)
+    const users = await import('../../../server/users/users.service.ts')
+    const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+    const found = await users.findUser(app.platform, user)
+    const changed = found.suspendedAt !== null
+    if (changed) await confirm(context, `Reinstate ${found.role} ${found.email}?`)
+    const after = await users.reinstateUser(app.platform, { userId: found.id, actor: OPERATOR, reason })
+    out.show({ ...wireUser(after), changed }, () => [
+      changed ? `${after.email} is active now.` : `${after.email} was active already; nothing changed.`,
+    ])
+  })
+}
+
+async function readReason(text: string | undefined): Promise<string | null> {
+  const { readLine } = await import('../../arguments.ts')
+  return text === undefined ? null : readLine('--reason', text, 500)
+}
+
+function wireUser(user: UserRecord) {
+  return {
+    id: user.id,
+    email: user.email,
+    role: user.role,
+    display_name: user.displayName,
+    suspended: user.suspendedAt !== null,
+    created_at: wireTime(user.createdAt),
+  }
+}

@@ -1,0 +1,226 @@
+import type { Queries } from '../../../server/platform/database/database.ts'
+import type { Verdict } from '../../../server/sales/reprocess.rule.ts'
+import type {
+  Difference,
+  ReprocessCounts,
+  ReprocessReport,
+  ReprocessTotals,
+} from '../../../server/sales/reprocess.service.ts'
+import { CURRENCY } from '../../../shared/money.ts'
+import { basisPointsToPercent } from '../../../shared/rates.ts'
+import { nameOf, type Person, peopleIn } from '../../people.ts'
+import { GrowingOutput } from '../../terminal/list-output.ts'
+import { displayMoney, formatMoney, type Output, wireTime } from '../../terminal/output.ts'
+
+const money = (title: string) => ({ title, right: true })
+
+const COLUMNS = [
+  { title: 'Received' },
+  { title: 'Order', flexible: true },
+  { title: 'Was', flexible: true },
+  { title: 'Would be', flexible: true },
+  money('Basis was'),
+  money('Basis'),
+  money('Commission was'),
+  money('Commission'),
+  money('Fee was'),
+  money('Fee'),
+  money('Billed by'),
+  { title: 'Store' },
+  { title: 'Event' },
+  { title: 'Remark', flexible: true },
+]
+
+/** What a re-processing found, in words or as JSON, as it comes. */
+export class ReprocessOutput {
+  readonly #out: Output
+  readonly #db: Queries
+  readonly #list: GrowingOutput<Difference>
+
+  constructor(out: Output, db: Queries) {
+    this.#out = out
+    this.#db = db
+    this.#list = new GrowingOutput(out, {
+      columns: COLUMNS,
+      row: (difference) => rowOf(difference, out),
+      wire: wireDifference,
+    })
+  }
+
+  begin(asked: { since: number | null; store: string | null }): void {
+    this.#list.begin({ dry_run: true, since: wireTime(asked.since), store: asked.store }, [])
+  }
+
+  add(difference: Difference): void {
+    this.#list.add(difference)
+  }
+
+  async end(report: ReprocessReport): Promise<void> {
+    const ids = [...report.merchants.keys(), ...report.creators.keys()]
+    const person = await peopleIn(this.#db, ids)
+    await this.#list.end(
+      {
+        merchants: wireTotals(report.merchants, person),
+        creators: wireTotals(report.creators, person),
+        counts: wireCounts(report.counts),
+        currency: CURRENCY,
+      },
+      [...totalLines(report, person, this.#out), ...countLines(report.counts), verdictLine(report.counts)],
+    )
+  }
+}
+
+function rowOf(difference: Difference, out: Output): string[] {
+  const { before, after } = difference
+  return [
+    out.time(difference.receivedAt),
+    difference.orderName ?? difference.orderId ?? '–',
+    wordsFor(before),
+    wordsFor(after),
+    displayMoney(before.netAmount),
+    displayMoney(after.netAmount),
+    displayMoney(before.commission),
+    displayMoney(after.commission),
+    displayMoney(before.platformFee),
+    displayMoney(after.platformFee),
+    signed(billed(after) - billed(before)),
+    difference.storeId,
+    difference.eventId,
+    remarksOn(difference).join('; ') || '–',
+  ]
+}
+
+function wordsFor({ verdict, reason }: Verdict): string {
+  if (verdict === 'none') return `no sale: ${reason}`
+  return verdict === 'accepted' ? 'accepted' : `rejected: ${reason}`
+}
+
+function billed({ commission, platformFee }: { commission: number; platformFee: number }): number {
+  return commission + platformFee
+}
+
+function signed(amount: number): string {
+  return `${amount > 0 ? '+' : ''}${displayMoney(amount)}`
+}
+
+function remarksOn({ from, lost, before, after }: Difference): string[] {
+  return [
+    ...(from === 'receipt' ? ['its raw body is gone: judged from its receipt'] : []),
+    ...lost.map((fact) => `${fact.replaceAll('_', ' ')} of the time is not known: today's is taken`),
+    ...(before.creatorId !== after.creatorId ? ['for another creator'] : []),
+  ]
+}
+
+function wireDifference(difference: Difference) {
+  const { before, after } = difference
+  return {
+    event_id: difference.eventId,
+    received_at: wireTime(difference.receivedAt),
+    store_id: difference.storeId,
+    merchant_id: difference.merchantId,
+    sale_id: difference.saleId,
+    order_id: difference.orderId,
+    order_name: difference.orderName,
+    before: wireVerdict(before),
+    after: wireVerdict(after),
+    commission_difference: formatMoney(after.commission - before.commission),
+    platform_fee_difference: formatMoney(after.platformFee - before.platformFee),
+    judged_from: difference.from,
+    facts_not_known: difference.lost,
+  }
+}
+
+function wireVerdict(verdict: Verdict) {
+  return {
+    verdict: verdict.verdict,
+    reason: verdict.reason,
+    creator_id: verdict.creatorId,
+    net_amount: formatMoney(verdict.netAmount),
+    commission_rate: verdict.commissionRate === null ? null : basisPointsToPercent(verdict.commissionRate),
+    commission: formatMoney(verdict.commission),
+    platform_fee: formatMoney(verdict.platformFee),
+  }
+}
+
+function wireTotals(totals: ReadonlyMap<string, ReprocessTotals>, person: (id: string) => Person) {
+  return [...totals].map(([id, { before, after }]) => ({
+    ...person(id),
+    commission_before: formatMoney(before.commission),
+    commission_after: formatMoney(after.commission),
+    commission_difference: formatMoney(after.commission - before.commission),
+    platform_fee_before: formatMoney(before.platformFee),
+    platform_fee_after: formatMoney(after.platformFee),
+    platform_fee_difference: formatMoney(after.platformFee - before.platformFee),
+  }))
+}
+
+function wireCounts(counts: ReprocessCounts) {
+  return {
+    events: counts.events,
+    judged: counts.judged,
+    different: counts.different,
+    repeats: counts.repeats,
+    bodies_gone: counts.bodiesGone,
+    unreadable: counts.unreadable,
+    other_topics: counts.otherTopics,
+    conflicting: counts.conflicting,
+    waiting: counts.waiting,
+    unknown_stores: counts.unknownStores,
+    uncertain: counts.uncertain,
+  }
+}
+
+function totalLines(
+  { counts, merchants, creators }: ReprocessReport,
+  person: (id: string) => Person,
+  out: Output,
+): string[] {
+  if (counts.different === 0) return []
+  const row = (role: string, amount: typeof billed) => (entry: [string, ReprocessTotals]) => {
+    const [id, { before, after }] = entry
+    const [was, now] = [amount(before), amount(after)]
+    return [role, nameOf(person(id)), displayMoney(was), displayMoney(now), signed(now - was)]
+  }
+  return [
+    '',
+    ...out.table(
+      [
+        { title: 'Who' },
+        { title: 'Account', flexible: true },
+        money('Of these orders was'),
+        money('Would be'),
+        money('Difference'),
+      ],
+      [
+        ...[...merchants].map(row('merchant is billed', billed)),
+        ...[...creators].map(row('creator earns', ({ commission }) => commission)),
+      ],
+    ),
+    '',
+  ]
+}
+
+function countLines(counts: ReprocessCounts): string[] {
+  const told: [number, string][] = [
+    [counts.repeats, 'deliveries of an order that had been reported before'],
+    [
+      counts.bodiesGone,
+      'whose raw body is past the retention time: where it made a sale, judged from its receipt',
+    ],
+    [counts.unreadable, 'that cannot be read, then as today'],
+    [counts.otherTopics, 'of other topics'],
+    [counts.conflicting, 'with a delivery id that came before with another body'],
+    [counts.waiting, 'that still wait to be processed'],
+    [counts.unknownStores, 'of a store that is not known'],
+    [counts.uncertain, 'judged with a fact of today, since that of the time is not known any more'],
+  ]
+  return [
+    `${counts.events} events, ${counts.judged} judged again.`,
+    ...told.filter(([number]) => number > 0).map(([number, words]) => `  ${number} ${words}`),
+  ]
+}
+
+function verdictLine({ different }: ReprocessCounts): string {
+  if (different === 0) return 'Nothing would differ.'
+  return `${different} would differ. Nothing was changed: books are never rewritten.`
+}

@@ -1,0 +1,220 @@
+// time limit: 120 s
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { sealName, sealText } from '../../server/ledger/seals/stored-seals.service.ts'
+import { readConfig } from '../../server/platform/config.ts'
+import { testDialects } from '../../server/test/testkit/databases.ts'
+import { openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
+import { runAffiliate } from '../test/run-affiliate.ts'
+import { runHere } from '../test/run-here.ts'
+import { judgeSpace } from './disk.ts'
+import type { Finding } from './finding.ts'
+import { examineAddress, examineMetrics, examineProxies } from './outside.ts'
+import { examineRuntime } from './runtime.ts'
+
+for (const dialect of testDialects()) {
+  const it = suite(`the doctor on ${dialect}`)
+  let bed: ServiceBed
+  let settings: Record<string, string>
+  it.before(async () => {
+    bed = await openServiceBed(dialect)
+    const { url, folder } = bed.testDatabase
+    settings = { DATABASE_URL: url, DATA_DIR: folder, APP_KEY: '', PUBLIC_BASE_URL: bed.url }
+  })
+  it.after(() => bed.close())
+
+  const examine = async (more: Record<string, string> = {}) => {
+    const { code, stdout } = await runHere(['doctor', '--json'], { ...settings, ...more })
+    const { checks, ok } = JSON.parse(stdout) as { checks: Finding[]; ok: boolean }
+    const of = (name: string, state: Finding['state']) =>
+      checks.filter((one) => one.name === name && one.state === state)
+    return { code, ok, checks, of }
+  }
+
+  it('finds nothing to mend at a service that runs', async () => {
+    const { code, ok, of, checks } = await examine()
+    assert.equal([code, ok], [0, true], JSON.stringify(checks))
+    for (const name of [
+      'runtime',
+      'settings',
+      'database',
+      'migrations',
+      'disk',
+      'clock',
+      'secrets',
+      'processor',
+      'service',
+      'worker',
+    ]) {
+      assert.ok(of(name, 'ok').length > 0, `${name}: ${JSON.stringify(checks)}`)
+    }
+    const where = of('webhooks', 'info').map(({ detail }) => detail)
+    assert.ok(where.some((detail) => detail.includes(`${bed.url}/webhooks/store-sales`)))
+  })
+
+  it('names what is wrong, and how it is mended', async () => {
+    const cases: [Record<string, string>, string, Finding['state'], RegExp][] = [
+      [
+        { APP_KEY: Buffer.alloc(32, 1).toString('base64') },
+        'secrets',
+        'fail',
+        /another one than this database/,
+      ],
+      [{ PROCESSOR_URL: 'http://127.0.0.1:9' }, 'processor', 'warn', /sandbox does not answer/],
+      [{ PUBLIC_BASE_URL: 'http://127.0.0.1:9' }, 'service', 'warn', /does not answer/],
+      [{ PAYOUT_THRESHOLD: '1.005' }, 'settings', 'fail', /setting PAYOUT_THRESHOLD/],
+    ]
+    for (const [more, name, state, detail] of cases) {
+      const { of, code, checks } = await examine(more)
+      const [finding] = of(name, state)
+      assert.match(finding?.detail ?? JSON.stringify(checks), detail)
+      assert.ok(finding?.mend)
+      assert.is(code, state === 'fail' ? 1 : 0)
+    }
+  })
+
+  it('warns of seals that SEAL_STORAGE lacks or holds otherwise after an hour', async () => {
+    const { testDatabase } = bed
+    const SEAL_STORAGE = mkdtempSync(join(tmpdir(), 'affiliate-doctor-seals-'))
+    try {
+      const states = async () =>
+        (await examine({ SEAL_STORAGE })).checks.filter(({ name }) => name === 'seals')
+      assert.equal(
+        (await examine()).checks.filter(({ name }) => name === 'seals'),
+        [],
+        'not set',
+      )
+      const addSeal = async (position: number, ageMinutes: number) => {
+        const sealed_at = Date.now() - ageMinutes * 60_000
+        const digest = `01234567.${'0'.repeat(63)}${position}`
+        const seal = { position, sealed_at, digest, retires: null }
+        await testDatabase.database.transaction((tx) => tx.insertInto('ledger_seals').values(seal).execute())
+        return { name: sealName(position), text: sealText({ position, sealedAt: sealed_at, digest }) }
+      }
+      const old = await addSeal(1, 61)
+      await addSeal(2, 59)
+      const [missing, ...more] = await states()
+      assert.equal([missing?.state, more], ['warn', []])
+      assert.match(missing?.detail ?? '', /^seal 1 of .* is not in SEAL_STORAGE after more than an hour$/)
+      assert.match(missing?.mend ?? '', /role scheduler/)
+      writeFileSync(join(SEAL_STORAGE, old.name), old.text)
+      assert.equal(await states(), [
+        { name: 'seals', state: 'ok', detail: 'SEAL_STORAGE holds seal 1', mend: null },
+      ])
+      writeFileSync(join(SEAL_STORAGE, old.name), old.text.replace('0000', '1111'))
+      const [other] = await states()
+      assert.is(other?.state, 'warn')
+      assert.match(other?.mend ?? '', /ledger verify --against storage/)
+    } finally {
+      rmSync(SEAL_STORAGE, { recursive: true })
+    }
+  })
+
+  it.run()
+}
+
+const it = suite('what the doctor looks at')
+
+it('the runtime, the disk and the public address', () => {
+  const states = (findings: Finding[]) => findings.map(({ state }) => state)
+  assert.equal(
+    states([...examineRuntime('20.1.0'), ...examineRuntime('22.19.0'), ...examineRuntime('24.0.0')]),
+    ['fail', 'ok', 'ok'],
+  )
+  assert.equal(states([judgeSpace('x', 5e9), judgeSpace('x', 5e8), judgeSpace('x', 5e7)]), [
+    'ok',
+    'warn',
+    'fail',
+  ])
+  const address = (url: string | undefined, more: Record<string, string> = {}) =>
+    examineAddress(
+      readConfig({ ...(url ? { PUBLIC_BASE_URL: url } : {}), ...more }),
+      url ?? 'http://127.0.0.1:3000',
+    ).state
+  const production = {
+    NODE_ENV: 'production',
+    APP_KEY: Buffer.alloc(32).toString('base64'),
+    PROCESSOR: 'http',
+    PROCESSOR_URL: 'https://processor.example',
+    PROCESSOR_API_KEY: 'k',
+    PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
+  }
+  assert.equal(
+    [
+      address('https://shop.example'),
+      address(undefined),
+      address('http://shop.example'),
+      address('https://shop.example', production),
+      address(undefined, production),
+    ],
+    ['ok', 'warn', 'warn', 'ok', 'fail'],
+  )
+  const metrics = (more: Record<string, string>) => states(examineMetrics(readConfig(more)))
+  assert.equal(metrics({}), [])
+  assert.equal(metrics(production), ['warn'])
+  assert.equal(metrics({ ...production, METRICS_TOKEN: 'a-token-for-prometheus' }), ['ok'])
+  assert.equal(metrics({ ...production, ROLES: 'worker' }), [])
+  const proxies = (setting: string) => states(examineProxies(readConfig({ TRUST_PROXY: setting })))
+  assert.equal(
+    [proxies(''), proxies('loopback'), proxies('2'), proxies('true')],
+    [[], [], ['info'], ['warn']],
+  )
+})
+
+it('names the one setting that production refuses', async () => {
+  const run = async (more: Record<string, string>) => {
+    const environment = {
+      NODE_ENV: 'production',
+      APP_KEY: Buffer.alloc(32).toString('base64'),
+      PROCESSOR: 'http',
+      PROCESSOR_URL: 'https://processor.example',
+      PROCESSOR_API_KEY: 'k',
+      PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
+      DATABASE_URL: 'sqlite:/tmp/affiliate-none/none.db',
+      ...more,
+    }
+    const { code, stdout } = await runHere(['doctor', '--json'], environment)
+    const { checks } = JSON.parse(stdout) as { checks: Finding[] }
+    const settings = checks.filter(({ name, state }) => name === 'settings' && state === 'fail')
+    return [code, settings.map(({ detail }) => detail.split(':')[0])] as const
+  }
+  const cases = {
+    TRUST_PROXY: 'true',
+    PUBLIC_BASE_URL: 'http://shop.example',
+    PROCESSOR_URL: 'http://pay.example',
+  }
+  for (const [name, value] of Object.entries(cases)) {
+    assert.equal(await run({ [name]: value }), [1, [`setting ${name}`]])
+  }
+})
+
+it('a misspelt setting in .env, a missing database and a key that others can read', async () => {
+  const bed = await openServiceBed('sqlite')
+  try {
+    const { folder, url } = bed.testDatabase
+    writeFileSync(join(folder, '.env'), 'PAYOUT_TRESHOLD=5\nUNRELATED_THING=1\n')
+    chmodSync(join(folder, 'app.key'), 0o644)
+    const environment = { DATABASE_URL: url, DATA_DIR: folder }
+    const [run, missing] = await Promise.all([
+      runAffiliate(['doctor'], { folder, environment }),
+      runAffiliate(['doctor'], { folder, environment: { ...environment, DATABASE_URL: 'sqlite:./no.db' } }),
+    ])
+    assert.is(run.code, 0, run.stdout)
+    assert.match(
+      run.stdout,
+      /! settings +\.env sets PAYOUT_TRESHOLD, which nothing reads\n +→ Did you mean PAYOUT_THRESHOLD\?/,
+    )
+    assert.not.match(run.stdout, /UNRELATED/)
+    assert.match(run.stdout, /! secrets .*app\.key is readable to others \(mode 644\)\n +→ chmod 600/)
+    assert.is(missing.code, 1)
+    assert.match(missing.stdout, /✗ database +.*no\.db.*\n +→ Make one with "affiliate db migrate"/)
+    assert.match(missing.stderr, /^affiliate: The doctor found database to be mended\.\n$/)
+  } finally {
+    await bed.close()
+  }
+})
+
+it.run()

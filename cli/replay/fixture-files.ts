@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+
+const FIXTURES = new URL('../../fixtures/', import.meta.url)
+
+const storeFixture = z.object({
+  file: z.string(),
+  title: z.string(),
+  order_id: z.string(),
+  order_name: z.string(),
+  terms: z.object({
+    commission_rate_percent: z.number(),
+    attribution_window_days: z.number(),
+    product_ids: z.array(z.string()).nullable(),
+  }),
+  expect: z.object({
+    acceptance_status: z.enum(['accepted', 'rejected']),
+    rejection_reason: z.string().nullable(),
+    net_amount: z.string(),
+    commission: z.string(),
+    platform_fee: z.string(),
+  }),
+  why: z.string(),
+})
+
+const processorFixture = z.object({
+  file: z.string(),
+  title: z.string(),
+  needs: z.enum(['nothing', 'closed cycle', 'charged cycle', 'submitted payout', 'paid payout']),
+  expect: z.object({
+    reading: z.string(),
+    event: z.enum(['done', 'ignored', 'set_aside']),
+    cycle: z.string().optional(),
+    payout: z.string().optional(),
+    flagged: z.boolean(),
+  }),
+})
+
+export type StoreFixture = z.infer<typeof storeFixture> & { name: string }
+export type ProcessorFixture = z.infer<typeof processorFixture> & { name: string }
+
+export interface Fixtures {
+  storeSales: StoreFixture[]
+  processor: ProcessorFixture[]
+}
+
+/** Both manifests: each fixture, named by its file without the ending, with what it must lead to. */
+export async function readFixtures(): Promise<Fixtures> {
+  const [storeSales, processor] = await Promise.all([
+    readManifest('store-sales.manifest.json', storeFixture),
+    readManifest('processor.manifest.json', processorFixture),
+  ])
+  return { storeSales, processor }
+}
+
+async function readManifest<Item extends { file: string }>(name: string, item: z.ZodType<Item>) {
+  const items = z.array(item).parse(JSON.parse(await readFile(new URL(name, FIXTURES), 'utf8')))
+  return items.map((one) => ({ ...one, name: one.file.replace(/\.json$/, '') }))
+}
+
+/** A fixture's text with its placeholders. */
+export function readFixture(kind: 'store-sales' | 'processor', file: string): Promise<string> {
+  return readFile(new URL(`${kind}/${file}`, FIXTURES), 'utf8')
+}
+
+/** What a store fixture must lead to, for people. */
+export function expectedSale({ expect }: StoreFixture): string {
+  if (expect.acceptance_status === 'rejected') return `rejected: ${expect.rejection_reason}`
+  return `accepted: net ${expect.net_amount}, commission ${expect.commission}, fee ${expect.platform_fee}`
+}
+
+/** What a processor fixture must lead to, for people. */
+export function expectedEvent({ expect }: ProcessorFixture): string {
+  const parts = [
+    `event ${expect.event}`,
+    ...(expect.cycle ? [`cycle ${expect.cycle}`] : []),
+    ...(expect.payout ? [`payout ${expect.payout}`] : []),
+    ...(expect.flagged ? ['flagged'] : []),
+  ]
+  return parts.join(', ')
+}

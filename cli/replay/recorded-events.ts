@@ -1,0 +1,100 @@
+import { fillFixture } from '../../fixtures/fill-fixture.ts'
+import type { App } from '../../server/app.ts'
+import { eventBody, findEventsNamed } from '../../server/inbox/event-desk.service.ts'
+import { MalformedOrder } from '../../server/shopify/malformed-order.ts'
+import { readOrderFacts } from '../../server/shopify/order-facts.ts'
+import { Failure, wrongUsage } from '../failures.ts'
+import { signAsProcessor } from './processor-events.ts'
+import type { ReplayOptions, SignedEvent } from './replay.ts'
+import type { ServiceCaller } from './service-caller.ts'
+import { clickValues, sendingStore, signAsStore } from './store-events.ts'
+
+/** What the service takes at most. */
+const MOST_BYTES = 2 * 1024 * 1024
+
+/** An event out of the inbox, as its sender would send it once more. */
+export async function prepareRecorded(
+  app: App,
+  caller: ServiceCaller,
+  eventId: string,
+  deliveryId: string,
+  options: ReplayOptions,
+): Promise<SignedEvent> {
+  const [event] = await findEventsNamed(app.platform, eventId)
+  if (!event) {
+    throw new Failure(`There is no event ${eventId}. See "affiliate webhooks events".`, { code: 'not_found' })
+  }
+  const body = await eventBody(app.platform, event.id)
+  if (!body) throw new Failure('The body of this event is past the retention time.', { code: 'conflict' })
+  const named = { fixture: event.id, expected: null, deliveryId }
+  if (event.source === 'processor') return signAsProcessor(app, named, body, options)
+  const sender = await sendingStore(app, { store: options.store ?? event.scope })
+  const pointed = await pointAtLink(app, caller, body, options)
+  return signAsStore(app, sender, { ...named, topic: event.topic }, pointed, options)
+}
+
+/** A file, or stdin, as a store or the processor would send it. */
+export async function prepareFile(
+  app: App,
+  caller: ServiceCaller,
+  file: string,
+  deliveryId: string,
+  options: ReplayOptions,
+): Promise<SignedEvent> {
+  const body = await readBody(file)
+  const named = { fixture: file === '-' ? 'stdin' : file, expected: null, deliveryId }
+  if (options.as === 'processor') return signAsProcessor(app, named, body, options)
+  const sender = await sendingStore(app, options)
+  return signAsStore(app, sender, named, await pointAtLink(app, caller, body, options), options)
+}
+
+async function readBody(file: string): Promise<Buffer> {
+  const body = await bytesOf(file)
+  if (body.length === 0) throw wrongUsage('The body is empty.')
+  if (body.length > MOST_BYTES) throw wrongUsage(`The body has ${body.length} bytes, ${MOST_BYTES} at most.`)
+  return body
+}
+
+async function bytesOf(file: string): Promise<Buffer> {
+  if (file !== '-') {
+    const { readFile } = await import('node:fs/promises')
+    return readFile(file).catch((error: NodeJS.ErrnoException) => {
+      throw new Failure(`cannot read ${file}: ${error.code}`, { code: 'not_found' })
+    })
+  }
+  const chunks: Buffer[] = []
+  for await (const chunk of process.stdin) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+/**
+ * Follows the link that was named, and puts its click where the body has another, or a fixture's placeholders. In the text,
+ * since a body that was parsed and written again may have other numbers.
+ */
+async function pointAtLink(
+  app: App,
+  caller: ServiceCaller,
+  body: Buffer,
+  { link }: ReplayOptions,
+): Promise<Buffer> {
+  const text = body.toString('utf8')
+  const placeholders = text.includes('{{')
+  if (link === undefined) {
+    if (placeholders) throw wrongUsage('The body has placeholders: name an affiliate link with --link SLUG.')
+    return body
+  }
+  if (placeholders) return Buffer.from(fillFixture(text, await clickValues(app, caller, link)))
+  const reference = referenceIn(text, app.platform.config.TRACKING_PARAMETER)
+  const { click } = await clickValues(app, caller, link)
+  return Buffer.from(text.replaceAll(JSON.stringify(reference).slice(1, -1), click))
+}
+
+function referenceIn(text: string, parameter: string): string {
+  try {
+    const { tracking_reference: reference } = readOrderFacts(text, parameter)
+    if (reference !== null) return reference
+  } catch (error) {
+    if (!(error instanceof MalformedOrder)) throw error
+  }
+  throw new Failure(`The body holds no ${parameter} that could be pointed at the link.`)
+}

@@ -1,0 +1,89 @@
+import { CURRENCY, displayMoney, formatMoney } from '../../shared/money.ts'
+import type { Output } from '../terminal/output.ts'
+import type { Replay } from './replay.ts'
+
+/** What was sent and what became of it, for people. */
+export function replayLines(replays: readonly Replay[], out: Output): string[] {
+  return out.table(
+    [
+      { title: 'Fixture' },
+      { title: 'Answers' },
+      { title: 'Event' },
+      { title: 'Led to', flexible: true },
+      { title: 'Must lead to', flexible: true },
+    ],
+    replays.map((replay) => [
+      replay.fixture,
+      answersText(replay),
+      replay.event?.state ?? '–',
+      ledTo(replay),
+      replay.expected ?? '–',
+    ]),
+  )
+}
+
+/** `200`, or `3 × 200, 401`. */
+function answersText({ answers }: Replay): string {
+  return [...Map.groupBy(answers, ({ status }) => status)]
+    .map(([status, same]) => (same.length > 1 ? `${same.length} × ${status}` : String(status)))
+    .join(', ')
+}
+
+function ledTo({ answers, event, sale }: Replay): string {
+  if (sale) {
+    const { acceptance_status, rejection_reason, net_amount, commission, platform_fee } = sale
+    if (acceptance_status === 'rejected') return `rejected: ${rejection_reason} (sale ${sale.id})`
+    const amounts = `net ${displayMoney(net_amount)}, commission ${displayMoney(commission)}, fee ${displayMoney(platform_fee)}`
+    return `accepted: ${amounts} (sale ${sale.id})`
+  }
+  if (!event) return refusalOf(answers.at(-1)?.body ?? '')
+  if (event.reason !== null)
+    return event.state === 'pending' ? `tried again later: ${event.reason}` : event.reason
+  const result: Record<string, unknown> = event.result === null ? {} : JSON.parse(event.result)
+  return Object.entries(result)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ')
+}
+
+/** The service's own words for its refusal. */
+function refusalOf(body: string): string {
+  const problem = parsed(body) as { code?: unknown; detail?: unknown } | null
+  if (typeof problem?.code === 'string') return `${problem.code}: ${problem.detail}`
+  return body.slice(0, 200)
+}
+
+export function wireReplay({ fixture, expected, deliveryId, answers, event, sale }: Replay) {
+  const last = answers.at(-1)
+  return {
+    fixture,
+    expected,
+    delivery_id: deliveryId,
+    answer: last && { status: last.status, body: parsed(last.body) },
+    answers: answers.map(({ status }) => status),
+    event: event && {
+      id: event.id,
+      state: event.state,
+      reason: event.reason,
+      result: event.result === null ? null : JSON.parse(event.result),
+    },
+    sale: sale && {
+      id: sale.id,
+      order_id: sale.order_id,
+      order_name: sale.order_name,
+      acceptance_status: sale.acceptance_status,
+      rejection_reason: sale.rejection_reason,
+      net_amount: formatMoney(sale.net_amount),
+      commission: formatMoney(sale.commission),
+      platform_fee: formatMoney(sale.platform_fee),
+      currency: CURRENCY,
+    },
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

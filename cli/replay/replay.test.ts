@@ -1,0 +1,285 @@
+// time limit: 180 s
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { listEvents } from '../../server/inbox/inbox.service.ts'
+import { signShopifyBody } from '../../server/shopify/signature.ts'
+import { connectStore } from '../../server/stores/stores.service.ts'
+import { addLink, addLiveOffer } from '../../server/test/testkit/listings.ts'
+import { orderBody } from '../../server/test/testkit/orders.ts'
+import { addUser } from '../../server/test/testkit/people.ts'
+import { call, eventually, openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
+import { verifyBooks } from '../../server/verification/verify-books.ts'
+import { ENTRY, environmentOf, runAffiliate } from '../test/run-affiliate.ts'
+import { runHere } from '../test/run-here.ts'
+import { startAffiliate } from '../test/running-affiliate.ts'
+
+const it = suite('replaying to a running service')
+let bed: ServiceBed
+let slug: string
+let settings: Record<string, string>
+const DOMAIN = 'chenab-lawn.myshopify.com'
+
+it.before(async () => {
+  bed = await openServiceBed('sqlite')
+  const { platform } = bed.service.app
+  const merchant = await addUser(platform, 'merchant', 'Chenab Lawn')
+  const creator = await addUser(platform, 'creator', 'Sana Mirza')
+  await connectStore(platform, merchant.userId, {
+    shop_domain: DOMAIN,
+    webhook_secret: 'a-secret-of-the-store',
+  })
+  const terms = { commission_rate: 1250, product_ids: ['8123456789012'] }
+  const offer = await addLiveOffer(platform, merchant, terms)
+  slug = (await addLink(platform, merchant, creator, offer.id)).slug
+  // The service has made a key of its own.
+  settings = { DATABASE_URL: bed.testDatabase.url, DATA_DIR: bed.testDatabase.folder, APP_KEY: '' }
+})
+it.after(() => bed.close())
+
+const replay = (...args: string[]) => runHere(['webhooks', 'replay', ...args, '--url', bed.url], settings)
+
+/** An order that came by a link, of another shop so far. */
+function pointed(id: string): string {
+  const body = orderBody({ price: 250_000, createdAt: Date.now() + 60_000, click: 'of-another-shop', id })
+  // Beyond what JavaScript can count exactly.
+  return body.replace(String(Number(id)), id)
+}
+
+it('delivers all orders several times in any order, and each counts once', async () => {
+  const { code, stdout, stderr } = await replay('all', '--link', slug, '--times', '2', '--shuffle', '--json')
+  assert.is(code, 0, stderr)
+  const { items } = JSON.parse(stdout)
+  assert.ok(items.length >= 14)
+  for (const item of items) assert.equal(item.answers, [200, 200], item.fixture)
+  const orders = items.map((item: { sale: { order_id: string } | null }) => item.sale?.order_id)
+  assert.equal([new Set(orders).size, orders.includes(undefined)], [items.length, false])
+  const again = await replay('draft-order', '--times', '3')
+  assert.match(again.stdout, /draft-order\t3 × 200\tignored\torder .* is recorded already/)
+})
+
+it('breaks signature, body or timestamp, which the service refuses', async () => {
+  const cases = [
+    ['path-landing-site', '--link', slug, '--corrupt', 'signature'],
+    ['path-landing-site', '--link', slug, '--corrupt', 'body'],
+    ['payment-unknown-invoice', '--corrupt', 'signature'],
+    ['payment-unknown-invoice', '--corrupt', 'body'],
+    ['payment-unknown-invoice', '--corrupt', 'timestamp'],
+  ]
+  for (const args of cases) {
+    const { code, stdout, stderr } = await replay(...args, '--times', '2')
+    assert.is(code, 0, `${args}: ${stderr}`)
+    assert.match(stdout, /\t2 × 401\t–\tinvalid_signature: /)
+  }
+  const unsigned = await replay('draft-order', '--corrupt', 'timestamp')
+  assert.is(unsigned.code, 2)
+  assert.match(unsigned.stderr, /Stores sign no time/)
+})
+
+it('sends a file or stdin, pointed at a link', async () => {
+  const file = join(bed.testDatabase.folder, 'order.json')
+  writeFileSync(file, pointed('9007199254740995'))
+  const sent = await replay('--body', file, '--link', slug, '--json')
+  assert.is(sent.code, 0, sent.stderr)
+  const [{ sale, event }] = JSON.parse(sent.stdout).items
+  assert.is(event.state, 'done', event.reason)
+  assert.equal([sale.order_id, sale.rejection_reason, sale.commission], ['9007199254740995', null, '312.50'])
+  const piped = await runAffiliate(
+    ['webhooks', 'replay', '--body', '-', '--store', DOMAIN, '--url', bed.url],
+    {
+      environment: settings,
+      input: orderBody({ price: 250_000, createdAt: Date.now() }),
+    },
+  )
+  assert.is(piped.code, 0, piped.stderr)
+  assert.match(piped.stdout, /^stdin\t200\tdone\trejected: no_tracking_reference/m)
+  writeFileSync(file, orderBody({ price: 250_000, createdAt: Date.now() }))
+  const [unpointed, missing, both, none, typo] = [
+    await replay('--body', file, '--link', slug),
+    await replay('--body', `${file}.no`),
+    await replay('draft-order', '--body', file),
+    await replay(),
+    await replay('draft-ordr'),
+  ]
+  assert.equal(
+    [unpointed, missing, both, none, typo].map(({ code }) => code),
+    [1, 1, 2, 2, 2],
+  )
+  assert.match(unpointed.stderr, /holds no aff_ref that could be pointed/)
+  assert.match(missing.stderr, /cannot read .*order\.json\.no: ENOENT/)
+  assert.match(typo.stderr, /no fixture draft-ordr\. Did you mean draft-order\?/)
+})
+
+it('sends a recorded event once more', async () => {
+  const { stdout } = await runHere(
+    ['webhooks', 'events', '--state', 'done', '--limit', '1', '--json'],
+    settings,
+  )
+  const [event] = JSON.parse(stdout).items
+  const again = await replay(event.id)
+  assert.is(again.code, 0, again.stderr)
+  assert.match(again.stdout, new RegExp(`^${event.id}\t200\tignored\torder .* is recorded already`, 'm'))
+  // Under its own delivery id it is the same event.
+  const same = await replay(event.id, '--event-id', event.delivery_id)
+  assert.match(same.stdout, /\t200\tdone\t/)
+  assert.is((await replay('019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e')).code, 1)
+})
+
+it('audits each delivery, and shows the origin of its event and sale', async () => {
+  const { reader } = bed.service.app.database
+  const file = join(bed.testDatabase.folder, 'audited.json')
+  writeFileSync(file, pointed('9007199254740997'))
+  const [item] = JSON.parse((await replay('--body', file, '--link', slug, '--json')).stdout).items
+  const { actor, subject_id, after } = await reader
+    .selectFrom('audit_entries')
+    .select(['actor', 'subject_id', 'after'])
+    .where('action', '=', 'webhook.replay')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirstOrThrow()
+  assert.equal([actor, subject_id], ['operator', item.delivery_id])
+  assert.equal(JSON.parse(after ?? '').fixture, file)
+  const json = async (...args: string[]) => JSON.parse((await runHere([...args, '--json'], settings)).stdout)
+  assert.is((await json('webhooks', 'show', item.event.id)).origin, 'operator')
+  assert.is((await json('webhooks', 'events', '--limit', '1')).items[0].origin, 'operator')
+  assert.is((await json('sales', 'explain', item.sale.id)).event_origin, 'operator')
+  assert.ok((await json('ledger', 'verify')).operator_events.sales.includes(item.sale.id))
+  const shown = await runHere(['webhooks', 'show', item.event.id], settings)
+  assert.match(shown.stdout, /^Origin +operator \(webhooks replay\)$/m)
+  const explained = await runHere(['sales', 'explain', item.sale.id], settings)
+  assert.match(explained.stdout, /An operator sent it in the store's name/)
+  const verified = await runHere(['ledger', 'verify'], settings)
+  assert.is(verified.code, 0, verified.stderr)
+  assert.match(verified.stdout, /These rest on events that an operator sent .*\n {2}\d+ sales?: /)
+})
+
+it('does not give a delivery of the store the origin of its redelivery by an operator', async () => {
+  const rawBody = Buffer.from(orderBody({ price: 100_000, createdAt: Date.now() }))
+  const delivery = { 'x-shopify-webhook-id': 'of-the-store', 'x-shopify-topic': 'orders/paid' }
+  const headers = {
+    ...delivery,
+    'x-shopify-shop-domain': DOMAIN,
+    'x-shopify-hmac-sha256': signShopifyBody(rawBody, 'a-secret-of-the-store'),
+  }
+  assert.is((await call(bed.url, 'POST', '/webhooks/store-sales', { raw: rawBody, headers })).status, 200)
+  const show = async () =>
+    JSON.parse((await runHere(['webhooks', 'show', 'of-the-store', '--json'], settings)).stdout)
+  const { id } = await eventually(show, ({ state }) => state !== 'pending')
+  const again = await replay(id, '--event-id', 'of-the-store')
+  assert.is(again.code, 0, again.stderr)
+  assert.is((await show()).origin, 'store')
+})
+
+it('refuses another machine, a service of production, and recorded events for another machine', async () => {
+  const before = await eventCount()
+  const run = (...args: string[]) => runHere(['webhooks', 'replay', ...args], settings)
+  const remote = await run('draft-order', '--url', 'http://192.0.2.1:3000')
+  assert.equal([remote.code, /Pass --allow-remote/.test(remote.stderr)], [2, true])
+  const event = (await listEvents(bed.service.app.platform, { limit: 1 }))[0]
+  const recorded = await run(event?.id ?? '', '--url', 'http://192.0.2.1:3000', '--allow-remote')
+  assert.equal([recorded.code, /stay on this machine/.test(recorded.stderr)], [1, true])
+  for (const [environment, why] of [
+    ['production', /the service at .* is production\./],
+    [undefined, /does not say that it is not production\./],
+  ] as const) {
+    const posted: string[] = []
+    const other = createServer((request, response) => {
+      if (request.method === 'POST') posted.push(request.url ?? '')
+      response.end(JSON.stringify({ status: 'ready', environment }))
+    })
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    const { port } = other.address() as AddressInfo
+    const refused = await run('draft-order', '--url', `http://127.0.0.1:${port}`)
+    other.close()
+    assert.equal([refused.code, posted], [1, []])
+    assert.match(refused.stderr, why)
+  }
+  assert.is(await eventCount(), before)
+})
+
+it('refuses a database of production, until a copy is marked as one of development', async () => {
+  const { database } = bed.service.app
+  const mark = (value: string) =>
+    database.transaction((tx) => tx.insertInto('watermarks').values({ name: 'production', value }).execute())
+  await mark('inode 1')
+  const before = await eventCount()
+  const refused = await replay('draft-order')
+  assert.is(refused.code, 1)
+  assert.match(refused.stderr, /^affiliate: Refused: this is a database of production\. .*mark-development/)
+  assert.is(await eventCount(), before)
+  const unmark = (...args: string[]) => runHere(['db', 'mark-development', ...args], settings)
+  assert.match((await unmark()).stderr, /^affiliate: Not a terminal; confirm with --yes\.\n$/)
+  assert.equal(JSON.parse((await unmark('--yes', '--json')).stdout), { changed: true })
+  assert.match((await unmark('--yes')).stdout, /is not marked as production; nothing changed/)
+  assert.is((await replay('draft-order')).code, 0)
+})
+
+const eventCount = async () => (await listEvents(bed.service.app.platform, { limit: 1000 })).length
+
+it('is ended at once by Ctrl-C, leaves sound books, and does it all when run again', async () => {
+  const { database } = bed.service.app
+  const events = async () =>
+    (await database.reader.selectFrom('inbound_events').select('state').execute()).map(({ state }) => state)
+  const before = (await events()).length
+  const args = ['webhooks', 'replay', 'all', '--link', slug, '--url', bed.url]
+  const command = startAffiliate([...args, '--times', '500', '--json'], settings)
+  await command.until(async () => (await events()).length > before + 1)
+  const { status, ms, stdout, stderr } = await command.interrupt()
+  assert.equal([status, stdout, stderr], [130, '', ''])
+  assert.ok(ms < 1000, `it took ${ms.toFixed(0)} ms`)
+  assert.ok((await events()).length < before + 14, 'it was at its end already')
+  // Each body that the service has taken is decided, as though nobody had been interrupted.
+  await eventually(events, (states) => !states.includes('pending'))
+  const again = await replay('all', '--link', slug, '--times', '2', '--json')
+  assert.is(again.code, 0, again.stderr)
+  const broken = (await verifyBooks(bed.service.app.platform)).filter(({ breaches }) => breaches.length > 0)
+  assert.equal(broken, [])
+})
+
+/** A listener in a process of its own, with what it has printed so far. */
+function listen(...args: string[]) {
+  const child = spawn(process.execPath, [ENTRY, 'webhooks', 'listen', ...args], {
+    env: environmentOf(settings),
+  })
+  const printed = { stdout: '', stderr: '' }
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].setEncoding('utf8').on('data', (text: string) => {
+      printed[stream] += text
+    })
+  }
+  const until = async (found: () => boolean) => {
+    while (!found() && child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  return { child, printed, ended: once(child, 'close'), until }
+}
+
+it('is heard by those who listen, until Ctrl-C', async () => {
+  const people = listen()
+  await people.until(() => people.printed.stderr.includes('Ctrl-C'))
+  const scripts = listen('--json', '--source', 'store', '--count', '1')
+  // It says nothing before it hears something, so events are sent until it has.
+  for (let at = 0; scripts.child.exitCode === null && at < 100; at += 1) {
+    await replay('test-order', '--link', slug)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  assert.equal(await scripts.ended, [0, null])
+  const lines = scripts.printed.stdout.trim().split('\n')
+  assert.is(lines.length, 1)
+  assert.equal([JSON.parse(lines[0] ?? '').store.shop_domain, scripts.printed.stderr], [DOMAIN, ''])
+  await people.until(
+    () => people.printed.stdout.includes('test order') || /(done|ignored)/.test(people.printed.stdout),
+  )
+  people.child.kill('SIGINT')
+  assert.equal(await people.ended, [0, null])
+  assert.match(
+    people.printed.stdout,
+    /(done|ignored) +chenab-lawn\.myshopify\.com, sent by an operator {2}orders\/paid {2}/,
+  )
+})
+
+it.run()

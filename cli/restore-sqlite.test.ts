@@ -1,6 +1,0 @@
-// database: none
-// time limit: 120 s
-import { testRestore } from './testing/restore-tests.ts'
-
-const it = testRestore('sqlite', null)
-it.run()

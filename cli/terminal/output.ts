@@ -1,0 +1,128 @@
+import { printable, printJson, printLines, type Style, styled } from './printable-text.ts'
+import { layoutTable } from './table.ts'
+
+export { displayMoney, formatMoney } from '../../shared/money.ts'
+export { printLines } from './printable-text.ts'
+
+/** Where the output goes: the width of a terminal, or `null` for a pipe or file. */
+export interface Layout {
+  width: number | null
+  colour: boolean
+}
+
+export interface Column {
+  title: string
+  /** Numbers and money stand to the right. */
+  right?: boolean
+  /** Cut to fit a narrow terminal; ids and amounts never are. */
+  flexible?: boolean
+}
+
+/** What takes no longer needs no progress, ms. */
+const QUICK_MS = 1000
+
+/** What a command has to say: one document with `--json`, else text for people. Nothing else goes to stdout. */
+export class Output {
+  readonly json: boolean
+  readonly layout: Layout
+  readonly #zone: string
+  #waitingSince: number | null = null
+  #progress = ''
+  #progressShown = false
+  #progressDue: NodeJS.Timeout | null = null
+
+  constructor(options: { json: boolean; zone: string; layout: Layout }) {
+    this.json = options.json
+    this.layout = options.layout
+    this.#zone = options.zone
+  }
+
+  /** Prints the document (on one line where no person reads), or the lines that `human` makes of it. */
+  show(document: unknown, human: () => readonly string[]): void {
+    this.endProgress()
+    if (this.json) printJson(document, this.layout.width === null ? 0 : 2)
+    else printLines(human())
+  }
+
+  table(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
+    return layoutTable(columns, rows, this.layout)
+  }
+
+  /** A moment (epoch ms) on the clock of BILLING_TIMEZONE; a dash for none. */
+  time(moment: number | null): string {
+    return moment === null ? '–' : timeText(moment, this.#zone)
+  }
+
+  style(style: Style, text: string): string {
+    return this.layout.colour ? styled(style, text) : text
+  }
+
+  /** One line for each pair, the values one under the other. */
+  pairs(rows: readonly (readonly [name: string, value: string])[]): string[] {
+    const width = Math.max(0, ...rows.map(([name]) => name.length))
+    return rows.map(([name, value]) => `${this.style('dim', name.padEnd(width))}  ${value}`.trimEnd())
+  }
+
+  heading(text: string): string {
+    return this.style('bold', text)
+  }
+
+  /** What is being done, for people who wait at a terminal: from the second second on. */
+  progress(text: string): void {
+    if (!process.stderr.isTTY || this.json) return
+    this.#progress = text
+    this.#waitingSince ??= performance.now()
+    // By a timer too: one long step must not look like no step. Where SQLite works no timer has its turn, but steps are short.
+    this.#progressDue ??= setTimeout(() => this.#showProgress(), QUICK_MS).unref()
+    if (performance.now() - this.#waitingSince >= QUICK_MS) this.#showProgress()
+  }
+
+  #showProgress(): void {
+    const width = Math.max(8, (process.stderr.columns || 80) - 1)
+    process.stderr.write(`\r\u001b[K${[...printable(this.#progress)].slice(0, width).join('')}`)
+    this.#progressShown = true
+  }
+
+  endProgress(): void {
+    if (this.#progressDue) clearTimeout(this.#progressDue)
+    this.#progressDue = null
+    if (this.#progressShown) process.stderr.write('\r\u001b[K')
+    this.#progressShown = false
+    this.#waitingSince = null
+  }
+}
+
+export function layoutOf(stream: NodeJS.WriteStream, environment: NodeJS.ProcessEnv): Layout {
+  if (!stream.isTTY) return { width: null, colour: false }
+  return { width: stream.columns || 80, colour: !environment.NO_COLOR && environment.TERM !== 'dumb' }
+}
+
+const clocks = new Map<string, Intl.DateTimeFormat>()
+
+/** `2026-11-20 22:30:15 +05:00` */
+export function timeText(moment: number, zone: string): string {
+  const clock =
+    clocks.get(zone) ??
+    new Intl.DateTimeFormat('en', {
+      timeZone: zone,
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      hourCycle: 'h23',
+      timeZoneName: 'longOffset',
+    })
+  clocks.set(zone, clock)
+  const part = Object.fromEntries(clock.formatToParts(moment).map(({ type, value }) => [type, value]))
+  const offset = (part.timeZoneName ?? '').replace('GMT', '') || '+00:00'
+  return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second} ${offset}`
+}
+
+/** A moment for `--json`: RFC 3339 in UTC. */
+export function wireTime(moment: number): string
+export function wireTime(moment: number | null): string | null
+export function wireTime(moment: number | null): string | null {
+  return moment === null ? null : new Date(moment).toISOString()
+}

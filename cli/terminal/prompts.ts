@@ -1,0 +1,35 @@
+import { createInterface, type Interface } from 'node:readline/promises'
+import { printLines, terminalLine } from './printable-text.ts'
+
+/** Somebody at a terminal who can be asked. Questions go to stderr: stdout is for what the command has to say. */
+export class Terminal {
+  readonly #lines: Interface
+  readonly #gone = new AbortController()
+
+  constructor() {
+    this.#lines = createInterface({ input: process.stdin, output: process.stderr })
+    // Ctrl-C and Ctrl-D: a question would otherwise never be answered.
+    this.#lines.once('close', () => this.#gone.abort())
+  }
+
+  /** What was answered, trimmed; `null` when they want no more of it. */
+  async ask(question: string): Promise<string | null> {
+    const { signal } = this.#gone
+    if (signal.aborted) return null
+    try {
+      return (await this.#lines.question(terminalLine(question), { signal })).trim()
+    } catch (error) {
+      if (!signal.aborted) throw error
+      printLines([''], process.stderr)
+      return null
+    }
+  }
+
+  async agrees(question: string): Promise<boolean> {
+    return /^y(es)?$/i.test((await this.ask(`${question} [y/N] `)) ?? '')
+  }
+
+  close(): void {
+    this.#lines.close()
+  }
+}

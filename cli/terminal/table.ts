@@ -1,0 +1,130 @@
+import type { Column, Layout } from './output.ts'
+import { printable, styled } from './printable-text.ts'
+
+const GAP = '  '
+const NARROWEST = 8
+
+/**
+ * Rows under titles: aligned and cut to the terminal's width, or with tabs between the cells where no person reads
+ * (whole values, for `cut` and `awk`). What cannot be cut to the width, since ids and amounts never are, stands as one
+ * block a row.
+ */
+export function layoutTable(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  layout: Layout,
+): string[] {
+  const titles = columns.map((column) => column.title)
+  const lines = [titles, ...rows].map((row) => row.map(printable))
+  if (layout.width === null) return lines.map((row) => row.join('\t'))
+  const widths = fit(columns, naturalWidths(lines), layout.width)
+  if (totalWidth(widths) > layout.width && rows.length > 0) return layoutBlocks(columns, lines, layout)
+  return lines.map((row, index) => {
+    const cells = row.map((cell, at) =>
+      align(cut(cell, widths[at] ?? 0), widths[at] ?? 0, columns[at]?.right),
+    )
+    const line = cells.join(GAP).trimEnd()
+    return index === 0 ? bold(line, layout) : line
+  })
+}
+
+/** One block a row: its first cell, and under it every other one beside its title. */
+function layoutBlocks(
+  columns: readonly Column[],
+  lines: readonly (readonly string[])[],
+  layout: Layout,
+): string[] {
+  const [titles = [], ...rows] = lines
+  const width = Math.max(...titles.map(lengthOf))
+  const room = Math.max(NARROWEST, (layout.width ?? 80) - width - 2 * GAP.length)
+  const block = ([first = '', ...cells]: readonly string[]) => {
+    const beside = cells.flatMap((cell, at) => {
+      if (cell === '' || cell === '–') return []
+      const parts = columns[at + 1]?.right ? [cell] : wrap(cell, room)
+      const title = align(titles[at + 1] ?? '', width)
+      return parts.map((part, line) => `${GAP}${line === 0 ? title : ' '.repeat(width)}${GAP}${part}`)
+    })
+    return [bold(cut(first, layout.width ?? 80), layout), ...beside]
+  }
+  return rows.flatMap((row, index) => (index > 0 ? ['', ...block(row)] : block(row)))
+}
+
+/** Parts of at most `width` columns, cut between words where there are any. */
+export function wrap(text: string, width: number): string[] {
+  const parts: string[] = []
+  let part = ''
+  for (const word of text.split(' ')) {
+    const longer = part === '' ? word : `${part} ${word}`
+    if (lengthOf(longer) <= width || part === '') part = longer
+    else {
+      parts.push(part)
+      part = word
+    }
+  }
+  return [...parts, part]
+}
+
+function bold(line: string, layout: Layout): string {
+  return layout.colour ? styled('bold', line) : line
+}
+
+function naturalWidths(lines: readonly (readonly string[])[]): number[] {
+  const [titles = []] = lines
+  return titles.map((_, at) => lines.reduce((most, row) => Math.max(most, lengthOf(row[at] ?? '')), 0))
+}
+
+function totalWidth(widths: readonly number[]): number {
+  return widths.reduce((sum, one) => sum + one, 0) + GAP.length * (widths.length - 1)
+}
+
+/** Takes from the widest flexible column until the row fits, or nothing more can be taken. */
+function fit(columns: readonly Column[], natural: readonly number[], width: number): number[] {
+  const widths = [...natural]
+  for (let excess = totalWidth(widths) - width; excess > 0; excess -= 1) {
+    const widest = columns
+      .map((column, at) => ({ at, width: column.flexible ? (widths[at] ?? 0) : 0 }))
+      .reduce((most, one) => (one.width > most.width ? one : most), { at: -1, width: NARROWEST })
+    if (widest.at === -1) break
+    widths[widest.at] = widest.width - 1
+  }
+  return widths
+}
+
+/** What terminals draw two columns wide: emoji and the scripts of East Asia. */
+const WIDE =
+  /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/u
+/** Nothing in it needs a closer look: as good as every text. */
+const PLAIN = /^[\x20-\x7e\u2013\u2026]*$/
+
+function cut(text: string, width: number): string {
+  if (lengthOf(text) <= width) return text
+  let kept = ''
+  let used = 0
+  for (const { segment } of charactersOf(text)) {
+    used += WIDE.test(segment) ? 2 : 1
+    if (used > width - 1) break
+    kept += segment
+  }
+  return `${kept}…`
+}
+
+function align(text: string, width: number, right = false): string {
+  const pad = ' '.repeat(Math.max(0, width - lengthOf(text)))
+  return right ? pad + text : text + pad
+}
+
+let segmenter: Intl.Segmenter | undefined
+
+/** As people count them: a letter with its marks is one. */
+function charactersOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
+  return segmenter.segment(text)
+}
+
+/** How many columns a text takes on a terminal. */
+function lengthOf(text: string): number {
+  if (PLAIN.test(text)) return text.length
+  let length = 0
+  for (const { segment } of charactersOf(text)) length += WIDE.test(segment) ? 2 : 1
+  return length
+}

@@ -1,0 +1,61 @@
+import type { TestDialect } from '../../server/test/testkit/databases.ts'
+import { type Marketplace, openMarketplace, type Shop } from '../../server/test/testkit/marketplace.ts'
+import { orderBody } from '../../server/test/testkit/orders.ts'
+import { APP_KEY, type Ended, runAffiliate } from './run-affiliate.ts'
+import { runHere } from './run-here.ts'
+import { type PtyEnded, type PtyOptions, runInPty } from './run-in-pty.ts'
+
+/** A marketplace with a few sales, and the command line over its database. */
+export interface Books {
+  market: Marketplace
+  shop: Shop
+  otherShop: Shop
+  creatorId: string
+  /** Runs a command over these books. */
+  affiliate(args: string[], environment?: Record<string, string>, input?: string): Promise<Ended>
+  /** Runs it with `--json`, expects exit 0, and answers its document. */
+  // biome-ignore lint/suspicious/noExplicitAny: the document of any command
+  json(...args: string[]): Promise<any>
+  /** Runs it at a terminal. */
+  pty(args: string[], options?: PtyOptions): Promise<PtyEnded>
+}
+
+/** Two shops that both have an order #1001: an accepted one of 4,999.00, and one that nobody referred. */
+export async function openBooks(
+  dialect: TestDialect,
+  /** Runs commands in this process: many times as fast, for tests of what they do. */
+  options: { here?: boolean } = {},
+): Promise<Books> {
+  const market = await openMarketplace(dialect)
+  // Commands go by the clock on the wall.
+  market.clock.set(new Date().toISOString())
+  const [shop, otherShop] = [await market.addShop('Chenab Lawn'), await market.addShop('Ravi Shawls')]
+  const creator = await market.addCreator('Sana Mirza')
+  const link = await market.addLink(shop, creator)
+  await market.order(shop, link, 499_900, { name: '#1001', id: '6100000001009' })
+  await market.order(shop, link, 4_000_000, { name: '#1002' })
+  const createdAt = market.clock.now()
+  await market.deliver(otherShop, orderBody({ price: 100_000, createdAt, name: '#1001' }))
+  await market.deliver(otherShop, '{"id": "no order at all"}')
+  await market.workOff()
+  const { url, folder } = market.bed.testDatabase
+  const settings = { DATABASE_URL: url, APP_KEY, DATA_DIR: folder }
+  const affiliate: Books['affiliate'] = (args, environment = {}, input = '') =>
+    options.here && !args.includes('--password-stdin')
+      ? runHere(args, { ...settings, ...environment })
+      : runAffiliate(args, { environment: { ...settings, ...environment }, input, folder })
+  return {
+    market,
+    shop,
+    otherShop,
+    creatorId: creator.userId,
+    affiliate,
+    pty: (args, options = {}) =>
+      runInPty(args, { folder, ...options, environment: { ...settings, ...options.environment } }),
+    async json(...args) {
+      const { code, stdout, stderr } = await affiliate([...args, '--json'])
+      if (code !== 0) throw new Error(`affiliate ${args.join(' ')}: exit ${code}: ${stderr}`)
+      return JSON.parse(stdout)
+    },
+  }
+}

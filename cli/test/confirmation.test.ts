@@ -1,0 +1,148 @@
+// time limit: 180 s
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { changedTables, tableDigests } from '../../server/test/authorization/digest.ts'
+import { type Books, openBooks } from './books.ts'
+import { NO_PTY } from './run-in-pty.ts'
+
+const it = suite('commands that cannot be undone')
+let books: Books
+
+it.before(async () => {
+  books = await openBooks('sqlite', { here: true })
+})
+it.after(() => books.market.close())
+
+const NOBODY = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
+
+async function only(table: 'offers' | 'billing_cycles', state: string): Promise<string> {
+  const { reader } = books.market.platform.database
+  const column = table === 'offers' ? 'status' : 'state'
+  const row = await reader
+    .selectFrom(table)
+    .select('id')
+    .where(column as never, '=', state as never)
+    .executeTakeFirstOrThrow()
+  return row.id
+}
+
+async function eventSetAside(): Promise<string> {
+  return (await books.json('webhooks', 'events', '--state', 'set_aside')).items[0].id
+}
+
+it('ask, and need --yes where there is no terminal', async () => {
+  const { market, shop, otherShop, creatorId } = books
+  await market.processorSays('invoice.paid_in_full', {})
+  await market.workOff()
+  const suspended = await market.addCreator('Suspended')
+  await books.json('users', 'suspend', suspended.userId, '--yes')
+  const commands = [
+    ['billing', 'close', '--as-of', '2099-01-01'],
+    ['billing', 'credit', shop.merchantId, '10', '--reference', 'CR-1', '--reason', 'returned'],
+    ['billing', 'reissue', await only('billing_cycles', 'open')],
+    ['offers', 'vet', await only('offers', 'live'), '--approve'],
+    ['stores', 'release', `s${otherShop.merchantId}.myshopify.com`],
+    ['users', 'suspend', creatorId],
+    ['users', 'reinstate', suspended.userId],
+    ['webhooks', 'retry', await eventSetAside()],
+    ['webhooks', 'retry', '--type', 'invoice.paid_in_full'],
+  ]
+  const { reader } = market.platform.database
+  const before = await tableDigests(reader)
+  for (const words of commands) {
+    const { code, stdout, stderr } = await books.affiliate(words)
+    assert.equal([code, stdout], [1, ''], words.join(' '))
+    assert.is(stderr, 'affiliate: Not a terminal; confirm with --yes.\n', words.join(' '))
+    const json = await books.affiliate([...words, '--json'])
+    assert.equal([json.code, JSON.parse(json.stderr).detail], [1, 'Not a terminal; confirm with --yes.'])
+  }
+  const password = ['users', 'set-password', creatorId, '--password-stdin']
+  const unasked = await books.affiliate(password, {}, 'a long passphrase\n')
+  assert.equal([unasked.code, unasked.stderr], [1, 'affiliate: Not a terminal; confirm with --yes.\n'])
+  assert.equal(changedTables(before, await tableDigests(reader)), [])
+})
+
+it('look whether it exists before they ask', async () => {
+  const domain = 'never-connected.myshopify.com'
+  for (const [words, why] of [
+    [['billing', 'close', '--merchant', NOBODY], /no user/i],
+    [['billing', 'credit', NOBODY, '10', '--reference', 'CR-1', '--reason', 'x'], /no user/i],
+    [['billing', 'reissue', NOBODY], /Billing cycle .* not found/],
+    [['payouts', 'retry', NOBODY], /Payout .* not found/],
+    [['offers', 'vet', NOBODY, '--approve'], /offer/],
+    [['stores', 'release', domain], /No store in use/],
+    [['users', 'suspend', NOBODY], /no user/i],
+    [['users', 'reinstate', NOBODY], /no user/i],
+    [['users', 'set-password', NOBODY, '--password-stdin'], /no user/i],
+    [['webhooks', 'retry', NOBODY], /no event/],
+    [['webhooks', 'retry', '--type', 'never.seen'], /No event of type never\.seen waits/],
+  ] as const) {
+    const { code, stderr } = await books.affiliate([...words])
+    assert.is(code, 1, words.join(' '))
+    assert.match(stderr, why, words.join(' '))
+    assert.not.match(stderr, /--yes/, words.join(' '))
+  }
+})
+
+it('do not ask for a dry run, or when there is nothing to do', async () => {
+  for (const words of [
+    ['billing', 'close', '--as-of', '2099-01-01', '--dry-run'],
+    ['billing', 'close', '--as-of', '2020-01-01'],
+    ['payouts', 'run', '--dry-run'],
+    ['payouts', 'run'],
+    ['users', 'suspend', books.creatorId, '--dry-run'],
+    ['users', 'reinstate', books.creatorId],
+  ]) {
+    const { code, stderr } = await books.affiliate(words)
+    assert.equal([code, stderr], [0, ''], words.join(' '))
+  }
+})
+
+if (NO_PTY === null) {
+  it('say before they ask what an early close does to the next cycle', async () => {
+    const { screen, code } = await books.pty(['billing', 'close', '--as-of', '2099-01-01'], {
+      columns: 80,
+      typed: [{ after: /\[y\/N\] /, keys: 'n\n' }],
+    })
+    assert.is(code, 1)
+    assert.match(screen, /Sales accepted from now on are billed in the next cycle:/)
+    assert.match(screen, /this cycle ends \d{4}-\d\d-01 00:00:00 \+05:00\./)
+    assert.match(screen, /Next cycle: \d{4}-\d\d-01 00:00:00 \+05:00 to\s+\d{4}-\d\d-01 00:00:00 \+05:00\./)
+    assert.match(screen, /Close 1 billing cycle, Rs 6,187\.37 due in all\? It cannot be undone\. \[y\/N\]/)
+    assert.match(screen, /Nothing was done\./)
+  })
+
+  it('make payouts once they are confirmed', async () => {
+    const { market } = books
+    const [{ period_end: end }] = (await books.json('billing', 'cycles', '--state', 'open')).items
+    await books.json('billing', 'close', '--as-of', end, '--yes')
+    market.clock.set(new Date().toISOString())
+    await market.workOff()
+    await market.confirmPayment((await books.json('billing', 'cycles', '--state', 'closed')).items[0].id)
+    await market.workOff()
+    const unasked = await books.affiliate(['payouts', 'run'])
+    assert.equal([unasked.code, unasked.stderr], [1, 'affiliate: Not a terminal; confirm with --yes.\n'])
+    const { screen, code } = await books.pty(['payouts', 'run'], {
+      typed: [{ after: /Make 1 payout, Rs 5,624\.88 in all\? .* \[y\/N\] /, keys: 'y\n' }],
+    })
+    assert.is(code, 0, screen)
+    const [payout] = (await books.json('payouts', 'list')).items
+    assert.equal([payout.amount, payout.state], ['5624.88', 'pending'])
+    const retry = await books.affiliate(['payouts', 'retry', payout.id])
+    assert.is(retry.stderr, 'affiliate: Not a terminal; confirm with --yes.\n')
+  })
+
+  it('ask before a password is typed', async () => {
+    const password = ['users', 'set-password', books.creatorId, '--password-stdin']
+    const { screen, code } = await books.pty(password, {
+      typed: [
+        { after: /Set a new password for creator .*\? All sessions end\. \[y\/N\] /, keys: 'y\n' },
+        { after: /Password: /, keys: 'a long passphrase\n' },
+      ],
+    })
+    assert.is(code, 0, screen)
+    assert.match(screen, /has a new password/)
+  })
+}
+
+it.run()

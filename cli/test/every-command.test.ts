@@ -1,0 +1,268 @@
+// time limit: 420 s
+import { stripVTControlCharacters } from 'node:util'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { buildProgram } from '../program.ts'
+import { type Books, openBooks } from './books.ts'
+import { helpOf, leavesOf } from './command-tree.ts'
+import type { Ended } from './run-affiliate.ts'
+import { NO_PTY, type Typed } from './run-in-pty.ts'
+
+/** Every command that an operator has been promised. */
+const PROMISED = [
+  ...['serve', 'demo', 'db migrate', 'db status', 'db mark-development', 'db backup'],
+  ...['db restore', 'db grants'],
+  ...['users list', 'users create-admin', 'users set-password', 'users suspend', 'users reinstate'],
+  ...['stores list', 'stores release', 'stores allow', 'offers list', 'offers vet'],
+  ...['flagged list', 'flagged resolve', 'flagged walk', 'sales list', 'sales explain'],
+  ...['webhooks fixtures', 'webhooks replay', 'webhooks listen', 'webhooks events', 'webhooks show'],
+  ...['webhooks retry', 'webhooks reprocess'],
+  ...['billing cycles', 'billing close', 'billing reissue', 'billing credit', 'billing reconcile'],
+  ...['payouts list', 'payouts run', 'payouts retry'],
+  ...['ledger verify', 'ledger seal', 'ledger balances', 'ledger statement'],
+  ...['keys rotate', 'jobs list', 'status', 'doctor', 'completion'],
+]
+
+interface Way {
+  args?: string[]
+  /** Exit code; 0 unless given. */
+  code?: number
+  /** Of the run with `--json`, where it is another. */
+  jsonCode?: number
+  /** What is typed at the terminal. */
+  typed?: Typed[]
+  input?: string
+  /** Prints what is for no terminal's width: a script, a body, an address to copy. */
+  wide?: boolean
+  /** With `--json` one document a line. */
+  lines?: boolean
+  /** Another test runs it with `--json` as a process. */
+  jsonElsewhere?: string
+}
+
+const CTRL_C = '\u0003'
+const PASSWORD = 'a long passphrase'
+const NOBODY = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
+const typedPassword: Typed[] = [{ after: /Password: /, keys: `${PASSWORD}\n` }]
+
+/** How each command is run; those that change something in this order. */
+function waysOver(books: Books, known: Known): Record<string, Way> {
+  const { folder } = books.market.bed.testDatabase
+  return {
+    'db status': { wide: true },
+    'users list': {},
+    'stores list': {},
+    'offers list': {},
+    'flagged list': {},
+    'sales list': {},
+    'sales explain': { args: ['6100000001009'], wide: true },
+    'webhooks fixtures': {},
+    'webhooks events': {},
+    'webhooks show': { args: [known.eventId, '--body'], wide: true },
+    'webhooks reprocess': { args: ['--dry-run'] },
+    'billing cycles': {},
+    'payouts list': {},
+    'ledger balances': {},
+    'ledger verify': { wide: true },
+    'ledger statement': { args: [books.shop.merchantId] },
+    'jobs list': {},
+    status: { wide: true },
+    doctor: { wide: true },
+    completion: { args: ['bash'], wide: true },
+    'db migrate': { wide: true },
+    'db mark-development': {},
+    'db backup': { args: [`${folder}/copy.db`], jsonCode: 1, wide: true },
+    'db grants': { code: 1, wide: true },
+    'db restore': { args: [`${folder}/copy.db`], jsonCode: 1, wide: true },
+    'users create-admin': {
+      args: ['op@example.com', '--password-stdin'],
+      typed: typedPassword,
+      input: PASSWORD,
+      jsonCode: 1,
+    },
+    'users set-password': {
+      args: ['op@example.com', '--password-stdin'],
+      typed: [{ after: /All sessions end\. \[y\/N\] /, keys: 'y\n' }, ...typedPassword],
+      jsonCode: 1,
+      wide: true,
+    },
+    'users suspend': {
+      args: [books.creatorId],
+      typed: [{ after: /Suspend creator .*\? \[y\/N\] /, keys: 'y\n' }],
+      wide: true,
+    },
+    'users reinstate': {
+      args: [books.creatorId],
+      typed: [{ after: /Reinstate creator .*\? \[y\/N\] /, keys: 'y\n' }],
+      wide: true,
+    },
+    'offers vet': {
+      args: [known.offerId, '--approve'],
+      typed: [{ after: /\[y\/N\] /, keys: 'yes\n' }],
+      jsonCode: 1,
+    },
+    'flagged resolve': { args: [known.flagId, '--note', 'looked at it'] },
+    'flagged walk': { jsonCode: 2 },
+    'stores release': {
+      args: [`s${books.otherShop.merchantId}.myshopify.com`],
+      typed: [{ after: /\[y\/N\] /, keys: 'n\n' }],
+      code: 1,
+      wide: true,
+    },
+    'stores allow': {
+      args: [`s${books.otherShop.merchantId}.myshopify.com`, '--merchant', books.otherShop.merchantId],
+      code: 1,
+    },
+    'webhooks retry': {
+      args: [known.eventId],
+      typed: [{ after: /again\? \[y\/N\] /, keys: 'y\n' }],
+      jsonCode: 1,
+      wide: true,
+    },
+    'webhooks replay': {
+      args: ['draft-order', '--store', known.domain, '--url', 'http://127.0.0.1:9'],
+      code: 1,
+      wide: true,
+    },
+    'webhooks listen': {
+      typed: [{ after: /Ctrl-C ends it/, keys: CTRL_C }],
+      jsonElsewhere: 'replay.test.ts',
+    },
+    'billing credit': {
+      args: [books.shop.merchantId, '100', '--reference', 'CR-1', '--reason', 'returned'],
+      typed: [{ after: /cannot be taken back\. \[y\/N\] /, keys: 'y\n' }],
+      jsonCode: 1,
+      wide: true,
+    },
+    'billing reconcile': {},
+    'billing close': { args: ['--as-of', '2020-01-01'] },
+    'billing reissue': {
+      args: [NOBODY],
+      code: 1,
+      wide: true,
+    },
+    'payouts run': {},
+    'payouts retry': { args: [NOBODY], code: 1, wide: true },
+    'ledger seal': { wide: true },
+    'keys rotate': { wide: true },
+    serve: {
+      typed: [{ after: /everything else an operator does/, keys: CTRL_C }],
+      wide: true,
+      jsonElsewhere: 'serve.test.ts',
+    },
+    demo: {
+      typed: [{ after: /1\. {2}/, keys: CTRL_C }],
+      code: 1,
+      wide: true,
+      jsonElsewhere: 'demo/run-demo.test.ts',
+    },
+  }
+}
+
+interface Known {
+  eventId: string
+  flagId: string
+  offerId: string
+  domain: string
+}
+
+const SETTINGS = { HOST: '127.0.0.1', PORT: '0', SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off' }
+const COLUMNS = 100
+
+const it = suite('every command')
+let books: Books
+let ways: Record<string, Way>
+
+it.before(async () => {
+  // With a terminal each is a process of its own there; what it then does with --json is seen in this one, far quicker.
+  books = await openBooks('sqlite', { here: NO_PTY === null })
+  const { reader } = books.market.platform.database
+  const only = (table: 'offers' | 'flags') =>
+    reader.selectFrom(table).select('id').limit(1).executeTakeFirstOrThrow()
+  const event = await reader
+    .selectFrom('inbound_events')
+    .select('id')
+    .where('state', '=', 'set_aside')
+    .executeTakeFirstOrThrow()
+  const known: Known = {
+    eventId: event.id,
+    flagId: (await only('flags')).id,
+    offerId: (await only('offers')).id,
+    domain: `s${books.shop.merchantId}.myshopify.com`,
+  }
+  ways = waysOver(books, known)
+})
+it.after(() => books.market.close())
+
+it('is there, says what it does, and shows an example and --json', () => {
+  const leaves = leavesOf(buildProgram())
+  assert.equal(leaves.map(({ name }) => name).sort(), [...PROMISED].sort())
+  for (const { name, command } of leaves) {
+    const help = helpOf(command)
+    assert.ok(command.description() !== '', name)
+    assert.match(help, new RegExp(`\\$ affiliate ${name}( |$)`, 'm'), name)
+    assert.match(help, /--json/, name)
+  }
+})
+
+it('is run by a test as a process of its own', () => {
+  assert.equal(Object.keys(ways).sort(), [...PROMISED].sort())
+})
+
+function judgeJson(name: string, way: Way, { code, stdout, stderr }: Ended): void {
+  const expected = way.jsonCode ?? way.code ?? 0
+  assert.is(code, expected, `${name}: ${stderr}`)
+  if (expected === 0) assert.is(stderr, '', name)
+  else assert.is(typeof JSON.parse(stderr).detail, 'string', name)
+  if (stdout !== '') for (const line of way.lines ? stdout.trim().split('\n') : [stdout]) JSON.parse(line)
+}
+
+/** What a terminal shows of a line: no colours, and what came after the last return to its start. */
+function shown(line: string): string {
+  return stripVTControlCharacters(line.split('\r').at(-1) ?? '')
+}
+
+async function runBoth(name: string): Promise<void> {
+  const { args = [], typed = [], code = 0, input = '', wide, jsonElsewhere } = ways[name] ?? {}
+  const words = [...name.split(' '), ...args]
+  if (NO_PTY === null) {
+    const ended = await books.pty(words, { columns: COLUMNS, typed, environment: SETTINGS })
+    assert.is(ended.code, code, `${name} at a terminal: ${ended.screen}`)
+    const tooWide = ended.screen.split('\n').filter((line) => [...shown(line)].length > COLUMNS)
+    if (!wide) assert.equal(tooWide, [], name)
+  }
+  if (jsonElsewhere !== undefined) return
+  const json = await books.affiliate([...words, '--json'], SETTINGS, input)
+  judgeJson(name, ways[name] ?? {}, json)
+}
+
+const CHANGING = 'db migrate'
+const AT_ONCE = 3
+
+it('does its work with and without a terminal', async () => {
+  if (NO_PTY !== null) console.log(`\nwithout terminals: ${NO_PTY}`)
+  const names = Object.keys(ways)
+  const first = names.indexOf(CHANGING)
+  const reading = names.slice(0, first).values()
+  const readAll = async () => {
+    for (const name of reading) await runBoth(name)
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, readAll))
+  for (const name of names.slice(first)) await runBoth(name)
+})
+
+it('is coloured at a terminal only, and not with NO_COLOR', async () => {
+  const piped = await books.affiliate(['users', 'list'])
+  assert.not(piped.stdout.includes('\u001b'))
+  if (NO_PTY !== null) return
+  const [plain, without, dumb] = await Promise.all([
+    books.pty(['users', 'list']),
+    books.pty(['users', 'list'], { environment: { NO_COLOR: '1' } }),
+    books.pty(['users', 'list'], { environment: { TERM: 'dumb' } }),
+  ])
+  assert.ok(plain.screen.includes('\u001b[1m'))
+  assert.not(without.screen.includes('\u001b'))
+  assert.not(dumb.screen.includes('\u001b'))
+})
+
+it.run()

@@ -1,0 +1,195 @@
+// time limit: 120 s
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { getExport, startExport } from '../../server/exports/exports.service.ts'
+import { openLocalStorage } from '../../server/exports/local-storage.ts'
+import { runNextExport } from '../../server/exports/run-export.service.ts'
+import { signShopifyBody } from '../../server/shopify/signature.ts'
+import { connectStore } from '../../server/stores/stores.service.ts'
+import { changedTables, tableDigests } from '../../server/test/authorization/digest.ts'
+import { addLink, addLiveOffer } from '../../server/test/testkit/listings.ts'
+import { openMarketplace } from '../../server/test/testkit/marketplace.ts'
+import { orderBody } from '../../server/test/testkit/orders.ts'
+import { addUser } from '../../server/test/testkit/people.ts'
+import { call, openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
+import { verifyBooks } from '../../server/verification/verify-books.ts'
+import { type EndedHere, runHere } from './run-here.ts'
+import { openSmallDisk, type SmallDisk } from './small-disk.ts'
+
+const it = suite('a disk that is really full')
+const disk = openSmallDisk(16)
+if (disk === null) it.skip('this user can mount no small file system here to be filled', () => {})
+
+interface World {
+  disk: SmallDisk
+  bed: ServiceBed
+  creatorId: string
+  slug: string
+  affiliate(...args: string[]): Promise<EndedHere>
+}
+
+const DOMAIN = 'chenab-lawn.myshopify.com'
+
+/** A service whose database and keys lie on the disk, with a link. */
+async function openWorld(disk: SmallDisk): Promise<World> {
+  const settings = {
+    DATABASE_URL: `sqlite:${join(disk.folder, 'affiliate.db')}`,
+    DATA_DIR: disk.folder,
+  }
+  const bed = await openServiceBed('sqlite', settings)
+  const { platform } = bed.service.app
+  const merchant = await addUser(platform, 'merchant', 'Chenab Lawn')
+  const creator = await addUser(platform, 'creator', 'Sana Mirza')
+  await connectStore(platform, merchant.userId, {
+    shop_domain: DOMAIN,
+    webhook_secret: SECRET,
+  })
+  const offer = await addLiveOffer(platform, merchant, {
+    commission_rate: 1250,
+    product_ids: ['8123456789012'],
+  })
+  const { slug } = await addLink(platform, merchant, creator, offer.id)
+  return {
+    disk,
+    bed,
+    creatorId: creator.userId,
+    slug,
+    // The service has made a key of its own.
+    affiliate: (...args) => runHere(args, { ...settings, APP_KEY: '' }),
+  }
+}
+
+const SECRET = 'a-secret-of-the-store'
+const ONE_LINE = /^affiliate: [^\n]*\n$/
+const MEND = /The disk is full: free some space and run it again\. Nothing was changed\./
+
+if (disk !== null) {
+  let world: World
+  it.before(async () => {
+    world = await openWorld(disk)
+  })
+  it.after(async () => {
+    try {
+      await world?.bed.close()
+    } finally {
+      await disk.close()
+    }
+  })
+  it('refuses commands in one line with the mend, and half does nothing', () => refusesCommands(world))
+  it('makes the service refuse what it cannot keep, and take it when there is room', () =>
+    refusesEvents(world))
+  it('leaves no half of an export, which is made when there is room', () => refusesExports(world))
+}
+
+async function refusesCommands({ disk, bed, creatorId, affiliate }: World): Promise<void> {
+  const { reader } = bed.service.app.database
+  const before = await tableDigests(reader)
+  const commands = [
+    ['users', 'suspend', creatorId, '--yes'],
+    ['stores', 'release', DOMAIN, '--yes'],
+    ['db', 'backup', join(disk.folder, 'copy.db')],
+  ]
+  disk.fill()
+  for (const words of commands) {
+    const { code, stdout, stderr } = await affiliate(...words)
+    assert.equal([code, stdout], [1, ''], `${words}: ${stderr}`)
+    assert.match(stderr, ONE_LINE)
+    assert.match(stderr, MEND)
+  }
+  // Whoever wants to see how things are can.
+  for (const words of [['users', 'list'], ['ledger', 'verify'], ['status']]) {
+    const { code, stderr } = await affiliate(...words, '--json')
+    assert.is(code, 0, `${words}: ${stderr}`)
+  }
+  assert.equal(changedTables(before, await tableDigests(reader)), [])
+  assert.equal(
+    readdirSync(disk.folder).filter((name) => name.startsWith('copy.db')),
+    [],
+  )
+  disk.free()
+  for (const words of [commands[2] ?? [], commands[0] ?? [], ['users', 'reinstate', creatorId, '--yes']]) {
+    const { code, stderr } = await affiliate(...words)
+    assert.is(code, 0, `${words}: ${stderr}`)
+  }
+}
+
+async function refusesEvents({ disk, bed, slug, affiliate }: World): Promise<void> {
+  const replay = (...more: string[]) => affiliate('webhooks', 'replay', '--url', bed.url, ...more)
+  const body = join(bed.testDatabase.folder, 'order.json')
+  writeFileSync(body, orderBody({ price: 250_000, createdAt: Date.now() }))
+  const { reader } = bed.service.app.database
+  const before = await tableDigests(reader)
+  disk.fill()
+  const register = {
+    email: 'new@example.pk',
+    password: 'a long passphrase',
+    role: 'creator',
+    display_name: 'N',
+  }
+  const refused = await call(bed.url, 'POST', '/auth/register', { body: register })
+  assert.equal([refused.status, refused.body.code], [503, 'unavailable'])
+  const [clicked, sent] = [
+    await replay('path-landing-site', '--link', slug),
+    await replay('--store', DOMAIN, '--body', body),
+  ]
+  const rawBody = readFileSync(body)
+  const event = await call(bed.url, 'POST', '/webhooks/store-sales', {
+    raw: rawBody,
+    headers: {
+      'x-shopify-topic': 'orders/paid',
+      'x-shopify-shop-domain': DOMAIN,
+      'x-shopify-hmac-sha256': signShopifyBody(rawBody, SECRET),
+    },
+  })
+  assert.equal([clicked.code, sent.code], [1, 1])
+  assert.match(
+    clicked.stderr,
+    /^affiliate: The service cannot take a click just now \(HTTP 503\)\. [^\n]*\n$/,
+  )
+  assert.match(sent.stderr, ONE_LINE)
+  assert.match(sent.stderr, MEND)
+  assert.equal([event.status, event.body.code], [503, 'unavailable'])
+  assert.is((await call(bed.url, 'GET', '/offers')).status, 200)
+  assert.equal(changedTables(before, await tableDigests(reader)), [])
+  disk.free()
+  const taken = await replay('path-landing-site', '--link', slug, '--json')
+  assert.is(taken.code, 0, taken.stderr)
+  assert.is(JSON.parse(taken.stdout).items[0].sale.acceptance_status, 'accepted')
+  const broken = (await verifyBooks(bed.service.app.platform)).filter(({ breaches }) => breaches.length > 0)
+  assert.equal(broken, [])
+}
+
+/** Its files lie there and its database elsewhere, as it is where both have grown. */
+async function refusesExports({ disk }: World): Promise<void> {
+  const market = await openMarketplace('sqlite')
+  try {
+    const { platform, clock } = market
+    const shop = await market.addShop()
+    const link = await market.addLink(shop, await market.addCreator())
+    await market.order(shop, link, 100_000)
+    await market.workOff()
+    const folder = join(disk.folder, 'exports')
+    const storage = openLocalStorage(folder)
+    const request = { resource: 'sales', format: 'csv', from: null, to: null } as const
+    const { id } = await startExport(platform, shop.actor, request)
+    const job = () => getExport(platform, shop.merchantId, id)
+    disk.fill()
+    assert.ok(await runNextExport(platform, storage, new AbortController().signal))
+    const waiting = await job()
+    assert.equal([waiting.state, waiting.file_key, waiting.attempts], ['queued', null, 1])
+    assert.equal(existsSync(folder) ? readdirSync(folder) : [], [])
+    disk.free()
+    clock.pass(waiting.due_at - clock.now())
+    assert.ok(await runNextExport(platform, storage, new AbortController().signal))
+    const { state, file_key } = await job()
+    assert.is(state, 'succeeded')
+    assert.equal(readdirSync(folder), [file_key])
+    assert.is(readFileSync(join(folder, file_key ?? ''), 'utf8').split('\r\n').length, 3)
+  } finally {
+    await market.close()
+  }
+}
+
+it.run()

@@ -1,0 +1,157 @@
+// time limit: 400 s
+import { sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../../server/test/testkit/databases.ts'
+import { mustOnlyRead } from '../../server/test/testkit/reading-only.ts'
+import { buildProgram } from '../program.ts'
+import { openBooks } from './books.ts'
+import { leavesOf } from './command-tree.ts'
+import { openLockRival } from './lock-rival.ts'
+import { AUDITED, DESK_WORK, type Recipe, runDeskWork, type World, way } from './operator-work.ts'
+import { openProcessorStub } from './processor-stub.ts'
+
+/** In place of what other tests say: a recipe, or why a command is looked at nowhere here. */
+const OWN: Record<string, Recipe> = {
+  serve: 'is the running service itself',
+  demo: 'works on a database of its own',
+  'flagged walk': 'does what users suspend, offers vet and flagged resolve do, each at its own moment',
+  'webhooks listen': 'looks for news as webhooks events does, without end',
+  'db migrate': way(),
+  doctor: way(),
+  'billing reconcile': way(),
+  'webhooks replay': ({ books }) => ({
+    args: [
+      'draft-order',
+      '--store',
+      `s${books.shop.merchantId}.myshopify.com`,
+      '--url',
+      'http://127.0.0.1:9',
+    ],
+  }),
+}
+const COMMANDS = { ...DESK_WORK, ...OWN }
+
+/** These find fault with what a test offers them, and say so by the exit code. */
+const MAY_FAIL = new Set(['doctor', 'billing reconcile', 'webhooks replay', 'db backup'])
+
+const WRITING = new Set([...Object.keys(AUDITED), 'ledger seal', 'billing reconcile', 'db migrate'])
+
+/** Writing commands, told only to look. */
+const DRY_RUNS: [string, Recipe][] = [
+  ['users suspend', ({ books }) => ({ args: [books.creatorId, '--dry-run'] })],
+  ['billing close', way('--as-of', '2099-01-01', '--dry-run')],
+  ['payouts run', way('--dry-run')],
+  ['keys rotate', way('--dry-run')],
+]
+
+async function openWorld(dialect: ReturnType<typeof testDialects>[number]): Promise<World> {
+  return { books: await openBooks(dialect, { here: true }), stub: await openProcessorStub() }
+}
+
+async function closeWorld({ books, stub }: World): Promise<void> {
+  await stub.close()
+  await books.market.close()
+}
+
+async function run(world: World, name: string, recipe: Recipe, aside?: () => Promise<unknown>) {
+  if (typeof recipe === 'string') return
+  const made = await recipe(world)
+  await aside?.()
+  const { code, stderr } = await runDeskWork(world, name, made)
+  assert.ok(code === 0 || (code === 1 && MAY_FAIL.has(name)), `${name}: exit ${code}: ${stderr}`)
+}
+
+const all = suite('the commands')
+all('have all been asked what they lock', () => {
+  const names = leavesOf(buildProgram()).map(({ name }) => name)
+  assert.equal(Object.keys(COMMANDS).sort(), names.sort())
+})
+all.run()
+
+for (const dialect of testDialects()) {
+  const it = suite(`locks of commands on ${dialect}`)
+  let world: World
+  it.before(async () => {
+    world = await openWorld(dialect)
+  })
+  it.after(() => closeWorld(world))
+
+  it('that only look are none that a writer holds or waits for', async () => {
+    const { database } = world.books.market.platform
+    const { promise: let_go, resolve: letGo } = Promise.withResolvers<void>()
+    const { promise: held, resolve: hold } = Promise.withResolvers<void>()
+    const holding = database.transaction(async (tx) => {
+      if (dialect === 'postgresql') {
+        const { rows } = await sql<{ name: string }>`
+          select tablename as name from pg_tables where schemaname = 'public'`.execute(tx)
+        // What stands against every write and every row that is locked, and against no read.
+        for (const { name } of rows) await sql`lock table ${sql.table(name)} in exclusive mode`.execute(tx)
+      }
+      hold()
+      await let_go
+    })
+    await held
+    try {
+      await setReadOnly(world, true)
+      const reading = Object.entries(COMMANDS).filter(([name]) => !WRITING.has(name))
+      for (const [name, recipe] of [...reading, ...DRY_RUNS]) await run(world, name, recipe)
+    } finally {
+      letGo()
+      await holding
+      await setReadOnly(world, false)
+    }
+  })
+
+  it('that write keep nobody else from writing for more than 100 ms', async () => {
+    let suspects = await slowLocks(world)
+    // Whoever holds a lock for long does so each time; who was put to sleep with one in hand on a busy machine does not.
+    for (let round = 2; round <= ROUNDS && suspects.size > 0; round += 1) {
+      await closeWorld(world)
+      world = await openWorld(dialect)
+      const again = await slowLocks(world)
+      suspects = new Map([...again].filter(([name]) => suspects.has(name)))
+    }
+    assert.equal([...suspects], [], 'each time again they keep others from writing')
+  })
+
+  it('of "ledger verify" are none at all: it could not write if it wanted to', () =>
+    mustOnlyRead(world.books.market.bed.testDatabase, async (url) => {
+      const { code, stderr } = await world.books.affiliate(['ledger', 'verify'], { DATABASE_URL: url })
+      assert.is(code, 0, stderr)
+    }))
+
+  it.run()
+}
+
+/** What is connected from now on may not write, whatever it asks for itself; on SQLite the held lock says as much. */
+async function setReadOnly({ books }: World, on: boolean): Promise<void> {
+  const { database } = books.market.bed.testDatabase
+  if (database.dialect === 'sqlite') return
+  const name = sql.id(new URL(database.url).pathname.slice(1))
+  const change = on ? sql`set default_transaction_read_only = on` : sql`reset default_transaction_read_only`
+  await sql`alter database ${name} ${change}`.execute(database.writer)
+}
+
+const MOST_MS = 100
+const ROUNDS = 6
+
+/** The commands that held a lock for too long, and for how long. */
+async function slowLocks(world: World): Promise<Map<string, string>> {
+  const rival = await openLockRival(world.books.market.bed.testDatabase)
+  try {
+    const slow = new Map<string, string>()
+    for (const [name, recipe] of Object.entries(COMMANDS)) {
+      if (!WRITING.has(name)) continue
+      // What is made ready for it may take what it likes.
+      await run(world, name, recipe, () => rival.worst())
+      const { kept, late } = await rival.worst()
+      // The rival is woken late on a busy machine, too.
+      if (kept - late >= MOST_MS)
+        slow.set(name, `${kept.toFixed(0)} ms (seen up to ${late.toFixed(0)} ms late)`)
+    }
+    return slow
+  } finally {
+    await rival.end()
+  }
+}

@@ -1,0 +1,158 @@
+import { join } from 'node:path'
+import { raiseFlag } from '../../server/moderation/flags.service.ts'
+import { addLiveOffer } from '../../server/test/testkit/listings.ts'
+import type { Books } from './books.ts'
+import type { ProcessorStub } from './processor-stub.ts'
+import { APP_KEY, type Ended, runAffiliate } from './run-affiliate.ts'
+
+export interface World {
+  books: Books
+  stub: ProcessorStub
+}
+
+export interface Way {
+  args: string[]
+  input?: string
+}
+
+/** How a command is called so that it does what it is for, or why it is not called here. */
+export type Recipe = ((world: World) => Way | Promise<Way>) | string
+
+const PASSWORD = 'a long passphrase\n'
+export const way =
+  (...args: string[]): Recipe =>
+  () => ({ args })
+
+/** Every command that there is, in this order, since some need what others have done. */
+export const DESK_WORK: Record<string, Recipe> = {
+  serve: 'runs the service, whose own tests say what it writes',
+  demo: 'works on a database of its own',
+  'db migrate': 'changes the schema, and nothing that an operator decides',
+  'db status': way(),
+  'db mark-development': 'works on a copy of a production database only; its own test looks at the audit row',
+  'db backup': ({ books }) => ({ args: [join(books.market.bed.testDatabase.folder, 'backup.db')] }),
+  'db restore': 'makes a database of its own and only names the present one',
+  'db grants': 'grants privileges on PostgreSQL, and changes no row',
+  doctor: 'reads only, and finds fault with the settings of a test',
+  status: way(),
+  completion: way('bash'),
+  'jobs list': way(),
+  'users list': way(),
+  'users create-admin': () => ({ args: ['second@example.pk', '--password-stdin'], input: PASSWORD }),
+  'users set-password': () => ({
+    args: ['second@example.pk', '--password-stdin', '--yes'],
+    input: PASSWORD,
+  }),
+  'users suspend': ({ books }) => ({
+    args: [books.otherShop.merchantId, '--reason', 'forged orders', '--yes'],
+  }),
+  'users reinstate': ({ books }) => ({ args: [books.otherShop.merchantId, '--yes'] }),
+  'offers list': way(),
+  'offers vet': async ({ books }) => {
+    const { id } = await addLiveOffer(books.market.platform, books.otherShop.actor)
+    return { args: [id, '--approve', '--reason', 'as agreed', '--yes'] }
+  },
+  'flagged list': way(),
+  'flagged resolve': async (world) => ({ args: [await freshFlag(world), '--note', 'looked at it'] }),
+  'flagged walk': 'asks a person about each flag; its own test looks at the audit rows',
+  'sales list': way(),
+  'sales explain': way('6100000001009'),
+  'webhooks fixtures': way(),
+  'webhooks replay': 'sends a signed event to a running service; its own test looks at the audit row',
+  'webhooks listen': 'prints events as they come, without end',
+  'webhooks events': way(),
+  'webhooks show': async (world) => ({ args: [await eventSetAside(world)] }),
+  'webhooks retry': async (world) => ({
+    args: [await eventSetAside(world), '--reason', 'read again', '--yes'],
+  }),
+  'webhooks reprocess': way('--dry-run'),
+  'stores list': way(),
+  'stores release': ({ books }) => ({ args: [`s${books.otherShop.merchantId}.myshopify.com`, '--yes'] }),
+  'stores allow': ({ books }) => ({
+    args: [`s${books.otherShop.merchantId}.myshopify.com`, '--merchant', books.otherShop.merchantId],
+  }),
+  'billing cycles': way(),
+  'billing credit': ({ books }) => ({
+    args: [books.shop.merchantId, '10', '--reference', 'CR-1', '--reason', 'returned', '--yes'],
+  }),
+  'billing close': async ({ books }) => {
+    const { items } = await books.json('billing', 'cycles', '--state', 'open')
+    return { args: ['--as-of', items[0].period_end, '--yes'] }
+  },
+  'billing reissue': async ({ books }) => {
+    await workOff(books, 'refuse')
+    const [cycle] = (await books.json('billing', 'cycles', '--state', 'closed')).items
+    return { args: [cycle.id, '--reason', 'address corrected', '--yes'] }
+  },
+  'payouts list': way(),
+  'payouts run': async ({ books }) => {
+    await workOff(books)
+    const [cycle] = (await books.json('billing', 'cycles', '--state', 'closed')).items
+    await books.market.confirmPayment(cycle.id)
+    await workOff(books)
+    return { args: ['--yes'] }
+  },
+  'payouts retry': async ({ books }) => {
+    await workOff(books, 'refuse')
+    const [payout] = (await books.json('payouts', 'list', '--state', 'pending')).items
+    return { args: [payout.id, '--reason', 'IBAN corrected', '--yes'] }
+  },
+  'billing reconcile': 'moves nothing and raises flags, as the schedule does; flags are a record themselves',
+  'ledger verify': way(),
+  'ledger balances': way(),
+  'ledger statement': way('platform'),
+  'ledger seal': way(),
+  'keys rotate': way(),
+}
+
+/** The audit row of each that changes something. */
+export const AUDITED: Record<string, string> = {
+  'users create-admin': 'user.create_admin',
+  'users set-password': 'user.set_password',
+  'users suspend': 'user.suspend',
+  'users reinstate': 'user.reinstate',
+  'offers vet': 'offer.vet',
+  'flagged resolve': 'flag.resolve',
+  'webhooks retry': 'event.retry',
+  'stores release': 'store.release',
+  'stores allow': 'store.allow',
+  'billing credit': 'billing.credit',
+  'billing close': 'billing.close',
+  'billing reissue': 'billing.reissue',
+  'payouts run': 'payout.run',
+  'payouts retry': 'payout.retry',
+  'keys rotate': 'keys.rotate',
+}
+
+/** Applies what is due by the clock on the wall, which commands go by. */
+async function workOff({ market }: Books, ...answers: 'refuse'[]): Promise<void> {
+  market.clock.set(new Date().toISOString())
+  market.processor.answers = answers
+  await market.workOff()
+}
+
+async function freshFlag({ books: { market, creatorId } }: World): Promise<string> {
+  const flag = {
+    kind: 'self_purchase',
+    subjectType: 'user',
+    subjectId: creatorId,
+    summary: 'To be looked at.',
+    evidence: {},
+  } as const
+  await market.platform.database.transaction((tx) => raiseFlag(market.platform, tx, flag))
+  const flags = market.platform.database.reader.selectFrom('flags').select('id')
+  return (await flags.where('kind', '=', flag.kind).executeTakeFirstOrThrow()).id
+}
+
+async function eventSetAside({ books }: World): Promise<string> {
+  return (await books.json('webhooks', 'events', '--state', 'set_aside')).items[0].id
+}
+
+/** Runs a command over the world's books; one that reads from stdin in a process of its own. */
+export function runDeskWork({ books, stub }: World, name: string, { args, input }: Way): Promise<Ended> {
+  const words = [...name.split(' '), ...args]
+  if (input === undefined) return books.affiliate(words, stub.settings)
+  const { url, folder } = books.market.bed.testDatabase
+  const environment = { DATABASE_URL: url, APP_KEY, DATA_DIR: folder }
+  return runAffiliate(words, { environment, input, folder })
+}

@@ -1,0 +1,344 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import { Client } from 'pg'
+import { suite, type Test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { migrationState } from '../../server/platform/database/migration-state.ts'
+import { migrate } from '../../server/platform/database/migrator.ts'
+import { type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
+import { startService } from '../../server/service.ts'
+import type { TestDialect } from '../../server/test/testkit/databases.ts'
+import { type FixtureDatabase, openFixtureDatabase } from '../../server/test/testkit/fixture-databases.ts'
+import { administer } from '../../server/test/testkit/migrated-databases.ts'
+import { call } from '../../server/test/testkit/service-bed.ts'
+import { addServiceRole } from '../../server/test/testkit/service-role.ts'
+import { removeGuards } from '../../server/test/testkit/tamper.ts'
+import { backUp } from '../commands/db/backup.ts'
+import { isAlive } from './is-alive.ts'
+import { type EndedHere, runHere } from './run-here.ts'
+import { startAffiliate } from './running-affiliate.ts'
+import { openSmallDisk } from './small-disk.ts'
+
+const ONE_LINE = /^affiliate: [^\n]*\n$/
+const WRONG_KEY = Buffer.alloc(32, 8).toString('base64')
+/** Their rows are the same in every version. */
+const COMPARED = ['ledger_entries', 'ledger_postings', 'payouts', 'credits', 'clicks'] as const
+
+/** A server with its own pg_dump and pg_restore. */
+export interface InstalledPostgres {
+  /** Where pg_dump, pg_restore and psql are. */
+  programs: string
+  url: string
+  close(): Promise<void>
+}
+
+export interface World {
+  fixture: FixtureDatabase
+  /** A backup of the fixture database, as `db backup` makes it. */
+  backup: string
+  affiliate(args: string[], settings?: Record<string, string>): Promise<EndedHere>
+  /** Every file in the folder, and every database on the server. */
+  places(): Promise<string[]>
+}
+
+async function rowsOf(database: OpenDatabase): Promise<Record<string, string>> {
+  const rows: Record<string, string> = {}
+  for (const table of COMPARED) {
+    const found = await sql`select * from ${sql.table(table)}`.execute(database.reader)
+    assert.ok(found.rows.length > 0, table)
+    rows[table] = found.rows
+      .map((row) => JSON.stringify(row))
+      .sort()
+      .join('\n')
+  }
+  return rows
+}
+
+async function databasesOn(url: string): Promise<string[]> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query('select datname from pg_database order by 1')
+  await client.end()
+  return rows.map(({ datname }) => datname)
+}
+
+/** `system`: the PostgreSQL to test with, which is closed afterwards; `null` for SQLite. */
+export function testRestore(dialect: TestDialect, system: InstalledPostgres | null): Test<World> {
+  const it = suite<World>(`db restore on ${dialect}`)
+
+  it.before.each(async (world) => {
+    const fixture = await openFixtureDatabase(dialect, '309daf1')
+    world.fixture = fixture
+    world.affiliate = (args, settings = {}) =>
+      runHere(args, { DATABASE_URL: fixture.url, APP_KEY: fixture.appKey, ...settings })
+    world.places = async () => [
+      ...readdirSync(fixture.folder).filter((name) => !/-(wal|shm)$/.test(name)),
+      ...(system ? await databasesOn(system.url) : []),
+    ]
+    world.backup = join(fixture.folder, 'a backup')
+    const made = await backUp(fixture.database, world.backup)
+    assert.is(made.restore, `affiliate db restore '${world.backup}'`)
+  })
+  it.after.each(async ({ fixture, places }) => {
+    const own = system && new URL(fixture.url).pathname.slice(1)
+    const left = own ? (await places()).filter((name) => name.startsWith(`${own}_`)) : []
+    await fixture.close()
+    for (const name of left) await administer(`drop database "${name}" with (force)`)
+  })
+
+  it.after(() => system?.close())
+
+  it('makes a verified copy of this version, and its commands put it in place', async (world) => {
+    const { fixture, backup, affiliate } = world
+    const { database, url } = fixture
+    const before = await rowsOf(database)
+    const { executed, pending } = await migrationState(database)
+    const { code, stdout, stderr } = await affiliate(['db', 'restore', backup, '--json'])
+    assert.is(code, 0, stderr)
+    const restored = JSON.parse(stdout)
+    assert.equal([restored.ok, restored.migrated], [true, pending])
+    assert.ok(restored.invariants.length > 30)
+    assert.equal((await migrationState(database)).executed, executed)
+    await database.close()
+    for (const command of restored.swap_commands) execFileSync('sh', ['-c', command], { stdio: 'pipe' })
+    const service = await startService({
+      environment: {
+        ...{ PORT: '0', DATABASE_URL: url, DATA_DIR: fixture.folder, APP_KEY: fixture.appKey },
+        ...{ LOG_LEVEL: 'silent', ROLES: 'web' },
+      },
+    })
+    try {
+      assert.equal(service.migrated, [])
+      assert.is((await call(service.url ?? '', 'GET', '/readyz')).status, 200)
+      assert.equal(await rowsOf(service.app.database), before)
+    } finally {
+      await service.stop()
+    }
+  })
+
+  it('refuses a target that exists, and keeps it as it is', async (world) => {
+    const { fixture, backup, affiliate, places } = world
+    assert.is((await affiliate(['db', 'restore', backup])).code, 0)
+    const before = await places()
+    const again = await affiliate(['db', 'restore', backup])
+    assert.is(again.code, 1)
+    assert.match(again.stderr, ONE_LINE)
+    assert.match(again.stderr, /already.*--to/)
+    assert.equal(await places(), before)
+    const own = new URL(fixture.url).pathname.slice(1)
+    const to = system ? `${own}_another` : join(fixture.folder, 'another.db')
+    const named = await affiliate(['db', 'restore', backup, '--to', to])
+    assert.is(named.code, 0, named.stderr)
+    assert.is((await places()).length, before.length + 1)
+  })
+
+  const refused: {
+    what: string
+    says: RegExp
+    key?: string
+    make(world: World): Promise<string> | string
+  }[] = [
+    {
+      what: 'half a file',
+      says: /pg_restore: error|is damaged/,
+      make({ backup }) {
+        truncateSync(backup, Math.floor(statSync(backup).size / 2))
+        return backup
+      },
+    },
+    {
+      what: 'a file whose bytes were changed',
+      says: /pg_restore: error|is damaged/,
+      make({ backup }) {
+        const bytes = readFileSync(backup)
+        // Over the start of a page in the middle, or over what compressed rows there are.
+        const middle = Math.floor(bytes.length / 2 / 4096) * 4096
+        bytes.fill(0xa5, middle, middle + 8192)
+        writeFileSync(backup, bytes)
+        return backup
+      },
+    },
+    {
+      what: 'a file that is no backup',
+      says: /is not a backup of this service/,
+      make({ backup }) {
+        writeFileSync(backup, 'SQL'.repeat(1000))
+        return backup
+      },
+    },
+    {
+      what: "the other database's backup",
+      says: /is a backup of (SQLite|PostgreSQL), but DATABASE_URL names (SQLite|PostgreSQL)/,
+      make({ backup }) {
+        writeFileSync(backup, dialect === 'sqlite' ? 'PGDMP\x01\x0e' : 'SQLite format 3\0')
+        return backup
+      },
+    },
+    { what: 'a wrong key', says: /setting APP_KEY: /, key: WRONG_KEY, make: ({ backup }) => backup },
+    {
+      what: 'a backup of a newer version',
+      says: /was made by a newer version .*99999-later/,
+      async make({ fixture, backup, affiliate }) {
+        await migrate(fixture.database)
+        await sql`insert into mikro_orm_migrations (name) values ('99999-later')`.execute(
+          fixture.database.writer,
+        )
+        assert.is((await affiliate(['db', 'backup', `${backup}.newer`])).code, 0)
+        return `${backup}.newer`
+      },
+    },
+    {
+      what: 'an older backup whose guards were removed',
+      says: /cannot be migrated to this version \(.*\)\. Restore it with the version that made it/,
+      async make({ fixture: { database }, backup }) {
+        await removeGuards(database)
+        if (dialect === 'postgresql') await sql`drop table payout_destinations`.execute(database.writer)
+        return (await backUp(database, `${backup}.unguarded`)).file
+      },
+    },
+    {
+      what: 'a database of another program',
+      says: /is not a backup of this service: it has no migrations/,
+      async make({ fixture, backup, affiliate }) {
+        await sql`alter table mikro_orm_migrations rename to theirs`.execute(fixture.database.writer)
+        assert.is((await affiliate(['db', 'backup', `${backup}.other`])).code, 0)
+        return `${backup}.other`
+      },
+    },
+    {
+      what: 'a file that does not exist',
+      says: /cannot read .*ENOENT/,
+      make: ({ backup }) => `${backup}.none`,
+    },
+  ]
+  for (const { what, says, key, make } of refused) {
+    it(`refuses ${what} in one line and leaves nothing behind`, async (world) => {
+      const file = await make(world)
+      const before = await world.places()
+      const ended = await world.affiliate(['db', 'restore', file], key ? { APP_KEY: key } : {})
+      assert.equal([ended.code, ended.stdout], [1, ''], ended.stderr)
+      assert.match(ended.stderr, ONE_LINE)
+      assert.match(ended.stderr, says)
+      assert.equal(await world.places(), before)
+    })
+  }
+
+  it('keeps a copy whose books do not hold, names what is broken, and gives no way to switch', async (world) => {
+    const { fixture, backup, affiliate, places } = world
+    await migrate(fixture.database)
+    await removeGuards(fixture.database)
+    await sql`update sales set commission = commission + 1 where acceptance_status = 'accepted'`.execute(
+      fixture.database.writer,
+    )
+    const { file } = await backUp(fixture.database, `${backup}.broken`)
+    const before = await places()
+    const ended = await affiliate(['db', 'restore', file])
+    assert.is(ended.code, 1)
+    assert.match(ended.stderr, /The books of the backup do not hold: .*ledger verify --database-url/)
+    assert.not.match(ended.stdout, /rename|mv |DATABASE_URL/)
+    assert.is((await places()).length, before.length + 1)
+  })
+
+  it('that is interrupted leaves nothing behind', async (world) => {
+    const { fixture, backup, places } = world
+    const environment = { DATABASE_URL: fixture.url, APP_KEY: fixture.appKey }
+    if (dialect === 'sqlite') {
+      // So much that copying it has a middle.
+      const big = await openDatabase(`sqlite:${backup}`, { create: false })
+      await sql`create table ballast as select zeroblob(200000000)`.execute(big.writer)
+      await big.close()
+      const before = await places()
+      const command = startAffiliate(['db', 'restore', backup], environment, fixture.folder)
+      const draft = join(fixture.folder, `affiliate-restored.db.${command.child.pid}.tmp`, 'draft')
+      await command.until(() => (statSync(draft, { throwIfNoEntry: false })?.size ?? 0) > 0)
+      const { status } = await command.interrupt()
+      assert.equal([status, await places()], [130, before])
+      return
+    }
+    // The real program reads the archive; the one that would load it never ends.
+    const tools = join(fixture.folder, 'tools')
+    const tool = join(tools, 'pg_restore')
+    mkdirSync(tools)
+    const real = `${system?.programs}/pg_restore`
+    writeFileSync(
+      tool,
+      `#!/bin/sh\ncase "$*" in *--schema-only*) exec ${real} "$@";; esac\necho $$ > "$0.pid"\nexec sleep 600\n`,
+    )
+    chmodSync(tool, 0o700)
+    const before = await places()
+    const command = startAffiliate(
+      ['db', 'restore', backup],
+      { ...environment, PATH: `${tools}:${process.env.PATH}` },
+      fixture.folder,
+    )
+    await command.until(() => existsSync(`${tool}.pid`) && readFileSync(`${tool}.pid`, 'utf8') !== '')
+    assert.ok((await places()).length > before.length)
+    const { status, stderr } = await command.interrupt()
+    assert.equal([status, stderr, await places()], [130, '', before])
+    const pid = Number(readFileSync(`${tool}.pid`, 'utf8'))
+    while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5))
+  })
+
+  if (dialect === 'sqlite') {
+    const disk = openSmallDisk(1)
+    if (disk === null) it.skip('this user can mount no small file system here to be filled', () => {})
+    else {
+      it('onto a full disk is refused in one line and leaves nothing behind', async (world) => {
+        try {
+          disk.fill()
+          const before = readdirSync(disk.folder)
+          const target = join(disk.folder, 'restored.db')
+          const ended = await world.affiliate(['db', 'restore', world.backup, '--to', target])
+          assert.equal([ended.code, ended.stdout], [1, ''])
+          assert.match(ended.stderr, ONE_LINE)
+          assert.match(ended.stderr, /disk is full|ENOSPC/i)
+          assert.equal(readdirSync(disk.folder), before)
+        } finally {
+          await disk.close()
+        }
+      })
+    }
+  } else {
+    it('says what a role lacks that may not create databases', async ({
+      backup,
+      affiliate,
+      fixture,
+      places,
+    }) => {
+      const before = await places()
+      const DATABASE_URL = await addServiceRole(fixture.url)
+      const ended = await affiliate(['db', 'restore', backup], { DATABASE_URL })
+      assert.equal([ended.code, await places()], [1, before])
+      assert.match(ended.stderr, ONE_LINE)
+      assert.match(ended.stderr, /role lacks a privilege.*--database-url/)
+    })
+
+    it('says what to install where there is no pg_restore', async ({
+      backup,
+      affiliate,
+      fixture,
+      places,
+    }) => {
+      const before = await places()
+      const ended = await affiliate(['db', 'restore', backup], { PATH: fixture.folder })
+      assert.equal([ended.code, await places()], [1, before])
+      assert.match(
+        ended.stderr,
+        /^affiliate: pg_restore is not on PATH\. Install PostgreSQL's client tools\.\n$/,
+      )
+    })
+  }
+
+  return it
+}

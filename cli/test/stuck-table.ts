@@ -1,0 +1,70 @@
+import { sql } from 'kysely'
+import type { TestDatabase } from '../../server/test/testkit/databases.ts'
+
+/** A table at which whoever reads (or with `writes`, writes) it waits until it is let go. */
+export interface StuckTable {
+  /** Resolves when so many connections wait at it, each for `ms` at least. On PostgreSQL only: SQLite tells nobody. */
+  waitedFor(connections: number, ms?: number): Promise<void>
+  letGo(): Promise<void>
+}
+
+export async function makeStuck(
+  bed: TestDatabase,
+  table: string,
+  what: 'reads' | 'writes' = 'reads',
+): Promise<StuckTable> {
+  return bed.database.dialect === 'sqlite' ? stuckView(bed, table) : heldTable(bed, table, what)
+}
+
+async function heldTable(
+  { database }: TestDatabase,
+  table: string,
+  what: 'reads' | 'writes',
+): Promise<StuckTable> {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const { promise: held, resolve: hold } = Promise.withResolvers<void>()
+  const holding = database.transaction(async (tx) => {
+    const mode = what === 'reads' ? 'access exclusive' : 'exclusive'
+    await sql`lock table ${sql.table(table)} in ${sql.raw(mode)} mode`.execute(tx)
+    hold()
+    await released
+  })
+  // A lock that cannot be had is told at once.
+  await Promise.race([held, holding])
+  return {
+    async waitedFor(connections, ms = 0) {
+      for (;;) {
+        const { rows } = await sql<{ n: number }>`
+          select count(*) as n from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'
+            and clock_timestamp() - query_start >= ${ms} * interval '1 ms'`.execute(database.reader)
+        if ((rows[0]?.n ?? 0) >= connections) return
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    },
+    async letGo() {
+      release()
+      await holding
+    },
+  }
+}
+
+/** A reader of SQLite waits for no lock, so it is given more to count than it ever can. */
+async function stuckView({ database }: TestDatabase, table: string): Promise<StuckTable> {
+  const { writer } = database
+  const kept = `kept_${table}`
+  const endless = sql`(select count(*) from ${sql.join(
+    Array.from({ length: 9 }, (_, at) => sql`sqlite_schema as ${sql.ref(`s${at}`)}`),
+  )}) > 0`
+  await sql`alter table ${sql.table(table)} rename to ${sql.table(kept)}`.execute(writer)
+  await sql`create view ${sql.table(table)} as select * from ${sql.table(kept)} where ${endless}`.execute(
+    writer,
+  )
+  return {
+    waitedFor: () => Promise.resolve(),
+    async letGo() {
+      await sql`drop view ${sql.table(table)}`.execute(writer)
+      await sql`alter table ${sql.table(kept)} rename to ${sql.table(table)}`.execute(writer)
+    },
+  }
+}

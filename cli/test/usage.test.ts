@@ -1,0 +1,195 @@
+// time limit: 240 s
+// database: none
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { buildProgram } from '../program.ts'
+import { ENTRY, environmentOf, runAffiliate } from './run-affiliate.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'affiliate-cli-'))
+test.after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Every command that does something, as the words that name it. */
+function commandsOf(command: Command, words: string[] = []): [string[], Command][] {
+  if (command.commands.length === 0) return [[words, command]]
+  return command.commands.flatMap((sub) => commandsOf(sub, [...words, sub.name()]))
+}
+
+test('every command says what it does and shows an example', () => {
+  const commands = commandsOf(buildProgram())
+  assert.ok(commands.length >= 19)
+  for (const [words, command] of commands) {
+    let help = ''
+    command.configureOutput({
+      writeOut: (text) => {
+        help += text
+      },
+    })
+    command.outputHelp()
+    assert.ok(command.description() !== '', words.join(' '))
+    assert.match(help, new RegExp(`\\$ affiliate ${words.join(' ')}`), words.join(' '))
+    assert.match(help, /--json/)
+  }
+})
+
+test('wrong usage: exit 2 and one line, from any folder', async () => {
+  const cases: [string[], RegExp][] = [
+    [['nonsense'], /unknown command 'nonsense'\. See "affiliate --help"/],
+    [['users', 'lst'], /unknown command 'lst' \(Did you mean list\?\)/],
+    [['user'], /unknown command 'user' \(Did you mean users\?\)/],
+    [['explain'], /unknown command 'explain' \(Did you mean sales explain\?\)/],
+    [['flagged', 'resolv'], /unknown command 'resolv'\. Did you mean resolve\?/],
+    [['users', 'list', '--rol', 'admin'], /unknown option '--rol' \(Did you mean --role\?\)/],
+    [['status', '--jsno'], /unknown option '--jsno' \(Did you mean --json\?\)/],
+    [['completion', 'powershell'], /bash, zsh, fish/],
+    [['offers', 'vet', '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'], /--approve or --reject/],
+    [['offers', 'vet', 'x', '--approve'], /is no id of an offer/],
+    [['billing', 'reissue', '#1001'], /is no id of a billing cycle/],
+    [['webhooks', 'replay', 'x', '--times', '0'], /whole number from 1 to 1000/],
+    [['users', 'list', '--limit', '0'], /whole number from 1 to 1000/],
+    [['users', 'list', '--role', 'king'], /one of merchant, creator, admin/],
+    [['users', 'create-admin', 'a@x.pk'], /--password-stdin/],
+    [['billing', 'credit', 'a@x.pk', '1.005', '--reference', 'r', '--reason', 'x'], /at most two decimals/],
+    [['billing', 'credit', 'a@x.pk', '0', '--reference', 'r', '--reason', 'x'], /above zero/],
+    [
+      ['billing', 'credit', 'a@x.pk', '5', '--reference', ' ', '--reason', 'x'],
+      /--reference must be one line/,
+    ],
+    [['sales', 'explain'], /missing required argument 'order'/],
+    [['ledger', 'verify', 'too', 'much'], /too many arguments/],
+  ]
+  const results = await Promise.all(cases.map(([args]) => runAffiliate(args, { folder })))
+  results.forEach(({ code, stdout, stderr }, at) => {
+    const [args, pattern] = cases[at] as (typeof cases)[number]
+    assert.is(code, 2, `${args}: ${stderr}`)
+    assert.is(stdout, '')
+    assert.match(stderr, pattern)
+    assert.match(stderr, /^affiliate: .*\n$/)
+  })
+})
+
+test('with --json an error is a problem object on stderr', async () => {
+  const usage = await runAffiliate(['users', 'list', '--json', '--limit', 'x'], { folder })
+  assert.is(usage.code, 2)
+  assert.is(JSON.parse(usage.stderr).code, 'validation_failed')
+  const missing = await runAffiliate(['users', 'list', '--json'], { folder })
+  assert.is(missing.code, 1)
+  assert.is(missing.stdout, '')
+  const { status, code, type } = JSON.parse(missing.stderr)
+  assert.equal({ status, code, type }, { status: 503, code: 'unavailable', type: 'about:blank' })
+})
+
+test('a group alone shows its commands as wrong usage; asked-for help is none', async () => {
+  const [alone, help] = await Promise.all([
+    runAffiliate(['users'], { folder }),
+    runAffiliate(['users', '--help'], { folder }),
+  ])
+  assert.equal([alone.code, alone.stdout], [2, ''])
+  assert.match(alone.stderr, /create-admin/)
+  assert.equal([help.code, help.stderr], [0, ''])
+  assert.match(help.stdout, /create-admin/)
+})
+
+test('no command but serve, demo and db migrate makes a database or a key', async () => {
+  const commands = [
+    ['users', 'list'],
+    ['db', 'status'],
+    ['db', 'backup', 'b.db'],
+    ['ledger', 'verify'],
+    ['billing', 'close'],
+  ]
+  for (const { code, stderr } of await Promise.all(commands.map((args) => runAffiliate(args, { folder })))) {
+    assert.is(code, 1)
+    assert.match(stderr, /no database at .*affiliate\.db\. Make one with "affiliate db migrate"/)
+  }
+  assert.equal(readdirSync(folder), [])
+})
+
+test('db migrate makes database and key, .env is read, and db status tells', async () => {
+  const own = mkdtempSync(join(folder, 'migrate-'))
+  writeFileSync(join(own, '.env'), 'DATABASE_URL=sqlite:./books/shop.db\n')
+  const first = await runAffiliate(['db', 'migrate', '--json'], { folder: own })
+  assert.is(first.code, 0, first.stderr)
+  const { migrated, database } = JSON.parse(first.stdout)
+  assert.ok(migrated.length >= 2)
+  assert.ok(existsSync(join(own, 'books/shop.db')) && existsSync(join(own, 'books/app.key')))
+  const again = await runAffiliate(['db', 'migrate'], { folder: own })
+  assert.match(again.stdout, /Nothing to do/)
+  const status = await runAffiliate(['db', 'status', '--json'], { folder: own })
+  assert.equal(JSON.parse(status.stdout), {
+    database,
+    dialect: 'sqlite',
+    production: false,
+    executed: migrated,
+    pending: [],
+  })
+})
+
+test('an unmigrated database, a broken one and a wrong setting are each told in one line', async () => {
+  writeFileSync(join(folder, 'empty.db'), '')
+  writeFileSync(join(folder, 'broken.db'), 'this is no database at all, whatever its name says'.repeat(100))
+  const key = { APP_KEY: Buffer.alloc(32).toString('base64') }
+  const cases: [Record<string, string>, RegExp][] = [
+    [{ ...key, DATABASE_URL: 'sqlite:empty.db' }, /lacks \d+ migrations?\. Run "affiliate db migrate"/],
+    [
+      { ...key, DATABASE_URL: 'sqlite:broken.db' },
+      /database cannot be used: restore it from a backup, or name another file\. \(file is not a database\)/,
+    ],
+    [{ DATABASE_URL: 'mysql://x' }, /setting DATABASE_URL: /],
+    [
+      { ...key, DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' },
+      /database cannot be used: see that it runs.*127\.0\.0\.1:1/,
+    ],
+    [{ BILLING_TIMEZONE: 'Asia/Nowhere' }, /setting BILLING_TIMEZONE: must be a time zone/],
+  ]
+  const results = await Promise.all(
+    cases.map(([environment]) => runAffiliate(['users', 'list'], { folder, environment })),
+  )
+  results.forEach(({ code, stderr }, at) => {
+    assert.is(code, 1, stderr)
+    assert.match(stderr, cases[at]?.[1] ?? /./)
+    assert.match(stderr, /^affiliate: .*\n$/)
+  })
+})
+
+test('the fixtures are listed with what they must lead to, without any database', async () => {
+  const [human, json] = await Promise.all([
+    runAffiliate(['webhooks', 'fixtures'], { folder }),
+    runAffiliate(['webhooks', 'fixtures', '--json'], { folder }),
+  ])
+  assert.match(human.stdout, /path-landing-site\t.*\taccepted: net 4999\.00, commission 624\.88, fee 62\.49/)
+  assert.match(
+    human.stdout,
+    /payout-failed-after-paid\t.*\tpaid payout\tevent set_aside, payout paid, flagged/,
+  )
+  const { store_sales, processor } = JSON.parse(json.stdout)
+  assert.ok(store_sales.length >= 14 && processor.length >= 5)
+})
+
+test('a closed pipe ends it quietly', () => {
+  const line = `'${process.execPath}' '${ENTRY}' webhooks fixtures 2>&1 | head -n 1`
+  const output = execFileSync('bash', ['-c', line], { encoding: 'utf8', env: environmentOf(), cwd: folder })
+  assert.match(output, /^Orders .*\n$/)
+})
+
+test('--help costs little more than Node itself', () => {
+  const timeOf = (args: string[]) => {
+    const started = process.hrtime.bigint()
+    execFileSync(process.execPath, args, { env: environmentOf(), stdio: 'ignore' })
+    return Number(process.hrtime.bigint() - started)
+  }
+  const median = (args: string[]) => {
+    const times = Array.from({ length: 7 }, () => timeOf(args)).sort((one, other) => one - other)
+    return times[3] ?? Number.NaN
+  }
+  timeOf([ENTRY, '--help']) // fills the compile cache
+  const ratio = median([ENTRY, '--help']) / median(['-e', '0'])
+  // Commander and a dozen small files: about 2.5. Any of the libraries behind the actions takes it above 6.
+  assert.ok(ratio < 4.5, `--help takes ${ratio.toFixed(1)} times as long as bare Node`)
+})
+
+test.run()

@@ -1,0 +1,104 @@
+/** How much a proof does: `npm test` runs one example of each, without any settings; these are the larger forms. */
+export type Form = 'short' | 'long'
+
+/**
+ * A proof: test files that take their size from environment variables. `npm run proof` sets them to the long form,
+ * `npm run proof -- --short` to the short form.
+ */
+export interface Proof {
+  name: string
+  /** What must hold, for the table. */
+  promise: string
+  /** Test files whose path contains one of these. */
+  files: string[]
+  /** Counts, multiplied by `--scale`, at least 1. */
+  counts?: Record<Form, Record<string, number>>
+  settings?: Record<Form, Record<string, string>>
+}
+
+export const PROOFS: readonly Proof[] = [
+  {
+    name: 'simulated weeks',
+    promise: 'after every simulated story the books equal those of an independent model',
+    files: ['server/test/simulation/'],
+    counts: { short: { SIMULATED_WEEKS: 200 }, long: { SIMULATED_WEEKS: 10_000 } },
+  },
+  {
+    name: 'kill',
+    promise: 'kill -9 at named points and at random: nothing acknowledged is lost, nothing is doubled',
+    files: ['server/test/kill/'],
+    counts: { short: { KILLS_PER_POINT: 1 }, long: { KILLS_PER_POINT: 25, RANDOM_KILLS: 2000 } },
+  },
+  {
+    name: 'race',
+    promise: 'two processes race for one thing: one effect, no error',
+    files: ['server/test/race/'],
+    counts: { short: { RACES: 500 }, long: { RACES: 10_000 } },
+  },
+  {
+    name: 'processor faults',
+    promise: 'whatever the processor answers: at most one success, the same idempotency key, correct books',
+    files: ['server/test/faults/'],
+    counts: { short: { FAULT_SEQUENCES: 100 }, long: { FAULT_SEQUENCES: 10_000 } },
+  },
+  {
+    name: 'stall',
+    promise: 'a stalled or cut database: answers in time or 503 within 2 s, nothing lost around COMMIT',
+    files: ['server/test/stall/', 'server/test/database-down', 'server/test/database-locked'],
+    settings: { short: { STALLS: '1' }, long: { STALLS: '1,5,30' } },
+  },
+  {
+    name: 'clock',
+    promise: 'clock jumps, month ends, 29 February, midnight in Karachi',
+    files: ['server/test/clock', 'server/billing/billing-period.rule'],
+  },
+  {
+    name: 'invariants',
+    promise: 'each invariant finds a row that was changed directly in the database',
+    files: ['server/verification/', 'server/migrations/guards'],
+  },
+  {
+    name: 'adversaries',
+    promise: 'evasions by merchants, frauds by creators and visitors: each rejected, refused or flagged',
+    files: ['server/test/adversaries/'],
+  },
+  {
+    name: 'fuzz',
+    promise: 'no answer of 500 or above and no hang, whatever is sent or typed',
+    files: ['server/test/fuzz/'],
+    counts: {
+      short: { FUZZ_REQUESTS: 20_000, FUZZ_COMMANDS: 1500 },
+      long: { FUZZ_REQUESTS: 1_000_000, FUZZ_COMMANDS: 20_000 },
+    },
+  },
+  {
+    name: 'hostile bodies',
+    promise:
+      'signed bodies of 2 MiB in any shape: no stall over 50 ms; a pile of them drains in a small heap',
+    files: ['server/test/hostile/'],
+    counts: { short: { HOSTILE_BODIES: 20 }, long: { HOSTILE_BODIES: 2000 } },
+    settings: {
+      short: { HOSTILE_PILE: '90', HOSTILE_PILE_HEAP: '150' },
+      long: { HOSTILE_PILE: '300', HOSTILE_PILE_HEAP: '512' },
+    },
+  },
+  {
+    name: 'authorization',
+    promise: 'every route answers exactly the callers it is for, and no id of another account',
+    files: ['server/test/authorization/'],
+  },
+  {
+    name: 'migrations',
+    promise: 'each migration runs on databases with rows in every table',
+    files: ['server/migrations/migrations'],
+  },
+]
+
+/** The environment variables that set the size of a proof. `scale` multiplies its counts. */
+export function sizeOf({ counts, settings }: Proof, form: Form, scale = 1): Record<string, string> {
+  const scaled = Object.entries(counts?.[form] ?? {}).map(([name, count]) => [
+    name,
+    String(Math.max(1, Math.round(count * scale))),
+  ])
+  return { PROOF_FORM: form, ...Object.fromEntries(scaled), ...settings?.[form] }
+}

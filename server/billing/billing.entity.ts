@@ -1,0 +1,88 @@
+import { defineEntity } from '@mikro-orm/core'
+import { count, id, moment, oneOf, paisa, text, word } from '../platform/database/columns.ts'
+import { refersTo } from '../platform/database/relations.ts'
+import { User } from '../users/user.entity.ts'
+import { CYCLE_STATES, type CycleState } from './close-cycle.rule.ts'
+
+export const BillingCycle = defineEntity({
+  name: 'BillingCycle',
+  tableName: 'billing_cycles',
+  properties: {
+    id: id().primary(),
+    merchant_id: () => refersTo(User, 'merchant_id'),
+    state: word<CycleState>(),
+    period_start: moment(),
+    period_end: moment(),
+    /** Running totals while the cycle is open; frozen when it closes. */
+    sales_count: count(),
+    commission_total: paisa(),
+    fee_total: paisa(),
+    /** The credit that the cycle used. */
+    credit_total: paisa(),
+    amount_due: paisa(),
+    processor_invoice_id: text().strictNullable(),
+    processor_payment_reference: text().strictNullable(),
+    payment_url: text().strictNullable(),
+    created_at: moment(),
+    closed_at: moment().strictNullable(),
+    charged_at: moment().strictNullable(),
+  },
+  checks: [
+    oneOf('billing_cycles', 'state', CYCLE_STATES),
+    { name: 'billing_cycles_period_check', expression: 'period_start < period_end' },
+    {
+      name: 'billing_cycles_charged_check',
+      expression: "(state = 'charged') = (processor_payment_reference is not null)",
+    },
+  ],
+  uniques: [
+    { name: 'billing_cycles_one_open', properties: ['merchant_id'], where: "state = 'open'" },
+    { name: 'billing_cycles_start', properties: ['merchant_id', 'period_start'] },
+    { name: 'billing_cycles_invoice', properties: ['processor_invoice_id'] },
+  ],
+  indexes: [
+    { name: 'billing_cycles_merchant', properties: ['merchant_id', 'id'] },
+    { name: 'billing_cycles_open_end', properties: ['period_end'], where: "state = 'open'" },
+    { name: 'billing_cycles_closed', properties: ['closed_at'], where: "state = 'closed'" },
+  ],
+})
+
+/** A creator's earnings in one cycle: a running total while it is open, released when it is charged. */
+export const BillingCycleShare = defineEntity({
+  name: 'BillingCycleShare',
+  tableName: 'billing_cycle_shares',
+  properties: {
+    billing_cycle_id: () => refersTo(BillingCycle, 'billing_cycle_id').primary(),
+    creator_id: () => refersTo(User, 'creator_id').primary(),
+    sales_count: count(),
+    commission: paisa(),
+    /** Set when the cycle is charged. */
+    released_at: moment().strictNullable(),
+    /** The payout that carries the share; reset to `null` when that payout fails. */
+    payout_id: id().strictNullable(),
+  },
+  indexes: [
+    {
+      name: 'billing_cycle_shares_payable',
+      properties: ['creator_id'],
+      where: 'released_at is not null and payout_id is null',
+    },
+    { name: 'billing_cycle_shares_payout', properties: ['payout_id'] },
+  ],
+})
+
+/** A refund to a merchant, used by later cycles. Granted by an operator and never changed. */
+export const Credit = defineEntity({
+  name: 'Credit',
+  tableName: 'credits',
+  properties: {
+    id: id().primary(),
+    merchant_id: () => refersTo(User, 'merchant_id'),
+    amount: paisa(),
+    reference: text().unique(),
+    reason: text(),
+    created_at: moment(),
+  },
+  checks: [{ name: 'credits_amount_check', expression: 'amount > 0' }],
+  indexes: [{ name: 'credits_merchant', properties: ['merchant_id'] }],
+})

@@ -1,0 +1,105 @@
+import type { Paisa } from '../../shared/money.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { queueAttempts } from '../processor/attempts.service.ts'
+import type { Processor } from '../processor/port.ts'
+import type { OurRecord } from '../processor/reconcile.rule.ts'
+import { type RecordFilter, recordsOf } from '../processor/records.service.ts'
+import { type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
+import { type Contact, contactsOf } from '../users/users.service.ts'
+import { type CycleRow, findCycle, findCyclesToCompare, lockCycle, moveCycle } from './billing.store.ts'
+
+export interface Invoice {
+  cycleId: string
+  merchantId: string
+  amount: Paisa
+}
+
+/** Queues the processor calls that create these cycles' first invoices. */
+export async function queueInvoices(platform: Platform, tx: Tx, invoices: readonly Invoice[]): Promise<void> {
+  const merchantIds = invoices.map((invoice) => invoice.merchantId)
+  const contacts = await contactsOf(tx, merchantIds)
+  const attempts = invoices.map(({ cycleId, merchantId, amount }) => {
+    const request = requestFor(merchantId, contacts.get(merchantId))
+    return { kind: 'invoice' as const, subjectId: cycleId, amount, request }
+  })
+  await queueAttempts(platform, tx, attempts)
+}
+
+function requestFor(merchantId: string, contact: Contact | undefined) {
+  return { customer: { id: merchantId, email: contact?.email ?? '', name: contact?.displayName ?? '' } }
+}
+
+/** Records the processor's invoice for a closed cycle. */
+export async function recordInvoice(
+  tx: Tx,
+  cycleId: string,
+  invoice: { id: string; hostedUrl: string | null },
+): Promise<void> {
+  const change = { processor_invoice_id: invoice.id, payment_url: invoice.hostedUrl }
+  if (!(await moveCycle(tx, cycleId, 'closed', change))) throw new Error(`cycle ${cycleId} is not closed`)
+}
+
+export interface RetriedInvoice {
+  cycle: CycleRow
+  attemptId: string
+  /** The invoice that the processor already holds for this cycle; the new attempt adopts it. */
+  adopts: string | null
+}
+
+/**
+ * Requests the invoice of a closed cycle again after the processor has finally refused it, with the merchant's present name and
+ * e-mail; see `retryCall`.
+ */
+export async function retryInvoice(
+  platform: Platform,
+  processor: Processor,
+  { cycleId, ...by }: RetryRequest & { cycleId: string },
+): Promise<RetriedInvoice> {
+  const call: RetryableCall<CycleRow> = {
+    kind: 'invoice',
+    action: 'billing.reissue',
+    flagNote: 'The invoice was requested again.',
+    find: findCycle,
+    lock: (tx, id) => lockCycle(tx, platform.database.dialect, id),
+    assertWaiting: (row) => assertClosed(cycleId, row),
+    amount: (row) => row.amount_due,
+    async request(db, { merchant_id }) {
+      return requestFor(merchant_id, (await contactsOf(db, [merchant_id])).get(merchant_id))
+    },
+    audited: () => ({}),
+  }
+  const { row, attemptId, adopts } = await retryCall(platform, processor, call, cycleId, by)
+  return { cycle: row, attemptId, adopts }
+}
+
+function assertClosed(id: string, cycle: CycleRow | undefined): asserts cycle is CycleRow {
+  if (!cycle) throw new Refusal('not_found', `Billing cycle ${id} not found.`)
+  if (cycle.state === 'open') {
+    throw new Refusal('conflict', 'This cycle is open. It is invoiced when it closes.')
+  }
+  if (cycle.state === 'charged') throw new Refusal('conflict', 'This cycle is paid.')
+}
+
+/** Closed and charged cycles to compare with the processor's invoices, by id. */
+export async function invoiceRecords(
+  db: Queries,
+  filter: RecordFilter,
+  after: string,
+  limit: number,
+): Promise<OurRecord[]> {
+  return recordsOf(db, 'invoice', (await findCyclesToCompare(db, filter, after, limit)).map(recordOf))
+}
+
+export async function invoiceRecord(db: Queries, cycleId: string): Promise<OurRecord | null> {
+  const row = await findCycle(db, cycleId)
+  if (!row || row.state === 'open') return null
+  const [record = null] = await recordsOf(db, 'invoice', [recordOf(row)])
+  return record
+}
+
+function recordOf({ id, amount_due: amount, state, processor_invoice_id: processorId }: CycleRow) {
+  const standing = state === 'charged' ? ('paid' as const) : processorId === null ? null : ('open' as const)
+  return { id, amount, processorId, standing }
+}

@@ -1,0 +1,98 @@
+import type { Pool } from 'pg'
+import { Gauge, type Registry } from 'prom-client'
+import { EVENT_SOURCES, eventBacklog } from '../../inbox/inbox.service.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { liveStreams } from '../../reports/live-streams.ts'
+import type { HttpApp } from '../context.ts'
+
+/** However often metrics are scraped, the database is queried once in this time. */
+const BACKLOG_CACHED_MS = 5000
+
+/** Registers the gauges. They are read when metrics are scraped. */
+export function registerGauges(registry: Registry, { platform, clicks, inbox }: HttpApp): void {
+  const registers = [registry]
+  const backlog = backlogReader(platform)
+  new Gauge({
+    name: 'affiliate_database_up',
+    help: 'Whether the database answers. If it is 0, the inbox gauges have no values.',
+    registers,
+    async collect() {
+      this.set((await backlog()) ? 1 : 0)
+    },
+  })
+  new Gauge({
+    name: 'affiliate_inbox_waiting',
+    help: 'Events that are not applied yet; counted up to 10000.',
+    labelNames: ['source'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const { source, waiting } of (await backlog()) ?? []) this.set({ source }, waiting)
+    },
+  })
+  new Gauge({
+    name: 'affiliate_inbox_oldest_seconds',
+    help: 'Age of the oldest event that is not applied yet.',
+    labelNames: ['source'],
+    registers,
+    async collect() {
+      this.reset()
+      const now = platform.clock.now()
+      for (const { source, oldest } of (await backlog()) ?? []) {
+        this.set({ source }, oldest === null ? 0 : Math.max(0, now - oldest) / 1000)
+      }
+    },
+  })
+  new Gauge({
+    name: 'affiliate_group_commit_waiting',
+    help: 'Requests that wait for the next group commit.',
+    labelNames: ['group'],
+    registers,
+    collect() {
+      this.set({ group: 'clicks' }, clicks.waiting())
+      this.set({ group: 'inbox' }, inbox.waiting())
+    },
+  })
+  new Gauge({
+    name: 'affiliate_database_connections',
+    help: 'Connections of the PostgreSQL pool, and requests that wait for one. No values with SQLite.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const pool = poolOf(platform)
+      if (!pool) return
+      this.set({ state: 'idle' }, pool.idleCount)
+      this.set({ state: 'busy' }, pool.totalCount - pool.idleCount)
+      this.set({ state: 'waiting' }, pool.waitingCount)
+      this.set({ state: 'most' }, pool.options.max)
+    },
+  })
+  new Gauge({
+    name: 'affiliate_event_streams_open',
+    help: 'Open live streams (server-sent events) of this process.',
+    registers,
+    collect() {
+      this.set(liveStreams(platform).count)
+    },
+  })
+}
+
+/** Concurrent and frequent scrapes share one query; `null` if the database does not answer. `oldest` is in epoch ms. */
+function backlogReader(platform: Platform) {
+  const read = () =>
+    Promise.all(
+      EVENT_SOURCES.map(async (source) => ({ source, ...(await eventBacklog(platform, source)) })),
+    ).catch(() => null)
+  let last: ReturnType<typeof read> | undefined
+  let readAt = Number.NEGATIVE_INFINITY
+  return () => {
+    if (last && performance.now() - readAt < BACKLOG_CACHED_MS) return last
+    readAt = performance.now()
+    last = read()
+    return last
+  }
+}
+
+function poolOf({ database }: Platform): Pool | null {
+  return 'pool' in database ? (database.pool as Pool) : null
+}

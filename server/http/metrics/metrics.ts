@@ -1,0 +1,86 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { Refusal } from '../../platform/api/refusal.ts'
+import { isLoopbackAddress, isLoopbackHost } from '../../platform/network/loopback.ts'
+import type { Platform } from '../../platform/platform.ts'
+import type { HttpApp } from '../context.ts'
+import { registerCounters } from './counters.ts'
+import { registerGauges } from './gauges.ts'
+import { requestTimes } from './request-times.ts'
+
+/** The Prometheus metrics of this process. */
+export interface Metrics {
+  /** The app whose events are counted; the edge must use this one. */
+  counted: HttpApp
+  recordTime: ReturnType<typeof requestTimes>
+  registry: Registry
+  stop(): void
+}
+
+export function createMetrics(app: HttpApp): Metrics {
+  const registry = new Registry()
+  const recordTime = requestTimes(registry)
+  registerGauges(registry, app)
+  return { ...registerCounters(registry, app), recordTime, registry }
+}
+
+/** Registers `GET /metrics`. */
+export function registerMetrics(server: FastifyInstance, { counted, registry, stop }: Metrics): void {
+  server.addHook('onClose', async () => stop())
+  const { config, log } = counted.platform
+  if (config.NODE_ENV === 'production' && config.METRICS_TOKEN === undefined) {
+    log.warn('/metrics is disabled; set METRICS_TOKEN to enable it in production')
+  }
+  server.get('/metrics', async (request, reply) => {
+    checkReader(counted.platform, request)
+    const all = Registry.merge([registry, processMetrics()])
+    return reply.type(all.contentType).send(await all.metrics())
+  })
+}
+
+let ofProcess: Registry | undefined
+
+/** Memory, CPU, garbage collection and event loop lag; one registry for all servers of the process. */
+function processMetrics(): Registry {
+  if (!ofProcess) {
+    ofProcess = new Registry()
+    collectDefaultMetrics({ register: ofProcess })
+  }
+  return ofProcess
+}
+
+const FORWARDING_HEADERS = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'x-forwarded-host', 'via']
+
+/**
+ * With METRICS_TOKEN, requires the token. Without it, refuses in production; elsewhere allows only this machine, by a
+ * loopback name: a web page could reach the service through DNS rebinding.
+ */
+function checkReader({ config }: Platform, request: FastifyRequest): void {
+  const token = config.METRICS_TOKEN
+  if (token !== undefined) {
+    const sent = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1]
+    if (sent !== undefined && isSameText(sent, token)) return
+    throw new Refusal('unauthenticated', 'Send METRICS_TOKEN as a bearer token.')
+  }
+  if (config.NODE_ENV === 'production') {
+    throw new Refusal('forbidden', 'Metrics are disabled. Set METRICS_TOKEN and send it as a bearer token.')
+  }
+  const forwarded = FORWARDING_HEADERS.some((name) => request.headers[name] !== undefined)
+  const local = isLoopbackAddress(request.socket.remoteAddress) && isLoopbackAddress(request.ip)
+  if (forwarded || !local) {
+    throw new Refusal('forbidden', 'Without METRICS_TOKEN, metrics are available on this machine only.')
+  }
+  if (isLoopbackName(request.headers.host)) return
+  throw new Refusal('forbidden', 'Request metrics at localhost or 127.0.0.1, or set METRICS_TOKEN.')
+}
+
+function isLoopbackName(header: string | undefined): boolean {
+  const url = header === undefined ? null : URL.parse(`http://${header}`)
+  return url !== null && isLoopbackHost(url.hostname)
+}
+
+function isSameText(a: string, b: string): boolean {
+  const hash = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(hash(a), hash(b))
+}

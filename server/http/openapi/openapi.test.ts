@@ -1,0 +1,161 @@
+// database: none
+import { readFileSync } from 'node:fs'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ERROR_STATUS } from '../../../shared/error-codes.ts'
+import { proceduresOf } from '../../platform/api/procedure.ts'
+import { appRouter } from '../router.ts'
+import { openApiDocument } from './openapi.ts'
+
+interface Operation {
+  operationId: string
+  summary?: string
+  security: Record<string, unknown>[]
+  parameters: { name: string; in: string; required: boolean; schema: Record<string, unknown> }[]
+  requestBody?: { content: { 'application/json': { schema: Body; example: Record<string, unknown> } } }
+  responses: Record<string, Response>
+}
+interface Response {
+  headers?: Record<string, { example?: unknown }>
+  content?: Record<string, { example?: unknown; examples?: Record<string, unknown> }>
+}
+interface Body {
+  properties: Record<string, unknown>
+  required?: string[]
+  additionalProperties: boolean
+}
+
+const document = openApiDocument(appRouter, 'http://127.0.0.1:3000')
+const paths = document.paths as Record<string, Record<string, Operation>>
+const operations = Object.values(paths).flatMap((path) => Object.values(path))
+const byName = (name: string) => {
+  const operation = operations.find(({ operationId }) => operationId === name)
+  if (!operation) throw new Error(`no operation ${name}`)
+  return operation
+}
+
+test('describes every procedure that has a route, and the routes that are no procedures', () => {
+  const routed = proceduresOf(appRouter).filter(({ meta }) => meta.rest)
+  const edges = [
+    'redirect',
+    'jobs.file',
+    'webhooks.storeSales',
+    'webhooks.processor',
+    'health',
+    'readiness',
+    'metrics',
+  ]
+  assert.equal(
+    operations.map(({ operationId }) => operationId).sort(),
+    [...routed.map(({ name }) => name), ...edges].sort(),
+  )
+})
+
+test("carries the package's version", () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+  assert.is((document.info as { version: string }).version, version)
+})
+
+test('tells path, query and body apart', () => {
+  const list = byName('offers.list')
+  const inAddress = list.parameters.filter((parameter) => parameter.in !== 'header')
+  assert.ok(inAddress.length > 5 && inAddress.every((parameter) => parameter.in === 'query'))
+  assert.ok(list.parameters.every((parameter) => !parameter.required))
+  assert.is(list.requestBody, undefined)
+  const update = byName('offers.update')
+  assert.equal(
+    update.parameters.map(({ name, in: place, required }) => ({ name, place, required })),
+    [{ name: 'id', place: 'path', required: true }],
+  )
+  const body = update.requestBody?.content['application/json'].schema
+  assert.ok(body?.properties.title && !body.properties.id)
+  assert.is(body.additionalProperties, false)
+  const registration = byName('auth.register').requestBody?.content['application/json']
+  assert.equal(registration?.schema.required, ['email', 'password', 'role', 'display_name'])
+  assert.is(registration?.example.role, 'merchant')
+})
+
+test('lets answers grow', () => {
+  const schemas = JSON.stringify((document.components as { schemas: unknown }).schemas)
+  assert.not.match(schemas, /additionalProperties/)
+})
+
+test('says who may call', () => {
+  assert.equal(byName('offers.list').security, [{}, { bearer: [] }])
+  assert.equal(byName('users.me').security, [{ bearer: [] }])
+  assert.ok(byName('stores.connect').responses['403'])
+  assert.not.ok(byName('users.me').responses['403'])
+})
+
+test('gives every declared refusal an example under its status', () => {
+  for (const { name, meta } of proceduresOf(appRouter).filter((one) => one.meta.rest)) {
+    for (const code of meta.errors ?? []) {
+      const response = byName(name).responses[String(ERROR_STATUS[code])]
+      const examples = response?.content?.['application/problem+json']?.examples
+      assert.ok(examples?.[code], `${name} ${code}`)
+    }
+  }
+})
+
+test('gives every operation a summary, its callers, an example and its refusals', () => {
+  for (const operation of operations) {
+    const { operationId, summary, security, requestBody, responses } = operation
+    assert.ok(summary && summary.length <= 80 && !summary.endsWith('.'), operationId)
+    assert.ok(Array.isArray(security), operationId)
+    const body = requestBody?.content['application/json']
+    if (body) assert.ok(body.example, `${operationId}: an example of its body`)
+    const successes = Object.entries(responses).filter(([status]) => status < '400' && status !== '304')
+    assert.is(successes.length, 1, operationId)
+    const [status, success] = successes[0] ?? []
+    if (status === '204') assert.is(success?.content, undefined, operationId)
+    else if (status === '302') assert.ok(success?.headers?.Location?.example, operationId)
+    else
+      assert.ok(
+        Object.values(success?.content ?? {}).some((one) => 'example' in one),
+        operationId,
+      )
+    const refusals = Object.entries(responses).filter(([code]) => code >= '400' && code !== '410')
+    assert.ok(refusals.length > 0, operationId)
+    for (const [code, { content }] of refusals) {
+      assert.ok(
+        Object.keys(content?.['application/problem+json']?.examples ?? {}).length > 0,
+        `${operationId} ${code}`,
+      )
+    }
+  }
+})
+
+test('tells that every procedure and file is counted', () => {
+  const uncounted = operations
+    .filter(({ responses }) => !responses['429'])
+    .map(({ operationId }) => operationId)
+  const edges = ['health', 'metrics', 'readiness', 'redirect', 'webhooks.processor']
+  assert.equal(uncounted.sort(), edges)
+  const headers = Object.keys(byName('offers.list').responses['429']?.headers ?? {})
+  assert.equal(headers, ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'])
+})
+
+test('says which answers have a tag, and that whoever shows it may hear that it still holds', () => {
+  const tagged = operations.filter(({ responses }) => '304' in responses)
+  assert.equal(tagged.map(({ operationId }) => operationId).sort(), ['offers.get', 'offers.list'])
+  for (const { operationId, parameters, responses } of tagged) {
+    assert.ok(
+      parameters.some((one) => one.in === 'header' && one.name === 'If-None-Match' && !one.required),
+      operationId,
+    )
+    for (const status of ['200', '304']) {
+      assert.equal(Object.keys(responses[status]?.headers ?? {}), ['ETag', 'Cache-Control'], operationId)
+    }
+    assert.is(responses['304']?.content, undefined)
+  }
+})
+
+test('refers only to what is there', () => {
+  const text = JSON.stringify(document)
+  const schemas = (document.components as { schemas: Record<string, unknown> }).schemas
+  for (const [, name] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g))
+    assert.ok(schemas[name ?? ''], name)
+  assert.not.match(text, /#\/\$defs|"\$schema"/)
+})
+
+test.run()

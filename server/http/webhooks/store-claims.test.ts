@@ -1,0 +1,115 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createInboxRecorder } from '../../inbox/intake.service.ts'
+import { workOff } from '../../jobs/worker.ts'
+import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
+import { signShopifyBody } from '../../shopify/signature.ts'
+import { authorize } from '../../test/authorization/scene.ts'
+import { testDialects } from '../../test/testkit/databases.ts'
+import { addLiveOffer } from '../../test/testkit/listings.ts'
+import { orderBody } from '../../test/testkit/orders.ts'
+import { addUser } from '../../test/testkit/people.ts'
+import { ScriptedProcessor } from '../../test/testkit/scripted-processor.ts'
+import { DAY } from '../../test/testkit/testbed.ts'
+import { openWebTestbed, type WebTestbed } from '../../test/testkit/web.ts'
+
+const DOMAIN = 'kurta.myshopify.com'
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: WebTestbed }>(`stores over HTTP on ${dialect}`)
+  it.before.each(async (context) => {
+    context.bed = await openWebTestbed(dialect)
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  /** A merchant with a token, and the store that they connect. */
+  async function connect(bed: WebTestbed, secret: string, domain = DOMAIN) {
+    const actor = await addUser(bed.platform, 'merchant')
+    const { authorization } = await authorize(bed.platform, actor.userId, 30 * DAY)
+    const token = authorization.slice('Bearer '.length)
+    const body = { shop_domain: domain, webhook_secret: secret }
+    const answer = await bed.ask('POST', '/stores', { token, body })
+    assert.is(answer.status, 201)
+    return { actor, token, id: String(answer.body.id) }
+  }
+
+  async function deliver(bed: WebTestbed, body: string, secret: string): Promise<number> {
+    const headers = {
+      'x-shopify-topic': 'orders/paid',
+      'x-shopify-shop-domain': DOMAIN,
+      'x-shopify-hmac-sha256': signShopifyBody(Buffer.from(body), secret),
+    }
+    const answer = await fetch(`${bed.base}/webhooks/store-sales`, { method: 'POST', headers, body })
+    await answer.arrayBuffer()
+    return answer.status
+  }
+
+  async function scopes({ platform }: WebTestbed): Promise<string[]> {
+    const rows = await platform.database.reader
+      .selectFrom('inbound_events')
+      .select('scope')
+      .orderBy('id')
+      .execute()
+    return rows.map(({ scope }) => scope)
+  }
+
+  it('take each delivery for the claim whose secret signed it', async ({ bed }) => {
+    const order = () => orderBody({ price: 100_000, createdAt: bed.clock.now() })
+    const squatter = await connect(bed, 'secret-of-squatter')
+    const owner = await connect(bed, 'secret-of-owner')
+    assert.is(await deliver(bed, order(), 'secret-of-owner'), 200)
+    assert.is(await deliver(bed, order(), 'secret-of-squatter'), 200)
+    assert.is(await deliver(bed, order(), 'secret-of-nobody'), 401)
+    assert.equal(await scopes(bed), [owner.id, squatter.id])
+    // Large bodies take another way, on which the loop is let go between two keys.
+    const large = order().replace('{', `{"note":"${'x'.repeat(200_000)}",`)
+    assert.is(await deliver(bed, large, 'secret-of-owner'), 200)
+    assert.equal(await scopes(bed), [owner.id, squatter.id, owner.id])
+    const revoked = { webhook_secret: 'second-of-owner', revoke_former: true }
+    const { token, id } = owner
+    assert.is((await bed.ask('PATCH', `/stores/${id}`, { token, body: revoked })).status, 200)
+    assert.is(await deliver(bed, order(), 'secret-of-owner'), 401)
+    assert.is(await deliver(bed, order(), 'second-of-owner'), 200)
+  })
+
+  it('show how many of their orders could not be read', async ({ bed }) => {
+    const { platform } = bed
+    const { token, id } = await connect(bed, 'secret-of-owner')
+    const shown = async () => {
+      const one = await bed.ask('GET', `/stores/${id}`, { token })
+      const list = await bed.ask('GET', '/stores', { token })
+      assert.equal(list.body.items, [one.body])
+      return one.body.unreadable_7d
+    }
+    assert.is(await shown(), 0)
+    for (const body of ['{"id":1}', '{"id":2}', orderBody({ price: 1000, createdAt: bed.clock.now() })]) {
+      assert.is(await deliver(bed, body, 'secret-of-owner'), 200)
+    }
+    await createInboxRecorder(platform).idle()
+    await workOff({ platform, processor: new ScriptedProcessor(), eventRules: GENERIC_PROCESSOR_EVENTS })
+    assert.is(await shown(), 2)
+    bed.clock.pass(8 * DAY)
+    assert.is(await shown(), 0)
+  })
+
+  it('say how many offers were paused with the last one', async ({ bed }) => {
+    const { actor, token, id } = await connect(bed, 'secret-of-owner')
+    const { id: outlet } = (
+      await bed.ask('POST', '/stores', {
+        token,
+        body: { shop_domain: 'outlet.myshopify.com', webhook_secret: 'secret-of-outlet' },
+      })
+    ).body
+    const offer = await addLiveOffer(bed.platform, actor)
+    const first = await bed.ask('DELETE', `/stores/${outlet}`, { token })
+    assert.equal([first.status, first.headers.get('x-offers-paused')], [204, '0'])
+    const last = await bed.ask('DELETE', `/stores/${id}`, { token })
+    assert.equal([last.status, last.headers.get('x-offers-paused')], [204, '1'])
+    const again = await bed.ask('DELETE', `/stores/${id}`, { token })
+    assert.equal([again.status, again.headers.get('x-offers-paused')], [404, null])
+    const { body } = await bed.ask('GET', `/offers/${offer.id}`, { token })
+    assert.is(body.status, 'paused')
+  })
+
+  it.run()
+}

@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { InboxRecorder, Receipt, ReceivedEvent } from '../../inbox/intake.service.ts'
+import { Refusal } from '../../platform/api/refusal.ts'
+import { decodeShopifyHmac } from '../../shopify/signature.ts'
+import { claimsForWebhook, findSigner } from '../../stores/webhook-claims.service.ts'
+import type { HttpApp } from '../context.ts'
+import { sendError } from '../errors.ts'
+import { endEmptyBodies } from '../request-body.ts'
+import { setShortHeaders } from '../security-headers.ts'
+import { rawBodyUpTo, releaseBody } from './raw-body.ts'
+import { type Reservation, WebhookQuota } from './webhook-quota.ts'
+import { WebhookRefusals } from './webhook-refusals.ts'
+
+const BODY_LIMIT = 2 * 1024 * 1024
+const MAX_HEADER_TEXT = 255
+const STORE_ROUTE = '/webhooks/store-sales'
+const PROCESSOR_ROUTE = '/webhooks/processor'
+
+interface Intake extends HttpApp {
+  quota: WebhookQuota
+  refusals: WebhookRefusals
+}
+
+/**
+ * The webhook routes. Checks the headers before the body is read, then the signature over the raw bytes, then the store's
+ * quota; writes the event to the inbox; answers 200. The worker applies the event later.
+ */
+export async function registerWebhooks(server: FastifyInstance, app: HttpApp): Promise<void> {
+  const { platform } = app
+  const refusals = new WebhookRefusals(platform.log)
+  const intake: Intake = { ...app, refusals, quota: new WebhookQuota(platform.config) }
+  server.addHook('onClose', async () => refusals.flush())
+  await server.register(async (scope) => {
+    endEmptyBodies(scope)
+    // Signatures cover the raw bytes, whatever the content type.
+    scope.removeAllContentTypeParsers()
+    const checkHead = (request: FastifyRequest) =>
+      request.routeOptions.url === STORE_ROUTE
+        ? checkStoreHead(intake, request)
+        : checkProcessorHead(intake, request)
+    // Named besides `*`: Fastify looks it up without parsing the header.
+    scope.addContentTypeParser(['application/json', '*'], rawBodyUpTo({ limit: BODY_LIMIT, checkHead }))
+    acceptEvents(scope, intake, STORE_ROUTE, receiveStoreEvent)
+    acceptEvents(scope, intake, PROCESSOR_ROUTE, receiveProcessorEvent)
+  })
+}
+
+const RECEIVED = JSON.stringify({ received: true })
+
+/** A route that answers 200 once `receive` resolves. */
+function acceptEvents(
+  scope: FastifyInstance,
+  intake: Intake,
+  route: string,
+  receive: (intake: Intake, request: FastifyRequest) => Promise<void>,
+): void {
+  scope.post(route, (request: FastifyRequest, reply: FastifyReply) => {
+    receive(intake, request)
+      .then(() => setShortHeaders(request, reply).type('application/json; charset=utf-8').send(RECEIVED))
+      .catch((error: unknown) => sendError(reply, error))
+  })
+}
+
+/** Refuses an unknown store and a malformed signature. */
+async function checkStoreHead(intake: Intake, request: FastifyRequest): Promise<void> {
+  if (!decodeShopifyHmac(headerOf(request, HMAC_HEADER))) throw refuse(intake, request, 'no HMAC')
+  const domain = domainOf(request)
+  if (domain === undefined) throw refuse(intake, request, 'no shop domain')
+  const claims = await claimsForWebhook(intake.platform, domain)
+  if (claims.length === 0) throw refuse(intake, request, 'unknown shop domain')
+}
+
+const HMAC_HEADER = 'x-shopify-hmac-sha256'
+
+const domainOf = (request: FastifyRequest) => headerOf(request, 'x-shopify-shop-domain')?.toLowerCase()
+
+async function receiveStoreEvent(intake: Intake, request: FastifyRequest): Promise<void> {
+  const { platform, inbox, quota } = intake
+  const rawBody = bodyOf(request)
+  const domain = domainOf(request)
+  const claims = domain ? await claimsForWebhook(platform, domain) : []
+  const store = await findSigner(claims, rawBody, headerOf(request, HMAC_HEADER))
+  if (!store) throw refuse(intake, request, claims.length > 0 ? 'wrong HMAC' : 'unknown shop domain')
+  const event: ReceivedEvent = {
+    source: 'store',
+    scope: store.storeId,
+    deliveryId: headerOf(request, 'x-shopify-webhook-id') ?? hashOf(rawBody),
+    topic: headerOf(request, 'x-shopify-topic') ?? null,
+    triggeredAt: timeIn(headerOf(request, 'x-shopify-triggered-at')),
+    rawBody,
+  }
+  const reservation = await reserve(quota, inbox, event)
+  if (reservation) await recordReserved(inbox, event, reservation)
+  releaseBody(rawBody)
+}
+
+/** `null` for a redelivery over quota: its event is stored already. */
+async function reserve(
+  quota: WebhookQuota,
+  inbox: InboxRecorder,
+  event: ReceivedEvent,
+): Promise<Reservation | null> {
+  try {
+    return await quota.reserve(event.scope, event.rawBody.length)
+  } catch (error) {
+    if (error instanceof Refusal && (await inbox.isKnown(event))) return null
+    throw error
+  }
+}
+
+/** Refunds the quota of redeliveries and of events that could not be written. */
+async function recordReserved(
+  inbox: InboxRecorder,
+  event: ReceivedEvent,
+  reservation: Reservation,
+): Promise<void> {
+  let receipt: Receipt = 'known'
+  try {
+    receipt = await inbox.record(event)
+  } finally {
+    if (receipt === 'known') await reservation.refund()
+  }
+}
+
+/** Refuses a request without the headers of the signature scheme. */
+function checkProcessorHead(intake: Intake, request: FastifyRequest): undefined {
+  const missing = intake.processorSignature.scheme.requiredHeaders.find(
+    (name) => request.headers[name] === undefined,
+  )
+  if (missing !== undefined) throw refuse(intake, request, `${missing} is missing`)
+}
+
+async function receiveProcessorEvent(intake: Intake, request: FastifyRequest): Promise<void> {
+  const { platform, inbox, processorSignature } = intake
+  const rawBody = bodyOf(request)
+  const verdict = processorSignature.scheme.verify({
+    headers: headersOf(request),
+    rawBody,
+    secrets: processorSignature.secrets,
+    now: platform.clock.now(),
+  })
+  if (!verdict.ok) throw refuse(intake, request, verdict.reason)
+  await inbox.record({
+    source: 'processor',
+    scope: 'processor',
+    deliveryId: verdict.deliveryId ?? hashOf(rawBody),
+    topic: null,
+    rawBody,
+  })
+}
+
+function bodyOf(request: FastifyRequest): Buffer {
+  return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+}
+
+/** The delivery id of events that carry none. */
+function hashOf(rawBody: Buffer): string {
+  return `sha256:${createHash('sha256').update(rawBody).digest('hex')}`
+}
+
+/** A header's value; one that is repeated, too long or has a NUL counts as absent. */
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name]
+  if (typeof value !== 'string' || value === '' || value.length > MAX_HEADER_TEXT) return undefined
+  return value.includes('\0') ? undefined : value
+}
+
+/** RFC 3339, as Shopify writes it; epoch ms, `null` for anything else. */
+function timeIn(text: string | undefined): number | null {
+  if (text === undefined || !/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}/.test(text)) return null
+  const time = Date.parse(text)
+  return Number.isSafeInteger(time) ? time : null
+}
+
+function headersOf(request: FastifyRequest): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : value,
+    ]),
+  )
+}
+
+function refuse({ refusals }: Intake, request: FastifyRequest, reason: string): Refusal {
+  const route = request.routeOptions.url ?? ''
+  const domain = route === STORE_ROUTE ? (domainOf(request) ?? null) : null
+  refusals.note({ requestId: request.id, route, domain, reason })
+  return new Refusal('invalid_signature', 'Invalid webhook signature.')
+}

@@ -1,0 +1,124 @@
+import { SettingError } from '../../platform/config.ts'
+import { isJournalUnkeyed, markJournalKeyed, readMark } from '../../platform/crypto/key-mark.ts'
+import { sealedKeyId } from '../../platform/crypto/vault.ts'
+import type { Queries, Tx } from '../../platform/database/database.ts'
+import type { Platform } from '../../platform/platform.ts'
+import type { Head } from '../chain.rule.ts'
+import { journalKeys } from '../journal-keys.ts'
+import { authenticateHeads, isJournalKey, lockJournal } from '../ledger.service.ts'
+import { NO_SEAL, sealDigest, UNKEYED } from './seal.rule.ts'
+import { findAllHeads, findLastSeal, findRetiringSeal, findUnsealedHeads, insertSeal } from './seals.store.ts'
+
+export interface Seal {
+  position: number
+  /** Epoch ms. */
+  sealedAt: number
+  digest: string
+}
+
+export interface SealOutcome {
+  /** `null`: there is nothing to seal yet. */
+  seal: Seal | null
+  /** Ledgers that moved since the seal before; 0 when no seal was made, and `seal` is the last one. */
+  moved: number
+}
+
+/** The last seal that was made; `null` before the first. */
+export async function lastSeal(db: Queries): Promise<Seal | null> {
+  const row = await findLastSeal(db)
+  return row ? { position: row.position, sealedAt: row.sealed_at, digest: row.digest } : null
+}
+
+/**
+ * Seals the journal as it stands, with the current key. Its digest, kept elsewhere, proves later what the journal held. Takes
+ * no lock that a writer could wait for. Any number of processes may seal at once.
+ */
+export function sealLedger(platform: Platform): Promise<SealOutcome> {
+  return platform.database.transaction(async (tx) => {
+    const last = await lastSeal(tx)
+    const heads = await findUnsealedHeads(tx)
+    // Asked again: another sealer may have sealed them since.
+    if (heads.length === 0) return { seal: await lastSeal(tx), moved: 0 }
+    return { seal: await addSeal(platform, tx, last, null, heads), moved: heads.length }
+  })
+}
+
+/**
+ * Cuts a journal from before keys over to them, once: gives every head its MAC and seals the heads of all ledgers. From then on
+ * an entry without a key is a fault. Answers the seal; `null` when the journal is keyed already or empty. Any number of
+ * processes may call it at once. Throws `SettingError` when APP_KEY was retired.
+ */
+export async function keyJournal(platform: Platform): Promise<Seal | null> {
+  const { database, vault } = platform
+  await refuseRetiredKey(platform)
+  if (!(await isJournalUnkeyed(database.reader, vault))) return null
+  return database.transaction(async (tx) => {
+    await lockJournal(platform, tx)
+    // Asked again: another process may have done it since.
+    if (!(await isJournalUnkeyed(tx, vault))) return null
+    await authenticateHeads(platform, tx)
+    await markJournalKeyed(tx, vault)
+    const heads = await findAllHeads(tx)
+    return heads.length === 0 ? null : addSeal(platform, tx, await lastSeal(tx), UNKEYED, heads)
+  })
+}
+
+/**
+ * The ids of the former keys that a rotation retires: those that made anything in the journal or the database's mark, and
+ * are not retired yet. A key that made neither is not in use yet: it may be the next one, added before APP_KEY is replaced.
+ */
+export async function keysToRetire(platform: Platform): Promise<string[]> {
+  const { reader } = platform.database
+  const mark = await readMark(reader)
+  const markedWith = mark === undefined ? null : sealedKeyId(mark)
+  const ids: string[] = []
+  for (const { id } of platform.keys.former) {
+    if (await findRetiringSeal(reader, id)) continue
+    if (id === markedWith || (await isJournalKey(platform, id))) ids.push(id)
+  }
+  return ids
+}
+
+/**
+ * The step of a key rotation before everything else: retires the former keys that were in use. One seal for each, with the current key, holds
+ * the heads of all ledgers; what is written with that key afterwards is refused by the database, and a fault. Every process
+ * must have the new key by then. The former keys are still needed to verify what they made. Answers the new seals; none when
+ * all are retired already. Throws `SettingError` when APP_KEY was retired.
+ */
+export async function sealForKeyRotation(platform: Platform): Promise<Seal[]> {
+  // Before the cut-over, which makes the mark with the current key.
+  const ids = await keysToRetire(platform)
+  const cutOver = await keyJournal(platform)
+  const seals = cutOver ? [cutOver] : []
+  for (const id of ids) {
+    const seal = await platform.database.transaction(async (tx) => {
+      await lockJournal(platform, tx)
+      if (await findRetiringSeal(tx, id)) return null
+      return addSeal(platform, tx, await lastSeal(tx), id, await findAllHeads(tx))
+    })
+    if (seal) seals.push(seal)
+  }
+  return seals
+}
+
+/** Refuses an APP_KEY that a rotation has retired: the database takes no journal entry from it. Throws `SettingError`. */
+export async function refuseRetiredKey({ database, keys }: Platform): Promise<void> {
+  const seal = await findRetiringSeal(database.reader, keys.current.id)
+  if (!seal) return
+  throw new SettingError('APP_KEY', `was retired by seal ${seal.position}: set the key that replaced it`)
+}
+
+async function addSeal(
+  platform: Platform,
+  tx: Tx,
+  last: Seal | null,
+  retires: string | null,
+  heads: readonly Head[],
+): Promise<Seal> {
+  const position = (last?.position ?? 0) + 1
+  const sealedAt = platform.clock.now()
+  const key = journalKeys(platform.keys).current
+  const digest = sealDigest(key.seal, last?.digest ?? NO_SEAL, { position, sealedAt, retires, heads })
+  await insertSeal(tx, { position, sealed_at: sealedAt, digest, retires }, heads)
+  return { position, sealedAt, digest }
+}

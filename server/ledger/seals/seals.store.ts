@@ -1,0 +1,84 @@
+import type { Insertable } from 'kysely'
+import { type Queries, type Tx, WriteConflict } from '../../platform/database/database.ts'
+import type { Schema } from '../../platform/database/schema.ts'
+import type { Head } from '../chain.rule.ts'
+
+/** Each row takes four parameters; SQLite takes 32,766 a statement. */
+const ROWS_AT_ONCE = 2000
+
+export function findLastSeal(db: Queries) {
+  return db.selectFrom('ledger_seals').selectAll().orderBy('position', 'desc').limit(1).executeTakeFirst()
+}
+
+export function findSeal(db: Queries, position: number) {
+  return db.selectFrom('ledger_seals').selectAll().where('position', '=', position).executeTakeFirst()
+}
+
+export function findNewestSealBefore(db: Queries, time: number) {
+  return db
+    .selectFrom('ledger_seals')
+    .selectAll()
+    .where('sealed_at', '<', time)
+    .orderBy('position', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** The seal that retired this key. */
+export function findRetiringSeal(db: Queries, retires: string) {
+  return db.selectFrom('ledger_seals').select('position').where('retires', '=', retires).executeTakeFirst()
+}
+
+/** The heads of all ledgers that have entries, by ledger id. */
+export function findAllHeads(db: Queries): Promise<Head[]> {
+  return db
+    .selectFrom('ledger_heads')
+    .select(['ledger_id as ledgerId', 'sequence', 'hash'])
+    .where('sequence', '>', 0)
+    .orderBy('ledger_id')
+    .execute()
+}
+
+/** The heads of ledgers that moved since they were last sealed, by ledger id. */
+export function findUnsealedHeads(db: Queries): Promise<Head[]> {
+  return db
+    .selectFrom('ledger_heads as head')
+    .select(['head.ledger_id as ledgerId', 'head.sequence', 'head.hash'])
+    .where('head.sequence', '>', 0)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('ledger_seal_heads as sealed')
+            .select('sealed.position')
+            .whereRef('sealed.ledger_id', '=', 'head.ledger_id')
+            .whereRef('sealed.sequence', '=', 'head.sequence'),
+        ),
+      ),
+    )
+    .orderBy('head.ledger_id')
+    .execute()
+}
+
+/** Adds a seal. Throws `WriteConflict` when another sealer took its position. */
+export async function insertSeal(
+  tx: Tx,
+  seal: Insertable<Schema['ledger_seals']>,
+  heads: readonly Head[],
+): Promise<void> {
+  const added = await tx
+    .insertInto('ledger_seals')
+    .values(seal)
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('position')
+    .execute()
+  if (added.length === 0) throw new WriteConflict('a seal was set')
+  for (let at = 0; at < heads.length; at += ROWS_AT_ONCE) {
+    const rows = heads.slice(at, at + ROWS_AT_ONCE).map(({ ledgerId, sequence, hash }) => ({
+      position: seal.position,
+      ledger_id: ledgerId,
+      sequence,
+      hash,
+    }))
+    await tx.insertInto('ledger_seal_heads').values(rows).execute()
+  }
+}

@@ -1,0 +1,261 @@
+import { once } from 'node:events'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite, test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readConfig, SettingError } from '../../platform/config.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { testDialects } from '../../test/testkit/databases.ts'
+import { type Marketplace, openMarketplace } from '../../test/testkit/marketplace.ts'
+import { removeGuards } from '../../test/testkit/tamper.ts'
+import { SealConflict, type SealStorage } from './seal-storage.ts'
+import { sealLedger } from './seals.service.ts'
+import {
+  checkSealStorage,
+  compareWithStorage,
+  openSealStorage,
+  sealName,
+  sealText,
+  storeSeals,
+} from './stored-seals.service.ts'
+
+/** As much of the package as is used here; it brings no types. */
+interface S3Server {
+  run(): Promise<AddressInfo>
+  close(): Promise<void>
+}
+type S3ServerClass = new (options: Record<string, unknown>) => S3Server
+const S3rver: S3ServerClass = createRequire(import.meta.url)('@20minutes/s3rver')
+
+interface Place {
+  settings: Record<string, string>
+  close(): Promise<void>
+}
+
+const PLACES: Record<string, () => Promise<Place>> = {
+  async 'a folder'() {
+    const folder = mkdtempSync(join(tmpdir(), 'affiliate-seals-'))
+    return {
+      settings: { SEAL_STORAGE: join(folder, 'kept', 'seals') },
+      close: async () => rmSync(folder, { recursive: true, force: true }),
+    }
+  },
+  async 'a bucket'() {
+    const directory = mkdtempSync(join(tmpdir(), 'affiliate-s3-'))
+    const options = { address: '127.0.0.1', port: 0, silent: true, directory }
+    const server = new S3rver({ ...options, configureBuckets: [{ name: 'seals-of-test' }] })
+    const { port } = await server.run()
+    return {
+      settings: {
+        SEAL_STORAGE: 's3://seals-of-test/market/one',
+        S3_ENDPOINT: `http://127.0.0.1:${port}`,
+        S3_ACCESS_KEY_ID: 'S3RVER',
+        S3_SECRET_ACCESS_KEY: 'S3RVER',
+        S3_FORCE_PATH_STYLE: 'true',
+      },
+      async close() {
+        await server.close()
+        rmSync(directory, { recursive: true, force: true })
+      },
+    }
+  },
+}
+
+interface Context {
+  market: Marketplace
+  platform: Platform
+  place: Place
+  storage: SealStorage
+  /** Sells something and seals it. */
+  seal(): Promise<void>
+}
+
+for (const dialect of testDialects()) {
+  for (const [name, open] of Object.entries(PLACES)) {
+    const it = suite<Context>(`seals of ${dialect} stored in ${name}`)
+    it.before.each(async (context) => {
+      context.place = await open()
+      context.market = await openMarketplace(dialect, context.place.settings)
+      context.platform = context.market.platform
+      context.storage = (await openSealStorage(context.platform.config)) as SealStorage
+      const shop = await context.market.addShop()
+      const link = await context.market.addLink(shop, await context.market.addCreator())
+      context.seal = async () => {
+        await context.market.order(shop, link, 400_000)
+        await context.market.workOff()
+        await sealLedger(context.platform)
+      }
+    })
+    it.after.each(async ({ market, place, storage }) => {
+      storage?.close()
+      await market?.close()
+      await place?.close()
+    })
+
+    const breachesOf = async ({ platform, storage }: Context) =>
+      (await compareWithStorage(platform.database.reader, storage)).breaches.map(
+        ({ subject, detail }) => `${subject}: ${detail}`,
+      )
+
+    it('are all there, also those from before it was set, and each once', async (context) => {
+      const { platform, storage, seal } = context
+      assert.is(await storeSeals(platform), 0)
+      for (const _ of [1, 2]) await seal()
+      assert.is((await compareWithStorage(platform.database.reader, storage)).missing?.position, 1)
+      assert.is(await storeSeals(platform), 2)
+      await seal()
+      assert.is(await storeSeals(platform), 1)
+      assert.is(await storeSeals(platform), 0)
+      const last = await platform.database.reader
+        .selectFrom('ledger_seals')
+        .selectAll()
+        .where('position', '=', 3)
+        .executeTakeFirstOrThrow()
+      assert.is(await storage.read(sealName(3)), sealText({ ...last, sealedAt: last.sealed_at }))
+      assert.equal(await compareWithStorage(platform.database.reader, storage), {
+        rows: 3,
+        breaches: [],
+        missing: null,
+      })
+    })
+
+    it('are stored by two processes at once without a conflict', async ({ platform, seal, storage }) => {
+      for (const _ of [1, 2, 3]) await seal()
+      await Promise.all([storeSeals(platform), storeSeals(platform)])
+      const { rows, breaches, missing } = await compareWithStorage(platform.database.reader, storage)
+      assert.equal([rows, breaches, missing], [3, [], null])
+    })
+
+    it('show that the database was rolled back, and are not replaced by other ones', async (context) => {
+      const { market, platform, seal, storage } = context
+      for (const _ of [1, 2]) await seal()
+      await storeSeals(platform)
+      const { database } = market.bed.testDatabase
+      await removeGuards(database)
+      await database.writer.deleteFrom('ledger_seal_heads').where('position', '=', 2).execute()
+      await database.writer.deleteFrom('ledger_seals').where('position', '=', 2).execute()
+      assert.equal(await breachesOf(context), [
+        'seal 2: the seal storage holds it, and the database ends with seal 1: the database was rolled back, or seals were removed',
+      ])
+      market.clock.pass(1000)
+      const before = await storage.read(sealName(2))
+      await seal()
+      assert.equal(await breachesOf(context), [
+        'seal 2: the seal storage holds another one: the journal was rewritten, or another database uses that storage',
+      ])
+      const error = await storeSeals(platform).catch((thrown) => thrown)
+      assert.instance(error, SealConflict)
+      assert.is(await storage.read(sealName(2)), before)
+    })
+
+    it.run()
+  }
+}
+
+const folders = suite<{ folder: string }>('a folder of seals')
+folders.before.each((context) => {
+  context.folder = mkdtempSync(join(tmpdir(), 'affiliate-seals-'))
+})
+folders.after.each(({ folder }) => rmSync(folder, { recursive: true, force: true }))
+
+folders('creates a file once, and completes one that a crash cut short', async ({ folder }) => {
+  const storage = (await openSealStorage(readConfig({ SEAL_STORAGE: folder }))) as SealStorage
+  await storage.create('one', 'the text\n')
+  await storage.create('one', 'the text\n')
+  const refused = await storage.create('one', 'other\n').catch((error) => error)
+  assert.instance(refused, SealConflict)
+  writeFileSync(join(folder, 'two'), 'the')
+  await storage.create('two', 'the text\n')
+  assert.is(readFileSync(join(folder, 'two'), 'utf8'), 'the text\n')
+  assert.equal(readdirSync(folder).sort(), ['one', 'two'])
+})
+
+folders('is refused inside DATA_DIR, also through a link or before it exists', ({ folder }) => {
+  const data = join(folder, 'data')
+  mkdirSync(join(data, 'inner'), { recursive: true })
+  symlinkSync(join(data, 'inner'), join(folder, 'link'))
+  for (const place of [
+    data,
+    join(data, 'seals', 'deep'),
+    join(folder, 'link'),
+    join(folder, 'link', 'new'),
+  ]) {
+    const config = readConfig({ DATA_DIR: data, SEAL_STORAGE: place })
+    assert.throws(
+      () => checkSealStorage(config),
+      (error: unknown) =>
+        error instanceof SettingError && /SEAL_STORAGE: is inside DATA_DIR/.test(error.message),
+    )
+  }
+  for (const place of [join(folder, 'data-of-seals'), 's3://bucket/data']) {
+    const s3 = { S3_ACCESS_KEY_ID: 'k', S3_SECRET_ACCESS_KEY: 's' }
+    checkSealStorage(readConfig({ DATA_DIR: data, SEAL_STORAGE: place, ...s3 }))
+  }
+})
+
+folders.run()
+
+test('a bucket says whether it has object lock with a default retention', async () => {
+  const locked = (rule: string) =>
+    `<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled>${rule}</ObjectLockConfiguration>`
+  const refusal = (code: string) => `<Error><Code>${code}</Code><Message>no</Message></Error>`
+  const retention =
+    '<Rule><DefaultRetention><Mode>COMPLIANCE</Mode><Days>365</Days></DefaultRetention></Rule>'
+  const answers: [number, string, boolean | null][] = [
+    [200, locked(retention), true],
+    [200, locked(''), false],
+    [404, refusal('ObjectLockConfigurationNotFoundError'), false],
+    [403, refusal('AccessDenied'), null],
+  ]
+  let answer: [number, string] = [500, '']
+  const asked: string[] = []
+  const server = createServer((request, reply) => {
+    asked.push(`${request.method} ${request.url}`)
+    reply.writeHead(answer[0], { 'content-type': 'application/xml' }).end(answer[1])
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const storage = (await openSealStorage(
+    readConfig({
+      SEAL_STORAGE: 's3://seals-of-test/one',
+      S3_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      S3_ACCESS_KEY_ID: 'k',
+      S3_SECRET_ACCESS_KEY: 's',
+      S3_FORCE_PATH_STYLE: 'true',
+    }),
+  )) as SealStorage
+  try {
+    for (const [status, body, expected] of answers) {
+      answer = [status, body]
+      assert.is(await storage.isWriteOnce(), expected, body)
+    }
+    assert.equal([...new Set(asked)], ['GET /seals-of-test/?object-lock='])
+  } finally {
+    storage.close()
+    server.close()
+  }
+})
+
+test('the setting names a bucket with its keys, or a folder', () => {
+  assert.throws(
+    () => readConfig({ SEAL_STORAGE: 'ftp://x/y' }),
+    /SEAL_STORAGE: must be s3:\/\/BUCKET\/PREFIX or a folder/,
+  )
+  assert.throws(
+    () => readConfig({ SEAL_STORAGE: 's3://bucket' }),
+    /S3_ACCESS_KEY_ID: must be set when SEAL_STORAGE/,
+  )
+})
+
+test.run()

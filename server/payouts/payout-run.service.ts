@@ -1,0 +1,283 @@
+import { formatMoney, type Paisa } from '../../shared/money.ts'
+import { payoutCreated } from '../ledger/entries.rule.ts'
+import { writeEntries } from '../ledger/ledger.service.ts'
+import { recordAudit } from '../moderation/audit.service.ts'
+import { openFlags, raiseFlag, resolvedFlagTimes } from '../moderation/flags.service.ts'
+import { forEachIsolated } from '../platform/database/batches.ts'
+import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { userTopic } from '../platform/signals.ts'
+import { queueAttempt } from '../processor/attempts.service.ts'
+import type { Processor } from '../processor/port.ts'
+import { hasFailed } from '../processor/record-word.rule.ts'
+import {
+  destinationProblem,
+  destinationsInForce,
+  flagBrokenDestination,
+} from '../users/payout-destinations.service.ts'
+import { isSuspended } from '../users/users.service.ts'
+import {
+  decidePayout,
+  type FailureVerdict,
+  type PayoutFacts,
+  type PayoutWait,
+} from './payout-eligibility.rule.ts'
+import {
+  failedBehindPayableShares,
+  failuresSinceLastPaid,
+  insertPayout,
+  lockPayableShares,
+  type PayableShare,
+  type PayoutRow,
+  releasedByCreator,
+  takeShares,
+} from './payouts.store.ts'
+
+/** What a payout run did for one creator, or with `dryRun` would do. */
+export type PayoutRunOutcome =
+  | { creatorId: string; kind: 'paid_out'; payoutId: string | null; amount: Paisa }
+  | { creatorId: string; kind: 'waits'; why: PayoutWait; amount: Paisa }
+
+/**
+ * Creates a payout of each creator's whole released balance where the rule allows one. Each creator has a transaction of their
+ * own, so a run can be interrupted and repeated. An error for one creator does not stop the others; it is thrown at the end. With
+ * `dryRun` nothing is written. With an `actor` each payout gets an audit row; scheduled runs have none.
+ */
+export async function runPayouts(
+  platform: Platform,
+  processor: Processor,
+  options: { dryRun?: boolean; actor?: string; progress?: (at: number, all: number) => void } = {},
+): Promise<PayoutRunOutcome[]> {
+  const creators = await releasedByCreator(platform.database.reader)
+  type Creator = (typeof creators)[number]
+  const work = async ({ creator_id: creatorId, released }: Creator): Promise<PayoutRunOutcome | null> => {
+    const facts = await gatherCheckedFacts(platform, platform.database.reader, creatorId, released)
+    const lookup = await lookUpReplaced(processor, facts)
+    if (options.dryRun) return preview(creatorId, facts, lookup)
+    return platform.database.transaction(async (tx) => {
+      const outcome = await payCreator(platform, tx, creatorId, lookup)
+      if (options.actor !== undefined) await auditPayout(platform, tx, options.actor, outcome)
+      return outcome
+    })
+  }
+  return forEachIsolated(platform, creators, work, options.progress)
+}
+
+async function auditPayout(
+  platform: Platform,
+  tx: Tx,
+  actor: string,
+  outcome: PayoutRunOutcome | null,
+): Promise<void> {
+  if (outcome?.kind !== 'paid_out' || outcome.payoutId === null) return
+  const { creatorId, payoutId, amount } = outcome
+  await recordAudit(platform, tx, {
+    actor,
+    action: 'payout.run',
+    subjectType: 'payout',
+    subjectId: payoutId,
+    reason: null,
+    before: { creator_id: creatorId, released: amount },
+    after: { creator_id: creatorId, released: 0, amount },
+  })
+}
+
+interface GatheredFacts extends PayoutFacts {
+  destinationId: string | null
+  /** The failed payouts whose money is in the released balance again. */
+  replaces: string[]
+  lastFailed: PayoutRow | null
+  /** Whether the open flag says that the processor did not confirm a failure. */
+  unconfirmedFailureFlag: boolean
+  /** What is wrong with the creator's destinations; `null` when nothing is, or when they were not checked. */
+  integrityProblem: string | null
+}
+
+const UNCONFIRMED: PayoutWait = 'failure_not_confirmed'
+
+async function gatherFacts(
+  platform: Platform,
+  db: Queries,
+  creatorId: string,
+  released: Paisa,
+): Promise<GatheredFacts> {
+  const now = platform.clock.now()
+  const destination = (await destinationsInForce(db, [creatorId], now)).get(creatorId) ?? null
+  const resolved = await resolvedFlagTimes(db, 'payout_failed_repeatedly', [creatorId])
+  const countFrom = Math.max(resolved.get(creatorId) ?? 0, destination?.effectiveAt ?? 0)
+  const failures = await failuresSinceLastPaid(db, creatorId)
+  const [flag] = await openFlags(db, 'payout_failed_repeatedly', creatorId)
+  return {
+    released,
+    threshold: platform.config.PAYOUT_THRESHOLD,
+    suspended: (await isSuspended(db, [creatorId])).has(creatorId),
+    hasDestination: destination !== null,
+    // Without a check of the destinations the open flag of the last run counts.
+    destinationBroken: (await openFlags(db, 'integrity_violation', creatorId)).length > 0,
+    integrityProblem: null,
+    destinationId: destination?.id ?? null,
+    failedInRow: failures.filter((payout) => payout.created_at >= countFrom).length,
+    replaces: await failedBehindPayableShares(db, creatorId),
+    lastFailed: failures[0] ?? null,
+    failureVerdict: 'not_asked',
+    openFailureFlag: flag !== undefined,
+    unconfirmedFailureFlag: flag !== undefined && JSON.parse(flag.evidence).why === UNCONFIRMED,
+  }
+}
+
+/** `gatherFacts`, and checks that the creator's destinations are as the service wrote them. */
+async function gatherCheckedFacts(
+  platform: Platform,
+  db: Queries,
+  creatorId: string,
+  released: Paisa,
+): Promise<GatheredFacts> {
+  const facts = await gatherFacts(platform, db, creatorId, released)
+  const integrityProblem = await destinationProblem(platform, db, creatorId)
+  return { ...facts, destinationBroken: integrityProblem !== null, integrityProblem }
+}
+
+/** What the next run would do with one creator's released balance. */
+export interface NextPayout {
+  /** The whole released balance, paisa. */
+  amount: Paisa
+  threshold: Paisa
+  /** `null`: the run pays, provided that the processor answers where it must be asked. */
+  waitsFor: Exclude<PayoutWait, 'processor_unavailable'> | null
+  /** Whether the run first asks the processor about failed payouts that this one would replace. */
+  replacesFailed: boolean
+}
+
+/** The rule's decision now, without asking the processor: the open flag of the last run stands for its answer. */
+export async function nextPayout(platform: Platform, creatorId: string): Promise<NextPayout> {
+  const { reader } = platform.database
+  const [balance] = await releasedByCreator(reader, creatorId)
+  const facts = await gatherFacts(platform, reader, creatorId, balance?.released ?? 0)
+  const decision = decidePayout({
+    ...facts,
+    failureVerdict: facts.unconfirmedFailureFlag ? 'denied' : 'not_asked',
+  })
+  return {
+    amount: facts.released,
+    threshold: facts.threshold,
+    waitsFor: decision.kind === 'wait' && decision.why !== 'processor_unavailable' ? decision.why : null,
+    replacesFailed: facts.replaces.length > 0,
+  }
+}
+
+interface Lookup {
+  /** The failed payouts that the processor was asked about. */
+  asked: string[]
+  verdict: FailureVerdict | 'not_asked'
+}
+
+/**
+ * Asks the processor about each failed payout that a new one would replace, if the answer can change the decision. `denied` for
+ * one outweighs `unknown` for others.
+ */
+async function lookUpReplaced(processor: Processor, facts: GatheredFacts): Promise<Lookup> {
+  if (decidePayout(facts).kind !== 'pay') return { asked: [], verdict: 'not_asked' }
+  let verdict: FailureVerdict = 'confirmed'
+  for (const payoutId of facts.replaces) {
+    const found = await processor.findPayouts(payoutId)
+    if (found.kind === 'unavailable') verdict = 'unknown'
+    else if (!found.items.every(hasFailed)) return { asked: facts.replaces, verdict: 'denied' }
+  }
+  return { asked: facts.replaces, verdict }
+}
+
+function preview(creatorId: string, facts: GatheredFacts, lookup: Lookup): PayoutRunOutcome {
+  const decision = decidePayout({ ...facts, failureVerdict: lookup.verdict })
+  return decision.kind === 'pay'
+    ? { creatorId, kind: 'paid_out', payoutId: null, amount: decision.amount }
+    : { creatorId, kind: 'waits', why: decision.why, amount: facts.released }
+}
+
+async function payCreator(
+  platform: Platform,
+  tx: Tx,
+  creatorId: string,
+  lookup: Lookup,
+): Promise<PayoutRunOutcome | null> {
+  const shares = await lockPayableShares(tx, platform.database.dialect, creatorId)
+  const released = shares.reduce((sum, share) => sum + share.commission, 0)
+  if (released === 0) return null
+  const facts = await gatherCheckedFacts(platform, tx, creatorId, released)
+  const decision = decidePayout({ ...facts, failureVerdict: lookup.verdict })
+  // Another payout failed since the processor was asked: the next run asks about it too.
+  if (decision.kind === 'pay' && facts.replaces.some((id) => !lookup.asked.includes(id))) return null
+  if (decision.kind === 'pay') {
+    const payoutId = await createPayout(platform, tx, creatorId, decision.amount, shares, facts.destinationId)
+    return { creatorId, kind: 'paid_out', payoutId, amount: decision.amount }
+  }
+  if (decision.raiseFlag && facts.integrityProblem !== null) {
+    await flagBrokenDestination(platform, tx, creatorId, { problem: facts.integrityProblem })
+  } else if (decision.raiseFlag) await flagFailures(platform, tx, creatorId, facts, decision.why)
+  return { creatorId, kind: 'waits', why: decision.why, amount: released }
+}
+
+/** Writes the payout with its lines and journal entry, and queues its call to the processor. */
+async function createPayout(
+  platform: Platform,
+  tx: Tx,
+  creatorId: string,
+  amount: Paisa,
+  shares: readonly PayableShare[],
+  destinationId: string | null,
+): Promise<string> {
+  const now = platform.clock.now()
+  const payout: PayoutRow = {
+    id: platform.ids.next(),
+    creator_id: creatorId,
+    state: 'pending',
+    amount,
+    processor_payout_id: null,
+    failure_reason: null,
+    created_at: now,
+    submitted_at: null,
+    settled_at: null,
+  }
+  await insertPayout(tx, payout, shares)
+  const cycleIds = shares.map((share) => share.billing_cycle_id)
+  const taken = await takeShares(tx, creatorId, cycleIds, payout.id)
+  if (taken !== shares.length) throw new WriteConflict('a share is in another payout')
+  await writeEntries(platform, tx, [payoutCreated({ payoutId: payout.id, creatorId, amount })], now)
+  await queueAttempt(platform, tx, {
+    kind: 'payout',
+    subjectId: payout.id,
+    amount,
+    request: { destination_id: destinationId },
+  })
+  afterCommit(tx, () => {
+    for (const party of new Set([creatorId, ...shares.map((share) => share.merchant_id)])) {
+      platform.signals.send(userTopic(party))
+    }
+  })
+  return payout.id
+}
+
+async function flagFailures(
+  platform: Platform,
+  tx: Tx,
+  creatorId: string,
+  facts: GatheredFacts,
+  why: PayoutWait,
+): Promise<void> {
+  await raiseFlag(platform, tx, {
+    kind: 'payout_failed_repeatedly',
+    subjectType: 'user',
+    subjectId: creatorId,
+    summary:
+      why === 'failed_three_times'
+        ? `${facts.failedInRow} payouts to this creator failed in a row. The next one waits for an operator.`
+        : 'The processor does not confirm that the last payout failed. A new one waits for an operator.',
+    evidence: {
+      why,
+      released: formatMoney(facts.released),
+      failed_in_a_row: facts.failedInRow,
+      last_failed_payout: facts.lastFailed?.id ?? null,
+      replaces: facts.replaces,
+      last_failure_reason: facts.lastFailed?.failure_reason ?? null,
+    },
+  })
+}

@@ -1,0 +1,227 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { type AnyRouter, initTRPC, TRPCError } from '@trpc/server'
+import type { z } from 'zod'
+import { ERROR_STATUS, type ErrorCode } from '../../../shared/error-codes.ts'
+import type { Role } from '../../../shared/schemas/common.ts'
+import type { Platform } from '../platform.ts'
+import { problemOf, refusalOf } from './problem.ts'
+import { Refusal } from './refusal.ts'
+
+/** Who is calling. */
+export interface Actor {
+  userId: string
+  role: Role
+  sessionId: string
+}
+
+/** What procedures know of a request. If `actor` is a function, the caller is looked up when a procedure runs. */
+export interface RequestContext {
+  platform: Platform
+  actor: Actor | null | (() => Promise<Actor | null>)
+  requestId: string
+  /** The caller's network address; TRUST_PROXY decides whether forwarding headers count. */
+  clientAddress: string
+  /** Response headers that the procedure may set, lower case; absent over tRPC. */
+  answerHeaders?: Record<string, string>
+  /** For a subscription: aborted when the caller disconnects. */
+  gone?: AbortSignal
+}
+
+export interface RestRoute {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** In Fastify's notation: `/offers/:id`. */
+  path: string
+  /** The success status; 200 by default. */
+  status?: 200 | 201 | 202 | 204
+  /** The path of the created resource; its `:names` are fields of the output. */
+  location?: string
+  /** Headers that the procedure sets in `ctx.answerHeaders`, for the API reference. */
+  headers?: Readonly<Record<string, { description: string; schema: { type: 'integer' | 'string' } }>>
+  /**
+   * The name of a cache for responses to anonymous callers, which also carry an ETag. Changes to what they show must clear
+   * that cache.
+   */
+  shared?: string
+  /** Ignore unknown query parameters, such as `fbclid` and `utm_*` on shared links. */
+  ignoresUnknownQuery?: true
+}
+
+export interface ProcedureMeta {
+  /** The REST route; without it the procedure is reachable over tRPC only. */
+  rest?: RestRoute
+  /** One line for the API reference. */
+  summary: string
+  description?: string
+  /**
+   * The schema of an output that is documented but not validated, instead of `output`: for lists on the hot paths, whose tests
+   * validate responses.
+   */
+  answers?: z.ZodType
+  /** The codes that the procedure itself can refuse with, besides those of its input and callers. */
+  errors?: readonly ErrorCode[]
+}
+
+/** The roles that may call; `public` includes anonymous callers. */
+export type Callers = 'public' | readonly Role[]
+
+export interface DeclaredMeta extends ProcedureMeta {
+  callers: Callers
+}
+
+/** The request id, for tRPC errors that occur before there is a context. */
+export const requestIds = new AsyncLocalStorage<string>()
+
+const t = initTRPC
+  .context<RequestContext>()
+  .meta<DeclaredMeta>()
+  .create({
+    isDev: false,
+    sse: {
+      ping: { enabled: true, intervalMs: 10_000 },
+      // Three missed pings.
+      client: { reconnectAfterInactivityMs: 30_000 },
+    },
+    errorFormatter({ shape, error, ctx }) {
+      const requestId = ctx?.requestId ?? requestIds.getStore() ?? ''
+      const problem = problemOf(error, requestId, ctx?.platform.database ?? { faultOf: () => null })
+      return {
+        code: shape.code,
+        message: problem.body.detail,
+        data: { code: error.code, httpStatus: problem.status, path: shape.data.path, problem: problem.body },
+      }
+    },
+  })
+
+export const router = t.router
+
+const TRPC_CODE: Record<number, TRPCError['code']> = {
+  400: 'BAD_REQUEST',
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_SUPPORTED',
+  409: 'CONFLICT',
+  413: 'PAYLOAD_TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  429: 'TOO_MANY_REQUESTS',
+  500: 'INTERNAL_SERVER_ERROR',
+  503: 'SERVICE_UNAVAILABLE',
+}
+
+/** A refusal as a `TRPCError`. */
+export function trpcErrorOf(refusal: Refusal): TRPCError {
+  const code = TRPC_CODE[ERROR_STATUS[refusal.code]] ?? 'INTERNAL_SERVER_ERROR'
+  return new TRPCError({ code, message: refusal.detail, cause: refusal })
+}
+
+/** Any error of a procedure as a `TRPCError` whose cause is a `Refusal`. Logs bugs and internal details. */
+function refused({ platform, requestId }: RequestContext, procedure: string, error: unknown): TRPCError {
+  const refusal = refusalOf(error, platform.database)
+  const { log } = platform
+  const facts = { requestId, procedure }
+  if (refusal.code === 'internal') {
+    log.error({ ...facts, err: (error instanceof TRPCError && error.cause) || error }, 'bug')
+  } else if (refusal.internalDetail) log.warn({ ...facts, detail: refusal.internalDetail }, refusal.code)
+  return trpcErrorOf(refusal)
+}
+
+/**
+ * The middleware of every procedure: finds the caller, checks permission, converts errors. It is one, because tRPC copies the
+ * whole request for each middleware.
+ */
+function guarded<Caller extends Actor | null>(admit: (actor: Actor | null) => Caller) {
+  return t.middleware(async ({ ctx, next, path }) => {
+    let actor: Caller
+    try {
+      actor = admit(await identify(ctx))
+    } catch (error) {
+      throw refused(ctx, path, error)
+    }
+    const result = await next({ ctx: { actor } })
+    return result.ok ? result : { ...result, error: refused(ctx, path, result.error) }
+  })
+}
+
+/** The caller of a request; `null` without a valid token. */
+export async function identify({ actor }: RequestContext): Promise<Actor | null> {
+  return typeof actor === 'function' ? actor() : actor
+}
+
+export const NOT_LOGGED_IN = 'Log in and send the token as a bearer token.'
+
+const anyone = guarded((actor) => actor)
+
+/** A procedure that anyone may call; `ctx.actor` is `null` without a valid token. */
+export function publicProcedure(meta: ProcedureMeta) {
+  return t.procedure.meta({ ...meta, callers: 'public' }).use(anyone)
+}
+
+/** A procedure for these roles. Refuses with `unauthenticated` or `forbidden` before the input is validated. */
+export function procedure(roles: readonly Role[], meta: ProcedureMeta) {
+  const ofRoles = guarded((actor) => {
+    if (!actor) throw new Refusal('unauthenticated', NOT_LOGGED_IN)
+    if (roles.includes(actor.role)) return actor
+    throw new Refusal('forbidden', `The role ${actor.role} may not do this.`)
+  })
+  return t.procedure.meta({ ...meta, callers: roles }).use(ofRoles)
+}
+
+/** A custom tRPC input parser with the schema it stands for. */
+interface Described {
+  describes: unknown
+}
+
+/** An input that is parsed synchronously, for hot paths; tRPC itself uses zod's slower asynchronous parsing. */
+export function syncInput<Schema extends z.ZodType>(schema: Schema) {
+  type Parser = Described & {
+    _input: z.input<Schema>
+    _output: z.output<Schema>
+    parse(input: unknown): z.output<Schema>
+  }
+  return { describes: schema, parse: (input: unknown) => schema.parse(input) } as Parser
+}
+
+/** A procedure as the REST adapter and the API reference see it. tRPC documents these fields only in part; a test covers them. */
+export interface ProcedureRecord {
+  name: string
+  type: 'query' | 'mutation' | 'subscription'
+  meta: DeclaredMeta
+  /** zod schemas; at most one of each here. */
+  inputs: readonly unknown[]
+  output: unknown
+}
+
+interface TrpcProcedure {
+  _def: {
+    type: ProcedureRecord['type']
+    meta?: Partial<DeclaredMeta>
+    inputs?: readonly unknown[]
+    output?: unknown
+  }
+}
+
+/** Every procedure of a router, by name. Throws if one does not declare its callers. */
+export function proceduresOf(appRouter: AnyRouter): ProcedureRecord[] {
+  const procedures = Object.entries(appRouter._def.procedures as Record<string, TrpcProcedure>)
+  return procedures.map(([name, { _def }]) => {
+    const { callers, summary, answers, ...meta } = _def.meta ?? {}
+    const declared = callers === 'public' || (Array.isArray(callers) && callers.length > 0)
+    if (!declared || summary === undefined) throw new Error(`procedure ${name} does not declare its callers`)
+    return {
+      name,
+      type: _def.type,
+      meta: { ...meta, summary, callers: callers as Callers },
+      inputs: (_def.inputs ?? []).map((input) => (isDescribed(input) ? input.describes : input)),
+      output: answers ?? _def.output,
+    }
+  })
+}
+
+function isDescribed(input: unknown): input is Described {
+  return typeof input === 'object' && input !== null && 'describes' in input
+}
+
+/** Call at startup: a procedure without declared callers must not serve requests. */
+export function assertEveryProcedureDeclares(appRouter: AnyRouter): void {
+  proceduresOf(appRouter)
+}

@@ -1,0 +1,64 @@
+import { hkdfSync } from 'node:crypto'
+
+/** One APP_KEY. Its bytes are not exposed: each use derives a key for its purpose. */
+export interface AppKey {
+  /** A public name of the key: 8 hex characters, derived from it. */
+  readonly id: string
+  /** 32 bytes by HKDF-SHA256 (RFC 5869), with `purpose` as the info. */
+  derive(purpose: string): Buffer
+}
+
+/** The current key seals new values; former keys still open older ones. */
+export interface AppKeys {
+  readonly current: AppKey
+  readonly former: readonly AppKey[]
+}
+
+const ID_PURPOSE = 'affiliate key id'
+const ID_BYTES = 4
+
+export function createAppKey(bytes: Buffer): AppKey {
+  const derive = (purpose: string, length: number) =>
+    Buffer.from(hkdfSync('sha256', bytes, '', purpose, length))
+  return {
+    id: derive(ID_PURPOSE, ID_BYTES).toString('hex'),
+    derive: (purpose) => derive(purpose, 32),
+  }
+}
+
+export function createAppKeys(current: Buffer, former: readonly Buffer[] = []): AppKeys {
+  return { current: createAppKey(current), former: former.map(createAppKey) }
+}
+
+/** Keys for another thread of this process: derived for some purposes, never the APP_KEY itself. */
+export type DerivedKeys = readonly { id: string; derived: Readonly<Record<string, Uint8Array>> }[]
+
+/** The current key comes first. */
+export function deriveKeys(keys: AppKeys, purposes: readonly string[]): DerivedKeys {
+  return allKeys(keys).map((key) => ({
+    id: key.id,
+    derived: Object.fromEntries(purposes.map((purpose) => [purpose, key.derive(purpose)])),
+  }))
+}
+
+/** A key ring from what `deriveKeys` returned. Its keys throw when asked for another purpose. */
+export function appKeysOf([current, ...former]: DerivedKeys): AppKeys {
+  if (!current) throw new Error('no keys')
+  return { current: derivedKey(current), former: former.map(derivedKey) }
+}
+
+function derivedKey({ id, derived }: DerivedKeys[number]): AppKey {
+  return {
+    id,
+    derive(purpose) {
+      const key = derived[purpose]
+      if (!key) throw new Error(`no key was derived for ${purpose}`)
+      return Buffer.from(key)
+    },
+  }
+}
+
+/** Every key, the current one first. */
+export function allKeys({ current, former }: AppKeys): readonly AppKey[] {
+  return [current, ...former]
+}

@@ -1,0 +1,45 @@
+import { sql } from 'kysely'
+import type { Queries, Tx } from '../database/database.ts'
+import type { Vault } from './vault.ts'
+
+/** A row with a sealed column, for verification and key rotation, which read all of them. */
+export interface SealedRow {
+  id: string
+  sealed: string
+  /** Throws `IntegrityError` when the row was changed, and `UnknownKeyError`. */
+  open(): Promise<string>
+  /**
+   * Encrypts the text again with the current key, bound to the row, and renews its fingerprint. `false` if the row has changed since it was
+   * read. Throws `IntegrityError`.
+   */
+  reseal(tx: Tx, text: string): Promise<boolean>
+}
+
+/** A table with a sealed column. */
+export interface SealedTable {
+  name: 'payout_destinations' | 'store_secrets'
+  column: string
+  /** Rows after the id `after`, in the order of their ids. */
+  page(db: Queries, vault: Vault, after: string | null, limit: number): Promise<SealedRow[]>
+}
+
+/** Unbound values that several rows hold. Each sealing is unique, so all but one are copies. */
+export async function findCopies(db: Queries, { name, column }: SealedTable): Promise<Set<string>> {
+  const sealed = sql.ref(column)
+  const { rows } = await sql<{ sealed: string }>`
+    select ${sealed} as sealed from ${sql.table(name)} where ${sealed} like 'v1.%'
+    group by ${sealed} having count(*) > 1`.execute(db)
+  return new Set(rows.map((row) => row.sealed))
+}
+
+/** Counts the rows that are not sealed with the current key or not bound to a row. */
+export async function countOutdated(
+  db: Queries,
+  { name, column }: SealedTable,
+  vault: Vault,
+): Promise<number> {
+  const { rows } = await sql<{ n: number }>`
+    select count(*) as n from ${sql.table(name)}
+    where ${sql.ref(column)} not like ${`${vault.currentPrefix}%`}`.execute(db)
+  return Number(rows[0]?.n ?? 0)
+}

@@ -1,0 +1,128 @@
+// database: none
+
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { anyCharacter, fc } from '../../test/testkit/property.ts'
+import { sealUnbound } from '../../test/testkit/unbound-values.ts'
+import { createAppKey, createAppKeys } from './key-ring.ts'
+import { type Binding, createVault, IntegrityError, isUnbound, UnknownKeyError } from './vault.ts'
+
+const ONE = Buffer.alloc(32, 1)
+const TWO = Buffer.alloc(32, 2)
+const vault = createVault(createAppKeys(ONE))
+const otherVault = createVault(createAppKeys(TWO))
+const rotated = createVault(createAppKeys(TWO, [ONE]))
+
+const STORE: Binding = { purpose: 'store', row: 'r1', owner: 'o1', facts: ['shop.example', null, 5] }
+const IBAN: Binding = { ...STORE, purpose: 'iban' }
+
+const payloadOf = (sealed: string) => sealed.split('.')[2] ?? ''
+
+test('what was sealed opens with the same key and binding', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: anyCharacter }), fc.string(), fc.string(), (text, purpose, row) => {
+      const binding = { ...STORE, purpose, row }
+      assert.is(vault.open(vault.seal(text, binding), binding), text)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('the same text is sealed differently each time, and does not show', () => {
+  const first = vault.seal('shpss_secret', STORE)
+  assert.is.not(first, vault.seal('shpss_secret', STORE))
+  assert.not.match(Buffer.from(payloadOf(first), 'base64url').toString('latin1'), 'shpss')
+})
+
+test('a value opens for no other column, row, owner or fact', () => {
+  const sealed = vault.seal('secret', STORE)
+  const others: Binding[] = [
+    IBAN,
+    { ...STORE, row: 'r2' },
+    { ...STORE, owner: 'o2' },
+    { ...STORE, row: 'o1', owner: 'r1' },
+    { ...STORE, facts: ['shop.example', null, 6] },
+    { ...STORE, facts: ['shop.example', 0, 5] },
+    { ...STORE, facts: ['shop.example', null, '5'] },
+    { ...STORE, facts: ['shop.example', null] },
+    { ...STORE, facts: [] },
+  ]
+  for (const other of others) assert.throws(() => vault.open(sealed, other), isIntegrityError)
+})
+
+test('a key that is not in the ring is named', () => {
+  const sealed = vault.seal('secret', STORE)
+  const { id } = createAppKey(ONE)
+  assert.ok(sealed.startsWith(`v2.${id}.`))
+  assert.throws(
+    () => otherVault.open(sealed, STORE),
+    (error: unknown) =>
+      error instanceof UnknownKeyError && error.keyId === id && /APP_KEYS_FORMER/.test(error.message),
+  )
+  const renamed = sealed.replace(id, createAppKey(TWO).id)
+  assert.throws(() => otherVault.open(renamed, STORE), isIntegrityError)
+  assert.throws(() => rotated.open(renamed, STORE), isIntegrityError)
+})
+
+test('a former key still opens what it sealed, and seals nothing new', () => {
+  const sealed = vault.seal('secret', STORE)
+  assert.is(rotated.open(sealed, STORE), 'secret')
+  assert.is(otherVault.open(rotated.seal('secret', STORE), STORE), 'secret')
+  assert.equal([rotated.isCurrent(sealed), rotated.isCurrent(rotated.seal('secret', STORE))], [false, true])
+})
+
+test('a value of the first format opens only where unbound values are accepted', () => {
+  const sealed = sealUnbound(ONE, 'secret', 'store')
+  assert.ok(isUnbound(sealed))
+  assert.throws(() => vault.open(sealed, STORE), isIntegrityError)
+  assert.is(vault.openUnbound(sealed, 'store'), 'secret')
+  assert.throws(() => rotated.openUnbound(sealed, 'store'), isIntegrityError)
+  assert.throws(() => vault.openUnbound(sealed, 'iban'), isIntegrityError)
+  assert.throws(() => otherVault.openUnbound(sealed, 'store'), isIntegrityError)
+  assert.throws(() => vault.openUnbound(vault.seal('secret', STORE), 'store'), isIntegrityError)
+  const [, payload] = sealed.split('.')
+  assert.throws(() => vault.open(`v2.${createAppKey(ONE).id}.${payload}`, STORE), isIntegrityError)
+})
+
+test('a change of any byte is noticed, and so is anything cut off or put behind', () => {
+  const sealed = vault.seal('secret', STORE)
+  const head = sealed.slice(0, sealed.lastIndexOf('.') + 1)
+  const bytes = Buffer.from(payloadOf(sealed), 'base64url')
+  for (let at = 0; at < bytes.length; at += 1) {
+    const changed = Buffer.from(bytes)
+    changed[at] = (changed[at] ?? 0) ^ 1
+    for (const other of [changed, bytes.subarray(0, at)]) {
+      assert.throws(
+        () => vault.open(`${head}${other.toString('base64url')}`, STORE),
+        isIntegrityError,
+        `byte ${at}`,
+      )
+    }
+  }
+  const odd = ['', 'v2', 'v2.', 'v2..', head, sealed.replace('v2', 'v3'), `${sealed}.AAAA`, `${sealed}AAAA`]
+  for (const text of [...odd, `v2.NOKEYID\n.${payloadOf(sealed)}`]) {
+    assert.throws(() => vault.open(text, STORE), isIntegrityError, text)
+  }
+})
+
+test('fingerprints find equal texts of one purpose under one key only', () => {
+  const print = vault.fingerprint('PK36SCBL0000001123456702', 'iban')
+  assert.match(print, /^[0-9a-f]{64}$/)
+  assert.is(print, vault.fingerprint('PK36SCBL0000001123456702', 'iban'))
+  assert.is.not(print, vault.fingerprint('PK36SCBL0000001123456702', 'secret'))
+  assert.is.not(print, otherVault.fingerprint('PK36SCBL0000001123456702', 'iban'))
+  assert.is.not(vault.fingerprint('b', 'a'), vault.fingerprint('', 'ab'))
+})
+
+test('during a rotation a text is found by its fingerprint under any key', () => {
+  assert.equal(rotated.fingerprints('secret', 'store'), [
+    otherVault.fingerprint('secret', 'store'),
+    vault.fingerprint('secret', 'store'),
+  ])
+})
+
+function isIntegrityError(error: unknown): boolean {
+  return error instanceof IntegrityError
+}
+
+test.run()

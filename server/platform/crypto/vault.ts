@@ -1,0 +1,158 @@
+import { createCipheriv, createDecipheriv, createHmac, hash, randomBytes } from 'node:crypto'
+import { type AppKeys, allKeys } from './key-ring.ts'
+
+/** What a sealed value is bound to, as associated data: the value does not open in another row, for another owner or with changed facts. */
+export interface Binding {
+  /** The column. */
+  purpose: string
+  /** The row's id. */
+  row: string
+  /** The id of the row's owner. */
+  owner: string
+  /** Further columns of the row that must not change, in a fixed order. */
+  facts: readonly (string | number | null)[]
+}
+
+/** Encrypts stored secrets: AES-256-GCM under keys derived from APP_KEY. */
+export interface Vault {
+  /** Seals with the current key. */
+  seal(text: string, binding: Binding): string
+  /**
+   * Throws `UnknownKeyError` when the key is not in the ring, `IntegrityError` when the value was changed or moved or is not bound to a row.
+   */
+  open(sealed: string, binding: Binding): string
+  /**
+   * Opens a value of the first format, which is bound to its column only. Uses the current key only, so that replacing the key makes copies
+   * of such values useless. Throws `IntegrityError`.
+   */
+  openUnbound(sealed: string, purpose: string): string
+  /** The start of values that are bound to their rows and sealed with the current key. */
+  readonly currentPrefix: string
+  isCurrent(sealed: string): boolean
+  /** A keyed hash, hex: finds equal texts, and cannot be guessed without the key. */
+  fingerprint(text: string, purpose: string): string
+  /** The fingerprints under every key of the ring, the current key first: a row may hold any of them during a rotation. */
+  fingerprints(text: string, purpose: string): string[]
+}
+
+/** A stored value that was changed or moved from another row or column, or contradicts its other columns. */
+export class IntegrityError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'IntegrityError'
+  }
+}
+
+/** A value that was sealed with a key that is not in the ring. */
+export class UnknownKeyError extends Error {
+  readonly keyId: string
+
+  constructor(keyId: string) {
+    super(
+      `sealed with the key ${keyId}, which is neither APP_KEY nor in APP_KEYS_FORMER: add that key to APP_KEYS_FORMER and restart`,
+    )
+    this.name = 'UnknownKeyError'
+    this.keyId = keyId
+  }
+}
+
+/** The first format, bound to a column only. Databases that are older than key rotation hold it. */
+const UNBOUND = 'v1'
+/** `v2.<key id>.<iv, tag and text in base64url>`, bound to a row. */
+const BOUND = 'v2'
+
+const ENCRYPTION = 'affiliate encrypt'
+const BOUND_ENCRYPTION = 'affiliate encrypt bound'
+const FINGERPRINT = 'affiliate fingerprint'
+
+/** The purposes that a vault derives keys for. */
+export const VAULT_PURPOSES = [ENCRYPTION, BOUND_ENCRYPTION, FINGERPRINT]
+
+const NOT_OPENED = 'does not open: it was changed or moved'
+
+export function createVault(keys: AppKeys): Vault {
+  const current = keys.current.id
+  const currentPrefix = `${BOUND}.${current}.`
+  const boundKeys = new Map(allKeys(keys).map((key) => [key.id, key.derive(BOUND_ENCRYPTION)]))
+  const unboundKey = keys.current.derive(ENCRYPTION)
+  const fingerprintKeys = allKeys(keys).map((key) => key.derive(FINGERPRINT))
+  const sealingKey = keys.current.derive(BOUND_ENCRYPTION)
+
+  const fingerprints = (text: string, purpose: string) =>
+    fingerprintKeys.map((key) => createHmac('sha256', key).update(`${purpose}\0${text}`).digest('hex'))
+
+  return {
+    seal(text, binding) {
+      const iv = randomBytes(12)
+      const cipher = createCipheriv('aes-256-gcm', sealingKey, iv).setAAD(boundTo(current, binding))
+      const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+      return `${currentPrefix}${Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url')}`
+    },
+    open(sealed, binding) {
+      if (isUnbound(sealed)) throw new IntegrityError('is not bound to its row')
+      const [version, keyId, payload, ...more] = sealed.split('.')
+      if (version !== BOUND || !keyId || !payload || more.length > 0) throw new IntegrityError('is malformed')
+      const key = boundKeys.get(keyId)
+      if (!key) throw keyError(keyId)
+      const text = decrypt(key, payload, boundTo(keyId, binding))
+      if (text === null) throw new IntegrityError(NOT_OPENED)
+      return text
+    },
+    openUnbound(sealed, purpose) {
+      const [version, payload, ...more] = sealed.split('.')
+      if (version !== UNBOUND || !payload || more.length > 0) throw new IntegrityError('is malformed')
+      const text = decrypt(unboundKey, payload, Buffer.from(purpose))
+      if (text === null) throw new IntegrityError(NOT_OPENED)
+      return text
+    },
+    currentPrefix,
+    isCurrent: (sealed) => sealed.startsWith(currentPrefix),
+    fingerprint: (text, purpose) => fingerprints(text, purpose)[0] ?? '',
+    fingerprints,
+  }
+}
+
+/** Whether a sealed value has the first format, which is not bound to a row. */
+export function isUnbound(sealed: string): boolean {
+  return sealed.startsWith(`${UNBOUND}.`)
+}
+
+/** The key id in a sealed value; `null` for the first format, which has none. */
+export function sealedKeyId(sealed: string): string | null {
+  const [version, keyId] = sealed.split('.')
+  return version === BOUND && keyId ? keyId : null
+}
+
+/** A stored key id may hold anything; the message repeats only a well-formed one. */
+function keyError(keyId: string): Error {
+  return /^[0-9a-f]{8}$/.test(keyId) ? new UnknownKeyError(keyId) : new IntegrityError('is malformed')
+}
+
+function boundTo(keyId: string, { purpose, row, owner, facts }: Binding): Buffer {
+  return Buffer.from(JSON.stringify([BOUND, keyId, purpose, row, owner, ...facts]))
+}
+
+/** Hex SHA-256 of a text's UTF-8 bytes. */
+export function sha256(text: string): string {
+  return hash('sha256', text)
+}
+
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+/** `null` when the tag does not match. */
+function decrypt(key: Buffer, payload: string, bound: Buffer): string | null {
+  const bytes = Buffer.from(payload, 'base64url')
+  // Node accepts shorter tags, and four bytes can be guessed.
+  if (bytes.length < IV_BYTES + TAG_BYTES) return null
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), {
+    authTagLength: TAG_BYTES,
+  })
+  decipher.setAAD(bound).setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+  try {
+    const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES))
+    return Buffer.concat([text, decipher.final()]).toString('utf8')
+  } catch {
+    return null
+  }
+}

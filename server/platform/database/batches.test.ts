@@ -1,0 +1,94 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openTestbed, type Testbed } from '../../test/testkit/testbed.ts'
+import { forEachIsolated, processInBatches } from './batches.ts'
+
+const it = suite<{ bed: Testbed }>('batches')
+it.before(async (context) => {
+  context.bed = await openTestbed('sqlite')
+})
+it.after(({ bed }) => bed?.close())
+
+const NUMBERS = [1, 2, 3, 4, 5, 6, 7]
+const GONE = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' })
+
+/** Multiplies, and keeps which pages it was asked for; a page fails whole when one of `bad` is in it. */
+function multiplier(bad: readonly number[], error?: Error) {
+  const asked: number[][] = []
+  const work = async (page: readonly number[]) => {
+    asked.push([...page])
+    const first = page.find((n) => bad.includes(n))
+    if (first !== undefined) throw error ?? new Error(`${first} on purpose`)
+    return page.filter((n) => n !== 3).map((n) => n * 10)
+  }
+  return { asked, work }
+}
+
+it('takes them in pages, answers what came out in order, and tells how far it is', async ({ bed }) => {
+  const { asked, work } = multiplier([])
+  const told: [number, number][] = []
+  const outcomes = await processInBatches(bed.platform, NUMBERS, 3, work, (at, all) => told.push([at, all]))
+  assert.equal(outcomes, [10, 20, 40, 50, 60, 70])
+  assert.equal(asked, [[1, 2, 3], [4, 5, 6], [7]])
+  assert.equal(told, [
+    [1, 7],
+    [4, 7],
+    [7, 7],
+  ])
+  assert.equal(await processInBatches(bed.platform, [], 3, work), [])
+})
+
+it('does a page that fails one by one, and throws the first error at the end', async ({ bed }) => {
+  const { asked, work } = multiplier([5, 7])
+  const run = processInBatches(bed.platform, NUMBERS, 3, work)
+  assert.match(String(await run.catch((error) => error)), /5 on purpose/)
+  // One on its own is not tried a second time.
+  assert.equal(asked, [[1, 2, 3], [4, 5, 6], [4], [5], [6], [7]])
+})
+
+it('ends at once when the database is gone', async ({ bed }) => {
+  for (const [bad, pages] of [
+    [
+      [5],
+      [
+        [1, 2, 3],
+        [4, 5, 6],
+      ],
+    ],
+    [[7], [[1, 2, 3], [4, 5, 6], [7]]],
+  ] as const) {
+    const { asked, work } = multiplier(bad, GONE)
+    assert.is(await processInBatches(bed.platform, NUMBERS, 3, work).catch((error) => error), GONE)
+    assert.equal(asked, pages)
+  }
+})
+
+it('forEachIsolated returns the outcomes in order, without null', async ({ bed }) => {
+  const outcomes = await forEachIsolated(bed.platform, [1, 2, 3], async (n) => (n === 2 ? null : n * 10))
+  assert.equal(outcomes, [10, 30])
+})
+
+it('forEachIsolated goes on after a failure, and throws the first error at the end', async ({ bed }) => {
+  const done: number[] = []
+  const run = forEachIsolated(bed.platform, [1, 2, 3, 4], async (n) => {
+    if (n % 2 === 0) throw new Error(`${n} on purpose`)
+    done.push(n)
+    return n
+  })
+  assert.match(String(await run.catch((error) => error)), /2 on purpose/)
+  assert.equal(done, [1, 3])
+})
+
+it('forEachIsolated stops when the database is unavailable', async ({ bed }) => {
+  const done: number[] = []
+  const gone = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' })
+  const run = forEachIsolated(bed.platform, [1, 2, 3], async (n) => {
+    done.push(n)
+    if (n === 2) throw gone
+    return n
+  })
+  assert.is(await run.catch((error) => error), gone)
+  assert.equal(done, [1, 2])
+})
+
+it.run()

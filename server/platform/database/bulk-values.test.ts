@@ -1,0 +1,111 @@
+import { sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { fc } from '../../test/testkit/property.ts'
+import { bulkInsert, insertStatements, valuesTable } from './bulk-values.ts'
+
+interface Row {
+  id: string
+  name: string | null
+  count: number
+  amount: number
+}
+
+const COLUMNS = { id: 'uuid', name: 'text', count: 'int', amount: 'bigint' } as const
+const read = valuesTable<Row>('given', COLUMNS)
+const insert = bulkInsert<Row>('t', COLUMNS)
+const statements = insertStatements<Row>('t', COLUMNS)
+
+const row = fc.record({
+  id: fc.uuid({ version: 7 }),
+  name: fc.option(
+    fc.string({ unit: 'grapheme', maxLength: 20 }).map((text) => text.replaceAll('\0', '').toWellFormed()),
+  ),
+  count: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+  amount: fc.maxSafeInteger(),
+})
+
+for (const dialect of testDialects()) {
+  const it = suite<{ testDatabase: TestDatabase }>(`bulk values on ${dialect}`)
+  it.before(async (context) => {
+    context.testDatabase = await openTestDatabase(dialect, { migrated: false })
+    const id = dialect === 'sqlite' ? 'text' : 'uuid'
+    await context.testDatabase.database.transaction((tx) =>
+      sql`create table t (id ${sql.raw(id)} primary key, name text, count int, amount bigint)`.execute(tx),
+    )
+  })
+  it.after(({ testDatabase }) => testDatabase.close())
+
+  it('come back as they were given, in their order, whatever they hold', async ({ testDatabase }) => {
+    const { reader } = testDatabase.database
+    const check = async (rows: Row[]) => {
+      const found = await sql<Row>`select id, name, count, amount from ${read(dialect, rows)}`.execute(reader)
+      assert.equal(
+        found.rows.map((one) => ({ ...one })),
+        rows.map((one) => ({ ...one })),
+      )
+    }
+    await fc.assert(fc.asyncProperty(fc.array(row, { maxLength: 8 }), check), { numRuns: 100 })
+    const id = '01890a5d-ac96-774b-bcce-b302099a8057'
+    const names = [
+      '',
+      ' ',
+      'NULL',
+      ',',
+      '"',
+      '\\',
+      "'",
+      '{}',
+      '[1]',
+      'null',
+      '\\u0000',
+      'کُرتا 🧵',
+      '\u2028',
+      '\u0001',
+    ]
+    await check(names.map((name) => ({ id, name, count: 0, amount: 0 })))
+  })
+
+  it('write a lone surrogate as U+FFFD, and whole pairs as they are', async ({ testDatabase }) => {
+    const given = ['cut 🧵'.slice(0, 5), '\udc00 🧵', '\\ud83e as six letters']
+    const rows = given.map((name) => ({
+      id: '01890a5d-ac96-774b-bcce-b302099a8057',
+      name,
+      count: 0,
+      amount: 0,
+    }))
+    const found = await sql<Row>`select name from ${read(dialect, rows)}`.execute(
+      testDatabase.database.reader,
+    )
+    assert.equal(
+      found.rows.map((one) => one.name),
+      ['cut \ufffd', '\ufffd 🧵', '\\ud83e as six letters'],
+    )
+  })
+
+  it('are inserted all or none, in a transaction and as a batch', async ({ testDatabase: { database } }) => {
+    const rows = Array.from({ length: 120 }, (_, n) => ({
+      id: `01890a5d-ac96-774b-bcce-${String(n).padStart(12, '0')}`,
+      name: n === 0 ? null : `"{${n}}"`,
+      count: n,
+      amount: -n,
+    }))
+    const ways = [
+      (given: Row[]) => database.transaction((tx) => insert(tx, given)),
+      (given: Row[]) => database.executeBatch(...statements(dialect, given)),
+    ]
+    for (const write of ways) {
+      await database.transaction((tx) => sql`delete from t`.execute(tx))
+      const stored = () =>
+        sql<Row>`select id, name, count, amount from t order by id`.execute(database.reader)
+      const error = await write([...rows, ...rows.slice(0, 1)]).catch((reason: unknown) => reason)
+      assert.is(database.faultOf(error)?.kind, 'unique')
+      assert.equal((await stored()).rows, [])
+      await write(rows)
+      assert.equal((await stored()).rows, rows)
+    }
+  })
+
+  it.run()
+}

@@ -1,0 +1,72 @@
+/** A database error, classified the same for SQLite and PostgreSQL. */
+export type DatabaseFault =
+  /** A unique constraint failed. `constraint` is `table.column, …` on SQLite and the constraint's name on PostgreSQL. */
+  | { kind: 'unique'; constraint: string }
+  /** Lost a race against another transaction; the whole transaction can run again. */
+  | { kind: 'contention' }
+  /** The database cannot be reached or cannot write. Retrying later may help. */
+  | { kind: 'unavailable'; detail: string }
+
+const BUSY_CODE = 'DATABASE_BUSY'
+
+/** A timeout while waiting for other writers. Counts as `unavailable`, so it is not retried. */
+export class DatabaseBusy extends Error {
+  /** Wrapping errors copy it. */
+  readonly code = BUSY_CODE
+
+  constructor(what: string) {
+    super(`the database is busy: ${what}`)
+    this.name = 'DatabaseBusy'
+  }
+}
+
+export function isBusy(error: unknown): boolean {
+  return coded(error).code === BUSY_CODE
+}
+
+interface CodedError {
+  code?: unknown
+  message?: unknown
+  constraint?: unknown
+}
+
+function coded(error: unknown): { code: string; message: string; constraint: string } {
+  if (typeof error !== 'object' || error === null) return { code: '', message: '', constraint: '' }
+  const { code, message, constraint } = error as CodedError
+  return {
+    code: typeof code === 'string' ? code : '',
+    message: typeof message === 'string' ? message : '',
+    constraint: typeof constraint === 'string' ? constraint : '',
+  }
+}
+
+const SQLITE_UNAVAILABLE =
+  /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB|NOMEM|PERM|AUTH|PROTOCOL|MISUSE)/
+
+/** See https://www.sqlite.org/rescode.html for the codes. */
+export function sqliteFault(error: unknown): DatabaseFault | null {
+  const { code, message } = coded(error)
+  if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') {
+    return { kind: 'unique', constraint: message.replace(/^UNIQUE constraint failed: /, '') }
+  }
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return { kind: 'contention' }
+  if (SQLITE_UNAVAILABLE.test(code) || code === BUSY_CODE) return { kind: 'unavailable', detail: message }
+  return null
+}
+
+const NETWORK =
+  /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|ENOENT|ECONNABORTED)$/
+const CONNECTION_LOST =
+  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error/
+
+/** See https://www.postgresql.org/docs/current/errcodes-appendix.html for the codes. */
+export function postgresFault(error: unknown): DatabaseFault | null {
+  const { code, message, constraint } = coded(error)
+  if (code === '23505') return { kind: 'unique', constraint }
+  if (code === '40001' || code === '40P01' || code === '55P03') return { kind: 'contention' }
+  const outOfOrder = /^(08|28|3D|53|57P0|58|XX00)/.test(code) || code === '57014' || code === '25006'
+  if (outOfOrder || NETWORK.test(code) || CONNECTION_LOST.test(message)) {
+    return { kind: 'unavailable', detail: message }
+  }
+  return null
+}

@@ -1,0 +1,269 @@
+// database: none
+
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { fc } from '../../test/testkit/property.ts'
+import { Refusal } from '../api/refusal.ts'
+import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
+
+type Options = GroupCommitOptions<number, string>
+
+/** A group whose writes end when the test says so. */
+function heldGroup(options: Partial<Options> = {}) {
+  const writes: { items: number[]; end: (error?: Error) => void }[] = []
+  const group = new GroupCommit<number, string>({
+    maxBatch: 100,
+    maxWaiting: 100,
+    timeoutMs: 5000,
+    write: (items) => {
+      const { promise, resolve, reject } = Promise.withResolvers<string[]>()
+      const answers = items.map((item) => `row ${item}`)
+      writes.push({ items, end: (error) => (error ? reject(error) : resolve(answers)) })
+      return promise
+    },
+    ...options,
+  })
+  return { group, writes }
+}
+
+/** Long enough for everything that needs no timer. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function refusalOf(answer: Promise<unknown>): Promise<Refusal> {
+  const error = await answer.then(
+    () => null,
+    (reason: unknown) => reason,
+  )
+  assert.instance(error, Refusal)
+  return error as Refusal
+}
+
+const it = suite('group commit')
+
+it('writes what one turn of the event loop asks for as one batch, and answers each its own', async () => {
+  const { group, writes } = heldGroup()
+  const answers = Promise.all([1, 2, 3].map((item) => group.add(item)))
+  await settle()
+  assert.equal(
+    writes.map(({ items }) => items),
+    [[1, 2, 3]],
+  )
+  writes[0]?.end()
+  assert.equal(await answers, ['row 1', 'row 2', 'row 3'])
+})
+
+it('has one write in flight by default; items that arrive meanwhile form the next', async () => {
+  const { group, writes } = heldGroup()
+  const first = group.add(1)
+  await settle()
+  const rest = [group.add(2), group.add(3)]
+  await settle()
+  assert.is(writes.length, 1)
+  writes[0]?.end()
+  assert.is(await first, 'row 1')
+  await settle()
+  assert.equal(writes[1]?.items, [2, 3])
+  writes[1]?.end()
+  assert.equal(await Promise.all(rest), ['row 2', 'row 3'])
+})
+
+it('has as many writes in flight as it may, and never more', async () => {
+  const { group, writes } = heldGroup({ concurrency: 2 })
+  const answers = [group.add(1)]
+  await settle()
+  answers.push(group.add(2), group.add(3))
+  await settle()
+  assert.equal(writes[1]?.items, [2, 3])
+  answers.push(group.add(4), group.add(5))
+  await settle()
+  assert.is(writes.length, 2)
+  writes[1]?.end()
+  assert.equal(await Promise.all(answers.slice(1, 3)), ['row 2', 'row 3'])
+  await settle()
+  assert.equal(writes[2]?.items, [4, 5])
+  writes[0]?.end()
+  writes[2]?.end()
+  assert.equal(
+    await Promise.all(answers),
+    [1, 2, 3, 4, 5].map((item) => `row ${item}`),
+  )
+})
+
+it('times out the items of every write, and is idle when all writes have ended', async () => {
+  const { group, writes } = heldGroup({ concurrency: 2, timeoutMs: 20 })
+  const refused = [refusalOf(group.add(1))]
+  await settle()
+  refused.push(refusalOf(group.add(2)), refusalOf(group.add(3)))
+  await settle()
+  assert.is(writes.length, 2)
+  assert.equal(
+    (await Promise.all(refused)).map(({ code }) => code),
+    Array(3).fill('unavailable'),
+  )
+  let idle = false
+  const waiting = group.idle().then(() => {
+    idle = true
+  })
+  writes[0]?.end()
+  await settle()
+  assert.not.ok(idle)
+  writes[1]?.end(new Error('too late to matter'))
+  await waiting
+})
+
+it('takes no more than maxBatch at once, in order', async () => {
+  const { group, writes } = heldGroup({ maxBatch: 2 })
+  const answers = Promise.all([1, 2, 3, 4, 5].map((item) => group.add(item)))
+  for (let write = 0; write < 3; write += 1) {
+    await settle()
+    writes[write]?.end()
+  }
+  assert.equal(await answers, ['row 1', 'row 2', 'row 3', 'row 4', 'row 5'])
+  assert.equal(
+    writes.map(({ items }) => items),
+    [[1, 2], [3, 4], [5]],
+  )
+})
+
+it('bounds a write, and what waits, by bytes as well', async () => {
+  const { group, writes } = heldGroup({ bytesOf: (item) => item, maxBatchBytes: 10, maxWaitingBytes: 40 })
+  const answers = Promise.all([4, 6, 1, 12, 3].map((item) => group.add(item)))
+  const refusal = await refusalOf(group.add(20))
+  assert.is(refusal.code, 'unavailable')
+  for (let write = 0; write < 4; write += 1) {
+    await settle()
+    writes[write]?.end()
+  }
+  assert.is((await answers).length, 5)
+  assert.equal(
+    writes.map(({ items }) => items),
+    [[4, 6], [1], [12], [3]],
+  )
+  const last = group.add(40)
+  await settle()
+  writes[4]?.end()
+  assert.is(await last, 'row 40')
+})
+
+it('rejects the items of a failed batch only, and goes on', async () => {
+  const { group, writes } = heldGroup()
+  const first = [group.add(1), group.add(2)].map((answer) => answer.catch((error: Error) => error.message))
+  await settle()
+  const second = group.add(3)
+  writes[0]?.end(new Error('disk full'))
+  assert.equal(await Promise.all(first), ['disk full', 'disk full'])
+  await settle()
+  writes[1]?.end()
+  assert.is(await second, 'row 3')
+})
+
+it('survives a write that throws synchronously', async () => {
+  const { group } = heldGroup({
+    write: () => {
+      throw new Error('closed')
+    },
+  })
+  assert.is(await group.add(1).catch((error: Error) => error.message), 'closed')
+  await group.idle()
+})
+
+it('refuses at once when too much waits, and takes more when it is less again', async () => {
+  const { group, writes } = heldGroup({ maxWaiting: 2 })
+  const written = [group.add(1), group.add(2)]
+  const refusal = await refusalOf(group.add(3))
+  assert.is(refusal.code, 'unavailable')
+  assert.is(refusal.retryAfter, 1)
+  await settle()
+  const later = group.add(4)
+  writes[0]?.end()
+  await Promise.all(written)
+  await settle()
+  assert.equal(writes[1]?.items, [4])
+  writes[1]?.end()
+  assert.is(await later, 'row 4')
+})
+
+it('times out; an item that no write had taken yet is never written', async () => {
+  const { group, writes } = heldGroup({ timeoutMs: 20 })
+  const inFlight = refusalOf(group.add(1))
+  await settle()
+  const waiting = refusalOf(group.add(2))
+  assert.equal(
+    (await Promise.all([inFlight, waiting])).map(({ code }) => code),
+    ['unavailable', 'unavailable'],
+  )
+  const next = group.add(3)
+  writes[0]?.end()
+  await settle()
+  assert.equal(writes[1]?.items, [3])
+  writes[1]?.end()
+  assert.is(await next, 'row 3')
+  await group.idle()
+  assert.is(writes.length, 2)
+})
+
+it('is idle when nothing waits any more', async () => {
+  const { group, writes } = heldGroup()
+  await group.idle()
+  const answer = group.add(1)
+  let idle = false
+  const waiting = group.idle().then(() => {
+    idle = true
+  })
+  await settle()
+  assert.not.ok(idle)
+  writes[0]?.end()
+  await Promise.all([answer, waiting])
+  assert.is(await Promise.race([group.idle(), settle().then(() => 'busy')]), undefined)
+})
+
+it('in every order of arrivals and writes, settles each item once, within the limits of batches and writes', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.scheduler(),
+      fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }),
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 1, max: 3 }),
+      async (scheduler, fails, maxBatch, concurrency) => {
+        const written: number[] = []
+        let inFlight = 0
+        const write = scheduler.scheduleFunction(async (items: number[]) => {
+          inFlight -= 1
+          const poisoned = items.find((item) => fails[item])
+          if (poisoned !== undefined) throw new Error(`batch ${items.join()}`)
+          written.push(...items)
+          return items.map((item) => `row ${item}`)
+        })
+        const group = new GroupCommit<number, string>({
+          maxBatch,
+          maxWaiting: 100,
+          timeoutMs: 5000,
+          concurrency,
+          write: (items) => {
+            inFlight += 1
+            assert.ok(inFlight <= concurrency, `${inFlight} writes in flight`)
+            assert.ok(items.length >= 1 && items.length <= maxBatch)
+            return write(items)
+          },
+        })
+        const answers = fails.map(async (_, item) => {
+          await scheduler.schedule(Promise.resolve())
+          return group.add(item).catch((error: Error) => error.message)
+        })
+        const all = Promise.all(answers)
+        await scheduler.waitFor(all)
+        for (const [item, answer] of (await all).entries()) {
+          if (written.includes(item)) assert.is(answer, `row ${item}`)
+          else assert.ok(answer.slice('batch '.length).split(',').includes(String(item)), answer)
+        }
+        assert.is(new Set(written).size, written.length)
+        await group.idle()
+      },
+    ),
+    { numRuns: 200 },
+  )
+})
+
+it.run()

@@ -1,0 +1,60 @@
+import { readdirSync } from 'node:fs'
+import { sql } from 'kysely'
+import { SettingError } from '../config.ts'
+import { withTimeout } from '../with-timeout.ts'
+import type { OpenDatabase } from './open-database.ts'
+
+export interface MigrationState {
+  executed: string[]
+  pending: string[]
+}
+
+/** Which migrations have run and which are pending; writes nothing. Refuses with `unavailable` when the database stalls. */
+export async function migrationState(database: OpenDatabase): Promise<MigrationState> {
+  const executed = await withTimeout(executedMigrations(database))
+  return { executed, pending: migrationNames(database.dialect).filter((name) => !executed.includes(name)) }
+}
+
+/** The names of all migrations, from their files: importing them would load the whole ORM, which most commands do not need. */
+export function migrationNames(dialect: OpenDatabase['dialect']): string[] {
+  const files = readdirSync(new URL(`../../migrations/${dialect}/`, import.meta.url))
+  return files.flatMap((file) => /^(\d{5}-[a-z0-9-]+)\.[jt]s$/.exec(file)?.[1] ?? []).sort()
+}
+
+async function executedMigrations(database: OpenDatabase): Promise<string[]> {
+  try {
+    const rows = await sql<{
+      name: string
+    }>`select name from mikro_orm_migrations order by name`.execute(database.reader)
+    return rows.rows.map((row) => row.name)
+  } catch (error) {
+    if (tableIsMissing(error)) return []
+    throw error
+  }
+}
+
+/** Whether a query failed because its table does not exist, for example before the first migration. */
+export function tableIsMissing(error: unknown): boolean {
+  const { code, message } = error as { code?: unknown; message?: unknown }
+  return code === '42P01' || (code === 'SQLITE_ERROR' && String(message).startsWith('no such table'))
+}
+
+/**
+ * Throws `SettingError`, with the commands to run, when the service's PostgreSQL role may not apply the pending migrations or lacks
+ * privileges on a table.
+ */
+export async function checkRole(database: OpenDatabase, pending: readonly string[]): Promise<void> {
+  if (database.dialect !== 'postgresql') return
+  const { mayMigrate, missingPrivileges } = await import('../../migrations/grants.ts')
+  const grant = '"affiliate db grants ROLE" as the owner of the tables'
+  if (pending.length > 0) {
+    if (await mayMigrate(database)) return
+    throw new SettingError(
+      'DATABASE_URL',
+      `${pending.length} migrations are pending and this role may not apply them: run "affiliate db migrate" and then ${grant}`,
+    )
+  }
+  const missing = await missingPrivileges(database)
+  if (missing.length === 0) return
+  throw new SettingError('DATABASE_URL', `this role may not use ${missing.join(', ')}: run ${grant}`)
+}

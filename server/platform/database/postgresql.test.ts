@@ -1,0 +1,155 @@
+import { createServer } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { CompiledQuery, sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import type { Queries } from './database.ts'
+import { openPostgres, type PostgresDatabase } from './postgresql.ts'
+
+interface Context {
+  testDatabase: TestDatabase
+  /** One connection, on which a statement may take 200 ms. */
+  database: PostgresDatabase
+}
+
+const amounts = async (db: Queries) =>
+  (await sql<{ n: number }>`select n from t order by n`.execute(db)).rows.map((row) => row.n)
+
+const it = suite<Context>('postgresql')
+
+it.before.each(async (context) => {
+  context.testDatabase = await openTestDatabase('postgresql', { migrated: false })
+  context.database = openPostgres(context.testDatabase.url, { poolSize: 1, queryTimeoutMs: 200 })
+  await context.database.transaction((tx) => sql`create table t (n bigint not null)`.execute(tx))
+})
+
+it.after.each(async ({ testDatabase, database }) => {
+  await database.close()
+  await testDatabase.close()
+})
+
+it('runs on a server that syncs what it commits', async ({ database }) => {
+  for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes']) {
+    const { rows } = await sql<Record<string, string>>`show ${sql.raw(setting)}`.execute(database.reader)
+    assert.is(rows[0]?.[setting], 'on', setting)
+  }
+})
+
+it('leaves nothing of a transaction whose statement was not answered in time', async ({ database }) => {
+  const error = await database
+    .transaction(async (tx) => {
+      await sql`insert into t values (1)`.execute(tx)
+      await sql`select pg_sleep(0.5)`.execute(tx)
+    })
+    .catch((reason: unknown) => reason)
+  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  // Past the moment at which the abandoned statement ends, and the connection would be good for the next borrower.
+  await pause(600)
+  await database.transaction((tx) => sql`insert into t values (2)`.execute(tx))
+  assert.equal(await amounts(database.reader), [2])
+})
+
+it('does not hold its callers while a statement hangs', async ({ database }) => {
+  const start = performance.now()
+  await sql`select pg_sleep(5)`.execute(database.reader).catch(() => {})
+  assert.equal(await amounts(database.reader), [])
+  assert.ok(performance.now() - start < 2000)
+})
+
+it('gives up the connection of a hot write that was not answered in time', async ({ database }) => {
+  const connection = async () =>
+    (await database.executeBatch<{ pid: number }>(CompiledQuery.raw('select pg_backend_pid() as pid')))[0]
+      ?.pid
+  const before = await connection()
+  const hangs = database.executeBatch(CompiledQuery.raw('select pg_sleep(5)'))
+  const error = await hangs.catch((reason: unknown) => reason)
+  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  const after = await connection()
+  assert.is.not(after, before)
+  // One that ends well is used again.
+  assert.is(await connection(), after)
+})
+
+it('undoes the transaction of a value that is not exact, and goes on', async ({ database }) => {
+  const error = await database
+    .transaction(async (tx) => {
+      await sql`insert into t values (1)`.execute(tx)
+      await sql`select 9007199254740993::int8 as n`.execute(tx)
+    })
+    .catch((reason: Error) => reason)
+  assert.match(String(error), 'not an exact whole number')
+  assert.equal(await amounts(database.reader), [])
+})
+
+it('reads whole numerics as numbers, and refuses fractions and what is too large', async ({ database }) => {
+  const read = async (text: string) =>
+    (await sql<{ n: number }>`select ${sql.raw(text)} as n`.execute(database.reader)).rows[0]?.n
+  assert.is(await read('12::numeric'), 12)
+  assert.is(await read('-5::int8'), -5)
+  assert.is(await read('3::int4'), 3)
+  assert.is(await read('null::int8'), null)
+  for (const text of ['0.5::numeric', '1e20::numeric', "'NaN'::numeric", '-9007199254740992::int8']) {
+    const error = await read(text).catch((reason: Error) => reason)
+    assert.match(String(error), 'not an exact whole number', text)
+  }
+})
+
+it('calls lost and refused connections unavailable, and connects anew', async ({
+  database,
+  testDatabase,
+}) => {
+  const lost = await database
+    .transaction(async (tx) => {
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx)
+      await sql`select pg_terminate_backend(${rows[0]?.pid ?? 0})`.execute(testDatabase.database.reader)
+      await sql`insert into t values (1)`.execute(tx)
+    })
+    .catch((reason: unknown) => reason)
+  assert.is(database.faultOf(lost)?.kind, 'unavailable')
+  assert.equal(await amounts(database.reader), [])
+})
+
+it('calls a server that is not there, and one that does not know us, unavailable', async ({
+  testDatabase,
+}) => {
+  const port = await closedPort()
+  const elsewhere = [
+    (url: URL) => Object.assign(url, { host: `127.0.0.1:${port}` }),
+    (url: URL) => Object.assign(url, { pathname: '/no_such_database' }),
+    (url: URL) => Object.assign(url, { username: 'nobody_at_all', password: 'x' }),
+  ]
+  for (const change of elsewhere) {
+    const database = openPostgres(change(new URL(testDatabase.url)).href)
+    const error = await database.transaction(async () => {}).catch((reason: unknown) => reason)
+    assert.is(database.faultOf(error)?.kind, 'unavailable', String(error))
+    await database.close()
+  }
+})
+
+it('calls lock failures contention', async ({ database, testDatabase }) => {
+  await database.transaction(async (tx) => {
+    await sql`lock table t`.execute(tx)
+    const refused = await testDatabase.database.writer
+      .transaction()
+      .execute((rival) => sql`lock table t nowait`.execute(rival))
+      .catch((reason: unknown) => reason)
+    assert.equal(database.faultOf(refused), { kind: 'contention' })
+  })
+})
+
+/** A port on which nothing listens any more. */
+async function closedPort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' ? (address?.port ?? 0) : 0
+}
+
+if (testDialects().includes('postgresql')) it.run()
+else {
+  const without = suite('without PostgreSQL')
+  without.skip('there is no PostgreSQL in this run', () => {})
+  without.run()
+}

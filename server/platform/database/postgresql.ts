@@ -1,0 +1,112 @@
+import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
+import { DatabaseError, Pool, type PoolClient, type QueryConfig, types } from 'pg'
+import { type Database, refuseNested, runTransaction, statementTimeout, withRetries } from './database.ts'
+import { postgresFault } from './database-faults.ts'
+import type { Schema } from './schema.ts'
+
+export interface PostgresDatabase extends Database {
+  readonly dialect: 'postgresql'
+  readonly url: string
+  readonly pool: Pool
+  readonly writer: Kysely<Schema>
+}
+
+const INT8 = 20
+const NUMERIC = 1700
+
+/** Sums and counts arrive as text. All of ours are whole numbers; an inexact one must fail. */
+function exactNumber(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new Error(`not an exact whole number: ${text}`)
+  return value
+}
+
+/** Longer than any set-wise statement takes; a stalled database must not hold callers forever. */
+const QUERY_TIMEOUT_MS = 60_000
+
+/** `queryTimeoutMs`: the longest that one statement may take, 0 for no limit. With `readOnly` the server refuses writes. */
+export function openPostgres(
+  url: string,
+  options: { poolSize?: number; queryTimeoutMs?: number; readOnly?: boolean } = {},
+): PostgresDatabase {
+  const pool = new Pool({
+    connectionString: url,
+    ...(options.readOnly ? { options: '-c default_transaction_read_only=on' } : {}),
+    max: options.poolSize ?? 10,
+    connectionTimeoutMillis: 1500,
+    idleTimeoutMillis: 30_000,
+    query_timeout: options.queryTimeoutMs ?? QUERY_TIMEOUT_MS,
+    types: {
+      getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+        oid === INT8 || oid === NUMERIC
+          ? exactNumber
+          : types.getTypeParser(oid, format as 'text')) as typeof types.getTypeParser,
+    },
+  })
+  // The next query reports a dropped connection. Without a listener the error event would end the process.
+  pool.on('error', () => {})
+  pool.on('connect', (client: PoolClient) => client.on('error', () => {}))
+  /** Names of the statements of `executeBatch`, by their text; each connection prepares them at their first use. */
+  const preparedNames = new Map<string, string>()
+  const dialect = new PostgresDialect({ pool: closingAfterFailure(pool) })
+  const writer = new Kysely<Schema>({ dialect })
+  return {
+    dialect: 'postgresql',
+    url,
+    pool,
+    writer,
+    reader: writer,
+    transaction: (work) => runTransaction(writer, postgresFault, work),
+    async executeBatch(statement, ...others) {
+      if (!statement || others.length > 0) throw new Error('only one statement is a transaction by itself')
+      refuseNested(writer)
+      const { sql, parameters } = statement
+      const name = preparedNames.get(sql) ?? `batch_${preparedNames.size + 1}`
+      preparedNames.set(sql, name)
+      const query = () => pool.query(queryConfig(sql, parameters, name))
+      return (await withRetries(postgresFault, query)).rows
+    },
+    faultOf: postgresFault,
+    async close() {
+      await writer.destroy()
+      // Kysely ends the pool only if it has used it.
+      if (!pool.ending) await pool.end()
+    },
+  }
+}
+
+/**
+ * The pool as Kysely uses it, without connections in an unknown state. After a timeout the statement may still be running, and no rollback
+ * is sent: the next user of the connection would inherit the open transaction. Such a connection is closed, and the server rolls back.
+ */
+function closingAfterFailure(pool: Pool): PostgresPool {
+  return {
+    connect: async () => {
+      const client = await pool.connect()
+      let failure: unknown
+      const query = async (text: string, values: readonly unknown[]) => {
+        if (failure !== undefined) throw failure
+        try {
+          return await client.query(queryConfig(text, values))
+        } catch (error) {
+          if (!(error instanceof DatabaseError)) failure = error
+          throw error
+        }
+      }
+      // Kysely's second form of `query`, with a cursor, is for streams, which nothing uses on PostgreSQL.
+      return { query, release: () => client.release(failure !== undefined) } as unknown as PostgresPoolClient
+    },
+    end: () => pool.end(),
+    options: pool.options,
+  }
+}
+
+function queryConfig(text: string, values: readonly unknown[], name?: string): QueryConfig {
+  const timeout = statementTimeout()
+  return {
+    text,
+    values: values as unknown[],
+    ...(name !== undefined && { name }),
+    ...(timeout !== undefined && { query_timeout: timeout }),
+  }
+}

@@ -1,0 +1,63 @@
+import type { InferKyselyDB } from '@mikro-orm/sql'
+import { Application } from '../../applications/application.entity.ts'
+import { BillingCycle, BillingCycleShare, Credit } from '../../billing/billing.entity.ts'
+import { Click, ClickCount } from '../../clicks/click.entity.ts'
+import { ExportJob } from '../../exports/export-job.entity.ts'
+import { InboundBody, InboundEvent } from '../../inbox/inbound-event.entity.ts'
+import { OperatorDelivery } from '../../inbox/operator-delivery.entity.ts'
+import { ScheduleRun } from '../../jobs/schedule-run.entity.ts'
+import { LedgerEntry, LedgerHead, LedgerPosting } from '../../ledger/ledger.entity.ts'
+import { LedgerSeal, LedgerSealHead } from '../../ledger/seals/seal.entity.ts'
+import { AffiliateLink } from '../../links/affiliate-link.entity.ts'
+import { AuditEntry } from '../../moderation/audit-entry.entity.ts'
+import { Flag } from '../../moderation/flag.entity.ts'
+import { LinkDay, Mailbox } from '../../moderation/watched.entity.ts'
+import { Offer } from '../../offers/offer.entity.ts'
+import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
+import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
+import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
+import { Store, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
+import { LoginAddress, PayoutDestination, Session, User } from '../../users/user.entity.ts'
+import { Watermark } from './watermark.entity.ts'
+
+/** Every table, in the order in which rows can be inserted. */
+export const ENTITIES = {
+  User,
+  Session,
+  LoginAddress,
+  PayoutDestination,
+  Store,
+  StoreSecret,
+  StoreHost,
+  Offer,
+  Application,
+  AffiliateLink,
+  Click,
+  ClickCount,
+  BillingCycle,
+  BillingCycleShare,
+  Credit,
+  Sale,
+  SaleDecision,
+  Payout,
+  PayoutLine,
+  LedgerEntry,
+  LedgerPosting,
+  LedgerHead,
+  LedgerSeal,
+  LedgerSealHead,
+  InboundEvent,
+  InboundBody,
+  OperatorDelivery,
+  ProcessorAttempt,
+  Flag,
+  AuditEntry,
+  LinkDay,
+  Mailbox,
+  ScheduleRun,
+  ExportJob,
+  Watermark,
+}
+
+/** Table and column types for the query builder, inferred from the entities. */
+export type Schema = InferKyselyDB<(typeof ENTITIES)[keyof typeof ENTITIES]>

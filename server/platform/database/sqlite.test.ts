@@ -1,0 +1,248 @@
+// database: none
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import BetterSqlite from 'better-sqlite3'
+import { sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { raceProcesses } from '../../test/testkit/racing-processes.ts'
+import type { Queries } from './database.ts'
+import { openSqlite, type SqliteDatabase } from './sqlite.ts'
+
+interface Context {
+  file: string
+  database: SqliteDatabase
+  /** A plain handle on the same file, that waits for nobody. */
+  rival: BetterSqlite.Database
+}
+
+async function pragma(db: Queries, name: string): Promise<unknown> {
+  const { rows } = await sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(db)
+  return Object.values(rows[0] ?? {})[0]
+}
+
+async function codeOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => null,
+    (error: { code?: unknown }) => error.code,
+  )
+}
+
+const it = suite<Context>('sqlite')
+
+it.before.each(async (context) => {
+  context.file = join(mkdtempSync(join(tmpdir(), 'affiliate-sqlite-')), 'affiliate.db')
+  context.database = openSqlite(context.file, { create: true })
+  await context.database.transaction((tx) => sql`create table t (n bigint not null)`.execute(tx))
+  await context.database.transaction((tx) => sql`insert into t values (0)`.execute(tx))
+  context.rival = new BetterSqlite(context.file, { timeout: 0 })
+})
+
+it.after.each(async ({ database, rival, file }) => {
+  rival.close()
+  await database.close()
+  rmSync(join(file, '..'), { recursive: true, force: true })
+})
+
+it('writes with a log that is synced at each commit, and with foreign keys', async ({ database }) => {
+  await database.transaction(async (tx) => {
+    assert.is(await pragma(tx, 'journal_mode'), 'wal')
+    assert.is(await pragma(tx, 'synchronous'), 2)
+    assert.is(await pragma(tx, 'foreign_keys'), 1)
+  })
+  assert.is(await pragma(database.reader, 'query_only'), 1)
+})
+
+it('takes the write lock before the first read, so that a read-then-write cannot fail', async ({
+  database,
+  rival,
+}) => {
+  await database.transaction(async (tx) => {
+    await sql`select n from t`.execute(tx)
+    assert.throws(() => rival.exec('update t set n = 9'), /database is locked/)
+    await sql`update t set n = 1`.execute(tx)
+  })
+  rival.exec('update t set n = 9')
+})
+
+it("waits for another process's write without stopping this one", async ({ database, rival }) => {
+  rival.exec('begin immediate; update t set n = 5')
+  let turns = 0
+  const ticking = setInterval(() => {
+    turns += 1
+  }, 5)
+  setTimeout(() => rival.exec('commit'), 300)
+  const start = performance.now()
+  await database.transaction((tx) => sql`update t set n = n + 1`.execute(tx))
+  clearInterval(ticking)
+  const waited = performance.now() - start
+  assert.ok(waited >= 250 && waited < 1500, `${waited} ms`)
+  assert.ok(turns >= 15, `${turns} turns of the event loop`)
+  assert.equal(rival.prepare('select n from t').get(), { n: 6 })
+})
+
+it('refuses what waits while another process keeps the lock, all within seconds, and writes afterwards', async ({
+  database,
+  rival,
+}) => {
+  rival.exec('begin exclusive')
+  const start = performance.now()
+  let runs = 0
+  const add = () =>
+    database.transaction((tx) => {
+      runs += 1
+      return sql`update t set n = n + 1`.execute(tx)
+    })
+  const faults = await Promise.all(
+    Array.from({ length: 12 }, () =>
+      add().then(
+        () => null,
+        (error: unknown) => database.faultOf(error)?.kind,
+      ),
+    ),
+  )
+  const waited = performance.now() - start
+  assert.equal(faults, Array(12).fill('unavailable'))
+  assert.ok(waited < 6000, `${waited} ms`)
+  assert.is(runs, 0)
+  rival.exec('rollback')
+  await Promise.all([add(), add(), add()])
+  assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 3 }])
+})
+
+it('does not begin what has waited too long behind a transaction of its own process', async ({
+  database,
+}) => {
+  const { promise: over, resolve: end } = Promise.withResolvers<void>()
+  const long = database.transaction(() => over)
+  const error = await database
+    .transaction(async () => assert.unreachable('begun all the same'))
+    .catch((reason: unknown) => reason)
+  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  end()
+  await long
+  await database.transaction((tx) => sql`update t set n = 4`.execute(tx))
+  assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 4 }])
+})
+
+it('lets two processes add to one row a hundred times each', async ({ database, file }) => {
+  await raceProcesses(2, {
+    prepare: `
+      import { sql } from 'kysely'
+      const { openSqlite } = await import(${JSON.stringify(new URL('./sqlite.ts', import.meta.url).href)})
+      const database = openSqlite(${JSON.stringify(file)}, { create: false })`,
+    run: `
+      for (let time = 0; time < 100; time += 1) {
+        await database.transaction(async (tx) => {
+          const { rows: [row] } = await sql\`select n from t\`.execute(tx)
+          await sql\`update t set n = \${row.n + 1}\`.execute(tx)
+        })
+      }
+      await database.close()`,
+  })
+  assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 200 }])
+})
+
+it('calls a lock contention', async ({ database, rival }) => {
+  await database.transaction(async () => {
+    try {
+      rival.exec('begin immediate')
+      assert.unreachable('two writers at once')
+    } catch (error) {
+      assert.equal(database.faultOf(error), { kind: 'contention' })
+    }
+  })
+})
+
+it('calls a full disk unavailable, undoes the transaction, and works again when there is room', async ({
+  database,
+}) => {
+  const pages = Number(await pragma(database.writer, 'page_count'))
+  await pragma(database.writer, `max_page_count = ${pages + 2}`)
+  const fill = () =>
+    database.transaction(async (tx) => {
+      await sql`update t set n = 1`.execute(tx)
+      await sql`create table big (x)`.execute(tx)
+      await sql`insert into big values (zeroblob(100000))`.execute(tx)
+    })
+  const error = await fill().catch((reason: unknown) => reason)
+  assert.is((error as { code: string }).code, 'SQLITE_FULL')
+  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 0 }])
+  await pragma(database.writer, 'max_page_count = 100000')
+  await fill()
+  assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 1 }])
+})
+
+it('writes nothing through the reader, which counts as a database that cannot write', async ({
+  database,
+}) => {
+  const error = await sql`update t set n = 1`.execute(database.reader).catch((reason: unknown) => reason)
+  assert.is((error as { code: string }).code, 'SQLITE_READONLY')
+  assert.is(database.faultOf(error)?.kind, 'unavailable')
+})
+
+it('keeps statements that notice when another process changes a table', async ({ database, rival }) => {
+  const read = async () => (await sql`select * from t`.execute(database.reader)).rows
+  const add = () => database.transaction((tx) => sql`insert into t (n) values (1) returning *`.execute(tx))
+  assert.equal(await read(), [{ n: 0 }])
+  await add()
+  rival.exec('alter table t add column note text')
+  assert.equal(await read(), [
+    { n: 0, note: null },
+    { n: 1, note: null },
+  ])
+  assert.equal((await add()).rows, [{ n: 1, note: null }])
+  rival.exec('drop table t')
+  assert.is(await codeOf(read()), 'SQLITE_ERROR')
+})
+
+it('copes with more statements than it keeps', async ({ database }) => {
+  for (let round = 0; round < 2; round += 1) {
+    for (let index = 0; index < 600; index += 1) {
+      const { rows } = await sql`select ${sql.raw(String(index))} as n, ${index} as bound`.execute(
+        database.reader,
+      )
+      assert.equal(rows, [{ n: index, bound: index }])
+    }
+  }
+})
+
+it('says how many rows a statement changed', async ({ database }) => {
+  const { numAffectedRows } = await database.transaction((tx) => sql`update t set n = 3`.execute(tx))
+  assert.is(numAffectedRows, 1n)
+  assert.is(
+    (await database.transaction((tx) => sql`delete from t where n = 4`.execute(tx))).numAffectedRows,
+    0n,
+  )
+})
+
+it('undoes a part of a transaction to a savepoint', async ({ database }) => {
+  const trx = await database.writer.startTransaction().execute()
+  await sql`update t set n = 1`.execute(trx)
+  const inner = await trx.savepoint('part').execute()
+  await sql`update t set n = 2`.execute(inner)
+  await inner.rollbackToSavepoint('part').execute()
+  await trx.commit().execute()
+  assert.equal((await sql`select n from t`.execute(database.reader)).rows, [{ n: 1 }])
+})
+
+it('streams rows while transactions go on, and frees the reader when the stream is left', async ({
+  database,
+}) => {
+  await database.transaction(async (tx) => {
+    await sql`insert into t select value from json_each('[1,2,3,4]')`.execute(tx)
+  })
+  const rows: unknown[] = []
+  const query = database.reader.selectFrom(sql<{ n: number }>`t`.as('t')).select('n').orderBy('n')
+  for await (const row of query.stream()) {
+    rows.push(row.n)
+    await database.transaction((tx) => sql`insert into t values (${10 + Number(row.n)})`.execute(tx))
+    if (row.n === 3) break
+  }
+  assert.equal(rows, [0, 1, 2, 3])
+  assert.equal((await sql`select count(*) as n from t`.execute(database.reader)).rows, [{ n: 9 }])
+})
+
+it.run()

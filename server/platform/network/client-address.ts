@@ -1,0 +1,37 @@
+import { isIP } from 'node:net'
+
+const V4_MAPPED = /^::ffff:(?=\d+\.)/i
+
+/**
+ * The key that counts a client address: an IPv4 address, or the /64 network of an IPv6 address, because one IPv6 customer has at least a
+ * whole /64. All texts that are not addresses share one key.
+ */
+export function addressKey(address: string): string {
+  return networkOf(address, 32, 64)
+}
+
+/** The part of an address that may be logged: its /24 (IPv4) or /48 (IPv6) network. */
+export function addressPrefix(address: string): string {
+  return networkOf(address, 24, 48)
+}
+
+function networkOf(text: string, v4Bits: 24 | 32, v6Bits: 48 | 64): string {
+  const address = text.replace(/%.*$/, '').replace(V4_MAPPED, '')
+  const family = isIP(address)
+  if (family === 4) {
+    return v4Bits === 32 ? address : `${address.split('.').slice(0, 3).join('.')}.0/24`
+  }
+  if (family === 0) return 'unknown'
+  const groups = groupsOf(address).slice(0, v6Bits / 16)
+  return `${groups.join(':')}::/${v6Bits}`
+}
+
+/** The eight groups of a valid IPv6 address in lower-case hex without leading zeros. */
+function groupsOf(address: string): string[] {
+  // One spelling for every address, even one that ends in an IPv4 address.
+  const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1)
+  const [head = '', tail] = canonical.split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  return [...before, ...Array<string>(8 - before.length - after.length).fill('0'), ...after]
+}

@@ -1,0 +1,39 @@
+import type { Agent, Dispatcher } from 'undici'
+
+type CallOptions = Omit<NonNullable<Parameters<typeof import('undici').request>[1]>, 'dispatcher' | 'signal'>
+
+/** HTTP calls to one other service, over a connection pool of their own. */
+export interface OutgoingCalls {
+  /** Does not follow redirects. Fails unless the whole response arrives within `timeoutMs`. */
+  request(
+    url: string | URL,
+    options: CallOptions,
+    timeoutMs: number,
+  ): Promise<Dispatcher.ResponseData<unknown>>
+  /** Closes the connections; calls in flight fail. */
+  close(): Promise<void>
+}
+
+/** Loads undici with the first call, to keep commands fast. */
+export function openOutgoingCalls(options: Agent.Options): OutgoingCalls {
+  let closed = false
+  let opened: ReturnType<typeof open> | null = null
+  async function open() {
+    const { Agent, request } = await import('undici')
+    const agent = new Agent(options)
+    // After `close` nothing may be sent.
+    if (closed) await agent.destroy()
+    return { agent, request }
+  }
+  return {
+    async request(url, options, timeoutMs) {
+      opened ??= open()
+      const { agent, request } = await opened
+      return request(url, { ...options, dispatcher: agent, signal: AbortSignal.timeout(timeoutMs) })
+    },
+    async close() {
+      closed = true
+      await (await opened)?.agent.destroy()
+    },
+  }
+}

@@ -1,0 +1,100 @@
+import type { Paisa } from '../../shared/money.ts'
+import { recordAudit } from '../moderation/audit.service.ts'
+import { closeFlag } from '../moderation/flag-queue.service.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import { isId } from '../platform/ids.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { AttemptKind } from './attempt.entity.ts'
+import { listAttempts, queueAttempt } from './attempts.service.ts'
+import type { LookupOutcome, Processor } from './port.ts'
+import { decideSecondAttempt } from './second-attempt.rule.ts'
+
+/** How one kind of processor call is retried. */
+export interface RetryableCall<Row> {
+  kind: AttemptKind
+  action: 'billing.reissue' | 'payout.retry'
+  find(db: Queries, id: string): Promise<Row | undefined>
+  lock(tx: Tx, id: string): Promise<Row | undefined>
+  /** Throws `not_found` or `conflict` unless the row still waits for its call. */
+  assertWaiting(row: Row | undefined): asserts row is Row
+  amount(row: Row): Paisa
+  /** The new call's request, and what the audit row shows of a request. */
+  request(db: Queries, row: Row): Promise<Record<string, unknown>>
+  audited(request: Record<string, unknown>): Record<string, unknown>
+  flagNote: string
+}
+
+export interface RetryRequest {
+  /** A user's id, or `OPERATOR`. */
+  actor: string
+  reason: string | null
+}
+
+export interface Retried<Row> {
+  row: Row
+  attemptId: string
+  /** The invoice or payout that the processor already holds under this reference; the new attempt adopts it. */
+  adopts: string | null
+  request: Record<string, unknown>
+  formerRequest: Record<string, unknown>
+}
+
+/**
+ * Queues a new attempt, with a new idempotency key, after the processor has finally refused a call. The processor is asked first
+ * what it holds. Throws `not_found`, `conflict` (nothing to retry, or the processor holds something else) and `unavailable`
+ * (the processor does not answer).
+ */
+export async function retryCall<Row>(
+  platform: Platform,
+  processor: Processor,
+  call: RetryableCall<Row>,
+  id: string,
+  { actor, reason }: RetryRequest,
+): Promise<Retried<Row>> {
+  const { reader } = platform.database
+  await prepare(reader, call, id, isId(id) ? await call.find(reader, id) : undefined, null)
+  const lookup = await (call.kind === 'invoice' ? processor.findInvoices(id) : processor.findPayouts(id))
+  return platform.database.transaction(async (tx) => {
+    const { row, adopts, refused, request } = await prepare(tx, call, id, await call.lock(tx, id), lookup)
+    const attempt = { kind: call.kind, subjectId: id, amount: call.amount(row), request, lookUpFirst: true }
+    const attemptId = await queueAttempt(platform, tx, attempt)
+    const subjectType = call.kind === 'invoice' ? 'billing_cycle' : 'payout'
+    const refusal = { kind: 'processor_refusal', subjectType, subjectId: id } as const
+    await closeFlag(platform, tx, refusal, call.flagNote)
+    const formerRequest = refused ? JSON.parse(refused.request) : {}
+    await recordAudit(platform, tx, {
+      actor,
+      action: call.action,
+      subjectType,
+      subjectId: id,
+      reason,
+      before: {
+        attempt_id: refused?.id ?? null,
+        refused_because: refused?.detail ?? null,
+        ...call.audited(formerRequest),
+      },
+      after: {
+        attempt_id: attemptId,
+        ...call.audited(request),
+        [`${call.kind}_at_the_processor`]: adopts,
+      },
+    })
+    return { row, attemptId, adopts, request, formerRequest }
+  })
+}
+
+async function prepare<Row>(
+  db: Queries,
+  call: RetryableCall<Row>,
+  id: string,
+  row: Row | undefined,
+  lookup: LookupOutcome | null,
+) {
+  call.assertWaiting(row)
+  const attempts = await listAttempts(db, call.kind, id)
+  const states = attempts.map((attempt) => attempt.state)
+  const decision = decideSecondAttempt({ attempts: states, amount: call.amount(row), lookup })
+  if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
+  return { row, adopts: decision.adopts, refused: attempts.at(-1), request: await call.request(db, row) }
+}

@@ -1,9 +1,0 @@
-// time limit: 600 s
-import { suite } from 'uvu'
-import { testDialects } from '../testbed/databases.ts'
-import { addKillTests } from './kill-tests.ts'
-
-const it = suite('a server that is killed, on PostgreSQL')
-if (testDialects().includes('postgresql')) addKillTests(it, 'postgresql')
-else it.skip('there is no PostgreSQL in this run', () => {})
-it.run()

@@ -1,0 +1,44 @@
+import type { Platform } from '../platform/platform.ts'
+import { userTopic } from '../platform/signals.ts'
+
+/** Waits for news of one user. What comes while nobody waits is not lost: the next wait is over at once. */
+export class LiveNews {
+  readonly #leave: () => void
+  readonly #signal: AbortSignal
+  readonly #onAbort = () => this.#wake?.()
+  #heard = false
+  #wake: (() => void) | null = null
+
+  constructor(platform: Platform, userId: string, signal: AbortSignal) {
+    this.#signal = signal
+    this.#leave = platform.signals.on(userTopic(userId), () => {
+      this.#heard = true
+      this.#wake?.()
+    })
+    signal.addEventListener('abort', this.#onAbort)
+  }
+
+  /** To be called before looking: what is heard from then on is a reason to look again. */
+  forget(): void {
+    this.#heard = false
+  }
+
+  /** Resolves with news, after `ms` without, or when the stream is over. */
+  wait(ms: number): Promise<void> {
+    if (this.#heard || this.#signal.aborted) return Promise.resolve()
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer)
+        this.#wake = null
+        resolve()
+      }
+      const timer = setTimeout(done, ms)
+      this.#wake = done
+    })
+  }
+
+  close(): void {
+    this.#leave()
+    this.#signal.removeEventListener('abort', this.#onAbort)
+  }
+}

@@ -1,0 +1,47 @@
+import { tracked } from '@trpc/server'
+import { type LiveEvent, liveEvent, liveInput } from '../../shared/schemas/summaries.ts'
+import { wireCycle } from '../billing/billing-wire.ts'
+import { wirePart, wirePayout } from '../payouts/payout-wire.ts'
+import { type Actor, procedure, router } from '../platform/api/procedure.ts'
+import { refusingStream, streamOf } from '../platform/cache/subscription.ts'
+import { isoTime } from '../platform/clock.ts'
+import { wireSale } from '../sales/sale-wire.ts'
+import { followChanges, type LiveMessage, type LiveNewsItem } from './live.service.ts'
+
+export const liveRouter = router({
+  changes: procedure(['merchant', 'creator'], {
+    summary: 'Follow own sales, payouts and billing cycles',
+    description:
+      'Server-sent events, through tRPC only. A new stream begins with a `start` event; each event id takes the stream up again after it, and nothing is told twice.',
+    errors: ['rate_limited', 'unavailable', 'unauthenticated'],
+  })
+    .input(liveInput)
+    .output(streamOf(liveEvent))
+    .subscription(({ ctx, input, signal }) => {
+      const messages = followChanges(ctx.platform, ctx.actor, {
+        lastEventId: input.lastEventId ?? null,
+        signal: ctx.gone ?? signal ?? new AbortController().signal,
+      })
+      return refusingStream(ctx, wireMessages(messages, ctx.actor))
+    }),
+})
+
+async function* wireMessages(messages: AsyncIterable<LiveMessage>, actor: Actor) {
+  for await (const { id, item } of messages) yield tracked(id, wireItem(item, actor))
+}
+
+function wireItem(item: LiveNewsItem, { role }: Actor): LiveEvent {
+  const at = isoTime(item.at)
+  switch (item.kind) {
+    case 'start':
+      return { kind: 'start', at }
+    case 'sale':
+      return { kind: 'sale', at, sale: wireSale(item.sale, role) }
+    case 'payout': {
+      const payout = 'part' in item.payout ? wirePart(item.payout) : wirePayout(item.payout)
+      return { kind: 'payout', at, change: item.change, payout }
+    }
+    case 'billing_cycle':
+      return { kind: 'billing_cycle', at, change: item.change, billing_cycle: wireCycle(item.cycle) }
+  }
+}

@@ -1,0 +1,345 @@
+// mostly waits
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { closeDueCycles } from '../billing/close-cycle.service.ts'
+import { runPayouts } from '../payouts/payout-run.service.ts'
+import { firstIdAt } from '../platform/ids.ts'
+import { openCuttableProxy } from '../test/testkit/cuttable-proxy.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import {
+  elsewhere,
+  type Follower,
+  follow,
+  logIn,
+  openLiveMarket,
+  openWebSide,
+  type WebSide,
+} from '../test/testkit/live-followers.ts'
+import { cyclesOf, type Marketplace } from '../test/testkit/marketplace.ts'
+import { logout } from '../users/credentials.service.ts'
+import { suspendUser } from '../users/users.service.ts'
+import { liveStreams } from './live-streams.ts'
+
+interface World {
+  market: Marketplace
+  web: WebSide
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<World>(`live streams on ${dialect}`)
+  it.before.each(async (world) => {
+    world.market = await openLiveMarket(dialect, { LIVE_STREAMS: '6', LIVE_STREAMS_PER_USER: '2' })
+    world.web = await openWebSide(world.market.platform)
+  })
+  it.after.each(async ({ market, web }) => {
+    await web.close()
+    await market.close()
+  })
+
+  const started = async (follower: Follower) => {
+    await follower.until(() => follower.events.length > 0)
+    return follower
+  }
+
+  /** Closes the shop's open cycle and has it paid. */
+  const charge = async (market: Marketplace, merchantId: string) => {
+    const cycle = (await cyclesOf(market.platform, merchantId)).find(({ state }) => state === 'open')
+    if (!cycle) throw new Error('no open cycle')
+    await closeDueCycles(market.platform, { merchantId, asOf: cycle.period_end })
+    await market.workOff()
+    await market.confirmPayment(cycle.id)
+    await market.workOff()
+  }
+
+  it('tells each party of what is its own, and nobody else', async ({ market, web }) => {
+    const { platform, processor } = market
+    const shop = await market.addShop('Kurta House')
+    const creator = await market.addCreator('Ayesha')
+    const other = await market.addShop('Other')
+    const link = await market.addLink(shop, creator)
+    const merchant = await started(follow(web.base, await logIn(platform, shop.actor)))
+    const earner = await started(follow(web.base, await logIn(platform, creator)))
+    const stranger = await started(follow(web.base, await logIn(platform, other.actor)))
+    assert.is(merchant.events[0]?.data.kind, 'start')
+
+    await market.order(shop, link, 1_000_000)
+    await market.order(shop, link, 50_000, { email: 'x@example.com', financialStatus: 'pending' })
+    await market.workOff()
+    await charge(market, shop.merchantId)
+    await runPayouts(platform, processor)
+    await market.workOff()
+    const payout = await platform.database.reader.selectFrom('payouts').select('id').executeTakeFirstOrThrow()
+    await market.settlePayout(payout.id, 'confirmed')
+    await market.workOff()
+
+    // Changes of different kinds are read one after the other: which is told last is not said.
+    await earner.until(() => earner.told().length >= 5)
+    await merchant.until(() => merchant.told().length >= 9)
+    assert.equal(earner.told().sort(), [
+      'payout paid',
+      'payout pending',
+      'payout submitted',
+      'sale accepted',
+      'sale rejected',
+    ])
+    assert.equal(merchant.told().sort(), [
+      'billing_cycle charged',
+      'billing_cycle closed',
+      'billing_cycle invoiced',
+      'billing_cycle opened',
+      'payout paid',
+      'payout pending',
+      'payout submitted',
+      'sale accepted',
+      'sale rejected',
+    ])
+    assert.equal(stranger.told(), [])
+    for (const { data } of earner.events) {
+      if (data.kind === 'sale') assert.is(data.sale.platform_fee, undefined)
+      if (data.kind === 'payout') assert.is(data.payout.amount, '1250.00')
+    }
+    const paid = merchant.events.find(({ data }) => data.kind === 'payout' && data.change === 'paid')?.data
+    assert.equal(paid?.kind === 'payout' && paid.payout.creator, {
+      id: creator.userId,
+      display_name: 'Ayesha',
+    })
+    for (const follower of [merchant, earner, stranger]) follower.stop()
+    await liveStreams(platform).idle()
+  })
+
+  it('announces a sale again when it is decided again', async ({ market, web }) => {
+    const { platform } = market
+    const shop = await market.addShop('Kurta House')
+    const creator = await market.addCreator('Ayesha')
+    const link = await market.addLink(shop, creator)
+    const unpaid = await market.order(shop, link, 1_000_000, { financialStatus: 'pending' })
+    await market.workOff()
+    const earner = await started(follow(web.base, await logIn(platform, creator)))
+    market.clock.pass(1000)
+    await market.deliver(shop, unpaid.replace('"pending"', '"paid"'))
+    await market.workOff()
+    await earner.until(() => earner.told().length > 0)
+    assert.equal(earner.told(), ['sale accepted'])
+    const event = earner.events.find(({ data }) => data.kind === 'sale')?.data
+    earner.stop()
+    const sale = event?.kind === 'sale' ? event.sale : null
+    assert.is(event?.at, sale?.decided_at)
+    assert.is.not(sale?.decided_at, sale?.created_at)
+    await liveStreams(platform).idle()
+  })
+
+  it('goes on after the last event id, with what was missed, once', async ({ market, web }) => {
+    const { platform } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    const link = await market.addLink(shop, creator)
+    const token = await logIn(platform, shop.actor)
+    await market.order(shop, link, 10_000)
+    await market.workOff()
+
+    const first = await started(follow(web.base, token))
+    await market.order(shop, link, 20_000)
+    await market.workOff()
+    await first.until(() => first.told().length === 1)
+    first.stop()
+    await liveStreams(platform).idle()
+    for (let number = 0; number < 260; number += 1) await market.order(shop, link, 1000 + number)
+    await market.workOff()
+
+    const second = follow(web.base, token, first.lastId())
+    await second.until(() => second.told().length === 260)
+    await market.order(shop, link, 30_000)
+    await market.workOff()
+    await second.until(() => second.told().length === 261)
+    const ids = second.events.map(({ data }) => data.kind === 'sale' && data.sale.id)
+    assert.is(new Set(ids).size, 261)
+
+    // From the middle, too: what had been told after that is told again, and nothing before it.
+    const third = follow(web.base, token, second.events[99]?.id)
+    await third.until(() => third.told().length === 161)
+    assert.equal(
+      third.events.map(({ data }) => data.kind === 'sale' && data.sale.id),
+      ids.slice(100),
+    )
+    second.stop()
+    third.stop()
+  })
+
+  it('is taken up again by its client when the network drops', async ({ market, web }) => {
+    const { platform } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    const link = await market.addLink(shop, creator)
+    const proxy = await openCuttableProxy({
+      host: '127.0.0.1',
+      port: Number(new URL(web.base).port),
+    })
+    try {
+      const follower = await started(follow(`http://127.0.0.1:${proxy.port}`, await logIn(platform, creator)))
+      await market.order(shop, link, 10_000)
+      await market.workOff()
+      await follower.until(() => follower.told().length === 1)
+      await proxy.cut()
+      await market.order(shop, link, 20_000)
+      await market.workOff()
+      await proxy.mend()
+      await follower.until(() => follower.connections() === 2 && follower.told().length === 2)
+      await market.order(shop, link, 30_000)
+      await market.workOff()
+      await follower.until(() => follower.told().length === 3)
+      assert.is(follower.events.filter(({ data }) => data.kind === 'start').length, 1)
+      follower.stop()
+    } finally {
+      await proxy.close()
+    }
+  })
+
+  it('tells of a change that commits behind later ones, once', async ({ market, web }) => {
+    const { platform, clock } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    const link = await market.addLink(shop, creator)
+    const token = await logIn(platform, shop.actor)
+    const follower = await started(follow(web.base, token))
+    await market.order(shop, link, 10_000, { financialStatus: 'pending' })
+    await market.workOff()
+    await follower.until(() => follower.told().length === 1)
+    const sale = await platform.database.reader.selectFrom('sales').selectAll().executeTakeFirstOrThrow()
+    const id = `${firstIdAt(clock.now() - 60_000).slice(0, 18)}${platform.ids.next().slice(18)}`
+    await platform.database.transaction((tx) =>
+      tx
+        .insertInto('sales')
+        .values({ ...sale, id, order_id: 'late' })
+        .execute(),
+    )
+    await follower.until(() => follower.told().length === 2)
+    assert.is(follower.events.at(-1)?.data.kind === 'sale' && follower.events.at(-1)?.id.includes('.'), true)
+    follower.stop()
+    const again = follow(web.base, token, follower.events[1]?.id)
+    await again.until(() => again.told().length === 1)
+    assert.equal(again.events[0]?.data, follower.events[2]?.data)
+    again.stop()
+  })
+
+  it('hears of what another process has done, without a signal', async ({ market }) => {
+    const { platform } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    const link = await market.addLink(shop, creator)
+    const there = await openWebSide(elsewhere(platform))
+    try {
+      const follower = await started(follow(there.base, await logIn(platform, creator)))
+      await market.order(shop, link, 10_000)
+      await market.workOff()
+      await follower.until(() => follower.told().length === 1)
+      follower.stop()
+    } finally {
+      await there.close()
+    }
+  })
+
+  it('ends with the session: log-out and suspension', async ({ market, web }) => {
+    const { platform } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    const leaving = await started(follow(web.base, await logIn(platform, shop.actor)))
+    const suspended = await started(follow(web.base, await logIn(platform, creator)))
+    await logout(platform, shop.actor)
+    await suspendUser(platform, { userId: creator.userId, actor: 'operator', reason: null })
+    await leaving.until(() => leaving.refusal() === 'unauthenticated')
+    await suspended.until(() => suspended.refusal() === 'unauthenticated')
+    await liveStreams(platform).idle()
+  })
+
+  it('refuses whoever may not, what is no event id, and too many streams', async ({ market, web }) => {
+    const { platform } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    const token = await logIn(platform, shop.actor)
+    const refusalOf = async (follower: Follower) => {
+      await follower.until(() => follower.refusal() !== null)
+      return follower.refusal()
+    }
+    assert.is(await refusalOf(follow(web.base, null)), 'unauthenticated')
+    assert.is(await refusalOf(follow(web.base, 'wrong')), 'unauthenticated')
+    assert.is(await refusalOf(follow(web.base, token, 'yesterday')), 'validation_failed')
+    const open = [await started(follow(web.base, token)), await started(follow(web.base, token))]
+    assert.is(await refusalOf(follow(web.base, token)), 'rate_limited')
+    const creatorToken = await logIn(platform, creator)
+    open.push(await started(follow(web.base, creatorToken)))
+    const head = { headers: { authorization: `Bearer ${creatorToken}` } }
+    const full = await (await fetch(`${web.base}/trpc/live.changes?input={}`, head)).text()
+    assert.match(full, /"code":"unavailable"/)
+    for (const follower of open) follower.stop()
+    await liveStreams(platform).idle()
+    const again = await started(follow(web.base, token))
+    again.stop()
+  })
+
+  it('keeps half of the places for accounts that have sold', async ({ market, web }) => {
+    const { platform } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    await market.order(shop, await market.addLink(shop, creator), 10_000)
+    await market.workOff()
+    const open: Follower[] = []
+    const refusalOfOne = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}` }
+      const text = await (await fetch(`${web.base}/trpc/live.changes?input={}`, { headers })).text()
+      return /"code":"(unavailable|rate_limited)"/.exec(text)?.[1]
+    }
+    const newcomers: string[] = []
+    for (let index = 0; index < 4; index += 1) {
+      newcomers.push(await logIn(platform, await market.addCreator(`newcomer ${index}`)))
+    }
+    const [first = '', second = '', ...others] = newcomers
+    for (const token of [first, first, second]) open.push(await started(follow(web.base, token)))
+    for (const token of [second, ...others]) assert.is(await refusalOfOne(token), 'unavailable')
+    for (const actor of [shop.actor, creator]) {
+      const token = await logIn(platform, actor)
+      open.push(await started(follow(web.base, token)))
+    }
+    open.shift()?.stop()
+    while (liveStreams(platform).count > 4) await new Promise((resolve) => setImmediate(resolve))
+    open.push(await started(follow(web.base, others[0] ?? '')))
+    for (const follower of open) follower.stop()
+    await liveStreams(platform).idle()
+  })
+
+  it('is cut off when the server stops, and goes on at the next one', async ({ market }) => {
+    const { platform } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    const link = await market.addLink(shop, creator)
+    const token = await logIn(platform, shop.actor)
+    const before = await openWebSide(platform)
+    const follower = await started(follow(before.base, token))
+    const begun = performance.now()
+    await before.close()
+    assert.ok(performance.now() - begun < 1500, 'the end of the server waited for the stream')
+    assert.is(liveStreams(platform).count, 0)
+    assert.is(follower.refusal(), null, 'the client goes on trying')
+    follower.stop()
+    await market.order(shop, link, 10_000)
+    await market.workOff()
+    const after = await openWebSide(platform)
+    const resumed = follow(after.base, token, follower.lastId())
+    await resumed.until(() => resumed.told().length === 2)
+    assert.equal(resumed.told().sort(), ['billing_cycle opened', 'sale accepted'])
+    resumed.stop()
+    await after.close()
+  })
+
+  it('tells proxies to keep nothing and hold nothing back', async ({ market, web }) => {
+    const token = await logIn(market.platform, (await market.addShop()).actor)
+    const answer = await fetch(`${web.base}/trpc/live.changes?input={}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    assert.match(answer.headers.get('content-type') ?? '', /^text\/event-stream/)
+    assert.is(answer.headers.get('cache-control'), 'no-store, no-transform')
+    await answer.body?.cancel()
+    await liveStreams(market.platform).idle()
+  })
+
+  it.run()
+}

@@ -1,0 +1,165 @@
+import { type SqlBool, sql } from 'kysely'
+import type { Queries } from '../platform/database/database.ts'
+import { firstIdAt } from '../platform/ids.ts'
+
+/** Whose rows: a merchant's, of own stores, or a creator's, of own links. */
+export type OwnScope = { merchantId: string } | { creatorId: string }
+
+/** Epoch ms; `to` exclusive, `null` for no end. */
+export interface Period {
+  from: number
+  to: number | null
+}
+
+/** Far more than lies between the moment of a sale and its id, which are made one after the other. */
+const ID_SLACK_MS = 3_600_000
+
+export interface OutcomeCount {
+  /** `null`: accepted. */
+  rejection_reason: string | null
+  sales: number
+  /** Paisa. */
+  commission: number
+}
+
+function outcomesIn(db: Queries, scope: OwnScope) {
+  return db
+    .selectFrom('sales')
+    .select([
+      'rejection_reason',
+      sql<number>`count(*)`.as('sales'),
+      sql<number>`sum(commission)`.as('commission'),
+    ])
+    .where(ownedBy(scope))
+    .groupBy('rejection_reason')
+}
+
+/** A statement behind `countOutcomes`: sales decided once, by the index on scope and id. */
+export function outcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
+  return outcomesIn(db, scope)
+    .where('decided_at', 'is', null)
+    .where('id', '>=', firstIdAt(from - ID_SLACK_MS))
+    .where('created_at', '>=', from)
+    .$if(to !== null, (query) =>
+      query.where('id', '<', firstIdAt((to ?? 0) + ID_SLACK_MS)).where('created_at', '<', to ?? 0),
+    )
+}
+
+/** The other one: the few sales decided a second time in the period, by their own index. */
+export function secondOutcomesQuery(db: Queries, scope: OwnScope, { from, to }: Period) {
+  return outcomesIn(db, scope).where('id', 'in', decidedAgainIds(db, from, to))
+}
+
+/**
+ * Ids of all sales decided a second time from `from` to before `to` (epoch ms; `null` for no end). As a subquery, so that SQLite does
+ * not read all sales of a party in search of these few.
+ */
+export function decidedAgainIds(db: Queries, from: number, to: number | null) {
+  return db
+    .selectFrom('sales as again')
+    .select('again.id')
+    .where('again.decided_at', '>=', from)
+    .$if(to !== null, (query) => query.where('again.decided_at', '<', to ?? 0))
+}
+
+/** Sales decided in a period by their outcome, the most frequent first. */
+export async function countOutcomes(db: Queries, scope: OwnScope, period: Period): Promise<OutcomeCount[]> {
+  const rows = [
+    ...(await outcomesQuery(db, scope, period).execute()),
+    ...(await secondOutcomesQuery(db, scope, period).execute()),
+  ]
+  const counts = new Map<string | null, OutcomeCount>()
+  for (const row of rows) {
+    const former = counts.get(row.rejection_reason) ?? { ...row, sales: 0, commission: 0 }
+    const sales = former.sales + row.sales
+    counts.set(row.rejection_reason, { ...row, sales, commission: former.commission + row.commission })
+  }
+  const word = (count: OutcomeCount) => count.rejection_reason ?? ''
+  return [...counts.values()].sort((a, b) => b.sales - a.sales || (word(a) < word(b) ? -1 : 1))
+}
+
+export function ownedBy(scope: OwnScope) {
+  return 'merchantId' in scope
+    ? sql<SqlBool>`sales.merchant_id = ${scope.merchantId}`
+    : sql<SqlBool>`sales.creator_id = ${scope.creatorId}`
+}
+
+export interface OfferShare {
+  offer_id: string
+  sales: number
+  /** Paisa, as below. */
+  commission: number
+  platform_fee: number
+}
+
+/** The statement behind `topOffers`; reads the cycle's sales, by their index. */
+export function topOffersQuery(db: Queries, cycleId: string, limit: number) {
+  return db
+    .selectFrom('sales')
+    .select([
+      sql<string>`offer_id`.as('offer_id'),
+      sql<number>`count(*)`.as('sales'),
+      sql<number>`sum(commission)`.as('commission'),
+      sql<number>`sum(platform_fee)`.as('platform_fee'),
+    ])
+    .where('billing_cycle_id', '=', cycleId)
+    .groupBy('offer_id')
+    .orderBy(sql`sum(commission)`, 'desc')
+    .orderBy('offer_id')
+    .limit(limit)
+}
+
+/** The offers that earned most commission in a billing cycle. */
+export function topOffers(db: Queries, cycleId: string, limit: number): Promise<OfferShare[]> {
+  return topOffersQuery(db, cycleId, limit).execute()
+}
+
+export async function offerTitles(db: Queries, offerIds: readonly string[]): Promise<Map<string, string>> {
+  if (offerIds.length === 0) return new Map()
+  const rows = await db.selectFrom('offers').select(['id', 'title']).where('id', 'in', offerIds).execute()
+  return new Map(rows.map((row) => [row.id, row.title]))
+}
+
+export interface CreatorShare {
+  creator_id: string
+  sales: number
+  commission: number
+}
+
+/** The statement behind `topCreators`. */
+export function topCreatorsQuery(db: Queries, cycleId: string, limit: number) {
+  return db
+    .selectFrom('billing_cycle_shares')
+    .select(['creator_id', 'sales_count as sales', 'commission'])
+    .where('billing_cycle_id', '=', cycleId)
+    .orderBy('commission', 'desc')
+    .orderBy('creator_id')
+    .limit(limit)
+}
+
+/** The creators who earned most in a billing cycle. */
+export function topCreators(db: Queries, cycleId: string, limit: number): Promise<CreatorShare[]> {
+  return topCreatorsQuery(db, cycleId, limit).execute()
+}
+
+/** The statement behind `ownLinkIds`. */
+export function linkIdsQuery(db: Queries, creatorId: string, after: string | null, limit: number) {
+  return db
+    .selectFrom('affiliate_links')
+    .select('id')
+    .where('creator_id', '=', creatorId)
+    .$if(after !== null, (query) => query.where('id', '>', after ?? ''))
+    .orderBy('id')
+    .limit(limit)
+}
+
+/** Ids of a creator's links after the id `after`, ascending. */
+export async function ownLinkIds(
+  db: Queries,
+  creatorId: string,
+  after: string | null,
+  limit: number,
+): Promise<string[]> {
+  const rows = await linkIdsQuery(db, creatorId, after, limit).execute()
+  return rows.map((row) => row.id)
+}

@@ -1,0 +1,144 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { closeDueCycles } from '../billing/close-cycle.service.ts'
+import { runPayouts } from '../payouts/payout-run.service.ts'
+import { removeStore } from '../stores/remove-store.service.ts'
+import { connectStore } from '../stores/stores.service.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
+import { orderBody } from '../test/testkit/orders.ts'
+import { addUser, outcomeOf, setSuspended } from '../test/testkit/people.ts'
+import { explainSale, findOrder } from './sale-explanation.service.ts'
+
+for (const dialect of testDialects()) {
+  const it = suite(`the story of a sale on ${dialect}`)
+  let market: Marketplace
+  it.before(async () => {
+    market = await openMarketplace(dialect)
+  })
+  it.after(() => market.close())
+
+  it('is told to its end: paid after a failure, with the terms of the approval', async () => {
+    const { platform, clock } = market
+    const shop = await market.addShop('Chenab Lawn')
+    const creator = await market.addCreator('Sana')
+    const link = await market.addLink(shop, creator, { title: 'Lawn suit', product_ids: ['8123456789012'] })
+    clock.pass(60_000)
+    await market.order(shop, link, 1_600_000, { id: '42', name: '#77' })
+    await market.workOff()
+    const [found] = await findOrder(platform, '42', null)
+    assert.ok(found)
+    const open = await explainSale(platform, found.saleId)
+    assert.equal([open.cycle?.state, open.cycle?.creatorShare, open.payouts], ['open', 200_000, []])
+    assert.equal([open.click?.link.locked_at, open.offer?.title], [link.createdAt, 'Lawn suit'])
+    assert.equal(open.creator, {
+      id: creator.userId,
+      displayName: 'Sana',
+      email: `${creator.userId}@example.com`,
+    })
+
+    clock.set(new Date(open.cycle?.period_end ?? 0).toISOString())
+    await closeDueCycles(platform)
+    market.processor.answers = ['refuse']
+    await market.workOff()
+    const refused = await explainSale(platform, found.saleId)
+    assert.equal([refused.cycle?.state, refused.cycle?.processor_invoice_id], ['closed', null])
+    assert.match(refused.cycle?.invoiceProblem ?? '', /no such account/)
+
+    const other = await paidCycle(market, shop, link)
+    for (const word of ['failed', 'confirmed'] as const) {
+      clock.pass(60_000)
+      await runPayouts(platform, market.processor)
+      await market.workOff()
+      await market.settlePayout(market.processor.payouts.at(-1)?.reference ?? '', word)
+      await market.workOff()
+    }
+    const story = await explainSale(platform, other)
+    assert.is(story.cycle?.state, 'charged')
+    assert.equal(
+      story.payouts.map((payout) => [payout.state, payout.amount, payout.failureReason]),
+      [
+        ['failed', 400_000, 'returned by the bank'],
+        ['paid', 400_000, null],
+      ],
+    )
+  })
+
+  it('finds an order by id before name, and keeps the domain of a removed store', async () => {
+    const { platform, clock } = market
+    const [one, two] = [await market.addShop(), await market.addShop()]
+    const order = (name: string, id: string) => orderBody({ price: 100, createdAt: clock.now(), name, id })
+    await market.deliver(one, order('#5001', '900001'))
+    await market.deliver(one, order('900001', '900002'))
+    await market.deliver(two, order('#5001', '900001'))
+    await market.workOff()
+    const meant = async (text: string, store: string | null = null) =>
+      (await findOrder(platform, text, store)).map((sale) => [sale.storeId, sale.orderId])
+    assert.equal(await meant('900001', one.storeId), [[one.storeId, '900001']])
+    assert.equal((await meant('5001')).length, 2)
+    assert.equal(await meant(' #5001 ', `S${two.merchantId}.myshopify.com`), [[two.storeId, '900001']])
+    await removeStore(platform, two.merchantId, two.storeId)
+    const [sale] = await findOrder(platform, '#5001', `s${two.merchantId}.myshopify.com`)
+    assert.is(sale?.shopDomain, `s${two.merchantId}.myshopify.com`)
+    assert.equal(await meant(sale?.saleId ?? ''), [[two.storeId, '900001']])
+    // Another merchant's claim on the domain has orders of its own, by the same names.
+    const domain = `s${two.merchantId}.myshopify.com`
+    const { userId: squatter } = await addUser(platform, 'merchant')
+    const claim = { shop_domain: domain, webhook_secret: 'secret-of-squatter' }
+    const { id: storeId } = await connectStore(platform, squatter, claim)
+    await market.deliver({ ...one, storeId, merchantId: squatter }, order('#5001', '900001'))
+    await market.workOff()
+    assert.is((await meant('#5001', domain)).length, 2)
+    assert.equal(await meant('#5001', storeId), [[storeId, '900001']])
+    for (const [text, store] of [
+      ['nothing', null],
+      ['#5001', 'nobody.pk'],
+      [sale?.saleId ?? '', one.storeId],
+    ] as const) {
+      assert.is(await outcomeOf(findOrder(platform, text, store)), 'not_found')
+    }
+    assert.is(await outcomeOf(explainSale(platform, platform.ids.next())), 'not_found')
+  })
+
+  it("leaves another merchant's click out", async () => {
+    const { platform } = market
+    const [owner, other] = [await market.addShop(), await market.addShop()]
+    const creator = await market.addCreator('Zoya')
+    const link = await market.addLink(owner, creator)
+    await market.order(other, link, 100_000, { id: '900100' })
+    await setSuspended(platform, creator.userId, true)
+    await market.order(owner, link, 100_000, { id: '900101' })
+    await market.workOff()
+    const storyOf = async (order: string) => {
+      const [sale] = await findOrder(platform, order, null)
+      return explainSale(platform, sale?.saleId ?? '')
+    }
+    const foreign = await storyOf('900100')
+    assert.equal([foreign.click, foreign.creator, foreign.offer, foreign.cycle], [null, null, null, null])
+    assert.is(foreign.decision.rejection_reason, 'other_merchants_link')
+    const suspended = await storyOf('900101')
+    assert.is(suspended.decision.rejection_reason, 'creator_suspended')
+    assert.is(suspended.creator?.displayName, 'Zoya')
+  })
+
+  it.run()
+}
+
+/** A cycle of one sale that is charged; answers the sale. */
+async function paidCycle(
+  market: Marketplace,
+  shop: Parameters<Marketplace['order']>[0],
+  link: Parameters<Marketplace['order']>[1],
+): Promise<string> {
+  const { platform, clock } = market
+  await market.order(shop, link, 3_200_000, { id: '43' })
+  await market.workOff()
+  const [sale] = await findOrder(platform, '43', null)
+  const { cycle } = await explainSale(platform, sale?.saleId ?? '')
+  clock.set(new Date(cycle?.period_end ?? 0).toISOString())
+  await closeDueCycles(platform)
+  await market.workOff()
+  await market.confirmPayment(cycle?.id ?? '')
+  await market.workOff()
+  return sale?.saleId ?? ''
+}

@@ -1,0 +1,314 @@
+import type { Paisa } from '../../shared/money.ts'
+import { type CycleRow, cycleShares, getCycle } from '../billing/billing.service.ts'
+import { type EventOrigin, originsOf } from '../inbox/operator-deliveries.service.ts'
+import { unreadableOrders } from '../inbox/set-aside-flags.service.ts'
+import { offerRecords } from '../offers/offers.service.ts'
+import { sharePayouts } from '../payouts/payouts.service.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import type { Queries } from '../platform/database/database.ts'
+import { isId } from '../platform/ids.ts'
+import type { Platform } from '../platform/platform.ts'
+import { listAttempts } from '../processor/attempts.service.ts'
+import { shopDomainsOf, storeIdsOf } from '../stores/stores.service.ts'
+import { displayNamesOf, emailsOf } from '../users/users.service.ts'
+import type { SaleDecision, SaleReceipt } from './accept-sale.rule.ts'
+import type { SaleClick } from './sale-facts.ts'
+import {
+  findSale,
+  findSalesByOrder,
+  formerDecisions,
+  type SaleRow,
+  type SaleScope,
+  type SaleWithSlug,
+} from './sales.store.ts'
+
+/** A sale that an operator's search for an order matches. */
+export interface OrderCandidate {
+  saleId: string
+  orderId: string
+  orderName: string | null
+  storeId: string
+  shopDomain: string | null
+  acceptanceStatus: 'accepted' | 'rejected'
+  /** Epoch ms. */
+  createdAt: number
+}
+
+/**
+ * The sales that match `order`: a sale id, the store's order id, or the order name with or without its `#`. An id takes precedence over
+ * an equal name. `store` (id or host name) narrows the search. Throws `not_found` when nothing matches.
+ */
+export async function findOrder(
+  platform: Platform,
+  order: string,
+  store: string | null,
+): Promise<OrderCandidate[]> {
+  const db = platform.database.reader
+  const storeIds = store === null ? null : await storeIdsOf(db, store)
+  if (storeIds?.length === 0) throw new Refusal('not_found', `Store ${store} not found.`)
+  const sales = await findMatchingSales(db, order.trim(), storeIds)
+  if (sales.length === 0) throw new Refusal('not_found', `No sale found for order ${order}.`)
+  const domains = await shopDomainsOf(
+    db,
+    sales.map((sale) => sale.store_id),
+  )
+  return sales.map((sale) => ({
+    saleId: sale.id,
+    orderId: sale.order_id,
+    orderName: sale.order_name,
+    storeId: sale.store_id,
+    shopDomain: domains.get(sale.store_id) ?? null,
+    acceptanceStatus: sale.acceptance_status,
+    createdAt: sale.created_at,
+  }))
+}
+
+async function findMatchingSales(
+  db: Queries,
+  order: string,
+  storeIds: string[] | null,
+): Promise<SaleWithSlug[]> {
+  const sale = isId(order.toLowerCase()) ? await findSale(db, 'all', order.toLowerCase()) : undefined
+  if (sale) return storeIds?.includes(sale.store_id) === false ? [] : [sale]
+  const byId = await findSalesByOrder(db, { id: order }, storeIds)
+  if (byId.length > 0) return byId
+  const byName = await findSalesByOrder(db, { name: order }, storeIds)
+  return byName.length > 0 || order.startsWith('#')
+    ? byName
+    : findSalesByOrder(db, { name: `#${order}` }, storeIds)
+}
+
+/** A signed order that was set aside because it could not be read; it has no sale. Times in epoch ms. */
+export interface SetAsideOrder {
+  eventId: string
+  orderId: string | null
+  orderName: string | null
+  storeId: string
+  shopDomain: string | null
+  reason: string
+  receivedAt: number
+}
+
+/**
+ * The set-aside orders that match `order`: an order id, or a name with or without its `#`, where these could be read. `store` (id or
+ * host name) narrows the search. Newest first.
+ */
+export async function findSetAsideOrders(
+  platform: Platform,
+  order: string,
+  store: string | null,
+): Promise<SetAsideOrder[]> {
+  const db = platform.database.reader
+  const storeIds = store === null ? null : await storeIdsOf(db, store)
+  const name = order.trim()
+  const byId = await unreadableOrders(db, { id: name }, storeIds)
+  const byName = byId.length > 0 ? [] : await unreadableOrders(db, { name }, storeIds)
+  const events =
+    byId.length + byName.length > 0 || name.startsWith('#')
+      ? [...byId, ...byName]
+      : await unreadableOrders(db, { name: `#${name}` }, storeIds)
+  const domains = await shopDomainsOf(db, [...new Set(events.map(({ scope }) => scope))])
+  return events.map((event) => ({
+    eventId: event.id,
+    orderId: event.order_id,
+    orderName: event.order_name,
+    storeId: event.scope,
+    shopDomain: domains.get(event.scope) ?? null,
+    reason: event.reason ?? '',
+    receivedAt: event.received_at,
+  }))
+}
+
+interface Party {
+  id: string
+  displayName: string | null
+  email: string | null
+}
+
+/** The decision about a sale, its basis and its consequences. Amounts in paisa, rates in basis points, times in epoch ms. */
+export interface SaleExplanation extends SaleOutcome {
+  saleId: string
+  eventId: string
+  /** The sender of the order: the store, or an operator on its behalf. */
+  origin: EventOrigin
+  orderId: string
+  orderName: string | null
+  orderedAt: number
+  decidedAt: number
+  store: { id: string; shopDomain: string | null }
+  merchant: Party
+  /** The click, its link and the locked terms; `null` unless the order named a link of this merchant. */
+  click: SaleClick | null
+  creator: Party | null
+  offer: { id: string; title: string | null } | null
+  decision: SaleDecision
+  /** Earlier decisions with their events, oldest first. */
+  formerDecisions: { decidedAt: number; eventId: string; decision: SaleDecision }[]
+}
+
+/** Explains one sale to an operator. Throws `not_found`. */
+export async function explainSale(platform: Platform, saleId: string): Promise<SaleExplanation> {
+  const db = platform.database.reader
+  const sale = await findSale(db, 'all', saleId)
+  if (!sale) throw new Refusal('not_found', `Sale ${saleId} not found.`)
+  const { receipt, formerReceipts, names, offerTitle, outcome } = await loadExplanation(platform, db, sale)
+  const emails = await emailsOf(db, partyIds(sale))
+  const domains = await shopDomainsOf(db, [sale.store_id])
+  const origins = await originsOf(db, [{ id: sale.event_id, source: 'store' }])
+  const party = (id: string) => ({
+    id,
+    displayName: names.get(id) ?? null,
+    email: emails.get(id) ?? null,
+  })
+  return {
+    saleId: sale.id,
+    eventId: sale.event_id,
+    origin: origins.get(sale.event_id) ?? 'store',
+    orderId: sale.order_id,
+    orderName: sale.order_name,
+    orderedAt: sale.ordered_at,
+    decidedAt: sale.decided_at ?? sale.created_at,
+    store: { id: sale.store_id, shopDomain: domains.get(sale.store_id) ?? null },
+    merchant: party(sale.merchant_id),
+    // Another merchant's click is on the receipt but not part of this sale.
+    click: sale.click_id === null ? null : receipt.facts.click,
+    creator: sale.creator_id === null ? null : party(sale.creator_id),
+    offer: sale.offer_id === null ? null : { id: sale.offer_id, title: offerTitle },
+    decision: receipt.decision,
+    formerDecisions: formerReceipts.map(({ decidedAt, eventId, receipt: { decision } }) => ({
+      decidedAt,
+      eventId,
+      decision,
+    })),
+    ...outcome,
+  }
+}
+
+/** A sale for its merchant or creator: names only, without contact or payment details. */
+export interface PartyExplanation {
+  sale: SaleWithSlug
+  receipt: SaleReceipt
+  merchant: { id: string; displayName: string }
+  /** `null`, like the offer, unless the order named a link of this merchant. */
+  creator: { id: string; displayName: string } | null
+  offer: { id: string; title: string } | null
+  formerReceipts: FormerReceipt[]
+  outcome: SaleOutcome
+}
+
+/** Explains a sale in the caller's scope to its merchant or creator; `null` when there is none. */
+export async function explainSaleToParty(
+  platform: Platform,
+  scope: SaleScope,
+  saleId: string,
+): Promise<PartyExplanation | null> {
+  const db = platform.database.reader
+  const sale = await findSale(db, scope, saleId)
+  if (!sale) return null
+  const { names, offerTitle, ...explanation } = await loadExplanation(platform, db, sale)
+  const party = (id: string) => ({ id, displayName: names.get(id) ?? '' })
+  return {
+    sale,
+    merchant: party(sale.merchant_id),
+    creator: sale.creator_id === null ? null : party(sale.creator_id),
+    offer: sale.offer_id === null ? null : { id: sale.offer_id, title: offerTitle ?? '' },
+    ...explanation,
+  }
+}
+
+/** An earlier decision of a sale. Times in epoch ms. */
+export interface FormerReceipt {
+  decidedAt: number
+  eventId: string
+  receipt: SaleReceipt
+}
+
+async function loadExplanation(platform: Platform, db: Queries, sale: SaleWithSlug) {
+  const offers = await offerRecords(platform, db, sale.offer_id ? [sale.offer_id] : [])
+  return {
+    receipt: JSON.parse(sale.receipt) as SaleReceipt,
+    formerReceipts: await formerReceiptsOf(db, sale),
+    names: await displayNamesOf(db, partyIds(sale)),
+    offerTitle: sale.offer_id === null ? null : (offers.get(sale.offer_id)?.title ?? null),
+    outcome: { cycle: await cycleOfSale(db, sale), payouts: await payoutsOfSale(db, sale) },
+  }
+}
+
+function partyIds({ merchant_id, creator_id }: SaleRow): string[] {
+  return creator_id === null ? [merchant_id] : [merchant_id, creator_id]
+}
+
+/** At most one: of an order that was first reported as unpaid. */
+async function formerReceiptsOf(db: Queries, sale: SaleRow): Promise<FormerReceipt[]> {
+  if (sale.decided_at === null) return []
+  const former = (await formerDecisions(db, [sale.id])).get(sale.id)
+  if (!former) return []
+  const receipt = JSON.parse(former.receipt) as SaleReceipt
+  return [{ decidedAt: former.decided_at, eventId: former.event_id, receipt }]
+}
+
+/** The billing and payouts of a sale. Amounts in paisa, times in epoch ms. */
+export interface SaleOutcome {
+  /** `null` for a rejected sale. */
+  cycle: SaleCycle | null
+  /** The payouts that carried the creator's share of that cycle, oldest first, including failed ones. */
+  payouts: SalePayout[]
+}
+
+export interface SaleCycle
+  extends Pick<
+    CycleRow,
+    | 'id'
+    | 'state'
+    | 'period_start'
+    | 'period_end'
+    | 'amount_due'
+    | 'credit_total'
+    | 'processor_invoice_id'
+    | 'processor_payment_reference'
+    | 'closed_at'
+    | 'charged_at'
+  > {
+  /** The error of the last attempt to create the invoice; `null` once it exists. */
+  invoiceProblem: string | null
+  /** The creator's commission in the whole cycle, which the payout carries. */
+  creatorShare: Paisa
+  releasedAt: number | null
+}
+
+export interface SalePayout {
+  id: string
+  state: 'pending' | 'submitted' | 'paid' | 'failed'
+  /** The whole payout, which can include other cycles. */
+  amount: Paisa
+  processorPayoutId: string | null
+  failureReason: string | null
+  createdAt: number
+  settledAt: number | null
+}
+
+async function cycleOfSale(db: Queries, sale: SaleRow): Promise<SaleCycle | null> {
+  const cycle = sale.billing_cycle_id ? await getCycle(db, sale.billing_cycle_id) : undefined
+  if (!cycle) return null
+  const attempt = (await listAttempts(db, 'invoice', cycle.id)).at(-1)
+  const share = (await cycleShares(db, cycle.id)).find((row) => row.creator_id === sale.creator_id)
+  return {
+    ...cycle,
+    invoiceProblem: attempt && attempt.state !== 'created' ? attempt.detail : null,
+    creatorShare: share?.commission ?? 0,
+    releasedAt: share?.released_at ?? null,
+  }
+}
+
+async function payoutsOfSale(db: Queries, sale: SaleRow): Promise<SalePayout[]> {
+  if (sale.billing_cycle_id === null || sale.creator_id === null) return []
+  return (await sharePayouts(db, sale.billing_cycle_id, sale.creator_id)).map((payout) => ({
+    id: payout.id,
+    state: payout.state,
+    amount: payout.amount,
+    processorPayoutId: payout.processor_payout_id,
+    failureReason: payout.failure_reason,
+    createdAt: payout.created_at,
+    settledAt: payout.settled_at,
+  }))
+}

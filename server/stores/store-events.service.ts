@@ -1,0 +1,128 @@
+import { originsOf } from '../inbox/operator-deliveries.service.ts'
+import { raiseFlag } from '../moderation/flags.service.ts'
+import { isoTime } from '../platform/clock.ts'
+import { advisoryLock, type Tx } from '../platform/database/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { claimsOnDomain, hostsOfStores, insertHosts, markFirstEvent, type StoreRow } from './stores.store.ts'
+
+/** The advisory lock on the claims on a domain. */
+export function domainLock(domain: string): string {
+  return `shop domain ${domain}`
+}
+
+/** A signed event; its scope is the store's id. */
+export interface StoreEvent {
+  id: string
+  scope: string
+}
+
+/**
+ * Records the first signed event of each store that had none, and flags a domain when a second claim on it receives
+ * events. Events that an operator sent do not count.
+ */
+export async function noteFirstEvents(
+  platform: Platform,
+  tx: Tx,
+  stores: ReadonlyMap<string, StoreRow>,
+  events: readonly StoreEvent[],
+): Promise<void> {
+  const ofNewStores = events.filter(({ scope }) => {
+    const store = stores.get(scope)
+    return store !== undefined && store.first_event_at === null && store.removed_at === null
+  })
+  const receivingIds = new Set((await sentByStores(tx, ofNewStores)).map(({ scope }) => scope))
+  const receiving = [...receivingIds].flatMap((id) => stores.get(id) ?? [])
+  const domains = [...new Set(receiving.map((store) => store.shop_domain))].sort()
+  for (const domain of domains) {
+    await advisoryLock(tx, domainLock(domain))
+    const ids = receiving.filter((store) => store.shop_domain === domain).map(({ id }) => id)
+    const marked = await markFirstEvent(tx, ids, platform.clock.now())
+    if (marked.length > 0) await flagSharedDomain(platform, tx, domain)
+  }
+}
+
+/** The events that the stores themselves sent. */
+async function sentByStores<Event extends { id: string }>(
+  tx: Tx,
+  events: readonly Event[],
+): Promise<Event[]> {
+  if (events.length === 0) return []
+  const origins = await originsOf(
+    tx,
+    events.map(({ id }) => ({ id, source: 'store' })),
+  )
+  return events.filter(({ id }) => origins.get(id) === 'store')
+}
+
+async function flagSharedDomain(platform: Platform, tx: Tx, domain: string): Promise<void> {
+  const receiving = (await claimsOnDomain(tx, domain)).filter(
+    (claim) => claim.removed_at === null && claim.first_event_at !== null,
+  )
+  if (receiving.length < 2) return
+  await raiseFlag(platform, tx, {
+    kind: 'domain_shared',
+    subjectType: 'shop_domain',
+    subjectId: domain,
+    summary: `${receiving.length} merchants receive signed events for ${domain}. Release the claims of those who do not own the shop.`,
+    evidence: { shop_domain: domain, claims: receiving.map(claimEvidence) },
+  })
+}
+
+/** Flags a domain whose claims are all taken: the refused merchant may be its owner. */
+export async function flagFullDomain(
+  platform: Platform,
+  tx: Tx,
+  domain: string,
+  { merchantId, claims }: { merchantId: string; claims: number },
+): Promise<void> {
+  const inUse = (await claimsOnDomain(tx, domain)).filter((claim) => claim.removed_at === null)
+  await raiseFlag(platform, tx, {
+    kind: 'domain_shared',
+    subjectType: 'shop_domain',
+    subjectId: domain,
+    summary: `${domain} has ${claims} claims, and another merchant was refused. Release the claims of those who do not own the shop.`,
+    evidence: { shop_domain: domain, refused_merchant_id: merchantId, claims: inUse.map(claimEvidence) },
+  })
+}
+
+function claimEvidence(claim: StoreRow) {
+  return {
+    store_id: claim.id,
+    merchant_id: claim.merchant_id,
+    connected_at: isoTime(claim.created_at),
+    first_event_at: claim.first_event_at === null ? null : isoTime(claim.first_event_at),
+  }
+}
+
+/** Orders show a shop's own domains and its checkout's: rarely more than a few. */
+const MAX_HOSTS_PER_STORE = 20
+
+/** The host names that a signed order shows. */
+export interface HostReport {
+  id: string
+  storeId: string
+  hosts: readonly string[]
+}
+
+/** Stores the host names that signed orders show, up to 20 for each store. Orders that an operator sent do not count. */
+export async function recordShownHosts(
+  platform: Platform,
+  tx: Tx,
+  reports: readonly HostReport[],
+): Promise<void> {
+  const showing = reports.filter(({ hosts }) => hosts.length > 0)
+  const storeIds = [...new Set(showing.map(({ storeId }) => storeId))]
+  const known = new Map(storeIds.map((id) => [id, new Set<string>()]))
+  for (const row of await hostsOfStores(tx, storeIds)) known.get(row.store_id)?.add(row.host)
+  const showsNew = ({ storeId, hosts }: HostReport) => hosts.some((host) => !known.get(storeId)?.has(host))
+  const rows: Parameters<typeof insertHosts>[1][number][] = []
+  for (const { storeId, hosts } of await sentByStores(tx, showing.filter(showsNew))) {
+    const ofStore = known.get(storeId)
+    for (const host of hosts) {
+      if (!ofStore || ofStore.has(host) || ofStore.size >= MAX_HOSTS_PER_STORE) continue
+      ofStore.add(host)
+      rows.push({ store_id: storeId, host, created_at: platform.clock.now() })
+    }
+  }
+  await insertHosts(tx, rows)
+}

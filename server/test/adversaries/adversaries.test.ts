@@ -1,0 +1,84 @@
+// time limit: 180 s
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../testkit/databases.ts'
+import { PROOF_FORM } from '../testkit/proof-size.ts'
+import { DAY, HOUR } from '../testkit/testbed.ts'
+import { ADVERSARIES } from './adversaries.ts'
+import { type AdversaryWorld, openAdversaryWorld } from './adversary-world.ts'
+
+for (const dialect of testDialects()) {
+  const it = suite<{ world: AdversaryWorld }>(`adversaries on ${dialect}`)
+  it.before.each(async (context) => {
+    context.world = await openAdversaryWorld(dialect)
+  })
+  it.after.each(({ world }) => world.close())
+
+  for (const [index, { who, does, act, expect }] of ADVERSARIES.entries()) {
+    // An example plays most of them on SQLite and every fourth on PostgreSQL.
+    if (!PROOF_FORM && testDialects().length > 1 && (index % 4 === 0) !== (dialect === 'postgresql')) continue
+    it(`a ${who} ${does}`, async ({ world }) => {
+      const answer = await act(world)
+      const refused = Array.isArray(answer) ? answer : []
+      await world.work()
+      const { rejected = [], flagged = [], refused: statuses = [] } = expect
+      assert.equal(await world.rejections(), rejected)
+      assert.equal(await world.flags(), flagged)
+      assert.equal(refused, statuses)
+      assert.ok(
+        rejected.length + flagged.length + statuses.length > 0,
+        'nothing was rejected, refused or flagged',
+      )
+      await world.market.verify()
+    })
+  }
+
+  it('honest trade raises no flag: late payments, redeliveries, browsers of apps, two orders of one visitor', async ({
+    world,
+  }) => {
+    const { clock } = world.market
+    const clicks = await world.follows(6)
+    const createdAt = clock.now() + HOUR
+    clock.pass(2 * HOUR)
+    const cashOnDelivery = { id: '501', click: clicks[0] ?? '', createdAt }
+    await world.report({ ...cashOnDelivery, financialStatus: 'pending', triggeredAt: createdAt })
+    await world.report({ ...cashOnDelivery, financialStatus: 'pending', triggeredAt: createdAt })
+    await world.days(20)
+    await world.report({ ...cashOnDelivery, price: 90_000, triggeredAt: clock.now() })
+    await world.report({ ...cashOnDelivery, price: 90_000, triggeredAt: clock.now() })
+    await world.report({ click: clicks[1] ?? '' })
+    await world.report({ click: clicks[1] ?? '' })
+    const inApp = await world.follow({ 'user-agent': 'WhatsApp/2.23' })
+    await world.report({ click: inApp ?? '' })
+    const ahead = await world.follow({ 'sec-purpose': 'prefetch', 'sec-fetch-dest': 'empty' })
+    await world.report({ click: ahead ?? '' })
+    await world.report({})
+    await world.days(3)
+    await world.work()
+    assert.equal(await world.rejections(), ['no_tracking_reference'])
+    assert.equal(await world.flags(), [])
+    await world.market.verify()
+  })
+
+  it('a creator sees the rejected sale of the own link with its reason', async ({ world }) => {
+    const { listSales } = await import('../../sales/sales.service.ts')
+    const click = (await world.follow()) ?? ''
+    await world.report({ click, createdAt: world.market.clock.now() + 31 * DAY })
+    await world.work()
+    const filter = {
+      acceptanceStatus: 'rejected' as const,
+      offerId: null,
+      from: null,
+      to: null,
+      limit: 10,
+      before: null,
+    }
+    const own = await listSales(world.platform, { creatorId: world.creator.userId }, filter)
+    assert.equal(
+      own.map((sale) => sale.rejection_reason),
+      ['outside_attribution_window'],
+    )
+  })
+
+  it.run()
+}

@@ -1,0 +1,20 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import type { Queries } from '../../platform/database/database.ts'
+import { ENTITIES } from '../../platform/database/schema.ts'
+
+/** A hash of the whole content of each table, by the table's name. */
+export async function tableDigests(db: Queries): Promise<Record<string, string>> {
+  const digests: Record<string, string> = {}
+  for (const { tableName } of Object.values(ENTITIES).map((entity) => entity.meta)) {
+    const { rows } = await sql`select * from ${sql.table(tableName)}`.execute(db)
+    const lines = rows.map((row) => JSON.stringify(row)).sort()
+    digests[tableName] = createHash('sha256').update(lines.join('\n')).digest('hex')
+  }
+  return digests
+}
+
+/** The names of the tables whose content is not what it was. */
+export function changedTables(before: Record<string, string>, after: Record<string, string>): string[] {
+  return Object.keys(after).filter((table) => before[table] !== after[table])
+}

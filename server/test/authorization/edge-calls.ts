@@ -1,0 +1,59 @@
+import { standardWebhooks } from '../../processor/signatures/standard-webhooks.ts'
+import { signShopifyBody } from '../../shopify/signature.ts'
+import { orderBody } from '../testkit/orders.ts'
+import { WEB_TESTBED_SECRET } from '../testkit/web.ts'
+import type { WebCall } from './calls.ts'
+import { freshJob, type Occasion } from './recipes.ts'
+
+type EdgeCall = (occasion: Occasion) => WebCall | Promise<WebCall>
+
+/** How each route that is no procedure is called so that it does what it is for, by its row in the matrix. */
+export const EDGE_CALLS: Record<string, EdgeCall> = {
+  'GET /go/:slug': ({ tenant }) => ({ method: 'GET', path: `/go/${tenant.link.slug}` }),
+  'GET /jobs/:id/file': async ({ scene, me }) => ({
+    method: 'GET',
+    path: `/jobs/${await freshJob(scene.platform, me)}/file`,
+  }),
+  'POST /webhooks/store-sales+signed': (occasion) => storeDelivery(occasion, true),
+  'POST /webhooks/store-sales+forged': (occasion) => storeDelivery(occasion, false),
+  'POST /webhooks/processor+signed': (occasion) => processorDelivery(occasion, WEB_TESTBED_SECRET),
+  'POST /webhooks/processor+forged': (occasion) =>
+    processorDelivery(occasion, `whsec_${Buffer.alloc(24, 1).toString('base64')}`),
+}
+
+/** A route without an entry of its own takes nothing. */
+export function edgeCall(row: string, occasion: Occasion): WebCall | Promise<WebCall> {
+  const special = EDGE_CALLS[row]
+  if (special) return special(occasion)
+  const [method = '', path = ''] = row.split(' ')
+  if (path.includes(':')) throw new Error(`${row} needs an entry here: its path has parameters`)
+  return { method, path }
+}
+
+function storeDelivery({ scene, tenant }: Occasion, signed: boolean): WebCall {
+  const { merchantId } = tenant.shop
+  const body = Buffer.from(orderBody({ price: 100_000, createdAt: scene.platform.clock.now() }))
+  return {
+    method: 'POST',
+    path: '/webhooks/store-sales',
+    headers: {
+      'content-type': 'application/json',
+      'x-shopify-shop-domain': `s${merchantId}.myshopify.com`,
+      'x-shopify-topic': 'orders/paid',
+      'x-shopify-hmac-sha256': signShopifyBody(body, signed ? `secret-${merchantId}` : 'an unknown secret'),
+    },
+    body,
+  }
+}
+
+function processorDelivery({ scene }: Occasion, secret: string): WebCall {
+  const { clock, ids } = scene.platform
+  const rawBody = Buffer.from(JSON.stringify({ type: 'invoice.viewed', data: {} }))
+  const signature = standardWebhooks.sign({ deliveryId: ids.next(), rawBody, secret, now: clock.now() })
+  return {
+    method: 'POST',
+    path: '/webhooks/processor',
+    headers: { 'content-type': 'application/json', ...signature },
+    body: rawBody,
+  }
+}

@@ -1,0 +1,239 @@
+// time limit: 240 s
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Role } from '../../../shared/schemas/common.ts'
+import { inputShapeOf } from '../../http/rest-input.ts'
+import { appRouter } from '../../http/router.ts'
+import { setOfferStatus } from '../../offers/offers.service.ts'
+import { runPayouts } from '../../payouts/payout-run.service.ts'
+import { encodeCursor } from '../../platform/api/page.ts'
+import { type ProcedureRecord, proceduresOf } from '../../platform/api/procedure.ts'
+import { addLiveOffer } from '../testkit/listings.ts'
+import { orderBody } from '../testkit/orders.ts'
+import { proofDialects } from '../testkit/proof-size.ts'
+import { type Input, problemOf, send, type WebAnswer, waysTo } from './calls.ts'
+import { changedTables, tableDigests } from './digest.ts'
+import { ADMIN_IDS, ID_RULES, type IdRule, idFieldsOf, KINDS, type Kind } from './foreign-ids.ts'
+import {
+  freshApplication,
+  freshDraft,
+  freshFlag,
+  freshJob,
+  freshSale,
+  procedureOf,
+  RECIPES,
+} from './recipes.ts'
+import { actorOf, addTenant, authorize, openScene, type Scene, type Tenant } from './scene.ts'
+
+/** Contained in every private text of the other tenant. */
+const MARK = 'nobody-elses-business'
+
+const records = proceduresOf(appRouter)
+const idFields = records.flatMap((record) => {
+  const { rest } = record.meta
+  const { schema } = inputShapeOf(record, rest ?? { method: 'POST', path: '/' })
+  return idFieldsOf(schema).map((field) => ({ record, field, name: `${record.name} ${field}` }))
+})
+
+/** Everything that a tenant can own, once, with a mark in each private text. */
+async function fill(scene: Scene, tenant: Tenant): Promise<Record<Kind, string>> {
+  const { platform, market } = scene
+  const { merchant, creator, admin, shop, link } = tenant
+  const { reader } = platform.database
+  const { id: ended } = await addLiveOffer(platform, merchant)
+  await setOfferStatus(platform, merchant.userId, ended, 'ended')
+  await market.earn(shop, link, 5_000_000)
+  await runPayouts(platform, market.processor)
+  await market.deliver(shop, orderBody({ price: 100_000, createdAt: platform.clock.now(), name: MARK }))
+  await market.workOff()
+  const sale = await freshSale(scene, tenant)
+  const rowOf = (table: 'applications' | 'clicks' | 'payouts') =>
+    reader.selectFrom(table).select('id').orderBy('id').executeTakeFirstOrThrow()
+  const rejected = reader.selectFrom('sales').select('id').where('acceptance_status', '=', 'rejected')
+  const cycles = reader.selectFrom('billing_cycles').select('id').where('merchant_id', '=', merchant.userId)
+  return {
+    merchant: merchant.userId,
+    creator: creator.userId,
+    admin: admin.userId,
+    session: (await authorize(platform, merchant.userId)).sessionId,
+    store: shop.storeId,
+    'draft offer': await freshDraft(platform, tenant, MARK),
+    'live offer': link.offerId,
+    'ended offer': ended,
+    'pending application': await freshApplication(platform, tenant, MARK),
+    'approved application': (await rowOf('applications')).id,
+    link: link.id,
+    click: (await rowOf('clicks')).id,
+    'accepted sale': sale,
+    'rejected sale': (await rejected.executeTakeFirstOrThrow()).id,
+    'billing cycle': (await cycles.executeTakeFirstOrThrow()).id,
+    payout: (await rowOf('payouts')).id,
+    "merchant's export": await freshJob(platform, merchant),
+    "creator's export": await freshJob(platform, creator),
+    "admin's export": await freshJob(platform, admin),
+    flag: await freshFlag(platform),
+  }
+}
+
+interface Attempt {
+  what: string
+  record: ProcedureRecord
+  role: Role | null
+  input: Input
+  rule: IdRule
+}
+
+for (const dialect of proofDialects()) {
+  const it = suite(`another tenant's ids on ${dialect}`)
+  let scene: Scene
+  let mine: Tenant
+  let theirs: Tenant
+  let ids: Record<Kind, string>
+  const authorization = new Map<Role | null, string | null>([[null, null]])
+  let tried = 0
+
+  it.before(async () => {
+    scene = await openScene(dialect)
+    const { platform, market } = scene
+    theirs = await addTenant(scene, 'Theirs')
+    ids = await fill(scene, theirs)
+    mine = await addTenant(scene, 'Mine')
+    await market.earn(mine.shop, mine.link, 5_000_000)
+    // Each of them also works with an account of the other tenant.
+    await market.addLink(mine.shop, theirs.creator)
+    await market.addLink(theirs.shop, mine.creator)
+    for (const role of ['merchant', 'creator', 'admin'] as const) {
+      authorization.set(role, (await authorize(platform, actorOf(mine, role).userId)).authorization)
+    }
+  })
+  it.after(async () => {
+    console.log(
+      `\nsize: another tenant's ids on ${dialect}: ${idFields.length} id parameters x ${KINDS.length} kinds, ${tried} requests`,
+    )
+    await scene.close()
+  })
+
+  /** A call by an own account that would succeed with an own id. */
+  async function ownInput({ name }: ProcedureRecord, role: Role | null): Promise<Input> {
+    const [, recipe] = Object.entries(RECIPES).find(([key]) => procedureOf(key) === name) ?? []
+    if (!recipe) throw new Error(`${name} has no recipe`)
+    return recipe({ scene, tenant: mine, me: actorOf(mine, role ?? 'creator') })
+  }
+
+  function rolesOf({ meta }: ProcedureRecord): (Role | null)[] {
+    return meta.callers === 'public' ? [null, 'merchant', 'creator', 'admin'] : [...meta.callers]
+  }
+
+  /** Sends all on both ways, with a look at the whole database before and after. */
+  async function attempt(attempts: readonly Attempt[]): Promise<void> {
+    const { reader } = scene.platform.database
+    const before = await tableDigests(reader)
+    for (const { what, record, role, input, rule } of attempts) {
+      for (const [way, call] of Object.entries(waysTo(record, input))) {
+        tried += 1
+        const answer = await send(scene.base, call, authorization.get(role) ?? null)
+        assert.is(outcomeOf(answer), rule.answer, `${what} as ${role} over ${way}: ${answer.text}`)
+        assert.not.ok(answer.text.includes(MARK), `${what} as ${role} over ${way} shows ${answer.text}`)
+      }
+    }
+    assert.equal(changedTables(before, await tableDigests(reader)), [])
+  }
+
+  it('every id parameter is declared', () => {
+    const found = idFields.map(({ name }) => name).sort()
+    const declared = new Set([...Object.keys(ID_RULES), ...Object.keys(ADMIN_IDS)])
+    assert.equal(found, [...declared].sort())
+    const inPath = scene.routes.filter(({ url }) => url.includes(':')).map(({ url }) => url)
+    const known = new Set(records.map(({ meta }) => meta.rest?.path))
+    const others = [...new Set(inPath)].filter((url) => !known.has(url)).sort()
+    assert.equal(others, ['/go/:slug', '/jobs/:id/file', '/trpc/:path'])
+  })
+
+  for (const { record, field, name } of idFields) {
+    it(name, async () => {
+      const attempts: Attempt[] = []
+      for (const role of rolesOf(record)) {
+        const input = await ownInput(record, role)
+        const rule = ID_RULES[name] ?? { answer: '404' as const }
+        const open = role === 'admin' ? (ADMIN_IDS[name] ?? []) : (rule.open?.kinds ?? [])
+        for (const kind of KINDS) {
+          if (open.includes(kind)) continue
+          attempts.push({
+            what: `${name} of ${kind}`,
+            record,
+            role,
+            input: { ...input, [field]: ids[kind] },
+            rule,
+          })
+        }
+      }
+      await attempt(attempts)
+    })
+  }
+
+  it('a merchant filter shows live offers only', async () => {
+    for (const role of [null, 'merchant', 'creator', 'admin'] as const) {
+      const call = { method: 'GET', path: `/offers?merchant_id=${ids.merchant}` }
+      const { text } = await send(scene.base, call, authorization.get(role) ?? null)
+      const { items } = JSON.parse(text) as { items: { status: string }[] }
+      assert.ok(items.length > 0)
+      assert.ok(items.every(({ status }) => status === 'live'))
+    }
+    const own = { method: 'GET', path: `/offers?mine=true&merchant_id=${ids.merchant}` }
+    const { text } = await send(scene.base, own, authorization.get('merchant') ?? null)
+    assert.equal(JSON.parse(text).items, [])
+  })
+
+  it("another one's export file is 404 to everybody else", async () => {
+    for (const role of ['merchant', 'creator', 'admin'] as const) {
+      for (const kind of KINDS) {
+        for (const method of ['GET', 'HEAD']) {
+          tried += 1
+          const answer = await send(
+            scene.base,
+            { method, path: `/jobs/${ids[kind]}/file` },
+            authorization.get(role) ?? null,
+          )
+          assert.is(answer.status, 404, `${kind} as ${role}`)
+        }
+      }
+    }
+  })
+
+  it('a cursor made of their ids shows nothing but what is mine', async () => {
+    const lists = records.filter((record) =>
+      inputShapeOf(record, record.meta.rest ?? { method: 'GET', path: '/' }).fields.has('cursor'),
+    )
+    assert.ok(lists.length > 5)
+    for (const record of lists.filter(({ name }) => name !== 'offers.list')) {
+      for (const role of rolesOf(record)) {
+        const input = await ownInput(record, role)
+        const shown = await idsShown(record, role, input)
+        for (const kind of KINDS) {
+          const cursor = encodeCursor(ids[kind])
+          for (const id of await idsShown(record, role, { ...input, cursor })) {
+            assert.ok(shown.includes(id), `${record.name} as ${role} after ${kind} shows ${id}`)
+          }
+        }
+      }
+    }
+  })
+
+  async function idsShown(record: ProcedureRecord, role: Role | null, input: Input): Promise<string[]> {
+    tried += 1
+    const call = waysTo(record, { limit: 100, ...input }).rest
+    assert.ok(call)
+    const answer = await send(scene.base, call, authorization.get(role) ?? null)
+    assert.is(answer.status, 200, answer.text)
+    return (JSON.parse(answer.text) as { items: { id: string }[] }).items.map(({ id }) => id)
+  }
+
+  it.run()
+}
+
+function outcomeOf(answer: WebAnswer): string {
+  if (answer.status === 404) return problemOf(answer).code === 'not_found' ? '404' : answer.text
+  const body = answer.status === 200 ? JSON.parse(answer.text) : {}
+  const items = body.items ?? body.result?.data?.items
+  return items?.length === 0 ? 'empty list' : String(answer.status)
+}

@@ -1,0 +1,209 @@
+import { applyToOffer } from '../../applications/applications.service.ts'
+import { startExport } from '../../exports/exports.service.ts'
+import { workOffExports } from '../../jobs/export-loop.ts'
+import { raiseFlag } from '../../moderation/flags.service.ts'
+import { createOffer } from '../../offers/offers.service.ts'
+import type { Actor } from '../../platform/api/procedure.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { recordOrders } from '../../sales/sales.service.ts'
+import { readOrderFacts } from '../../shopify/order-facts.ts'
+import { removeStore } from '../../stores/remove-store.service.ts'
+import { connectStore, listStores } from '../../stores/stores.service.ts'
+import { hashPassword } from '../../users/passwords.ts'
+import { addLiveOffer, OFFER } from '../testkit/listings.ts'
+import { orderBody } from '../testkit/orders.ts'
+import { addUser, setSuspended } from '../testkit/people.ts'
+import type { Input } from './calls.ts'
+import type { Scene, Tenant } from './scene.ts'
+
+export interface Occasion {
+  scene: Scene
+  tenant: Tenant
+  /** Who calls. */
+  me: Actor
+}
+
+/** Makes what a procedure needs to find, and the input with which its rightful caller succeeds. */
+export type Recipe = (occasion: Occasion) => Input | Promise<Input>
+
+const PASSWORD = 'a long passphrase'
+const SALES = { resource: 'sales', format: 'csv', from: null, to: null } as const
+
+/** By a procedure's name, with a plus and a word for a further way to call it. */
+export const RECIPES: Record<string, Recipe> = {
+  'auth.register': ({ scene }) => ({
+    email: `${scene.platform.ids.next()}@example.pk`,
+    password: PASSWORD,
+    role: 'creator',
+    display_name: 'Newcomer',
+  }),
+  'auth.login': async ({ scene, tenant }) => {
+    await givePassword(scene.platform, tenant.creator)
+    return { email: `${tenant.creator.userId}@example.com`, password: PASSWORD }
+  },
+  'auth.logout': () => ({}),
+  'auth.changePassword': async ({ scene, me }) => {
+    await givePassword(scene.platform, me)
+    return { current_password: PASSWORD, new_password: 'another passphrase' }
+  },
+  'users.me': () => ({}),
+  'users.updateMe': () => ({ display_name: 'Renamed' }),
+
+  'stores.connect': ({ scene }) => storeFields(scene.platform),
+  'stores.list': () => ({}),
+  'stores.get': async ({ scene, tenant }) => ({ id: await freshStore(scene.platform, tenant) }),
+  'stores.rotateSecret': async ({ scene, tenant }) => ({
+    id: await freshStore(scene.platform, tenant),
+    webhook_secret: `secret-${scene.platform.ids.next()}`,
+  }),
+  'stores.remove': async ({ scene, tenant }) => ({ id: await freshStore(scene.platform, tenant) }),
+
+  'offers.list': () => ({}),
+  'offers.list+mine': () => ({ mine: true }),
+  'offers.get+live': ({ tenant }) => ({ id: tenant.link.offerId }),
+  'offers.get+draft': async ({ scene, tenant }) => ({ id: await freshDraft(scene.platform, tenant) }),
+  'offers.create': () => ({
+    title: 'Brass lamp',
+    product_url: 'https://lamps.pk/products/brass',
+    category: 'Home',
+    niche: 'Lamps',
+    commission_rate: 10,
+  }),
+  'offers.update': async ({ scene, tenant }) => ({
+    id: await freshDraft(scene.platform, tenant),
+    title: 'Another title',
+  }),
+  'offers.setStatus': async ({ scene, tenant }) => ({
+    id: await freshDraft(scene.platform, tenant),
+    status: 'live',
+  }),
+
+  'applications.apply': async ({ scene, tenant }) => ({ id: await freshLiveOffer(scene.platform, tenant) }),
+  'applications.listForOffer': ({ tenant }) => ({ id: tenant.link.offerId }),
+  'applications.list': () => ({}),
+  'applications.decide': async ({ scene, tenant }) => ({
+    id: await freshApplication(scene.platform, tenant),
+    decision: 'approve',
+  }),
+
+  'links.resolve': ({ tenant }) => ({ slug: tenant.link.slug }),
+  'links.list': () => ({}),
+
+  'sales.list': () => ({}),
+  'sales.get': async ({ scene, tenant }) => ({ id: await freshSale(scene, tenant) }),
+  'sales.requestCredit': async ({ scene, tenant }) => ({
+    id: await freshSale(scene, tenant),
+    amount: '10.00',
+    reason: 'The buyer sent it back.',
+  }),
+  'payouts.list': () => ({}),
+  'billing.listCycles': () => ({}),
+
+  'admin.listFlagged': () => ({}),
+  'admin.resolveFlag': async ({ scene }) => ({ id: await freshFlag(scene.platform), note: 'Looked at it.' }),
+  'admin.vetOffer': async ({ scene, tenant }) => ({
+    id: await freshDraft(scene.platform, tenant),
+    decision: 'approve',
+  }),
+  'admin.suspendUser': async ({ scene }) => ({ id: (await addUser(scene.platform, 'creator')).userId }),
+  'admin.reinstateUser': async ({ scene }) => {
+    const { userId } = await addUser(scene.platform, 'creator')
+    await setSuspended(scene.platform, userId, true)
+    return { id: userId }
+  },
+
+  'jobs.startExport': async ({ scene }) => {
+    await workOffExports(scene.platform)
+    return { resource: 'sales', format: 'csv' }
+  },
+  'jobs.startExport+billing': async ({ scene }) => {
+    await workOffExports(scene.platform)
+    return { resource: 'billing_cycles', format: 'ndjson' }
+  },
+  'jobs.get': async ({ scene, me }) => ({ id: await freshJob(scene.platform, me) }),
+
+  'summaries.get': () => ({}),
+  'live.changes': () => ({}),
+}
+
+/** The name of the procedure that a recipe is for. */
+export function procedureOf(recipe: string): string {
+  return recipe.split('+', 1)[0] ?? recipe
+}
+
+let passwordHash: Promise<string> | undefined
+
+async function givePassword({ database }: Platform, { userId }: Actor): Promise<void> {
+  passwordHash ??= hashPassword(PASSWORD)
+  const password_hash = await passwordHash
+  await database.transaction((tx) =>
+    tx.updateTable('users').set({ password_hash }).where('id', '=', userId).execute(),
+  )
+}
+
+function storeFields({ ids }: Platform) {
+  const id = ids.next()
+  return { shop_domain: `s${id}.myshopify.com`, webhook_secret: `secret-${id}` }
+}
+
+/** Takes the place of other spare stores, since an account may have only so many. */
+async function freshStore(platform: Platform, { merchant, shop }: Tenant): Promise<string> {
+  const { items } = await listStores(platform, merchant.userId, { limit: 100 })
+  for (const { id } of items) if (id !== shop.storeId) await removeStore(platform, merchant.userId, id)
+  return (await connectStore(platform, merchant.userId, storeFields(platform))).id
+}
+
+export async function freshDraft(platform: Platform, { merchant }: Tenant, title?: string): Promise<string> {
+  return (await createOffer(platform, merchant.userId, { ...OFFER, ...(title && { title }) })).id
+}
+
+async function freshLiveOffer(platform: Platform, { merchant }: Tenant): Promise<string> {
+  return (await addLiveOffer(platform, merchant)).id
+}
+
+export async function freshApplication(
+  platform: Platform,
+  tenant: Tenant,
+  message: string | null = null,
+): Promise<string> {
+  const offerId = await freshLiveOffer(platform, tenant)
+  const application = { message, promotion_url: null }
+  return (await applyToOffer(platform, tenant.creator.userId, offerId, application)).id
+}
+
+/** An accepted sale of the tenant's shop that the tenant's creator has brought. */
+export async function freshSale({ market, platform }: Scene, { shop, link }: Tenant): Promise<string> {
+  const click = await market.click(link)
+  const body = orderBody({ price: 100_000, click, createdAt: platform.clock.now() })
+  const order = readOrderFacts(body, platform.config.TRACKING_PARAMETER)
+  const { storeId, merchantId } = shop
+  const reported = { eventId: platform.ids.next(), storeId, merchantId, order }
+  await platform.database.transaction((tx) => recordOrders(platform, tx, [reported]))
+  const sale = platform.database.reader
+    .selectFrom('sales')
+    .select('id')
+    .where('event_id', '=', reported.eventId)
+  return (await sale.executeTakeFirstOrThrow()).id
+}
+
+export async function freshFlag(platform: Platform): Promise<string> {
+  const subjectId = platform.ids.next()
+  await platform.database.transaction((tx) =>
+    raiseFlag(platform, tx, {
+      kind: 'self_purchase',
+      subjectType: 'user',
+      subjectId,
+      summary: 'To be looked at.',
+      evidence: {},
+    }),
+  )
+  const flag = platform.database.reader.selectFrom('flags').select('id').where('subject_id', '=', subjectId)
+  return (await flag.executeTakeFirstOrThrow()).id
+}
+
+/** A finished export of this user, with its file. */
+export async function freshJob(platform: Platform, user: Actor): Promise<string> {
+  const { id } = await startExport(platform, user, SALES)
+  await workOffExports(platform)
+  return id
+}

@@ -1,0 +1,107 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Role } from '../../../shared/schemas/common.ts'
+import { createClickRecorder } from '../../clicks/clicks.service.ts'
+import { createServer } from '../../http/server.ts'
+import { createInboxRecorder } from '../../inbox/intake.service.ts'
+import type { LinkRecord } from '../../links/links.service.ts'
+import type { Actor } from '../../platform/api/procedure.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { createSignatureScheme } from '../../processor/signatures/verify-signature.ts'
+import { createToken } from '../../users/sessions.service.ts'
+import type { TestDialect } from '../testkit/databases.ts'
+import { type Marketplace, openMarketplace, type Shop } from '../testkit/marketplace.ts'
+import { addUser } from '../testkit/people.ts'
+import { WEB_TESTBED_SECRET } from '../testkit/web.ts'
+import { type ServedRoute, watchRoutes } from './served-routes.ts'
+
+/** What only the operator of the scene's server knows. */
+export const METRICS_TOKEN = 'metrics-token-of-the-operator'
+
+/** A merchant with a store, a creator who works for them, and an admin: those who belong together. */
+export interface Tenant {
+  shop: Shop
+  merchant: Actor
+  creator: Actor
+  admin: Actor
+  /** Of the creator, to a live offer of the merchant. */
+  link: LinkRecord
+}
+
+/** A marketplace, and the real server over it. */
+export interface Scene {
+  market: Marketplace
+  platform: Platform
+  base: string
+  routes: ServedRoute[]
+  close(): Promise<void>
+}
+
+export async function openScene(dialect: TestDialect): Promise<Scene> {
+  const folder = mkdtempSync(join(tmpdir(), 'affiliate-scene-'))
+  const market = await openMarketplace(dialect, { DATA_DIR: folder, METRICS_TOKEN })
+  const { platform } = market
+  const clicks = createClickRecorder(platform)
+  const { result: server, routes } = await watchRoutes(() =>
+    createServer({
+      platform,
+      clicks,
+      inbox: createInboxRecorder(platform),
+      processorSignature: {
+        scheme: createSignatureScheme({ scheme: 'standard-webhooks' }),
+        secrets: [WEB_TESTBED_SECRET],
+      },
+      pendingMigrations: async () => [],
+    }),
+  )
+  const base = await server.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    market,
+    platform,
+    base,
+    routes,
+    async close() {
+      await server.close()
+      await clicks.idle()
+      await market.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export async function addTenant({ market, platform }: Scene, name: string): Promise<Tenant> {
+  const shop = await market.addShop(`${name} merchant`)
+  const creator = await market.addCreator(`${name} creator`)
+  const admin = await addUser(platform, 'admin', `${name} admin`)
+  const link = await market.addLink(shop, creator, { title: `Live offer of ${name}` })
+  return { shop, merchant: shop.actor, creator, admin, link }
+}
+
+export function actorOf(tenant: Tenant, role: Role): Actor {
+  return { merchant: tenant.merchant, creator: tenant.creator, admin: tenant.admin }[role]
+}
+
+/** Opens a session for a user and answers its `Authorization` header. */
+export async function authorize(
+  platform: Platform,
+  userId: string,
+  lifetimeMs = 3_600_000,
+): Promise<{ authorization: string; sessionId: string }> {
+  const { token, hash } = createToken()
+  const now = platform.clock.now()
+  const id = platform.ids.next()
+  await platform.database.transaction((tx) =>
+    tx
+      .insertInto('sessions')
+      .values({
+        id,
+        user_id: userId,
+        token_hash: hash,
+        created_at: now,
+        expires_at: now + lifetimeMs,
+      })
+      .execute(),
+  )
+  return { authorization: `Bearer ${token}`, sessionId: id }
+}

@@ -1,0 +1,303 @@
+// time limit: 120 s
+import { createHmac } from 'node:crypto'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { closeDueCycles } from '../billing/close-cycle.service.ts'
+import { runPayouts } from '../payouts/payout-run.service.ts'
+import { verifyBooks } from '../verification/verify-books.ts'
+import { type TestDatabaseOptions, type TestDialect, testDialects } from './testkit/databases.ts'
+import { type Answer, call, eventually, openServiceBed, type ServiceBed } from './testkit/service-bed.ts'
+import { AS_SERVICE_ROLE } from './testkit/service-role.ts'
+
+const SECRET = 'a-strangers-webhook-secret'
+const SHOP = 'a-strangers-shop.myshopify.com'
+const IBAN = 'PK36SCBL0000001123456702'
+const YEAR_MS = 366 * 86_400_000
+
+interface Cast {
+  merchant: string
+  creator: string
+  slug: string
+  offerId: string
+}
+
+async function register(bed: ServiceBed, role: string, email: string): Promise<string> {
+  const answer = await call(bed.url, 'POST', '/auth/register', {
+    body: { email, password: 'correct horse battery staple', role, display_name: `A ${role}` },
+  })
+  assert.is(answer.status, 201, JSON.stringify(answer.body))
+  return answer.body.token
+}
+
+/** A merchant with a store and a live offer at 12.5 %, and a creator with an approved link and a destination. */
+async function cast(bed: ServiceBed): Promise<Cast> {
+  const merchant = await register(bed, 'merchant', 'owner@example.pk')
+  const creator = await register(bed, 'creator', 'creator@example.pk')
+  const ok = (answer: Answer, status: number) => {
+    assert.is(answer.status, status, JSON.stringify(answer.body))
+    return answer.body
+  }
+  ok(
+    await call(bed.url, 'POST', '/stores', {
+      token: merchant,
+      body: { shop_domain: SHOP, webhook_secret: SECRET },
+    }),
+    201,
+  )
+  const offer = ok(
+    await call(bed.url, 'POST', '/offers', {
+      token: merchant,
+      body: {
+        title: 'Brass lamp',
+        product_url: 'https://shop.pk/products/lamp?variant=7#top',
+        category: 'Home',
+        niche: 'Lamps',
+        commission_rate: 12.5,
+      },
+    }),
+    201,
+  )
+  ok(
+    await call(bed.url, 'PATCH', `/offers/${offer.id}/status`, { token: merchant, body: { status: 'live' } }),
+    200,
+  )
+  const application = ok(
+    await call(bed.url, 'POST', `/offers/${offer.id}/applications`, { token: creator, body: {} }),
+    201,
+  )
+  const decided = ok(
+    await call(bed.url, 'PATCH', `/applications/${application.id}`, {
+      token: merchant,
+      body: { decision: 'approve' },
+    }),
+    200,
+  )
+  ok(
+    await call(bed.url, 'PATCH', '/me', {
+      token: creator,
+      body: { payout_destination: { iban: IBAN, account_title: 'A CREATOR' } },
+    }),
+    200,
+  )
+  return { merchant, creator, slug: decided.affiliate_link.slug, offerId: offer.id }
+}
+
+async function follow(bed: ServiceBed, slug: string): Promise<string> {
+  const answer = await call(bed.url, 'GET', `/go/${slug}`)
+  assert.is(answer.status, 302)
+  const location = answer.headers.get('location') ?? ''
+  const reference = /^https:\/\/shop\.pk\/products\/lamp\?variant=7&aff_ref=([0-9a-f-]{36})#top$/.exec(
+    location,
+  )?.[1]
+  assert.ok(reference, location)
+  return reference as string
+}
+
+function orderBody(id: string, reference: string, price: string): string {
+  return JSON.stringify({
+    id: 1,
+    name: `#${id}`,
+    created_at: new Date().toISOString(),
+    currency: 'PKR',
+    financial_status: 'paid',
+    cancelled_at: null,
+    test: false,
+    taxes_included: false,
+    email: 'person@example.com',
+    note_attributes: [],
+    landing_site: `/products/lamp?utm_source=x&aff_ref=${reference}`,
+    line_items: [
+      {
+        id: 2,
+        product_id: 3,
+        title: 'Lamp',
+        quantity: 1,
+        price,
+        discount_allocations: [],
+        tax_lines: [],
+        gift_card: false,
+      },
+    ],
+  }).replace('"id":1,', `"id":${id},`)
+}
+
+function report(
+  bed: ServiceBed,
+  body: string,
+  webhookId: string,
+  { secret = SECRET, topic = 'orders/paid' as string | null } = {},
+): Promise<Answer> {
+  return call(bed.url, 'POST', '/webhooks/store-sales', {
+    raw: body,
+    headers: {
+      'content-type': 'application/json',
+      ...(topic !== null && { 'x-shopify-topic': topic }),
+      'x-shopify-shop-domain': SHOP,
+      'x-shopify-webhook-id': webhookId,
+      'x-shopify-hmac-sha256': createHmac('sha256', secret).update(body).digest('base64'),
+    },
+  })
+}
+
+const WORLDS: { dialect: TestDialect; where: string; options: TestDatabaseOptions }[] =
+  testDialects().flatMap((dialect) => [
+    { dialect, where: dialect, options: {} },
+    ...(dialect === 'postgresql'
+      ? [{ dialect, where: 'postgresql, as a role that owns nothing', options: AS_SERVICE_ROLE }]
+      : []),
+  ])
+
+for (const { dialect, where, options } of WORLDS) {
+  const it = suite<{ bed: ServiceBed; cast: Cast }>(`from order to payout on ${where}`)
+
+  it.before(async (context) => {
+    context.bed = await openServiceBed(dialect, {}, options)
+    context.cast = await cast(context.bed)
+  })
+  it.after(async ({ bed }) => {
+    await bed.close()
+  })
+
+  it("turns a stranger's signed order into a sale with the right commission, seen by both", async ({
+    bed,
+    cast,
+  }) => {
+    const reference = await follow(bed, cast.slug)
+    // An id above 2^53 must come back digit for digit.
+    const orderId = '820982911946154508'
+    const sent = await report(bed, orderBody(orderId, reference, '24999.99'), 'first')
+    assert.equal([sent.status, sent.body], [200, { received: true }])
+    const sales = await eventually(
+      () => call(bed.url, 'GET', '/sales', { token: cast.merchant }),
+      (answer) => answer.body.items.length === 1,
+    )
+    const [sale] = sales.body.items
+    assert.is(sale.acceptance_status, 'accepted', JSON.stringify(sale))
+    assert.is(sale.order_id, orderId)
+    // 24,999.99 × 12.5 % = 3,124.99875, half up; 10 % of that is 312.50.
+    assert.equal([sale.net_amount, sale.commission, sale.platform_fee], ['24999.99', '3125.00', '312.50'])
+    const seen = await call(bed.url, 'GET', `/sales/${sale.id}`, { token: cast.creator })
+    assert.is(seen.body.commission, '3125.00')
+    assert.not.ok('platform_fee' in seen.body)
+    const saw = Object.fromEntries(
+      seen.body.receipt.checks.map((check: { name: string; saw: object }) => [check.name, check.saw]),
+    )
+    assert.equal(saw.nothing_payable, { net_amount: '24999.99', commission: '3125.00' })
+    assert.match(saw.click_after_order.clicked_at, /^\d{4}-\d\d-\d\dT.*Z$/)
+    assert.ok(seen.body.receipt.checks.every((check: { verdict: string }) => check.verdict !== 'failed'))
+    assert.not.match(JSON.stringify(seen.body), 'person@example.com')
+  })
+
+  it('stores nothing of a webhook whose signature is wrong', async ({ bed }) => {
+    const refused = await report(bed, orderBody('77', 'x', '1.00'), 'forged', { secret: 'another secret' })
+    assert.equal([refused.status, refused.body.code], [401, 'invalid_signature'])
+    const { database } = bed.service.app.platform
+    const stored = await database.reader.selectFrom('inbound_events').select('delivery_id').execute()
+    assert.not.ok(stored.some((event) => event.delivery_id === 'forged'))
+  })
+
+  it('answers 200 to a malformed body that is signed, keeps it, sets it aside and flags it', async ({
+    bed,
+  }) => {
+    assert.is((await report(bed, '{"id": 12, "line_items"', 'broken')).status, 200)
+    const { reader } = bed.service.app.platform.database
+    const event = await eventually(
+      () =>
+        reader
+          .selectFrom('inbound_events')
+          .selectAll()
+          .where('delivery_id', '=', 'broken')
+          .executeTakeFirstOrThrow(),
+      (row) => row.state !== 'pending',
+    )
+    assert.is(event.state, 'set_aside')
+    assert.match(event.reason ?? '', /^malformed: /)
+    const flag = await reader
+      .selectFrom('flags')
+      .selectAll()
+      .where('subject_id', '=', `${event.scope}:unreadable`)
+      .executeTakeFirst()
+    assert.is(flag?.kind, 'event_set_aside')
+  })
+
+  it('makes one sale of an order however often and under whatever id it is reported', async ({
+    bed,
+    cast,
+  }) => {
+    const body = orderBody('5001', await follow(bed, cast.slug), '100.00')
+    // The topic is not signed: without it, or in capitals, it is the same order.
+    await report(bed, body, 'bare', { topic: null })
+    await report(bed, body, 'loud', { topic: 'ORDERS/PAID' })
+    await Promise.all(['a', 'a', 'b', 'b', 'c'].map((id) => report(bed, body, id)))
+    const { reader } = bed.service.app.platform.database
+    await eventually(
+      () => reader.selectFrom('inbound_events').select('id').where('state', '=', 'pending').execute(),
+      (pending) => pending.length === 0,
+    )
+    const sales = await call(bed.url, 'GET', '/sales', { token: cast.merchant })
+    assert.is(sales.body.items.filter((sale: { order_id: string }) => sale.order_id === '5001').length, 1)
+  })
+
+  it('gives the same list through tRPC as through REST', async ({ bed, cast }) => {
+    const input = encodeURIComponent(JSON.stringify({ limit: 10 }))
+    const trpc = await call(bed.url, 'GET', `/trpc/sales.list?input=${input}`, { token: cast.creator })
+    const rest = await call(bed.url, 'GET', '/sales?limit=10', { token: cast.creator })
+    assert.equal(trpc.body.result.data, rest.body)
+    const again = await call(bed.url, 'POST', '/trpc/applications.apply', {
+      token: cast.creator,
+      body: { id: cast.offerId },
+    })
+    assert.equal([again.status, again.body.error?.data?.problem?.code], [409, 'already_applied'])
+  })
+
+  it('closes the cycle, is paid, fails a payout, and pays it with the next', async ({ bed, cast }) => {
+    const { app } = bed.service
+    const switches = (change: object) =>
+      call(bed.service.sandboxUrl ?? '', 'PUT', '/_sandbox/switches', {
+        token: app.sandbox?.api_key,
+        body: change,
+      })
+    assert.is((await switches({ event_delay_ms: 10, fail_next_payouts: 1 })).status, 200)
+    const [closed] = await closeDueCycles(app.platform, { asOf: Date.now() + YEAR_MS })
+    // 3,125.00 + 312.50, and of the second order 12.50 + 1.25
+    assert.is(closed?.amountDue, 345_125)
+    const cycles = await eventually(
+      () => call(bed.url, 'GET', '/billing-cycles', { token: cast.merchant }),
+      (answer) => answer.body.items[0].state === 'charged',
+    )
+    assert.is(cycles.body.items[0].amount_due, '3451.25')
+    assert.ok(cycles.body.items[0].processor_invoice_id)
+    assert.ok(cycles.body.items[0].processor_payment_reference)
+
+    await runPayouts(app.platform, app.processor)
+    const failed = await eventually(
+      () => call(bed.url, 'GET', '/payouts', { token: cast.creator }),
+      (answer) => answer.body.items[0]?.state === 'failed',
+    )
+    assert.ok(failed.body.items[0].failure_reason)
+    const balance = (await call(bed.url, 'GET', '/me', { token: cast.creator })).body.balance
+    assert.equal([balance.released, balance.in_transit, balance.paid], ['3137.50', '0.00', '0.00'])
+
+    await runPayouts(app.platform, app.processor)
+    await eventually(
+      () => call(bed.url, 'GET', '/payouts?state=paid', { token: cast.creator }),
+      (answer) => answer.body.items.length === 1,
+    )
+    const paid = (await call(bed.url, 'GET', '/me', { token: cast.creator })).body.balance
+    assert.equal([paid.released, paid.in_transit, paid.paid], ['0.00', '0.00', '3137.50'])
+    const parts = await call(bed.url, 'GET', '/payouts?state=paid', { token: cast.merchant })
+    assert.is(parts.body.items[0].amount, '3137.50')
+    assert.not.ok('processor_payout_id' in parts.body.items[0])
+  })
+
+  it('leaves books in which every invariant holds', async ({ bed }) => {
+    const results = await verifyBooks(bed.service.app.platform)
+    assert.ok(results.length >= 15)
+    assert.equal(
+      results.filter((result) => result.breaches.length > 0),
+      [],
+    )
+  })
+
+  it.run()
+}

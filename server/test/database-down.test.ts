@@ -1,0 +1,122 @@
+// time limit: 90 s
+// mostly waits
+import { createHmac } from 'node:crypto'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { startService } from '../service.ts'
+import { type CuttableProxy, openCuttableProxy } from './testkit/cuttable-proxy.ts'
+import { openTestDatabase, testDialects } from './testkit/databases.ts'
+import { type Answer, call, eventually } from './testkit/service-bed.ts'
+
+const SECRET = 'shpss_0123456789abcdef'
+const SHOP = 'down.myshopify.com'
+
+/** A database that is taken away under load: PostgreSQL, through a proxy that can be cut or stalled. */
+const it = suite('a database that is down')
+
+async function withService(
+  work: (bed: { url: string; proxy: CuttableProxy; count: () => Promise<string[]> }) => Promise<void>,
+) {
+  const testDatabase = await openTestDatabase('postgresql', { migrated: true })
+  const real = new URL(testDatabase.url)
+  const proxy = await openCuttableProxy({ host: real.hostname, port: Number(real.port) })
+  const through = new URL(testDatabase.url)
+  through.host = `127.0.0.1:${proxy.port}`
+  const service = await startService({
+    environment: {
+      PORT: '0',
+      DATABASE_URL: through.href,
+      DATA_DIR: testDatabase.folder,
+      SCHEDULE_BILLING: 'off',
+      SCHEDULE_PAYOUTS: 'off',
+      LOG_LEVEL: 'silent',
+    },
+  })
+  const count = async () => {
+    const rows = await testDatabase.database.reader
+      .selectFrom('inbound_events')
+      .select('delivery_id')
+      .execute()
+    return rows.map((row) => row.delivery_id)
+  }
+  try {
+    await work({ url: service.url ?? '', proxy, count })
+  } finally {
+    await service.stop()
+    await proxy.close()
+    await testDatabase.close()
+  }
+}
+
+async function connectStore(url: string): Promise<void> {
+  const body = {
+    email: 'm@example.pk',
+    password: 'correct horse battery',
+    role: 'merchant',
+    display_name: 'M',
+  }
+  const { token } = (await call(url, 'POST', '/auth/register', { body })).body
+  const store = { shop_domain: SHOP, webhook_secret: SECRET }
+  assert.is((await call(url, 'POST', '/stores', { token, body: store })).status, 201)
+}
+
+function report(url: string, id: string): Promise<Answer> {
+  const body = `{"id":${id}}`
+  return call(url, 'POST', '/webhooks/store-sales', {
+    raw: body,
+    headers: {
+      'x-shopify-topic': 'orders/paid',
+      'x-shopify-shop-domain': SHOP,
+      'x-shopify-webhook-id': id,
+      'x-shopify-hmac-sha256': createHmac('sha256', SECRET).update(body).digest('base64'),
+    },
+  })
+}
+
+async function timed<T>(work: Promise<T>): Promise<{ value: T; ms: number }> {
+  const start = performance.now()
+  return { value: await work, ms: performance.now() - start }
+}
+
+for (const trouble of ['cut', 'stall'] as const) {
+  it(`answers 503 with Retry-After while the database is ${trouble}, and loses nothing it acknowledged`, () =>
+    withService(async ({ url, proxy, count }) => {
+      await connectStore(url)
+      const acknowledged = new Set<string>()
+      const send = async (id: string) => {
+        const { value, ms } = await timed(report(url, id))
+        if (value.status === 200) acknowledged.add(id)
+        return { answer: value, ms }
+      }
+      await Promise.all(['1', '2', '3'].map(send))
+      assert.is(acknowledged.size, 3)
+      const sending = Promise.all(Array.from({ length: 40 }, (_, index) => send(String(100 + index))))
+      await (trouble === 'cut' ? proxy.cut() : proxy.stall())
+      await sending
+      const down = await send('200')
+      assert.is(down.answer.status, 503, JSON.stringify(down.answer.body))
+      assert.is(down.answer.body.code, 'unavailable')
+      assert.ok(Number(down.answer.headers.get('retry-after')) >= 1)
+      assert.ok(down.ms < 4000, `${down.ms} ms`)
+      const ready = await timed(call(url, 'GET', '/readyz'))
+      assert.is(ready.value.status, 503)
+      assert.is((await call(url, 'GET', '/healthz')).status, 200)
+      await (trouble === 'cut' ? proxy.mend() : proxy.flow())
+      await eventually(
+        () => send('200'),
+        ({ answer }) => answer.status === 200,
+      )
+      const stored = await count()
+      assert.equal(
+        [...acknowledged].filter((id) => !stored.includes(id)),
+        [],
+      )
+    }))
+}
+
+if (testDialects().includes('postgresql')) it.run()
+else {
+  const without = suite('without PostgreSQL')
+  without.skip('there is no PostgreSQL in this run', () => {})
+  without.run()
+}

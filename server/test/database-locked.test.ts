@@ -1,0 +1,53 @@
+// database: none
+// time limit: 60 s
+// mostly waits
+
+import BetterSqlite from 'better-sqlite3'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { sqliteFileOf } from '../platform/config.ts'
+import { call, openServiceBed } from './testkit/service-bed.ts'
+
+const OFFER = {
+  title: 'Brass lamp',
+  product_url: 'https://shop.pk/products/lamp?variant=7#top',
+  category: 'Home',
+  niche: 'Lamps',
+  commission_rate: 12.5,
+}
+
+test('writes are refused within seconds while another process keeps the SQLite file locked', async () => {
+  const { url, testDatabase, close } = await openServiceBed('sqlite')
+  const rival = new BetterSqlite(sqliteFileOf(testDatabase.url) ?? '')
+  try {
+    const body = {
+      email: 'm@example.pk',
+      password: 'correct horse battery',
+      role: 'merchant',
+      display_name: 'M',
+    }
+    const { token } = (await call(url, 'POST', '/auth/register', { body })).body
+    const offer = async () => {
+      const start = performance.now()
+      const answer = await call(url, 'POST', '/offers', { token, body: OFFER })
+      return { ...answer, ms: performance.now() - start }
+    }
+    rival.exec('begin exclusive')
+    for (const answer of await Promise.all(Array.from({ length: 8 }, offer))) {
+      assert.equal([answer.status, answer.body.code], [503, 'unavailable'])
+      assert.ok(Number(answer.headers.get('retry-after')) >= 1)
+      assert.ok(answer.ms < 6000, `${answer.ms} ms`)
+    }
+    rival.exec('rollback')
+    const answers = await Promise.all([offer(), offer(), offer()])
+    assert.equal(
+      answers.map(({ status, body }) => [status, body.code]),
+      Array(3).fill([201, undefined]),
+    )
+  } finally {
+    rival.close()
+    await close()
+  }
+})
+
+test.run()

@@ -1,0 +1,247 @@
+import { closeDueCycles } from '../../billing/close-cycle.service.ts'
+import { nextEventDueAt } from '../../inbox/inbox.service.ts'
+import { sendAttempts } from '../../jobs/send-attempts.ts'
+import { workOff } from '../../jobs/worker.ts'
+import { runPayouts } from '../../payouts/payout-run.service.ts'
+import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
+import { createHttpProcessor } from '../../processor/http-processor.ts'
+import type { Processor } from '../../processor/port.ts'
+import type { TestDialect } from '../testkit/databases.ts'
+import { giveDestination, type Marketplace, openMarketplace } from '../testkit/marketplace.ts'
+import { DAY, HOUR, MINUTE } from '../testkit/testbed.ts'
+import { writeUnsynced } from '../testkit/unsynced.ts'
+import { Announcer } from './announcer.ts'
+import { complaintsInBetween, type Told, toldOf } from './judge.ts'
+import { installPatience, type Patience } from './patience.ts'
+import { openProcessorDouble, type ProcessorDouble } from './processor-double.ts'
+import type { Round, Story } from './story.ts'
+import { type Subject, Subjects } from './subjects.ts'
+
+/** The batch size of a worker; a whole batch dies with it. */
+export const MOST_STORIES = 20
+/** Enough to reach the flags for an attempt without an outcome and for an event that cannot be applied. */
+const MOST_ROUNDS = 14
+/** For so many rounds the schedules run as well. */
+const SCHEDULED_ROUNDS = 3
+const NO_LISTENER = 'http://127.0.0.1:1'
+const OTHER_IBAN = 'PK24SCBL0000001171495101'
+
+export interface FaultWorld {
+  market: Marketplace
+  /** Lets the stories happen side by side, in rounds that they share; answers what became of each. */
+  tell(stories: readonly Story[], rounds: readonly Round[]): Promise<Told[]>
+  close(): Promise<void>
+}
+
+/** A marketplace that pays and bills through the real HTTP client, against a processor that misbehaves as configured. */
+export async function openFaultWorld(dialect: TestDialect): Promise<FaultWorld> {
+  const patience = installPatience()
+  const market = await openMarketplace(dialect)
+  await writeUnsynced(market.bed.testDatabase.database)
+  const announcer = new Announcer(market)
+  const double = await openProcessorDouble({
+    now: () => market.clock.now(),
+    onSilence: (reference) => patience.end(reference),
+    async onEventFirst(held) {
+      await announcer.announceEarly(held)
+      await workOff({ platform: market.platform, processor, eventRules: GENERIC_PROCESSOR_EVENTS })
+    },
+  })
+  const { processor, close } = storyProcessor(market, double, patience)
+  const stage = new Stage(market, double, processor, announcer)
+  const world = {
+    market,
+    tell: (stories: readonly Story[], rounds: readonly Round[]) => stage.tell(stories, rounds),
+    async close() {
+      patience.close()
+      await close()
+      await double.close()
+      await market.close()
+    },
+  }
+  await stage.makeStrangers().catch(async (error: unknown) => {
+    await world.close()
+    throw error
+  })
+  return world
+}
+
+/** The real client; where a story has no listener, it calls an address without one. */
+function storyProcessor(market: Marketplace, double: ProcessorDouble, patience: Patience) {
+  let away = false
+  const client = createHttpProcessor({
+    url: () => (away ? NO_LISTENER : double.url),
+    apiKey: 'sk_double',
+    timeoutMs: 10_000,
+    now: () => market.clock.now(),
+  })
+  const ask = <T>(what: 'call' | 'lookup', reference: string, call: () => Promise<T>) => {
+    // The address is read as soon as the call is made, before anything else can run.
+    away = double.isAway(what, reference)
+    return patience.during(reference, call)
+  }
+  const processor: Processor = {
+    createInvoice: (call) => ask('call', call.reference, () => client.createInvoice(call)),
+    createPayout: (call) => ask('call', call.reference, () => client.createPayout(call)),
+    findInvoices: (reference) => ask('lookup', reference, () => client.findInvoices(reference)),
+    findPayouts: (reference) => ask('lookup', reference, () => client.findPayouts(reference)),
+  }
+  return { processor, close: () => client.close() }
+}
+
+class Stage {
+  readonly #market: Marketplace
+  readonly #double: ProcessorDouble
+  readonly #processor: Processor
+  readonly #announcer: Announcer
+  readonly #subjects: Subjects
+
+  constructor(market: Marketplace, double: ProcessorDouble, processor: Processor, announcer: Announcer) {
+    this.#market = market
+    this.#double = double
+    this.#processor = processor
+    this.#announcer = announcer
+    this.#subjects = new Subjects(market, processor, () => this.#settle())
+  }
+
+  /** An invoice and a payout of another account, whose ids a confused processor may answer. */
+  async makeStrangers(): Promise<void> {
+    await this.#subjects.invoices(1)
+    await this.#settle()
+    await this.#subjects.payouts(1)
+    await this.#settle()
+    for (const held of this.#double.held) this.#double.othersIds[held.kind] = held.id
+  }
+
+  async tell(stories: readonly Story[], rounds: readonly Round[]): Promise<Told[]> {
+    if (stories.length > MOST_STORIES) throw new Error('more stories than a worker takes up at once')
+    const subjects = await this.#cast(stories)
+    const complaints: string[] = []
+    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+      const { wait, dies } = rounds[round] ?? { wait: 'due', dies: false }
+      if (round > 0 && !(await this.#pass(wait))) break
+      await (dies ? this.#dyingWorker() : sendAttempts(this.#market.platform, this.#processor))
+      if (round === 0) await this.#changeEverything(subjects)
+      if (round < SCHEDULED_ROUNDS) await this.#runSchedules()
+      complaints.push(...(await complaintsInBetween(this.#market, subjects, this.#announcer)))
+    }
+    await this.#announcer.announceAll(this.#double.held)
+    await this.#applyEvents()
+    const told: Told[] = []
+    const heard = rounds.every(({ dies }) => !dies)
+    for (const [index, subject] of subjects.entries()) {
+      const story = stories[index] as Story
+      told.push(await toldOf(this.#market, this.#double, this.#announcer, subject, story, heard))
+    }
+    told[0]?.complaints.push(...complaints, ...this.#double.complaints.splice(0))
+    for (const { id } of subjects) this.#double.plan(id, { calls: [], lookups: [] })
+    await this.#settleWithPayouts()
+    return told
+  }
+
+  /** Makes what the stories are about, each with the processor's behaviour towards it. */
+  async #cast(stories: readonly Story[]): Promise<Subject[]> {
+    const count = (kind: Story['kind']) => stories.filter((story) => story.kind === kind).length
+    // Payouts last: to make them, what waits is sent.
+    const payouts = count('payout') > 0 ? await this.#subjects.payouts(count('payout')) : []
+    const invoices = count('invoice') > 0 ? await this.#subjects.invoices(count('invoice')) : []
+    return stories.map((story) => {
+      const subject = (story.kind === 'payout' ? payouts : invoices).shift()
+      if (!subject) throw new Error('fewer subjects than stories')
+      this.#double.plan(subject.id, story)
+      this.#announcer.expect(subject, story)
+      return subject
+    })
+  }
+
+  /** Moves the clock to the next due attempt. Returns false if nothing waits. */
+  async #pass(wait: Round['wait']): Promise<boolean> {
+    const { platform, clock } = this.#market
+    const waiting = await platform.database.reader
+      .selectFrom('processor_attempts')
+      .select(['next_try_at', 'lease_until'])
+      .where('state', '=', 'waiting')
+      .execute()
+    if (waiting.length === 0) return false
+    const due = Math.max(...waiting.map((row) => Math.max(row.next_try_at, row.lease_until)))
+    clock.pass({ due: Math.max(0, due - clock.now()), minute: MINUTE, hour: HOUR, day: DAY }[wait])
+    return true
+  }
+
+  /** A worker that hears every answer and records none: for the rest of the world it has died in between. */
+  async #dyingWorker(): Promise<void> {
+    const { platform, clock } = this.#market
+    const { due } = await platform.database.reader
+      .selectFrom('processor_attempts')
+      .select((query) => query.fn.countAll<number>().as('due'))
+      .where('state', '=', 'waiting')
+      .where('next_try_at', '<=', clock.now())
+      .where('lease_until', '<=', clock.now())
+      .executeTakeFirstOrThrow()
+    if (due === 0) return
+    let left = due
+    const { promise: dead, resolve: die } = Promise.withResolvers<void>()
+    const last = async (call: Promise<unknown>): Promise<never> => {
+      await call
+      left -= 1
+      if (left === 0) die()
+      return new Promise<never>(() => {})
+    }
+    const { createInvoice, createPayout, findInvoices, findPayouts } = this.#processor
+    const dying: Processor = {
+      createInvoice: (call) => last(createInvoice(call)),
+      createPayout: (call) => last(createPayout(call)),
+      findInvoices: (reference) => last(findInvoices(reference)),
+      findPayouts: (reference) => last(findPayouts(reference)),
+    }
+    await Promise.race([dead, sendAttempts(platform, dying)])
+  }
+
+  /** What was frozen with the attempt must not follow a new name or a new account. */
+  async #changeEverything(subjects: readonly Subject[]): Promise<void> {
+    const { platform } = this.#market
+    const users = subjects.map(({ userId }) => userId)
+    await platform.database.transaction((tx) =>
+      tx.updateTable('users').set({ display_name: 'Renamed' }).where('id', 'in', users).execute(),
+    )
+    for (const { kind, userId } of subjects) {
+      if (kind === 'payout') await giveDestination(platform, userId, OTHER_IBAN)
+    }
+  }
+
+  /** The schedule goes on while outcomes are unknown, and must not take them for open business. */
+  async #runSchedules(): Promise<void> {
+    await closeDueCycles(this.#market.platform)
+    await runPayouts(this.#market.platform, this.#processor)
+  }
+
+  /** Applies what the processor said, until nothing waits for another try. */
+  async #applyEvents(): Promise<void> {
+    const { platform, clock } = this.#market
+    const parts = { platform, processor: this.#processor, eventRules: GENERIC_PROCESSOR_EVENTS }
+    for (;;) {
+      await workOff(parts)
+      const due = await nextEventDueAt(platform, 'processor')
+      if (due === null) return
+      clock.pass(Math.max(1, due - clock.now()))
+    }
+  }
+
+  /** From here on the processor behaves: all that waits is sent and settled. */
+  async #settle(): Promise<void> {
+    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+      await this.#applyEvents()
+      await sendAttempts(this.#market.platform, this.#processor)
+      const announced = await this.#announcer.announceAll(this.#double.held)
+      if (announced === 0 && !(await this.#pass('due'))) return
+    }
+    throw new Error('what waits does not come to an end')
+  }
+
+  /** The same, and a payout that failed is made once more. */
+  async #settleWithPayouts(): Promise<void> {
+    await this.#settle()
+    await runPayouts(this.#market.platform, this.#processor)
+    await this.#settle()
+  }
+}

@@ -1,0 +1,145 @@
+import { closeDueCycles } from '../../billing/close-cycle.service.ts'
+import type { LinkRecord } from '../../links/links.service.ts'
+import { runPayouts } from '../../payouts/payout-run.service.ts'
+import type { Actor } from '../../platform/api/procedure.ts'
+import type { Processor } from '../../processor/port.ts'
+import { addLink, addLiveOffer } from '../testkit/listings.ts'
+import { cyclesOf, type Marketplace, type Shop } from '../testkit/marketplace.ts'
+import type { CallKind } from './processor-double.ts'
+
+/** Commission of 1,000 rupees: what a payout needs. */
+const SALE = 800_000
+
+/** A closed cycle whose invoice, or a payout whose transfer, is to be asked for. */
+export interface Subject {
+  kind: CallKind
+  /** The cycle's or payout's id, which is the reference at the processor. */
+  id: string
+  /** Who is billed or paid. */
+  userId: string
+}
+
+/** Makes what calls are about, many at once, through the services themselves. */
+export class Subjects {
+  readonly #market: Marketplace
+  readonly #processor: Processor
+  readonly #settle: () => Promise<void>
+  /** Each with a link of one creator without a destination, who is never paid. */
+  readonly #billed: { shop: Shop; link: LinkRecord }[] = []
+  /** Each with a link to one offer. */
+  readonly #paid: { creator: Actor; link: LinkRecord }[] = []
+  #unpaid: Actor | null = null
+  #payer: { shop: Shop; offerId: string } | null = null
+
+  /** `settle` sends what waits and has the processor confirm it. */
+  constructor(market: Marketplace, processor: Processor, settle: () => Promise<void>) {
+    this.#market = market
+    this.#processor = processor
+    this.#settle = settle
+  }
+
+  async invoices(count: number): Promise<Subject[]> {
+    while (this.#billed.length < count) this.#billed.push(await this.#addBilled())
+    const billed = this.#billed.slice(0, count)
+    await Promise.all(billed.map(({ shop, link }) => this.#market.order(shop, link, SALE)))
+    await this.#settle()
+    return Promise.all(billed.map(({ shop }) => this.#close(shop)))
+  }
+
+  async payouts(count: number): Promise<Subject[]> {
+    while (this.#paid.length < count) this.#paid.push(await this.#addPaid())
+    const paid = this.#paid.slice(0, count)
+    const payer = await this.#payerWithOffer()
+    await Promise.all(paid.map(({ link }) => this.#market.order(payer.shop, link, SALE)))
+    await this.#settle()
+    await this.#close(payer.shop)
+    await this.#settle()
+    const made = await runPayouts(this.#market.platform, this.#processor)
+    const [first] = paid
+    const held = made.some(
+      (outcome) => outcome.creatorId === first?.creator.userId && outcome.kind === 'waits',
+    )
+    // An earlier story left a flagged payout: this one needs another creator.
+    if (count === 1 && held) {
+      this.#paid.shift()
+      return this.payouts(1)
+    }
+    return paid.map(({ creator: { userId } }) => {
+      const outcome = made.find(({ creatorId }) => creatorId === userId)
+      if (outcome?.kind !== 'paid_out' || !outcome.payoutId)
+        throw new Error(`no payout for ${userId}: ${JSON.stringify(outcome)}`)
+      return { kind: 'payout', id: outcome.payoutId, userId }
+    })
+  }
+
+  async #close(shop: Shop): Promise<Subject> {
+    const { platform } = this.#market
+    const cycle = (await cyclesOf(platform, shop.merchantId)).find(({ state }) => state === 'open')
+    if (!cycle) throw new Error('nothing was accepted')
+    await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: cycle.period_end })
+    return { kind: 'invoice', id: cycle.id, userId: shop.merchantId }
+  }
+
+  async #addBilled() {
+    this.#unpaid ??= await this.#market.addCreator('never paid', false)
+    const shop = await this.#market.addShop()
+    return { shop, link: await this.#market.addLink(shop, this.#unpaid) }
+  }
+
+  async #addPaid() {
+    const payer = await this.#payerWithOffer()
+    const creator = await this.#market.addCreator()
+    const link = await addLink(this.#market.platform, payer.shop.actor, creator, payer.offerId)
+    return { creator, link }
+  }
+
+  async #payerWithOffer() {
+    if (this.#payer) return this.#payer
+    const shop = await this.#market.addShop()
+    const { id } = await addLiveOffer(this.#market.platform, shop.actor)
+    this.#payer = { shop, offerId: id }
+    return this.#payer
+  }
+}
+
+/** Where a subject stands. */
+export interface Standing {
+  state: string
+  /** What is due, paisa. */
+  amount: number
+  /** The processor's id, as we hold it. */
+  processorId: string | null
+}
+
+export async function standingsOf(
+  { platform }: Marketplace,
+  subjects: readonly Subject[],
+): Promise<Map<string, Standing>> {
+  const ids = subjects.map(({ id }) => id)
+  const { reader } = platform.database
+  const cycles = await reader
+    .selectFrom('billing_cycles')
+    .select(['id', 'state', 'amount_due as amount', 'processor_invoice_id as processorId'])
+    .where('id', 'in', ids)
+    .execute()
+  const payouts = await reader
+    .selectFrom('payouts')
+    .select(['id', 'state', 'amount', 'processor_payout_id as processorId'])
+    .where('id', 'in', ids)
+    .execute()
+  return new Map([...cycles, ...payouts].map(({ id, ...standing }) => [id, standing]))
+}
+
+/** The attempts made for each subject. */
+export async function attemptsFor({ platform }: Marketplace, subjects: readonly Subject[]) {
+  const rows = await platform.database.reader
+    .selectFrom('processor_attempts')
+    .selectAll()
+    .where(
+      'subject_id',
+      'in',
+      subjects.map(({ id }) => id),
+    )
+    .execute()
+  return Map.groupBy(rows, (row) => row.subject_id)
+}

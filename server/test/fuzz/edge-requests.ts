@@ -1,0 +1,75 @@
+import { fc } from '../testkit/property.ts'
+import type { Targets } from './fuzzed-service.ts'
+import { badQuery, badSegment, oddHeaders } from './odd-parts.ts'
+import type { FuzzRequest } from './requests.ts'
+
+const EDGE_PATHS = [
+  '/',
+  '/healthz',
+  '/readyz',
+  '/metrics',
+  '/openapi.json',
+  '/docs',
+  '/docs/start.js',
+  '/docs/swagger-ui.css',
+  '/docs/',
+  '/docs/..%2f..%2fpackage.json',
+  '/trpc',
+  '/trpc/',
+  '/favicon.ico',
+  '/offers/',
+  '//offers',
+  '/OFFERS',
+  '/./offers',
+  '/offers/../me',
+  '/jobs/x/file',
+  '/admin',
+  '/webhooks',
+  '/.env',
+  '/go',
+  '/go/',
+]
+
+/** Requests beside procedures: probes, pages, redirects, files, and unknown paths. */
+export function edgeRequest({ slugs, ids, tokens }: Targets): fc.Arbitrary<FuzzRequest> {
+  const path = fc.oneof(
+    fc.constantFrom(...EDGE_PATHS),
+    fc.constantFrom(...slugs).map((slug) => `/go/${slug}`),
+    badSegment.map((text) => `/go/${text}`),
+    badSegment.map((text) => `/docs/${text}`),
+    badSegment.map((text) => `/trpc/${text}`),
+    fc.constantFrom(...ids).map((id) => `/jobs/${id}/file`),
+    badSegment.map((text) => `/jobs/${text}/file`),
+    fc.array(badSegment, { maxLength: 4 }).map((parts) => `/${parts.join('/')}`),
+  )
+  return fc
+    .record({
+      path,
+      query: fc.oneof({ weight: 3, arbitrary: fc.constant('') }, { weight: 1, arbitrary: badQuery }),
+      method: fc.oneof(
+        { weight: 8, arbitrary: fc.constant('GET') },
+        {
+          weight: 3,
+          arbitrary: fc.constantFrom(
+            'HEAD',
+            'POST',
+            'PUT',
+            'DELETE',
+            'OPTIONS',
+            'PATCH',
+            'TRACE',
+            'PROPFIND',
+          ),
+        },
+      ),
+      odd: oddHeaders,
+      token: fc.constantFrom(...Object.values(tokens)),
+    })
+    .map(({ path, query, method, odd, token }) => ({
+      about: 'edges',
+      method,
+      path: (query === '' ? path : `${path}?${query}`).slice(0, 12_000),
+      headers: { authorization: token, ...odd },
+      body: null,
+    }))
+}

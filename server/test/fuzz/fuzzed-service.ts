@@ -1,0 +1,214 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { applyToOffer } from '../../applications/applications.service.ts'
+import { closeDueCycles } from '../../billing/close-cycle.service.ts'
+import { startExport } from '../../exports/exports.service.ts'
+import { createOffer } from '../../offers/offers.service.ts'
+import type { Actor } from '../../platform/api/procedure.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { signShopifyBody } from '../../shopify/signature.ts'
+import { connectStore, MAX_STORES } from '../../stores/stores.service.ts'
+import { hashPassword } from '../../users/passwords.ts'
+import { verifyBooks } from '../../verification/verify-books.ts'
+import { authorize } from '../authorization/scene.ts'
+import type { TestDialect } from '../testkit/databases.ts'
+import { addLink, addLiveOffer, addMerchant, OFFER } from '../testkit/listings.ts'
+import { measureLoopCpu } from '../testkit/loop-cpu.ts'
+import { giveDestination } from '../testkit/marketplace.ts'
+import { orderBody } from '../testkit/orders.ts'
+import { addUser } from '../testkit/people.ts'
+import { call, eventually, openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
+
+export const ID_WORDS = ['offers', 'applications', 'stores', 'sales', 'users', 'flagged', 'jobs'] as const
+export type IdWord = (typeof ID_WORDS)[number]
+
+/** What the requests can hit: everything is there more than once, so that using it up takes a while. */
+export interface Targets {
+  url: string
+  /** `Authorization` headers that stay good: what can end a session is called with those of `spare`. */
+  tokens: Record<'merchant' | 'creator' | 'admin', string>
+  spare: string[]
+  /** Ids of what may be changed, suspended or removed, by the word that stands before an id in the paths. */
+  idsOf: Record<IdWord, string[]>
+  /** All of them together. */
+  ids: string[]
+  slugs: string[]
+  clicks: string[]
+  password: string
+  emails: string[]
+  store: { domain: string; secret: string }
+  processorSecret: string
+}
+
+export interface Aftermath {
+  /** CPU milliseconds of the loop's thread in its longest turn. */
+  longestStall: number
+  /** How the events ended, with the reasons. */
+  events: { source: string; state: string; reason: string | null; count: number }[]
+  breaches: string[]
+}
+
+const PASSWORD = 'a long passphrase'
+const SPARES = 200
+const OF_EACH = 25
+
+/** Opens the whole service in this process, with its world. */
+export async function openFuzzedService(
+  dialect: TestDialect,
+): Promise<{ bed: ServiceBed; targets: Targets }> {
+  const bed = await openServiceBed(dialect, { LOG_LEVEL: 'error' })
+  const { platform, processorSignature } = bed.service.app
+  const merchant = await addMerchant(platform, 'merchant')
+  const creator = await addUser(platform, 'creator')
+  const admin = await addUser(platform, 'admin')
+  const store = { domain: `s${merchant.userId}.myshopify.com`, secret: `secret-${merchant.userId}` }
+  await giveDestination(platform, creator.userId)
+  const { idsOf, slugs, clicks } = await addThings(platform, merchant, creator)
+  await sellOnce(bed, store, clicks)
+  // Closed early, so that there is an invoice to confirm; the sales to come go into the next cycle.
+  const asOf = platform.clock.now() + 40 * 86_400_000
+  await closeDueCycles(platform, { merchantId: merchant.userId, asOf })
+  const cycles = await idsIn(platform, 'billing_cycles')
+  for (const user of [merchant, creator, admin]) {
+    const request = { resource: 'sales', format: 'csv', from: null, to: null } as const
+    for (let n = 0; n < 3; n += 1) idsOf.jobs.push((await startExport(platform, user, request)).id)
+  }
+  idsOf.sales.push(...(await idsIn(platform, 'sales')))
+  idsOf.flagged.push(...(await idsIn(platform, 'flags')))
+  const { emails, spare } = await addSpares(platform)
+  const password_hash = await hashPassword(PASSWORD)
+  await platform.database.transaction((tx) => tx.updateTable('users').set({ password_hash }).execute())
+  const tokenOf = async ({ userId }: Actor) => (await authorize(platform, userId)).authorization
+  const targets: Targets = {
+    url: bed.url,
+    tokens: {
+      merchant: await tokenOf(merchant),
+      creator: await tokenOf(creator),
+      admin: await tokenOf(admin),
+    },
+    spare,
+    idsOf,
+    ids: [...Object.values(idsOf).flat(), ...cycles],
+    slugs,
+    clicks,
+    password: PASSWORD,
+    emails,
+    store,
+    processorSecret: processorSignature.secrets[0] ?? '',
+  }
+  return { bed, targets }
+}
+
+/** Offers in several states with applications and links, stores and people, so many of each. */
+async function addThings(platform: Platform, merchant: Actor, creator: Actor) {
+  const idsOf = Object.fromEntries(ID_WORDS.map((word) => [word, [] as string[]])) as Targets['idsOf']
+  const clicks: string[] = []
+  const slugs: string[] = []
+  const application = { message: null, promotion_url: null }
+  const vetted = { ...OFFER, commission_rate: 4500 }
+  for (let n = 0; n < OF_EACH; n += 1) {
+    const [linked, open, free] = [
+      await addLiveOffer(platform, merchant),
+      await addLiveOffer(platform, merchant),
+      await addLiveOffer(platform, merchant),
+    ]
+    const draft = await createOffer(platform, merchant.userId, vetted)
+    idsOf.offers.push(linked.id, open.id, free.id, draft.id)
+    const link = await addLink(platform, merchant, creator, linked.id)
+    slugs.push(link.slug)
+    clicks.push(await addClick(platform, link.id))
+    const { userId } = await addUser(platform, 'creator')
+    idsOf.users.push(userId, (await addUser(platform, 'merchant')).userId)
+    idsOf.applications.push((await applyToOffer(platform, userId, open.id, application)).id)
+    // Leaves room below the quota for stores that the fuzz connects.
+    if (n < MAX_STORES / 2) idsOf.stores.push(await addSpareStore(platform, merchant))
+  }
+  return { idsOf, clicks, slugs }
+}
+
+async function addSpareStore(platform: Platform, { userId }: Actor): Promise<string> {
+  const domain = `s${platform.ids.next()}.myshopify.com`
+  return (await connectStore(platform, userId, { shop_domain: domain, webhook_secret: `secret-${domain}` }))
+    .id
+}
+
+async function addClick(platform: Platform, linkId: string): Promise<string> {
+  const id = platform.ids.next()
+  const click = { id, link_id: linkId, tracked: 1, kind: 'visit' as const, created_at: platform.clock.now() }
+  await platform.database.transaction((tx) => tx.insertInto('clicks').values(click).execute())
+  return id
+}
+
+/** An order for each click, as the store reports it. */
+async function sellOnce(
+  { url, service }: ServiceBed,
+  { domain, secret }: Targets['store'],
+  clicks: readonly string[],
+): Promise<void> {
+  for (const click of clicks) {
+    const raw = Buffer.from(orderBody({ price: 250_000, click, createdAt: Date.now() }))
+    const headers = {
+      'x-shopify-shop-domain': domain,
+      'x-shopify-topic': 'orders/paid',
+      'x-shopify-hmac-sha256': signShopifyBody(raw, secret),
+    }
+    await call(url, 'POST', '/webhooks/store-sales', { raw, headers })
+  }
+  await eventually(
+    () => idsIn(service.app.platform, 'sales'),
+    (sales) => sales.length === clicks.length,
+  )
+}
+
+async function idsIn({ database }: Platform, table: 'sales' | 'billing_cycles' | 'flags'): Promise<string[]> {
+  return (await database.reader.selectFrom(table).select('id').execute()).map(({ id }) => id)
+}
+
+/** People whose sessions may end, who may be logged in and whose password may change. */
+async function addSpares(platform: Platform): Promise<Pick<Targets, 'emails' | 'spare'>> {
+  const emails: string[] = []
+  const spare: string[] = []
+  for (let n = 0; n < SPARES; n += 1) {
+    const { userId } = await addUser(platform, n % 2 === 0 ? 'creator' : 'merchant')
+    emails.push(`${userId}@example.com`)
+    spare.push((await authorize(platform, userId)).authorization)
+  }
+  return { emails, spare }
+}
+
+const WORKER_PATIENCE_MS = 30_000
+
+/** Lets the worker apply what it can apply now, then looks at what it has come to. */
+async function takeStock(platform: Platform, longestStall: number): Promise<Aftermath> {
+  const { reader } = platform.database
+  const end = Date.now() + WORKER_PATIENCE_MS
+  const untried = () =>
+    reader.selectFrom('inbound_events').select('id').where('state', '=', 'pending').where('attempts', '=', 0)
+  while ((await untried().executeTakeFirst()) && Date.now() < end) await sleep(50)
+  const events = await reader
+    .selectFrom('inbound_events')
+    .select(({ fn }) => ['source', 'state', 'reason', fn.countAll<number>().as('count')])
+    .groupBy(['source', 'state', 'reason'])
+    .execute()
+  const results = await verifyBooks(platform)
+  return {
+    longestStall,
+    events: events.map((row) => ({ ...row, count: Number(row.count) })),
+    breaches: results.flatMap(({ name, breaches }) =>
+      breaches.map((breach) => `${name}: ${breach.subject}: ${breach.detail}`),
+    ),
+  }
+}
+
+/** As a process of its own, so that what the fuzzer does holds up nothing here; the parent asks for the end. */
+async function serve(dialect: TestDialect): Promise<void> {
+  const { bed, targets } = await openFuzzedService(dialect)
+  const meter = measureLoopCpu()
+  process.on('message', async () => {
+    const aftermath = await takeStock(bed.service.app.platform, meter.stop())
+    await bed.close()
+    process.send?.(aftermath, () => process.disconnect())
+  })
+  process.send?.(targets)
+}
+
+if (import.meta.main && process.send) await serve(process.argv[2] as TestDialect)

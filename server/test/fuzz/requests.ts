@@ -1,0 +1,138 @@
+import { inputShapeOf } from '../../http/rest-input.ts'
+import type { ProcedureRecord } from '../../platform/api/procedure.ts'
+import { fc } from '../testkit/property.ts'
+import { fromSchema, idsFor } from './from-schema.ts'
+import type { Targets } from './fuzzed-service.ts'
+import { badJson, badName, inject, injection } from './hostile.ts'
+import { badQuery, badSegment, contentType, oddHeaders, rawBytes, segment } from './odd-parts.ts'
+
+/** One HTTP request as it goes out. */
+export interface FuzzRequest {
+  /** What it is about: a procedure's name, or a word for the rest. */
+  about: string
+  method: string
+  path: string
+  headers: Record<string, string>
+  body: Buffer | null
+}
+
+/** JSON text of an input: as the schema wants it, with one thing wrong, or wrong altogether. */
+export function inputText(input: fc.Arbitrary<unknown>): fc.Arbitrary<string> {
+  const right = input.map((value) => JSON.stringify(value))
+  return fc.oneof(
+    { weight: 6, arbitrary: right },
+    { weight: 5, arbitrary: fc.tuple(input, injection).map(([value, change]) => inject(value, change)) },
+    {
+      weight: 1,
+      arbitrary: fc
+        .tuple(right, badName, badJson)
+        .map(([text, name, json]) =>
+          text.replace(/\}$/, `${text === '{}' ? '' : ','}${JSON.stringify(name)}:${json}}`),
+        ),
+    },
+    { weight: 1, arbitrary: badJson },
+    { weight: 1, arbitrary: fc.tuple(right, fc.nat(200)).map(([text, length]) => text.slice(0, length)) },
+  )
+}
+
+export function bodyOf(text: fc.Arbitrary<string>): fc.Arbitrary<Buffer> {
+  return fc.oneof(
+    { weight: 12, arbitrary: text.map((json) => Buffer.from(json)) },
+    { weight: 1, arbitrary: rawBytes },
+  )
+}
+
+/** Ends sessions, so it is called by those whose session may end. */
+export function endsSessions({ name }: ProcedureRecord): boolean {
+  return name.startsWith('auth.')
+}
+
+export function callerOf(
+  record: ProcedureRecord,
+  { tokens, spare }: Targets,
+): fc.Arbitrary<Record<string, string>> {
+  if (endsSessions(record)) {
+    return fc.oneof(
+      { weight: 1, arbitrary: fc.constant({}) },
+      { weight: 1, arbitrary: fc.constantFrom(...spare).map((authorization) => ({ authorization })) },
+    )
+  }
+  const rightful =
+    record.meta.callers === 'public' ? (['merchant', 'creator', 'admin'] as const) : record.meta.callers
+  return fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom(...rightful).map((role) => ({ authorization: tokens[role] })) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(...Object.values(tokens)).map((authorization) => ({ authorization })),
+    },
+    { weight: 1, arbitrary: fc.constant({}) },
+  )
+}
+
+export function restRequest(record: ProcedureRecord, targets: Targets): fc.Arbitrary<FuzzRequest> {
+  const { rest } = record.meta
+  if (!rest) throw new Error(`${record.name} has no route`)
+  const { schema, fields } = inputShapeOf(record, rest)
+  const takesBody = rest.method === 'POST' || rest.method === 'PATCH'
+  const given = (source: 'path' | 'query' | 'body') =>
+    fromSchema(
+      {
+        ...schema,
+        properties: Object.fromEntries(
+          [...fields]
+            .filter(([, field]) => field.source === source)
+            .map(([name, field]) => [name, field.schema]),
+        ),
+        required: schema.required?.filter((name) => fields.get(name)?.source === source),
+      },
+      targets,
+      idsFor(rest.path, targets),
+    )
+  const path = fc
+    .tuple(
+      given('path'),
+      fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: badSegment }),
+    )
+    .map(([values, bad]) =>
+      rest.path.replace(
+        /:(\w+)/g,
+        (_, name: string) => bad ?? segment(String((values as Record<string, unknown>)[name])),
+      ),
+    )
+  const query = fc
+    .tuple(
+      given('query'),
+      fc.oneof(
+        { weight: 3, arbitrary: fc.constant([]) },
+        { weight: 1, arbitrary: fc.array(badQuery, { maxLength: 3 }) },
+      ),
+    )
+    .map(([values, bad]) =>
+      [
+        ...Object.entries(values as object).map(([name, value]) => `${name}=${segment(String(value))}`),
+        ...bad,
+      ].join('&'),
+    )
+  return fc
+    .record({
+      path,
+      query,
+      caller: callerOf(record, targets),
+      odd: oddHeaders,
+      type: contentType,
+      body: takesBody
+        ? bodyOf(inputText(given('body')))
+        : fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: rawBytes }),
+      method: fc.oneof(
+        { weight: 40, arbitrary: fc.constant(rest.method as string) },
+        { weight: 1, arbitrary: fc.constantFrom('HEAD', 'OPTIONS', 'PUT', 'TRACE', 'PATCH', 'DELETE') },
+      ),
+    })
+    .map(({ path, query, caller, odd, type, body, method }) => ({
+      about: record.name,
+      method,
+      path: query === '' ? path : `${path}?${query}`,
+      headers: { ...(body && { 'content-type': type }), ...caller, ...odd },
+      body: method === 'TRACE' || method === 'HEAD' ? null : body,
+    }))
+}

@@ -1,0 +1,87 @@
+// database: none
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { SETTING_NAMES } from '../platform/config.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const GUIDES = join(ROOT, 'server', 'guides')
+const DECISIONS = join(ROOT, 'server', 'decisions')
+
+/** The README must fit on one screen and a half. */
+const README_BYTES = 8192
+
+const markdownIn = (folder: string) =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name))
+const DOCUMENTS = [
+  join(ROOT, 'README.md'),
+  join(ROOT, 'server', 'ARCHITECTURE.md'),
+  ...markdownIn(GUIDES),
+  ...markdownIn(DECISIONS),
+]
+
+/** The anchors that headings get in rendered Markdown. */
+function anchorsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} -]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+/** Links in `text` that lead to no file or heading. */
+function deadLinks(document: string, text: string): string[] {
+  return [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, link = '']) => link)
+    .filter((link) => !/^[a-z]+:/.test(link))
+    .filter((link) => {
+      const [path = '', anchor] = link.split('#')
+      const target = path === '' ? document : join(dirname(document), path)
+      if (!existsSync(target)) return true
+      return anchor !== undefined && !anchorsOf(readFileSync(target, 'utf8')).includes(anchor)
+    })
+}
+
+const guides = suite('README and guides')
+
+guides('the README is at most 8 KB', () => {
+  assert.ok(statSync(join(ROOT, 'README.md')).size <= README_BYTES)
+})
+
+guides('the settings guide lists every setting and no other', () => {
+  const text = readFileSync(join(GUIDES, 'settings.md'), 'utf8')
+  const listed = [...text.matchAll(/^\|.*$/gm)].flatMap(([row]) =>
+    row
+      .split('|')
+      .flatMap((cell) =>
+        /^ `[A-Z]/.test(cell) ? [...cell.matchAll(/`([A-Z][A-Z0-9_]+)`/g)].map(([, name]) => name) : [],
+      ),
+  )
+  assert.equal(listed.sort(), [...SETTING_NAMES].sort())
+})
+
+guides('every link leads to a file or heading', () => {
+  const dead = DOCUMENTS.flatMap((path) =>
+    deadLinks(path, readFileSync(path, 'utf8')).map((link) => `${path.slice(ROOT.length)}: ${link}`),
+  )
+  assert.equal(dead, [])
+})
+
+guides('a dead link is found', () => {
+  const document = join(ROOT, 'README.md')
+  const text = '[a](missing.md) [b](#no-such-heading) [c](#quick-start) [d](https://example.com)'
+  assert.equal(deadLinks(document, text), ['missing.md', '#no-such-heading'])
+})
+
+guides('the README links every guide', () => {
+  const text = readFileSync(join(ROOT, 'README.md'), 'utf8')
+  const missing = readdirSync(GUIDES).filter((name) => !text.includes(`server/guides/${name}`))
+  assert.equal(missing, [])
+})
+
+guides.run()

@@ -1,0 +1,351 @@
+// time limit: 120 s
+
+import { sql } from 'kysely'
+import * as assert from 'uvu/assert'
+import { runPayouts } from '../payouts/payout-run.service.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import type { Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
+import { claimsForWebhook } from '../stores/webhook-claims.service.ts'
+import { verifyBooks } from '../verification/verify-books.ts'
+import { marketSuites } from './testkit/market-suites.ts'
+import {
+  attemptsOf,
+  giveDestination,
+  type Marketplace,
+  openFlagsOf,
+  payoutOf,
+  type Shop,
+} from './testkit/marketplace.ts'
+import { removeGuards } from './testkit/tamper.ts'
+import { DAY, HOUR, TESTBED_KEY } from './testkit/testbed.ts'
+import { sealUnbound, unboundMark } from './testkit/unbound-values.ts'
+
+/** The attacker's own account, which the service has sealed for them. */
+const THEIR_IBAN = 'PK24SCBL0000001171495101'
+/** A second one, which they gave as the victim after taking over the victim's session. */
+const TAKEOVER_IBAN = 'PK48MEZN0002010100987654'
+
+interface World {
+  market: Marketplace
+  victim: Actor
+  attacker: Actor
+  shop: Shop
+  attackerShop: Shop
+}
+
+type Attack = (world: World, tx: Tx) => Promise<unknown>
+
+const TABLES = ['payout_destinations', 'store_secrets', 'stores', 'watermarks', 'flags'] as const
+
+/** Statements of a database writer who has removed triggers, checks and unique indexes, but has no APP_KEY. */
+const ON_DESTINATIONS: Record<string, Attack> = {
+  'their sealed IBAN in the row of the victim': ({ victim, attacker }, tx) =>
+    sql`
+    update payout_destinations set iban_encrypted = ${theirs('iban_encrypted', attacker)}
+    where user_id = ${victim.userId}`.execute(tx),
+  'their sealed IBAN with fingerprint and last characters': ({ victim, attacker }, tx) =>
+    sql`
+    update payout_destinations set iban_encrypted = ${theirs('iban_encrypted', attacker)},
+      iban_fingerprint = ${theirs('iban_fingerprint', attacker)}, iban_last4 = ${theirs('iban_last4', attacker)}
+    where user_id = ${victim.userId}`.execute(tx),
+  'their whole row given to the victim': ({ victim, attacker }, tx) =>
+    sql`
+    update payout_destinations set user_id = ${victim.userId} where user_id = ${attacker.userId}`.execute(tx),
+  'a copy of their row under a new id': ({ market, victim, attacker }, tx) =>
+    sql`
+    insert into payout_destinations
+      (id, user_id, iban_encrypted, iban_fingerprint, iban_last4, account_title, effective_at, created_at)
+    select ${market.platform.ids.next()}, ${victim.userId}, iban_encrypted, iban_fingerprint, iban_last4, account_title,
+      effective_at, created_at
+    from payout_destinations where user_id = ${attacker.userId}`.execute(tx),
+  'their row under the id of the one that it replaces': async ({ victim, attacker }, tx) => {
+    const { id } = await tx
+      .selectFrom('payout_destinations')
+      .select('id')
+      .where('user_id', '=', victim.userId)
+      .executeTakeFirstOrThrow()
+    await tx.deleteFrom('payout_destinations').where('user_id', '=', victim.userId).execute()
+    await sql`update payout_destinations set id = ${id}, user_id = ${victim.userId}
+      where user_id = ${attacker.userId}`.execute(tx)
+  },
+  'an unbound value, with the mark of the first format forged': async ({ victim }, tx) => {
+    const otherKey = Buffer.alloc(32, 8)
+    await tx.updateTable('watermarks').set(unboundMark(otherKey)).where('name', '=', 'app_key').execute()
+    await tx
+      .updateTable('payout_destinations')
+      .set({ iban_encrypted: sealUnbound(otherKey, THEIR_IBAN, 'payout_destination.iban') })
+      .where('user_id', '=', victim.userId)
+      .execute()
+  },
+  'an unbound value that the key made for another database, with the mark deleted': async (
+    { victim },
+    tx,
+  ) => {
+    await tx.deleteFrom('watermarks').where('name', '=', 'app_key').execute()
+    await tx
+      .updateTable('payout_destinations')
+      .set({ iban_encrypted: sealUnbound(TESTBED_KEY, THEIR_IBAN, 'payout_destination.iban') })
+      .where('user_id', '=', victim.userId)
+      .execute()
+  },
+  ...eachColumn('payout_destinations', {
+    id: "'01900000-0000-7000-8000-00000000000f'",
+    iban_encrypted: "iban_encrypted || 'A'",
+    iban_fingerprint: "'00'",
+    iban_last4: "'0000'",
+    account_title: "'A THIEF'",
+    effective_at: 'effective_at - 1',
+    created_at: 'created_at - 1',
+  }),
+}
+
+function theirs(column: string, { userId }: Actor) {
+  return sql`(select ${sql.ref(column)} from payout_destinations where user_id = ${userId})`
+}
+
+/** One change of each column of the victim's row. */
+function eachColumn(table: 'payout_destinations' | 'store_secrets', values: Record<string, string>) {
+  const own = table === 'payout_destinations' ? 'user_id' : 'store_id'
+  return Object.fromEntries(
+    Object.entries(values).map(([column, value]): [string, Attack] => [
+      `another ${column} in the victim's ${table}`,
+      ({ victim, shop }, tx) =>
+        sql`
+        update ${sql.table(table)} set ${sql.ref(column)} = ${sql.raw(value)}
+        where ${sql.ref(own)} = ${own === 'user_id' ? victim.userId : shop.storeId}`.execute(tx),
+    ]),
+  )
+}
+
+const theirSecret = (column: string, { storeId }: Shop) =>
+  sql`(select ${sql.ref(column)} from store_secrets where store_id = ${storeId})`
+
+const ON_SECRETS: Record<string, Attack> = {
+  'their sealed secret in the row of the victim': ({ shop, attackerShop }, tx) =>
+    sql`
+    update store_secrets set secret_encrypted = ${theirSecret('secret_encrypted', attackerShop)},
+      fingerprint = ${theirSecret('fingerprint', attackerShop)} where store_id = ${shop.storeId}`.execute(tx),
+  'their whole row given to the store of the victim': ({ shop, attackerShop }, tx) =>
+    sql`
+    update store_secrets set store_id = ${shop.storeId} where store_id = ${attackerShop.storeId}`.execute(tx),
+  'a copy of their row under a new id': ({ market, shop, attackerShop }, tx) =>
+    sql`
+    insert into store_secrets (id, store_id, secret_encrypted, fingerprint, valid_until, created_at)
+    select ${market.platform.ids.next()}, ${shop.storeId}, secret_encrypted, fingerprint, valid_until, created_at
+    from store_secrets where store_id = ${attackerShop.storeId}`.execute(tx),
+  'their whole store given to the victim': async ({ shop, attackerShop }, tx) => {
+    await sql`update stores set merchant_id = ${shop.merchantId} where id = ${attackerShop.storeId}`.execute(
+      tx,
+    )
+  },
+  'the domain of the victim given to their store': async ({ shop, attackerShop }, tx) => {
+    const { shop_domain } = await tx
+      .selectFrom('stores')
+      .select('shop_domain')
+      .where('id', '=', shop.storeId)
+      .executeTakeFirstOrThrow()
+    await tx.updateTable('stores').set({ removed_at: 1 }).where('id', '=', shop.storeId).execute()
+    await tx.updateTable('stores').set({ shop_domain }).where('id', '=', attackerShop.storeId).execute()
+  },
+  ...eachColumn('store_secrets', {
+    id: "'01900000-0000-7000-8000-00000000000f'",
+    secret_encrypted: "secret_encrypted || 'A'",
+    fingerprint: "'00'",
+    valid_until: '9000000000000',
+    created_at: 'created_at - 1',
+  }),
+}
+
+for (const { it } of marketSuites<World>('a database writer without the key', { shared: true })) {
+  it.before(async (world) => {
+    const { market } = world
+    const shop = await market.addShop()
+    const victim = await market.addCreator('victim')
+    const attacker = await market.addCreator('attacker', false)
+    await giveDestination(market.platform, attacker.userId, THEIR_IBAN)
+    const attackerShop = await market.addShop('attacker')
+    Object.assign(world, { shop, victim, attacker, attackerShop })
+    await market.earn(shop, await market.addLink(shop, victim), 800_000)
+    const { database } = market.bed.testDatabase
+    await removeGuards(database)
+    // The service raises its flags by way of this one.
+    await sql`create unique index flags_one_open on flags (kind, subject_type, subject_id)
+      where status = 'open'`.execute(database.writer)
+  })
+
+  type Rows = Map<string, Record<string, unknown>[]>
+
+  async function copyRows({ market }: World): Promise<Rows> {
+    const rows: Rows = new Map()
+    for (const table of TABLES) {
+      rows.set(table, await market.platform.database.reader.selectFrom(table).selectAll().execute())
+    }
+    return rows
+  }
+
+  function putBack({ market }: World, rows: Rows): Promise<void> {
+    market.platform.caches.clear('store')
+    return market.platform.database.transaction(async (tx) => {
+      for (const table of TABLES) {
+        await tx.deleteFrom(table).execute()
+        for (const row of rows.get(table) ?? []) {
+          await tx
+            .insertInto(table)
+            .values(row as unknown as Schema[typeof table])
+            .execute()
+        }
+      }
+    })
+  }
+
+  /** Makes the attack, then `work`, and puts the rows back. */
+  async function under(world: World, attack: Attack, work: () => Promise<void>): Promise<void> {
+    const before = await copyRows(world)
+    await world.market.platform.database.transaction((tx) => attack(world, tx))
+    world.market.platform.caches.clear('store')
+    try {
+      await work()
+    } finally {
+      await putBack(world, before)
+    }
+  }
+
+  const breachesOf = async ({ market }: World, invariant: string) =>
+    (await verifyBooks(market.platform)).find(({ name }) => name === invariant)?.breaches ?? []
+
+  const ibansPaid = ({ market }: World) =>
+    market.processor.payouts.map(({ rest }) => (rest as { iban: string }).iban)
+
+  for (const [what, attack] of Object.entries(ON_DESTINATIONS)) {
+    it(`${what}: nothing is paid, it is flagged, and verification finds it`, async (world) => {
+      const { market, victim } = world
+      await under(world, attack, async () => {
+        const [outcome, ...others] = await runPayouts(market.platform, market.processor)
+        assert.equal(
+          [outcome?.kind, outcome?.kind === 'waits' && outcome.why],
+          ['waits', 'destination_broken'],
+        )
+        assert.equal(others, [])
+        await market.workOff()
+        assert.equal(ibansPaid(world), [])
+        assert.ok((await openFlagsOf(market.platform)).includes(`integrity_violation ${victim.userId}`))
+        assert.is.not((await breachesOf(world, 'sealed-destinations')).length, 0)
+      })
+      assert.equal(await breachesOf(world, 'sealed-destinations'), [])
+    })
+  }
+
+  for (const [what, attack] of Object.entries(ON_SECRETS)) {
+    it(`${what}: it verifies no delivery, and verification finds it`, async (world) => {
+      const { market, attackerShop } = world
+      const isTheirs = ({ merchantId }: { merchantId: string }) => merchantId === attackerShop.merchantId
+      const stores = await market.platform.database.reader.selectFrom('stores').selectAll().execute()
+      const domainOf = ({ storeId }: Shop) => stores.find(({ id }) => id === storeId)?.shop_domain ?? ''
+      /** Who may deliver for a domain, and with which secrets. */
+      const signers = async (domain: string) =>
+        (await claimsForWebhook(market.platform, domain)).flatMap(({ merchantId, keys }) =>
+          keys.map((key) => ({ merchantId, secret: key.export().toString() })),
+        )
+      const [their] = await signers(domainOf(attackerShop))
+      assert.is(their?.merchantId, attackerShop.merchantId)
+      await under(world, attack, async () => {
+        for (const { shop_domain } of stores) {
+          const found = (await signers(shop_domain)).filter(({ secret }) => secret === their?.secret)
+          assert.equal(found, shop_domain === domainOf(attackerShop) ? found.filter(isTheirs) : [])
+        }
+        assert.is.not((await breachesOf(world, 'sealed-store-secrets')).length, 0)
+        const flags = await openFlagsOf(market.platform)
+        assert.ok(flags.some((flag) => flag.startsWith('integrity_violation ')))
+      })
+      assert.equal(await breachesOf(world, 'sealed-store-secrets'), [])
+    })
+  }
+
+  it('cannot cut the delay of a replacement short, nor bring back one that was replaced', async (world) => {
+    const { market, victim } = world
+    const own = 'PK36SCBL0000001123456702'
+    const before = await copyRows(world)
+    await giveDestination(market.platform, victim.userId, TAKEOVER_IBAN)
+    await under(
+      world,
+      ({ victim: { userId } }, tx) =>
+        sql`
+        update payout_destinations set effective_at = created_at - 1
+        where user_id = ${userId} and iban_last4 = '7654'`.execute(tx),
+      async () => {
+        const [outcome] = await runPayouts(market.platform, market.processor)
+        assert.is(outcome?.kind, 'waits')
+      },
+    )
+    market.clock.pass(HOUR)
+    await giveDestination(market.platform, victim.userId, own)
+    market.clock.pass(2 * DAY)
+    await under(
+      world,
+      ({ victim: { userId } }, tx) =>
+        sql`
+        update payout_destinations set created_at = created_at - ${2 * HOUR}
+        where user_id = ${userId} and effective_at > created_at and iban_last4 = '6702'`.execute(tx),
+      async () => {
+        const [outcome] = await runPayouts(market.platform, market.processor)
+        assert.is(outcome?.kind, 'waits')
+      },
+    )
+    await putBack(world, before)
+  })
+
+  it('cannot have a payout that is on its way sent elsewhere', async (world) => {
+    const { market, victim, attacker } = world
+    await giveDestination(market.platform, victim.userId, TAKEOVER_IBAN)
+    market.clock.pass(HOUR)
+    await giveDestination(market.platform, victim.userId)
+    const [made] = await runPayouts(market.platform, market.processor)
+    const payoutId = (made?.kind === 'paid_out' && made.payoutId) || ''
+    const [attempt] = await attemptsOf(market.platform, payoutId)
+    assert.ok(attempt)
+    const destinations = await market.platform.database.reader
+      .selectFrom('payout_destinations')
+      .select(['id', 'user_id', 'iban_last4'])
+      .execute()
+    const pointTo = (destinationId: string | undefined) =>
+      market.platform.database.transaction((tx) =>
+        tx
+          .updateTable('processor_attempts')
+          .set({
+            state: 'waiting',
+            settled_at: null,
+            next_try_at: market.clock.now(),
+            tries: 0,
+            unknown_at: null,
+            request: JSON.stringify({ destination_id: destinationId }),
+          })
+          .where('id', '=', attempt.id)
+          .execute(),
+      )
+    const foreign = destinations.find((row) => row.user_id === attacker.userId)?.id
+    const replaced = destinations.find((row) => row.iban_last4 === TAKEOVER_IBAN.slice(-4))?.id
+    for (const destinationId of [foreign, replaced, market.platform.ids.next()]) {
+      await pointTo(destinationId)
+      await market.workOff()
+      const [now] = await attemptsOf(market.platform, payoutId)
+      assert.is(now?.state, 'refused', now?.detail ?? '')
+      assert.match(now?.detail ?? '', /^not sent: payout destination/)
+    }
+    const flags = await openFlagsOf(market.platform)
+    for (const flag of [`integrity_violation ${victim.userId}`, `processor_refusal ${payoutId}`]) {
+      assert.ok(flags.includes(flag), flag)
+    }
+    assert.equal(ibansPaid(world), [])
+    const newest = destinations.filter((row) => row.user_id === victim.userId).at(-1)?.id
+    await pointTo(newest)
+    await market.workOff()
+    assert.equal(ibansPaid(world), [], 'a destination that waits for its delay')
+    assert.match((await attemptsOf(market.platform, payoutId))[0]?.detail ?? '', /not come into effect/)
+    await market.after(DAY)
+    assert.equal(ibansPaid(world), ['PK36SCBL0000001123456702'])
+    assert.is((await payoutOf(market.platform, payoutId)).state, 'submitted')
+  })
+
+  it.run()
+}

@@ -1,0 +1,121 @@
+// time limit: 300 s
+import { type ChildProcess, fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { standardWebhooks } from '../../processor/signatures/standard-webhooks.ts'
+import { signShopifyBody } from '../../shopify/signature.ts'
+import { PROOF_FORM, proofCount, proofDialects } from '../testkit/proof-size.ts'
+import { fc } from '../testkit/property.ts'
+import { generatedBody, type HostileBody, hostileBodies } from './hostile-bodies.ts'
+import type { Stall, StallTarget } from './stall-service.ts'
+
+/** Generated bodies over all databases, besides the named shapes. */
+const GENERATED = proofCount('HOSTILE_BODIES', 2)
+const LONGEST_STALL_MS = 50
+/** The machine may have been busy; what takes long by itself takes long each time. */
+const TRIES = 3
+
+const dialects = proofDialects()
+
+for (const dialect of dialects) {
+  const it = suite(`hostile bodies on ${dialect}`)
+  let child: ChildProcess
+  let target: StallTarget
+  let worst = { shape: '', ms: 0 }
+  let sent = 0
+
+  it.before(async () => {
+    child = fork(fileURLToPath(new URL('stall-service.ts', import.meta.url)), [dialect], { silent: true })
+    let stderr = ''
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    const ended = once(child, 'exit').then(() => Promise.reject(new Error(`the service ended: ${stderr}`)))
+    ;[target] = (await Promise.race([once(child, 'message'), ended])) as [StallTarget]
+    ended.catch(() => {})
+  })
+  it.after(async () => {
+    const exit = once(child, 'exit')
+    child.send('stop')
+    await exit
+  })
+
+  const headersFor = {
+    '/webhooks/store-sales': (body: Buffer) => ({
+      'x-shopify-topic': 'orders/paid',
+      'x-shopify-shop-domain': target.domain,
+      'x-shopify-webhook-id': randomUUID(),
+      'x-shopify-hmac-sha256': signShopifyBody(body, target.secret),
+    }),
+    '/webhooks/processor': (body: Buffer) =>
+      standardWebhooks.sign({
+        deliveryId: randomUUID(),
+        rawBody: body,
+        secret: target.processorSecret,
+        now: Date.now(),
+      }),
+  }
+  type Route = keyof typeof headersFor
+
+  const ask = async <T>(order: string): Promise<T> => {
+    const answer = once(child, 'message')
+    child.send(order)
+    return (await answer)[0] as T
+  }
+  const stallOf = async (route: Route, body: Buffer): Promise<Stall> => {
+    await ask('begin')
+    const headers = { 'content-type': 'application/json', ...headersFor[route](body) }
+    const answer = await fetch(`${target.url}${route}`, {
+      method: 'POST',
+      headers,
+      body: new Uint8Array(body),
+    })
+    assert.is(answer.status, 200, await answer.text())
+    sent += 1
+    return ask<Stall>('end')
+  }
+  const check = async (route: Route, { shape, body }: HostileBody) => {
+    assert.ok(body.length <= 2 * 1024 * 1024, shape)
+    let best = Number.POSITIVE_INFINITY
+    for (let tries = 0; tries < TRIES && best >= LONGEST_STALL_MS; tries += 1) {
+      const { cpuMs, state } = await stallOf(route, body)
+      assert.ok(['done', 'ignored', 'set_aside'].includes(state), `${shape}: ${state}`)
+      best = Math.min(best, cpuMs)
+    }
+    if (best > worst.ms) worst = { shape: `${shape} to ${route}`, ms: best }
+    assert.ok(best < LONGEST_STALL_MS, `${shape} to ${route} keeps the loop busy for ${best} ms`)
+  }
+
+  it('keep the event loop busy for less than 50 ms, taken in and applied', async () => {
+    for (const [index, body] of hostileBodies().entries()) {
+      // An example sends each shape to one route.
+      const even = index % 2 === 0
+      if (PROOF_FORM || even) await check('/webhooks/store-sales', body)
+      if (PROOF_FORM || !even) await check('/webhooks/processor', body)
+    }
+  })
+
+  it('so do generated ones', async () => {
+    const property = fc.asyncProperty(
+      generatedBody,
+      fc.constantFrom<Route>('/webhooks/store-sales', '/webhooks/processor'),
+      (body, route) => check(route, body),
+    )
+    const run = await fc.check(property, {
+      numRuns: Math.ceil(GENERATED / dialects.length),
+      endOnFailure: true,
+    })
+    assert.not(
+      run.failed,
+      `${run.errorInstance}\nTEST_SEED=${run.seed} HOSTILE_BODIES=${GENERATED} repeats it.`,
+    )
+    console.log(
+      `\nsize: hostile bodies on ${dialect}: ${sent} sent, longest stall ${worst.ms} ms (${worst.shape.slice(0, 200)})`,
+    )
+  })
+
+  it.run()
+}

@@ -1,0 +1,41 @@
+// A worker in a process of its own, which works off what has piled up and then ends.
+import { applyStoreEvents } from '../../jobs/apply-store-events.ts'
+import { drainEvents } from '../../jobs/drain-events.ts'
+import { createOrderReader } from '../../jobs/order-reader.ts'
+import { requeueEvent } from '../../jobs/worker.ts'
+import { openDatabase } from '../../platform/database/open-database.ts'
+import { platformOver } from '../testkit/testbed.ts'
+
+export interface PileWork {
+  databaseUrl: string
+  /** Epoch ms. */
+  now: number
+  /** The process is killed when it is about to parse the body of this delivery; `null`: never. */
+  deadly: string | null
+}
+
+async function work({ databaseUrl, now, deadly }: PileWork): Promise<void> {
+  const database = await openDatabase(databaseUrl, { create: false })
+  const platform = platformOver(database, databaseUrl, { now: () => now })
+  const reader = createOrderReader(platform)
+  const apply: typeof applyStoreEvents = (own, events, read) => {
+    if (events.some(({ deliveryId }) => deliveryId === deadly)) process.kill(process.pid, 'SIGKILL')
+    return applyStoreEvents(own, events, read)
+  }
+  while (
+    (await drainEvents(
+      platform,
+      'store',
+      500,
+      apply,
+      (event, error) => requeueEvent(platform, event, error),
+      {
+        reader,
+      },
+    )) > 0
+  );
+  await reader.close()
+  await database.close()
+}
+
+await work(JSON.parse(process.argv[2] ?? ''))

@@ -1,0 +1,124 @@
+// Loaded before the real server (`node --import`), so that a proof can have it die at a named point, and move its clock,
+// without a word about either in the server's own code.
+import diagnostics from 'node:diagnostics_channel'
+import { isCommitOf, type Moment, type Target, Transactions } from './points.ts'
+
+export type ScheduledJob = 'billing' | 'payouts'
+
+export type Order =
+  /** Die at the target the next time that it is reached. */
+  | { kind: 'arm'; target: Target }
+  | { kind: 'disarm' }
+  /** How far this process's clock stands before the machine's, ms. */
+  | { kind: 'clock'; ahead: number }
+  /** Run a scheduled job now, as cron would. */
+  | { kind: 'schedule'; job: ScheduledJob }
+
+let target: Target | null = process.env.KILL_AT ? JSON.parse(process.env.KILL_AT) : null
+let ahead = Number(process.env.CLOCK_AHEAD ?? 0)
+
+const machineTime = Date.now.bind(Date)
+Date.now = () => machineTime() + ahead
+
+function die(): void {
+  process.kill(process.pid, 'SIGKILL')
+}
+
+function isTarget(moment: Moment, statements: readonly string[]): boolean {
+  return target?.moment === moment && isCommitOf(target.point.seam, statements)
+}
+
+/** What one connection has said since its transaction began. */
+class Listener {
+  readonly #transactions = new Transactions()
+
+  /** Runs `send`, and dies around it if it is the commit that is meant. */
+  around<T>(sql: string, send: () => T): T {
+    const statements = this.#transactions.endedBy(sql)
+    if (statements === null) return send()
+    if (isTarget('before', statements)) die()
+    const result = send()
+    if (isTarget('sent', statements)) die()
+    const answered = () => {
+      if (isTarget('after', statements)) die()
+    }
+    if (!(result instanceof Promise)) answered()
+    else result.then(answered, () => undefined)
+    return result
+  }
+}
+
+const listeners = new WeakMap<object, Listener>()
+
+function listenerOf(connection: object): Listener {
+  const listener = listeners.get(connection) ?? new Listener()
+  listeners.set(connection, listener)
+  return listener
+}
+
+async function watchSqlite(): Promise<void> {
+  const { default: Sqlite } = await import('better-sqlite3')
+  const prepare = Sqlite.prototype.prepare
+  Sqlite.prototype.prepare = function (this: object, sql: string) {
+    const statement = prepare.call(this as InstanceType<typeof Sqlite>, sql)
+    for (const name of ['run', 'all'] as const) {
+      const original = statement[name].bind(statement) as (...values: unknown[]) => unknown
+      const watched = (...values: unknown[]) => listenerOf(this).around(sql, () => original(...values))
+      statement[name] = watched as never
+    }
+    return statement
+  } as typeof prepare
+}
+
+async function watchPostgres(): Promise<void> {
+  const { Client } = await import('pg')
+  const query = Client.prototype.query as (...parts: unknown[]) => unknown
+  Client.prototype.query = function (this: object, ...parts: unknown[]) {
+    const [statement] = parts as [string | { text: string }]
+    const sql = typeof statement === 'string' ? statement : statement.text
+    return listenerOf(this).around(sql, () => query.apply(this, parts))
+  } as typeof Client.prototype.query
+}
+
+const MOMENT_OF = {
+  'undici:request:create': 'before',
+  'undici:request:bodySent': 'sent',
+  'undici:request:headers': 'after',
+} as const satisfies Record<string, Moment>
+
+function watchCalls(): void {
+  for (const [channel, moment] of Object.entries(MOMENT_OF)) {
+    diagnostics.subscribe(channel, (message) => {
+      const { method, path } = (message as { request: { method: string; path: string } }).request
+      const seam = target?.point.seam
+      if (!seam || !('call' in seam) || target?.moment !== moment) return
+      if (`${method} ${path.split('?')[0]}` === seam.call) die()
+    })
+  }
+}
+
+async function runSchedule(job: ScheduledJob): Promise<void> {
+  const { getTasks } = await import('node-cron')
+  const task = [...getTasks().values()].find(({ name }) => name === job)
+  if (!task) throw new Error(`no scheduled job is called ${job}`)
+  await task.execute()
+}
+
+async function obey(order: Order): Promise<void> {
+  if (order.kind === 'arm') target = order.target
+  else if (order.kind === 'disarm') target = null
+  else if (order.kind === 'clock') ahead = order.ahead
+  else await runSchedule(order.job)
+}
+
+process.on('message', (order: Order) => {
+  obey(order).then(
+    () => process.send?.('done'),
+    (error) => process.send?.(String(error)),
+  )
+})
+// The controlling process must not keep the server alive, and ends it when it ends itself.
+process.channel?.unref()
+process.on('disconnect', die)
+await (process.env.DATABASE_URL?.startsWith('postgres') ? watchPostgres() : watchSqlite())
+watchCalls()

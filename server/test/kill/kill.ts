@@ -1,0 +1,90 @@
+import * as assert from 'uvu/assert'
+import type { TestDialect } from '../testkit/databases.ts'
+import { EARNED_A_ROUND } from './figures.ts'
+import { describe, type Moment, momentsOf, POINTS, type Point, type Stage, type Target } from './points.ts'
+import { type Conduct, playRound } from './round.ts'
+import { World } from './world.ts'
+
+const REACHED_WITHIN_MS = 10_000
+
+/**
+ * Every point, on one database: with all its moments when the proof is `thorough`, else with one, which is another one on each
+ * database. Just before an answer that is promised by a commit they die on both.
+ */
+export function targetsOn(dialect: TestDialect, thorough: boolean): Target[] {
+  return POINTS.flatMap((point, index) => {
+    const moments = momentsOf(point, dialect, thorough)
+    const turn = (index + (dialect === 'sqlite' ? 0 : 1)) % moments.length
+    const isAsked = (moment: Moment, at: number) =>
+      thorough || at === turn || (point.answered === true && moment === 'before')
+    return moments.filter(isAsked).map((moment) => ({ point, moment }))
+  })
+}
+
+/** Rounds that reach every target `times` times, at most one in each stage of a round. */
+export function planRounds<T extends { point: Point }>(
+  targets: readonly T[],
+  times: number,
+): Partial<Record<Stage, T>>[] {
+  const byStage = Map.groupBy(Array.from({ length: times }, () => targets).flat(), ({ point }) => point.stage)
+  const rounds = Math.max(...[...byStage.values()].map((list) => list.length))
+  return Array.from({ length: rounds }, (_, round) =>
+    Object.fromEntries([...byStage].flatMap(([stage, list]) => (list[round] ? [[stage, list[round]]] : []))),
+  )
+}
+
+/** Has the server die at the target of each stage; a target that is not reached is a failure. */
+export function dieAt(world: World, plan: Partial<Record<Stage, Target>>): Conduct {
+  return async (stage, work) => {
+    const target = plan[stage]
+    if (!target) return work()
+    const { server } = world
+    if (stage === 'start') {
+      await world.up()
+      await server.kill()
+      await server.alive(target).catch(() => undefined)
+    } else {
+      await world.up()
+      await server.obey({ kind: 'arm', target })
+    }
+    const deaths = server.deaths
+    await work().catch((error: Error) => {
+      error.message = `${describe(target)}\n${error.message}`
+      throw error
+    })
+    if (server.deaths === deaths) {
+      assert.ok(await server.endsWithin(REACHED_WITHIN_MS), `never reached: ${describe(target)}`)
+    }
+    await world.up()
+  }
+}
+
+/** Plays rounds one after the other on one database, and looks at the whole of it at the end. */
+export async function playRounds(
+  dialect: TestDialect,
+  conducts: Iterable<(world: World) => Conduct>,
+  onRound: (rounds: number, deaths: number) => void = () => {},
+): Promise<{ rounds: number; deaths: number }> {
+  const world = await World.open(dialect)
+  let rounds = 0
+  try {
+    for (const conduct of conducts) {
+      await playRound(world, conduct(world))
+      rounds += 1
+      onRound(rounds, world.server.deaths)
+    }
+    await world.look(async ({ database }) => {
+      const flags = await database.reader.selectFrom('flags').selectAll().execute()
+      assert.equal(flags, [], 'no flags are open')
+      const fees = await database.reader
+        .selectFrom('ledger_postings')
+        .select((row) => row.fn.sum<number>('amount').as('balance'))
+        .where('account', '=', 'platform_fees')
+        .executeTakeFirst()
+      assert.is(fees?.balance, -rounds * EARNED_A_ROUND)
+    })
+    return { rounds, deaths: world.server.deaths }
+  } finally {
+    await world.close()
+  }
+}

@@ -1,0 +1,191 @@
+import { createHmac } from 'node:crypto'
+import * as assert from 'uvu/assert'
+import type { LinkRecord } from '../../links/links.service.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { addLink, addLiveOffer, addMerchant } from '../testkit/listings.ts'
+import { giveDestination } from '../testkit/marketplace.ts'
+import { orderBody } from '../testkit/orders.ts'
+import { addUser } from '../testkit/people.ts'
+import { type Cast, EXPECTED, readFigures } from './figures.ts'
+import type { Stage } from './points.ts'
+import type { World } from './world.ts'
+
+const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+/** Karachi is five hours before UTC, all year. */
+const KARACHI_MS = 5 * HOUR_MS
+const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0'
+
+/** Does what a stage is, and may do something to the server meanwhile. */
+export type Conduct = (stage: Stage, work: () => Promise<void>) => Promise<void>
+
+interface Scene extends Cast {
+  domain: string
+  secret: string
+  links: { ayesha: LinkRecord; bilal: LinkRecord }
+}
+
+/**
+ * One round of business: two creators' visitors buy, some orders are reported twice, a late one closes its cycle, the
+ * schedule closes the next, the processor loses some of its answers, and everybody is paid. The same figures come
+ * out, whatever `conduct` does to the server.
+ */
+export async function playRound(world: World, conduct: Conduct): Promise<void> {
+  await conduct('start', async () => {
+    await world.up()
+  })
+  const scene = await world.prepare(setScene)
+  const clicks = { ayesha: [] as string[], bilal: [] as string[] }
+  await conduct('clicks', async () => {
+    const follow = async (who: 'ayesha' | 'bilal') =>
+      clicks[who].push(await followLink(world, scene.links[who]))
+    const visitors = ['ayesha', 'ayesha', 'ayesha', 'bilal', 'bilal', 'bilal'] as const
+    await Promise.all(visitors.map(follow))
+  })
+  // Each order has a click of its own: a link that sells more often than it is clicked is flagged.
+  const [first, second, late] = clicks.ayesha
+  const [third, fourth] = clicks.bilal
+  const order = (price: number, click?: string) =>
+    orderBody({ price, createdAt: world.now(), ...(click !== undefined && { click }) })
+  const orders = [
+    order(100_000, first),
+    order(33_333, second),
+    order(249_999, third),
+    order(5995, fourth),
+    order(50_000),
+  ]
+  const ids = orders.map((_, index) => `${scene.storeId}-${index}`)
+  await conduct('orders', async () => {
+    const deliveries = [...orders.keys(), 1]
+    await Promise.all(deliveries.map((index) => report(world, scene, ids[index] ?? '', orders[index] ?? '')))
+    await world.settleDown((platform) => hasSales(platform, scene, 5))
+  })
+  await conduct('again', async () => {
+    await report(world, scene, `${ids[0]}-again`, orders[0] ?? '')
+    await report(world, scene, ids[2] ?? '', orders[2] ?? '')
+    await world.settleDown(async () => true)
+  })
+  await conduct('late', async () => {
+    await world.startIsOver()
+    await world.passTime(untilTomorrow(world.now()))
+    await report(world, scene, `${scene.storeId}-late`, order(80_000, late))
+    await world.settleDown((platform) => hasCycles(platform, scene, { charged: 1, open: 1 }))
+    await world.runSchedule('payouts')
+    await world.settleDown((platform) => hasPaid(platform, scene, 2), 'payouts')
+  })
+  // From here on the processor loses its first answer in each stage, so that it is asked what it holds.
+  await conduct('billing', async () => {
+    world.sandbox.switches({ lose_next_answers: 1 })
+    await world.passTime(untilTomorrow(world.now()))
+    await world.runSchedule('billing')
+    await world.settleDown((platform) => hasCycles(platform, scene, { charged: 2 }), 'billing')
+  })
+  await conduct('payouts', async () => {
+    world.sandbox.switches({ lose_next_answers: 1 })
+    await world.runSchedule('payouts')
+    await world.settleDown((platform) => hasPaid(platform, scene, 3), 'payouts')
+  })
+  world.sandbox.switches({ lose_next_answers: 0 })
+  await world.verify()
+  const figures = await world.look(({ database }) => readFigures(database, world.sandbox.state(), scene))
+  assert.equal(figures, EXPECTED)
+}
+
+export async function setScene(platform: Platform): Promise<Scene> {
+  const merchant = await addMerchant(platform)
+  const link = async (name: string, rate: number) => {
+    const creator = await addUser(platform, 'creator', name)
+    await giveDestination(platform, creator.userId, ibanOf(creator.userId))
+    const offer = await addLiveOffer(platform, merchant, { commission_rate: rate })
+    return { id: creator.userId, link: await addLink(platform, merchant, creator, offer.id) }
+  }
+  const ayesha = await link('ayesha', 1250)
+  const bilal = await link('bilal', 1000)
+  const store = await platform.database.reader
+    .selectFrom('stores')
+    .select(['id', 'shop_domain'])
+    .where('merchant_id', '=', merchant.userId)
+    .executeTakeFirstOrThrow()
+  return {
+    merchantId: merchant.userId,
+    storeId: store.id,
+    creators: { ayesha: ayesha.id, bilal: bilal.id },
+    domain: store.shop_domain,
+    secret: `secret-${merchant.userId}`,
+    links: { ayesha: ayesha.link, bilal: bilal.link },
+  }
+}
+
+/** One of its own for each: two people with one account would be looked at. */
+function ibanOf(userId: string): string {
+  const digits = BigInt(`0x${userId.replaceAll('-', '')}`) % 10n ** 16n
+  return `PK36SCBL${String(digits).padStart(16, '0')}`
+}
+
+/** A visitor who tries again until sent on; answers the tracking reference. */
+export async function followLink(world: World, link: LinkRecord): Promise<string> {
+  const headers = { 'user-agent': BROWSER }
+  const answer = await world.insist(302, { method: 'GET', path: `/go/${link.slug}`, headers })
+  const reference = /aff_ref=([0-9a-f-]{36})/.exec(answer.headers.get('location') ?? '')?.[1]
+  if (!reference) throw new Error(`sent on without a reference: ${answer.headers.get('location')}`)
+  world.acknowledged.clicks.add(reference)
+  return reference
+}
+
+async function report(
+  world: World,
+  shop: { domain: string; secret: string },
+  deliveryId: string,
+  raw: string,
+): Promise<void> {
+  await world.insist(200, {
+    method: 'POST',
+    path: '/webhooks/store-sales',
+    raw,
+    headers: {
+      'content-type': 'application/json',
+      'x-shopify-topic': 'orders/paid',
+      'x-shopify-shop-domain': shop.domain,
+      'x-shopify-webhook-id': deliveryId,
+      'x-shopify-hmac-sha256': createHmac('sha256', shop.secret).update(raw).digest('base64'),
+    },
+  })
+  world.acknowledged.deliveries.add(deliveryId)
+}
+
+function untilTomorrow(now: number): number {
+  return DAY_MS - ((now + KARACHI_MS) % DAY_MS) + HOUR_MS
+}
+
+async function hasSales({ database }: Platform, { merchantId }: Cast, count: number): Promise<boolean> {
+  const sales = await database.reader
+    .selectFrom('sales')
+    .select('id')
+    .where('merchant_id', '=', merchantId)
+    .execute()
+  return sales.length === count
+}
+
+async function hasCycles(
+  { database }: Platform,
+  { merchantId }: Cast,
+  wanted: Partial<Record<'open' | 'closed' | 'charged', number>>,
+): Promise<boolean> {
+  const cycles = await database.reader
+    .selectFrom('billing_cycles')
+    .select('state')
+    .where('merchant_id', '=', merchantId)
+    .execute()
+  return (['open', 'closed', 'charged'] as const).every(
+    (state) => cycles.filter((cycle) => cycle.state === state).length === (wanted[state] ?? 0),
+  )
+}
+
+async function hasPaid({ database }: Platform, { creators }: Cast, count: number): Promise<boolean> {
+  const payouts = await database.reader
+    .selectFrom('payouts')
+    .select('state')
+    .where('creator_id', 'in', Object.values(creators))
+    .execute()
+  return payouts.length === count && payouts.every(({ state }) => state === 'paid')
+}

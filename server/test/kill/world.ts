@@ -1,0 +1,304 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import * as assert from 'uvu/assert'
+import { Caches } from '../../platform/cache/caches.ts'
+import { readConfig } from '../../platform/config.ts'
+import { createAppKeys } from '../../platform/crypto/key-ring.ts'
+import { createVault } from '../../platform/crypto/vault.ts'
+import { openDatabase } from '../../platform/database/open-database.ts'
+import { systemIds } from '../../platform/ids.ts'
+import { createLog } from '../../platform/log.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { Signals } from '../../platform/signals.ts'
+import { type Sandbox, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
+import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
+import { verify } from '../testkit/marketplace.ts'
+import { type Answer, call } from '../testkit/service-bed.ts'
+import type { ScheduledJob } from './kill-at.ts'
+import { KillableServer } from './killable-server.ts'
+
+const APP_KEY = Buffer.alloc(32, 7)
+const KEYS = createAppKeys(APP_KEY)
+const API_KEY = 'key-of-the-processor'
+const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
+/** A restart takes longer than any lease of the dead server. */
+const DOWN_MS = 30_000
+/** Nothing has moved for so long that what waits, waits for the clock. */
+const QUIET_MS = 120
+const NEXT_RUN_MS = 1000
+const STUCK_MS = 60_000
+const MOST_TRIES = 10
+
+/**
+ * The outside world of one server: the store that sends again what was not answered, the processor in a process of its
+ * own, the restarts of the server, and the clock.
+ */
+export class World {
+  readonly dialect: TestDialect
+  readonly server: KillableServer
+  readonly sandbox: Sandbox
+  /** What the server has answered 302 or 200: it must be on disk. */
+  readonly acknowledged = { clicks: new Set<string>(), deliveries: new Set<string>() }
+  readonly #testDatabase: TestDatabase
+  #ahead = 0
+  /** The latest start whose own runs are known to be over. */
+  #settledStart = Number.NaN
+
+  /** `settingsFor` is given the database's address, and may put another one in its place. */
+  static async open(
+    dialect: TestDialect,
+    settingsFor: (databaseUrl: string) => Promise<Record<string, string>> = async () => ({}),
+  ): Promise<World> {
+    const testDatabase = await openTestDatabase(dialect)
+    const settings = await settingsFor(testDatabase.url)
+    // Opens the file for each look: a connection that stays open would keep SQLite from recovering it after a death.
+    if (dialect === 'sqlite') await testDatabase.database.close()
+    let world: World | undefined
+    const sandbox = await startSandbox({
+      databasePath: ':memory:',
+      host: '127.0.0.1',
+      port: 0,
+      apiKey: API_KEY,
+      webhookSecret: WEBHOOK_SECRET,
+      webhookUrl: () => (world?.server.url ? `${world.server.url}/webhooks/processor` : null),
+      now: () => world?.now() ?? Date.now(),
+      random: () => 0.5,
+      retryBaseMs: 20,
+    })
+    world = new World(dialect, testDatabase, sandbox, settings)
+    return world
+  }
+
+  private constructor(
+    dialect: TestDialect,
+    testDatabase: TestDatabase,
+    sandbox: Sandbox,
+    settings: Record<string, string>,
+  ) {
+    this.dialect = dialect
+    this.#testDatabase = testDatabase
+    this.sandbox = sandbox
+    this.server = new KillableServer({
+      environment: { ...inherited(), ...environmentOf(testDatabase, sandbox), ...settings },
+      clockAhead: () => this.#ahead,
+      onDeath: async () => {
+        await this.verify()
+        this.#ahead += DOWN_MS
+      },
+    })
+  }
+
+  now(): number {
+    return Date.now() + this.#ahead
+  }
+
+  /** Looks into the database, or prepares something in it, beside the server. */
+  async look<T>(work: (platform: Platform) => Promise<T>): Promise<T> {
+    const { url, database: kept } = this.#testDatabase
+    const database = this.dialect === 'sqlite' ? await openDatabase(url, { create: false }) : kept
+    try {
+      return await work({
+        config: readConfig({ DATABASE_URL: url, LOG_LEVEL: 'silent' }),
+        database,
+        clock: { now: () => this.now() },
+        ids: systemIds,
+        keys: KEYS,
+        vault: createVault(KEYS),
+        log: createLog('silent'),
+        signals: new Signals(),
+        caches: new Caches({ maxEntries: 1000 }),
+        publicBaseUrl: 'http://127.0.0.1',
+      })
+    } finally {
+      if (database !== kept) await database.close()
+    }
+  }
+
+  /** Like `look`, for what writes: from the start when the server keeps the database to itself for too long. */
+  async prepare<T>(work: (platform: Platform) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.look(work)
+      } catch (error) {
+        if (tries === MOST_TRIES || !String(error).includes('the database is busy')) throw error
+      }
+    }
+  }
+
+  /** The server's address; one that is dead is started first, as often as it takes. */
+  async up(): Promise<string> {
+    for (;;) {
+      const url = await this.server.alive().catch((error: Error) => {
+        if (!error.message.includes('before it listened')) throw error
+        return null
+      })
+      if (url !== null) return url
+    }
+  }
+
+  /** Sends again until it is answered with `status`; a death and a 503 are reasons to, anything else is a failure. */
+  async insist(
+    status: number,
+    request: { method: string; path: string; headers?: Record<string, string>; raw?: string },
+  ): Promise<Answer> {
+    for (;;) {
+      const url = await this.up()
+      const answer = await call(url, request.method, request.path, request).catch(() => null)
+      if (answer?.status === status) return answer
+      if (answer && answer.status !== 503) {
+        throw new Error(`${request.method} ${request.path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+      }
+      await pause(20)
+    }
+  }
+
+  async passTime(ms: number): Promise<void> {
+    this.#ahead += ms
+    if (this.server.isAlive) await this.server.obey({ kind: 'clock', ahead: this.#ahead })
+    this.sandbox.wake()
+  }
+
+  /** Has a scheduled job run, whole: a run that is cut off is made again. */
+  async runSchedule(job: ScheduledJob): Promise<void> {
+    do await this.up()
+    while (!(await this.server.obey({ kind: 'schedule', job })))
+  }
+
+  /**
+   * Waits until the runs that every start makes are over, so that none of them comes upon what follows. Once a start: when a later run
+   * is cut off from its database, its row stays open until cron's next time, which may be a day away.
+   */
+  async startIsOver(): Promise<void> {
+    const isOver = () =>
+      this.look(async ({ database }) => {
+        const runs = await database.reader
+          .selectFrom('schedule_runs')
+          .select('name')
+          .where('name', 'in', ['billing', 'payouts'])
+          .where('started_at', '>=', this.server.startedAt)
+          .where('finished_at', 'is not', null)
+          .execute()
+        return runs.length === 2
+      })
+    for (;;) {
+      await this.up()
+      const start = this.server.startedAt
+      if (start === this.#settledStart) return
+      if (await isOver()) {
+        this.#settledStart = start
+        return
+      }
+      await pause(20)
+    }
+  }
+
+  /** Waits until nothing waits and `isDone`; what waits for a time has it come, a scheduled job `again` its next run. */
+  async settleDown(isDone: (platform: Platform) => Promise<boolean>, again?: ScheduledJob): Promise<void> {
+    let before = ''
+    let since = performance.now()
+    let nextRun = 0
+    for (;;) {
+      await this.up()
+      this.sandbox.wake()
+      const {
+        due,
+        state: rows,
+        done,
+      } = await this.look(async (platform) => {
+        const waiting = await whatWaits(platform)
+        return { ...waiting, done: waiting.due === null && (await isDone(platform)) }
+      })
+      if (done) return
+      const state = `after ${this.server.deaths} deaths: ${rows}`
+      if (state !== before) since = performance.now()
+      before = state
+      const quiet = performance.now() - since
+      if (quiet > STUCK_MS) throw new Error(`no progress: ${state}`)
+      // A run that the database was taken away from is made again at its next time.
+      if (again && quiet > NEXT_RUN_MS && due === null && performance.now() > nextRun) {
+        await this.runSchedule(again)
+        nextRun = performance.now() + NEXT_RUN_MS
+      }
+      if (quiet > QUIET_MS && due !== null && due > this.now()) await this.passTime(due - this.now() + 1)
+      await pause(15)
+    }
+  }
+
+  /** The books hold, and everything that was acknowledged is on disk, once. */
+  async verify(): Promise<void> {
+    await this.look(async (platform) => {
+      await verify(platform)
+      const { reader } = platform.database
+      const clicks = await reader.selectFrom('clicks').select('id').execute()
+      const events = await reader.selectFrom('inbound_events').select('delivery_id as id').execute()
+      assert.equal(
+        missing(this.acknowledged.clicks, clicks),
+        [],
+        'clicks that were answered 302 and are lost',
+      )
+      assert.equal(
+        missing(this.acknowledged.deliveries, events),
+        [],
+        'events that were answered 200 and are lost',
+      )
+    })
+    const { invoices, payouts } = this.sandbox.state()
+    const references = [...invoices, ...payouts].map(({ reference }) => reference)
+    assert.is(new Set(references).size, references.length, 'the processor holds something twice')
+  }
+
+  async close(): Promise<void> {
+    await this.server.stop()
+    await this.sandbox.close()
+    await this.#testDatabase.close()
+  }
+}
+
+function missing(acknowledged: Set<string>, stored: { id: string }[]): string[] {
+  const ids = new Set(stored.map(({ id }) => id))
+  return [...acknowledged].filter((id) => !ids.has(id))
+}
+
+/** When the last of what waits falls due, and all of it as one text. */
+async function whatWaits({ database }: Platform): Promise<{ due: number | null; state: string }> {
+  const events = await database.reader
+    .selectFrom('inbound_events')
+    .select(['id', 'attempts', 'lease_until', 'next_attempt_at as at'])
+    .where('state', '=', 'pending')
+    .orderBy('id')
+    .execute()
+  const calls = await database.reader
+    .selectFrom('processor_attempts')
+    .select(['id', 'tries as attempts', 'lease_until', 'next_try_at as at'])
+    .where('state', '=', 'waiting')
+    .orderBy('id')
+    .execute()
+  const all = [...events, ...calls]
+  const due = all.length === 0 ? null : Math.max(...all.map((row) => Math.max(row.at, row.lease_until)))
+  return { due, state: JSON.stringify(all) }
+}
+
+function inherited(): Record<string, string> {
+  const { PATH = '', NODE_COMPILE_CACHE } = process.env
+  return { PATH, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) }
+}
+
+function environmentOf({ url, folder }: TestDatabase, sandbox: Sandbox): Record<string, string> {
+  return {
+    HOST: '127.0.0.1',
+    PORT: '0',
+    DATABASE_URL: url,
+    DATA_DIR: folder,
+    APP_KEY: APP_KEY.toString('base64'),
+    PROCESSOR: 'http',
+    PROCESSOR_URL: sandbox.url,
+    PROCESSOR_API_KEY: API_KEY,
+    PROCESSOR_WEBHOOK_SECRETS: WEBHOOK_SECRET,
+    PROCESSOR_TIMEOUT_MS: '5000',
+    BILLING_PERIOD: 'daily',
+    PAYOUT_THRESHOLD: '1.00',
+    RATE_LIMIT_AUTH: '0',
+    RATE_LIMIT_PUBLIC: '0',
+    RATE_LIMIT_USER: '0',
+    LOG_LEVEL: 'silent',
+  }
+}

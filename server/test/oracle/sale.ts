@@ -1,0 +1,108 @@
+import { DAY, MINUTE } from './calendar.ts'
+import { share } from './exact.ts'
+import type { Order, OrderLine } from './order.ts'
+import { type Click, known, type State } from './state.ts'
+
+/** What becomes of one order. Amounts in paisa. */
+export interface Verdict {
+  /** The first check that fails; `null`: accepted. */
+  reason: string | null
+  basis: number
+  /** Of the link, if that is the reporting merchant's. */
+  rate: number | null
+  commission: number
+  fee: number
+  /** The click, if its link is the reporting merchant's. */
+  click: Click | null
+}
+
+const FIVE_MINUTES = 5 * MINUTE
+const WHOLE = 10_000
+
+/** The decision about an order of a merchant's store, as things stand now. */
+export function judge(state: State, merchant: string, order: Order): Verdict {
+  const found = state.clicks.get(order.reference?.toLowerCase() ?? '') ?? null
+  const click = found?.link.merchant === merchant ? found : null
+  const named = click?.link.terms.productIds ?? []
+  const basis = order.currency === 'PKR' ? basisOf(order, named) : 0
+  const commission = click ? share(basis, click.link.terms.rate, WHOLE) : 0
+  const reason = firstFailure(state, { merchant, order, found, click, named, commission })
+  const earned = reason === null ? commission : 0
+  return {
+    reason,
+    basis,
+    rate: click?.link.terms.rate ?? null,
+    commission: earned,
+    fee: share(earned, state.settings.platformFeeRate, WHOLE),
+    click,
+  }
+}
+
+interface Facts {
+  merchant: string
+  order: Order
+  /** The link may belong to any merchant. */
+  found: Click | null
+  /** Of this merchant's link. */
+  click: Click | null
+  named: readonly string[]
+  commission: number
+}
+
+function firstFailure(state: State, facts: Facts): string | null {
+  const { order, found, click, merchant } = facts
+  if (order.test) return 'test_order'
+  if (!paid(order)) return 'not_paid'
+  if (order.currency !== 'PKR') return 'currency_not_pkr'
+  if (order.reference === null) return 'no_tracking_reference'
+  if (found === null) return 'unknown_tracking_reference'
+  if (click === null) return 'other_merchants_link'
+  if (!click.tracked) return 'untracked_click'
+  if (click.at > order.placedAt + FIVE_MINUTES) return 'click_after_order'
+  if (order.placedAt > click.at + click.link.terms.windowDays * DAY) return 'outside_attribution_window'
+  if (known(state.people, click.link.creator).suspended) return 'creator_suspended'
+  if (known(state.people, merchant).suspended) return 'merchant_suspended'
+  if (reachesMailbox(order.buyerEmail, known(state.people, click.link.creator).email)) return 'self_purchase'
+  if (!order.lines.some((line) => isCovered(line, facts.named))) return noProduct(facts.named)
+  return facts.commission > 0 ? null : 'nothing_payable'
+}
+
+export function paid(order: Order): boolean {
+  return ['paid', 'partially_refunded'].includes(order.financialStatus ?? '') && !order.cancelled
+}
+
+/** Gmail ignores dots and has two names; what follows a plus sign is a label. */
+function reachesMailbox(one: string | null, other: string): boolean {
+  if (one === null) return false
+  const mailbox = (address: string) => {
+    const [, name = '', domain = ''] = /^(.+?)(?:\+.*)?@([^@]*)$/.exec(address.toLowerCase()) ?? []
+    return /^(gmail|googlemail)\.com$/.test(domain) ? name.replaceAll('.', '') : `${name}@${domain}`
+  }
+  return mailbox(one) === mailbox(other)
+}
+
+/** Terms without products cover an order without lines too, which then pays nothing. */
+function noProduct(named: readonly string[]): string {
+  return named.length > 0 ? 'product_not_in_offer' : 'nothing_payable'
+}
+
+function isCovered(line: OrderLine, named: readonly string[]): boolean {
+  return named.length === 0 || (line.productId !== null && named.includes(line.productId))
+}
+
+/** Net of the covered lines, gift cards left out. */
+function basisOf(order: Order, named: readonly string[]): number {
+  return order.lines
+    .filter((line) => !line.giftCard && isCovered(line, named))
+    .reduce((sum, line) => sum + netOf(line, order.taxesIncluded), 0)
+}
+
+function netOf(line: OrderLine, taxesIncluded: boolean): number {
+  const tax = taxesIncluded ? remaining(line.tax, line) : 0
+  return Math.max(0, line.price * line.remaining - remaining(line.discount, line) - tax)
+}
+
+/** Of an edited line, discount and tax belong to the remaining pieces in their proportion. */
+function remaining(amount: number, line: OrderLine): number {
+  return line.remaining < line.ordered ? share(amount, line.remaining, line.ordered) : amount
+}

@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs'
+import * as assert from 'uvu/assert'
+import { formatMoney } from '../../shared/money.ts'
+import { closeDueCycles } from '../billing/close-cycle.service.ts'
+import { runPayouts } from '../payouts/payout-run.service.ts'
+import { marketSuites } from './testkit/market-suites.ts'
+import {
+  cycleOf,
+  cyclesOf,
+  eventsOf,
+  type Marketplace,
+  openFlagsOf,
+  payoutOf,
+} from './testkit/marketplace.ts'
+import { MINUTE } from './testkit/testbed.ts'
+
+interface ManifestEntry {
+  file: string
+  title: string
+  needs: 'nothing' | 'closed cycle' | 'charged cycle' | 'submitted payout' | 'paid payout'
+  expect: { event: string; cycle?: string; payout?: string; flagged: boolean }
+}
+
+const FIXTURES = new URL('../../fixtures/', import.meta.url)
+const read = (path: string) => readFileSync(new URL(path, FIXTURES), 'utf8')
+const manifest: ManifestEntry[] = JSON.parse(read('processor.manifest.json'))
+
+/** Brings a marketplace to where a fixture starts; answers what its placeholders stand for, and whose they are. */
+async function prepare(market: Marketplace, needs: ManifestEntry['needs']) {
+  const shop = await market.addShop()
+  const creator = await market.addCreator()
+  await market.order(shop, await market.addLink(shop, creator), 900_000)
+  await market.workOff()
+  const [{ id: cycleId, period_end: asOf } = { id: '', period_end: 0 }] = await cyclesOf(
+    market.platform,
+    shop.merchantId,
+  )
+  await closeDueCycles(market.platform, { asOf })
+  await market.workOff()
+  const cycle = await cycleOf(market.platform, cycleId)
+  const invoice = { invoice_id: cycle.processor_invoice_id ?? '', amount: formatMoney(cycle.amount_due) }
+  if (needs === 'nothing' || needs === 'closed cycle') return { cycleId, payoutId: null, values: invoice }
+  await market.confirmPayment(cycleId)
+  await market.workOff()
+  if (needs === 'charged cycle') return { cycleId, payoutId: null, values: invoice }
+  const run = await runPayouts(market.platform, market.processor)
+  const made = run.find(({ creatorId }) => creatorId === creator.userId)
+  await market.workOff()
+  const payoutId = (made?.kind === 'paid_out' && made.payoutId) || ''
+  if (needs === 'paid payout') await market.settlePayout(payoutId, 'confirmed')
+  await market.workOff()
+  const payout = await payoutOf(market.platform, payoutId)
+  const values = {
+    payout_id: payout.processor_payout_id ?? '',
+    reference: payoutId,
+    amount: formatMoney(payout.amount),
+  }
+  return { cycleId: null, payoutId, values }
+}
+
+function fill(text: string, values: Record<string, string>): string {
+  const filled = text.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => values[name] ?? whole)
+  assert.not.match(filled, /\{\{/)
+  return filled
+}
+
+for (const { it } of marketSuites('processor fixtures', { shared: true, verify: true })) {
+  for (const { file, title, needs, expect } of manifest) {
+    it(`${file}: ${title}`, async ({ market }) => {
+      const { cycleId, payoutId, values } = await prepare(market, needs)
+      const flagsBefore = (await openFlagsOf(market.platform)).length
+      const { type, data } = JSON.parse(fill(read(`processor/${file}`), values))
+      await market.processorSays(type, data)
+      const state = async () => (await eventsOf(market.platform)).at(-1)?.state
+      do await market.after(11 * MINUTE)
+      while ((await state()) === 'pending')
+      assert.is(await state(), expect.event)
+      if (expect.cycle) assert.is((await cycleOf(market.platform, cycleId ?? '')).state, expect.cycle)
+      if (expect.payout) assert.is((await payoutOf(market.platform, payoutId ?? '')).state, expect.payout)
+      const flagged = (await openFlagsOf(market.platform)).length - flagsBefore
+      assert.is(flagged, expect.flagged ? 1 : 0)
+    })
+  }
+
+  it.run()
+}

@@ -1,0 +1,252 @@
+import { applyToOffer } from '../../applications/applications.service.ts'
+import type { LinkRecord } from '../../links/links.service.ts'
+import { raiseFlag } from '../../moderation/flags.service.ts'
+import { addLiveOffer } from '../testkit/listings.ts'
+import { orderBody } from '../testkit/orders.ts'
+import { addUser } from '../testkit/people.ts'
+import {
+  type Arena,
+  differs,
+  eventStates,
+  flagsAbout,
+  type Game,
+  PAST_EVENT_LEASE,
+  SALE,
+  sell,
+  told,
+} from './game.ts'
+import { flagAbout } from './tasks.ts'
+
+/** What people and stores ask for, asked for by two at once. */
+export const DESK_GAMES: Game[] = [
+  {
+    name: 'two workers apply one batch of orders',
+    async open(arena) {
+      const { market } = arena
+      const shop = await market.addShop()
+      const link = await market.addLink(shop, await market.addCreator())
+      return async (round) => {
+        const before = await salesOf(arena, shop.merchantId)
+        const ids = [1, 2, 3, 4].map((number) => `batch-${link.id}-${round}-${number}`)
+        const bodies = await Promise.all([1, 2, 3].map(() => orderOf(arena, link)))
+        // The first order once more, as a captured body under another delivery id.
+        for (const [index, id] of ids.entries()) {
+          await market.deliver(shop, bodies[index] ?? bodies[0] ?? '', { deliveryId: id })
+        }
+        return {
+          tasks: [
+            { do: 'drain_store', batch: 500 },
+            { do: 'drain_store', batch: 500 },
+          ],
+          ...(round % 2 === 1 && { ahead: PAST_EVENT_LEASE }),
+          async check() {
+            // A side that takes one event over ends the other side's lease on the rest, which waits for the next batch.
+            await market.workOff()
+            const states = await eventStates(arena, ids)
+            return [
+              ...differs('events', states, ['done', 'done', 'done', 'ignored']),
+              ...differs('sales', (await salesOf(arena, shop.merchantId)) - before, 3),
+            ]
+          },
+        }
+      }
+    },
+  },
+  {
+    name: 'one delivery comes to two web servers',
+    async open(arena) {
+      const { market } = arena
+      const shop = await market.addShop()
+      return async (round) => {
+        const before = await salesOf(arena, shop.merchantId)
+        const deliveryId = `twice-${shop.storeId}-${round}`
+        const same = round % 2 === 0
+        const order = () => orderBody({ createdAt: market.clock.now(), price: SALE })
+        const body = order()
+        const came = { do: 'receive', source: 'store', scope: shop.storeId, deliveryId } as const
+        return {
+          tasks: [
+            { ...came, body },
+            { ...came, body: same ? body : order() },
+          ],
+          async check(outcomes) {
+            await market.workOff()
+            const second = same ? 'known' : 'conflict'
+            return [
+              ...differs('receipts', told(outcomes), [`ok "${second}"`, 'ok "stored"']),
+              ...differs(
+                'events',
+                await eventStates(arena, [deliveryId]),
+                same ? ['done'] : ['done', 'set_aside'],
+              ),
+              ...differs('sales', (await salesOf(arena, shop.merchantId)) - before, 1),
+            ]
+          },
+        }
+      }
+    },
+  },
+  {
+    name: 'one application is decided twice',
+    async open(arena) {
+      const { market } = arena
+      const { platform } = market
+      const shop = await market.addShop()
+      const offer = await addLiveOffer(platform, shop.actor)
+      return async (round) => {
+        const creator = await addUser(platform, 'creator')
+        const wish = { message: null, promotion_url: null }
+        const { id } = await applyToOffer(platform, creator.userId, offer.id, wish)
+        const asked = { do: 'decide', merchantId: shop.merchantId, applicationId: id } as const
+        const other = round % 2 === 0 ? 'reject' : 'approve'
+        return {
+          tasks: [
+            { ...asked, decision: 'approve' },
+            { ...asked, decision: other },
+          ],
+          async check(outcomes) {
+            const links = await linksFor(arena, id)
+            const status = await statusOf(arena, id)
+            const refusals = outcomes.filter(
+              (outcome) => 'refused' in outcome && outcome.refused === 'already_decided',
+            )
+            return [
+              ...differs('links', links.length, status === 'approved' ? 1 : 0),
+              ...differs('refusals', refusals.length, other === 'reject' ? 1 : 0),
+              ...(other === 'approve'
+                ? differs('outcomes', new Set(told(outcomes)), new Set([told(outcomes)[0]]))
+                : []),
+            ]
+          },
+        }
+      }
+    },
+  },
+  {
+    name: 'one credit is granted twice',
+    async open(arena) {
+      const { market } = arena
+      const shops = [await market.addShop(), await market.addShop()] as const
+      const creator = await market.addCreator()
+      const links = [
+        await market.addLink(shops[0], creator),
+        await market.addLink(shops[1], creator),
+      ] as const
+      return async (round) => {
+        const { commission_total, fee_total } = await sell(arena, shops[0], links[0])
+        await sell(arena, shops[1], links[1])
+        const creditable = commission_total + fee_total - (await grantedTo(arena, shops[0].merchantId))
+        const reference = `R-${shops[0].merchantId}-${round}`
+        const first = { do: 'credit', merchantId: shops[0].merchantId, amount: 1000, reference } as const
+        const most = Math.ceil(creditable * 0.6)
+        const [tasks, wanted] = (
+          [
+            [
+              [first, first],
+              ['ok false', 'ok true'],
+            ],
+            [
+              [first, { ...first, amount: 2000 }],
+              ['ok true', CONFLICT],
+            ],
+            [
+              [first, { ...first, merchantId: shops[1].merchantId }],
+              ['ok true', CONFLICT],
+            ],
+            [
+              [
+                { ...first, amount: most },
+                { ...first, amount: most, reference: `${reference}-2` },
+              ],
+              ['ok true', CONFLICT],
+            ],
+          ] as const
+        )[round % 4] ?? [[first, first], []]
+        return {
+          tasks: [tasks[0], tasks[1]],
+          async check(outcomes) {
+            return differs('granted', told(outcomes), wanted)
+          },
+        }
+      }
+    },
+  },
+  {
+    name: 'one flag is raised or resolved twice',
+    async open(arena) {
+      const { platform } = arena.market
+      return async (round) => {
+        const { userId } = await addUser(platform, 'creator')
+        const raise = { do: 'flag', userId } as const
+        if (round % 3 === 0) {
+          const check = async () => differs('open flags', (await flagsAbout(arena, userId)).length, 1)
+          return { tasks: [raise, raise], check }
+        }
+        await platform.database.transaction((tx) => raiseFlag(platform, tx, flagAbout(userId)))
+        const { id } = await platform.database.reader
+          .selectFrom('flags')
+          .select('id')
+          .where('subject_id', '=', userId)
+          .executeTakeFirstOrThrow()
+        const resolve = (note: string) => ({ do: 'resolve', flagId: id, note }) as const
+        const both = round % 3 === 1
+        return {
+          tasks: [resolve('one'), both ? resolve('other') : raise],
+          async check(outcomes) {
+            const refusals = outcomes.filter(
+              (outcome) => 'refused' in outcome && outcome.refused === 'already_decided',
+            )
+            const open = await flagsAbout(arena, userId)
+            // Raised again after it was resolved it is a new flag, before that the same.
+            return [
+              ...differs('refusals', refusals.length, both ? 1 : 0),
+              ...differs('open flags at most one', open.length <= (both ? 0 : 1), true),
+            ]
+          },
+        }
+      }
+    },
+  },
+]
+
+const CONFLICT = '{"refused":"conflict"}'
+
+/** An order of now that came from a click on the link. */
+async function orderOf({ market }: Arena, link: LinkRecord): Promise<string> {
+  return orderBody({ price: SALE, click: await market.click(link), createdAt: market.clock.now() })
+}
+
+async function grantedTo({ market }: Arena, merchantId: string): Promise<number> {
+  const { granted } = await market.platform.database.reader
+    .selectFrom('credits')
+    .select((query) => query.fn.sum<number | null>('amount').as('granted'))
+    .where('merchant_id', '=', merchantId)
+    .executeTakeFirstOrThrow()
+  return granted ?? 0
+}
+
+async function salesOf({ market }: Arena, merchantId: string): Promise<number> {
+  const { sales } = await market.platform.database.reader
+    .selectFrom('sales')
+    .select((query) => query.fn.countAll<number>().as('sales'))
+    .where('merchant_id', '=', merchantId)
+    .executeTakeFirstOrThrow()
+  return sales
+}
+
+function linksFor({ market }: Arena, applicationId: string) {
+  return market.platform.database.reader
+    .selectFrom('affiliate_links')
+    .select('id')
+    .where('application_id', '=', applicationId)
+    .execute()
+}
+
+async function statusOf({ market }: Arena, applicationId: string): Promise<string> {
+  const { status } = await market.platform.database.reader
+    .selectFrom('applications')
+    .select('status')
+    .where('id', '=', applicationId)
+    .executeTakeFirstOrThrow()
+  return status
+}

@@ -1,0 +1,88 @@
+import {
+  CompiledQuery,
+  type KyselyPlugin,
+  type PluginTransformQueryArgs,
+  type PluginTransformResultArgs,
+} from 'kysely'
+import type { Database } from '../../platform/database/database.ts'
+
+/** Milliseconds of a monotonic clock that all processes of this machine share. */
+export function sharedNow(): number {
+  return Number(process.hrtime.bigint()) / 1e6
+}
+
+const LONGEST_PAUSE_MS = 2
+
+/** Pauses by the dice after a statement, so that two sides meet at other statements in each contest. */
+class Pauses implements KyselyPlugin {
+  readonly #roll: () => number
+
+  constructor(roll: () => number) {
+    this.#roll = roll
+  }
+
+  transformQuery({ node }: PluginTransformQueryArgs) {
+    return node
+  }
+
+  async transformResult({ result }: PluginTransformResultArgs) {
+    if (this.#roll() < 0.5) {
+      const ms = this.#roll() * LONGEST_PAUSE_MS
+      await new Promise((resolve) => setTimeout(resolve, ms))
+    }
+    return result
+  }
+}
+
+/** Some five milliseconds. */
+const LONGEST_BUSY_STEPS = 50_000
+
+/** What keeps SQLite busy inside a transaction that has no pauses between its statements, so that two of them meet. */
+function busyFor(steps: number): CompiledQuery {
+  return CompiledQuery.raw(
+    'with recursive step (n) as (select 1 union all select n + 1 from step where n < ?) select count(*) from step',
+    [Math.ceil(steps)],
+  )
+}
+
+/** What a side did in the database. */
+export interface Trace {
+  /** From asking for a transaction to its end, on the shared clock. */
+  spans: [number, number][]
+  /** Transactions that ran again after a conflict. */
+  repeats: number
+}
+
+/** The same database with pauses between its statements, which notes when transactions were under way. */
+export function noisyDatabase(database: Database, roll: () => number, trace: Trace): Database {
+  const pauses = new Pauses(roll)
+  return {
+    dialect: database.dialect,
+    reader: database.reader.withPlugin(pauses),
+    async transaction(work) {
+      const begun = sharedNow()
+      let runs = 0
+      try {
+        return await database.transaction((tx) => {
+          runs += 1
+          return work(tx.withPlugin(pauses))
+        })
+      } finally {
+        trace.spans.push([begun, sharedNow()])
+        trace.repeats += Math.max(0, runs - 1)
+      }
+    },
+    async executeBatch(...statements) {
+      const begun = sharedNow()
+      try {
+        // PostgreSQL takes one statement only, and its trip takes long enough.
+        const busy = database.dialect === 'sqlite' ? [busyFor(roll() * LONGEST_BUSY_STEPS)] : []
+        return await database.executeBatch(...busy, ...statements)
+      } finally {
+        trace.spans.push([begun, sharedNow()])
+      }
+    },
+    faultOf: (error) => database.faultOf(error),
+    close: () => database.close(),
+  }
+}

@@ -1,0 +1,216 @@
+import { sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { runHere } from '../../cli/test/run-here.ts'
+import { enforceClickRetention } from '../clicks/click-retention.service.ts'
+import { clickParts } from '../clicks/click-retention.store.ts'
+import { openPostgres } from '../platform/database/postgresql.ts'
+import { startService } from '../service.ts'
+import { openTestDatabase, type TestDatabase, testDialects } from './testkit/databases.ts'
+import { openFixtureDatabase } from './testkit/fixture-databases.ts'
+import { openMarketplace } from './testkit/marketplace.ts'
+import { populate } from './testkit/one-of-each.ts'
+import { AS_SERVICE_ROLE, addServiceRole, SERVICE_ROLE } from './testkit/service-role.ts'
+import { DAY } from './testkit/testbed.ts'
+
+/** What only the owner of a table, a superuser or a role with another privilege may do. */
+const REFUSED = [
+  'alter table ledger_entries disable trigger all',
+  'alter table sales disable trigger user',
+  'drop trigger ledger_entries_append_only on ledger_entries',
+  'create trigger another before insert on sales execute function refuse_change()',
+  'alter table ledger_postings add column note text',
+  'alter table ledger_entries owner to current_user',
+  'drop table audit_entries',
+  'truncate ledger_entries cascade',
+  'truncate clicks',
+  'drop table clicks_first',
+  "create or replace function refuse_change() returns trigger language plpgsql as 'begin return new; end'",
+  'drop function refuse_change() cascade',
+  'set session_replication_role = replica',
+  'create table mine (id int)',
+  'create schema mine',
+  "update ledger_entries set kind = 'credit_granted'",
+  'update ledger_postings set amount = 0',
+  'delete from ledger_postings',
+  'update credits set amount = 1',
+  "update audit_entries set actor = 'another'",
+  'delete from audit_entries',
+  'update ledger_seals set sealed_at = 1',
+  'delete from sales',
+  'delete from payouts',
+  'update clicks set tracked = 0',
+  'delete from clicks',
+  "insert into mikro_orm_migrations (name) values ('another')",
+]
+
+/** Granted, since the service does it to other columns or in other states, and refused by a trigger. */
+const REFUSED_BY_TRIGGER = [
+  'update sales set commission = 1',
+  'update payout_destinations set account_title = iban_last4',
+  "update payouts set state = 'pending'",
+  'update ledger_heads set sequence = 1',
+]
+
+const code = (work: Promise<unknown>) =>
+  work.then(
+    () => 'ok',
+    (error: { code?: string }) => error.code,
+  )
+
+if (testDialects().includes('postgresql')) {
+  const it = suite<{ owned: TestDatabase; roleUrl: string }>('a role that owns nothing')
+
+  it.before.each(async (world) => {
+    world.owned = await openTestDatabase('postgresql')
+    world.roleUrl = await addServiceRole(world.owned.url)
+  })
+  it.after.each(({ owned }) => owned.close())
+
+  const grant = (url: string, ...args: string[]) => runHere(['db', 'grants', ...args], { DATABASE_URL: url })
+
+  it('can do what the service does and nothing else, once "db grants" was run', async ({
+    owned,
+    roleUrl,
+  }) => {
+    await populate(owned.database)
+    const granted = await grant(owned.url, SERVICE_ROLE)
+    assert.is(granted.code, 0, granted.stderr)
+    const database = openPostgres(roleUrl, { poolSize: 1 })
+    try {
+      for (const statement of REFUSED) {
+        assert.is(await code(sql.raw(statement).execute(database.writer)), '42501', statement)
+      }
+      for (const statement of REFUSED_BY_TRIGGER) {
+        assert.is(await code(sql.raw(statement).execute(database.writer)), 'P0001', statement)
+      }
+      // Neither a part that takes every other click, nor another table.
+      for (const part of ['clicks_other', 'ledger_entries', 'clicks']) {
+        await sql`select drop_click_part(${part})`.execute(database.writer)
+        const { rows } = await sql`select to_regclass(${part}) as found`.execute(database.writer)
+        assert.equal(rows, [{ found: part }])
+      }
+      assert.is(await code(sql`select add_click_month('2030-01-15')`.execute(database.writer)), 'P0001')
+    } finally {
+      await database.close()
+    }
+  })
+
+  it('adds and drops months of clicks', async () => {
+    const settings = { CLICK_RETENTION_DAYS: '500' }
+    const market = await openMarketplace('postgresql', settings, undefined, AS_SERVICE_ROLE)
+    try {
+      const parts = async () => (await clickParts(market.platform.database.reader)).map(({ table }) => table)
+      const warnings: unknown[] = []
+      Object.assign(market.platform, { log: { warn: (about: object) => warnings.push(about) } })
+      market.clock.set('2031-05-10T00:00:00.000Z')
+      await enforceClickRetention(market.platform)
+      for (const month of ['clicks_2031_05', 'clicks_2031_06', 'clicks_2031_07']) {
+        assert.ok((await parts()).includes(month), month)
+      }
+      const { database } = market.platform
+      await database.transaction((tx) =>
+        sql`insert into watermarks (name, value) values ('clicks', 'ffffffff-ffff-7fff-bfff-ffffffffffff')
+          on conflict (name) do update set value = excluded.value`.execute(tx),
+      )
+      market.clock.pass(800 * DAY)
+      await enforceClickRetention(market.platform)
+      assert.not((await parts()).some((name) => name.startsWith('clicks_2031') || name === 'clicks_first'))
+      assert.equal(warnings, [])
+    } finally {
+      await market.close()
+    }
+  })
+
+  it('names the command to run where it lacks privileges', async ({ owned, roleUrl }) => {
+    const start = (url: string) =>
+      startService({
+        environment: { PORT: '0', DATABASE_URL: url, DATA_DIR: owned.folder, LOG_LEVEL: 'silent' },
+      }).then(
+        (service) => service.stop(),
+        (error: Error) => error.message,
+      )
+    await grant(owned.url, SERVICE_ROLE)
+    await sql`revoke update on offers from ${sql.id(SERVICE_ROLE)}`.execute(owned.database.writer)
+    assert.match(
+      String(await start(roleUrl)),
+      /^setting DATABASE_URL: this role may not use offers: .*db grants/,
+    )
+    await grant(owned.url, SERVICE_ROLE)
+    assert.is(await start(roleUrl), undefined)
+  })
+
+  it('may not migrate, and the error names the role that may', async () => {
+    const fixture = await openFixtureDatabase('postgresql', '309daf1')
+    try {
+      const roleUrl = await addServiceRole(fixture.url)
+      await sql`grant usage on schema public to ${sql.id(SERVICE_ROLE)}`.execute(fixture.database.writer)
+      await sql`grant select on all tables in schema public to ${sql.id(SERVICE_ROLE)}`.execute(
+        fixture.database.writer,
+      )
+      const environment = {
+        ...{ PORT: '0', DATABASE_URL: roleUrl, DATA_DIR: fixture.folder },
+        ...{ APP_KEY: fixture.appKey, LOG_LEVEL: 'silent' },
+      }
+      const refusal = await startService({ environment }).then(
+        (service) => service.stop(),
+        (error: Error) => error.message,
+      )
+      assert.match(String(refusal), /^setting DATABASE_URL: \d+ migrations .*db migrate.*db grants/)
+    } finally {
+      await fixture.close()
+    }
+  })
+
+  it('must not be a superuser, the owner, or unknown', async ({ owned }) => {
+    const superuser = new URL(owned.url).username
+    const refused = [
+      [superuser, /is a superuser/],
+      ['nobody_of_that_name', /no role .*create role/],
+    ] as const
+    for (const [role, says] of refused) {
+      const ended = await grant(owned.url, role)
+      assert.is(ended.code, 1)
+      assert.match(ended.stderr, says)
+    }
+    await sql`grant ${sql.id(superuser)} to ${sql.id(SERVICE_ROLE)}`.execute(owned.database.writer)
+    try {
+      const ended = await grant(owned.url, SERVICE_ROLE)
+      assert.is(ended.code, 1)
+      assert.match(ended.stderr, /may act as their owner/)
+    } finally {
+      await sql`revoke ${sql.id(superuser)} from ${sql.id(SERVICE_ROLE)}`.execute(owned.database.writer)
+    }
+  })
+
+  it('prints statements that grant the same', async ({ owned }) => {
+    const privileges = async () => {
+      const { rows } = await sql`select table_name, privilege_type from information_schema.role_table_grants
+        where grantee = ${SERVICE_ROLE} order by 1, 2`.execute(owned.database.writer)
+      return rows
+    }
+    const printed = await grant(owned.url, SERVICE_ROLE, '--dry-run')
+    assert.is(printed.code, 0, printed.stderr)
+    assert.equal(await privileges(), [])
+    await sql.raw(printed.stdout).execute(owned.database.writer)
+    const byHand = await privileges()
+    assert.ok(byHand.length > 60)
+    await grant(owned.url, SERVICE_ROLE)
+    assert.equal(await privileges(), byHand)
+    const example = await grant(owned.url)
+    assert.match(example.stdout, /^create role affiliate_service login password '\.\.\.';\n/)
+    assert.match(example.stdout, /\ngrant select, insert on public\.ledger_entries to "affiliate_service";\n/)
+  })
+
+  it.run()
+}
+
+const onSqlite = suite('db grants on sqlite')
+onSqlite('says that files are protected in another way', async () => {
+  const database = await openTestDatabase('sqlite')
+  const ended = await runHere(['db', 'grants'], { DATABASE_URL: database.url })
+  await database.close()
+  assert.equal([ended.code, ended.stdout], [1, ''])
+  assert.match(ended.stderr, /SQLite has no roles/)
+})
+onSqlite.run()

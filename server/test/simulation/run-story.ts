@@ -1,0 +1,115 @@
+import type { OpenDatabase } from '../../platform/database/open-database.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { verifyBooks } from '../../verification/verify-books.ts'
+import { booksOf } from '../oracle/books.ts'
+import { MINUTE, periodAt } from '../oracle/calendar.ts'
+import { act } from './act.ts'
+import { Difference, differencesBetween } from './difference.ts'
+import { foundBooks } from './found-books.ts'
+import { openScene, type Scene } from './scene.ts'
+import type { Step, Story, Wait } from './story.ts'
+import { receiveDue, WORK, work, workThroughAll } from './workers.ts'
+
+/** The result of a story without a difference. */
+export interface Told {
+  /** Things that happened: deliveries, words, runs, changes. */
+  events: number
+  sales: { accepted: number; rejected: string[] }
+  cyclesCharged: number
+  payoutsPaid: number
+  payoutsFailed: number
+}
+
+/** A story that failed, with its lines up to the failure. */
+export class StoryFailed extends Error {
+  readonly told: readonly string[]
+
+  constructor(told: readonly string[], cause: unknown) {
+    super(cause instanceof Error ? (cause.stack ?? cause.message) : String(cause), { cause })
+    this.name = 'StoryFailed'
+    this.told = told
+  }
+}
+
+/** Tells a story to the model and to the services, and compares them on the way and at the end. */
+export async function runStory(platform: Platform, database: OpenDatabase, story: Story): Promise<Told> {
+  const scene = await openScene(platform, database, story)
+  try {
+    await tellAll(scene)
+  } catch (error) {
+    throw new StoryFailed(scene.told, error)
+  } finally {
+    await scene.services.idle()
+  }
+  return summary(scene)
+}
+
+async function tellAll(scene: Scene): Promise<void> {
+  const { steps } = scene.story
+  const third = Math.ceil(steps.length / 3)
+  for (const [index, step] of steps.entries()) {
+    await tellStep(scene, step, index)
+    if (index + 1 === third || index + 1 === 2 * third) await compare(scene)
+  }
+  await finish(scene)
+}
+
+/** What is under way arrives when the clock has come to the step; then the step's own thing happens. */
+async function tellStep(scene: Scene, step: Step, index: number): Promise<void> {
+  const now = scene.clock.now()
+  scene.clock.pass(Math.max(0, momentAfter(now, step.wait) - now))
+  await receiveDue(scene)
+  await act(scene, step.action)
+  if (!step.work) return
+  await receiveDue(scene)
+  // Batches of two make some of what came at once be decided apart.
+  await work(scene, index % 4 === 3 ? 2 : 500)
+}
+
+function momentAfter(now: number, wait: Wait): number {
+  return 'ms' in wait ? now + wait.ms : periodAt(now, wait.until).end + wait.plus
+}
+
+/** Everything that is still under way arrives, and is worked off. */
+async function finish(scene: Scene): Promise<void> {
+  await work(scene, 500)
+  while (scene.underWay.length > 0) {
+    const { at } = scene.underWay[Math.floor(scene.underWay.length / 2)] ?? { at: 0 }
+    scene.clock.pass(Math.max(0, at - scene.clock.now()))
+    await receiveDue(scene)
+    await work(scene, 500)
+  }
+  scene.clock.pass(MINUTE)
+  await workThroughAll(scene)
+  await compare(scene)
+  await verify(scene)
+}
+
+async function compare(scene: Scene): Promise<void> {
+  await scene.services.flush()
+  const differences = differencesBetween(booksOf(scene.model), await foundBooks(scene.services))
+  if (differences.length > 0) throw new Difference(differences)
+}
+
+/** What must hold of the books whatever happened. */
+async function verify(scene: Scene): Promise<void> {
+  const results = await verifyBooks(scene.services.platform)
+  const breaches = results.flatMap(({ name, breaches }) =>
+    breaches.map(({ subject, detail }) => `invariant ${name}: ${subject}: ${detail}`),
+  )
+  if (breaches.length > 0) throw new Difference(breaches)
+}
+
+function summary({ model, told }: Scene): Told {
+  const reasons = model.sales.map((sale) => sale.reason)
+  return {
+    events: told.filter((line) => !line.endsWith(WORK)).length,
+    sales: {
+      accepted: reasons.filter((reason) => reason === null).length,
+      rejected: reasons.filter((reason) => reason !== null),
+    },
+    cyclesCharged: model.cycles.filter((cycle) => cycle.state === 'charged').length,
+    payoutsPaid: model.payouts.filter((payout) => payout.state === 'paid').length,
+    payoutsFailed: model.payouts.filter((payout) => payout.state === 'failed').length,
+  }
+}

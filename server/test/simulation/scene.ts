@@ -1,0 +1,129 @@
+import { Caches } from '../../platform/cache/caches.ts'
+import type { OpenDatabase } from '../../platform/database/open-database.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { Signals } from '../../platform/signals.ts'
+import { clockText, DAY } from '../oracle/calendar.ts'
+import type { AnswerTo } from '../oracle/calls.ts'
+import { addDestination, addLiveOffer, addPerson, addStore } from '../oracle/marketplace.ts'
+import { emptyState, type State, type Terms } from '../oracle/state.ts'
+import { ManualClock } from '../testkit/testbed.ts'
+import { PRODUCTS } from './order-body.ts'
+import { Services } from './services.ts'
+import { simulatedIds } from './simulated-ids.ts'
+import type { OfferTerms, Story } from './story.ts'
+import { namesOf, offerNames, pick, storeNames } from './world.ts'
+
+/** A running story: the oracle's model and the services side by side, and its lines so far. */
+export interface Scene {
+  story: Story
+  model: State
+  services: Services
+  clock: ManualClock
+  /** What happened, one line a thing. */
+  told: string[]
+  /** What is on its way to the service: due at a moment, in the order of their sending. */
+  underWay: { at: number; arrive: () => Promise<void> }[]
+  /** Numbers for orders, deliveries and the like. */
+  next(): number
+  answerTo: AnswerTo
+  /** The secret that each store has now. */
+  secrets: Map<string, string>
+}
+
+/** The marketplace before the story begins, alike for the model and the services. */
+export async function openScene(platform: Platform, database: OpenDatabase, story: Story): Promise<Scene> {
+  const clock = new ManualClock(new Date(story.start).toISOString())
+  const { feeRate, threshold, period } = story.settings
+  const config = {
+    ...platform.config,
+    PLATFORM_FEE_RATE: feeRate,
+    PAYOUT_THRESHOLD: threshold,
+    BILLING_PERIOD: period,
+  }
+  const parts = {
+    database,
+    clock,
+    ids: simulatedIds(clock),
+    caches: new Caches({ maxEntries: 1000 }),
+    signals: new Signals(),
+  }
+  const answerTo: AnswerTo = (subject, nth) => answersFor(story, subject)[nth] ?? 'ok'
+  let count = 0
+  const scene: Scene = {
+    story,
+    model: emptyState({
+      platformFeeRate: feeRate,
+      payoutThreshold: threshold,
+      period,
+      trackingParameter: config.TRACKING_PARAMETER,
+    }),
+    services: new Services({ ...platform, ...parts, config }, answerTo),
+    clock,
+    told: [],
+    underWay: [],
+    next: () => ++count,
+    answerTo,
+    secrets: new Map(),
+  }
+  await furnish(scene)
+  return scene
+}
+
+function answersFor(story: Story, subject: string) {
+  if (story.answers.length === 0) return []
+  return pick(
+    story.answers,
+    [...subject].reduce((sum, letter) => sum + letter.charCodeAt(0), 0),
+  )
+}
+
+async function furnish(scene: Scene): Promise<void> {
+  const { story, model, services, clock } = scene
+  const { merchants, creators } = namesOf(story)
+  for (const merchant of merchants) {
+    addPerson(model, {
+      name: merchant,
+      role: 'merchant',
+      email: await services.addPerson(merchant, 'merchant'),
+    })
+    for (const store of storeNames(story, merchant)) {
+      const secret = `secret of ${store}`
+      scene.secrets.set(store, secret)
+      await services.connectStore(store, merchant, secret)
+      addStore(model, store, merchant, secret)
+    }
+    const plans = story.merchants[merchants.indexOf(merchant)]?.offers ?? []
+    for (const [index, offer] of offerNames(story, merchant).entries()) {
+      const terms = termsOf(plans[index] as OfferTerms)
+      await services.addLiveOffer(offer, merchant, terms)
+      addLiveOffer(model, offer, merchant, terms)
+    }
+  }
+  for (const [index, creator] of creators.entries()) {
+    addPerson(model, { name: creator, role: 'creator', email: await services.addPerson(creator, 'creator') })
+    if (!story.creators[index]?.hasDestination) continue
+    await services.addDestination(creator)
+    addDestination(model, creator, clock.now())
+  }
+}
+
+export function termsOf(plan: OfferTerms): Terms {
+  return {
+    rate: plan.rate,
+    windowDays: plan.windowDays,
+    productIds: plan.products.map((product) => PRODUCTS[product] ?? ''),
+  }
+}
+
+/** Adds a line to the story, with the day and the time in Karachi. */
+export function tell(scene: Scene, text: string): void {
+  const now = scene.clock.now()
+  const day = Math.floor((now - scene.story.start) / DAY) + 1
+  scene.told.push(`day ${day}, ${clockText(now)}  ${text}`)
+}
+
+/** Something to arrive at a moment, or now if that has passed. */
+export function send(scene: Scene, at: number, arrive: () => Promise<void>): void {
+  const later = scene.underWay.findIndex((one) => one.at > at)
+  scene.underWay.splice(later === -1 ? scene.underWay.length : later, 0, { at, arrive })
+}

@@ -1,0 +1,232 @@
+import { applyToOffer, decideOnApplication } from '../../applications/applications.service.ts'
+import { closeDueCycles } from '../../billing/close-cycle.service.ts'
+import { grantCredit } from '../../billing/credits.service.ts'
+import { type ClickRecorder, createClickRecorder } from '../../clicks/clicks.service.ts'
+import { createInboxRecorder, type InboxRecorder } from '../../inbox/intake.service.ts'
+import { resolveTarget } from '../../links/links.service.ts'
+import { OPERATOR } from '../../moderation/audit.service.ts'
+import { openFlagAbout, resolveFlag } from '../../moderation/flag-queue.service.ts'
+import { setOfferStatus, updateOffer } from '../../offers/offers.service.ts'
+import { runPayouts } from '../../payouts/payout-run.service.ts'
+import type { Actor } from '../../platform/api/procedure.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { createSignatureScheme } from '../../processor/signatures/verify-signature.ts'
+import { signShopifyBody } from '../../shopify/signature.ts'
+import { removeStore } from '../../stores/remove-store.service.ts'
+import { connectStore, rotateSecret } from '../../stores/stores.service.ts'
+import { claimsForWebhook, findSigner } from '../../stores/webhook-claims.service.ts'
+import { reinstateUser, suspendUser } from '../../users/users.service.ts'
+import type { AnswerTo } from '../oracle/calls.ts'
+import type { ProcessorDelivery, Receipt, StoreDelivery } from '../oracle/inbox.ts'
+import type { Link, Terms } from '../oracle/state.ts'
+import { addLiveOffer, addShownHost } from '../testkit/listings.ts'
+import { giveDestination } from '../testkit/marketplace.ts'
+import { addUser, outcomeOf } from '../testkit/people.ts'
+import { KnownIds } from './known-ids.ts'
+import { SimulatedProcessor } from './simulated-processor.ts'
+import { type Due, evenWaits, workOffOnce } from './work.ts'
+
+const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
+const FORGERS_SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
+const IBAN = 'PK36SCBL0000001123456702'
+const SCHEME = createSignatureScheme({ scheme: 'standard-webhooks' })
+
+/** The real services under the names of a story: everything but HTTP, on one database, with an inbox and a processor in memory. */
+export class Services {
+  readonly platform: Platform
+  readonly processor: SimulatedProcessor
+  readonly ids: KnownIds
+  readonly #inbox: InboxRecorder
+  readonly #clicks: ClickRecorder
+  /** What has come in and is still to be written, all at once. */
+  #comingIn: (() => Promise<void>)[] = []
+
+  constructor(platform: Platform, answerTo: AnswerTo) {
+    this.platform = platform
+    this.ids = new KnownIds(platform)
+    this.processor = new SimulatedProcessor(answerTo, (reference) => this.ids.nameOf(reference))
+    this.#inbox = createInboxRecorder(platform)
+    this.#clicks = createClickRecorder(platform)
+  }
+
+  async addPerson(name: string, role: 'merchant' | 'creator'): Promise<string> {
+    const actor = await addUser(this.platform, role, name)
+    this.ids.add('person', name, actor.userId)
+    return `${actor.userId}@example.com`
+  }
+
+  async addDestination(creator: string): Promise<void> {
+    await giveDestination(this.platform, this.ids.id('person', creator), IBAN)
+  }
+
+  async setSuspended(name: string, suspended: boolean): Promise<void> {
+    const change = { userId: this.ids.id('person', name), actor: OPERATOR, reason: null }
+    await (suspended ? suspendUser(this.platform, change) : reinstateUser(this.platform, change))
+  }
+
+  async connectStore(name: string, merchant: string, secret: string): Promise<void> {
+    const merchantId = this.ids.id('person', merchant)
+    const store = await connectStore(this.platform, merchantId, {
+      shop_domain: domainOf(name),
+      webhook_secret: secret,
+    })
+    await addShownHost(this.platform, store.id)
+    this.ids.add('store', name, store.id)
+  }
+
+  async removeStore(name: string, merchant: string): Promise<void> {
+    await removeStore(this.platform, this.ids.id('person', merchant), this.ids.id('store', name))
+  }
+
+  async rotateSecret(name: string, merchant: string, secret: string): Promise<void> {
+    await rotateSecret(this.platform, this.ids.id('person', merchant), this.ids.id('store', name), { secret })
+  }
+
+  async addLiveOffer(name: string, merchant: string, terms: Terms): Promise<void> {
+    const offer = await addLiveOffer(this.platform, this.#actor(merchant), fieldsOf(terms))
+    this.ids.add('offer', name, offer.id)
+  }
+
+  async changeOffer(name: string, merchant: string, terms: Terms): Promise<boolean> {
+    const merchantId = this.ids.id('person', merchant)
+    const change = updateOffer(this.platform, merchantId, this.ids.id('offer', name), fieldsOf(terms))
+    return (await outcomeOf(change)) === 'ok'
+  }
+
+  async setOfferStatus(name: string, merchant: string, to: 'live' | 'paused' | 'ended'): Promise<boolean> {
+    const merchantId = this.ids.id('person', merchant)
+    return (
+      (await outcomeOf(setOfferStatus(this.platform, merchantId, this.ids.id('offer', name), to))) === 'ok'
+    )
+  }
+
+  /** A creator applies and the merchant approves; false when that is refused. */
+  async approve(name: string, offer: string, merchant: string, creator: string): Promise<boolean> {
+    const made = this.#approve(offer, merchant, creator)
+    const outcome = await outcomeOf(made)
+    const link = outcome === 'ok' ? (await made).link : null
+    if (link) this.ids.addLink(name, link.id, link.slug)
+    return link !== null
+  }
+
+  async #approve(offer: string, merchant: string, creator: string) {
+    const application = await applyToOffer(
+      this.platform,
+      this.ids.id('person', creator),
+      this.ids.id('offer', offer),
+      { message: null, promotion_url: null },
+    )
+    const answer = { decision: 'approve', reason: null } as const
+    return decideOnApplication(this.platform, this.ids.id('person', merchant), application.id, answer)
+  }
+
+  /** Follows a link, as the redirect does; the click's id, and whether the visitor got it along. */
+  async visit(link: Link): Promise<{ id: string; state: 'tracked' | 'untracked' | 'gone' }> {
+    const target = await resolveTarget(this.platform, this.ids.slug(link.name))
+    if (!target) throw new Error(`${link.name} leads nowhere`)
+    const id = this.platform.ids.next()
+    if (target.state === 'gone') return { id, state: 'gone' }
+    const tracked = target.state === 'tracked'
+    const createdAt = this.platform.clock.now()
+    const { linkId } = target
+    this.#comingIn.push(() => this.#clicks.record({ id, linkId, tracked, kind: 'visit', createdAt }))
+    return { id, state: target.state }
+  }
+
+  /** Signature first, on the bytes; then the inbox. `heard` receives the result once it is on disk. */
+  async receiveFromStore(delivery: StoreDelivery, heard: (receipt: Receipt) => void): Promise<void> {
+    const rawBody = Buffer.from(delivery.body)
+    const claims = await claimsForWebhook(this.platform, domainOf(delivery.store))
+    const store = await findSigner(claims, rawBody, signShopifyBody(rawBody, delivery.secret))
+    if (!store) return heard('refused')
+    const { deliveryId, topic } = delivery
+    const event = { source: 'store', scope: store.storeId, deliveryId, topic, rawBody } as const
+    this.#comingIn.push(() => this.#inbox.record(event).then(heard))
+  }
+
+  receiveFromProcessor(delivery: ProcessorDelivery, heard: (receipt: Receipt) => void): void {
+    const rawBody = Buffer.from(delivery.body)
+    const secret = delivery.forged ? FORGERS_SECRET : WEBHOOK_SECRET
+    const headers = SCHEME.sign({ deliveryId: delivery.deliveryId, rawBody, secret, now: delivery.signedAt })
+    const now = this.platform.clock.now()
+    const verdict = SCHEME.verify({ headers, rawBody, secrets: [WEBHOOK_SECRET], now })
+    if (verdict.ok) {
+      const deliveryId = verdict.deliveryId ?? ''
+      const event = { source: 'processor', scope: 'processor', deliveryId, topic: null, rawBody } as const
+      this.#comingIn.push(() => this.#inbox.record(event).then(heard))
+    } else heard('refused')
+  }
+
+  /** Writes everything that has come in, and resolves when it is on disk. */
+  async flush(): Promise<void> {
+    const comingIn = this.#comingIn
+    this.#comingIn = []
+    await Promise.all(comingIn.map((write) => write()))
+  }
+
+  async work(batchSize: number, due: Due): Promise<void> {
+    await this.flush()
+    await workOffOnce(this.platform, this.processor, batchSize, due)
+  }
+
+  /** Makes whatever waits for another try due. */
+  async evenWaits(): Promise<void> {
+    await evenWaits(this.platform)
+  }
+
+  async closeCycles(asOf: number | null): Promise<void> {
+    await closeDueCycles(this.platform, asOf === null ? {} : { asOf })
+  }
+
+  async runPayouts(): Promise<void> {
+    await runPayouts(this.platform, this.processor)
+  }
+
+  async grantCredit(grant: { merchant: string; amount: number; reference: string }): Promise<string> {
+    const { merchant, amount, reference } = grant
+    const merchantId = this.ids.id('person', merchant)
+    const granting = grantCredit(this.platform, {
+      merchantId,
+      amount,
+      reference,
+      reason: 'r',
+      actor: OPERATOR,
+    })
+    if ((await outcomeOf(granting)) !== 'ok') return 'refused'
+    return (await granting).created ? 'granted' : 'known'
+  }
+
+  /** Takes the flag about a creator's failed payouts off the queue; false when there is none. */
+  async resolveFailures(creator: string): Promise<boolean> {
+    const about = {
+      kind: 'payout_failed_repeatedly',
+      subjectType: 'user',
+      subjectId: this.ids.id('person', creator),
+    } as const
+    const flag = await openFlagAbout(this.platform.database.reader, about)
+    if (!flag) return false
+    await resolveFlag(this.platform, { flagId: flag.id, actor: OPERATOR, note: 'looked at' })
+    return true
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all([this.#inbox.idle(), this.#clicks.idle()])
+  }
+
+  #actor(name: string): Actor {
+    const userId = this.ids.id('person', name)
+    return { userId, role: 'merchant', sessionId: userId }
+  }
+}
+
+function domainOf(store: string): string {
+  return `${store.toLowerCase().replace(' ', '-')}.myshopify.com`
+}
+
+function fieldsOf({ rate, windowDays, productIds }: Terms) {
+  return {
+    commission_rate: rate,
+    attribution_window_days: windowDays,
+    product_ids: productIds.length === 0 ? null : [...productIds],
+  }
+}

@@ -1,0 +1,45 @@
+// time limit: 180 s
+// mostly waits
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../testkit/databases.ts'
+import { PROOF_FORM } from '../testkit/proof-size.ts'
+import { commitCuts, playCutRounds } from './commit-cuts.ts'
+import { callWhileStalled } from './stalled-calls.ts'
+import { stallUnderLoad } from './stalled-load.ts'
+
+/** Seconds, comma-separated. */
+const STALLS = (process.env.STALLS ?? '1').split(',').map(Number)
+const ALL_CUTS = PROOF_FORM === 'long'
+
+const it = suite('a database that stands still')
+
+for (const dialect of testDialects()) {
+  for (const seconds of STALLS) {
+    it(`is answered for in time, and nothing is lost, when ${dialect} stalls for ${seconds} s under load`, async () => {
+      const report = await stallUnderLoad(dialect, seconds * 1000)
+      console.log(`${dialect}, ${seconds} s: ${JSON.stringify(report)}`)
+    })
+  }
+}
+
+if (testDialects().includes('postgresql')) {
+  it('loses and doubles nothing when the line is cut around a commit', async () => {
+    const cuts = commitCuts(ALL_CUTS)
+    assert.is(await playCutRounds(cuts), cuts.length)
+    console.log(`${cuts.length} commits cut`)
+  })
+
+  it('does not hold an ordinary call for longer than about five seconds', async () => {
+    const { stalled, offersAfter } = await callWhileStalled()
+    for (const { name, status, retryAfter, ms } of stalled) {
+      assert.is(status, 503, name)
+      assert.ok(retryAfter >= 1, name)
+      assert.ok(ms < 7000, `${name}: ${ms} ms`)
+    }
+    console.log(stalled.map(({ name, ms }) => `${name} ${Math.round(ms)} ms`).join(', '))
+    assert.is(offersAfter, 0, 'what was refused has not been done')
+  })
+}
+
+it.run()

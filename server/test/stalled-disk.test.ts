@@ -1,0 +1,122 @@
+// time limit: 150 s
+// mostly waits
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { LinkRecord } from '../links/links.service.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import type { Database } from '../platform/database/database.ts'
+import { signShopifyBody } from '../shopify/signature.ts'
+import { testDialects } from './testkit/databases.ts'
+import { addLink, addLiveOffer, addMerchant } from './testkit/listings.ts'
+import { addUser } from './testkit/people.ts'
+import { openWebTestbed, type WebTestbed } from './testkit/web.ts'
+
+interface Context {
+  bed: WebTestbed
+  merchant: Actor
+  link: LinkRecord
+}
+
+/**
+ * No request may wait for more than two seconds. A machine that is busy with other tests needs time of its own
+ * for thirty answers (0.7 s were seen); who waits twice, for four seconds, is still caught.
+ */
+const NEVER_LONGER_MS = 3500
+const AT_ONCE = 30
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`a disk that stalls, on ${dialect}`)
+  it.before.each(async (context) => {
+    const bed = await openWebTestbed(dialect)
+    const merchant = await addMerchant(bed.platform)
+    const offer = await addLiveOffer(bed.platform, merchant)
+    const link = await addLink(bed.platform, merchant, await addUser(bed.platform, 'creator'), offer.id)
+    Object.assign(context, { bed, merchant, link })
+  })
+  it.after.each(({ bed }) => bed.close())
+
+  /** Lets no transaction begin until the answered function is called. */
+  const stall = ({ platform }: WebTestbed) => {
+    const database = platform.database as Pick<Database, 'transaction' | 'executeBatch'>
+    const { transaction, executeBatch } = database
+    const { promise, resolve } = Promise.withResolvers<void>()
+    database.transaction = async (work) => {
+      await promise
+      return transaction(work)
+    }
+    database.executeBatch = async (...statements) => {
+      await promise
+      return executeBatch(...statements)
+    }
+    return () => {
+      Object.assign(database, { transaction, executeBatch })
+      resolve()
+    }
+  }
+  /** Works on a stalled disk, which flows again afterwards, come what may: a held transaction would keep the process. */
+  const whileStalled = async (bed: WebTestbed, work: () => Promise<void>) => {
+    const flow = stall(bed)
+    try {
+      await work()
+    } finally {
+      flow()
+    }
+  }
+  const timed = async <T>(work: () => Promise<T>) => {
+    const start = performance.now()
+    const answer = await work()
+    return { answer, ms: performance.now() - start }
+  }
+  const many = <T>(work: (index: number) => Promise<T>) =>
+    Promise.all(Array.from({ length: AT_ONCE }, (_, index) => timed(() => work(index))))
+  const follow = ({ bed, link }: Context) => bed.ask('GET', `/go/${link.slug}`)
+  const deliver = ({ bed, merchant }: Context, id: string) => {
+    const raw = `{"id":${id}}`
+    return fetch(`${bed.base}/webhooks/store-sales`, {
+      method: 'POST',
+      body: raw,
+      headers: {
+        'x-shopify-topic': 'orders/paid',
+        'x-shopify-shop-domain': `s${merchant.userId}.myshopify.com`,
+        'x-shopify-webhook-id': id,
+        'x-shopify-hmac-sha256': signShopifyBody(Buffer.from(raw), `secret-${merchant.userId}`),
+      },
+    })
+  }
+  const refusedInTime = (seen: readonly { answer: { status: number; headers: Headers }; ms: number }[]) => {
+    for (const { answer, ms } of seen) {
+      assert.is(answer.status, 503)
+      assert.ok(Number(answer.headers.get('retry-after')) >= 1)
+      assert.ok(ms < NEVER_LONGER_MS, `${ms} ms`)
+    }
+  }
+
+  it('redirects only with a recorded click, answers in time, and recovers', async (context) => {
+    const { bed, link } = context
+    assert.is((await follow(context)).status, 302)
+    await whileStalled(bed, async () => refusedInTime(await many(() => follow(context))))
+    const seen = await many(() => follow(context))
+    const stored = await bed.platform.database.reader.selectFrom('clicks').select('id').execute()
+    const ids = new Set(stored.map(({ id }) => id))
+    for (const { answer } of seen) {
+      assert.is(answer.status, 302, link.slug)
+      const reference = new URL(answer.headers.get('location') ?? '').searchParams.get('aff_ref')
+      assert.ok(ids.has(reference ?? ''))
+    }
+  })
+
+  it('acknowledges no event that is not kept, and takes each once when it comes again', async (context) => {
+    const { bed } = context
+    assert.is((await deliver(context, '1')).status, 200)
+    const deliverAll = () => many((index) => deliver(context, String(100 + index)))
+    await whileStalled(bed, async () => refusedInTime(await deliverAll()))
+    for (const { answer } of await deliverAll()) assert.is(answer.status, 200)
+    const events = await bed.platform.database.reader
+      .selectFrom('inbound_events')
+      .select('delivery_id')
+      .execute()
+    assert.is(events.length, AT_ONCE + 1)
+  })
+
+  it.run()
+}

@@ -1,0 +1,56 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { OrderReader } from '../../jobs/order-reader.ts'
+import type { ReadOrder } from '../../jobs/read-order.ts'
+
+/** A reader that counts how often its results were used. */
+export interface CountedReader extends OrderReader {
+  /** How many orders were taken as its thread had read them. */
+  readonly used: number
+  /** Has the thread begin, and waits until it has read so many that it had not before. */
+  readAhead(many: number): Promise<void>
+}
+
+const PATIENCE_MS = 20_000
+
+/** Tells of each order that is taken out. */
+class Counted extends Map<string, ReadOrder> {
+  readonly #onUse: () => void
+
+  constructor(orders: ReadonlyMap<string, ReadOrder>, onUse: () => void) {
+    super(orders)
+    this.#onUse = onUse
+  }
+
+  override get(id: string): ReadOrder | undefined {
+    const order = super.get(id)
+    if (order) this.#onUse()
+    return order
+  }
+}
+
+export function countedReader(reader: OrderReader): CountedReader {
+  let used = 0
+  const count = () => {
+    used += 1
+  }
+  return {
+    get used() {
+      return used
+    },
+    read: () => new Counted(reader.read(), count),
+    readOn: (taken) => reader.readOn(taken),
+    close: () => reader.close(),
+    async readAhead(many) {
+      if (many === 0) return
+      const before = reader.read()
+      const giveUpAt = performance.now() + PATIENCE_MS
+      reader.readOn([])
+      for (;;) {
+        const fresh = [...reader.read().keys()].filter((id) => !before.has(id)).length
+        if (fresh >= many) return
+        if (performance.now() > giveUpAt) throw new Error(`${fresh} orders were read ahead, not ${many}`)
+        await nextTurn()
+      }
+    },
+  }
+}

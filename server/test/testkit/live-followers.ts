@@ -1,0 +1,156 @@
+import { createTRPCClient, httpSubscriptionLink } from '@trpc/client'
+import { EventSource } from 'eventsource'
+import type { LiveEvent } from '../../../shared/schemas/summaries.ts'
+import { createClickRecorder } from '../../clicks/clicks.service.ts'
+import type { AppRouter } from '../../http/router.ts'
+import { createServer } from '../../http/server.ts'
+import { createInboxRecorder } from '../../inbox/intake.service.ts'
+import type { Actor } from '../../platform/api/procedure.ts'
+import { Caches } from '../../platform/cache/caches.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { Signals } from '../../platform/signals.ts'
+import { createSignatureScheme } from '../../processor/signatures/verify-signature.ts'
+import { createToken } from '../../users/sessions.service.ts'
+import type { TestDialect } from './databases.ts'
+import { type Marketplace, openMarketplace } from './marketplace.ts'
+import { WEB_TESTBED_SECRET } from './web.ts'
+
+export interface WebSide {
+  base: string
+  close(): Promise<void>
+}
+
+/** A marketplace whose clock agrees with its ids: positions of live streams are made of both. */
+export async function openLiveMarket(
+  dialect: TestDialect,
+  settings: Record<string, string> = {},
+): Promise<Marketplace> {
+  const market = await openMarketplace(dialect, settings)
+  market.clock.set(new Date().toISOString())
+  return market
+}
+
+/** The platform as another process has it: the same database, and no signal from here. */
+export function elsewhere(platform: Platform): Platform {
+  return { ...platform, signals: new Signals(), caches: new Caches() }
+}
+
+export async function openWebSide(platform: Platform): Promise<WebSide> {
+  const server = await createServer({
+    platform,
+    clicks: createClickRecorder(platform),
+    inbox: createInboxRecorder(platform),
+    processorSignature: {
+      scheme: createSignatureScheme({ scheme: 'standard-webhooks' }),
+      secrets: [WEB_TESTBED_SECRET],
+    },
+    pendingMigrations: async () => [],
+  })
+  const base = await server.listen({ host: '127.0.0.1', port: 0 })
+  return { base, close: () => server.close() }
+}
+
+/** Opens the actor's session, and answers its bearer token. */
+export async function logIn(platform: Platform, actor: Actor): Promise<string> {
+  const { token, hash } = createToken()
+  await platform.database.transaction((tx) =>
+    tx
+      .insertInto('sessions')
+      .values({
+        id: actor.sessionId,
+        user_id: actor.userId,
+        token_hash: hash,
+        created_at: platform.clock.now(),
+        expires_at: platform.clock.now() + 86_400_000,
+      })
+      .execute(),
+  )
+  return token
+}
+
+/** A real client's subscription, and what has come of it. */
+export interface Follower {
+  events: { id: string; data: LiveEvent }[]
+  /** In short: `sale accepted`, `payout paid`, `billing_cycle closed`; without `start`. */
+  told(): string[]
+  /** The code of the refusal that ended it; `null` while it lives. */
+  refusal(): string | null
+  connections(): number
+  lastId(): string
+  /** Resolves once `done` holds. Throws after 10 seconds. */
+  until(done: () => boolean): Promise<void>
+  stop(): void
+}
+
+export function follow(base: string, token: string | null, lastEventId?: string): Follower {
+  const events: Follower['events'] = []
+  const waiting = new Set<() => void>()
+  let refused: string | null = null
+  let connected = 0
+  const changed = () => {
+    for (const look of [...waiting]) look()
+  }
+  const client = createTRPCClient<AppRouter>({
+    links: [
+      httpSubscriptionLink({
+        url: `${base}/trpc`,
+        EventSource,
+        eventSourceOptions: {
+          fetch: (url, init) =>
+            fetch(url, {
+              ...init,
+              headers: { ...init.headers, ...(token !== null && { authorization: `Bearer ${token}` }) },
+            }),
+        },
+      }),
+    ],
+  })
+  const subscription = client.live.changes.subscribe(lastEventId === undefined ? {} : { lastEventId }, {
+    onStarted() {
+      connected += 1
+      changed()
+    },
+    onData(event) {
+      events.push(event)
+      changed()
+    },
+    onError(error) {
+      refused = error.data?.problem.code ?? error.message
+      changed()
+    },
+  })
+  const follower: Follower = {
+    events,
+    told: () => events.flatMap(({ data }) => (data.kind === 'start' ? [] : [inShort(data)])),
+    refusal: () => refused,
+    connections: () => connected,
+    lastId: () => events.at(-1)?.id ?? '',
+    until(done) {
+      return new Promise((resolve, reject) => {
+        const end = () => {
+          clearTimeout(timer)
+          waiting.delete(look)
+        }
+        const look = () => {
+          if (!done()) return
+          end()
+          resolve()
+        }
+        const timer = setTimeout(() => {
+          end()
+          reject(
+            new Error(`not after 10 s: ${JSON.stringify({ told: follower.told(), refused, connected })}`),
+          )
+        }, 10_000)
+        waiting.add(look)
+        look()
+      })
+    },
+    stop: () => subscription.unsubscribe(),
+  }
+  return follower
+}
+
+function inShort(event: Exclude<LiveEvent, { kind: 'start' }>): string {
+  return event.kind === 'sale' ? `sale ${event.sale.acceptance_status}` : `${event.kind} ${event.change}`
+}

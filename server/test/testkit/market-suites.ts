@@ -1,0 +1,67 @@
+import { suite, type Test } from 'uvu'
+import type { Clock } from '../../platform/clock.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { type TestDialect, testDialects } from './databases.ts'
+import { type Marketplace, openMarketplace } from './marketplace.ts'
+import type { ManualClock, Testbed } from './testbed.ts'
+
+/** What each test of a marketplace suite receives. */
+export interface MarketContext {
+  market: Marketplace
+  bed: Testbed
+  platform: Platform
+  clock: ManualClock
+}
+
+export interface MarketSuiteOptions {
+  settings?: Record<string, string>
+  /** Ids that follow the suite's clock, for code that reads the time in ids. */
+  idsOf?: (clock: Clock) => Ids
+  /** One marketplace for all tests of the suite instead of one for each test. */
+  shared?: boolean
+  /** Checks all invariants at the end of each test. */
+  verify?: boolean
+  dialects?: readonly TestDialect[]
+}
+
+export interface MarketSuite<Context> {
+  it: Test<MarketContext & Context>
+  dialect: TestDialect
+}
+
+/**
+ * One suite for each database, with a fresh marketplace: `name on sqlite`, `name on postgresql`. `Context` is what the
+ * suite's own hooks add. The suite opens and closes the marketplace; the file calls `it.run()`.
+ */
+export function marketSuites<Context = unknown>(
+  name: string,
+  { settings, idsOf, shared = false, verify = false, dialects = testDialects() }: MarketSuiteOptions = {},
+): MarketSuite<Context>[] {
+  return dialects.map((dialect) => {
+    const it = suite<MarketContext & Context>(`${name} on ${dialect}`)
+    const open = async (context: MarketContext) => {
+      const market = await openMarketplace(dialect, settings, idsOf)
+      const { bed, platform, clock } = market
+      Object.assign(context, { market, bed, platform, clock })
+    }
+    const close = ({ market }: MarketContext) => market?.close()
+    if (shared) {
+      it.before(open)
+      it.after(close)
+    } else {
+      it.before.each(open)
+      it.after.each(close)
+    }
+    return { it: verify ? withVerification(it) : it, dialect }
+  })
+}
+
+function withVerification<Context extends MarketContext>(it: Test<Context>): Test<Context> {
+  const verified = (...[name, work]: Parameters<Test<Context>>) =>
+    it(name, async (context) => {
+      await work(context)
+      await context.market.verify()
+    })
+  return Object.assign(verified, it)
+}

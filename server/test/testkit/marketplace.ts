@@ -1,0 +1,247 @@
+import * as assert from 'uvu/assert'
+import { formatMoney, type Paisa } from '../../../shared/money.ts'
+import { closeDueCycles } from '../../billing/close-cycle.service.ts'
+import { createClickRecorder } from '../../clicks/clicks.service.ts'
+import { createInboxRecorder, type Receipt } from '../../inbox/intake.service.ts'
+import { workOff } from '../../jobs/worker.ts'
+import type { LinkRecord } from '../../links/links.service.ts'
+import type { OfferFields } from '../../offers/offers.service.ts'
+import type { Actor } from '../../platform/api/procedure.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
+import { addDestination } from '../../users/payout-destinations.service.ts'
+import { verifyBooks } from '../../verification/verify-books.ts'
+import type { TestDatabaseOptions, TestDialect } from './databases.ts'
+import { addLink, addLiveOffer, addMerchant, storeIdOf } from './listings.ts'
+import { type OrderChanges, orderBody } from './orders.ts'
+import { addUser } from './people.ts'
+import { ScriptedProcessor } from './scripted-processor.ts'
+import { type ManualClock, openTestbed, type Testbed } from './testbed.ts'
+
+const IBAN = 'PK36SCBL0000001123456702'
+
+/** A merchant with a store. */
+export interface Shop {
+  actor: Actor
+  merchantId: string
+  storeId: string
+}
+
+/** A whole marketplace below HTTP: services, inbox and worker over a fresh database, and a processor in memory. */
+export interface Marketplace {
+  bed: Testbed
+  platform: Platform
+  clock: ManualClock
+  processor: ScriptedProcessor
+  addShop(name?: string): Promise<Shop>
+  /** With a payout destination unless `destination` is false. */
+  addCreator(name?: string, destination?: boolean): Promise<Actor>
+  /** A live offer of the shop and this creator's approved link to it; by default 12.5 % and 30 days. */
+  addLink(shop: Shop, creator: Actor, terms?: Partial<OfferFields>): Promise<LinkRecord>
+  click(link: LinkRecord, tracked?: boolean): Promise<string>
+  /** Puts what the shop's store sent into the inbox. */
+  deliver(shop: Shop, body: string | Buffer, more?: { deliveryId?: string; topic?: string }): Promise<Receipt>
+  /** A click, and an order of now that came from it, into the inbox; answers the body. */
+  order(shop: Shop, link: LinkRecord, price: Paisa, changes?: Partial<OrderChanges>): Promise<string>
+  /** Puts one of the processor's events into the inbox. */
+  processorSays(type: string, data: Record<string, unknown>, deliveryId?: string): Promise<Receipt>
+  /** The processor's confirmation of one payment, as it should be unless changed. */
+  confirmPayment(cycleId: string, changes?: Record<string, unknown>): Promise<Receipt>
+  /** The processor's word on one payout, as it should be unless changed. */
+  settlePayout(
+    payoutId: string,
+    word: 'confirmed' | 'failed',
+    changes?: Record<string, unknown>,
+  ): Promise<Receipt>
+  /** Sells, closes the shop's cycle as of its end, and has its payment confirmed: the commission is released. */
+  earn(shop: Shop, link: LinkRecord, price: Paisa): Promise<void>
+  /** Applies all that is due now. */
+  workOff(): Promise<void>
+  /** Passes `ms`, then applies all that is due. */
+  after(ms: number): Promise<void>
+  /** Fails with the breaches when an invariant does not hold. */
+  verify(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openMarketplace(
+  dialect: TestDialect,
+  settings: Record<string, string> = {},
+  /** The watches go by the time in ids, so a test of theirs needs ids of its own clock. */
+  idsOf?: (clock: Clock) => Ids,
+  options: TestDatabaseOptions = {},
+): Promise<Marketplace> {
+  const bed = await openTestbed(dialect, settings, options)
+  const { clock } = bed
+  const platform = idsOf ? { ...bed.platform, ids: idsOf(clock) } : bed.platform
+  const processor = new ScriptedProcessor()
+  const clicks = createClickRecorder(platform)
+  const inbox = createInboxRecorder(platform)
+  const parts = { platform, processor, eventRules: GENERIC_PROCESSOR_EVENTS }
+  const market: Marketplace = {
+    bed,
+    platform,
+    clock,
+    processor,
+    addShop: (name) => addShop(platform, name),
+    addCreator: (name, destination = true) => addCreator(platform, name, destination),
+    async addLink(shop, creator, terms = {}) {
+      const offer = await addLiveOffer(platform, shop.actor, terms)
+      return addLink(platform, shop.actor, creator, offer.id)
+    },
+    async click(link, tracked = true) {
+      const id = platform.ids.next()
+      await clicks.record({ id, linkId: link.id, tracked, kind: 'visit', createdAt: clock.now() })
+      return id
+    },
+    deliver: (shop, body, more = {}) =>
+      inbox.record({
+        source: 'store',
+        scope: shop.storeId,
+        deliveryId: more.deliveryId ?? platform.ids.next(),
+        topic: more.topic ?? 'orders/paid',
+        rawBody: Buffer.from(body),
+      }),
+    async order(shop, link, price, changes = {}) {
+      const click = await market.click(link)
+      const body = orderBody({ price, click, createdAt: clock.now(), ...changes })
+      await market.deliver(shop, body)
+      return body
+    },
+    processorSays: (type, data, deliveryId = platform.ids.next()) =>
+      inbox.record({
+        source: 'processor',
+        scope: 'processor',
+        deliveryId,
+        topic: null,
+        rawBody: Buffer.from(JSON.stringify({ type, data })),
+      }),
+    async confirmPayment(cycleId, changes = {}) {
+      const cycle = await cycleOf(platform, cycleId)
+      return market.processorSays('billing.payment_confirmed', {
+        invoice_id: cycle.processor_invoice_id,
+        payment_reference: `pay_${cycleId}`,
+        amount: formatMoney(cycle.amount_due),
+        currency: 'PKR',
+        ...changes,
+      })
+    },
+    async settlePayout(payoutId, word, changes = {}) {
+      const payout = await payoutOf(platform, payoutId)
+      const held = processor.payouts.find((item) => item.reference === payoutId)
+      if (held) held.status = word === 'confirmed' ? 'paid' : 'failed'
+      return market.processorSays(`payout.${word}`, {
+        payout_id: payout.processor_payout_id ?? held?.id,
+        reference: payoutId,
+        amount: formatMoney(payout.amount),
+        currency: 'PKR',
+        reason: 'returned by the bank',
+        ...changes,
+      })
+    },
+    async earn(shop, link, price) {
+      await market.order(shop, link, price)
+      await workOff(parts)
+      const cycle = (await cyclesOf(platform, shop.merchantId)).find(({ state }) => state === 'open')
+      if (!cycle) throw new Error('nothing was accepted')
+      await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: cycle.period_end })
+      await workOff(parts)
+      await market.confirmPayment(cycle.id)
+      await workOff(parts)
+    },
+    workOff: () => workOff(parts),
+    async after(ms) {
+      clock.pass(ms)
+      await workOff(parts)
+    },
+    verify: () => verify(platform),
+    async close() {
+      await Promise.all([clicks.idle(), inbox.idle()])
+      await bed.close()
+    },
+  }
+  return market
+}
+
+async function addShop(platform: Platform, name?: string): Promise<Shop> {
+  const actor = await addMerchant(platform, name)
+  return { actor, merchantId: actor.userId, storeId: await storeIdOf(platform, actor.userId) }
+}
+
+async function addCreator(
+  platform: Platform,
+  name: string | undefined,
+  destination: boolean,
+): Promise<Actor> {
+  const creator = await addUser(platform, 'creator', name)
+  if (destination) await giveDestination(platform, creator.userId)
+  return creator
+}
+
+export function giveDestination(platform: Platform, creatorId: string, iban = IBAN): Promise<void> {
+  return platform.database.transaction((tx) =>
+    addDestination(platform, tx, creatorId, { iban, account_title: 'A CREATOR' }),
+  )
+}
+
+export function cycleOf(platform: Platform, cycleId: string) {
+  return platform.database.reader
+    .selectFrom('billing_cycles')
+    .selectAll()
+    .where('id', '=', cycleId)
+    .executeTakeFirstOrThrow()
+}
+
+/** A merchant's cycles, oldest first. */
+export function cyclesOf(platform: Platform, merchantId: string) {
+  return platform.database.reader
+    .selectFrom('billing_cycles')
+    .selectAll()
+    .where('merchant_id', '=', merchantId)
+    .orderBy('period_start')
+    .execute()
+}
+
+export function payoutOf(platform: Platform, payoutId: string) {
+  return platform.database.reader
+    .selectFrom('payouts')
+    .selectAll()
+    .where('id', '=', payoutId)
+    .executeTakeFirstOrThrow()
+}
+
+export function attemptsOf(platform: Platform, subjectId: string) {
+  return platform.database.reader
+    .selectFrom('processor_attempts')
+    .selectAll()
+    .where('subject_id', '=', subjectId)
+    .orderBy('id')
+    .execute()
+}
+
+/** Every event, in the order of arrival. */
+export function eventsOf(platform: Platform) {
+  return platform.database.reader.selectFrom('inbound_events').selectAll().orderBy('id').execute()
+}
+
+/** Kind and subject of each open flag, as `kind subject`, sorted. */
+export async function openFlagsOf(platform: Platform): Promise<string[]> {
+  const flags = await platform.database.reader
+    .selectFrom('flags')
+    .select(['kind', 'subject_id'])
+    .where('status', '=', 'open')
+    .execute()
+  return flags.map((flag) => `${flag.kind} ${flag.subject_id}`).sort()
+}
+
+export async function verify(platform: Platform): Promise<void> {
+  const results = await verifyBooks(platform)
+  assert.equal(
+    results.flatMap(({ name, breaches }) =>
+      breaches.map((breach) => `${name}: ${breach.subject}: ${breach.detail}`),
+    ),
+    [],
+  )
+}

@@ -1,0 +1,68 @@
+import { TRPCError } from '@trpc/server'
+import type { Role } from '../../../shared/schemas/common.ts'
+import { OPERATOR, recordAudit } from '../../moderation/audit.service.ts'
+import type { Actor, RequestContext } from '../../platform/api/procedure.ts'
+import { Refusal } from '../../platform/api/refusal.ts'
+import type { Platform } from '../../platform/platform.ts'
+
+/** A user without a usable password, and the actor that a request of theirs would have. */
+export async function addUser(platform: Platform, role: Role, displayName: string = role): Promise<Actor> {
+  const userId = platform.ids.next()
+  await platform.database.transaction((tx) =>
+    tx
+      .insertInto('users')
+      .values({
+        id: userId,
+        email: `${userId}@example.com`,
+        password_hash: 'none',
+        role,
+        display_name: displayName,
+        suspended_at: null,
+        created_at: platform.clock.now(),
+      })
+      .execute(),
+  )
+  return { userId, role, sessionId: platform.ids.next() }
+}
+
+/** Suspends or reinstates past the service's own conditions, but on record; for tests of what others make of it. */
+export async function setSuspended(platform: Platform, userId: string, suspended: boolean): Promise<void> {
+  await platform.database.transaction(async (tx) => {
+    const { numUpdatedRows } = await tx
+      .updateTable('users')
+      .set({ suspended_at: suspended ? platform.clock.now() : null })
+      .where('id', '=', userId)
+      .where('suspended_at', suspended ? 'is' : 'is not', null)
+      .executeTakeFirst()
+    if (numUpdatedRows === 0n) return
+    await recordAudit(platform, tx, {
+      actor: OPERATOR,
+      action: suspended ? 'user.suspend' : 'user.reinstate',
+      subjectType: 'user',
+      subjectId: userId,
+      reason: null,
+      before: null,
+      after: null,
+    })
+  })
+  platform.caches.clear('slug')
+  platform.caches.clear('offers')
+}
+
+/** The request context of this actor (`null`: anonymous), for `router.createCaller`. */
+export function requestOf(platform: Platform, actor: Actor | null): RequestContext {
+  return { platform, actor, requestId: 'test', clientAddress: '127.0.0.1' }
+}
+
+/** The code that `work` is refused with; `ok` when it is not. Anything else that it throws is thrown on. */
+export async function outcomeOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work
+    return 'ok'
+  } catch (error) {
+    const cause = error instanceof TRPCError ? (error.cause ?? error) : error
+    if (cause instanceof Refusal) return cause.code
+    if (error instanceof TRPCError && error.code === 'BAD_REQUEST') return 'validation_failed'
+    throw error
+  }
+}

@@ -1,0 +1,60 @@
+import { sql } from 'kysely'
+import type { OpenDatabase } from '../../platform/database/open-database.ts'
+
+/** Makes the database refuse the sale of one order, as an unknown bug would. */
+export async function poisonOrder(database: OpenDatabase, orderName: string): Promise<void> {
+  const is = sql`new.order_name = ${sql.lit(orderName)}`
+  await database.transaction(async (tx) => {
+    if (database.dialect === 'sqlite') {
+      await sql`create trigger poison before insert on sales when ${is}
+        begin select raise(abort, 'poisoned'); end`.execute(tx)
+      return
+    }
+    await sql`create function poison() returns trigger language plpgsql as
+      'begin raise exception ''poisoned''; end'`.execute(tx)
+    await sql`create trigger poison before insert on sales for each row when (${is})
+      execute function poison()`.execute(tx)
+  })
+}
+
+/**
+ * Takes away what the database itself guards (triggers, unique indexes beside primary keys, checks, foreign keys), so
+ * that a test can write what no service could.
+ */
+export async function removeGuards(database: OpenDatabase): Promise<void> {
+  return database.dialect === 'sqlite' ? removeSqliteGuards(database) : removePostgresGuards(database)
+}
+
+async function removeSqliteGuards(database: OpenDatabase): Promise<void> {
+  const { writer } = database
+  await sql`pragma foreign_keys = off`.execute(writer)
+  await sql`pragma ignore_check_constraints = on`.execute(writer)
+  const guards = await sql<{ type: string; name: string }>`
+    select type, name from sqlite_schema
+    where type = 'trigger' or (type = 'index' and sql like 'create unique%')`.execute(writer)
+  for (const { type, name } of guards.rows) await sql`drop ${sql.raw(type)} ${sql.id(name)}`.execute(writer)
+}
+
+async function removePostgresGuards(database: OpenDatabase): Promise<void> {
+  const { writer } = database
+  // Foreign keys first: the others may be what they refer to.
+  const constraints = await sql<{ of: string; name: string }>`
+    select relation.relname as of, conname as name from pg_constraint
+    join pg_class as relation on relation.oid = conrelid
+    where contype in ('f', 'u', 'c') and connamespace = 'public'::regnamespace and not relation.relispartition
+    order by contype <> 'f'`.execute(writer)
+  for (const { of, name } of constraints.rows) {
+    await sql`alter table ${sql.id(of)} drop constraint if exists ${sql.id(name)}`.execute(writer)
+  }
+  const indexes = await sql<{ name: string }>`
+    select indexname as name from pg_indexes
+    where schemaname = 'public' and indexdef like 'CREATE UNIQUE%' and indexname not like '%_pkey'`.execute(
+    writer,
+  )
+  for (const { name } of indexes.rows) await sql`drop index ${sql.id(name)}`.execute(writer)
+  const tables = await sql<{ name: string }>`
+    select tablename as name from pg_tables where schemaname = 'public'`.execute(writer)
+  for (const { name } of tables.rows) {
+    await sql`alter table ${sql.id(name)} disable trigger user`.execute(writer)
+  }
+}

@@ -1,0 +1,94 @@
+import { Caches } from '../../platform/cache/caches.ts'
+import type { Clock } from '../../platform/clock.ts'
+import { type Config, readConfig } from '../../platform/config.ts'
+import { createAppKeys } from '../../platform/crypto/key-ring.ts'
+import { createVault } from '../../platform/crypto/vault.ts'
+import type { Database } from '../../platform/database/database.ts'
+import { systemIds } from '../../platform/ids.ts'
+import { createLog } from '../../platform/log.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { Signals } from '../../platform/signals.ts'
+import {
+  openTestDatabase,
+  type TestDatabase,
+  type TestDatabaseOptions,
+  type TestDialect,
+} from './databases.ts'
+
+/** A clock that stands still until a test moves it. */
+export class ManualClock implements Clock {
+  #now: number
+
+  constructor(start: string) {
+    this.#now = Date.parse(start)
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  /** Moves on by `ms`. */
+  pass(ms: number): void {
+    this.#now += ms
+  }
+
+  set(time: string): void {
+    this.#now = Date.parse(time)
+  }
+}
+
+export interface Testbed {
+  platform: Platform
+  clock: ManualClock
+  testDatabase: TestDatabase
+  close(): Promise<void>
+}
+
+/** The testbeds' APP_KEY. */
+export const TESTBED_KEY = Buffer.alloc(32, 7)
+
+export const MINUTE = 60_000
+export const HOUR = 60 * MINUTE
+export const DAY = 24 * HOUR
+
+/** A platform over a fresh database with a clock at 1 November 2026, noon in Karachi. */
+export async function openTestbed(
+  dialect: TestDialect,
+  settings: Record<string, string> = {},
+  options: TestDatabaseOptions = {},
+): Promise<Testbed> {
+  const testDatabase = await openTestDatabase(dialect, options)
+  const clock = new ManualClock('2026-11-01T07:00:00.000Z')
+  const platform = platformOver(testDatabase.database, testDatabase.url, clock, settings)
+  return { platform, clock, testDatabase, close: () => testDatabase.close() }
+}
+
+/** What services are given, over a database that is open already: of a testbed, or of another process beside it. */
+export function platformOver(
+  database: Database,
+  url: string,
+  clock: Clock,
+  settings: Record<string, string> = {},
+): Platform {
+  const config: Config = readConfig({
+    DATABASE_URL: url,
+    LOG_LEVEL: 'silent',
+    RATE_LIMIT_AUTH: '0',
+    RATE_LIMIT_PUBLIC: '0',
+    RATE_LIMIT_USER: '0',
+    ...settings,
+  })
+  const keys = createAppKeys(TESTBED_KEY)
+  return {
+    config,
+    database,
+    clock,
+    ids: systemIds,
+    keys,
+    vault: createVault(keys),
+    log: createLog(config.LOG_LEVEL),
+    signals: new Signals(),
+    caches: new Caches({ maxEntries: 1000 }),
+    publicBaseUrl: 'http://127.0.0.1:3000',
+  }
+}

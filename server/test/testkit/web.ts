@@ -1,0 +1,74 @@
+import { createClickRecorder } from '../../clicks/clicks.service.ts'
+import { createServer } from '../../http/server.ts'
+import { createInboxRecorder } from '../../inbox/intake.service.ts'
+import { migrationState } from '../../platform/database/migrator.ts'
+import { createSignatureScheme } from '../../processor/signatures/verify-signature.ts'
+import type { TestDialect } from './databases.ts'
+import { openTestbed, type Testbed } from './testbed.ts'
+
+/** Signs what the processor sends to a web testbed, by the scheme standard-webhooks. */
+export const WEB_TESTBED_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
+
+export interface WebAnswer {
+  status: number
+  headers: Headers
+  /** The JSON object that was answered; empty for an answer without a body. */
+  body: Record<string, unknown>
+}
+
+export interface WebRequest {
+  token?: string
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+export interface WebTestbed extends Testbed {
+  /** `http://127.0.0.1:port`. */
+  base: string
+  ask(method: string, path: string, request?: WebRequest): Promise<WebAnswer>
+}
+
+/** The real server on a free port over a fresh database, without worker and scheduler. */
+export async function openWebTestbed(
+  dialect: TestDialect,
+  settings: Record<string, string> = {},
+): Promise<WebTestbed> {
+  const bed = await openTestbed(dialect, settings)
+  const { platform } = bed
+  const server = await createServer({
+    platform,
+    clicks: createClickRecorder(platform),
+    inbox: createInboxRecorder(platform),
+    processorSignature: {
+      scheme: createSignatureScheme({ scheme: 'standard-webhooks' }),
+      secrets: [WEB_TESTBED_SECRET],
+    },
+    pendingMigrations: async () => (await migrationState(bed.testDatabase.database)).pending,
+  })
+  const base = await server.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    ...bed,
+    base,
+    ask: (method, path, request = {}) => ask(`${base}${path}`, method, request),
+    async close() {
+      await server.close()
+      await bed.close()
+    },
+  }
+}
+
+async function ask(url: string, method: string, request: WebRequest): Promise<WebAnswer> {
+  const response = await fetch(url, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(request.body !== undefined && { 'content-type': 'application/json' }),
+      ...(request.token !== undefined && { authorization: `Bearer ${request.token}` }),
+      ...request.headers,
+    },
+    body: request.body === undefined ? undefined : JSON.stringify(request.body),
+  })
+  const text = await response.text()
+  const body = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>)
+  return { status: response.status, headers: response.headers, body }
+}

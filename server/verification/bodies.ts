@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import { dialectOf, type Queries } from '../platform/database/database.ts'
+import { isId } from '../platform/ids.ts'
+import { ALL_PAGES, type Breach, type Invariant, MOST_BREACHES, type Pages } from './invariant.ts'
+
+/** A body may have 2 MiB: 32 MB at once. */
+const PAGE = 16
+
+/** What must hold of the raw bodies that the retention time has left; both need our own code. */
+export const BODY_INVARIANTS: Invariant[] = [
+  {
+    name: 'bodies-hash',
+    statement: 'Each raw body that is still kept is the one whose hash was taken when it came.',
+    table: 'inbound_bodies',
+    key: 'event_id',
+    breaches: (db, _keys, pages = ALL_PAGES) =>
+      breachesOf(pages, (after) => readBodies(db, after, pages.upTo), wrongHashes),
+  },
+  {
+    name: 'charges-as-confirmed',
+    statement:
+      'The payment reference of a charged cycle stands in the event that charged it, while the body of that is kept.',
+    table: 'billing_cycles',
+    breaches: (db, _keys, pages = ALL_PAGES) =>
+      breachesOf(
+        pages,
+        (after) => readAppliedEvents(db, after, pages.upTo),
+        (page) => wrongReferences(db, page),
+      ),
+  },
+]
+
+interface KeptBody {
+  event_id: string
+  body: string
+  encoding: 'utf8' | 'base64'
+}
+
+/** Goes through pages in the order of their events' ids until there are no more, or breaches enough. */
+async function breachesOf<Row extends KeptBody>(
+  pages: Pages,
+  readPage: (after: string | null) => Promise<Row[]>,
+  check: (page: readonly Row[]) => Breach[] | Promise<Breach[]>,
+): Promise<Breach[]> {
+  const breaches: Breach[] = []
+  let after = pages.after
+  for (;;) {
+    const page = await readPage(after)
+    breaches.push(...(await check(page)))
+    pages.onRows(page.length)
+    const last = page.at(-1)
+    if (!last || breaches.length >= MOST_BREACHES) return breaches.slice(0, MOST_BREACHES)
+    after = last.event_id
+  }
+}
+
+function keptBodies(db: Queries, after: string | null, upTo: string | null) {
+  return (
+    db
+      .selectFrom('inbound_bodies as kept')
+      .innerJoin('inbound_events as event', 'event.id', 'kept.event_id')
+      .select(['kept.event_id', 'kept.body', 'kept.encoding'])
+      // Said of both: otherwise PostgreSQL may read the events of each page from the first one on.
+      .$if(after !== null, (query) =>
+        query.where('kept.event_id', '>', after ?? '').where('event.id', '>', after ?? ''),
+      )
+      .$if(upTo !== null, (query) =>
+        query.where('kept.event_id', '<=', upTo ?? '').where('event.id', '<=', upTo ?? ''),
+      )
+      .orderBy('kept.event_id')
+      .limit(PAGE)
+  )
+}
+
+/** Of texts on PostgreSQL, which hashes them where they lie, only those that are not as they were. */
+function readBodies(db: Queries, after: string | null, upTo: string | null) {
+  const changed = sql<boolean>`(kept.encoding <> 'utf8'
+    or encode(sha256(convert_to(kept.body, 'UTF8')), 'hex') <> event.body_hash)`
+  return keptBodies(db, after, upTo)
+    .select('event.body_hash')
+    .$if(dialectOf(db) === 'postgresql', (query) => query.where(changed))
+    .execute()
+}
+
+type HashedBody = Awaited<ReturnType<typeof readBodies>>[number]
+
+function wrongHashes(page: readonly HashedBody[]): Breach[] {
+  return page.flatMap((row) => {
+    const hash = createHash('sha256').update(bytesOf(row)).digest('hex')
+    if (hash === row.body_hash) return []
+    return [
+      { subject: `event ${row.event_id}`, detail: `its body hashes to ${hash}, not to ${row.body_hash}` },
+    ]
+  })
+}
+
+function bytesOf(row: KeptBody): Buffer {
+  return Buffer.from(row.body, row.encoding)
+}
+
+function readAppliedEvents(db: Queries, after: string | null, upTo: string | null) {
+  return keptBodies(db, after, upTo)
+    .where('event.source', '=', 'processor')
+    .where('event.state', '=', 'done')
+    .select('event.result')
+    .execute()
+}
+
+type AppliedEvent = Awaited<ReturnType<typeof readAppliedEvents>>[number]
+
+async function wrongReferences(db: Queries, page: readonly AppliedEvent[]): Promise<Breach[]> {
+  const applied = page.flatMap((event) => {
+    const cycleId = chargedCycle(event.result)
+    return cycleId === null ? [] : [{ event, cycleId }]
+  })
+  const cycles = await readCycles(db, [...new Set(applied.map(({ cycleId }) => cycleId))])
+  return applied.flatMap(({ event, cycleId }) => {
+    const cycle = cycles.get(cycleId)
+    if (cycle?.state !== 'charged') {
+      return [
+        { subject: `cycle ${cycleId}`, detail: `event ${event.event_id} charged it, and it is not charged` },
+      ]
+    }
+    if (textsOf(parsed(bytesOf(event).toString('utf8'))).has(cycle.processor_payment_reference ?? ''))
+      return []
+    const detail = `event ${event.event_id} does not name the payment ${cycle.processor_payment_reference}`
+    return [{ subject: `cycle ${cycleId}`, detail }]
+  })
+}
+
+async function readCycles(db: Queries, ids: readonly string[]) {
+  const rows =
+    ids.length === 0
+      ? []
+      : await db
+          .selectFrom('billing_cycles')
+          .select(['id', 'state', 'processor_payment_reference'])
+          .where('id', 'in', ids)
+          .execute()
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** The cycle that an applied event charged, by what is kept of its outcome; `null` when it was about something else. */
+function chargedCycle(result: string | null): string | null {
+  const outcome = parsed(result ?? '')
+  if (typeof outcome !== 'object' || outcome === null || !('billing_cycle_id' in outcome)) return null
+  const id = outcome.billing_cycle_id
+  return typeof id === 'string' && isId(id) ? id : null
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/**
+ * Every text and number in a body, as text: where a processor puts its payment reference is settings, which may have
+ * changed since the event came.
+ */
+function textsOf(body: unknown): Set<string> {
+  const texts = new Set<string>()
+  const rest = [body]
+  while (rest.length > 0) {
+    const value = rest.pop()
+    if (typeof value === 'string') texts.add(value.toWellFormed())
+    else if (typeof value === 'number') texts.add(String(value))
+    else if (typeof value === 'object' && value !== null) {
+      for (const inner of Object.values(value)) rest.push(inner)
+    }
+  }
+  return texts
+}

@@ -1,0 +1,268 @@
+import { type RawBuilder, sql } from 'kysely'
+import {
+  type ChainedEntry,
+  type ChainKeys,
+  chainFault,
+  type Head,
+  headText,
+  keyIdOf,
+  NO_HASH,
+} from '../ledger/chain.rule.ts'
+import { journalKeys } from '../ledger/journal-keys.ts'
+import { UNKEYED } from '../ledger/seals/seal.rule.ts'
+import { isJournalUnkeyed } from '../platform/crypto/key-mark.ts'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
+import { createVault, sha256 } from '../platform/crypto/vault.ts'
+import type { Queries } from '../platform/database/database.ts'
+import {
+  ALL_PAGES,
+  type Breach,
+  type Invariant,
+  MOST_BREACHES,
+  type Pages,
+  sqlInvariant,
+} from './invariant.ts'
+import { readAhead } from './read-ahead.ts'
+
+const PAGE = 5000
+
+/** What must hold of the chains of keyed hashes that the journal is. */
+export const CHAIN_INVARIANTS: Invariant[] = [
+  {
+    name: 'chain-unbroken',
+    statement:
+      "Each journal entry stands in its own party's ledger, behind the one before it, with the keyed hash of both: none was changed, put in, taken out or moved.",
+    table: 'ledger_entries',
+    key: 'ledger_id',
+    breaches: findFaults,
+  },
+  {
+    name: 'heads-authentic',
+    statement: "Each ledger's head carries the MAC of where its ledger ends: no end was cut off or added.",
+    table: 'ledger_heads',
+    key: 'ledger_id',
+    breaches: findForgedHeads,
+  },
+  {
+    name: 'keys-at-hand',
+    statement: 'Each key that the journal was made with is APP_KEY or one of APP_KEYS_FORMER.',
+    table: 'ledger_entries',
+    breaches: findUnknownKeys,
+  },
+  sqlInvariant({
+    name: 'heads-at-ends',
+    statement: "Each ledger's head is its last entry.",
+    table: 'ledger_heads',
+    breaches: sql`
+      select 'ledger ' || head.ledger_id as subject,
+        'its head is number ' || head.sequence || ', its last entry number ' || coalesce(last.sequence, 0) as detail
+      from ledger_heads as head
+      left join (select ledger_id, max(sequence) as sequence from ledger_entries group by ledger_id) as last
+        on last.ledger_id = head.ledger_id
+      left join ledger_entries as entry
+        on entry.ledger_id = head.ledger_id and entry.sequence = head.sequence
+      where head.sequence <> coalesce(last.sequence, 0) or (head.sequence > 0 and entry.hash <> head.hash)
+      union all
+      select 'ledger ' || last.ledger_id, 'it has entries and no head'
+      from (select distinct ledger_id from ledger_entries) as last
+      left join ledger_heads as head on head.ledger_id = last.ledger_id
+      where head.ledger_id is null`,
+  }),
+]
+
+/** Where a page begins: behind this entry. The id only tells apart entries that somebody gave the same place. */
+interface Place {
+  ledgerId: string
+  sequence: number
+  id: string
+}
+
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+const LAST_SEQUENCE = 2 ** 31 - 1
+
+async function findFaults(db: Queries, keys: AppKeys, pages: Pages = ALL_PAGES): Promise<Breach[]> {
+  const { after, upTo, onRows } = pages
+  const first = after === null ? null : { ledgerId: after, sequence: LAST_SEQUENCE, id: LAST_ID }
+  const within = upTo === null ? sql<boolean>`true` : sql<boolean>`entry.ledger_id <= ${upTo}`
+  const breaches: Breach[] = []
+  const walk = chainWalk(await chainKeys(db, keys, pages), (breach) => breaches.push(breach))
+  const read = (after: Place | null) => readEntries(db, after, within)
+  for await (const page of readAhead(first, read, (entry): Place => entry)) {
+    for (const entry of page) walk(entry)
+    onRows(page.length)
+    if (breaches.length >= MOST_BREACHES) break
+  }
+  return breaches.slice(0, MOST_BREACHES)
+}
+
+/** Takes entries in the order of their chains and reports the first fault of each ledger: what follows it says no more. */
+function chainWalk(keys: ChainKeys, report: (breach: Breach) => void): (entry: ChainedEntry) => void {
+  let before: Head = { ledgerId: '', sequence: 0, hash: NO_HASH }
+  let broken = false
+  return (entry) => {
+    if (entry.ledgerId !== before.ledgerId) {
+      before = { ledgerId: entry.ledgerId, sequence: 0, hash: NO_HASH }
+      broken = false
+    }
+    const fault = broken ? null : chainFault(keys, before, entry)
+    if (fault !== null) {
+      broken = true
+      const subject = `${entry.kind} entry ${entry.id}`
+      report({ subject, detail: `number ${entry.sequence} of ledger ${entry.ledgerId}: ${fault}` })
+    }
+    before = entry
+  }
+}
+
+/** The database joins an entry's postings to one text, which is a quarter of the rows to hand over. */
+async function readEntries(
+  db: Queries,
+  after: Place | null,
+  within: RawBuilder<boolean>,
+): Promise<ChainedEntry[]> {
+  const behind = after
+    ? sql`(entry.ledger_id, entry.sequence, entry.id) > (${after.ledgerId}, ${after.sequence}, ${after.id})`
+    : sql`true`
+  const found = await sql<ChainedEntry>`
+    select entry.ledger_id as "ledgerId", entry.sequence, entry.hash, entry.id, entry.kind,
+      entry.subject_id as "subjectId", entry.created_at as "createdAt", coalesce((
+        select string_agg(line || ' ' || account || ' ' || owner_id || ' ' || amount, ${sql.lit('\n')} order by line)
+        from ledger_postings where entry_id = entry.id
+      ), '') as legs
+    from ledger_entries as entry
+    where ${behind} and ${within}
+    order by entry.ledger_id, entry.sequence, entry.id
+    limit ${sql.lit(PAGE)}`.execute(db)
+  return found.rows
+}
+
+/** The known keys, and up to which entry of each ledger of these pages a retired one may have been used. */
+async function chainKeys(db: Queries, keys: AppKeys, pages: Pages): Promise<ChainKeys> {
+  const journal = journalKeys(keys)
+  const retired = await readRetired(db, pages)
+  // Until the cut-over nothing is keyed; a database that has none was keyed from its first entry on.
+  const lastUnkeyed = (await isJournalUnkeyed(db, createVault(keys))) ? Number.POSITIVE_INFINITY : 0
+  return {
+    digest: (keyId) => (keyId === null ? sha256 : journal.find(keyId)?.entry),
+    lastWith(keyId, ledgerId) {
+      const ends = retired.get(keyId ?? UNKEYED)
+      if (ends) return ends.get(ledgerId) ?? 0
+      return keyId === null ? lastUnkeyed : Number.POSITIVE_INFINITY
+    },
+  }
+}
+
+/** Where the ledgers of these pages ended when a key was retired, by its id. */
+async function readRetired(db: Queries, { after, upTo }: Pages): Promise<Map<string, Map<string, number>>> {
+  const rows = await db
+    .selectFrom('ledger_seals as seal')
+    .leftJoin('ledger_seal_heads as head', (join) =>
+      join
+        .onRef('head.position', '=', 'seal.position')
+        .$call((on) => (after === null ? on : on.on('head.ledger_id', '>', after)))
+        .$call((on) => (upTo === null ? on : on.on('head.ledger_id', '<=', upTo))),
+    )
+    .select(['seal.retires', 'head.ledger_id', 'head.sequence'])
+    .where('seal.retires', 'is not', null)
+    .execute()
+  const byKey = Map.groupBy(rows, ({ retires }) => retires ?? '')
+  return new Map(
+    [...byKey].map(([key, heads]) => [
+      key,
+      new Map(heads.map(({ ledger_id, sequence }) => [ledger_id ?? '', sequence ?? 0])),
+    ]),
+  )
+}
+
+async function findForgedHeads(db: Queries, keys: AppKeys, pages: Pages = ALL_PAGES): Promise<Breach[]> {
+  const { after: first, upTo, onRows } = pages
+  const journal = journalKeys(keys)
+  const chain = await chainKeys(db, keys, pages)
+  const breaches: Breach[] = []
+  for (let after = first; breaches.length < MOST_BREACHES; ) {
+    const page = await readHeads(db, after, upTo)
+    const last = page.at(-1)
+    if (!last) break
+    onRows(page.length)
+    for (const head of page) {
+      const fault = headFault(chain, (keyId) => journal.find(keyId)?.head, head)
+      if (fault !== null) breaches.push({ subject: `ledger ${head.ledgerId}`, detail: fault })
+    }
+    after = last.ledgerId
+  }
+  return breaches.slice(0, MOST_BREACHES)
+}
+
+type StoredHead = Head & { mac: string | null }
+
+function readHeads(db: Queries, after: string | null, upTo: string | null): Promise<StoredHead[]> {
+  return db
+    .selectFrom('ledger_heads')
+    .select(['ledger_id as ledgerId', 'sequence', 'hash', 'mac'])
+    .$if(after !== null, (query) => query.where('ledger_id', '>', after ?? ''))
+    .$if(upTo !== null, (query) => query.where('ledger_id', '<=', upTo ?? ''))
+    .orderBy('ledger_id')
+    .limit(PAGE)
+    .execute()
+}
+
+function headFault(
+  chain: ChainKeys,
+  digestOf: (keyId: string) => ((text: string) => string) | undefined,
+  head: StoredHead,
+): string | null {
+  const where = `its head, number ${head.sequence},`
+  const keyId = head.mac === null ? null : keyIdOf(head.mac)
+  if (keyId === null) {
+    // Before the cut-over a head has none, while its last entry has no key either.
+    const isOlder = head.mac === null && keyIdOf(head.hash) === null
+    const isFine = isOlder && chain.lastWith(null, head.ledgerId) === Number.POSITIVE_INFINITY
+    return isFine ? null : `${where} was set without the key of this service`
+  }
+  if (head.sequence > chain.lastWith(keyId, head.ledgerId)) {
+    return `${where} was set with key ${keyId}, which had been retired before`
+  }
+  const digest = digestOf(keyId)
+  return !digest || digest(headText(head)) === head.mac
+    ? null
+    : `${where} does not have the MAC of where the ledger ended: entries were cut off or added`
+}
+
+async function findUnknownKeys(db: Queries, keys: AppKeys): Promise<Breach[]> {
+  const found = await readKeysInUse(db)
+  return found.flatMap(({ keyId, entries, first }) => {
+    if (keyId === null || journalKeys(keys).find(keyId)) return []
+    const what =
+      entries === 0
+        ? 'heads or seals were'
+        : `${entries === 1 ? '1 entry' : `${entries} entries, the first of them`} ${first} ${entries === 1 ? 'was' : 'were'}`
+    const detail = `${what} made with this key, which is not in APP_KEY or APP_KEYS_FORMER: add it there to verify them; if no APP_KEY had this id, they are forged`
+    return [{ subject: `key ${keyId}`, detail }]
+  })
+}
+
+export interface KeyInUse {
+  /** `null`: without a key. */
+  keyId: string | null
+  entries: number
+  /** The id of the first entry with it, and when that was made (epoch ms); `null` without entries. */
+  first: string | null
+  since: number | null
+}
+
+/** What the journal's entries, heads and seals were made with, the oldest first. */
+export async function readKeysInUse(db: Queries): Promise<KeyInUse[]> {
+  const keyOf = (column: string) => {
+    const hash = sql.ref(column)
+    return sql`case when length(${hash}) = 73 and substr(${hash}, 9, 1) = '.' then substr(${hash}, 1, 8) end`
+  }
+  const { rows } = await sql<KeyInUse>`
+    select key_id as "keyId", sum(entries) as entries, min(first) as first, min(since) as since from (
+      select ${keyOf('hash')} as key_id, count(*) as entries, min(cast(id as text)) as first, min(created_at) as since
+      from ledger_entries group by 1
+      union all select ${keyOf('mac')}, 0, null, null from ledger_heads where mac is not null group by 1
+      union all select ${keyOf('digest')}, 0, null, null from ledger_seals group by 1
+    ) as made
+    group by key_id order by coalesce(min(since), 9007199254740991), key_id`.execute(db)
+  return rows.map((row) => ({ ...row, entries: Number(row.entries) }))
+}

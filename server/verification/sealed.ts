@@ -1,0 +1,61 @@
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
+import type { SealedRow, SealedTable } from '../platform/crypto/sealed-rows.ts'
+import { createVault, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import type { Queries } from '../platform/database/database.ts'
+import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
+import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
+import { ALL_PAGES, type Breach, type Invariant, MOST_BREACHES, type Pages } from './invariant.ts'
+
+const PAGE = 500
+
+/** What must hold of the columns that are sealed with APP_KEY. */
+export const SEALED_INVARIANTS: Invariant[] = [
+  {
+    name: 'sealed-destinations',
+    statement:
+      'Each payout destination opens with the key, in its own row, for its own user and times, and is the IBAN whose fingerprint and last four characters stand beside it.',
+    table: SEALED_DESTINATIONS.name,
+    breaches: (db, keys, pages = ALL_PAGES) =>
+      findBroken(db, keys, pages, SEALED_DESTINATIONS, 'payout destination'),
+  },
+  {
+    name: 'sealed-store-secrets',
+    statement:
+      "Each store's webhook secret opens with the key, in its own row, for its own merchant, domain and times, and has its fingerprint beside it.",
+    table: SEALED_SECRETS.name,
+    breaches: (db, keys, pages = ALL_PAGES) => findBroken(db, keys, pages, SEALED_SECRETS, 'store secret'),
+  },
+]
+
+async function findBroken(
+  db: Queries,
+  keys: AppKeys,
+  { after: first, onRows }: Pages,
+  table: SealedTable,
+  subject: string,
+): Promise<Breach[]> {
+  const vault = createVault(keys)
+  const breaches: Breach[] = []
+  for (let after = first; breaches.length < MOST_BREACHES; ) {
+    const page = await table.page(db, vault, after, PAGE)
+    const last = page.at(-1)
+    if (!last) break
+    onRows(page.length)
+    for (const row of page) {
+      const problem = await problemOf(row)
+      if (problem !== null) breaches.push({ subject: `${subject} ${row.id}`, detail: problem })
+    }
+    after = last.id
+  }
+  return breaches.slice(0, MOST_BREACHES)
+}
+
+async function problemOf(row: SealedRow): Promise<string | null> {
+  try {
+    await row.open()
+    return null
+  } catch (error) {
+    if (error instanceof IntegrityError || error instanceof UnknownKeyError) return error.message
+    throw error
+  }
+}

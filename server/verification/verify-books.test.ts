@@ -1,0 +1,160 @@
+// time limit: 240 s
+
+import { sql } from 'kysely'
+import * as assert from 'uvu/assert'
+import { closeDueCycles } from '../billing/close-cycle.service.ts'
+import { grantCredit } from '../billing/credits.service.ts'
+import { retryInvoice } from '../billing/invoices.service.ts'
+import { sealLedger } from '../ledger/seals/seals.service.ts'
+import { runPayouts } from '../payouts/payout-run.service.ts'
+import { retryPayout } from '../payouts/retry-payout.service.ts'
+import type { Tx } from '../platform/database/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { marketSuites } from '../test/testkit/market-suites.ts'
+import { cyclesOf, type Marketplace } from '../test/testkit/marketplace.ts'
+import { removeGuards } from '../test/testkit/tamper.ts'
+import { TAMPERINGS } from '../test/testkit/tamperings.ts'
+import { suspendUser } from '../users/users.service.ts'
+import { INVARIANTS, verifyBooks } from './verify-books.ts'
+
+interface Context {
+  market: Marketplace
+}
+
+/**
+ * Books in which something of every kind has happened: cycles open, closed and charged, payouts paid, failed, on their
+ * way and not yet sent, an invoice and a payout asked for anew, a credit that is partly used, a suspension, rejected
+ * sales, a sale decided again, events done, ignored and set aside, bodies that are text and bodies that are not.
+ */
+async function fillBooks(market: Marketplace): Promise<void> {
+  const { platform, processor } = market
+  const [shop, other] = [await market.addShop('shop'), await market.addShop('other')]
+  const [ayesha, bilal] = [await market.addCreator('Ayesha'), await market.addCreator('Bilal')]
+  const links = { ayesha: await market.addLink(shop, ayesha), bilal: await market.addLink(other, bilal) }
+  const askAnew = async (kind: 'invoice' | 'payout') => {
+    const reissue = { actor: 'operator', reason: 'corrected' }
+    const subject = processor.calls.findLast((call) => call.kind === kind)?.reference ?? ''
+    if (kind === 'payout') await retryPayout(platform, processor, { ...reissue, payoutId: subject })
+    else await retryInvoice(platform, processor, { ...reissue, cycleId: subject })
+    await market.workOff()
+  }
+  const pay = async (word: 'confirmed' | 'failed' | null) => {
+    for (const outcome of await runPayouts(platform, processor)) {
+      if (outcome.kind !== 'paid_out' || !outcome.payoutId) continue
+      await market.workOff()
+      if (word) await market.settlePayout(outcome.payoutId, word)
+      await market.after(60_000)
+    }
+  }
+  await market.order(shop, links.ayesha, 400_000)
+  await market.earn(shop, links.ayesha, 400_000)
+  await pay('failed')
+  await market.earn(shop, links.ayesha, 800_000)
+  await pay('confirmed')
+  await market.earn(other, links.bilal, 900_000)
+  processor.answers = ['refuse']
+  await pay(null)
+  await askAnew('payout')
+  await market.earn(shop, links.ayesha, 10_000)
+  await grantCredit(platform, {
+    merchantId: shop.merchantId,
+    amount: 500_00,
+    reference: 'r',
+    reason: 'r',
+    actor: 'operator',
+  })
+  await market.order(shop, links.ayesha, 300_000)
+  await market.workOff()
+  await sealLedger(platform)
+  const open = (await cyclesOf(platform, shop.merchantId)).at(-1)
+  await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: open?.period_end ?? 0 })
+  processor.answers = ['refuse']
+  await market.workOff()
+  await askAnew('invoice')
+  await suspendUser(platform, { userId: (await market.addCreator()).userId, actor: 'operator', reason: null })
+  const body = await market.order(shop, links.ayesha, 200_000)
+  await market.deliver(shop, body)
+  await market.order(other, links.ayesha, 200_000)
+  await market.order(shop, links.ayesha, 200_000, { createdAt: 0 })
+  await market.deliver(shop, '{}', { deliveryId: 'twice' })
+  await market.deliver(shop, '[]', { deliveryId: 'twice' })
+  await market.deliver(shop, Buffer.from([0, 255]))
+  const unpaid = await market.order(shop, links.ayesha, 200_000, { financialStatus: 'pending' })
+  await market.after(60_000)
+  await market.deliver(shop, unpaid.replace('"pending"', '"paid"'))
+  await market.earn(other, links.bilal, 800_000)
+  processor.answers = ['drop']
+  await runPayouts(platform, processor)
+  await market.workOff()
+  await sealLedger(platform)
+}
+
+class TakeBack extends Error {}
+
+/** What the invariants say while `tamper` stands; it is taken back afterwards. */
+async function breachesAfter(
+  { database, keys }: Platform,
+  tamper: (tx: Tx) => Promise<unknown>,
+): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>()
+  const taken = database.transaction(async (tx) => {
+    await tamper(tx)
+    for (const { name, breaches } of await verifyBooks({ database: { ...database, reader: tx }, keys })) {
+      if (breaches.length > 0)
+        found.set(
+          name,
+          breaches.map((breach) => breach.subject),
+        )
+    }
+    throw new TakeBack()
+  })
+  const error = await taken.catch((thrown) => thrown)
+  if (!(error instanceof TakeBack)) throw error
+  return found
+}
+
+for (const { it } of marketSuites<Context>('invariants', { shared: true })) {
+  it.before(async (context) => {
+    await fillBooks(context.market)
+    await context.market.verify()
+    await removeGuards(context.market.bed.testDatabase.database)
+  })
+
+  it('looks at rows of every table, and finds nothing in books that are right', async ({ market }) => {
+    const heard: string[] = []
+    const results = await verifyBooks(market.platform, (name) => heard.push(name))
+    assert.equal(
+      results.filter(({ breaches }) => breaches.length > 0),
+      [],
+    )
+    assert.ok(results.every(({ rows }) => rows > 0))
+    assert.equal(
+      heard,
+      INVARIANTS.map(({ name }) => name),
+    )
+    assert.is(new Set(heard).size, heard.length)
+  })
+
+  it('has a tampering for every invariant', () => {
+    const tampered = new Set(TAMPERINGS.map(({ invariant }) => invariant))
+    assert.equal([...tampered].toSorted(), INVARIANTS.map(({ name }) => name).toSorted())
+  })
+
+  for (const { invariant, what, statement, subject } of TAMPERINGS) {
+    it(`${invariant} reports ${what}`, async ({ market }) => {
+      const row = await sql<{ subject: string }>`${subject}`.execute(market.platform.database.reader)
+      const expected = row.rows[0]?.subject
+      assert.ok(expected, 'the books hold no such row')
+      const found = await breachesAfter(market.platform, async (tx) => {
+        const changed = await statement.execute(tx)
+        assert.ok(Number(changed.numAffectedRows) >= 1, 'nothing was changed')
+      })
+      assert.ok(
+        found.get(invariant)?.some((reported) => reported.includes(expected)),
+        `${expected}: ${JSON.stringify([...found])}`,
+      )
+    })
+  }
+
+  it.run()
+}

@@ -1,0 +1,64 @@
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
+import type { Database } from '../platform/database/database.ts'
+import { BILLING_INVARIANTS } from './billing.ts'
+import { BODY_INVARIANTS } from './bodies.ts'
+import { CHAIN_INVARIANTS } from './chain.ts'
+import { EVENT_INVARIANTS } from './events.ts'
+import { type Breach, countRows, type Invariant } from './invariant.ts'
+import { JOURNAL_INVARIANTS } from './journal.ts'
+import { OPERATION_INVARIANTS } from './operations.ts'
+import { PAYOUT_INVARIANTS } from './payouts.ts'
+import { FORMER_DECISIONS_REPLAY, RECEIPTS_REPLAY } from './receipts.ts'
+import { SALE_INVARIANTS } from './sales.ts'
+import { SEALED_INVARIANTS } from './sealed.ts'
+import { SEALS_HOLD } from './seals.ts'
+
+export const INVARIANTS: readonly Invariant[] = [
+  ...JOURNAL_INVARIANTS,
+  ...CHAIN_INVARIANTS,
+  SEALS_HOLD,
+  ...SALE_INVARIANTS,
+  RECEIPTS_REPLAY,
+  FORMER_DECISIONS_REPLAY,
+  ...BILLING_INVARIANTS,
+  ...PAYOUT_INVARIANTS,
+  ...EVENT_INVARIANTS,
+  ...BODY_INVARIANTS,
+  ...OPERATION_INVARIANTS,
+  ...SEALED_INVARIANTS,
+]
+
+export interface InvariantResult {
+  name: string
+  statement: string
+  /** Rows looked at. */
+  rows: number
+  breaches: Breach[]
+  /** How long it took; of several threads, all of them together. */
+  ms: number
+}
+
+/** What is checked, and the keys that it was made with. A platform is one. */
+export interface Books {
+  database: Database
+  keys: AppKeys
+}
+
+/** Checks every invariant over the live database; reads only. `onProgress` hears the name of each before it is checked. */
+export async function verifyBooks(
+  { database, keys }: Books,
+  onProgress: (name: string) => void = () => {},
+): Promise<InvariantResult[]> {
+  const results: InvariantResult[] = []
+  const counted = new Map<string, number>()
+  for (const invariant of INVARIANTS) {
+    onProgress(invariant.name)
+    const start = performance.now()
+    const { name, statement, table } = invariant
+    const rows = counted.get(table) ?? (await countRows(database.reader, table))
+    counted.set(table, rows)
+    const breaches = await invariant.breaches(database.reader, keys)
+    results.push({ name, statement, rows, breaches, ms: performance.now() - start })
+  }
+  return results
+}
