@@ -37,6 +37,7 @@ export async function withApp(
   const context = await openContext(command)
   await refuseMissingDatabase(context.config)
   const { openApp } = await import('../server/app.ts')
+  const { loadOrm } = await import('../server/platform/database/entities.ts')
   const app = await openApp({
     ...options,
     create: false,
@@ -45,7 +46,11 @@ export async function withApp(
   })
   try {
     await assertMigrated(app.database)
-    if (!options.readOnly) await refuseRetiredKey(app)
+    if (!options.readOnly) {
+      await refuseRetiredKey(app)
+      // Before the first transaction: loading it takes time, and a transaction must not keep other writers waiting that long.
+      await loadOrm(app.database.dialect)
+    }
     await work({ ...context, app })
   } finally {
     // What went wrong is told on a line of its own.

@@ -39,7 +39,7 @@ for (const dialect of testDialects()) {
     assert.match(human.stdout, /The buyer was not the creator\tyes/)
     assert.match(human.stdout, /Commission {4}Rs 624\.88 \(12\.5 % of Rs 4,999\.00/)
     assert.is(unknown.code, 1)
-    assert.match(unknown.stderr, /no sale of an order #9999/)
+    assert.match(unknown.stderr, /No sale found for order #9999/)
   })
 
   it('refuses a name that stands for several orders, with the candidates', async () => {
@@ -232,7 +232,7 @@ for (const dialect of testDialects()) {
       ]),
     ])
     assert.is(JSON.parse(again.stdout).created, false)
-    assert.match(other.stderr, /CR-1 stands for another credit/)
+    assert.match(other.stderr, /Reference CR-1 belongs to another credit/)
     assert.match(tooMuch.stderr, /At most Rs 6,086\.87 can be credited/)
     assert.match(creator.stderr, /is not a merchant/)
     assert.equal([other.code, tooMuch.code, creator.code], [1, 1, 1])

@@ -238,7 +238,7 @@ for (const dialect of testDialects()) {
     const reissue = (...more: string[]) => books.affiliate(['billing', 'reissue', ...more], stub.settings)
     const [open] = (await books.json('billing', 'cycles', '--state', 'open')).items
     const early = await reissue(open.id, '--yes')
-    assert.match(early.stderr, /is open: it is invoiced once it closes/)
+    assert.match(early.stderr, /is open. It is invoiced when it closes/)
     await books.json('billing', 'close', '--as-of', open.period_end, '--yes')
     const waiting = await reissue(open.id, '--yes')
     assert.match(waiting.stderr, /under way/)
@@ -315,7 +315,7 @@ for (const dialect of testDialects()) {
     await market.settlePayout(payout.id, 'failed')
     await workOff()
     const failed = await retry(payout.id, '--yes')
-    assert.match(failed.stderr, /failed and its amount is in the balance again/)
+    assert.match(failed.stderr, /failed and its amount is back in the balance/)
     const unknown = await retry(NOBODY, '--yes', '--json')
     assert.is(JSON.parse(unknown.stderr).code, 'not_found')
     assert.equal([again.code, failed.code, unknown.code], [1, 1, 1])

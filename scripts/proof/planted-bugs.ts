@@ -186,9 +186,8 @@ const ONCE: PlantedBug[] = [
   {
     name: 'a click is answered before it is on disk',
     file: 'server/clicks/clicks.service.ts',
-    find: 'put: (click, told) => clicks.put(observed(click), told),',
-    replace:
-      'put: (click, told) => { told.done(); clicks.put(observed(click), { done() {}, failed() {} }) },',
+    find: 'record: (click) => clicks.add(observed(click)),',
+    replace: 'record: async (click) => { void clicks.add(observed(click)).catch(() => {}) },',
     expectedIn: 'kill',
   },
   {

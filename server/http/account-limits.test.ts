@@ -99,7 +99,7 @@ users('stop a flood of PATCH /me, whatever address and session it comes from', a
   assert.is(answers.filter(({ status }) => status === 200).length, USER)
   const refused = answers.filter(({ status }) => status !== 200)
   for (const answer of refused) isLimited(answer, USER)
-  assert.is(refused[0]?.body.detail, 'At most 6 calls a minute from one account. Try again in 60 seconds.')
+  assert.is(refused[0]?.body.detail, 'At most 6 calls per minute from one account. Try again in 60 seconds.')
   isLimited(await bed.ask('GET', '/me', { token }), USER)
   const other = await creatorAt(bed, 'two@example.pk', '192.0.2.1')
   assert.is((await bed.ask('GET', '/me', { token: other })).status, 200, 'another account')

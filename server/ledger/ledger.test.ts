@@ -96,8 +96,7 @@ for (const dialect of testDialects()) {
     await count([...merchants])
     assert.is(await count([merchants[0]]), 4)
     const many = await count(Array.from({ length: 1000 }, (_, index) => merchants[index % 2] ?? ''))
-    // On SQLite most of the entries and postings go by the dozen, and the rest of each in one more statement.
-    assert.is(many, dialect === 'sqlite' ? 6 : 4)
+    assert.is(many, 4)
     assert.equal(await faults(context), [])
   })
 

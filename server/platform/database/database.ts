@@ -35,20 +35,29 @@ export function dialectOf(db: Queries): Dialect {
   return db.getExecutor().adapter instanceof SqliteAdapter ? 'sqlite' : 'postgresql'
 }
 
-const beforeCommitWork = new WeakMap<object, () => Promise<void>>()
-
-/** Runs `work` inside `tx`, as its last step before the commit. One for each transaction. */
-export function beforeCommit(tx: Tx, work: () => Promise<void>): void {
-  beforeCommitWork.set(tx, work)
+/** A transaction under way. It is known by the calls that are part of it, because `tx` may be a copy with plugins. */
+interface RunningTransaction {
+  writer: Queries
+  beforeCommit: (() => Promise<void>)[]
+  afterCommit: (() => void)[]
 }
 
-const afterCommitWork = new WeakMap<object, (() => void)[]>()
+const runningTransaction = new AsyncLocalStorage<RunningTransaction>()
 
-/** Runs `work` once `tx` has committed; skips it on a rollback. `work` must not throw. */
-export function afterCommit(tx: Tx, work: () => void): void {
-  const list = afterCommitWork.get(tx)
-  if (list) list.push(work)
-  else afterCommitWork.set(tx, [work])
+function currentTransaction(): RunningTransaction {
+  const running = runningTransaction.getStore()
+  if (!running) throw new Error('not inside a transaction')
+  return running
+}
+
+/** Runs `work` inside the transaction, as one of its last steps before the commit. */
+export function beforeCommit(_tx: Tx, work: () => Promise<void>): void {
+  currentTransaction().beforeCommit.push(work)
+}
+
+/** Runs `work` once the transaction has committed; skips it on a rollback. `work` must not throw. */
+export function afterCommit(_tx: Tx, work: () => void): void {
+  currentTransaction().afterCommit.push(work)
 }
 
 /** Throw it inside a transaction that lost a race against another one: the whole transaction runs again. */
@@ -60,9 +69,6 @@ export class WriteConflict extends Error {
 }
 
 const MAX_TRIES = 6
-
-/** The writer whose transaction the current call is part of. */
-const currentWriter = new AsyncLocalStorage<Queries>()
 
 /**
  * The transaction wrapper of both dialects. With `queueTimeoutMs`, for a writer with one connection, a transaction that could not begin by
@@ -76,24 +82,26 @@ export async function runTransaction<T>(
 ): Promise<T> {
   refuseNested(writer)
   const giveUpAt = queueTimeoutMs === null ? null : performance.now() + queueTimeoutMs
-  const { result, transaction } = await withRetries(faultOf, () =>
-    currentWriter.run(writer, () =>
+  const { result, afterCommit } = await withRetries(faultOf, () => {
+    const running: RunningTransaction = { writer, beforeCommit: [], afterCommit: [] }
+    return runningTransaction.run(running, () =>
       withConnection(writer, giveUpAt, (connection) =>
         connection.transaction().execute(async (tx) => {
           const result = await work(tx)
-          await beforeCommitWork.get(tx)?.()
-          return { result, transaction: tx }
+          for (const run of running.beforeCommit) await run()
+          return { result, afterCommit: running.afterCommit }
         }),
       ),
-    ),
-  )
-  for (const run of afterCommitWork.get(transaction) ?? []) run()
+    )
+  })
+  for (const run of afterCommit) run()
   return result
 }
 
 /** Throws inside a transaction of `writer`: on SQLite the inner one would wait forever for the connection of the outer one. */
 export function refuseNested(writer: Queries): void {
-  if (currentWriter.getStore() === writer) throw new Error('nested transaction: pass on the outer tx')
+  if (runningTransaction.getStore()?.writer === writer)
+    throw new Error('nested transaction: pass on the outer tx')
 }
 
 /** Runs `work` on a connection as soon as one is free; throws `DatabaseBusy` when none is free by `giveUpAt`. */

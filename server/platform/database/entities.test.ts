@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
-import { type Queries, WriteConflict } from './database.ts'
+import { afterCommit, type Queries, WriteConflict } from './database.ts'
 import { entities, LOCK } from './entities.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
 import type { Schema } from './schema.ts'
@@ -55,6 +55,19 @@ for (const dialect of testDialects()) {
       em.create(User, user(BILAL, 'Bilal'))
     })
     assert.equal(await names(other.reader), ["Asma O'Hara? \\ \u{1F600}", 'Bilal'])
+  })
+
+  it('are saved through a copy of the transaction that has plugins, too', async ({ database, other }) => {
+    let committed = 0
+    await database.transaction(async (tx) => {
+      const copy = tx.withoutPlugins()
+      afterCommit(copy, () => {
+        committed += 1
+      })
+      const { em, User } = await entities(copy)
+      Object.assign(await em.findOneOrFail(User, ASMA), { display_name: 'Asma Bibi' })
+    })
+    assert.equal([await names(other.reader), committed], [['Asma Bibi'], 1])
   })
 
   it('read like rows of the query builder', async ({ database }) => {
