@@ -1,3 +1,4 @@
+// proof only
 // time limit: 420 s
 import { stripVTControlCharacters } from 'node:util'
 import { suite } from 'uvu'

@@ -1,4 +1,7 @@
-/** How much a proof does: `npm test` runs one example of each, without any settings; these are the larger forms. */
+/**
+ * How much a proof does. `npm test` leaves out the files that are marked "proof only" and runs the others once, without any
+ * settings; these are the larger forms.
+ */
 export type Form = 'short' | 'long'
 
 /**
@@ -86,6 +89,18 @@ export const PROOFS: readonly Proof[] = [
     name: 'authorization',
     promise: 'every route answers exactly the callers it is for, and no id of another account',
     files: ['server/test/authorization/'],
+  },
+  {
+    name: 'commands',
+    promise: 'every command fits a terminal of 80 columns and prints JSON; the demo survives kill -9',
+    files: ['cli/test/every-command', 'cli/demo/run-demo'],
+    counts: { short: { DEMO_KILLS: 4 }, long: { DEMO_KILLS: 100 } },
+  },
+  {
+    name: 'package',
+    promise:
+      'the packed package installs in an empty folder and runs there, with nothing in it but what is needed',
+    files: ['scripts/package.test'],
   },
   {
     name: 'migrations',

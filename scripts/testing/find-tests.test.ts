@@ -13,12 +13,14 @@ test('a file states its time limit and its databases in the comments at its top'
     measured: false,
     database: false,
     waits: false,
+    proofOnly: false,
     skips: [],
   })
   const below = describeTest('server/a.test.ts', 'import x\n// time limit: 300 s\n// database: none\n')
   assert.is(below.limit, 120_000)
   assert.is(below.database, true)
   assert.ok(describeTest('server/a.test.ts', '// mostly waits\nimport x\n').waits)
+  assert.ok(describeTest('server/a.test.ts', '// proof only\n// database: none\nimport x\n').proofOnly)
 })
 
 test('rules and shared code need no database, and their tests are measured', () => {
@@ -36,8 +38,14 @@ test('files start in a fixed order: without a database first, then by time limit
     'cli/slow.test.ts': '// time limit: 600 s\n',
     'server/not-a-test.ts': '',
     'elsewhere/c.test.ts': '',
+    'server/proof.test.ts': '// proof only\n',
   })
   try {
+    const named = await findTests(project.root, ['proof'])
+    assert.equal(
+      named.map(({ path }) => path),
+      ['server/proof.test.ts'],
+    )
     const paths = (await findTests(project.root)).map((file) => file.path)
     assert.equal(paths, ['server/z.rule.test.ts', 'cli/slow.test.ts', 'server/a.test.ts', 'server/b.test.ts'])
   } finally {

@@ -17,6 +17,8 @@ export interface TestFile {
   waits: boolean
   /** Whether what it runs counts as coverage of the rules and the shared code: only their own tests do. */
   measured: boolean
+  /** Whether it runs only with a proof, or when a filter names it. */
+  proofOnly: boolean
   /** What the file gives as the names of its skipped tests. */
   skips: string[]
 }
@@ -38,7 +40,7 @@ export async function listFiles(root: string, folders: readonly string[]): Promi
 }
 
 /**
- * The test files whose path contains one of the filters (all without filters), in the order in which they start:
+ * The test files whose path contains one of the filters (without filters, all but those for proofs only), in the order in which they start:
  * first those that need no database (it boots meanwhile), then those with the longest limits, then by name.
  */
 export async function findTests(root: string, filters: string[] = []): Promise<TestFile[]> {
@@ -49,14 +51,15 @@ export async function findTests(root: string, filters: string[] = []): Promise<T
   const files = await Promise.all(
     paths.map(async (path) => describeTest(path, await readFile(join(root, path), 'utf8'))),
   )
-  return files.sort(
+  const chosen = filters.length === 0 ? files.filter((file) => !file.proofOnly) : files
+  return chosen.sort(
     (a, b) => Number(a.database) - Number(b.database) || b.limit - a.limit || (a.path < b.path ? -1 : 1),
   )
 }
 
 /**
- * Reads what a test file says of itself in the comment lines at its top: `// time limit: 300 s`, `// database: none` and
- * `// mostly waits`. Rules and shared code never need a database, so their tests do not have to say it.
+ * Reads what a test file says of itself in the comment lines at its top: `// time limit: 300 s`, `// database: none`,
+ * `// mostly waits` and `// proof only`. Rules and shared code never need a database, so their tests do not have to say it.
  */
 export function describeTest(path: string, text: string): TestFile {
   const header = /^(?:\/\/.*\n)*/.exec(text)?.[0] ?? ''
@@ -67,6 +70,7 @@ export function describeTest(path: string, text: string): TestFile {
     limit: Number(seconds) * 1000,
     measured: path.endsWith('.rule.test.ts') || /^shared\/[^/]+\.test\.ts$/.test(path),
     waits: /^\/\/ mostly waits$/m.test(header),
+    proofOnly: /^\/\/ proof only$/m.test(header),
     database: !pure && !/^\/\/ database: none$/m.test(header),
     skips: [...text.matchAll(/\.skip\(\s*(['"`])(.+?)\1/g)].map((match) => match[2] ?? ''),
   }

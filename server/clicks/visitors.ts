@@ -31,7 +31,7 @@ interface CountedVisit {
 /** Which visitors were counted on which link of late, in the memory of this process. */
 export class CountedVisitors {
   /** When each was counted last. */
-  readonly #counted = new LRUCache<string, number>({ max: ROOM })
+  readonly #counted = new LRUCache<string, number>({ maxSize: ROOM, sizeCalculation: () => 1 })
 
   /** Whether a visit only repeats a counted one. One that does not is taken as counted from now on. */
   repeats(linkId: string, visitor: string, at: number): boolean {

@@ -36,7 +36,10 @@ export function createClickWatch(platform: Platform): ClickWatch {
 class Watch implements ClickWatch {
   readonly #platform: Platform
   /** By link id and visitor. */
-  readonly #counters = new LRUCache<string, { window: VisitWindow }>({ max: ROOM })
+  readonly #counters = new LRUCache<string, { window: VisitWindow }>({
+    maxSize: ROOM,
+    sizeCalculation: () => 1,
+  })
   /** Visits by hash of the address, by link: what the next flush writes. */
   #waiting = new Map<string, Map<string, number>>()
   #timer: NodeJS.Timeout | undefined

@@ -1,3 +1,4 @@
+// proof only
 import { chdir, cwd } from 'node:process'
 import type { Command, Option } from 'commander'
 import { suite } from 'uvu'

@@ -1,3 +1,4 @@
+// proof only
 // time limit: 300 s
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'

@@ -1,3 +1,4 @@
+// proof only
 // time limit: 600 s
 // database: none
 import { suite } from 'uvu'
