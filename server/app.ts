@@ -20,12 +20,12 @@ import { Signals } from './platform/signals.ts'
 import type { ProcessorEventRules } from './processor/events.rule.ts'
 import { processorEventsSchema } from './processor/events.settings.ts'
 import { createHttpProcessor } from './processor/http-processor.ts'
-import type { Processor } from './processor/port.ts'
+import type { Processor } from './processor/processor.ts'
 import {
   createSignatureScheme,
   hmacSettingsSchema,
   type SignatureScheme,
-} from './processor/signatures/verify-signature.ts'
+} from './processor/signatures/signature-schemes.ts'
 
 /** Everything that the edges (HTTP, CLI, jobs) work with. */
 export interface App {

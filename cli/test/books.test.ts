@@ -162,22 +162,22 @@ for (const dialect of testDialects()) {
   it('pays out what a charged cycle released', async () => {
     const { market } = books
     // What a command has written is due by the clock on the wall.
-    const workOff = () => {
+    const drainUntilIdle = () => {
       market.clock.set(new Date().toISOString())
-      return market.workOff()
+      return market.drainUntilIdle()
     }
-    await workOff()
+    await drainUntilIdle()
     const [cycle] = (await books.json('billing', 'cycles', '--state', 'closed')).items
     await market.confirmPayment(cycle.id)
-    await workOff()
+    await drainUntilIdle()
     const dry = await books.json('payouts', 'run', '--dry-run')
     assert.equal([dry.items[0].outcome, dry.items[0].payout_id], ['paid_out', null])
     const run = await books.affiliate(['payouts', 'run', '--yes'])
     assert.match(run.stdout, /Rs 5,624\.88\tpayout /)
-    await workOff()
+    await drainUntilIdle()
     const [payout] = (await books.json('payouts', 'list', '--state', 'submitted')).items
     await market.settlePayout(payout.id, 'failed')
-    await workOff()
+    await drainUntilIdle()
     const [story, failed, none] = await Promise.all([
       books.affiliate(['sales', 'explain', '6100000001009']),
       books.json('payouts', 'list', '--state', 'failed', '--creator', books.creatorId),

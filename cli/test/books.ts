@@ -37,7 +37,7 @@ export async function openBooks(
   const createdAt = market.clock.now()
   await market.deliver(otherShop, orderBody({ price: 100_000, createdAt, name: '#1001' }))
   await market.deliver(otherShop, '{"id": "no order at all"}')
-  await market.workOff()
+  await market.drainUntilIdle()
   const { url, folder } = market.bed.testDatabase
   const settings = { DATABASE_URL: url, APP_KEY, DATA_DIR: folder }
   const affiliate: Books['affiliate'] = (args, environment = {}, input = '') =>

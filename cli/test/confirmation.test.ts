@@ -33,7 +33,7 @@ async function eventSetAside(): Promise<string> {
 it('ask, and need --yes where there is no terminal', async () => {
   const { market, shop, otherShop, creatorId } = books
   await market.processorSays('invoice.paid_in_full', {})
-  await market.workOff()
+  await market.drainUntilIdle()
   const suspended = await market.addCreator('Suspended')
   await books.json('users', 'suspend', suspended.userId, '--yes')
   const commands = [
@@ -117,9 +117,9 @@ if (NO_PTY === null) {
     const [{ period_end: end }] = (await books.json('billing', 'cycles', '--state', 'open')).items
     await books.json('billing', 'close', '--as-of', end, '--yes')
     market.clock.set(new Date().toISOString())
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.confirmPayment((await books.json('billing', 'cycles', '--state', 'closed')).items[0].id)
-    await market.workOff()
+    await market.drainUntilIdle()
     const unasked = await books.affiliate(['payouts', 'run'])
     assert.equal([unasked.code, unasked.stderr], [1, 'affiliate: Not a terminal; confirm with --yes.\n'])
     const { screen, code } = await books.pty(['payouts', 'run'], {

@@ -169,7 +169,7 @@ async function refusesExports({ disk }: World): Promise<void> {
     const shop = await market.addShop()
     const link = await market.addLink(shop, await market.addCreator())
     await market.order(shop, link, 100_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     const folder = join(disk.folder, 'exports')
     const storage = openLocalStorage(folder)
     const request = { resource: 'sales', format: 'csv', from: null, to: null } as const

@@ -144,7 +144,7 @@ for (const dialect of testDialects()) {
     // Closed an hour ago: what has just moved is not compared yet.
     clock.pass(-HOUR)
     await closeDueCycles(platform, { asOf: clock.now() + 60 * DAY })
-    await market.workOff()
+    await market.drainUntilIdle()
     const server = createServer((request, response) => {
       const { pathname, searchParams } = new URL(request.url ?? '/', 'http://processor')
       const held = pathname === '/invoices' ? processor.invoices : processor.payouts

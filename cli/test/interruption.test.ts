@@ -145,7 +145,7 @@ for (const dialect of testDialects()) {
       const link = await addLink(market.platform, shop.actor, creator, offer.id)
       await market.order(shop, link, 100_000)
     }
-    await market.workOff()
+    await market.drainUntilIdle()
     const { reader, writer } = market.bed.testDatabase.database
     const closed = async () => {
       const rows = await reader

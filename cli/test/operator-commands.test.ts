@@ -36,9 +36,9 @@ for (const dialect of testDialects()) {
     return { ...row, before: JSON.parse(row.before ?? 'null'), after: JSON.parse(row.after ?? 'null') }
   }
   /** What a command has written is due by the clock on the wall. */
-  const workOff = () => {
+  const drainUntilIdle = () => {
     books.market.clock.set(new Date(Date.now() + 1000).toISOString())
-    return books.market.workOff()
+    return books.market.drainUntilIdle()
   }
 
   it('lists sales by outcome, party and time', async () => {
@@ -160,7 +160,7 @@ for (const dialect of testDialects()) {
     const { action, reason, before, after } = await lastAudit()
     assert.equal([action, reason], ['event.retry', 'parser mended'])
     assert.equal([before.state, after.state], ['set_aside', 'pending'])
-    await workOff()
+    await drainUntilIdle()
     // It is as malformed as before, so it is set aside and flagged anew.
     assert.is((await books.json('webhooks', 'show', event.id)).state, 'set_aside')
     assert.ok(
@@ -243,7 +243,7 @@ for (const dialect of testDialects()) {
     const waiting = await reissue(open.id, '--yes')
     assert.match(waiting.stderr, /under way/)
     market.processor.answers = ['refuse']
-    await workOff()
+    await drainUntilIdle()
     assert.ok((await openFlagsOf(market.platform)).includes(`processor_refusal ${open.id}`))
     const listed = await books.affiliate(['billing', 'cycles', '--state', 'closed'])
     assert.match(
@@ -257,7 +257,7 @@ for (const dialect of testDialects()) {
     const other = await reissue(open.id, '--yes')
     // The refused one itself, which the processor has kept.
     stub.held = [{ id: 'inv_0', reference: open.id, amount: '6187.37', currency: 'PKR', status: 'rejected' }]
-    assert.match(down.stderr, /processor cannot be asked what it holds/)
+    assert.match(down.stderr, /processor did not answer the look-up/)
     assert.match(other.stderr, /holds Rs 1\.00 \(PKR\)/)
     const unasked = await reissue(open.id)
     assert.equal(
@@ -274,12 +274,12 @@ for (const dialect of testDialects()) {
     const [refused, anew] = await attemptsOf(market.platform, open.id)
     assert.equal([action, before.attempt_id, after.attempt_id], ['billing.reissue', refused?.id, anew?.id])
     assert.not((await openFlagsOf(market.platform)).includes(`processor_refusal ${open.id}`))
-    await workOff()
+    await drainUntilIdle()
     const [cycle] = (await books.json('billing', 'cycles', '--state', 'closed')).items
     assert.is(cycle.processor_invoice_id, market.processor.invoices[0]?.id)
     assert.match((await reissue(open.id, '--yes')).stderr, /has it already/)
     await market.confirmPayment(open.id)
-    await workOff()
+    await drainUntilIdle()
     assert.match((await reissue(open.id, '--yes')).stderr, /is paid/)
   })
 
@@ -288,7 +288,7 @@ for (const dialect of testDialects()) {
     const retry = (...more: string[]) => books.affiliate(['payouts', 'retry', ...more], stub.settings)
     await books.json('payouts', 'run', '--yes')
     market.processor.answers = ['refuse']
-    await workOff()
+    await drainUntilIdle()
     const [payout] = (await books.json('payouts', 'list', '--state', 'pending')).items
     assert.equal([payout.call.state, payout.call.detail], ['refused', '422 no such account'])
     const listed = await books.affiliate(['payouts', 'list'])
@@ -307,13 +307,13 @@ for (const dialect of testDialects()) {
     assert.match(sent.stdout, /holds payout po_7 already: the running service takes it over/)
     assert.is((await lastAudit()).action, 'payout.retry')
     const calls = market.processor.calls.length
-    await workOff()
+    await drainUntilIdle()
     const [submitted] = (await books.json('payouts', 'list', '--state', 'submitted')).items
     assert.equal([submitted.processor_payout_id, market.processor.calls.length], ['po_7', calls])
     const again = await retry(payout.id, '--yes')
     assert.match(again.stderr, /is submitted/)
     await market.settlePayout(payout.id, 'failed')
-    await workOff()
+    await drainUntilIdle()
     const failed = await retry(payout.id, '--yes')
     assert.match(failed.stderr, /failed and its amount is back in the balance/)
     const unknown = await retry(NOBODY, '--yes', '--json')
@@ -338,7 +338,7 @@ for (const dialect of testDialects()) {
     const { market, otherShop } = books
     await market.deliver(otherShop, '{"id": 820982911946154777, "name": "#5001\\u001b[2J", "created_at": 5}')
     await market.deliver(otherShop, `{"id":820982911946154778,"x":[${'{},'.repeat(100_000)}{}]}`)
-    await workOff()
+    await drainUntilIdle()
     const [json, human, large, unknown] = await Promise.all([
       books.json('sales', 'explain', '#5001 [2J'),
       books.affiliate(['sales', 'explain', '820982911946154777']),

@@ -80,20 +80,20 @@ export const DESK_WORK: Record<string, Recipe> = {
     return { args: ['--as-of', items[0].period_end, '--yes'] }
   },
   'billing reissue': async ({ books }) => {
-    await workOff(books, 'refuse')
+    await drainUntilIdle(books, 'refuse')
     const [cycle] = (await books.json('billing', 'cycles', '--state', 'closed')).items
     return { args: [cycle.id, '--reason', 'address corrected', '--yes'] }
   },
   'payouts list': way(),
   'payouts run': async ({ books }) => {
-    await workOff(books)
+    await drainUntilIdle(books)
     const [cycle] = (await books.json('billing', 'cycles', '--state', 'closed')).items
     await books.market.confirmPayment(cycle.id)
-    await workOff(books)
+    await drainUntilIdle(books)
     return { args: ['--yes'] }
   },
   'payouts retry': async ({ books }) => {
-    await workOff(books, 'refuse')
+    await drainUntilIdle(books, 'refuse')
     const [payout] = (await books.json('payouts', 'list', '--state', 'pending')).items
     return { args: [payout.id, '--reason', 'IBAN corrected', '--yes'] }
   },
@@ -125,10 +125,10 @@ export const AUDITED: Record<string, string> = {
 }
 
 /** Applies what is due by the clock on the wall, which commands go by. */
-async function workOff({ market }: Books, ...answers: 'refuse'[]): Promise<void> {
+async function drainUntilIdle({ market }: Books, ...answers: 'refuse'[]): Promise<void> {
   market.clock.set(new Date().toISOString())
   market.processor.answers = answers
-  await market.workOff()
+  await market.drainUntilIdle()
 }
 
 async function freshFlag({ books: { market, creatorId } }: World): Promise<string> {

@@ -164,18 +164,18 @@ async function settleMonth(market: Marketplace, deals: readonly Deal[]): Promise
   const { platform, processor, clock } = market
   clock.pass(31 * DAY)
   await closeDueCycles(platform)
-  await market.workOff()
+  await market.drainUntilIdle()
   for (const { merchantId } of new Set(deals.map(({ shop }) => shop))) {
     for (const cycle of await cyclesOf(platform, merchantId)) {
       if (cycle.state === 'closed') await market.confirmPayment(cycle.id)
     }
   }
-  await market.workOff()
+  await market.drainUntilIdle()
   const outcomes = await runPayouts(platform, processor)
-  await market.workOff()
+  await market.drainUntilIdle()
   for (const [index, outcome] of outcomes.entries()) {
     if (outcome.kind !== 'paid_out' || !outcome.payoutId) continue
     await market.settlePayout(outcome.payoutId, index % 4 === 0 ? 'failed' : 'confirmed')
   }
-  await market.workOff()
+  await market.drainUntilIdle()
 }

@@ -76,7 +76,7 @@ async function runScenario(market: Marketplace): Promise<void> {
   await act.scheduled('billing', async () => ({
     cycles: (await closeDueCycles(market.platform)).length,
   }))
-  await market.workOff()
+  await market.drainUntilIdle()
   await act.reissueRefused()
   for (const shop of [kurta, shoes, tea]) await act.pay(shop)
 
@@ -102,7 +102,7 @@ async function runScenario(market: Marketplace): Promise<void> {
   await act.scheduled('billing', async () => ({
     cycles: (await closeDueCycles(market.platform, { actor: OPERATOR })).length,
   }))
-  await market.workOff()
+  await market.drainUntilIdle()
   await act.pay(kurta)
   await act.creditRequest(kurta)
 

@@ -5,8 +5,8 @@ import { retryInvoice } from '../../server/billing/invoices.service.ts'
 import { createClickRecorder, rollUpClicks } from '../../server/clicks/clicks.service.ts'
 import { startExport } from '../../server/exports/exports.service.ts'
 import { recordOperatorDelivery } from '../../server/inbox/operator-deliveries.service.ts'
-import { workOffExports } from '../../server/jobs/export-loop.ts'
-import { reconcile } from '../../server/jobs/reconcile.ts'
+import { drainExports } from '../../server/jobs/export-loop.ts'
+import { reconcile } from '../../server/jobs/reconciliation.ts'
 import { noteFinished, noteStarted } from '../../server/jobs/schedule-runs.store.ts'
 import { sealLedger } from '../../server/ledger/seals/seals.service.ts'
 import type { LinkRecord } from '../../server/links/links.service.ts'
@@ -207,7 +207,7 @@ export class MarketActions {
     await deliver(orderBody(now()), twice)
     await deliver(orderBody(now()), twice)
     await this.#market.processorSays('invoice.viewed', { invoice_id: 'inv_1' })
-    await this.#market.workOff()
+    await this.#market.drainUntilIdle()
   }
 
   /** An order that is reported unpaid and paid an hour later: its sale is decided twice. */
@@ -216,10 +216,10 @@ export class MarketActions {
     const createdAt = this.#market.clock.now()
     const order = { id: '6000000000001', name: '#9001', price, click, createdAt }
     await this.#market.deliver(shop, orderBody({ ...order, financialStatus: 'pending' }))
-    await this.#market.workOff()
+    await this.#market.drainUntilIdle()
     this.#market.clock.pass(HOUR)
     await this.#market.deliver(shop, orderBody(order))
-    await this.#market.workOff()
+    await this.#market.drainUntilIdle()
   }
 
   /** A sale whose order shows the host that the offers lead to. */
@@ -271,7 +271,7 @@ export class MarketActions {
       const reissue = { cycleId, actor: OPERATOR, reason: 'the processor knows the merchant now' }
       await retryInvoice(this.#platform, this.#market.processor, reissue)
     }
-    await this.#market.workOff()
+    await this.#market.drainUntilIdle()
   }
 
   async pay(shop: Shop): Promise<void> {
@@ -289,7 +289,7 @@ export class MarketActions {
       const outcomes = await runPayouts(this.#platform, this.#market.processor, actor ? { actor } : {})
       return { payouts: outcomes.filter((outcome) => outcome.kind === 'paid_out').length }
     })
-    await this.#market.workOff()
+    await this.#market.drainUntilIdle()
   }
 
   async settle(creator: Actor, verdict: 'confirmed' | 'failed'): Promise<void> {
@@ -323,7 +323,7 @@ export class MarketActions {
       const retry = { payoutId, actor: OPERATOR, reason: 'a new account' }
       await retryPayout(this.#platform, this.#market.processor, retry)
     }
-    await this.#market.workOff()
+    await this.#market.drainUntilIdle()
   }
 
   async creditRequest(shop: Shop): Promise<void> {
@@ -353,7 +353,7 @@ export class MarketActions {
       startExport(this.#platform, { userId, role }, { resource, format, ...period })
     await start(merchant, 'sales', 'csv')
     await start(creator, 'payouts', 'ndjson')
-    await workOffExports(this.#platform)
+    await drainExports(this.#platform)
   }
 
   async suspensions(shop: Shop, creator: Actor, adminId: string): Promise<void> {

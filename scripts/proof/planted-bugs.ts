@@ -228,7 +228,7 @@ const ONCE: PlantedBug[] = [
   },
   {
     name: 'an unknown outcome is not looked up before the next try',
-    file: 'server/jobs/send-attempts.ts',
+    file: 'server/jobs/processor-calls.ts',
     find: 'if (attempt.earlierTries > 0) {',
     replace: 'if (attempt.earlierTries > 1_000) {',
     expectedIn: 'processor faults',
@@ -242,7 +242,7 @@ const ONCE: PlantedBug[] = [
   },
   {
     name: 'too many requests counts as a final refusal',
-    file: 'server/processor/http-answer.ts',
+    file: 'server/processor/http-processor.ts',
     find: 'const NOT_YET = new Set([425, 429])',
     replace: 'const NOT_YET = new Set([425])',
     expectedIn: 'processor faults',

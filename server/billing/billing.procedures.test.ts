@@ -16,7 +16,7 @@ for (const { it } of marketSuites<{ shop: Shop; other: Shop }>('the list of bill
     await market.earn(shop, link, 1_000_000)
     await market.order(shop, link, 500_000)
     await market.order(other, await market.addLink(other, creator), 300_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     Object.assign(context, { shop, other })
   })
 

@@ -3,7 +3,7 @@ import { inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
-import type { RecordFilter } from '../processor/records.service.ts'
+import type { RecordFilter } from '../processor/attempts.service.ts'
 import type { CycleState } from './close-cycle.rule.ts'
 
 export type CycleRow = Selectable<Schema['billing_cycles']>

@@ -32,7 +32,7 @@ for (const { it } of marketSuites<Context>('billing cycles')) {
 
   const sell = async ({ market, shop, link }: Context, price = SALE) => {
     await market.order(shop, link, price)
-    await market.workOff()
+    await market.drainUntilIdle()
   }
   const cycles = async ({ market, shop }: Context) =>
     (await cyclesOf(market.platform, shop.merchantId)).map((cycle) => ({
@@ -94,7 +94,7 @@ for (const { it } of marketSuites<Context>('billing cycles')) {
     // The job that comes late finds nothing to do.
     market.clock.pass(5 * HOUR)
     assert.equal(await closeDueCycles(market.platform), [])
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await cycles(context), expected)
     const [closed] = await cyclesOf(market.platform, shop.merchantId)
     assert.equal(
@@ -168,8 +168,8 @@ for (const { it } of marketSuites<Context>('billing cycles')) {
     market.clock.set('2026-11-30T19:00:00.000Z')
     const rival = await openRival(market.bed)
     await market.order(context.shop, context.link, SALE)
-    await Promise.all([market.workOff(), closeDueCycles(rival.platform)])
-    await market.workOff()
+    await Promise.all([market.drainUntilIdle(), closeDueCycles(rival.platform)])
+    await market.drainUntilIdle()
     await rival.close()
     assert.equal(
       (await cycles(context)).map(({ state, sales }) => [state, sales]),

@@ -52,7 +52,7 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
       const link = await market.addLink(shops[shop] as Shop, creator)
       // The third sells for too little to be invoiced.
       await market.order(shops[shop] as Shop, link, shop === 2 ? 7 * RUPEES : SALE)
-      await market.workOff()
+      await market.drainUntilIdle()
     }
     Object.assign(context, { shops })
   })
@@ -97,7 +97,7 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
     assert.is(await audited(context), SHOPS)
     // Who has a closed cycle hears of it once.
     assert.equal(news.sort(), [of(0), of(1), of(3), of(4)].sort())
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is(market.processor.calls.length, 4)
     await market.verify()
   })
@@ -182,12 +182,12 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
       closeDueCycles(market.platform, { actor: 'operator' }),
       closeDueCycles(rival.platform, { actor: 'operator' }),
       closeDueCycles(rival.platform, { actor: 'operator' }),
-      market.workOff(),
+      market.drainUntilIdle(),
     ])
     await rival.close()
     const closed = [...ours, ...theirs, ...again].filter(({ kind }) => kind === 'closed')
     assert.is(new Set(closed.map(({ cycleId }) => cycleId)).size, closed.length)
-    await market.workOff()
+    await market.drainUntilIdle()
     for (const { merchantId } of shops) {
       const [first] = await cyclesOf(market.platform, merchantId)
       const asked = await attemptsOf(market.platform, first?.id ?? '')

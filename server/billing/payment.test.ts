@@ -35,7 +35,7 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
     for (const [index, creator] of creators.entries()) {
       await market.order(shop, await market.addLink(shop, creator), (COMMISSIONS[index] ?? 0) * 8)
     }
-    await market.workOff()
+    await market.drainUntilIdle()
     const [cycle] = await cyclesOf(market.platform, shop.merchantId)
     Object.assign(context, { shop, creators, cycleId: cycle?.id })
   })
@@ -46,7 +46,7 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
   }
   const closeAndInvoice = async (context: Context) => {
     await close(context)
-    await context.market.workOff()
+    await context.market.drainUntilIdle()
   }
   const stateOf = async ({ market, cycleId }: Context) => (await cycleOf(market.platform, cycleId)).state
   const lastEvent = async ({ market }: Context) => (await eventsOf(market.platform)).at(-1)
@@ -66,7 +66,7 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
       [COMMISSIONS[1], 0],
     ])
     await market.confirmPayment(cycleId)
-    await market.workOff()
+    await market.drainUntilIdle()
     const cycle = await cycleOf(market.platform, cycleId)
     assert.equal(
       [cycle.state, cycle.processor_payment_reference, cycle.charged_at, cycle.period_end],
@@ -89,9 +89,9 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
     const { market, cycleId } = context
     await closeAndInvoice(context)
     for (const _ of [1, 2, 3]) await market.confirmPayment(cycleId)
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.confirmPayment(cycleId)
-    await market.workOff()
+    await market.drainUntilIdle()
     const events = (await eventsOf(market.platform)).filter((event) => event.source === 'processor')
     assert.equal(
       events.map((event) => event.state),
@@ -109,7 +109,7 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
     await closeAndInvoice(context)
     await market.confirmPayment(cycleId)
     await market.confirmPayment(cycleId, { payment_reference: 'pay_again' })
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await openFlagsOf(market.platform), [`second_payment_reference ${cycleId}`])
     const cycle = await cycleOf(market.platform, cycleId)
     assert.is(cycle.processor_payment_reference, `pay_${cycleId}`)
@@ -124,12 +124,12 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
       const { market, cycleId } = context
       await closeAndInvoice(context)
       await market.confirmPayment(cycleId, changes)
-      await market.workOff()
+      await market.drainUntilIdle()
       assert.is(await stateOf(context), 'closed')
       assert.equal(await openFlagsOf(market.platform), [`payment_amount_mismatch ${cycleId}`])
       assert.equal((await lastEvent(context))?.state, 'set_aside')
       await market.confirmPayment(cycleId)
-      await market.workOff()
+      await market.drainUntilIdle()
       assert.is(await stateOf(context), 'charged')
     })
   }
@@ -138,10 +138,10 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
     const { market, cycleId } = context
     await close(context)
     market.processor.answers = ['lose']
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await cycleOf(market.platform, cycleId)).processor_invoice_id, null)
     await market.confirmPayment(cycleId, { invoice_id: market.processor.invoices[0]?.id })
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is(await stateOf(context), 'closed')
     assert.is((await lastEvent(context))?.state, 'pending')
     await market.after(MINUTE)
@@ -172,7 +172,7 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
     const { market } = context
     await market.processorSays('billing.payment_confirmed', { invoice_id: 'inv_1', currency: 'PKR' })
     await market.processorSays('invoice.viewed', { invoice_id: 'inv_1' })
-    await market.workOff()
+    await market.drainUntilIdle()
     const [malformed, viewed] = (await eventsOf(market.platform)).slice(-2)
     assert.equal([malformed?.state, malformed?.attempts], ['set_aside', 1])
     assert.match(malformed?.reason ?? '', /^malformed: /)

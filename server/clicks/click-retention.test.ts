@@ -82,7 +82,7 @@ for (const { it, dialect } of marketSuites<Context>('retention of clicks', {
     const shop = await market.addShop()
     const link = await market.addLink(shop, await market.addCreator())
     await market.order(shop, link, 100_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     await enforceClickRetention(platform)
     // Beyond whatever month the migration ran in.
     clock.set('2090-06-15T00:00:00.000Z')
@@ -104,7 +104,7 @@ for (const { it, dialect } of marketSuites<Context>('retention of clicks', {
     const shop = await market.addShop()
     const link = await market.addLink(shop, await market.addCreator())
     await market.order(shop, link, 100_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     await platform.database.transaction((tx) => tx.deleteFrom('clicks').execute())
     const error = await market.verify().catch((reason: assert.Assertion) => reason)
     assert.match(String(error?.actual), 'does not exist')

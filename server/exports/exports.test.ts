@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ExportResource, exportResource } from '../../shared/schemas/jobs.ts'
-import { workOffExports } from '../jobs/export-loop.ts'
+import { drainExports } from '../jobs/export-loop.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import { testDialects } from '../test/testkit/databases.ts'
@@ -35,7 +35,7 @@ for (const dialect of testDialects()) {
   const as = (actor: Actor) => jobsRouter.createCaller(requestOf(bed.platform, actor))
   const exportAs = async (actor: Actor, input: Parameters<ReturnType<typeof as>['startExport']>[0]) => {
     const { id } = await as(actor).startExport(input)
-    await workOffExports(bed.platform)
+    await drainExports(bed.platform)
     const job = await as(actor).get({ id })
     assert.is(job.state, 'succeeded', job.error ?? '')
     const file = await openExportFile(bed.platform, actor.userId, id)
@@ -113,7 +113,7 @@ for (const dialect of testDialects()) {
       assert.is(await outcomeOf(as(world[person]).get({ id })), 'not_found')
       assert.is(await outcomeOf(openExportFile(bed.platform, world[person].userId, id)), 'not_found')
     }
-    await workOffExports(bed.platform)
+    await drainExports(bed.platform)
     assert.is(await outcomeOf(openExportFile(bed.platform, world.admin.userId, id)), 'not_found')
     assert.is(await outcomeOf(as(world.kurta).get({ id })), 'ok')
   })
@@ -125,7 +125,7 @@ for (const dialect of testDialects()) {
       ['export', 'queued', 0, 0, null, null],
     )
     assert.is(await outcomeOf(openExportFile(bed.platform, world.bilal.userId, job.id)), 'not_found')
-    await workOffExports(bed.platform)
+    await drainExports(bed.platform)
     const done = await as(world.bilal).get({ id: job.id })
     assert.is(done.download_url, `http://127.0.0.1:3000/jobs/${job.id}/file`)
   })
@@ -159,9 +159,9 @@ for (const dialect of testDialects()) {
     assert.is(outcomes.filter((outcome) => outcome === 'ok').length, 5)
     assert.is(outcomes.filter((outcome) => outcome === 'conflict').length, 4)
     assert.is(await outcomeOf(as(world.kurta).startExport({ resource: 'sales', format: 'csv' })), 'ok')
-    await workOffExports(bed.platform)
+    await drainExports(bed.platform)
     assert.is(await outcomeOf(as(world.shoes).startExport({ resource: 'sales', format: 'csv' })), 'ok')
-    await workOffExports(bed.platform)
+    await drainExports(bed.platform)
   })
 
   it('has counted beforehand what it then wrote', async () => {

@@ -9,7 +9,7 @@ import { job } from '../../shared/schemas/jobs.ts'
 import { jobsRouter } from '../exports/exports.procedures.ts'
 import { exportStorage } from '../exports/open-storage.ts'
 import { sweepExports } from '../exports/run-export.service.ts'
-import { startExportLoops, workOffExports } from '../jobs/export-loop.ts'
+import { drainExports, startExportLoops } from '../jobs/export-loop.ts'
 import { type Actor, router } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
 import { testDialects } from '../test/testkit/databases.ts'
@@ -87,7 +87,7 @@ for (const dialect of testDialects()) {
   it('sends the file to its starter once it is there', async () => {
     const id = await start()
     await isProblem(await ask('GET', `/jobs/${id}/file`), 404, 'not_found')
-    await workOffExports(bed.platform)
+    await drainExports(bed.platform)
     const answer = await ask('GET', `/jobs/${id}/file`)
     assert.is(answer.status, 200)
     assert.is(answer.headers.get('content-type'), 'text/csv; charset=utf-8; header=present')
@@ -106,7 +106,7 @@ for (const dialect of testDialects()) {
 
   it('sends NDJSON as such', async () => {
     const id = await start({ resource: 'clicks', format: 'ndjson' })
-    await workOffExports(bed.platform)
+    await drainExports(bed.platform)
     const answer = await ask('GET', `/jobs/${id}/file`)
     assert.is(answer.headers.get('content-type'), 'application/x-ndjson')
     assert.is(JSON.parse(await answer.text()).kind, 'visit')
@@ -114,7 +114,7 @@ for (const dialect of testDialects()) {
 
   it('sends it to nobody else', async () => {
     const id = await start()
-    await workOffExports(bed.platform)
+    await drainExports(bed.platform)
     await isProblem(await ask('GET', `/jobs/${id}/file`, null), 401, 'unauthenticated')
     await isProblem(await ask('GET', `/jobs/${id}/file`, 'x'.repeat(43)), 401, 'unauthenticated')
     for (const person of ['shoes', 'ayesha', 'admin'] as const) {
@@ -158,7 +158,7 @@ for (const dialect of testDialects()) {
 
   it('is gone after seven days, swept or not', async () => {
     const id = await start()
-    await workOffExports(bed.platform)
+    await drainExports(bed.platform)
     bed.clock.pass(7 * DAY)
     await isProblem(await ask('GET', `/jobs/${id}/file`), 410, 'not_found')
     await sweepExports(bed.platform, await exportStorage(bed.platform.config))

@@ -66,7 +66,7 @@ it('follows live changes with the token that it shows for calls', async () => {
         {},
         {
           async onData({ data }) {
-            if (data.kind === 'start') await market.order(shop, link, 100_000).then(market.workOff)
+            if (data.kind === 'start') await market.order(shop, link, 100_000).then(market.drainUntilIdle)
             if (data.kind === 'sale') {
               told.push(data.sale)
               subscription.unsubscribe()

@@ -55,7 +55,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
       'known',
     ])
     assert.is(await send('three'), 'conflict')
-    await market.workOff()
+    await market.drainUntilIdle()
     const events = await eventsOf(market.platform)
     assert.equal(
       events.map((event) => [event.state, event.conflict_hash !== '']),
@@ -176,7 +176,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
     await market.deliver(shop, '{"id": }')
     await market.deliver(shop, Buffer.from([0xff, 0x00]))
     await market.deliver(shop, '{}', { topic: 'orders/create' })
-    await market.workOff()
+    await market.drainUntilIdle()
     const events = await eventsOf(market.platform)
     assert.equal(
       events.map((event) => [event.state, event.attempts, event.reason]),
@@ -207,9 +207,9 @@ for (const { it } of marketSuites<Context>('inbox')) {
     const bodies = ['{"id": 1}', '{"id": 2, "created_at": 5}', '{', '[]', '{"id": 3}']
     for (let round = 0; round < 40; round += 1) {
       await Promise.all(bodies.map((body) => market.deliver(shop, body)))
-      if (round % 10 === 0) await market.workOff()
+      if (round % 10 === 0) await market.drainUntilIdle()
     }
-    await market.workOff()
+    await market.drainUntilIdle()
     const [evidence, ...others] = await evidenceOf(market)
     assert.is(others.length, 0)
     assert.is(evidence.events, 200)
@@ -222,7 +222,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
     for (const { id } of await eventsOf(platform)) await retryEvent(platform, id, null)
     assert.equal(await openFlagsOf(platform), [])
     const week = 7 * DAY + MINUTE
-    await market.workOff()
+    await market.drainUntilIdle()
     const later = await unreadableOrdersOf(
       platform.database.reader,
       [shop.storeId],
@@ -234,7 +234,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
   it('lists few reasons, however many there are', async ({ market, shop }) => {
     const long = (index: number) => `{"id": 1, "line_items": [${'{},'.repeat(index)}{}], "created_at": "x"}`
     for (let index = 0; index < 30; index += 1) await market.deliver(shop, long(index))
-    await market.workOff()
+    await market.drainUntilIdle()
     const [evidence] = await evidenceOf(market)
     assert.ok(Object.keys(evidence.reasons).length <= 11)
   })
@@ -242,7 +242,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
   it('removes raw bodies past their time, of finished events only', async ({ market, shop }) => {
     const { platform, clock } = market
     await market.deliver(shop, '{}', { deliveryId: 'old and done', topic: 'shop/update' })
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.deliver(shop, '{}', { deliveryId: 'old and pending' })
     clock.pass(90 * DAY)
     assert.is(await removeOldBodies(platform), 0)

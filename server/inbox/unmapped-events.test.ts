@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { workOff } from '../jobs/worker.ts'
+import { drainUntilIdle } from '../jobs/worker.ts'
 import { processorEventsSchema } from '../processor/events.settings.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import {
@@ -32,7 +32,7 @@ for (const dialect of testDialects()) {
     const eventRules = processorEventsSchema.parse({
       rules: [{ types: [RENAMED], meaning: 'billing_payment_confirmed' }],
     })
-    await workOff({ platform, processor, eventRules })
+    await drainUntilIdle({ platform, processor, eventRules })
   }
 
   async function evidenceOf({ platform }: Marketplace): Promise<Record<string, unknown>> {
@@ -48,7 +48,7 @@ for (const dialect of testDialects()) {
 
   it('are set aside under one flag for each type', async ({ market }) => {
     for (const type of [RENAMED, RENAMED, RENAMED, 'refund.created']) await market.processorSays(type, {})
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await openFlagsOf(market.platform), [FLAG, 'processor_event_unmapped refund.created'])
     const events = await eventsOf(market.platform)
     assert.equal([...new Set(events.map(({ state, attempts }) => `${state} ${attempts}`))], ['set_aside 1'])
@@ -64,7 +64,7 @@ for (const dialect of testDialects()) {
     const { platform, processor } = market
     const eventRules = processorEventsSchema.parse({ rules: [{ types: [RENAMED], meaning: 'ignore' }] })
     await market.processorSays(RENAMED, {})
-    await workOff({ platform, processor, eventRules })
+    await drainUntilIdle({ platform, processor, eventRules })
     assert.equal(
       (await eventsOf(platform)).map(({ state }) => state),
       ['ignored'],
@@ -77,11 +77,11 @@ for (const dialect of testDialects()) {
     const shop = await market.addShop()
     const link = await market.addLink(shop, await market.addCreator())
     await market.order(shop, link, 500_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     const [open] = await cyclesOf(platform, shop.merchantId)
     const { closeDueCycles } = await import('../billing/close-cycle.service.ts')
     await closeDueCycles(platform, { asOf: open?.period_end ?? 0 })
-    await market.workOff()
+    await market.drainUntilIdle()
     const [cycle] = await cyclesOf(platform, shop.merchantId)
     await market.processorSays(RENAMED, {
       invoice_id: cycle?.processor_invoice_id,
@@ -89,7 +89,7 @@ for (const dialect of testDialects()) {
       amount: ((cycle?.amount_due ?? 0) / 100).toFixed(2),
       currency: 'PKR',
     })
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await cyclesOf(platform, shop.merchantId))[0]?.state, 'closed')
     assert.equal(await openFlagsOf(platform), [FLAG])
     assert.is(await retryUnmapped(platform, RENAMED, 'rule added'), 1)
@@ -106,9 +106,9 @@ for (const dialect of testDialects()) {
 
   it('raise the flag again when they are tried again too early', async ({ market }) => {
     for (let n = 0; n < 450; n += 1) await market.processorSays(RENAMED, { n })
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is(await retryUnmapped(market.platform, RENAMED, null), 450)
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await openFlagsOf(market.platform), [FLAG])
     assert.is((await evidenceOf(market)).events, 450)
   })
@@ -117,7 +117,7 @@ for (const dialect of testDialects()) {
     const { platform } = market
     await market.processorSays(RENAMED, { n: 1 })
     await market.processorSays(RENAMED, { n: 2 })
-    await market.workOff()
+    await market.drainUntilIdle()
     const [first, second] = await eventsOf(platform)
     await retryEvent(platform, first?.id ?? '', null)
     assert.equal(await openFlagsOf(platform), [FLAG])

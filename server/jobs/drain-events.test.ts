@@ -10,7 +10,7 @@ import { openRival } from '../test/testkit/rival.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
-import { workOff } from './worker.ts'
+import { drainUntilIdle } from './worker.ts'
 
 interface Context {
   market: Marketplace
@@ -339,7 +339,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
         throw new Error(`${'x'.repeat(499)}🧵`)
       },
     }
-    await workOff({ platform: market.platform, processor: market.processor, eventRules })
+    await drainUntilIdle({ platform: market.platform, processor: market.processor, eventRules })
     const [event] = await eventsOf(market.platform)
     assert.equal([event?.state, event?.attempts, event?.lease_token], ['pending', 1, null])
     assert.is(event?.reason, `${'x'.repeat(499)}\ufffd`)
@@ -351,7 +351,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     // More than a batch of the worker, so that what is left goes by lanes where there are any.
     const each = 90
     await Promise.all(shops.map((one) => fill(market, one, each)))
-    await market.workOff()
+    await market.drainUntilIdle()
     const events = await eventsOf(market.platform)
     assert.is(events.length, shops.length * each)
     // An empty order cannot be read: what matters here is that it was looked at, and by nobody twice.

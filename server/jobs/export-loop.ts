@@ -39,7 +39,7 @@ export function startExportLoops(platform: Platform): { stop(): Promise<void> } 
 }
 
 /** Writes every export that is due now, until none is; for tests and commands that want the end state. */
-export async function workOffExports(platform: Platform): Promise<number> {
+export async function drainExports(platform: Platform): Promise<number> {
   const storage = await exportStorage(platform.config)
   const { signal } = new AbortController()
   let done = 0

@@ -297,7 +297,7 @@ for (const dialect of testDialects()) {
       const refused = await claimsForWebhook(before, domain).catch((error: unknown) => error)
       assert.instance(refused, Refusal)
       assert.equal([(refused as Refusal).code, (refused as Refusal).retryAfter], ['unavailable', 60])
-      await market.workOff()
+      await market.drainUntilIdle()
       const [attempt] = await attemptsOf(before, payoutId)
       assert.is(attempt?.state, 'waiting')
       assert.match(attempt?.detail ?? '', new RegExp(`key ${both.keys.current.id}.*APP_KEYS_FORMER`))

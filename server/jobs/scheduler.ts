@@ -4,8 +4,8 @@ import { sealLedger } from '../ledger/seals/seals.service.ts'
 import { storeSeals } from '../ledger/seals/stored-seals.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Processor } from '../processor/port.ts'
-import { isReconciliationDue, RECONCILIATION, reconcile } from './reconcile.ts'
+import type { Processor } from '../processor/processor.ts'
+import { isReconciliationDue, RECONCILIATION, reconcile } from './reconciliation.ts'
 import { noteFinished, noteStarted } from './schedule-runs.store.ts'
 
 export interface Scheduler {

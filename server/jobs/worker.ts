@@ -12,7 +12,7 @@ import {
 import type { Platform } from '../platform/platform.ts'
 import { nextAttemptDue } from '../processor/attempts.service.ts'
 import type { ProcessorEventRules } from '../processor/events.rule.ts'
-import type { Processor } from '../processor/port.ts'
+import type { Processor } from '../processor/processor.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
 import { applyStoreEvents } from './apply-store-events.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
@@ -20,7 +20,7 @@ import { startExportLoops } from './export-loop.ts'
 import { Loop } from './loop.ts'
 import { startModerationLoop } from './moderation-loop.ts'
 import { createOrderReader, type OrderReader } from './order-reader.ts'
-import { sendAttempts } from './send-attempts.ts'
+import { makeDueCalls } from './processor-calls.ts'
 
 /**
  * On SQLite a batch is one transaction, at whose end the disk is synced and the log is worked into the file: larger ones do less of
@@ -43,7 +43,7 @@ export interface WorkerParts {
  * Applies everything that is due now, until nothing is; for tests and commands that want the end state. With a `reader`, of
  * which the caller disposes, orders are read ahead. `batchSize`: of the stores' events, another one than usual.
  */
-export async function workOff(
+export async function drainUntilIdle(
   { platform, processor, eventRules }: WorkerParts,
   reader?: OrderReader,
   batchSize?: number,
@@ -52,7 +52,7 @@ export async function workOff(
     const done =
       (await drainSource(platform, 'store', applyStoreEvents, reader, batchSize)) +
       (await drainSource(platform, 'processor', processorEventApplier(eventRules))) +
-      (await sendAttempts(platform, processor))
+      (await makeDueCalls(platform, processor))
     if (done === 0) return
   }
 }
@@ -131,7 +131,7 @@ export function startWorker(parts: WorkerParts): Worker {
     new Loop(platform, {
       name: 'processor calls',
       signals: ['attempts'],
-      run: () => sendAttempts(platform, parts.processor),
+      run: () => makeDueCalls(platform, parts.processor),
       nextDueAt: () => nextAttemptDue(platform),
     }),
     new Loop(platform, {

@@ -49,7 +49,7 @@ for (const dialect of testDialects()) {
     const creator = await market.addCreator('Sana')
     const link = await market.addLink(shop, creator)
     await market.order(shop, link, 1_000_000, { id: '1', name: '#1001' })
-    await market.workOff()
+    await market.drainUntilIdle()
     clock.pass(HOUR)
     await grantCredit(platform, {
       merchantId: shop.merchantId,
@@ -61,9 +61,9 @@ for (const dialect of testDialects()) {
     await market.earn(shop, link, 400_000)
     clock.pass(HOUR)
     await runPayouts(platform, market.processor)
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.settlePayout(market.processor.payouts[0]?.reference ?? '', 'failed')
-    await market.workOff()
+    await market.drainUntilIdle()
     const merchant = await statementOf(platform.database, shop.merchantId)
     assert.equal(
       merchant.entries.map(({ kind, sale, credit, account, amount, balance }) => [

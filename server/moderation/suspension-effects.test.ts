@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { createInboxRecorder } from '../inbox/intake.service.ts'
-import { workOff } from '../jobs/worker.ts'
+import { drainUntilIdle } from '../jobs/worker.ts'
 import type { LinkRecord } from '../links/links.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
@@ -71,7 +71,7 @@ for (const dialect of testDialects()) {
     return { status: answer.status, reference: location && new URL(location).searchParams.get('aff_ref') }
   }
   const apply = (world: World) =>
-    workOff({
+    drainUntilIdle({
       platform: world.web.platform,
       processor: world.processor,
       eventRules: GENERIC_PROCESSOR_EVENTS,

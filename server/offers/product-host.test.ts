@@ -88,7 +88,7 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
     await market.deliver(shop, order({ landing_site: 'https://www.landing.pk/?aff_ref=1' }))
     const other = await market.addShop()
     await market.deliver(other, order({ order_status_url: 'https://others.pk/1' }))
-    await market.workOff()
+    await market.drainUntilIdle()
     for (const host of ['status.pk', 'landing.pk', 'others.pk']) {
       await createOffer(platform, shop.merchantId, at(host))
     }
@@ -100,7 +100,7 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
       const body = JSON.parse(orderBody({ price: 1000, createdAt: market.clock.now() }))
       await market.deliver(shop, JSON.stringify({ ...body, order_status_url: `https://s${n}.pk/` }))
     }
-    await market.workOff()
+    await market.drainUntilIdle()
     const rows = await market.platform.database.reader
       .selectFrom('store_hosts')
       .selectAll()

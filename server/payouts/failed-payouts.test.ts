@@ -38,7 +38,7 @@ for (const { it } of marketSuites<Context>('failed payouts', { verify: true })) 
     return row
   }
   const settleLast = async (context: Context, word: 'confirmed' | 'failed') => {
-    await context.market.workOff()
+    await context.market.drainUntilIdle()
     const { id } = await lastPayout(context)
     await context.market.settlePayout(id, word)
     await context.market.after(MINUTE)
@@ -131,7 +131,7 @@ for (const { it } of marketSuites<Context>('failed payouts', { verify: true })) 
     for (let count = 0; count < 3; count += 1) {
       if (count > 0) await market.earn(shop, link, SALE)
       assert.equal(await run(context), ['pays'])
-      await market.workOff()
+      await market.drainUntilIdle()
       made.push((await lastPayout(context)).id)
     }
     const [first = '', second = '', third = ''] = made
@@ -153,7 +153,7 @@ for (const { it } of marketSuites<Context>('failed payouts', { verify: true })) 
   it('makes none when another one fails after the processor was asked', async (context) => {
     const { market, shop, link } = context
     assert.equal(await run(context), ['pays'])
-    await market.workOff()
+    await market.drainUntilIdle()
     const { id } = await lastPayout(context)
     await market.earn(shop, link, SALE)
     assert.equal(await run(context), ['pays'])
@@ -163,7 +163,7 @@ for (const { it } of marketSuites<Context>('failed payouts', { verify: true })) 
       market.processor.findPayouts = findPayouts
       const answer = await market.processor.findPayouts(reference)
       await market.settlePayout(id, 'failed')
-      await market.workOff()
+      await market.drainUntilIdle()
       return answer
     }
     assert.equal(await run(context), [])

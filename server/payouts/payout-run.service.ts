@@ -8,8 +8,8 @@ import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/d
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 import { queueAttempt } from '../processor/attempts.service.ts'
-import type { Processor } from '../processor/port.ts'
-import { hasFailed } from '../processor/record-word.rule.ts'
+import type { Processor } from '../processor/processor.ts'
+import { hasFailed } from '../processor/records.rule.ts'
 import {
   destinationProblem,
   destinationsInForce,

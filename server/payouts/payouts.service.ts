@@ -8,8 +8,8 @@ import {
   type ScanScope,
 } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { OurRecord } from '../processor/reconcile.rule.ts'
-import { type RecordFilter, recordsOf } from '../processor/records.service.ts'
+import { type RecordFilter, recordsOf } from '../processor/attempts.service.ts'
+import type { OurRecord } from '../processor/records.rule.ts'
 import { displayNamesOf } from '../users/users.service.ts'
 import { wirePart, wirePayout } from './payout-wire.ts'
 import {

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
-import type { RecordFilter } from '../processor/records.service.ts'
+import type { RecordFilter } from '../processor/attempts.service.ts'
 import type { PayoutState } from './payout-eligibility.rule.ts'
 
 export type PayoutRow = Selectable<Schema['payouts']>

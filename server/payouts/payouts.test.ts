@@ -49,9 +49,9 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     const [outcome] = await run(context)
     if (outcome?.kind !== 'paid_out' || !outcome.payoutId)
       throw new Error(`no payout: ${JSON.stringify(outcome)}`)
-    await context.market.workOff()
+    await context.market.drainUntilIdle()
     await context.market.settlePayout(outcome.payoutId, word)
-    await context.market.workOff()
+    await context.market.drainUntilIdle()
     return outcome.payoutId
   }
 
@@ -78,7 +78,7 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     await market.earn(shop, link, SALE)
     await market.earn(other, otherLink, SALE)
     await market.order(shop, link, SALE)
-    await market.workOff()
+    await market.drainUntilIdle()
     const payoutId = await payAndSettle(context, 'confirmed')
     assert.equal(await balance(context), [EARNED, 0, 0, 2 * EARNED + 80_000])
     const lines = await market.platform.database.reader.selectFrom('payout_lines').selectAll().execute()
@@ -120,7 +120,7 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     await rival.close()
     assert.is(runs.flat().filter((outcome) => outcome.kind === 'paid_out').length, 1)
     assert.is((await payouts(context)).length, 1)
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is(market.processor.calls.filter((call) => call.kind === 'payout').length, 1)
   })
 
@@ -130,10 +130,10 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     const payoutId = await payAndSettle(context, 'confirmed')
     assert.equal(await balance(context), [0, 0, 0, EARNED])
     await market.settlePayout(payoutId, 'confirmed')
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await openFlagsOf(market.platform), [])
     await market.settlePayout(payoutId, 'failed')
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await openFlagsOf(market.platform), [`payout_contradiction ${payoutId}`])
     assert.is((await payoutOf(market.platform, payoutId)).state, 'paid')
     assert.equal(await balance(context), [0, 0, 0, EARNED])
@@ -143,13 +143,13 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     const { market, shop, link } = context
     await market.earn(shop, link, SALE)
     await run(context)
-    await market.workOff()
+    await market.drainUntilIdle()
     const [payout] = await payouts(context)
     const id = payout?.id ?? ''
     await market.settlePayout(id, 'confirmed', { amount: '1000.01' })
     await market.settlePayout(id, 'confirmed', { currency: 'USD' })
     await market.settlePayout(id, 'failed', { payout_id: 'po_another' })
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await openFlagsOf(market.platform), [
       `payout_amount_mismatch ${id}`,
       `payout_contradiction ${id}`,
@@ -165,7 +165,7 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     const failed = await payoutOf(market.platform, failedId)
     assert.equal([failed.state, failed.failure_reason], ['failed', 'returned by the bank'])
     await market.settlePayout(failedId, 'failed')
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await balance(context), [0, EARNED, 0, 0])
     await market.earn(shop, link, SALE)
     const again = await payAndSettle(context, 'confirmed')
@@ -179,11 +179,11 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     await market.earn(shop, link, SALE)
     market.processor.answers = ['lose']
     await run(context)
-    await market.workOff()
+    await market.drainUntilIdle()
     const [payout] = await payouts(context)
     assert.is(payout?.state, 'pending')
     await market.settlePayout(payout?.id ?? '', 'failed')
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await balance(context), [0, 0, EARNED, 0])
     await market.after(DAY)
     await market.after(DAY)

@@ -1,7 +1,7 @@
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Processor } from '../processor/port.ts'
+import type { Processor } from '../processor/processor.ts'
 import { type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
 import { destinationsInForce } from '../users/payout-destinations.service.ts'
 import { findPayout, lockPayout, type PayoutRow } from './payouts.store.ts'

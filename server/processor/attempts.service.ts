@@ -15,6 +15,7 @@ import {
   nextAttemptDueAt,
   updateLeased,
 } from './attempts.store.ts'
+import type { OurRecord, Standing } from './records.rule.ts'
 
 export interface NewAttempt {
   kind: AttemptKind
@@ -243,4 +244,41 @@ export function listAttempts(db: Queries, kind: AttemptKind, subjectId: string):
 
 function subjectType(kind: AttemptKind): 'billing_cycle' | 'payout' {
   return kind === 'invoice' ? 'billing_cycle' : 'payout'
+}
+
+/** Which billing cycles or payouts are compared with the processor's records. Times in epoch ms. */
+export interface RecordFilter {
+  /** Settled ones from this time on; unsettled ones always. */
+  since: number
+  /** Changes after this time are left to the next run: the processor's event may still be on its way. */
+  quietSince: number
+  /** Ids that are compared whatever their state. */
+  always: readonly string[]
+}
+
+/** A billing cycle or payout before its call's outcome is known. `standing` null: the processor has no id for it yet. */
+export interface RecordRow {
+  id: string
+  amount: number
+  processorId: string | null
+  standing: Exclude<Standing, 'unsent' | 'refused'> | null
+}
+
+/** Our side of a reconciliation. A row without a standing is `refused` or `unsent`, by its last attempt. */
+export async function recordsOf(
+  db: Queries,
+  kind: AttemptKind,
+  rows: readonly RecordRow[],
+): Promise<OurRecord[]> {
+  const records: OurRecord[] = []
+  for (const row of rows) {
+    const standing = row.standing ?? (await unsettledStanding(db, kind, row.id))
+    records.push({ kind, id: row.id, standing, amount: row.amount, processorId: row.processorId })
+  }
+  return records
+}
+
+async function unsettledStanding(db: Queries, kind: AttemptKind, subjectId: string): Promise<Standing> {
+  const attempt = (await listAttempts(db, kind, subjectId)).at(-1)
+  return attempt?.state === 'refused' ? 'refused' : 'unsent'
 }

@@ -7,8 +7,8 @@ import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { AttemptKind } from './attempt.entity.ts'
 import { listAttempts, queueAttempt } from './attempts.service.ts'
-import type { LookupOutcome, Processor } from './port.ts'
-import { decideSecondAttempt } from './second-attempt.rule.ts'
+import type { LookupOutcome, Processor } from './processor.ts'
+import { decideRetry } from './retry.rule.ts'
 
 /** How one kind of processor call is retried. */
 export interface RetryableCall<Row> {
@@ -94,7 +94,7 @@ async function prepare<Row>(
   call.assertWaiting(row)
   const attempts = await listAttempts(db, call.kind, id)
   const states = attempts.map((attempt) => attempt.state)
-  const decision = decideSecondAttempt({ attempts: states, amount: call.amount(row), lookup })
+  const decision = decideRetry({ attempts: states, amount: call.amount(row), lookup })
   if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
   return { row, adopts: decision.adopts, refused: attempts.at(-1), request: await call.request(db, row) }
 }

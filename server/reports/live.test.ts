@@ -46,9 +46,9 @@ for (const dialect of testDialects()) {
     const cycle = (await cyclesOf(market.platform, merchantId)).find(({ state }) => state === 'open')
     if (!cycle) throw new Error('no open cycle')
     await closeDueCycles(market.platform, { merchantId, asOf: cycle.period_end })
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.confirmPayment(cycle.id)
-    await market.workOff()
+    await market.drainUntilIdle()
   }
 
   it('tells each party of what is its own, and nobody else', async ({ market, web }) => {
@@ -64,13 +64,13 @@ for (const dialect of testDialects()) {
 
     await market.order(shop, link, 1_000_000)
     await market.order(shop, link, 50_000, { email: 'x@example.com', financialStatus: 'pending' })
-    await market.workOff()
+    await market.drainUntilIdle()
     await charge(market, shop.merchantId)
     await runPayouts(platform, processor)
-    await market.workOff()
+    await market.drainUntilIdle()
     const payout = await platform.database.reader.selectFrom('payouts').select('id').executeTakeFirstOrThrow()
     await market.settlePayout(payout.id, 'confirmed')
-    await market.workOff()
+    await market.drainUntilIdle()
 
     // Changes of different kinds are read one after the other: which is told last is not said.
     await earner.until(() => earner.told().length >= 5)
@@ -113,11 +113,11 @@ for (const dialect of testDialects()) {
     const creator = await market.addCreator('Ayesha')
     const link = await market.addLink(shop, creator)
     const unpaid = await market.order(shop, link, 1_000_000, { financialStatus: 'pending' })
-    await market.workOff()
+    await market.drainUntilIdle()
     const earner = await started(follow(web.base, await logIn(platform, creator)))
     market.clock.pass(1000)
     await market.deliver(shop, unpaid.replace('"pending"', '"paid"'))
-    await market.workOff()
+    await market.drainUntilIdle()
     await earner.until(() => earner.told().length > 0)
     assert.equal(earner.told(), ['sale accepted'])
     const event = earner.events.find(({ data }) => data.kind === 'sale')?.data
@@ -135,21 +135,21 @@ for (const dialect of testDialects()) {
     const link = await market.addLink(shop, creator)
     const token = await logIn(platform, shop.actor)
     await market.order(shop, link, 10_000)
-    await market.workOff()
+    await market.drainUntilIdle()
 
     const first = await started(follow(web.base, token))
     await market.order(shop, link, 20_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     await first.until(() => first.told().length === 1)
     first.stop()
     await liveStreams(platform).idle()
     for (let number = 0; number < 260; number += 1) await market.order(shop, link, 1000 + number)
-    await market.workOff()
+    await market.drainUntilIdle()
 
     const second = follow(web.base, token, first.lastId())
     await second.until(() => second.told().length === 260)
     await market.order(shop, link, 30_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     await second.until(() => second.told().length === 261)
     const ids = second.events.map(({ data }) => data.kind === 'sale' && data.sale.id)
     assert.is(new Set(ids).size, 261)
@@ -177,15 +177,15 @@ for (const dialect of testDialects()) {
     try {
       const follower = await started(follow(`http://127.0.0.1:${proxy.port}`, await logIn(platform, creator)))
       await market.order(shop, link, 10_000)
-      await market.workOff()
+      await market.drainUntilIdle()
       await follower.until(() => follower.told().length === 1)
       await proxy.cut()
       await market.order(shop, link, 20_000)
-      await market.workOff()
+      await market.drainUntilIdle()
       await proxy.mend()
       await follower.until(() => follower.connections() === 2 && follower.told().length === 2)
       await market.order(shop, link, 30_000)
-      await market.workOff()
+      await market.drainUntilIdle()
       await follower.until(() => follower.told().length === 3)
       assert.is(follower.events.filter(({ data }) => data.kind === 'start').length, 1)
       follower.stop()
@@ -202,7 +202,7 @@ for (const dialect of testDialects()) {
     const token = await logIn(platform, shop.actor)
     const follower = await started(follow(web.base, token))
     await market.order(shop, link, 10_000, { financialStatus: 'pending' })
-    await market.workOff()
+    await market.drainUntilIdle()
     await follower.until(() => follower.told().length === 1)
     const sale = await platform.database.reader.selectFrom('sales').selectAll().executeTakeFirstOrThrow()
     const id = `${firstIdAt(clock.now() - 60_000).slice(0, 18)}${platform.ids.next().slice(18)}`
@@ -230,7 +230,7 @@ for (const dialect of testDialects()) {
     try {
       const follower = await started(follow(there.base, await logIn(platform, creator)))
       await market.order(shop, link, 10_000)
-      await market.workOff()
+      await market.drainUntilIdle()
       await follower.until(() => follower.told().length === 1)
       follower.stop()
     } finally {
@@ -281,7 +281,7 @@ for (const dialect of testDialects()) {
     const shop = await market.addShop()
     const creator = await market.addCreator()
     await market.order(shop, await market.addLink(shop, creator), 10_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     const open: Follower[] = []
     const refusalOfOne = async (token: string) => {
       const headers = { authorization: `Bearer ${token}` }
@@ -321,7 +321,7 @@ for (const dialect of testDialects()) {
     assert.is(follower.refusal(), null, 'the client goes on trying')
     follower.stop()
     await market.order(shop, link, 10_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     const after = await openWebSide(platform)
     const resumed = follow(after.base, token, follower.lastId())
     await resumed.until(() => resumed.told().length === 2)

@@ -83,7 +83,7 @@ for (const dialect of testDialects()) {
       await market.order(index === 2 ? shops[1] : shops[0], link, price)
     }
     await market.order(shops[0], links[0], 10_000, { financialStatus: 'pending' })
-    await market.workOff()
+    await market.drainUntilIdle()
     await tied()
     await grantCredit(platform, {
       merchantId: shops[0].merchantId,
@@ -97,18 +97,18 @@ for (const dialect of testDialects()) {
     if (!cycle) throw new Error('no cycle')
     const before = (await ofMerchant(market, shops[0])).open_cycle
     await closeDueCycles(platform, { merchantId: shops[0].merchantId, asOf: cycle.period_end })
-    await market.workOff()
+    await market.drainUntilIdle()
     const closed = (await cyclesOf(platform, shops[0].merchantId))[0]
     assert.is(parseMoney(before?.expected_amount_due ?? ''), closed?.amount_due)
     assert.is(parseMoney(before?.expected_credit ?? ''), closed?.credit_total)
     await tied()
     assert.is((await ofMerchant(market, shops[0])).open_cycle, null)
     await market.confirmPayment(cycle.id)
-    await market.workOff()
+    await market.drainUntilIdle()
     await tied()
     assert.is((await ofMerchant(market, shops[0])).receivable, '0.00')
     await runPayouts(platform, processor)
-    await market.workOff()
+    await market.drainUntilIdle()
     await tied()
     const payout = await platform.database.reader
       .selectFrom('payouts')
@@ -116,7 +116,7 @@ for (const dialect of testDialects()) {
       .where('creator_id', '=', creators[0].userId)
       .executeTakeFirstOrThrow()
     await market.settlePayout(payout.id, 'confirmed')
-    await market.workOff()
+    await market.drainUntilIdle()
     await tied()
     assert.is((await ofCreator(market, creators[0])).paid, '2500.00')
     await market.verify()
@@ -139,7 +139,7 @@ for (const dialect of testDialects()) {
       const visit = { id, linkId, tracked: true, kind: 'visit', createdAt } as const
       await recorder.record({ ...visit, address: '203.0.113.7', agent: 'Phone' })
     }
-    await market.workOff()
+    await market.drainUntilIdle()
     const summary = await ofCreator(market, creator)
     assert.equal([summary.clicks, summary.unique_clicks], [9, 6])
     assert.is(summary.sales.accepted, 2)
@@ -168,7 +168,7 @@ for (const dialect of testDialects()) {
       })
       await market.order(shop, link, price)
     }
-    await market.workOff()
+    await market.drainUntilIdle()
     const cycle = (await ofMerchant(market, shop, { top: 2 })).open_cycle
     assert.equal(
       cycle?.by_offer.map((row) => [row.title, row.sales, row.commission, row.platform_fee]),
@@ -222,11 +222,11 @@ for (const dialect of testDialects()) {
     })
     assert.is(await run(), 'paid_out')
     await runPayouts(platform, processor)
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await next()).amount, '0.00')
     const payout = await platform.database.reader.selectFrom('payouts').select('id').executeTakeFirstOrThrow()
     await market.settlePayout(payout.id, 'failed')
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await next(), { amount: '1500.00', waits_for: null, missing: '0.00', replaces_failed: true })
     const held = processor.payouts.find((item) => item.reference === payout.id)
     if (held) held.status = 'paid'
@@ -258,10 +258,10 @@ for (const dialect of testDialects()) {
     const link = await market.addLink(shop, creator)
     const started = market.clock.now()
     const unpaid = await market.order(shop, link, 100_000, { financialStatus: 'pending' })
-    await market.workOff()
+    await market.drainUntilIdle()
     market.clock.pass(10 * DAY)
     await market.deliver(shop, unpaid.replace('"pending"', '"paid"'))
-    await market.workOff()
+    await market.drainUntilIdle()
     const at = (moment: number) => new Date(moment).toISOString()
     const first = { from: at(started - DAY), to: at(started + DAY) }
     const second = { from: at(started + 9 * DAY), to: at(started + 11 * DAY) }

@@ -93,7 +93,7 @@ async function fill(market: Marketplace): Promise<Omit<World, 'market'>> {
   const shop = await market.addShop()
   const creator = await market.addCreator()
   await market.order(shop, await market.addLink(shop, creator), 100_000)
-  await market.workOff()
+  await market.drainUntilIdle()
   const sale = await platform.database.reader.selectFrom('sales').selectAll().executeTakeFirstOrThrow()
   const cycle = await platform.database.reader
     .selectFrom('billing_cycles')

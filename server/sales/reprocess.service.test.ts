@@ -66,7 +66,7 @@ for (const dialect of testDialects()) {
     const body = await market.order(shop, link, 400_000, { id: '1', name: '#1001' })
     await market.deliver(shop, body)
     // Judged before anybody is suspended.
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.deliver(shop, orderBody({ price: 100, createdAt: market.clock.now() }))
     await market.deliver(shop, '{"id": "no order at all"}')
     await market.deliver(shop, '{}', { topic: 'orders/updated' })
@@ -74,7 +74,7 @@ for (const dialect of testDialects()) {
     await market.deliver(shop, '{"other": 1}', { deliveryId: 'twice' })
     await setSuspended(market.platform, creator.userId, true)
     await market.order(shop, link, 500_000, { id: '2' })
-    await market.workOff()
+    await market.drainUntilIdle()
     await setSuspended(market.platform, creator.userId, false)
     await setSuspended(market.platform, shop.merchantId, true)
     await market.deliver(shop, orderBody({ price: 100, createdAt: market.clock.now() }))
@@ -106,7 +106,7 @@ for (const dialect of testDialects()) {
     await market.order(shop, link, 400_000, { id: '1', name: '#1001' })
     await market.order(shop, link, 100_040, { id: '2', name: '#1002' })
     await market.deliver(shop, orderBody({ price: 100, createdAt: market.clock.now() }))
-    await market.workOff()
+    await market.drainUntilIdle()
     const { counts, differences, merchants, creators } = await run({ rule: RATHER_MORE })
     assert.equal([counts.judged, counts.different], [3, 2])
     // 12.5 % of 4,000.00 and 1,000.40, then 13.5 %; the fee is a tenth of either, half up.
@@ -131,7 +131,7 @@ for (const dialect of testDialects()) {
 
   it('judge by the receipt alone what has no raw body any more, and count it', async () => {
     await market.order(shop, link, 400_000, { id: '1' })
-    await market.workOff()
+    await market.drainUntilIdle()
     market.clock.pass(91 * DAY)
     assert.is(await removeOldBodies(market.platform), 1)
     const calm = await run()
@@ -158,7 +158,7 @@ for (const dialect of testDialects()) {
     await market.deliver(shop, setAside.replace('"PKR"', '"rupees"'))
     await market.order(shop, link, 400_000, { id: '1', name: '#1' })
     await market.order(shop, link, 400_000, { id: '2', name: '#2' })
-    await market.workOff()
+    await market.drainUntilIdle()
     const rule: SaleRule = {
       ...TODAYS_RULE,
       read(raw, parameter) {
@@ -203,7 +203,7 @@ for (const dialect of testDialects()) {
     const gone = await market.click(link)
     await market.click(link)
     await market.order(shop, link, 400_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     const { database } = market.platform
     await database.transaction((tx) => tx.deleteFrom('clicks').where('id', '=', gone).execute())
     const rule: SaleRule = {
@@ -225,7 +225,7 @@ for (const dialect of testDialects()) {
     const moment = market.clock.now()
     await market.order(shop, link, 400_000)
     await market.deliver(next, orderBody({ price: 100, createdAt: moment }))
-    await market.workOff()
+    await market.drainUntilIdle()
     const eventsOf = async (options: Partial<ReprocessOptions>) => (await run(options)).counts.events
     assert.equal(
       [
@@ -245,7 +245,7 @@ for (const dialect of testDialects()) {
     for (let order = 0; order < 230; order += 1) {
       await market.deliver(shop, orderBody({ price, createdAt: market.clock.now() }))
     }
-    await market.workOff()
+    await market.drainUntilIdle()
     const database = await openDatabase(market.bed.testDatabase.url, { create: false, readOnly: true })
     try {
       const lots: number[] = []

@@ -25,7 +25,7 @@ for (const dialect of testDialects()) {
     const link = await market.addLink(shop, creator, { title: 'Lawn suit', product_ids: ['8123456789012'] })
     clock.pass(60_000)
     await market.order(shop, link, 1_600_000, { id: '42', name: '#77' })
-    await market.workOff()
+    await market.drainUntilIdle()
     const [found] = await findOrder(platform, '42', null)
     assert.ok(found)
     const open = await explainSale(platform, found.saleId)
@@ -40,7 +40,7 @@ for (const dialect of testDialects()) {
     clock.set(new Date(open.cycle?.period_end ?? 0).toISOString())
     await closeDueCycles(platform)
     market.processor.answers = ['refuse']
-    await market.workOff()
+    await market.drainUntilIdle()
     const refused = await explainSale(platform, found.saleId)
     assert.equal([refused.cycle?.state, refused.cycle?.processor_invoice_id], ['closed', null])
     assert.match(refused.cycle?.invoiceProblem ?? '', /no such account/)
@@ -49,9 +49,9 @@ for (const dialect of testDialects()) {
     for (const word of ['failed', 'confirmed'] as const) {
       clock.pass(60_000)
       await runPayouts(platform, market.processor)
-      await market.workOff()
+      await market.drainUntilIdle()
       await market.settlePayout(market.processor.payouts.at(-1)?.reference ?? '', word)
-      await market.workOff()
+      await market.drainUntilIdle()
     }
     const story = await explainSale(platform, other)
     assert.is(story.cycle?.state, 'charged')
@@ -71,7 +71,7 @@ for (const dialect of testDialects()) {
     await market.deliver(one, order('#5001', '900001'))
     await market.deliver(one, order('900001', '900002'))
     await market.deliver(two, order('#5001', '900001'))
-    await market.workOff()
+    await market.drainUntilIdle()
     const meant = async (text: string, store: string | null = null) =>
       (await findOrder(platform, text, store)).map((sale) => [sale.storeId, sale.orderId])
     assert.equal(await meant('900001', one.storeId), [[one.storeId, '900001']])
@@ -87,7 +87,7 @@ for (const dialect of testDialects()) {
     const claim = { shop_domain: domain, webhook_secret: 'secret-of-squatter' }
     const { id: storeId } = await connectStore(platform, squatter, claim)
     await market.deliver({ ...one, storeId, merchantId: squatter }, order('#5001', '900001'))
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await meant('#5001', domain)).length, 2)
     assert.equal(await meant('#5001', storeId), [[storeId, '900001']])
     for (const [text, store] of [
@@ -108,7 +108,7 @@ for (const dialect of testDialects()) {
     await market.order(other, link, 100_000, { id: '900100' })
     await setSuspended(platform, creator.userId, true)
     await market.order(owner, link, 100_000, { id: '900101' })
-    await market.workOff()
+    await market.drainUntilIdle()
     const storyOf = async (order: string) => {
       const [sale] = await findOrder(platform, order, null)
       return explainSale(platform, sale?.saleId ?? '')
@@ -132,13 +132,13 @@ async function paidCycle(
 ): Promise<string> {
   const { platform, clock } = market
   await market.order(shop, link, 3_200_000, { id: '43' })
-  await market.workOff()
+  await market.drainUntilIdle()
   const [sale] = await findOrder(platform, '43', null)
   const { cycle } = await explainSale(platform, sale?.saleId ?? '')
   clock.set(new Date(cycle?.period_end ?? 0).toISOString())
   await closeDueCycles(platform)
-  await market.workOff()
+  await market.drainUntilIdle()
   await market.confirmPayment(cycle?.id ?? '')
-  await market.workOff()
+  await market.drainUntilIdle()
   return sale?.saleId ?? ''
 }

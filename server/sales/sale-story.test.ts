@@ -37,7 +37,7 @@ for (const dialect of testDialects()) {
     const order = JSON.parse(orderBody({ price: 1_600_000, click, createdAt: clock.now(), name: '#77' }))
     order.line_items.push(...OTHER_LINES)
     await market.deliver(shop, JSON.stringify(order))
-    await market.workOff()
+    await market.drainUntilIdle()
     const [sale] = (await salesFor(creator).list({})).items
     const id = sale?.id ?? ''
     return {
@@ -49,9 +49,9 @@ for (const dialect of testDialects()) {
         for (const word of ['failed', 'confirmed'] as const) {
           clock.pass(MINUTE)
           await runPayouts(platform, processor)
-          await market.workOff()
+          await market.drainUntilIdle()
           await market.settlePayout(processor.payouts.at(-1)?.reference ?? '', word)
-          await market.workOff()
+          await market.drainUntilIdle()
         }
       },
     }
@@ -173,7 +173,7 @@ for (const dialect of testDialects()) {
     const creator = await market.addCreator('Zoya')
     const link = await market.addLink(owner, creator)
     await market.order(other, link, 100_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     const [sale] = (await salesFor(other.actor).list({})).items
     const told = await salesFor(other.actor).get({ id: sale?.id ?? '' })
     assert.equal(

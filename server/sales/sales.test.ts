@@ -74,7 +74,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     const bodies = new Map<string, string>()
     for (const entry of manifest) bodies.set(entry.order_id, await fixtureBody(context, entry))
     for (const body of bodies.values()) await market.deliver(shop, body)
-    await market.workOff()
+    await market.drainUntilIdle()
     const sales = await salesOf(market.platform)
     const figures = sales.map((sale) => ({
       order_id: sale.order_id,
@@ -105,7 +105,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     await market.verify()
 
     for (const body of bodies.values()) await market.deliver(shop, body)
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await salesOf(market.platform), sales)
     const events = await eventsOf(market.platform)
     assert.equal(
@@ -120,7 +120,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     const body = await market.order(shop, link, 100_000)
     await market.deliver(shop, body)
     await market.order(shop, link, 200_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     const sales = await salesOf(market.platform)
     assert.equal(
       sales.map((sale) => sale.commission),
@@ -144,7 +144,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     for (const one of [shop, other]) {
       await market.order(one, await market.addLink(one, creator), 100_000, { id: '5', name: '#5' })
     }
-    await market.workOff()
+    await market.drainUntilIdle()
     const sales = await salesOf(market.platform)
     assert.equal(
       sales.map((sale) => [sale.store_id, sale.acceptance_status]),
@@ -160,7 +160,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     const other = await market.addShop()
     const creator = await market.addCreator()
     await market.order(shop, await market.addLink(other, creator), 100_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     const [sale] = await salesOf(market.platform)
     assert.equal(
       [sale?.rejection_reason, sale?.creator_id, sale?.offer_id, sale?.link_id, sale?.click_id],
@@ -185,14 +185,14 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     const link = await market.addLink(shop, creator)
     await market.order(shop, link, 100_000)
     await setSuspended(market.platform, creator.userId, true)
-    await market.workOff()
+    await market.drainUntilIdle()
     await setSuspended(market.platform, creator.userId, false)
     await market.order(shop, link, 100_000)
     await setSuspended(market.platform, shop.merchantId, true)
-    await market.workOff()
+    await market.drainUntilIdle()
     await setSuspended(market.platform, shop.merchantId, false)
     await market.order(shop, link, 100_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     const sales = await salesOf(market.platform)
     assert.equal(
       sales.map((sale) => sale.rejection_reason),
@@ -210,7 +210,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     for (const name of ['#1', '#2', '#3']) await market.order(shop, link, 100_000, { name })
     // Only the database says no to it, as to a bug that nobody has thought of.
     await poisonOrder(market.bed.testDatabase.database, '#2')
-    await market.workOff()
+    await market.drainUntilIdle()
     const names = async () => (await salesOf(platform)).map((sale) => sale.order_name)
     assert.equal(await names(), ['#1', '#3'])
     const states = async () => (await eventsOf(platform)).map((event) => event.state)
@@ -226,7 +226,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
   it('forgets an order that names a store which is none of ours', async ({ market, shop }) => {
     const body = orderBody({ price: 100, createdAt: market.clock.now() })
     await market.deliver({ ...shop, storeId: market.platform.ids.next() }, body)
-    await market.workOff()
+    await market.drainUntilIdle()
     const [event] = await eventsOf(market.platform)
     assert.equal([event?.state, event?.reason], ['set_aside', 'its store is not known'])
     await market.verify()

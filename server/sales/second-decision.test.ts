@@ -55,13 +55,13 @@ for (const dialect of testDialects()) {
 
   it('keeps its id and time, reads all facts again, and joins the cycle of its second decision', async () => {
     await report({ financialStatus: 'pending' })
-    await market.workOff()
+    await market.drainUntilIdle()
     const unpaid = await theSale()
     assert.is(unpaid.rejection_reason, 'not_paid')
     assert.is(unpaid.decided_at, null)
     market.clock.pass(40 * DAY)
     await report({ price: 300_000 })
-    await market.workOff()
+    await market.drainUntilIdle()
     const sale = await theSale()
     assert.equal(
       [sale.id, sale.created_at, sale.decided_at, sale.acceptance_status, sale.net_amount, sale.commission],
@@ -95,12 +95,12 @@ for (const dialect of testDialects()) {
     await report({}, 'second')
     await report({}, 'third')
     await report({ financialStatus: 'pending' }, 'fourth')
-    await market.workOff()
+    await market.drainUntilIdle()
     const sale = await theSale()
     assert.equal([sale.acceptance_status, (await former()).length], ['accepted', 1])
     await report({ financialStatus: 'refunded' }, 'fifth')
     await report({}, 'sixth')
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await theSale(), sale)
     const states = (await eventsOf(market.platform)).map((event) => event.state)
     assert.equal(states, ['done', 'done', ...Array(4).fill('ignored')])
@@ -111,7 +111,7 @@ for (const dialect of testDialects()) {
   it('is not decided again under the webhook id of the unpaid report', async () => {
     await report({ financialStatus: 'pending' }, 'same')
     assert.is(await report({}, 'same'), 'conflict')
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await theSale()).rejection_reason, 'not_paid')
     assert.equal(await former(), [])
     await market.verify()
@@ -119,25 +119,25 @@ for (const dialect of testDialects()) {
 
   it('is judged as things stand then, and rejected for good when they are bad', async () => {
     await report({ financialStatus: 'pending' })
-    await market.workOff()
+    await market.drainUntilIdle()
     await setSuspended(market.platform, creator.userId, true)
     await report({})
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await theSale()).rejection_reason, 'creator_suspended')
     await setSuspended(market.platform, creator.userId, false)
     await report({})
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await theSale()).rejection_reason, 'creator_suspended')
     await market.verify()
   })
 
   it('is the only one: no sale that was rejected for anything else is decided again', async () => {
     await report({ email: `${creator.userId}@example.com`, click: '0190a1b2-0000-7000-8000-000000000000' })
-    await market.workOff()
+    await market.drainUntilIdle()
     const sale = await theSale()
     assert.is(sale.rejection_reason, 'unknown_tracking_reference')
     await report({})
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await theSale(), sale)
     assert.equal(await changedParts(), [['tracking_reference']])
     await market.verify()
@@ -145,10 +145,10 @@ for (const dialect of testDialects()) {
 
   it('is shown with both decisions to both parties and the operator', async () => {
     await report({ financialStatus: 'pending' })
-    await market.workOff()
+    await market.drainUntilIdle()
     market.clock.pass(HOUR)
     await report({})
-    await market.workOff()
+    await market.drainUntilIdle()
     const { id } = await theSale()
     for (const [role, scope] of [
       ['merchant', { merchantId: shop.merchantId }],
@@ -182,7 +182,7 @@ for (const dialect of testDialects()) {
     const click = await market.click(await market.addLink(shop, other))
     await report({ financialStatus: 'pending' })
     await report({ click })
-    await market.workOff()
+    await market.drainUntilIdle()
     const sale = await theSale()
     assert.equal([sale.acceptance_status, sale.creator_id], ['accepted', other.userId])
     const scope = { creatorId: other.userId }
@@ -196,12 +196,12 @@ for (const dialect of testDialects()) {
     await report({ click: '' })
     await report({})
     await report({ price: 1 })
-    await market.workOff()
+    await market.drainUntilIdle()
     const sale = await theSale()
     assert.is(sale.rejection_reason, 'no_tracking_reference')
     market.clock.pass(MINUTE)
     await report({ createdAt: order.createdAt - DAY })
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await theSale(), sale)
     assert.equal(await flags(), [`order_changed ${shop.storeId}`])
     assert.equal(await changedParts(), [

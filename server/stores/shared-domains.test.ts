@@ -52,7 +52,7 @@ for (const { it } of marketSuites('claims on one domain')) {
   /** An order of now that the shop's store has sent, applied. */
   async function sell(market: Marketplace, shop: Shop): Promise<void> {
     await market.deliver(shop, orderBody({ price: 100_000, createdAt: market.clock.now() }))
-    await market.workOff()
+    await market.drainUntilIdle()
   }
 
   it('gives a delivery to exactly the claim that has its secret', async ({ market }) => {
@@ -116,7 +116,7 @@ for (const { it } of marketSuites('claims on one domain')) {
     await sell(market, squatter)
     assert.equal(await sharedFlags(market), [])
     await market.order(owner, link, 800_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     const sales = await market.platform.database.reader.selectFrom('sales').selectAll().execute()
     const accepted = sales.filter((sale) => sale.acceptance_status === 'accepted')
     assert.equal(
@@ -141,7 +141,7 @@ for (const { it } of marketSuites('claims on one domain')) {
     for (const shop of shops) {
       await market.deliver(shop, orderBody({ price: 100_000, createdAt: market.clock.now() }))
     }
-    await market.workOff()
+    await market.drainUntilIdle()
     const [flag] = await sharedFlags(market)
     assert.is(flag?.evidence.claims.length, 4)
   })
@@ -160,7 +160,7 @@ for (const { it } of marketSuites('claims on one domain')) {
       url: 'http://127.0.0.1',
     })
     await market.deliver(other, body, { deliveryId: 'sent-by-operator' })
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(await sharedFlags(market), [])
     await sell(market, other)
     assert.is((await sharedFlags(market)).length, 1)

@@ -73,7 +73,7 @@ async function tellStory(market: Marketplace, at: (moment: Moment) => void): Pro
   await comeRound(market, async () => processor.invoices.length > 0)
   at("the answer to the invoice's call is lost")
   await confirmAll(market)
-  await market.workOff()
+  await market.drainUntilIdle()
   at('a payment was confirmed before its invoice was recorded')
   await comeRound(market, async () => (await cyclesOf(platform, shop.merchantId)).every(isCharged))
   at('shares are released')
@@ -83,7 +83,7 @@ async function tellStory(market: Marketplace, at: (moment: Moment) => void): Pro
   await comeRound(market, async () => processor.payouts.length > 0)
   at("the answer to the payout's call is lost")
   for (const { reference } of processor.payouts) await market.settlePayout(reference, 'confirmed')
-  await market.workOff()
+  await market.drainUntilIdle()
   at('a payout was settled before it was recorded')
   await comeRound(market, async () => (await payoutsOf(market)).every(({ state }) => state === 'paid'))
 }
@@ -95,7 +95,7 @@ async function comeRound(
   { within, step } = { within: TAKEN_UP_WITHIN, step: STEP },
 ): Promise<void> {
   for (let passed = 0; passed < within; passed += step) {
-    await market.workOff()
+    await market.drainUntilIdle()
     if (await isDone()) return
     market.clock.pass(step)
   }
@@ -210,13 +210,13 @@ for (const dialect of testDialects()) {
       const link = await market.addLink(shop, await market.addCreator())
       clock.pass(-HOUR)
       await market.order(shop, link, 100_000)
-      await market.workOff()
+      await market.drainUntilIdle()
       clock.set(lastMoment)
       await market.order(shop, link, 100_000)
-      await market.workOff()
+      await market.drainUntilIdle()
       clock.pass(1)
       await market.order(shop, link, 100_000)
-      await market.workOff()
+      await market.drainUntilIdle()
       const cycles = await cyclesOf(platform, shop.merchantId)
       assert.equal(
         cycles.map(({ sales_count }) => sales_count),

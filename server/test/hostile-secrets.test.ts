@@ -227,7 +227,7 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
           ['waits', 'destination_broken'],
         )
         assert.equal(others, [])
-        await market.workOff()
+        await market.drainUntilIdle()
         assert.equal(ibansPaid(world), [])
         assert.ok((await openFlagsOf(market.platform)).includes(`integrity_violation ${victim.userId}`))
         assert.is.not((await breachesOf(world, 'sealed-destinations')).length, 0)
@@ -327,7 +327,7 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     const replaced = destinations.find((row) => row.iban_last4 === TAKEOVER_IBAN.slice(-4))?.id
     for (const destinationId of [foreign, replaced, market.platform.ids.next()]) {
       await pointTo(destinationId)
-      await market.workOff()
+      await market.drainUntilIdle()
       const [now] = await attemptsOf(market.platform, payoutId)
       assert.is(now?.state, 'refused', now?.detail ?? '')
       assert.match(now?.detail ?? '', /^not sent: payout destination/)
@@ -339,7 +339,7 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     assert.equal(ibansPaid(world), [])
     const newest = destinations.filter((row) => row.user_id === victim.userId).at(-1)?.id
     await pointTo(newest)
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(ibansPaid(world), [], 'a destination that waits for its delay')
     assert.match((await attemptsOf(market.platform, payoutId))[0]?.detail ?? '', /not come into effect/)
     await market.after(DAY)

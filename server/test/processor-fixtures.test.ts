@@ -30,25 +30,25 @@ async function prepare(market: Marketplace, needs: ManifestEntry['needs']) {
   const shop = await market.addShop()
   const creator = await market.addCreator()
   await market.order(shop, await market.addLink(shop, creator), 900_000)
-  await market.workOff()
+  await market.drainUntilIdle()
   const [{ id: cycleId, period_end: asOf } = { id: '', period_end: 0 }] = await cyclesOf(
     market.platform,
     shop.merchantId,
   )
   await closeDueCycles(market.platform, { asOf })
-  await market.workOff()
+  await market.drainUntilIdle()
   const cycle = await cycleOf(market.platform, cycleId)
   const invoice = { invoice_id: cycle.processor_invoice_id ?? '', amount: formatMoney(cycle.amount_due) }
   if (needs === 'nothing' || needs === 'closed cycle') return { cycleId, payoutId: null, values: invoice }
   await market.confirmPayment(cycleId)
-  await market.workOff()
+  await market.drainUntilIdle()
   if (needs === 'charged cycle') return { cycleId, payoutId: null, values: invoice }
   const run = await runPayouts(market.platform, market.processor)
   const made = run.find(({ creatorId }) => creatorId === creator.userId)
-  await market.workOff()
+  await market.drainUntilIdle()
   const payoutId = (made?.kind === 'paid_out' && made.payoutId) || ''
   if (needs === 'paid payout') await market.settlePayout(payoutId, 'confirmed')
-  await market.workOff()
+  await market.drainUntilIdle()
   const payout = await payoutOf(market.platform, payoutId)
   const values = {
     payout_id: payout.processor_payout_id ?? '',

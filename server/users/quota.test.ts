@@ -125,7 +125,7 @@ for (const { it } of marketSuites('quotas')) {
     const [link, othersLink] = [await market.addLink(shop, creator), await market.addLink(other, creator)]
     for (let index = 0; index < 3; index += 1) await market.order(shop, link, 100_000)
     await market.order(other, othersLink, 100_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     const sales = await platform.database.reader.selectFrom('sales').select(['id', 'merchant_id']).execute()
     const own = sales.filter((sale) => sale.merchant_id === shop.merchantId).map(({ id }) => id)
     await platform.database.transaction(async (tx) => {

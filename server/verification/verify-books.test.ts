@@ -36,12 +36,12 @@ async function fillBooks(market: Marketplace): Promise<void> {
     const subject = processor.calls.findLast((call) => call.kind === kind)?.reference ?? ''
     if (kind === 'payout') await retryPayout(platform, processor, { ...reissue, payoutId: subject })
     else await retryInvoice(platform, processor, { ...reissue, cycleId: subject })
-    await market.workOff()
+    await market.drainUntilIdle()
   }
   const pay = async (word: 'confirmed' | 'failed' | null) => {
     for (const outcome of await runPayouts(platform, processor)) {
       if (outcome.kind !== 'paid_out' || !outcome.payoutId) continue
-      await market.workOff()
+      await market.drainUntilIdle()
       if (word) await market.settlePayout(outcome.payoutId, word)
       await market.after(60_000)
     }
@@ -64,12 +64,12 @@ async function fillBooks(market: Marketplace): Promise<void> {
     actor: 'operator',
   })
   await market.order(shop, links.ayesha, 300_000)
-  await market.workOff()
+  await market.drainUntilIdle()
   await sealLedger(platform)
   const open = (await cyclesOf(platform, shop.merchantId)).at(-1)
   await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: open?.period_end ?? 0 })
   processor.answers = ['refuse']
-  await market.workOff()
+  await market.drainUntilIdle()
   await askAnew('invoice')
   await suspendUser(platform, { userId: (await market.addCreator()).userId, actor: 'operator', reason: null })
   const body = await market.order(shop, links.ayesha, 200_000)
@@ -85,7 +85,7 @@ async function fillBooks(market: Marketplace): Promise<void> {
   await market.earn(other, links.bilal, 800_000)
   processor.answers = ['drop']
   await runPayouts(platform, processor)
-  await market.workOff()
+  await market.drainUntilIdle()
   await sealLedger(platform)
 }
 

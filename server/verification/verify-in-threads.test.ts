@@ -41,7 +41,7 @@ for (const dialect of testDialects()) {
       const link = await market.addLink(shop, await market.addCreator())
       await market.earn(shop, link, 400_000)
       await market.order(shop, link, 200_000)
-      await market.workOff()
+      await market.drainUntilIdle()
       const { database, url } = market.bed.testDatabase
       const { keys } = market.platform
       await removeGuards(database)

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { FoundDifference, ReconcileOutcome } from '../../../server/jobs/reconcile.ts'
+import type { FoundDifference, ReconcileOutcome } from '../../../server/jobs/reconciliation.ts'
 import { CURRENCY } from '../../../shared/money.ts'
 import { exampleText } from '../../command.ts'
 import { withApp } from '../../context.ts'
@@ -23,7 +23,7 @@ export function addReconcileCommand(group: Command): void {
 function reconcile(sinceText: string | undefined, command: Command): Promise<void> {
   return withApp(command, async ({ app, config, out }) => {
     const { readMoment } = await import('../../arguments.ts')
-    const jobs = await import('../../../server/jobs/reconcile.ts')
+    const jobs = await import('../../../server/jobs/reconciliation.ts')
     const since = sinceText === undefined ? null : await readMoment(sinceText, config.BILLING_TIMEZONE)
     const outcome = await jobs.reconcile(app.platform, app.processor, {
       ...(since === null ? {} : { since }),
@@ -48,7 +48,7 @@ function refuseTrouble({ differing, unanswered, complete }: ReconcileOutcome): v
 
 function linesOf(
   { compared, differing, unanswered }: ReconcileOutcome,
-  wordsOf: typeof import('../../../server/jobs/reconcile.ts').wordsOf,
+  wordsOf: typeof import('../../../server/jobs/reconciliation.ts').wordsOf,
   out: Output,
 ): string[] {
   const table = out.table(

@@ -96,7 +96,7 @@ it('is refused where nobody can be asked', async () => {
 atTerminal('tries every event of a type again that no rule mapped', async () => {
   const { market } = books
   for (const n of [1, 2]) await market.processorSays('invoice.paid_in_full', { n })
-  await market.workOff()
+  await market.drainUntilIdle()
   const { code, screen } = await books.pty(['flagged', 'walk', '--kind', 'processor_event_unmapped'], {
     typed: [
       {

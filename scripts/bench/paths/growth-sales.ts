@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { closeDueCycles } from '../../../server/billing/close-cycle.service.ts'
 import { createInboxRecorder } from '../../../server/inbox/intake.service.ts'
 import { createOrderReader } from '../../../server/jobs/order-reader.ts'
-import { workOff } from '../../../server/jobs/worker.ts'
+import { drainUntilIdle } from '../../../server/jobs/worker.ts'
 import { listSales } from '../../../server/sales/sales.service.ts'
 import { BILLING_INVARIANTS } from '../../../server/verification/billing.ts'
 import type { Bed } from '../bed.ts'
@@ -97,12 +97,12 @@ async function drain(market: Market): Promise<number[]> {
   const { app, rounds } = market.bed
   const reader = createOrderReader(app.platform)
   try {
-    await workOff(app, reader)
+    await drainUntilIdle(app, reader)
     const taken: number[] = []
     for (let round = 0; round < rounds; round += 1) {
       await pileOrders(app.platform, market.links, { first: market.orders, count: PILE })
       market.orders += PILE
-      taken.push(await timed(() => workOff(app, reader)))
+      taken.push(await timed(() => drainUntilIdle(app, reader)))
     }
     return taken
   } finally {

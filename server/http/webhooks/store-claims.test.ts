@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
-import { workOff } from '../../jobs/worker.ts'
+import { drainUntilIdle } from '../../jobs/worker.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { authorize } from '../../test/authorization/scene.ts'
@@ -86,7 +86,11 @@ for (const dialect of testDialects()) {
       assert.is(await deliver(bed, body, 'secret-of-owner'), 200)
     }
     await createInboxRecorder(platform).idle()
-    await workOff({ platform, processor: new ScriptedProcessor(), eventRules: GENERIC_PROCESSOR_EVENTS })
+    await drainUntilIdle({
+      platform,
+      processor: new ScriptedProcessor(),
+      eventRules: GENERIC_PROCESSOR_EVENTS,
+    })
     assert.is(await shown(), 2)
     bed.clock.pass(8 * DAY)
     assert.is(await shown(), 0)

@@ -23,7 +23,7 @@ for (const { it } of marketSuites<Context>('seals')) {
 
   const sell = async ({ market, shop, link }: Context) => {
     await market.order(shop, link, 400_000)
-    await market.workOff()
+    await market.drainUntilIdle()
   }
   const sealed = async ({ market }: Context): Promise<Seal> => {
     const { seal } = await sealLedger(market.platform)

@@ -94,7 +94,7 @@ for (const dialect of testDialects()) {
       const link = await context.market.addLink(shop, await context.market.addCreator())
       context.seal = async () => {
         await context.market.order(shop, link, 400_000)
-        await context.market.workOff()
+        await context.market.drainUntilIdle()
         await sealLedger(context.platform)
       }
     })

@@ -1,5 +1,5 @@
 import { openOutgoingCalls } from '../../platform/network/outgoing-calls.ts'
-import { createSignatureScheme } from '../signatures/verify-signature.ts'
+import { createSignatureScheme } from '../signatures/signature-schemes.ts'
 import type { SandboxEvent, SandboxStore } from './sandbox.store.ts'
 import type { SandboxSwitches } from './switches.ts'
 

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { createSignatureScheme } from '../signatures/verify-signature.ts'
+import { createSignatureScheme } from '../signatures/signature-schemes.ts'
 import { type SandboxOptions, startSandbox } from './start-sandbox.ts'
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

@@ -1,4 +1,4 @@
-import { createSignatureScheme } from '../signatures/verify-signature.ts'
+import { createSignatureScheme } from '../signatures/signature-schemes.ts'
 import { createDelivery } from './deliver-events.ts'
 import { createSandboxServer } from './sandbox.http.ts'
 import { openSandboxStore } from './sandbox.store.ts'

@@ -5,7 +5,7 @@ import type { LinkRecord } from '../../links/links.service.ts'
 import { watchMarketplace } from '../../moderation/watch.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { createSignatureScheme } from '../../processor/signatures/verify-signature.ts'
+import { createSignatureScheme } from '../../processor/signatures/signature-schemes.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { simulatedIds } from '../simulation/simulated-ids.ts'
 import type { TestDialect } from '../testkit/databases.ts'
@@ -118,7 +118,7 @@ export async function openAdversaryWorld(dialect: TestDialect): Promise<Adversar
       })
       return answer.statusCode
     },
-    work: () => market.workOff(),
+    work: () => market.drainUntilIdle(),
     async days(count) {
       for (let day = 0; day < count; day += 1) {
         clock.pass(DAY)
@@ -142,7 +142,7 @@ export async function openAdversaryWorld(dialect: TestDialect): Promise<Adversar
 
   async function settle(): Promise<void> {
     await clicks.idle()
-    await market.workOff()
+    await market.drainUntilIdle()
     clock.pass(MINUTE)
     while ((await watchMarketplace(platform)) > 0);
   }

@@ -46,7 +46,7 @@ async function fill(scene: Scene, tenant: Tenant): Promise<Record<Kind, string>>
   await market.earn(shop, link, 5_000_000)
   await runPayouts(platform, market.processor)
   await market.deliver(shop, orderBody({ price: 100_000, createdAt: platform.clock.now(), name: MARK }))
-  await market.workOff()
+  await market.drainUntilIdle()
   const sale = await freshSale(scene, tenant)
   const rowOf = (table: 'applications' | 'clicks' | 'payouts') =>
     reader.selectFrom(table).select('id').orderBy('id').executeTakeFirstOrThrow()

@@ -1,6 +1,6 @@
 import { applyToOffer } from '../../applications/applications.service.ts'
 import { startExport } from '../../exports/exports.service.ts'
-import { workOffExports } from '../../jobs/export-loop.ts'
+import { drainExports } from '../../jobs/export-loop.ts'
 import { raiseFlag } from '../../moderation/flags.service.ts'
 import { createOffer } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
@@ -113,11 +113,11 @@ export const RECIPES: Record<string, Recipe> = {
   },
 
   'jobs.startExport': async ({ scene }) => {
-    await workOffExports(scene.platform)
+    await drainExports(scene.platform)
     return { resource: 'sales', format: 'csv' }
   },
   'jobs.startExport+billing': async ({ scene }) => {
-    await workOffExports(scene.platform)
+    await drainExports(scene.platform)
     return { resource: 'billing_cycles', format: 'ndjson' }
   },
   'jobs.get': async ({ scene, me }) => ({ id: await freshJob(scene.platform, me) }),
@@ -204,6 +204,6 @@ export async function freshFlag(platform: Platform): Promise<string> {
 /** A finished export of this user, with its file. */
 export async function freshJob(platform: Platform, user: Actor): Promise<string> {
   const { id } = await startExport(platform, user, SALES)
-  await workOffExports(platform)
+  await drainExports(platform)
   return id
 }

@@ -1,11 +1,11 @@
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import { nextEventDueAt } from '../../inbox/inbox.service.ts'
-import { sendAttempts } from '../../jobs/send-attempts.ts'
-import { workOff } from '../../jobs/worker.ts'
+import { makeDueCalls } from '../../jobs/processor-calls.ts'
+import { drainUntilIdle } from '../../jobs/worker.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
 import { createHttpProcessor } from '../../processor/http-processor.ts'
-import type { Processor } from '../../processor/port.ts'
+import type { Processor } from '../../processor/processor.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { giveDestination, type Marketplace, openMarketplace } from '../testkit/marketplace.ts'
 import { DAY, HOUR, MINUTE } from '../testkit/testbed.ts'
@@ -44,7 +44,7 @@ export async function openFaultWorld(dialect: TestDialect): Promise<FaultWorld> 
     onSilence: (reference) => patience.end(reference),
     async onEventFirst(held) {
       await announcer.announceEarly(held)
-      await workOff({ platform: market.platform, processor, eventRules: GENERIC_PROCESSOR_EVENTS })
+      await drainUntilIdle({ platform: market.platform, processor, eventRules: GENERIC_PROCESSOR_EVENTS })
     },
   })
   const { processor, close } = storyProcessor(market, double, patience)
@@ -120,7 +120,7 @@ class Stage {
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
       const { wait, dies } = rounds[round] ?? { wait: 'due', dies: false }
       if (round > 0 && !(await this.#pass(wait))) break
-      await (dies ? this.#dyingWorker() : sendAttempts(this.#market.platform, this.#processor))
+      await (dies ? this.#dyingWorker() : makeDueCalls(this.#market.platform, this.#processor))
       if (round === 0) await this.#changeEverything(subjects)
       if (round < SCHEDULED_ROUNDS) await this.#runSchedules()
       complaints.push(...(await complaintsInBetween(this.#market, subjects, this.#announcer)))
@@ -194,7 +194,7 @@ class Stage {
       findInvoices: (reference) => last(findInvoices(reference)),
       findPayouts: (reference) => last(findPayouts(reference)),
     }
-    await Promise.race([dead, sendAttempts(platform, dying)])
+    await Promise.race([dead, makeDueCalls(platform, dying)])
   }
 
   /** What was frozen with the attempt must not follow a new name or a new account. */
@@ -220,7 +220,7 @@ class Stage {
     const { platform, clock } = this.#market
     const parts = { platform, processor: this.#processor, eventRules: GENERIC_PROCESSOR_EVENTS }
     for (;;) {
-      await workOff(parts)
+      await drainUntilIdle(parts)
       const due = await nextEventDueAt(platform, 'processor')
       if (due === null) return
       clock.pass(Math.max(1, due - clock.now()))
@@ -231,7 +231,7 @@ class Stage {
   async #settle(): Promise<void> {
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
       await this.#applyEvents()
-      await sendAttempts(this.#market.platform, this.#processor)
+      await makeDueCalls(this.#market.platform, this.#processor)
       const announced = await this.#announcer.announceAll(this.#double.held)
       if (announced === 0 && !(await this.#pass('due'))) return
     }

@@ -119,7 +119,7 @@ it.before(async () => {
   await market.order(shop, link, 500_000, { name: '#1001', id: '6100000001009' })
   await market.deliver(shop, orderBody({ price: 100_000, createdAt: market.clock.now(), name: '#1001' }))
   await market.deliver(shop, '{"id": "no order at all"}')
-  await market.workOff()
+  await market.drainUntilIdle()
   const { reader } = market.platform.database
   const events = await reader.selectFrom('inbound_events').select('id').execute()
   const cycles = await reader.selectFrom('billing_cycles').select('id').execute()

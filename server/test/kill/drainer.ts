@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs'
 import type { KyselyPlugin } from 'kysely'
 import { createOrderReader } from '../../jobs/order-reader.ts'
-import { workOff } from '../../jobs/worker.ts'
+import { drainUntilIdle } from '../../jobs/worker.ts'
 import type { Database } from '../../platform/database/database.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
@@ -67,7 +67,7 @@ async function drain({ databaseUrl, now, batchSize, dieAfter }: Drain): Promise<
   }
   await reader.readAhead(1)
   const parts = { processor: new ScriptedProcessor(), eventRules: GENERIC_PROCESSOR_EVENTS }
-  await workOff(
+  await drainUntilIdle(
     { platform: { ...platform, database: watched(database, onAnswer) }, ...parts },
     reader,
     batchSize,

@@ -41,7 +41,7 @@ export const DESK_GAMES: Game[] = [
           ...(round % 2 === 1 && { ahead: PAST_EVENT_LEASE }),
           async check() {
             // A side that takes one event over ends the other side's lease on the rest, which waits for the next batch.
-            await market.workOff()
+            await market.drainUntilIdle()
             const states = await eventStates(arena, ids)
             return [
               ...differs('events', states, ['done', 'done', 'done', 'ignored']),
@@ -70,7 +70,7 @@ export const DESK_GAMES: Game[] = [
             { ...came, body: same ? body : order() },
           ],
           async check(outcomes) {
-            await market.workOff()
+            await market.drainUntilIdle()
             const second = same ? 'known' : 'conflict'
             return [
               ...differs('receipts', told(outcomes), [`ok "${second}"`, 'ok "stored"']),

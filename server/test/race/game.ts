@@ -1,6 +1,6 @@
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
-import type { Processor } from '../../processor/port.ts'
+import type { Processor } from '../../processor/processor.ts'
 import type { ProcessorDouble } from '../faults/processor-double.ts'
 import { cyclesOf, type Marketplace, type Shop } from '../testkit/marketplace.ts'
 import type { Report } from './racer.ts'
@@ -57,7 +57,7 @@ export function told(outcomes: readonly Outcome[]): string[] {
 /** Sells once, and answers the shop's open cycle. */
 export async function sell({ market }: Arena, shop: Shop, link: LinkRecord) {
   await market.order(shop, link, SALE)
-  await market.workOff()
+  await market.drainUntilIdle()
   const cycle = (await cyclesOf(market.platform, shop.merchantId)).find(({ state }) => state === 'open')
   if (!cycle) throw new Error('nothing was accepted')
   return cycle

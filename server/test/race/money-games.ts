@@ -23,7 +23,7 @@ export const MONEY_GAMES: Game[] = [
       const link = await market.addLink(shop, await market.addCreator())
       return async (round) => {
         const unpaid = await market.order(shop, link, SALE, { financialStatus: 'pending' })
-        await market.workOff()
+        await market.drainUntilIdle()
         market.clock.pass(1000)
         const paid = unpaid.replace('"pending"', '"paid"')
         await market.deliver(shop, paid)
@@ -33,7 +33,7 @@ export const MONEY_GAMES: Game[] = [
           tasks: [drain, drain],
           ...(round % 2 === 1 && { ahead: PAST_EVENT_LEASE }),
           async check() {
-            await market.workOff()
+            await market.drainUntilIdle()
             const { reader } = platform.database
             const sale = await reader
               .selectFrom('sales')
@@ -202,7 +202,7 @@ export const MONEY_GAMES: Game[] = [
         return {
           tasks: [{ do: 'suspend', userId: creator.userId, afterMs }, { do: 'run_payouts' }],
           async check() {
-            await market.workOff()
+            await market.drainUntilIdle()
             const made = await payoutsOf(arena, creator.userId)
             const sent = market.processor.payouts.filter(({ reference }) => reference === made[0]?.id)
             // Made before the suspension or not at all; either way it does not go out.

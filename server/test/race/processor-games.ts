@@ -1,5 +1,5 @@
 import { formatMoney } from '../../../shared/money.ts'
-import { sendAttempts } from '../../jobs/send-attempts.ts'
+import { makeDueCalls } from '../../jobs/processor-calls.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import { OPERATOR } from '../../moderation/audit.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
@@ -61,7 +61,7 @@ export const PROCESSOR_GAMES: Game[] = [
             const by = { userId: creatorId, actor: OPERATOR, reason: null }
             await reinstateUser(market.platform, by)
             market.clock.pass(MINUTE)
-            await sendAttempts(market.platform, processor)
+            await makeDueCalls(market.platform, processor)
             return [
               ...differs('sent, and what it is', sent === 1, state === 'submitted'),
               ...differs('held in the end', heldUnder(arena, payoutId).length, 1),
@@ -78,7 +78,7 @@ export const PROCESSOR_GAMES: Game[] = [
       const { shop, link } = await selling(arena)
       return async (round) => {
         const cycleId = await closedCycle(arena, shop, link)
-        await market.workOff()
+        await market.drainUntilIdle()
         const cycle = await cycleOf(market.platform, cycleId)
         const deliveries = [`${cycleId}-1`, `${cycleId}-2`] as const
         const body = JSON.stringify({
@@ -113,7 +113,7 @@ export const PROCESSOR_GAMES: Game[] = [
       const shop = await market.addShop()
       return async (round) => {
         const { payoutId } = await pendingPayout(arena, shop)
-        await market.workOff()
+        await market.drainUntilIdle()
         const payout = await payoutOf(market.platform, payoutId)
         const data = {
           payout_id: payout.processor_payout_id,
@@ -154,7 +154,7 @@ export const PROCESSOR_GAMES: Game[] = [
         const kind = round % 2 === 0 ? 'invoice' : 'payout'
         const reference = await make(kind)
         double.plan(reference, { calls: ['refused_422'], lookups: [] })
-        await sendAttempts(market.platform, processor)
+        await makeDueCalls(market.platform, processor)
         const anew =
           kind === 'invoice'
             ? ({ do: 'reissue', cycleId: reference } as const)
@@ -163,7 +163,7 @@ export const PROCESSOR_GAMES: Game[] = [
         return {
           tasks: [anew, alone ? { do: 'send' } : anew],
           async check(outcomes) {
-            await sendAttempts(market.platform, processor)
+            await makeDueCalls(market.platform, processor)
             const attempts = await attemptsOf(market.platform, reference)
             const conflicts = outcomes.filter(
               (outcome) => 'refused' in outcome && outcome.refused === 'conflict',
@@ -220,7 +220,7 @@ async function makerOf(arena: Arena) {
   const { shop, link } = await selling(arena)
   const payer = await market.addShop()
   return async (kind: 'invoice' | 'payout'): Promise<string> => {
-    await market.workOff()
+    await market.drainUntilIdle()
     return kind === 'invoice' ? closedCycle(arena, shop, link) : (await pendingPayout(arena, payer)).payoutId
   }
 }

@@ -7,9 +7,9 @@ import type { EventSource } from '../../inbox/event-words.ts'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { applyStoreEvents } from '../../jobs/apply-store-events.ts'
 import { drainEvents } from '../../jobs/drain-events.ts'
+import { makeDueCalls } from '../../jobs/processor-calls.ts'
 import { startScheduler } from '../../jobs/scheduler.ts'
-import { sendAttempts } from '../../jobs/send-attempts.ts'
-import { workOff } from '../../jobs/worker.ts'
+import { drainUntilIdle } from '../../jobs/worker.ts'
 import { OPERATOR } from '../../moderation/audit.service.ts'
 import { resolveFlag } from '../../moderation/flag-queue.service.ts'
 import { raiseFlag } from '../../moderation/flags.service.ts'
@@ -17,7 +17,7 @@ import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { retryPayout } from '../../payouts/retry-payout.service.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
-import type { Processor } from '../../processor/port.ts'
+import type { Processor } from '../../processor/processor.ts'
 import { connectStore } from '../../stores/stores.service.ts'
 import { suspendUser } from '../../users/users.service.ts'
 import type { CountedReader } from '../testkit/counted-reader.ts'
@@ -76,9 +76,9 @@ export async function perform({ platform, processor, reader }: Means, task: Task
     case 'run_payouts':
       return (await runPayouts(platform, processor)).map(({ creatorId, kind }) => `${kind} ${creatorId}`)
     case 'send':
-      return sendAttempts(platform, processor)
+      return makeDueCalls(platform, processor)
     case 'work_off':
-      return workOff(parts)
+      return drainUntilIdle(parts)
     case 'drain_store':
       return drainEvents(platform, 'store', task.batch, applyStoreEvents, notGivenBack)
     case 'drain_pile':
@@ -86,7 +86,7 @@ export async function perform({ platform, processor, reader }: Means, task: Task
     case 'receive':
       return receive(platform, task)
     case 'apply':
-      return [await receive(platform, task), await workOff(parts)]
+      return [await receive(platform, task), await drainUntilIdle(parts)]
     default:
       return decideSomething(platform, processor, task)
   }

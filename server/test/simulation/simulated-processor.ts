@@ -1,4 +1,4 @@
-import type { CallOutcome, LookupOutcome, Processor } from '../../processor/port.ts'
+import type { CallOutcome, LookupOutcome, Processor } from '../../processor/processor.ts'
 import type { AnswerTo, CallAnswer } from '../oracle/calls.ts'
 import { type Answer, ScriptedProcessor } from '../testkit/scripted-processor.ts'
 

@@ -2,10 +2,10 @@ import type { EventSource } from '../../inbox/inbox.service.ts'
 import { processorEventApplier } from '../../jobs/apply-processor-events.ts'
 import { applyStoreEvents } from '../../jobs/apply-store-events.ts'
 import { type ApplyEvents, drainEvents } from '../../jobs/drain-events.ts'
-import { sendAttempts } from '../../jobs/send-attempts.ts'
+import { makeDueCalls } from '../../jobs/processor-calls.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
-import type { Processor } from '../../processor/port.ts'
+import type { Processor } from '../../processor/processor.ts'
 
 const applyProcessorEvents = processorEventApplier(GENERIC_PROCESSOR_EVENTS)
 
@@ -71,5 +71,5 @@ export async function evenWaits(platform: Platform): Promise<void> {
 }
 
 async function sendAll(platform: Platform, processor: Processor): Promise<void> {
-  while ((await sendAttempts(platform, processor)) > 0);
+  while ((await makeDueCalls(platform, processor)) > 0);
 }

@@ -3,7 +3,7 @@ import { formatMoney, type Paisa } from '../../../shared/money.ts'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import { createClickRecorder } from '../../clicks/clicks.service.ts'
 import { createInboxRecorder, type Receipt } from '../../inbox/intake.service.ts'
-import { workOff } from '../../jobs/worker.ts'
+import { drainUntilIdle } from '../../jobs/worker.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { OfferFields } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
@@ -58,7 +58,7 @@ export interface Marketplace {
   /** Sells, closes the shop's cycle as of its end, and has its payment confirmed: the commission is released. */
   earn(shop: Shop, link: LinkRecord, price: Paisa): Promise<void>
   /** Applies all that is due now. */
-  workOff(): Promise<void>
+  drainUntilIdle(): Promise<void>
   /** Passes `ms`, then applies all that is due. */
   after(ms: number): Promise<void>
   /** Fails with the breaches when an invariant does not hold. */
@@ -143,18 +143,18 @@ export async function openMarketplace(
     },
     async earn(shop, link, price) {
       await market.order(shop, link, price)
-      await workOff(parts)
+      await drainUntilIdle(parts)
       const cycle = (await cyclesOf(platform, shop.merchantId)).find(({ state }) => state === 'open')
       if (!cycle) throw new Error('nothing was accepted')
       await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: cycle.period_end })
-      await workOff(parts)
+      await drainUntilIdle(parts)
       await market.confirmPayment(cycle.id)
-      await workOff(parts)
+      await drainUntilIdle(parts)
     },
-    workOff: () => workOff(parts),
+    drainUntilIdle: () => drainUntilIdle(parts),
     async after(ms) {
       clock.pass(ms)
-      await workOff(parts)
+      await drainUntilIdle(parts)
     },
     verify: () => verify(platform),
     async close() {

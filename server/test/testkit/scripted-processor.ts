@@ -1,5 +1,5 @@
 import { CURRENCY, type Paisa } from '../../../shared/money.ts'
-import type { CallOutcome, LookupItem, LookupOutcome, Processor } from '../../processor/port.ts'
+import type { CallOutcome, LookupItem, LookupOutcome, Processor } from '../../processor/processor.ts'
 
 /**
  * How a call ends. `lose`: it takes effect and its answer is lost. `drop`: it takes no effect and its answer is lost

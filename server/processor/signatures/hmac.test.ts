@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { hmacSettingsSchema } from './hmac-settings.ts'
+import { hmacSettingsSchema } from './hmac.ts'
 
 test('hmac settings that leave a time or an id unsigned are refused', () => {
   const wrong = [

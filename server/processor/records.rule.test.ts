@@ -1,7 +1,14 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { LookupItem } from './port.ts'
-import { compareRecords, type OurRecord, type Standing } from './reconcile.rule.ts'
+import type { LookupItem } from './processor.ts'
+import {
+  compareRecords,
+  hasFailed,
+  type OurRecord,
+  type RecordStatus,
+  recordStatus,
+  type Standing,
+} from './records.rule.ts'
 
 const item = (status: string, changes: Partial<LookupItem> = {}): LookupItem => ({
   id: 'po_1',
@@ -66,5 +73,21 @@ test('two that have not failed are a double; one beside failed ones is what coun
   assert.equal(compareRecords(ours('failed'), bothFailed), [])
   assert.equal(compareRecords(ours('failed', { processorId: 'po_9' }), bothFailed), ['other_id_there'])
 })
+
+const STATUSES: Record<RecordStatus, string[]> = {
+  open: ['open', 'processing', 'Pending'],
+  paid: ['paid', 'SETTLED'],
+  failed: ['failed', 'rejected', 'cancelled', 'canceled', 'void', 'Void', 'expired', 'returned', 'reversed'],
+  unclear: ['', 'on_hold', 'failed?', 'constructor'],
+}
+
+for (const [word, statuses] of Object.entries(STATUSES)) {
+  test(`${statuses.join(', ')}: ${word}`, () => {
+    for (const status of statuses) {
+      assert.is(recordStatus({ status }), word, status)
+      assert.is(hasFailed({ status }), word === 'failed', status)
+    }
+  })
+}
 
 test.run()

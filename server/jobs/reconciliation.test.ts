@@ -5,13 +5,13 @@ import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { resolveFlag } from '../moderation/flag-queue.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { Processor } from '../processor/port.ts'
+import type { Processor } from '../processor/processor.ts'
 import { changedTables, tableDigests } from '../test/authorization/digest.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { cyclesOf, type Marketplace, openFlagsOf, openMarketplace } from '../test/testkit/marketplace.ts'
 import { eventually } from '../test/testkit/service-bed.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
-import { type ReconcileOptions, type ReconcileOutcome, reconcile } from './reconcile.ts'
+import { type ReconcileOptions, type ReconcileOutcome, reconcile } from './reconciliation.ts'
 import { startScheduler } from './scheduler.ts'
 
 const KIND = 'reconciliation_difference'
@@ -42,14 +42,14 @@ for (const dialect of testDialects()) {
     for (const word of payouts) {
       clock.pass(MINUTE)
       await runPayouts(platform, processor)
-      await market.workOff()
+      await market.drainUntilIdle()
       if (word !== 'open') await market.settlePayout(processor.payouts.at(-1)?.reference ?? '', word)
-      await market.workOff()
+      await market.drainUntilIdle()
     }
     await market.order(shop, link, 400_000)
-    await market.workOff()
+    await market.drainUntilIdle()
     await closeDueCycles(platform, { asOf: clock.now() + 90 * DAY })
-    await market.workOff()
+    await market.drainUntilIdle()
     clock.pass(HOUR)
     const [charged, closed] = await cyclesOf(platform, shop.merchantId)
     return { charged: charged?.id ?? '', closed: closed?.id ?? '' }
@@ -176,7 +176,7 @@ for (const dialect of testDialects()) {
         if (reference === closed) {
           for (const invoice of processor.invoices) invoice.status = 'paid'
           await market.confirmPayment(closed)
-          await market.workOff()
+          await market.drainUntilIdle()
         }
         return processor.findInvoices(reference)
       },

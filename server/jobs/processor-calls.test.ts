@@ -3,7 +3,7 @@ import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { claimAttempts } from '../processor/attempts.service.ts'
-import type { CallOutcome, Processor } from '../processor/port.ts'
+import type { CallOutcome, Processor } from '../processor/processor.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import {
   attemptsOf,
@@ -17,7 +17,7 @@ import {
 import { setSuspended } from '../test/testkit/people.ts'
 import { openRival } from '../test/testkit/rival.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
-import { sendAttempts } from './send-attempts.ts'
+import { makeDueCalls } from './processor-calls.ts'
 
 interface Context {
   market: Marketplace
@@ -35,7 +35,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     const shop = await market.addShop()
     const creator = await market.addCreator()
     await market.order(shop, await market.addLink(shop, creator), SALE)
-    await market.workOff()
+    await market.drainUntilIdle()
     const [cycle] = await cyclesOf(market.platform, shop.merchantId)
     await closeDueCycles(market.platform, { asOf: cycle?.period_end ?? 0 })
     Object.assign(context, { shop, creator, cycleId: cycle?.id })
@@ -49,9 +49,9 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
   }
   /** Charges the cycle and makes the creator's payout, not sent yet; answers its id. */
   const makePayout = async ({ market, cycleId }: Context) => {
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.confirmPayment(cycleId)
-    await market.workOff()
+    await market.drainUntilIdle()
     const [made] = await runPayouts(market.platform, market.processor)
     if (made?.kind !== 'paid_out' || !made.payoutId) throw new Error('no payout')
     return made.payoutId
@@ -59,7 +59,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
 
   it('sends the frozen amount under the key of the attempt', async (context) => {
     const { market, shop, cycleId } = context
-    await market.workOff()
+    await market.drainUntilIdle()
     const row = await attempt(context)
     assert.equal(market.processor.calls, [
       { kind: 'invoice', attemptId: row.id, reference: cycleId, amount: 110_000 },
@@ -73,7 +73,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
   it('looks an unknown outcome up, and takes what it finds', async (context) => {
     const { market, cycleId } = context
     market.processor.answers = ['lose']
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal((await attempt(context)).state, 'waiting')
     assert.is(await market.processor.lookups.length, 0)
     await market.after(2001)
@@ -85,7 +85,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
   it('looks an unknown outcome up, and calls again with the same key when the processor knows nothing', async (context) => {
     const { market, cycleId } = context
     market.processor.answers = ['drop', 'drop']
-    await market.workOff()
+    await market.drainUntilIdle()
     for (let tries = 0; tries < 3; tries += 1) await market.after(MINUTE)
     const row = await attempt(context)
     assert.equal(
@@ -100,7 +100,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     const { market, cycleId } = context
     market.processor.answers = ['lose']
     market.processor.lookupsFail = true
-    await market.workOff()
+    await market.drainUntilIdle()
     for (let tries = 2; tries < 12; tries += 1) await market.after(11 * MINUTE)
     assert.equal(await openFlagsOf(market.platform), [])
     await market.after(11 * MINUTE)
@@ -114,7 +114,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
   it('takes a refusal as final, and flags it', async (context) => {
     const { market, cycleId } = context
     market.processor.answers = ['refuse']
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.after(DAY)
     const row = await attempt(context)
     assert.equal([row.state, row.detail], ['refused', '422 no such account'])
@@ -127,7 +127,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     const { processor } = market
     processor.answers = ['lose', 'refuse']
     processor.lookupsLag = true
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.after(MINUTE)
     assert.equal([(await attempt(context)).state, processor.calls.length], ['waiting', 2])
     processor.lookupsLag = false
@@ -140,7 +140,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
   it('takes it for final when look-ups have shown nothing for ten minutes', async (context) => {
     const { market, cycleId } = context
     market.processor.answers = ['drop', ...Array<'refuse'>(20).fill('refuse')]
-    await market.workOff()
+    await market.drainUntilIdle()
     for (const minute of [1, 2, 3]) {
       await market.after(3 * MINUTE)
       assert.is((await attempt(context)).state, 'waiting', `after ${3 * minute} minutes`)
@@ -154,7 +154,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
   it('takes a refusal as final at once after tries that are known to have done nothing', async (context) => {
     const { market } = context
     market.processor.answers = ['throttle', 'refuse']
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.after(MINUTE)
     assert.equal([(await attempt(context)).state, market.processor.calls.length], ['refused', 2])
   })
@@ -162,7 +162,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
   it('counts the ten minutes from the last call, not from look-ups that failed since', async (context) => {
     const { market } = context
     market.processor.answers = ['drop', 'refuse']
-    await market.workOff()
+    await market.drainUntilIdle()
     market.processor.lookupsFail = true
     for (let tries = 0; tries < 3; tries += 1) await market.after(11 * MINUTE)
     market.processor.lookupsFail = false
@@ -177,7 +177,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     await market.after(MINUTE)
     assert.is((await attempt(context)).state, 'waiting')
     market.clock.pass(-2 * DAY)
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.after(3 * MINUTE)
     assert.is((await attempt(context)).state, 'waiting')
     for (let looks = 0; looks < 4; looks += 1) await market.after(11 * MINUTE)
@@ -188,7 +188,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     const { market } = context
     market.processor.answers = ['throttle']
     market.processor.retryAfterMs = 5 * MINUTE
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.after(5 * MINUTE - 1)
     assert.is(market.processor.calls.length, 1)
     await market.after(1)
@@ -222,14 +222,14 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
         async createInvoice(call) {
           await processor.createInvoice(call)
           market.clock.pass(MINUTE)
-          await sendAttempts(rival.platform, processor)
+          await makeDueCalls(rival.platform, processor)
           return late
         },
         createPayout: (call) => processor.createPayout(call),
         findInvoices: (reference) => processor.findInvoices(reference),
         findPayouts: (reference) => processor.findPayouts(reference),
       }
-      await sendAttempts(market.platform, slow)
+      await makeDueCalls(market.platform, slow)
       await rival.close()
       assert.equal(
         [(await attempt(context)).state, (await attempt(context)).processor_id],
@@ -243,7 +243,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
   it('flags another amount under our reference, and moves nothing until it agrees', async (context) => {
     const { market, cycleId } = context
     market.processor.answers = ['lose']
-    await market.workOff()
+    await market.drainUntilIdle()
     const held = market.processor.invoices[0]
     if (held) held.amount = 1
     await market.after(MINUTE)
@@ -260,10 +260,10 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     const other = await market.addShop()
     await market.order(other, await market.addLink(other, creator), SALE)
     market.processor.nextId = () => 'inv_same'
-    await market.workOff()
+    await market.drainUntilIdle()
     const [cycle] = await cyclesOf(market.platform, other.merchantId)
     await closeDueCycles(market.platform, { asOf: cycle?.period_end ?? 0 })
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await cycleOf(market.platform, cycleId)).processor_invoice_id, 'inv_same')
     assert.equal(await openFlagsOf(market.platform), [`processor_disagrees ${cycle?.id}`])
     const [row] = await attemptsOf(market.platform, cycle?.id ?? '')
@@ -274,7 +274,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     const { market, creator } = context
     const payoutId = await makePayout(context)
     await setSuspended(market.platform, creator.userId, true)
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.after(DAY)
     assert.is(market.processor.payouts.length, 0)
     assert.is((await attemptsOf(market.platform, payoutId))[0]?.tries, 0)
@@ -288,7 +288,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     const { market, creator } = context
     const payoutId = await makePayout(context)
     market.processor.answers = ['throttle']
-    await market.workOff()
+    await market.drainUntilIdle()
     await setSuspended(market.platform, creator.userId, true)
     await market.after(MINUTE)
     await market.after(MINUTE)
@@ -300,7 +300,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     await market.after(MINUTE)
     assert.is((await payoutOf(market.platform, payoutId)).state, 'submitted')
     await market.settlePayout(payoutId, 'confirmed')
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await payoutOf(market.platform, payoutId)).state, 'paid')
   })
 

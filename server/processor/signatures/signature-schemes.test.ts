@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { anyCharacter, fc } from '../../test/testkit/property.ts'
 import { mac } from './mac.ts'
 import type { SignatureScheme } from './scheme.ts'
-import { createSignatureScheme, hmacSettingsSchema } from './verify-signature.ts'
+import { createSignatureScheme, hmacSettingsSchema } from './signature-schemes.ts'
 
 const stripeForm = createSignatureScheme({
   scheme: 'hmac',

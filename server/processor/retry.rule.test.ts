@@ -1,13 +1,13 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { LookupItem, LookupOutcome } from './port.ts'
-import { decideSecondAttempt, itemsThatCount, type SecondAttemptFacts } from './second-attempt.rule.ts'
+import type { LookupItem, LookupOutcome } from './processor.ts'
+import { decideRetry, itemsThatCount, type RetryFacts } from './retry.rule.ts'
 
 const item: LookupItem = { id: 'inv_1', reference: 'r', amount: 125_000, currency: 'PKR', status: 'open' }
 const found = (...items: LookupItem[]): LookupOutcome => ({ kind: 'found', items })
-const decide = (changes: Partial<SecondAttemptFacts>) =>
-  decideSecondAttempt({ attempts: ['refused'], amount: 125_000, lookup: found(), ...changes })
+const decide = (changes: Partial<RetryFacts>) =>
+  decideRetry({ attempts: ['refused'], amount: 125_000, lookup: found(), ...changes })
 
 test('after a final refusal a new attempt may be made, when the processor holds nothing', () => {
   assert.equal(decide({}), { kind: 'allowed', adopts: null })
@@ -42,8 +42,8 @@ test('of an only attempt what failed is the outcome; beside a refused one it doe
 })
 
 test('any other outcome of the calls so far is no case for a person', () => {
-  const cases: [SecondAttemptFacts['attempts'], RegExp][] = [
-    [[], /Nothing has been asked/],
+  const cases: [RetryFacts['attempts'], RegExp][] = [
+    [[], /has not been called yet/],
     [['created'], /has it already/],
     [['waiting'], /under way/],
     [['refused', 'waiting'], /under way/],
@@ -61,7 +61,7 @@ test('any other outcome of the calls so far is no case for a person', () => {
 
 test('a processor that cannot be asked, or holds something else, is not called', () => {
   const cases: [LookupOutcome, string, RegExp][] = [
-    [{ kind: 'unavailable', detail: 'answered 503' }, 'unavailable', /cannot be asked .*answered 503/],
+    [{ kind: 'unavailable', detail: 'answered 503' }, 'unavailable', /did not answer .*answered 503/],
     [found(item, { ...item, id: 'inv_2' }), 'conflict', /holds 2/],
     [found({ ...item, amount: 125_001 }), 'conflict', /Rs 1,250\.01 \(PKR\)/],
     [found({ ...item, currency: 'USD' }), 'conflict', /USD/],

@@ -13,9 +13,9 @@ import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { LookupItem, Processor } from '../processor/port.ts'
-import { compareRecords, type OurRecord, type RecordDifference } from '../processor/reconcile.rule.ts'
-import type { RecordFilter } from '../processor/records.service.ts'
+import type { RecordFilter } from '../processor/attempts.service.ts'
+import type { LookupItem, Processor } from '../processor/processor.ts'
+import { compareRecords, type OurRecord, type RecordDifference } from '../processor/records.rule.ts'
 import {
   FROM_THE_START,
   type ReconcileProgress,

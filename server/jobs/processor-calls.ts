@@ -16,8 +16,8 @@ import {
   settleRefused,
 } from '../processor/attempts.service.ts'
 import { isFinalRefusal, LOOK_AGAIN_AFTER_MS } from '../processor/final-refusal.rule.ts'
-import type { CallOutcome, LookupItem, Processor } from '../processor/port.ts'
-import { itemsThatCount } from '../processor/second-attempt.rule.ts'
+import type { CallOutcome, LookupItem, Processor } from '../processor/processor.ts'
+import { itemsThatCount } from '../processor/retry.rule.ts'
 import {
   flagBrokenDestination,
   openDestination,
@@ -30,7 +30,7 @@ const ATTEMPTS_AT_ONCE = 20
 const WAITING_DELAY_MS = 60_000
 
 /** Makes the calls to the processor that are due. Answers how many attempts it took up. */
-export async function sendAttempts(platform: Platform, processor: Processor): Promise<number> {
+export async function makeDueCalls(platform: Platform, processor: Processor): Promise<number> {
   const attempts = await claimAttempts(platform, ATTEMPTS_AT_ONCE)
   const sent = await Promise.allSettled(attempts.map((attempt) => sendAttempt(platform, processor, attempt)))
   const failed = sent.find((result) => result.status === 'rejected')

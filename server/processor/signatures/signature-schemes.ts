@@ -1,11 +1,10 @@
-import { createHmacScheme } from './hmac.ts'
-import type { HmacSettings } from './hmac-settings.ts'
+import { createHmacScheme, type HmacSettings } from './hmac.ts'
 import { safepayRaast } from './safepay-raast.ts'
 import { safepayV2 } from './safepay-v2.ts'
 import type { SignatureScheme } from './scheme.ts'
 import { standardWebhooks } from './standard-webhooks.ts'
 
-export { type HmacSettings, hmacSettingsSchema } from './hmac-settings.ts'
+export { type HmacSettings, hmacSettingsSchema } from './hmac.ts'
 export type { SignatureScheme, SignatureVerdict, SignedRequest, SigningInput } from './scheme.ts'
 
 export const SIGNATURE_SCHEMES = ['standard-webhooks', 'safepay-raast', 'safepay-v2', 'hmac'] as const

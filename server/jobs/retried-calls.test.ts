@@ -28,7 +28,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
   const closedCycle = async (market: Marketplace) => {
     const shop = await market.addShop()
     await market.order(shop, await market.addLink(shop, await market.addCreator()), SALE)
-    await market.workOff()
+    await market.drainUntilIdle()
     const [cycle] = await cyclesOf(market.platform, shop.merchantId)
     if (!cycle) throw new Error('no cycle')
     await closeDueCycles(market.platform, { asOf: cycle.period_end })
@@ -45,7 +45,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
   const refusedPayout = async (market: Marketplace) => {
     const payout = await duePayout(market)
     market.processor.answers = ['refuse']
-    await market.workOff()
+    await market.drainUntilIdle()
     market.processor.payouts.push(rejected('po_dead', payout.id, payout.amount))
     return payout
   }
@@ -59,7 +59,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     const { id } = await refusedPayout(market)
     const { adopts, attemptId } = await retry(market, id)
     assert.is(adopts, null)
-    await market.workOff()
+    await market.drainUntilIdle()
     const [first, second] = await attemptsOf(platform, id)
     assert.equal([first?.state, second?.state, second?.id], ['refused', 'created', attemptId])
     assert.equal(callsOf(market, id), [first?.id, attemptId])
@@ -67,7 +67,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     assert.ok(sent && sent.id !== 'po_dead')
     assert.is((await payoutOf(platform, id)).processor_payout_id, sent.id)
     await market.settlePayout(id, 'confirmed')
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await payoutOf(platform, id)).state, 'paid')
     assert.equal(await openFlagsOf(platform), [])
   })
@@ -77,7 +77,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     const { id, amount } = await refusedPayout(market)
     processor.payouts.push({ ...rejected('po_live', id, amount), status: 'processing' })
     assert.is((await retry(market, id)).adopts, 'po_live')
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is(callsOf(market, id).length, 1)
     assert.is((await payoutOf(platform, id)).processor_payout_id, 'po_live')
   })
@@ -87,7 +87,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     const { id } = await refusedPayout(market)
     const { attemptId } = await retry(market, id)
     processor.answers = ['drop', 'lose']
-    await market.workOff()
+    await market.drainUntilIdle()
     await market.after(MINUTE)
     const sent = processor.payouts.find((item) => item.attemptId === attemptId)
     assert.ok(sent)
@@ -98,7 +98,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     assert.is(processor.payouts.length, 2)
     assert.is((await payoutOf(platform, id)).processor_payout_id, sent.id)
     await market.settlePayout(id, 'failed')
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await payoutOf(platform, id)).state, 'failed')
   })
 
@@ -107,10 +107,10 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     const { id, amount } = await refusedPayout(market)
     await retry(market, id)
     processor.answers = ['refuse']
-    await market.workOff()
+    await market.drainUntilIdle()
     processor.payouts.push({ ...rejected('po_dead_too', id, amount), status: 'Cancelled' })
     await retry(market, id)
-    await market.workOff()
+    await market.drainUntilIdle()
     const states = (await attemptsOf(platform, id)).map((attempt) => attempt.state)
     assert.equal(states, ['refused', 'refused', 'created'])
     assert.is((await payoutOf(platform, id)).state, 'submitted')
@@ -120,17 +120,17 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     const { platform, processor } = market
     const cycleId = await closedCycle(market)
     processor.answers = ['refuse']
-    await market.workOff()
+    await market.drainUntilIdle()
     const { amount_due } = await cycleOf(platform, cycleId)
     processor.invoices.push({ ...rejected('inv_dead', cycleId, amount_due), status: 'void' })
     const made = await retryInvoice(platform, processor, { cycleId, ...BY })
     assert.is(made.adopts, null)
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.equal(callsOf(market, cycleId).slice(1), [made.attemptId])
     const sent = processor.invoices.find((item) => item.attemptId === made.attemptId)
     assert.is((await cycleOf(platform, cycleId)).processor_invoice_id, sent?.id)
     await market.confirmPayment(cycleId)
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await cycleOf(platform, cycleId)).state, 'charged')
     assert.equal(await openFlagsOf(platform), [])
   })
@@ -141,14 +141,14 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     const { platform, processor } = market
     const { id } = await duePayout(market)
     processor.answers = ['lose']
-    await market.workOff()
+    await market.drainUntilIdle()
     const [held] = processor.payouts
     if (held) held.status = 'failed'
     await market.after(MINUTE)
     assert.is(callsOf(market, id).length, 1)
     assert.is((await payoutOf(platform, id)).processor_payout_id, held?.id)
     await market.settlePayout(id, 'failed')
-    await market.workOff()
+    await market.drainUntilIdle()
     assert.is((await payoutOf(platform, id)).state, 'failed')
   })
 

@@ -1,0 +1,63 @@
+import type { Paisa } from '../../shared/money.ts'
+
+/**
+ * The calls that the marketplace makes to a payment processor. No answer moves money: only a verified webhook does.
+ *
+ * Calls never throw for a failure of the processor or the network; every outcome is a value. The attempt id is the idempotency key of
+ * every try, so a repeated call is safe wherever the outcome allows one.
+ */
+export interface Processor {
+  /** Creates an invoice. `reference` is our billing cycle's id. */
+  createInvoice(call: InvoiceCall): Promise<CallOutcome>
+  /** Creates a payout. `reference` is our payout's id. */
+  createPayout(call: PayoutCall): Promise<CallOutcome>
+  /** Everything that the processor holds under one of our references, whatever the outcome of the call. */
+  findInvoices(reference: string): Promise<LookupOutcome>
+  findPayouts(reference: string): Promise<LookupOutcome>
+}
+
+export interface InvoiceCall {
+  attemptId: string
+  reference: string
+  amount: Paisa
+  customer: { id: string; email: string; name: string }
+}
+
+export interface PayoutCall {
+  attemptId: string
+  reference: string
+  amount: Paisa
+  destination: { iban: string; account_title: string }
+}
+
+/**
+ * | outcome | answers | what the caller may do |
+ * |---|---|---|
+ * | created | 200 or 201 with an id | record the id |
+ * | refused | 4xx other than 408, 409, 425, 429 | final, did not happen: flag it; only a new attempt (new key) may follow |
+ * | retry | 425, 429, or no connection | did not happen: repeat with the same key |
+ * | unknown | timeout, reset, 408, 409, 5xx, 3xx, an unreadable answer | may have taken effect: look it up, then repeat with the same key |
+ *
+ * A 500, 503 or 408 may come from a gateway whose backend did the work, and a 409 says that another call with an unknown result uses the
+ * key, so all of them are `unknown`. A refusal speaks of its own call only; after a call with an unknown outcome under the same key it is
+ * final only later (final-refusal.rule.ts). `detail` is for logs and operators: bounded, without the API key or the whole IBAN.
+ */
+export type CallOutcome =
+  | { kind: 'created'; id: string; hostedUrl: string | null }
+  | { kind: 'refused'; status: number; detail: string }
+  | { kind: 'retry'; detail: string; retryAfterMs?: number }
+  | { kind: 'unknown'; detail: string; retryAfterMs?: number }
+
+export interface LookupItem {
+  id: string
+  reference: string
+  amount: Paisa
+  /** As the processor reports it; the caller flags any currency but ours. */
+  currency: string
+  /** The processor's own status. The generic contract has open and paid for invoices, processing, paid and failed for payouts. */
+  status: string
+  hosted_url?: string
+}
+
+/** `found` without items means that the processor does not know the reference. `unavailable` says nothing about it. */
+export type LookupOutcome = { kind: 'found'; items: LookupItem[] } | { kind: 'unavailable'; detail: string }
