@@ -189,7 +189,7 @@ test('property: periods tile time, and every moment is in exactly one', () => {
       assert.is(calendarPeriodAt(period.start - 1, unit, place).end, period.start)
       assert.is(boundaryAfter(now, unit, place), period.end)
     }),
-    { numRuns: 2000 },
+    { numRuns: 600 },
   )
 })
 
@@ -212,7 +212,7 @@ test('property: every clock change of the odd zones, hour by hour, is tiled too'
       assert.equal(calendarPeriodAt(period.end - 1, unit, place), period)
       assert.is(calendarPeriodAt(period.end, unit, place).start, period.end)
     }),
-    { numRuns: 1000 },
+    { numRuns: 400 },
   )
 })
 
@@ -235,7 +235,7 @@ test('property: a boundary in Karachi is a midnight there by another calendar (I
       if (unit === 'monthly') assert.is(parts.get('day'), '1')
       if (unit === 'weekly') assert.is(parts.get('weekday'), 'Mon')
     }),
-    { numRuns: 500 },
+    { numRuns: 250 },
   )
 })
 
@@ -257,7 +257,7 @@ test("property: a merchant's cycles tile time and each holds the acceptance that
         }
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 200 },
   )
 })
 

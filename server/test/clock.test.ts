@@ -1,3 +1,4 @@
+// proof only
 // time limit: 180 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

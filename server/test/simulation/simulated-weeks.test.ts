@@ -1,3 +1,4 @@
+// proof only
 // time limit: 600 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
