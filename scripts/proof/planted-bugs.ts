@@ -199,9 +199,9 @@ const ONCE: PlantedBug[] = [
   },
   {
     name: 'an event is settled without the lease that it was claimed with',
-    file: 'server/inbox/inbox.store.ts',
-    find: `= 'pending' and coalesce(event.lease_token, '') = settled.lease_token`,
-    replace: `<> '' and settled.lease_token <> ''`,
+    file: 'server/platform/queue/lease-queue.ts',
+    find: `coalesce(job.lease_token, '') = done.token`,
+    replace: `done.token <> ''`,
     expectedIn: 'race',
   },
   {
@@ -213,10 +213,10 @@ const ONCE: PlantedBug[] = [
     expectedIn: 'race',
   },
   {
-    name: 'an attempt is taken up without a lease',
-    file: 'server/processor/attempts.store.ts',
-    find: 'lease_until: claim.until,',
-    replace: 'lease_until: 0,',
+    name: 'an attempt is claimed without a lease',
+    file: 'server/platform/queue/lease-queue.ts',
+    find: '[this.#of.leaseUntil]: lease.until',
+    replace: '[this.#of.leaseUntil]: this.#of.lane ? lease.until : 0',
     expectedIn: 'race',
   },
   {

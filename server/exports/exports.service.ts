@@ -2,18 +2,11 @@ import type { Readable } from 'node:stream'
 import type { ExportFormat, ExportResource } from '../../shared/schemas/jobs.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
-import { afterCommit, type Tx } from '../platform/database/database.ts'
+import { advisoryLock, afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { mayExport } from './export-columns.rule.ts'
 import type { ExportOwner } from './export-source.service.ts'
-import {
-  countUnfinished,
-  type ExportJobRow,
-  findJob,
-  findJobs,
-  insertJob,
-  lockExports,
-} from './exports.store.ts'
+import { countUnfinished, type ExportJobRow, findJob, findJobs, insertJob } from './exports.store.ts'
 import { exportStorage } from './open-storage.ts'
 
 export type { ExportJobRow } from './exports.store.ts'
@@ -66,7 +59,7 @@ export async function startExport(
     expires_at: null,
   }
   await platform.database.transaction(async (tx) => {
-    await lockExports(tx, platform.database.dialect)
+    await advisoryLock(tx, `exports of user ${owner.userId}`)
     if ((await countUnfinished(tx, owner.userId)) >= MAX_UNFINISHED) {
       throw new Refusal(
         'conflict',

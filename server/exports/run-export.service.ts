@@ -7,14 +7,12 @@ import { csvHeader, csvRecords, exportColumns } from './export-columns.rule.ts'
 import { exportSource } from './export-source.service.ts'
 import type { ExportStorage } from './export-storage.ts'
 import {
-  changeLeased,
-  claimDueJob,
   deleteFinished,
+  EXPORT_QUEUE,
   type ExportJobRow,
   expiredFiles,
   forgetFile,
-  lockExports,
-  nextJobDueAt,
+  MAX_DELAY_MS,
 } from './exports.store.ts'
 
 const DAY_MS = 86_400_000
@@ -25,7 +23,7 @@ export const JOB_LIFETIME_MS = 30 * DAY_MS
 /** A worker that has not renewed its lease for so long has gone. */
 export const EXPORT_LEASE_MS = 60_000
 export const MAX_ATTEMPTS = 5
-const RETRY: BackoffPolicy = { firstMs: 2000, factor: 4, maxMs: 600_000 }
+const RETRY: BackoffPolicy = { firstMs: 2000, factor: 4, maxMs: MAX_DELAY_MS }
 
 /** Few enough rows that reading them holds up nobody on SQLite, where a query stops the process. */
 const ROWS_AT_ONCE = 500
@@ -58,20 +56,17 @@ export async function runNextExport(
     await storage.write(key, run.content())
     if (!(await run.finish(key))) await storage.remove(key)
   } catch (error) {
-    if (!(error instanceof LeaseLost)) await run.giveBack(error)
+    if (!(error instanceof LeaseLost)) await run.release(error)
   }
   return true
 }
 
 async function claim(platform: Platform): Promise<ExportJobRow | undefined> {
-  // Asked every second by every worker: no transaction while there is nothing.
-  const due = await nextExportDueAt(platform)
-  if (due === null || due > platform.clock.now()) return undefined
-  return platform.database.transaction(async (tx) => {
-    await lockExports(tx, platform.database.dialect)
-    const now = platform.clock.now()
-    return claimDueJob(tx, now, { token: randomUUID(), until: now + EXPORT_LEASE_MS })
-  })
+  const now = platform.clock.now()
+  const lease = { token: randomUUID(), until: now + EXPORT_LEASE_MS }
+  const set = { state: 'running', rows_total: null, rows_done: 0 } as const
+  const [job] = await EXPORT_QUEUE.claim(platform.database, { now, limit: 1, lease, set })
+  return job && { ...job, lease_token: lease.token, attempts: job.attempts + 1 }
 }
 
 /** A name for each attempt: one that was given up for lost and still runs must not write into its successor's file. */
@@ -143,18 +138,20 @@ class ExportRun {
 
   async #renew(change: Partial<ExportJobRow>): Promise<void> {
     const now = this.#platform.clock.now()
-    const news = { ...change, rows_done: this.#rows, due_at: now + EXPORT_LEASE_MS }
-    if (!(await this.#change(news))) throw new LeaseLost()
+    const progress = { ...change, rows_done: this.#rows }
+    const isHeld = await this.#platform.database.transaction((tx) =>
+      EXPORT_QUEUE.renew(tx, this.#held, now + EXPORT_LEASE_MS, progress),
+    )
+    if (!isHeld) throw new LeaseLost()
     this.#renewedAt = now
     this.#stepsSinceRenewal = 0
   }
 
-  /** False when somebody else has the job by now. */
+  /** Returns false when another worker holds the job. */
   finish(key: string): Promise<boolean> {
     const now = this.#platform.clock.now()
-    return this.#change({
+    return this.#complete({
       state: 'succeeded',
-      lease_token: null,
       rows_done: this.#rows,
       file_key: key,
       finished_at: now,
@@ -162,31 +159,38 @@ class ExportRun {
     })
   }
 
-  async giveBack(error: unknown): Promise<void> {
+  /** Ends an attempt that failed or was stopped. */
+  async release(error: unknown): Promise<void> {
     const { attempts, id } = this.#job
     const now = this.#platform.clock.now()
     const { log } = this.#platform
     if (this.#stop.aborted) {
-      await this.#change({ state: 'queued', lease_token: null, due_at: now, attempts: attempts - 1 })
+      await this.#defer(now, { attempts: attempts - 1 })
     } else if (attempts < MAX_ATTEMPTS) {
-      log.warn({ err: error, job: id, attempts }, 'an export is tried again')
-      const delay = retryDelay(attempts, RETRY, randomInt(1_000_000) / 1_000_000)
-      await this.#change({ state: 'queued', lease_token: null, due_at: now + delay })
+      log.warn({ err: error, job: id, attempts }, 'an export failed; it is tried again')
+      await this.#defer(now + retryDelay(attempts, RETRY, randomInt(1_000_000) / 1_000_000))
     } else {
       log.error({ err: error, job: id }, 'an export has failed')
-      await this.#change({ state: 'failed', lease_token: null, finished_at: now, error: GAVE_UP })
+      await this.#complete({ state: 'failed', finished_at: now, error: GAVE_UP })
     }
   }
 
-  #change(change: Partial<ExportJobRow>): Promise<boolean> {
-    const leased = { id: this.#job.id, token: this.#job.lease_token ?? '' }
-    return this.#platform.database.transaction((tx) => changeLeased(tx, leased, change))
+  get #held() {
+    return { id: this.#job.id, token: this.#job.lease_token ?? '' }
+  }
+
+  #complete(result: Partial<ExportJobRow>): Promise<boolean> {
+    return this.#platform.database.transaction((tx) => EXPORT_QUEUE.complete(tx, this.#held, result))
+  }
+
+  #defer(dueAt: number, change: Partial<ExportJobRow> = {}): Promise<boolean> {
+    return this.#platform.database.transaction((tx) => EXPORT_QUEUE.defer(tx, this.#held, dueAt, change))
   }
 }
 
 /** When the next export may be taken up (epoch ms); `null` when none waits. */
 export function nextExportDueAt(platform: Platform): Promise<number | null> {
-  return nextJobDueAt(platform.database.reader)
+  return EXPORT_QUEUE.nextDueAt(platform.database.reader)
 }
 
 /** Removes files whose time is over, and jobs long done. Answers how many files went. */

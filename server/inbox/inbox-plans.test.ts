@@ -1,45 +1,58 @@
 import { type CompiledQuery, sql } from 'kysely'
 import * as assert from 'uvu/assert'
+import type { Claim } from '../platform/queue/lease-queue.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Testbed } from '../test/testkit/testbed.ts'
-import { type Claim, dueEventsStatement, endOtherLeasesStatement, leaseStatement } from './claims.store.ts'
-import { type Settlement, settleStatement } from './inbox.store.ts'
-import { bodiesStatement, bodySizesStatement, upcomingStatement } from './upcoming-events.store.ts'
+import {
+  bodiesStatement,
+  bodySizesStatement,
+  EVENT_QUEUE,
+  type EventRow,
+  fromSource,
+  type Settlement,
+  settleStatement,
+} from './inbox.store.ts'
+import { upcomingStatement } from './upcoming-events.service.ts'
 
 const EVENTS = 20_000
 const BATCH = 500
 const SCOPES = ['a store', 'another store', 'a third']
 
-/** The statements of `claimDueEvents`, which keeps PostgreSQL from reading whole tables. */
+/** The statements of a claim, in which PostgreSQL does not read whole tables. */
 const OF_CLAIM = ['due', 'sizes', 'lease', 'end']
 
 interface World {
   bed: Testbed
-  claim: Claim
+  claim: Claim<EventRow>
   settlements: Settlement[]
 }
 
-for (const { it, dialect } of marketSuites<World>('plans of taking up and settling events', {
+for (const { it, dialect } of marketSuites<World>('plans of claiming and settling events', {
   shared: true,
 })) {
   it.before(async (world) => {
     const now = world.bed.clock.now()
     const lease = { token: '', until: now + 15_000 }
-    world.claim = { source: 'store', now, limit: BATCH, maxBytes: 1e6, lease, lane: null }
+    world.claim = { now, limit: BATCH, lease, only: fromSource('store') }
     world.settlements = await fill(world.bed)
   })
 
   /** Each statement that a batch asks of the inbox, by name. */
   const statementsOf = ({ bed, claim, settlements }: World): Record<string, CompiledQuery> => {
     const { reader } = bed.platform.database
-    const settle = settleStatement(dialect, settlements).compile(reader)
-    const ids = settlements.map(({ event_id }) => event_id)
+    const settle = settleStatement(reader, settlements).compile(reader)
+    const ids = settlements.map(({ row_id }) => row_id)
     const bodies = bodiesStatement(reader, ids).compile(reader)
-    const upcoming = upcomingStatement(reader, { ...claim, limit: 4 * BATCH }).compile()
+    const upcoming = upcomingStatement(reader, {
+      source: 'store',
+      now: claim.now,
+      limit: 4 * BATCH,
+    }).compile()
     const sizes = bodySizesStatement(reader, ids).compile(reader)
-    const lease = leaseStatement(reader, claim, ids).compile(reader)
-    const due = dueEventsStatement(reader, claim).compile()
-    const end = endOtherLeasesStatement(reader, claim, SCOPES).compile(reader)
+    const lease = EVENT_QUEUE.leaseStatement(reader, claim, ids).compile(reader)
+    const due = EVENT_QUEUE.dueStatement(claim).compile(reader)
+    const end = EVENT_QUEUE.endOtherLeasesStatement(reader, claim, SCOPES)?.compile(reader)
+    assert.ok(end)
     return { due, sizes, lease, end, settle, bodies, upcoming }
   }
   /** The indexes by which events are read; reading them one after the other counts as `all of them`. */
@@ -107,8 +120,8 @@ async function fill({ platform, clock }: Testbed): Promise<Settlement[]> {
       await tx.insertInto('inbound_bodies').values(bodies).execute()
     }
   })
-  return ids.slice(0, BATCH).map((event_id) => ({
-    ...{ event_id, lease_token: 'a lease', state: 'done', reason: null, result: '{}' },
+  return ids.slice(0, BATCH).map((row_id) => ({
+    ...{ row_id, token: 'a lease', state: 'done', reason: null, result: '{}' },
     ...{ attempts: 1, next_attempt_at: now, finished_at: now },
   }))
 }

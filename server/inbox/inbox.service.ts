@@ -2,31 +2,28 @@ import { randomInt } from 'node:crypto'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
-import { type Claim, type ClaimedRow, claimDueEvents, countWaiting } from './claims.store.ts'
 import type { EventSource, EventState } from './event-words.ts'
 import {
-  bringEventsBack,
+  type BodyRow,
   countPending,
   deleteOldBodies,
+  EVENT_QUEUE,
   type EventFilter,
   type EventRow,
   findEvents,
-  nextDueAt,
-  releaseLeases,
+  fromSource,
+  leadingUpToBytes,
+  readBodies,
   type Settlement,
-  settleEvents,
-  waitsBeyond,
+  settleStatement,
+  textOf,
 } from './inbox.store.ts'
-import { type Lane, shareOut } from './lanes.rule.ts'
-import { decideRetry, LONGEST_DELAY_MS, MAX_ATTEMPTS } from './retry.rule.ts'
+import { decideRetry, MAX_ATTEMPTS } from './retry.rule.ts'
 import { keepUnreadable, type UnreadableOrder } from './set-aside-events.store.ts'
 import { type FlaggedEvent, flagSetAside } from './set-aside-flags.service.ts'
-import { textOf } from './stored-text.ts'
-import { type BodyRow, readBodies } from './upcoming-events.store.ts'
 
 export { EVENT_SOURCES, type EventSource } from './event-words.ts'
 export type { EventFilter, EventRow } from './inbox.store.ts'
-export type { Lane } from './lanes.rule.ts'
 
 /** What could be read of an order whose event is set aside. */
 export type OrderNames = Omit<UnreadableOrder, 'event_id'>
@@ -40,90 +37,75 @@ export interface ClaimedEvent {
   topic: string | null
   /** This delivery id came before with another body. */
   conflicting: boolean
-  /** `null` when the retention time has taken the raw body. Throws when the claim did not load it. */
+  /** `null` when the raw body is past its retention time. Throws when the claim did not load it. */
   readonly rawBody: Buffer | null
   /** The raw body read as UTF-8. */
   readonly text: string | null
   receivedAt: number
   /** When the sender says that it was triggered, epoch ms; unsigned. */
   triggeredAt: number | null
-  /** Tries, this one included. */
+  /** Attempts, this one included. */
   attempts: number
-  /** Must still stand at the event when it is settled. */
+  /** The fencing token of the claim. */
   leaseToken: string
 }
 
-/** Far longer than a batch takes; after a crash the events of the dead process wait for it to run out. */
+/** Far longer than a batch takes. After a crash, the events of the dead process wait for its end. */
 const LEASE_MS = 15_000
-/** Bodies of one batch: a worker with a heap of 512 MB holds them several times over while it parses and applies them. */
+/** Bodies of one batch: a worker with a heap of 512 MB holds them several times while it parses and applies them. */
 export const BATCH_BYTES = 32 * 1024 * 1024
 
 export interface ClaimOptions {
   limit: number
-  /** PostgreSQL only: these scopes only, so that several batches can be had at once. */
-  lane?: Lane | undefined
   /** Events whose bodies are not loaded, because they have been read already. */
   read?: Pick<ReadonlySet<string>, 'has'> | undefined
 }
 
 /**
  * Leases due events of a source, oldest first, and counts an attempt for each before it loads their bodies: at most `limit`, and
- * `BATCH_BYTES` of bodies. No two workers hold events of one scope. An event that was tried before comes alone; the body of one that
- * `hasNoTriesLeft` is not loaded.
+ * `BATCH_BYTES` of bodies. No two workers hold events of one scope. An event with an earlier attempt comes alone, so that an event that
+ * ends the process uses up only its own attempts. Does not load the body of an event that `hasNoAttemptsLeft`.
  */
 export async function claimEvents(
   platform: Platform,
   source: EventSource,
-  options: ClaimOptions,
+  { limit, read }: ClaimOptions,
 ): Promise<ClaimedEvent[]> {
-  const { database, clock } = platform
-  const due = await nextDueAt(database.reader, source)
-  if (due === null) return []
-  const claim = claimOf(clock.now(), source, options, platform.ids.next())
-  const rows = due > claim.now ? [] : await database.transaction((tx) => claimDueEvents(tx, claim))
-  if (rows.length === 0) {
-    return (await bringBack(platform, source)) ? claimEvents(platform, source, options) : []
-  }
-  const wanted = rows.flatMap(({ id, attempts }) =>
-    attempts > MAX_ATTEMPTS || options.read?.has(id) ? [] : [id],
-  )
+  const { database, clock, ids } = platform
+  const now = clock.now()
+  const lease = { token: ids.next(), until: now + LEASE_MS }
+  const only = fromSource(source)
+  const rows = await EVENT_QUEUE.claim(database, { now, limit, lease, only, choose: chooseBatch })
+  const wanted = rows.flatMap(({ id, attempts }) => (attempts >= MAX_ATTEMPTS || read?.has(id) ? [] : [id]))
   const found = wanted.length === 0 ? [] : await readBodies(database.reader, wanted)
   const bodies = new Map<string, BodyRow | null>(wanted.map((id) => [id, null]))
   for (const body of found) bodies.set(body.event_id, body)
-  return rows.map((row) => claimedEvent(row, claim.lease.token, bodies.get(row.id)))
+  return rows.map((row) => claimedEvent(row, lease.token, bodies.get(row.id)))
 }
 
-/** Whether the claim of an event came after its last try, which did not end: the process stopped in each of them. */
-export function hasNoTriesLeft({ attempts }: ClaimedEvent): boolean {
+/** The leading events without an earlier attempt, or the first event alone. */
+async function chooseBatch(tx: Tx, due: readonly EventRow[]): Promise<readonly EventRow[]> {
+  const tried = due.findIndex(({ attempts }) => attempts > 0)
+  const untried = tried === -1 ? due : due.slice(0, Math.max(1, tried))
+  const ids = untried.map(({ id }) => id)
+  return untried.slice(0, (await leadingUpToBytes(tx, ids, BATCH_BYTES)).length)
+}
+
+/** True when the last attempt did not end either: the process stopped in each of them. */
+export function hasNoAttemptsLeft({ attempts }: ClaimedEvent): boolean {
   return attempts > MAX_ATTEMPTS
 }
 
-/** Gives claimed events back as if they had not been claimed, for failures that are not theirs. */
+/** Releases claimed events as if they had not been claimed, after a failure that is not theirs. */
 export async function releaseEvents(platform: Platform, events: readonly ClaimedEvent[]): Promise<void> {
   const [first] = events
   if (!first) return
   const ids = events.map(({ id }) => id)
-  await platform.database.transaction((tx) => releaseLeases(tx, ids, first.leaseToken))
+  await platform.database.transaction((tx) => EVENT_QUEUE.release(tx, first.leaseToken, ids))
 }
 
-function claimOf(now: number, source: EventSource, { limit, lane }: ClaimOptions, token: string): Claim {
-  const lease = { token, until: now + LEASE_MS }
-  return { source, now, limit, maxBytes: BATCH_BYTES, lease, lane: lane ?? null }
-}
-
-/** PostgreSQL: parts of the stores of which events wait, at most `many`, with about as much to do in each. */
-export async function lanesOf(
-  { database, clock }: Platform,
-  source: EventSource,
-  limit: number,
-  many: number,
-): Promise<Lane[]> {
-  const claim = claimOf(clock.now(), source, { limit }, '')
-  return shareOut(await countWaiting(database.reader, claim), many)
-}
-
-/** `body`: `null` when it is gone, `undefined` when it was not loaded. */
-function claimedEvent(row: ClaimedRow, leaseToken: string, body: BodyRow | null | undefined): ClaimedEvent {
+/** `body`: `null` when it was removed, `undefined` when it was not loaded. */
+function claimedEvent(row: EventRow, leaseToken: string, body: BodyRow | null | undefined): ClaimedEvent {
   const stored = () => {
     if (body === undefined) throw new Error(`the body of event ${row.id} was not loaded`)
     return body
@@ -137,7 +119,7 @@ function claimedEvent(row: ClaimedRow, leaseToken: string, body: BodyRow | null 
     conflicting: row.conflict_hash !== '',
     receivedAt: row.received_at,
     triggeredAt: row.triggered_at,
-    attempts: row.attempts,
+    attempts: row.attempts + 1,
     leaseToken,
     get rawBody() {
       const found = stored()
@@ -151,20 +133,8 @@ function claimedEvent(row: ClaimedRow, leaseToken: string, body: BodyRow | null 
 }
 
 /**
- * Events that wait for a time further off than any that we set have seen the clock put back: they are due now, whoever
- * held them. Answers whether there were any.
- */
-async function bringBack(platform: Platform, source: EventSource): Promise<boolean> {
-  const now = platform.clock.now()
-  const beyond = { source, after: now + LONGEST_DELAY_MS }
-  if (!(await waitsBeyond(platform.database.reader, beyond))) return false
-  await platform.database.transaction((tx) => bringEventsBack(tx, beyond, now))
-  return true
-}
-
-/**
- * What became of an event. `retry` waits with backoff, and is set aside after the last try. Whatever is set aside is
- * flagged; `flagged` says that the code that applied it has raised its own flag. `names`: what could be read of the order.
+ * The result of an attempt. `retry` waits with backoff, and is set aside after the last attempt. An event that is set aside is flagged,
+ * unless `flagged` says that its handler raised a flag. `names`: what could be read of the order.
  */
 export type EventOutcome =
   | { kind: 'done'; result: Record<string, unknown> }
@@ -172,12 +142,12 @@ export type EventOutcome =
   | { kind: 'set_aside'; reason: string; flagged?: true; names?: OrderNames }
   | { kind: 'retry'; reason: string }
 
-/** Sent for each event that this process has applied or tried to. */
+/** The signal that this process sends for each event that it settles. */
 export function settledSignal(source: EventSource, outcome: EventOutcome['kind']): string {
   return `event:${source}:${outcome}`
 }
 
-/** Somebody else took the event over since this worker claimed it: nothing of this worker's may be kept. */
+/** Another worker has claimed the event since: nothing that this worker did for it may be kept. */
 export class LeaseLost extends Error {
   constructor(eventId: string) {
     super(`the lease of event ${eventId} is lost`)
@@ -185,7 +155,7 @@ export class LeaseLost extends Error {
   }
 }
 
-/** A claimed event with what became of it. */
+/** A claimed event with its outcome. */
 export interface SettledEvent {
   event: ClaimedEvent
   outcome: EventOutcome
@@ -202,14 +172,14 @@ export function settle(
 }
 
 /**
- * Records what became of claimed events, in the transaction that applied them. Throws `LeaseLost` when another worker
- * has one of them by now, which takes the whole transaction back.
+ * Records the outcomes of claimed events, in the transaction that applied them. Throws `LeaseLost` when another worker holds one of them,
+ * which rolls the transaction back.
  */
 export async function settleAll(platform: Platform, tx: Tx, settled: readonly SettledEvent[]): Promise<void> {
   if (settled.length === 0) return
   const now = platform.clock.now()
   const rows = settled.map(({ event, outcome }) => settlementOf(event, outcome, now))
-  const ours = await settleEvents(tx, platform.database.dialect, rows)
+  const ours = new Set((await settleStatement(tx, rows).execute(tx)).rows.map(({ id }) => id))
   const setAside: FlaggedEvent[] = []
   const unreadable: UnreadableOrder[] = []
   for (const [index, { event, outcome }] of settled.entries()) {
@@ -235,8 +205,8 @@ function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): 
   const retry = outcome.kind === 'retry' ? decideRetry(attempts, randomInt(1_000_000) / 1_000_000) : null
   const state = retry?.kind === 'retry' ? 'pending' : retry ? 'set_aside' : (outcome.kind as EventState)
   return {
-    event_id: event.id,
-    lease_token: event.leaseToken,
+    row_id: event.id,
+    token: event.leaseToken,
     state,
     reason: outcome.kind === 'done' ? null : outcome.reason,
     result: outcome.kind === 'done' ? JSON.stringify(outcome.result) : null,
@@ -248,7 +218,7 @@ function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): 
 
 /** When the next event of a source falls due (epoch ms), `null` when nothing waits. */
 export function nextEventDueAt(platform: Platform, source: EventSource): Promise<number | null> {
-  return nextDueAt(platform.database.reader, source)
+  return EVENT_QUEUE.nextDueAt(platform.database.reader, fromSource(source))
 }
 
 /** Past this many, waiting events are not counted one by one. */

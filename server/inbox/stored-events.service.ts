@@ -2,13 +2,13 @@ import type { Queries } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { EventState } from './event-words.ts'
 import { BATCH_BYTES } from './inbox.service.ts'
+import { type BodyRow, leadingUpToBytes, readBodies } from './inbox.store.ts'
 import {
   countMatching,
   readEventsAfter,
   type StoredEventFilter,
   type StoredEventRow,
 } from './stored-events.store.ts'
-import { type BodyRow, leadingUpToBytes, readBodies } from './upcoming-events.store.ts'
 
 export type { StoredEventFilter } from './stored-events.store.ts'
 

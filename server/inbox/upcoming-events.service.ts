@@ -1,8 +1,8 @@
 import type { Queries } from '../platform/database/database.ts'
-import { textOf } from './stored-text.ts'
-import { leadingUpToBytes, readBodies, type Upcoming, upcomingStatement } from './upcoming-events.store.ts'
+import type { EventSource } from './event-words.ts'
+import { leadingUpToBytes, readBodies, textOf } from './inbox.store.ts'
 
-/** An event that is due, of which nobody has to be the holder to read it: what came in never changes. */
+/** A due event as it came in, which never changes. */
 export interface UpcomingEvent {
   id: string
   topic: string | null
@@ -10,15 +10,34 @@ export interface UpcomingEvent {
   conflicting: boolean
 }
 
-/** The first events of a source that are due, oldest first, whoever may hold them. */
+interface Upcoming {
+  source: EventSource
+  /** Epoch ms. */
+  now: number
+  limit: number
+}
+
+/** The first due events of a source, oldest first, held or not. */
 export async function upcomingEvents(db: Queries, upcoming: Upcoming): Promise<UpcomingEvent[]> {
   const rows = await upcomingStatement(db, upcoming).execute()
   return rows.map(({ id, topic, conflict_hash }) => ({ id, topic, conflicting: conflict_hash !== '' }))
 }
 
+export function upcomingStatement(db: Queries, { source, now, limit }: Upcoming) {
+  return db
+    .selectFrom('inbound_events')
+    .select(['id', 'topic', 'conflict_hash'])
+    .where('state', '=', 'pending')
+    .where('source', '=', source)
+    .where('next_attempt_at', '<=', now)
+    .orderBy('next_attempt_at')
+    .orderBy('id')
+    .limit(limit)
+}
+
 /**
- * The raw bodies of the leading events, read as UTF-8, by event id: of as many as take `maxBytes` together, but at least one.
- * `null` for a body that is gone.
+ * The raw bodies of the leading events, read as UTF-8, by event id: of as many as take `maxBytes` together, but at least one. `null` for a
+ * body that was removed.
  */
 export async function leadingTexts(
   db: Queries,

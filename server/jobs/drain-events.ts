@@ -2,8 +2,7 @@ import {
   type ClaimedEvent,
   claimEvents,
   type EventSource,
-  hasNoTriesLeft,
-  type Lane,
+  hasNoAttemptsLeft,
   LeaseLost,
   releaseEvents,
   settle,
@@ -12,56 +11,44 @@ import type { Platform } from '../platform/platform.ts'
 import type { OrderReader } from './order-reader.ts'
 import { NOTHING_READ, type ReadOrders } from './read-order.ts'
 
-/**
- * Applies claimed events and settles them in one transaction. The events in `read` are claimed without their bodies, because those
- * have been read already.
- */
+/** Applies claimed events and settles them in one transaction. The bodies of the events in `read` are not loaded. */
 export type ApplyEvents = (
   platform: Platform,
   events: readonly ClaimedEvent[],
   read: ReadOrders,
 ) => Promise<void>
 
-export interface DrainOptions {
-  /** PostgreSQL only: these scopes only. */
-  lane?: Lane
-  /** Reads orders of the next batch in a thread, while much waits. */
-  reader?: OrderReader
-}
-
-/** Has an event that failed tried again later. */
-type Requeue = (event: ClaimedEvent, error: unknown) => Promise<void>
-
+/** The reason of an event that is set aside after the process has stopped in each attempt. */
 const STOPPED =
-  'Each try ended with the process, which may have run out of memory: look at its body before a retry.'
+  'The process stopped in every attempt at this event; it may have run out of memory. Check the body before you retry it.'
 
 /**
- * Claims due events of a source and applies them. When a batch of store events fails, its halves are applied, and theirs, so that one
- * that cannot be applied delays no other. The processor's events are applied one by one. Returns how many were claimed.
+ * Claims due events of a source and applies them. When a batch of store events fails, it is applied in halves, and those in halves, so that
+ * an event that cannot be applied delays no other. The processor's events are applied one by one. Returns how many events were claimed.
+ * `reader` reads the orders of the next batch in a thread.
  */
 export async function drainEvents(
   platform: Platform,
   source: EventSource,
   limit: number,
   apply: ApplyEvents,
-  requeue: Requeue,
-  { lane, reader }: DrainOptions = {},
+  reader?: OrderReader | undefined,
 ): Promise<number> {
   const read = reader?.read() ?? NOTHING_READ
-  const events = await claimEvents(platform, source, { limit, lane, read })
+  const events = await claimEvents(platform, source, { limit, read })
   const [first] = events
   if (!first) return 0
   try {
-    if (hasNoTriesLeft(first)) await setAside(platform, first)
+    if (hasNoAttemptsLeft(first)) await setAside(platform, first)
     else if (source === 'store') {
       // A single order is not worth a thread.
       if (events.length === limit) reader?.readOn(events)
-      await applyInHalves(platform, events, apply, requeue, read)
+      await applyInHalves(platform, events, apply, read)
     } else {
-      for (const event of events) await applyInHalves(platform, [event], apply, requeue, read)
+      for (const event of events) await applyInHalves(platform, [event], apply, read)
     }
   } catch (error) {
-    // The database is away: not the events' fault. Where this fails as well, their leases run out.
+    // The database is unavailable, which is not the events' fault. If this fails as well, their leases run out.
     await releaseEvents(platform, events).catch(() => {})
     throw error
   }
@@ -74,12 +61,11 @@ function setAside(platform: Platform, event: ClaimedEvent): Promise<void> {
   )
 }
 
-/** The halves one after the other: a store's events keep their order. */
+/** One half after the other, so that a store's events keep their order. */
 async function applyInHalves(
   platform: Platform,
   events: readonly ClaimedEvent[],
   apply: ApplyEvents,
-  requeue: Requeue,
   read: ReadOrders,
 ): Promise<void> {
   try {
@@ -87,23 +73,28 @@ async function applyInHalves(
   } catch (error) {
     if (platform.database.faultOf(error)?.kind === 'unavailable') throw error
     const [first] = events
-    if (first && events.length === 1) return requeueFailed(platform, first, error, requeue)
-    platform.log.warn({ err: error, events: events.length }, 'a batch of events is applied in halves')
+    if (first && events.length === 1) return requeue(platform, first, error)
+    platform.log.warn(
+      { err: error, events: events.length },
+      'a batch of events failed; applying it in halves',
+    )
     const middle = Math.ceil(events.length / 2)
-    await applyInHalves(platform, events.slice(0, middle), apply, requeue, read)
-    await applyInHalves(platform, events.slice(middle), apply, requeue, read)
+    await applyInHalves(platform, events.slice(0, middle), apply, read)
+    await applyInHalves(platform, events.slice(middle), apply, read)
   }
 }
 
-async function requeueFailed(
-  platform: Platform,
-  event: ClaimedEvent,
-  error: unknown,
-  requeue: Requeue,
-): Promise<void> {
+/** Makes a failed event due again later; after its last attempt it is set aside. */
+async function requeue(platform: Platform, event: ClaimedEvent, error: unknown): Promise<void> {
   if (error instanceof LeaseLost) return
   platform.log.error({ err: error, event: event.id }, 'an event could not be applied')
-  await requeue(event, error).catch((lost: unknown) => {
-    if (!(lost instanceof LeaseLost)) throw lost
-  })
+  // A message can quote the event, and PostgreSQL does not store a NUL.
+  const message = String(error instanceof Error ? error.message : error).replace(/\p{Cc}+/gu, ' ')
+  // The cut can split a surrogate pair.
+  const reason = message.slice(0, 500).toWellFormed()
+  try {
+    await platform.database.transaction((tx) => settle(platform, tx, event, { kind: 'retry', reason }))
+  } catch (failure) {
+    if (!(failure instanceof LeaseLost)) throw failure
+  }
 }

@@ -2,39 +2,39 @@ import type { Platform } from '../platform/platform.ts'
 
 export interface LoopWork {
   name: string
-  /** The signals that there is work at once. */
-  signals: readonly string[]
-  /** Does what is due; answers how much that was. Runs again at once while it is more than nothing. */
+  /** Signals that there is work now. */
+  signals?: readonly string[]
+  /** Does what is due and returns how much that was. Runs again immediately while that is more than 0. */
   run(): Promise<number>
-  /** When work falls due next (epoch ms), `null` when nothing is known to. */
-  nextDueAt(): Promise<number | null>
-  /** A quarter of a second unless given: another process may bring work without our hearing a signal. */
+  /** When work is due next (epoch ms); `null` while none is known. */
+  nextDueAt?(): Promise<number | null>
+  /** Defaults to 250 ms, because another process can bring work without a signal here. */
   longestSleepMs?: number
 }
 
 const LONGEST_SLEEP_MS = 250
 const AFTER_AN_ERROR_MS = 1000
-/** What is due and cannot be had is in another worker's hands: asking for it all the time would only be in its way. */
+/** The pause while work is due that another worker holds. */
 const HELD_BY_ANOTHER_MS = 250
 
-/** Runs one kind of work over and over: at once when signalled, else when it falls due, and never twice at a time. */
+/** Repeats one kind of work, one run at a time: immediately after a signal, otherwise when work is due. */
 export class Loop {
   readonly #platform: Platform
   readonly #work: LoopWork
   readonly #unsubscribe: (() => void)[]
   #stopped = false
-  #signalled = false
+  #signaled = false
   #wake: (() => void) | null = null
   readonly #finished: Promise<void>
 
   constructor(platform: Platform, work: LoopWork) {
     this.#platform = platform
     this.#work = work
-    this.#unsubscribe = work.signals.map((signal) => platform.signals.on(signal, () => this.#nudge()))
+    this.#unsubscribe = (work.signals ?? []).map((signal) => platform.signals.on(signal, () => this.#nudge()))
     this.#finished = this.#runForever()
   }
 
-  /** Waits for the run that is under way, then ends. */
+  /** Waits for the run under way, then ends. */
   async stop(): Promise<void> {
     this.#stopped = true
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
@@ -43,33 +43,36 @@ export class Loop {
   }
 
   #nudge(): void {
-    this.#signalled = true
+    this.#signaled = true
     this.#wake?.()
   }
 
   async #runForever(): Promise<void> {
     while (!this.#stopped) {
-      this.#signalled = false
+      this.#signaled = false
       await this.#sleep(await this.#runOnce())
     }
   }
 
-  /** Answers how long to sleep, ms. */
+  /** Returns how long to sleep, ms. */
   async #runOnce(): Promise<number> {
     try {
       if ((await this.#work.run()) > 0) return 0
-      const due = await this.#work.nextDueAt()
+      const due = (await this.#work.nextDueAt?.()) ?? null
       const longest = this.#work.longestSleepMs ?? LONGEST_SLEEP_MS
       const wait = due === null ? longest : due - this.#platform.clock.now()
       return wait > 0 ? Math.min(wait, longest) : HELD_BY_ANOTHER_MS
     } catch (error) {
-      this.#platform.log.error({ err: error, loop: this.#work.name }, 'the worker tries again shortly')
+      this.#platform.log.error(
+        { err: error, loop: this.#work.name },
+        'the worker failed; it tries again shortly',
+      )
       return AFTER_AN_ERROR_MS
     }
   }
 
   #sleep(ms: number): Promise<void> {
-    if (ms === 0 || this.#signalled || this.#stopped) return Promise.resolve()
+    if (ms === 0 || this.#signaled || this.#stopped) return Promise.resolve()
     return new Promise((resolve) => {
       const timer = setTimeout(done, ms)
       const loop = this

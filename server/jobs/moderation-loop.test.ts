@@ -5,7 +5,7 @@ import { giveDestination } from '../test/testkit/marketplace.ts'
 import { addUser } from '../test/testkit/people.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
-import { startModerationLoop } from './moderation-loop.ts'
+import { startModerationLoop } from './worker.ts'
 
 for (const dialect of testDialects()) {
   const it = suite<{ world: WatchedWorld }>(`the moderation loop on ${dialect}`)

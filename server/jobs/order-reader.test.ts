@@ -5,9 +5,9 @@ import type { Platform } from '../platform/platform.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { eventsOf, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
+import { drainStrictly } from '../test/testkit/strict-drain.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { applyStoreEvents } from './apply-store-events.ts'
-import { drainEvents } from './drain-events.ts'
 import { createOrderReader, type OrderReader } from './order-reader.ts'
 import { isToBeRead, type ReadOrders, readOrder } from './read-order.ts'
 
@@ -40,9 +40,7 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
     return events
   }
   const drain = ({ platform }: Marketplace, reader: OrderReader) =>
-    drainEvents(platform, 'store', BATCH, applyStoreEvents, async (_, error) => Promise.reject(error), {
-      reader,
-    })
+    drainStrictly(platform, 'store', BATCH, applyStoreEvents, reader)
   /** Lets the thread work until it has read so many. */
   const untilRead = async (reader: OrderReader, many: number): Promise<ReadOrders> => {
     const giveUpAt = performance.now() + MINUTE

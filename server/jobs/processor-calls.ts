@@ -8,10 +8,10 @@ import type { Platform } from '../platform/platform.ts'
 import {
   type ClaimedAttempt,
   claimAttempts,
+  defer,
   flagDisagreement,
   listAttempts,
   postpone,
-  putBack,
   settleCreated,
   settleRefused,
 } from '../processor/attempts.service.ts'
@@ -69,7 +69,7 @@ async function trySending(platform: Platform, processor: Processor, attempt: Cla
   }
   const ready = await payoutDestination(platform, attempt)
   if (ready.kind === 'waits') {
-    return platform.database.transaction((tx) => putBack(platform, tx, attempt, ready.why, WAITING_DELAY_MS))
+    return platform.database.transaction((tx) => defer(platform, tx, attempt, ready.why, WAITING_DELAY_MS))
   }
   if (ready.kind === 'broken') return recordBroken(platform, attempt, ready)
   const { destination } = ready

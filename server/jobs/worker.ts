@@ -1,36 +1,26 @@
 import { enforceClickRetention } from '../clicks/click-retention.service.ts'
 import { rollUpClicks } from '../clicks/clicks.service.ts'
-import {
-  type ClaimedEvent,
-  type EventSource,
-  type Lane,
-  lanesOf,
-  nextEventDueAt,
-  removeOldBodies,
-  settle,
-} from '../inbox/inbox.service.ts'
+import { type EventSource, nextEventDueAt, removeOldBodies } from '../inbox/inbox.service.ts'
+import { watchMarketplace } from '../moderation/watch.service.ts'
 import type { Platform } from '../platform/platform.ts'
-import { nextAttemptDue } from '../processor/attempts.service.ts'
+import { nextAttemptDueAt } from '../processor/attempts.service.ts'
 import type { ProcessorEventRules } from '../processor/events.rule.ts'
 import type { Processor } from '../processor/processor.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
 import { applyStoreEvents } from './apply-store-events.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
-import { startExportLoops } from './export-loop.ts'
+import { startExportLoops } from './export-loops.ts'
 import { Loop } from './loop.ts'
-import { startModerationLoop } from './moderation-loop.ts'
 import { createOrderReader, type OrderReader } from './order-reader.ts'
 import { makeDueCalls } from './processor-calls.ts'
 
 /**
- * On SQLite a batch is one transaction, at whose end the disk is synced and the log is worked into the file: larger ones do less of
- * it, and one of these keeps other writers waiting for some fifth of a second, by what an order costs. On PostgreSQL there are lanes instead.
+ * On SQLite a batch is one transaction, which ends with a sync of the disk, so larger batches cost less. A batch of this size blocks other
+ * writers for about a fifth of a second.
  */
 const BATCH_SIZES = { sqlite: 1000, postgresql: 500 } as const
-const LANES = 2
-/** Few enough that a worker which is told to stop does so within a second or two. */
-const BATCHES_A_LANE = 4
 const ROLL_UP_EVERY_MS = 5000
+const WATCH_EVERY_MS = 60_000
 const RETENTION_EVERY_MS = 3_600_000
 
 export interface WorkerParts {
@@ -39,120 +29,79 @@ export interface WorkerParts {
   eventRules: ProcessorEventRules
 }
 
-/**
- * Applies everything that is due now, until nothing is; for tests and commands that want the end state. With a `reader`, of
- * which the caller disposes, orders are read ahead. `batchSize`: of the stores' events, another one than usual.
- */
+export interface DrainOptions {
+  /** Reads orders ahead. The caller closes it. */
+  reader?: OrderReader | undefined
+  /** Of store events. */
+  batchSize?: number
+}
+
+/** Applies all due events and makes all due calls until none is left: for tests and commands. */
 export async function drainUntilIdle(
   { platform, processor, eventRules }: WorkerParts,
-  reader?: OrderReader,
-  batchSize?: number,
+  { reader, batchSize }: DrainOptions = {},
 ): Promise<void> {
+  const applyProcessorEvents = processorEventApplier(eventRules)
   for (;;) {
     const done =
-      (await drainSource(platform, 'store', applyStoreEvents, reader, batchSize)) +
-      (await drainSource(platform, 'processor', processorEventApplier(eventRules))) +
+      (await drainBatch(platform, 'store', applyStoreEvents, reader, batchSize)) +
+      (await drainBatch(platform, 'processor', applyProcessorEvents)) +
       (await makeDueCalls(platform, processor))
     if (done === 0) return
   }
 }
 
-async function drainSource(
+function drainBatch(
   platform: Platform,
   source: EventSource,
   apply: ApplyEvents,
   reader?: OrderReader,
   size: number = BATCH_SIZES[platform.database.dialect],
 ): Promise<number> {
-  const { dialect } = platform.database
-  const requeue = (event: ClaimedEvent, error: unknown) => requeueEvent(platform, event, error)
-  const drain = (lane?: Lane) =>
-    drainEvents(platform, source, size, apply, requeue, { ...(lane && { lane }), ...(reader && { reader }) })
-  const done = await drain()
-  if (source !== 'store' || dialect === 'sqlite' || done < size) return done
-  return done + (await drainInLanes(await lanesOf(platform, source, size, LANES), size, drain))
-}
-
-/**
- * Half of what waits each: while one waits for the database, the other decides. Only where much has piled up. To
- * each other they are like two workers.
- */
-async function drainInLanes(
-  lanes: readonly Lane[],
-  size: number,
-  drain: (lane: Lane) => Promise<number>,
-): Promise<number> {
-  const runs = lanes.map(async (lane) => {
-    let done = 0
-    for (let batch = 0; batch < BATCHES_A_LANE; batch += 1) {
-      const some = await drain(lane)
-      done += some
-      if (some < size) break
-    }
-    return done
-  })
-  // All of them to their ends, also when one has failed: nothing may go on behind the back of whoever stops the worker.
-  await Promise.allSettled(runs)
-  return (await Promise.all(runs)).reduce((sum, done) => sum + done, 0)
-}
-
-/** An event that could not be applied comes again later, and is set aside after its last try. */
-export function requeueEvent(platform: Platform, event: ClaimedEvent, error: unknown): Promise<void> {
-  // A message can quote the event itself, and PostgreSQL refuses to store a NUL.
-  const said = String(error instanceof Error ? error.message : error).replace(/\p{Cc}+/gu, ' ')
-  // The cut can go through a surrogate pair.
-  const reason = said.slice(0, 500).toWellFormed()
-  return platform.database.transaction((tx) => settle(platform, tx, event, { kind: 'retry', reason }))
+  return drainEvents(platform, source, size, apply, reader)
 }
 
 export interface Worker {
-  /** Finishes what is under way and stops. */
+  /** Finishes the work under way and stops. */
   stop(): Promise<void>
 }
 
-/** Starts the worker: one loop a kind of work, each woken by its signal and by what falls due. */
-export function startWorker(parts: WorkerParts): Worker {
-  const { platform } = parts
-  const applyProcessorEvents = processorEventApplier(parts.eventRules)
+/** Starts the worker: one loop for each kind of work, woken by its signal and by the time at which work is due. */
+export function startWorker({ platform, processor, eventRules }: WorkerParts): Worker {
+  const applyProcessorEvents = processorEventApplier(eventRules)
   const reader = createOrderReader(platform)
   const loops = [
     new Loop(platform, {
       name: 'store events',
       signals: ['inbox'],
-      run: () => drainSource(platform, 'store', applyStoreEvents, reader),
+      run: () => drainBatch(platform, 'store', applyStoreEvents, reader),
       nextDueAt: () => nextEventDueAt(platform, 'store'),
     }),
     new Loop(platform, {
       name: 'processor events',
       signals: ['inbox'],
-      run: () => drainSource(platform, 'processor', applyProcessorEvents),
+      run: () => drainBatch(platform, 'processor', applyProcessorEvents),
       nextDueAt: () => nextEventDueAt(platform, 'processor'),
     }),
     new Loop(platform, {
       name: 'processor calls',
       signals: ['attempts'],
-      run: () => makeDueCalls(platform, parts.processor),
-      nextDueAt: () => nextAttemptDue(platform),
+      run: () => makeDueCalls(platform, processor),
+      nextDueAt: () => nextAttemptDueAt(platform),
     }),
     new Loop(platform, {
       name: 'click counts',
-      signals: [],
       run: () => rollUpClicks(platform).then(() => 0),
-      nextDueAt: async () => null,
       longestSleepMs: ROLL_UP_EVERY_MS,
     }),
     new Loop(platform, {
       name: 'click retention',
-      signals: [],
       run: () => enforceClickRetention(platform).then(() => 0),
-      nextDueAt: async () => null,
       longestSleepMs: RETENTION_EVERY_MS,
     }),
     new Loop(platform, {
       name: 'retention',
-      signals: [],
       run: () => removeOldBodies(platform).then(() => 0),
-      nextDueAt: async () => null,
       longestSleepMs: RETENTION_EVERY_MS,
     }),
     startModerationLoop(platform),
@@ -164,4 +113,13 @@ export function startWorker(parts: WorkerParts): Worker {
       await reader.close()
     },
   }
+}
+
+/** Starts checking the marketplace for what a moderator must see. */
+export function startModerationLoop(platform: Platform): Loop {
+  return new Loop(platform, {
+    name: 'moderation',
+    run: () => watchMarketplace(platform),
+    longestSleepMs: WATCH_EVERY_MS,
+  })
 }

@@ -5,57 +5,43 @@ import { afterCommit, type Queries, type Tx } from '../platform/database/databas
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 import type { AttemptKind } from './attempt.entity.ts'
-import {
-  type AttemptRow,
-  attemptsFor,
-  attemptWaitsBeyond,
-  claimDueAttempts,
-  insertAttempts,
-  makeAttemptsDue,
-  nextAttemptDueAt,
-  updateLeased,
-} from './attempts.store.ts'
+import { ATTEMPT_QUEUE, type AttemptRow, insertAttempts, listAttempts } from './attempts.store.ts'
 import type { OurRecord, Standing } from './records.rule.ts'
+
+export { listAttempts } from './attempts.store.ts'
 
 export interface NewAttempt {
   kind: AttemptKind
   /** The billing cycle or payout. */
   subjectId: string
-  /** Paisa; frozen from here on. */
+  /** Paisa; frozen from now on. */
   amount: number
   /** What else goes into the call, frozen as well. */
   request: Record<string, unknown>
-  /** The processor may hold something under the subject already: it is asked before the first call too. */
+  /** The processor may hold something under the subject already: it is looked up before the first call too. */
   lookUpFirst?: boolean
 }
 
 /**
- * Notes the intention to call the processor, in the transaction that makes the call due. The attempt's id is the
- * idempotency key of every try, and the answer. A second attempt beside a waiting or successful one is refused by the database.
+ * Records the intention to call the processor, in the transaction that makes the call due. Returns the attempt's id, which is the
+ * idempotency key of every try. The database refuses a second attempt beside a waiting or successful one.
  */
 export async function queueAttempt(platform: Platform, tx: Tx, attempt: NewAttempt): Promise<string> {
-  const row = waitingRow(platform, attempt)
-  await addAttempts(platform, tx, [row])
-  return row.id
+  const [id] = (await queueAttempts(platform, tx, [attempt])) as [string]
+  return id
 }
 
-/** The same for many calls at once, all of which or none are noted. */
+/** The same for many calls, all or none. */
 export async function queueAttempts(
   platform: Platform,
   tx: Tx,
   attempts: readonly NewAttempt[],
-): Promise<void> {
-  if (attempts.length === 0) return
-  await addAttempts(
-    platform,
-    tx,
-    attempts.map((attempt) => waitingRow(platform, attempt)),
-  )
-}
-
-async function addAttempts(platform: Platform, tx: Tx, rows: readonly AttemptRow[]): Promise<void> {
+): Promise<string[]> {
+  if (attempts.length === 0) return []
+  const rows = attempts.map((attempt) => waitingRow(platform, attempt))
   await insertAttempts(tx, rows)
   afterCommit(tx, () => platform.signals.send('attempts'))
+  return rows.map(({ id }) => id)
 }
 
 function waitingRow(platform: Platform, attempt: NewAttempt): AttemptRow {
@@ -87,21 +73,19 @@ export interface ClaimedAttempt {
   request: Record<string, unknown>
   /** Tries before this one. Above zero the outcome of an earlier one may be unknown. */
   earlierTries: number
-  /** When one of them was made last whose outcome is unknown, epoch ms; `null` when there is none. */
+  /** When the latest one with an unknown outcome was made, epoch ms; `null` without one. */
   unknownAt: number | null
-  leaseToken: string
+  /** The fencing token of the claim. */
+  token: string
 }
 
-/** Takes due attempts; a try is counted before its call, so that a crash in between counts as unknown. */
+/** Claims due attempts. A try is counted before its call, so that a crash in between counts as an unknown outcome. */
 export async function claimAttempts(platform: Platform, limit: number): Promise<ClaimedAttempt[]> {
   const now = platform.clock.now()
-  const token = platform.ids.next()
-  // Longer than any call can take, with its look-up: the lease must not end while a call is under way.
+  // Longer than a look-up and a call can take: the lease must not end during a call.
   const until = now + 2 * platform.config.PROCESSOR_TIMEOUT_MS + 5000
-  const rows = await platform.database.transaction((tx) =>
-    claimDueAttempts(tx, platform.database.dialect, { now, limit, token, until }),
-  )
-  if (rows.length === 0 && (await bringBack(platform, now))) return claimAttempts(platform, limit)
+  const lease = { token: platform.ids.next(), until }
+  const rows = await ATTEMPT_QUEUE.claim(platform.database, { now, limit, lease, set: { unknown_at: now } })
   return rows.map((row) => ({
     id: row.id,
     kind: row.kind,
@@ -110,69 +94,50 @@ export async function claimAttempts(platform: Platform, limit: number): Promise<
     request: JSON.parse(row.request),
     earlierTries: row.tries,
     unknownAt: row.unknown_at,
-    leaseToken: token,
+    token: lease.token,
   }))
 }
 
-/** The longest pause that a processor may ask for; no attempt waits for longer. */
-const LONGEST_WAIT_MS = 24 * 3_600_000
-
-/** Attempts that wait for longer than any may have seen the clock put back: they are due now, and are looked up first. */
-async function bringBack(platform: Platform, now: number): Promise<boolean> {
-  const after = now + LONGEST_WAIT_MS
-  if (!(await attemptWaitsBeyond(platform.database.reader, after))) return false
-  await platform.database.transaction((tx) => makeAttemptsDue(tx, after, now))
-  return true
-}
-
-/** The processor has it. False when another worker settled the attempt meanwhile: then nothing must be recorded. */
+/** The processor has it. Returns false when another worker settled the attempt: then nothing may be recorded. */
 export function settleCreated(
   platform: Platform,
   tx: Tx,
   attempt: ClaimedAttempt,
   processorId: string,
 ): Promise<boolean> {
-  return updateLeased(
-    tx,
-    { id: attempt.id, token: attempt.leaseToken },
-    { state: 'created', processor_id: processorId, settled_at: platform.clock.now(), detail: null },
-  )
+  const settled_at = platform.clock.now()
+  return ATTEMPT_QUEUE.complete(tx, attempt, {
+    state: 'created',
+    processor_id: processorId,
+    settled_at,
+    detail: null,
+  })
 }
 
-/** A final no, the processor's or our own: known not to have happened, so a person decides what follows. */
+/** A final refusal by the processor or by us: the call did not happen, and a person decides what follows. */
 export async function settleRefused(
   platform: Platform,
   tx: Tx,
   attempt: ClaimedAttempt,
   { detail, summary }: { detail: string; summary: string },
 ): Promise<void> {
-  const settled = await updateLeased(
-    tx,
-    { id: attempt.id, token: attempt.leaseToken },
-    { state: 'refused', settled_at: platform.clock.now(), detail },
-  )
-  if (!settled) return
-  await raiseFlag(platform, tx, {
-    kind: 'processor_refusal',
-    subjectType: subjectType(attempt.kind),
-    subjectId: attempt.subjectId,
-    summary,
-    evidence: { attempt_id: attempt.id, amount: formatMoney(attempt.amount), detail },
-  })
+  const settled_at = platform.clock.now()
+  if (!(await ATTEMPT_QUEUE.complete(tx, attempt, { state: 'refused', settled_at, detail }))) return
+  await flag(platform, tx, attempt, { kind: 'processor_refusal', summary, detail })
 }
 
 const RETRY: BackoffPolicy = { firstMs: 2000, factor: 2, maxMs: 600_000 }
-/** After so many tries without an outcome a person is told; the attempt goes on all the same. */
+/** After so many tries without an outcome a flag is raised; the attempt goes on. */
 const TRIES_BEFORE_FLAG = 12
 
 export interface Postponement {
   detail: string
   leastDelayMs?: number | undefined
-  /** Whether a call was made that may have taken effect: what is said of this try then stays open. */
+  /** Whether a call was made that may have taken effect: the outcome of this try stays unknown. */
   mayHaveTakenEffect: boolean
 }
 
-/** No outcome yet: tried again with the same key, after a look-up. */
+/** No outcome yet: the attempt is tried again with the same key, after a look-up. */
 export async function postpone(
   platform: Platform,
   tx: Tx,
@@ -182,22 +147,21 @@ export async function postpone(
   const tries = attempt.earlierTries + 1
   const delay = Math.max(leastDelayMs, retryDelay(tries, RETRY, randomInt(1_000_000) / 1_000_000))
   const now = platform.clock.now()
-  const open = mayHaveTakenEffect ? {} : { unknown_at: unknownBefore(attempt, now) }
-  await updateLeased(
-    tx,
-    { id: attempt.id, token: attempt.leaseToken },
-    { next_try_at: now + delay, detail, ...open },
-  )
+  const unknown = mayHaveTakenEffect ? {} : { unknown_at: unknownBefore(attempt, now) }
+  await ATTEMPT_QUEUE.defer(tx, attempt, now + delay, { detail, ...unknown })
   if (tries === TRIES_BEFORE_FLAG) await flagDisagreement(platform, tx, attempt, `no outcome: ${detail}`)
 }
 
-/** As it was before this try, which did nothing. A time to come was noted before the clock was put back: the wait begins anew. */
+/**
+ * `unknown_at` before this try, which had no effect. A time in the future was noted before the clock was set back, so the wait starts
+ * again.
+ */
 function unknownBefore({ unknownAt }: ClaimedAttempt, now: number): number | null {
   return unknownAt === null ? null : Math.min(unknownAt, now)
 }
 
-/** Not sent at all (its creator is suspended): the try does not count, and is made later. */
-export async function putBack(
+/** The call was not made (its creator is suspended, for example): the try does not count and is made later. */
+export async function defer(
   platform: Platform,
   tx: Tx,
   attempt: ClaimedAttempt,
@@ -205,45 +169,42 @@ export async function putBack(
   delayMs: number,
 ): Promise<void> {
   const now = platform.clock.now()
-  await updateLeased(
-    tx,
-    { id: attempt.id, token: attempt.leaseToken },
-    {
-      tries: attempt.earlierTries,
-      next_try_at: now + delayMs,
-      unknown_at: unknownBefore(attempt, now),
-      detail,
-    },
-  )
+  await ATTEMPT_QUEUE.defer(tx, attempt, now + delayMs, {
+    tries: attempt.earlierTries,
+    unknown_at: unknownBefore(attempt, now),
+    detail,
+  })
 }
 
-/** What the processor holds is not what we asked for: nothing moves until a person has looked. */
-export async function flagDisagreement(
+/** The processor holds something else than was requested: nothing moves until a person has checked it. */
+export function flagDisagreement(
   platform: Platform,
   tx: Tx,
   attempt: ClaimedAttempt,
   detail: string,
 ): Promise<void> {
+  const summary = `The processor and we do not agree about this ${attempt.kind}: ${detail}`
+  return flag(platform, tx, attempt, { kind: 'processor_disagrees', summary, detail })
+}
+
+async function flag(
+  platform: Platform,
+  tx: Tx,
+  attempt: ClaimedAttempt,
+  about: { kind: 'processor_refusal' | 'processor_disagrees'; summary: string; detail: string },
+): Promise<void> {
   await raiseFlag(platform, tx, {
-    kind: 'processor_disagrees',
-    subjectType: subjectType(attempt.kind),
+    kind: about.kind,
+    subjectType: attempt.kind === 'invoice' ? 'billing_cycle' : 'payout',
     subjectId: attempt.subjectId,
-    summary: `The processor and we do not agree about this ${attempt.kind}: ${detail}`,
-    evidence: { attempt_id: attempt.id, amount: formatMoney(attempt.amount), detail },
+    summary: about.summary,
+    evidence: { attempt_id: attempt.id, amount: formatMoney(attempt.amount), detail: about.detail },
   })
 }
 
-export function nextAttemptDue(platform: Platform): Promise<number | null> {
-  return nextAttemptDueAt(platform.database.reader)
-}
-
-/** Every attempt made for one billing cycle or payout, oldest first. */
-export function listAttempts(db: Queries, kind: AttemptKind, subjectId: string): Promise<AttemptRow[]> {
-  return attemptsFor(db, kind, subjectId)
-}
-
-function subjectType(kind: AttemptKind): 'billing_cycle' | 'payout' {
-  return kind === 'invoice' ? 'billing_cycle' : 'payout'
+/** When the next attempt is due (epoch ms); `null` while none waits. */
+export function nextAttemptDueAt(platform: Platform): Promise<number | null> {
+  return ATTEMPT_QUEUE.nextDueAt(platform.database.reader)
 }
 
 /** Which billing cycles or payouts are compared with the processor's records. Times in epoch ms. */

@@ -22,7 +22,7 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
     const from = platform.ids.next()
     await pileOrders(platform, links, { first: place * ORDERS, count: ORDERS })
     const reading = await bothTimes(() => readBodies(driver, from))
-    const draining = await bothTimes(() => drainUntilIdle(bed.app, reader))
+    const draining = await bothTimes(() => drainUntilIdle(bed.app, { reader }))
     await assertAccepted(platform, (place + 1) * ORDERS)
     return { peer: reading, ours: draining }
   }

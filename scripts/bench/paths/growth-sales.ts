@@ -97,12 +97,12 @@ async function drain(market: Market): Promise<number[]> {
   const { app, rounds } = market.bed
   const reader = createOrderReader(app.platform)
   try {
-    await drainUntilIdle(app, reader)
+    await drainUntilIdle(app, { reader })
     const taken: number[] = []
     for (let round = 0; round < rounds; round += 1) {
       await pileOrders(app.platform, market.links, { first: market.orders, count: PILE })
       market.orders += PILE
-      taken.push(await timed(() => drainUntilIdle(app, reader)))
+      taken.push(await timed(() => drainUntilIdle(app, { reader })))
     }
     return taken
   } finally {

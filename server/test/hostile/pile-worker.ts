@@ -2,7 +2,6 @@
 import { applyStoreEvents } from '../../jobs/apply-store-events.ts'
 import { drainEvents } from '../../jobs/drain-events.ts'
 import { createOrderReader } from '../../jobs/order-reader.ts'
-import { requeueEvent } from '../../jobs/worker.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
 import { platformOver } from '../testkit/testbed.ts'
 
@@ -22,18 +21,7 @@ async function work({ databaseUrl, now, deadly }: PileWork): Promise<void> {
     if (events.some(({ deliveryId }) => deliveryId === deadly)) process.kill(process.pid, 'SIGKILL')
     return applyStoreEvents(own, events, read)
   }
-  while (
-    (await drainEvents(
-      platform,
-      'store',
-      500,
-      apply,
-      (event, error) => requeueEvent(platform, event, error),
-      {
-        reader,
-      },
-    )) > 0
-  );
+  while ((await drainEvents(platform, 'store', 500, apply, reader)) > 0);
   await reader.close()
   await database.close()
 }

@@ -69,8 +69,7 @@ async function drain({ databaseUrl, now, batchSize, dieAfter }: Drain): Promise<
   const parts = { processor: new ScriptedProcessor(), eventRules: GENERIC_PROCESSOR_EVENTS }
   await drainUntilIdle(
     { platform: { ...platform, database: watched(database, onAnswer) }, ...parts },
-    reader,
-    batchSize,
+    { reader, batchSize },
   )
   sayLastWord()
   await reader.close()

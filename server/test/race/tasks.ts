@@ -6,7 +6,6 @@ import { retryInvoice } from '../../billing/invoices.service.ts'
 import type { EventSource } from '../../inbox/event-words.ts'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { applyStoreEvents } from '../../jobs/apply-store-events.ts'
-import { drainEvents } from '../../jobs/drain-events.ts'
 import { makeDueCalls } from '../../jobs/processor-calls.ts'
 import { startScheduler } from '../../jobs/scheduler.ts'
 import { drainUntilIdle } from '../../jobs/worker.ts'
@@ -21,6 +20,7 @@ import type { Processor } from '../../processor/processor.ts'
 import { connectStore } from '../../stores/stores.service.ts'
 import { suspendUser } from '../../users/users.service.ts'
 import type { CountedReader } from '../testkit/counted-reader.ts'
+import { drainStrictly } from '../testkit/strict-drain.ts'
 
 /** What one side of a contest does; plain data, since it goes to another process. */
 export type Task =
@@ -80,7 +80,7 @@ export async function perform({ platform, processor, reader }: Means, task: Task
     case 'work_off':
       return drainUntilIdle(parts)
     case 'drain_store':
-      return drainEvents(platform, 'store', task.batch, applyStoreEvents, notGivenBack)
+      return drainStrictly(platform, 'store', task.batch, applyStoreEvents)
     case 'drain_pile':
       return drainPile(platform, reader, task.batch)
     case 'receive':
@@ -96,7 +96,7 @@ async function drainPile(platform: Platform, reader: CountedReader, batch: numbe
   const before = reader.used
   let events = 0
   for (;;) {
-    const some = await drainEvents(platform, 'store', batch, applyStoreEvents, notGivenBack, { reader })
+    const some = await drainStrictly(platform, 'store', batch, applyStoreEvents, reader)
     events += some
     if (some === 0) return { events, used: reader.used - before }
   }
@@ -151,9 +151,4 @@ function receive(platform: Platform, task: Extract<Task, { do: 'receive' | 'appl
     topic,
     rawBody: Buffer.from(body),
   })
-}
-
-/** No event of a contest is one that cannot be applied. */
-async function notGivenBack(_event: unknown, error: unknown): Promise<void> {
-  throw error
 }

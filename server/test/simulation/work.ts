@@ -43,11 +43,7 @@ async function drain(
       errors.push(error)
       throw error
     })
-  const giveBack = async () => {
-    throw errors[0]
-  }
-  while ((await drainEvents(platform, source, batchSize, watched, giveBack)) > 0);
-  if (errors.length > 0) throw errors[0]
+  while ((await drainEvents(platform, source, batchSize, watched)) > 0) if (errors.length > 0) throw errors[0]
 }
 
 /**

@@ -3,22 +3,22 @@ import { nextExportDueAt, runNextExport, sweepExports } from '../exports/run-exp
 import type { Platform } from '../platform/platform.ts'
 import { Loop } from './loop.ts'
 
-/** How many exports a process writes at once: a long one must not hold up everybody's short ones. */
-const LANES = 2
+/** How many exports a process writes together, so that a long one does not hold up short ones of other users. */
+const CONCURRENCY = 2
 const SWEEP_EVERY_MS = 600_000
 
 /**
- * Starts writing exports, and removing those whose time is over. `stop()` does not wait for a long export: it is put back and
- * begun anew by whoever is there next.
+ * Starts writing exports and removing expired files. `stop()` does not wait for a long export: it is released, and the next worker starts
+ * it again.
  */
 export function startExportLoops(platform: Platform): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const storage = () => exportStorage(platform.config)
-  const lanes = Array.from(
-    { length: LANES },
-    (_, lane) =>
+  const writers = Array.from(
+    { length: CONCURRENCY },
+    (_, index) =>
       new Loop(platform, {
-        name: `exports ${lane + 1}`,
+        name: `exports ${index + 1}`,
         signals: ['exports'],
         run: async () => Number(await runNextExport(platform, await storage(), stopping.signal)),
         nextDueAt: () => nextExportDueAt(platform),
@@ -26,19 +26,18 @@ export function startExportLoops(platform: Platform): { stop(): Promise<void> } 
   )
   const sweep = new Loop(platform, {
     name: 'expired exports',
-    signals: [],
     run: async () => sweepExports(platform, await storage()),
-    nextDueAt: async () => platform.clock.now() + SWEEP_EVERY_MS,
+    longestSleepMs: SWEEP_EVERY_MS,
   })
   return {
     async stop() {
       stopping.abort()
-      await Promise.all([...lanes, sweep].map((loop) => loop.stop()))
+      await Promise.all([...writers, sweep].map((loop) => loop.stop()))
     },
   }
 }
 
-/** Writes every export that is due now, until none is; for tests and commands that want the end state. */
+/** Writes all due exports until none is left: for tests and commands. Returns how many. */
 export async function drainExports(platform: Platform): Promise<number> {
   const storage = await exportStorage(platform.config)
   const { signal } = new AbortController()
