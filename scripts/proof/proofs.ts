@@ -98,9 +98,8 @@ export const PROOFS: readonly Proof[] = [
   },
   {
     name: 'package',
-    promise:
-      'the packed package installs in an empty folder and runs there, with nothing in it but what is needed',
-    files: ['scripts/package.test'],
+    promise: 'the packed package installs and runs in an empty folder; the README works line by line',
+    files: ['scripts/package.test', 'server/test/quick-start'],
   },
   {
     name: 'migrations',
