@@ -1,3 +1,4 @@
+import { randomFillSync } from 'node:crypto'
 import { v7 } from 'uuid'
 
 /** The only source of ids: UUIDv7. */
@@ -5,8 +6,34 @@ export interface Ids {
   next(): string
 }
 
-/** Ids of one process are in ascending order. */
-export const systemIds: Ids = { next: () => v7() }
+/** Randomness is fetched for 256 ids together: fetching it for each id would take longer than the rest of a redirect. */
+const randomness = new Uint8Array(256 * 16)
+let used = randomness.length
+
+function nextRandomness(): Uint8Array {
+  if (used === randomness.length) {
+    randomFillSync(randomness)
+    used = 0
+  }
+  used += 16
+  return randomness.subarray(used - 16, used)
+}
+
+let msecs = 0
+let seq = 0
+
+/** Ids of one process are in ascending order: within a millisecond, a counter with a random start follows the time. */
+export const systemIds: Ids = {
+  next() {
+    const random = nextRandomness()
+    const now = Date.now()
+    if (now > msecs) {
+      msecs = now
+      seq = new DataView(random.buffer, random.byteOffset).getUint32(0) >>> 1
+    } else seq += 1
+    return v7({ random, msecs, seq })
+  },
+}
 
 /** The owner of the platform's own accounts in the journal. */
 export const NIL_ID = '00000000-0000-0000-0000-000000000000'
