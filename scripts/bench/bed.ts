@@ -6,14 +6,13 @@ import { sql } from 'kysely'
 import { Client } from 'pg'
 import { type App, openApp } from '../../server/app.ts'
 import { migrate } from '../../server/platform/database/migrator.ts'
-import type { BenchDialect, BenchOptions, GeneratorName } from './options.ts'
+import type { BenchDialect, BenchOptions } from './options.ts'
 
 /** A database of its own for one bench, and what a process needs to work on it. */
 export interface Bed {
   dialect: BenchDialect
   rounds: number
   seconds: number
-  generator: GeneratorName
   url: string
   folder: string
   /** For the server and for every other process that opens the same database. */
@@ -44,9 +43,9 @@ export async function openBed(
   const app = await openApp({ create: true, environment: { ...environment, LOG_LEVEL: 'silent' } })
   await migrate(app.database)
   await assertDurable(app)
-  const { rounds, seconds, generator } = options
+  const { rounds, seconds } = options
   return {
-    ...{ dialect, rounds, seconds, generator, url, folder, environment, app },
+    ...{ dialect, rounds, seconds, url, folder, environment, app },
     async close() {
       await app.close()
       if (dialect === 'postgresql') await administer(postgresUrl, `drop database ${name} with (force)`)

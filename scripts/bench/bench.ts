@@ -1,11 +1,10 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { Client } from 'pg'
 import { startPostgres, type TestPostgres } from '../testing/postgres.ts'
 import { type Bed, openBed } from './bed.ts'
 import type { Comparison, Findings, Measurement } from './figures.ts'
 import { describeMachine } from './machine.ts'
 import { type BenchDialect, type BenchOptions, parseOptions, USAGE } from './options.ts'
-
 import { benchClose } from './paths/close.ts'
 import { benchDrain } from './paths/drain.ts'
 import { benchGrowth } from './paths/growth.ts'
@@ -13,7 +12,7 @@ import { benchOffers } from './paths/offers.ts'
 import { benchRedirect } from './paths/redirect.ts'
 import { benchStartup } from './paths/startup.ts'
 import { benchWebhooks } from './paths/webhooks.ts'
-import { textOf } from './table.ts'
+import { markdownOf, textOf } from './table.ts'
 import { comeRoundLog } from './used-log.ts'
 
 type Bench = (bed: Bed) => Promise<(Comparison | Measurement)[]>
@@ -27,7 +26,7 @@ const BENCHES: Record<string, Bench> = {
   startup: benchStartup,
   growth: benchGrowth,
 }
-/** Takes minutes and gigabytes, so it runs only when it is asked for. */
+/** Takes minutes and gigabytes, so it runs only when it is named. */
 const ONLY_BY_NAME = 'growth'
 
 async function runAll(options: BenchOptions, postgresUrl: string | null): Promise<Findings> {
@@ -40,7 +39,6 @@ async function runAll(options: BenchOptions, postgresUrl: string | null): Promis
       try {
         found.push(...(await runOne(name, dialect, options, postgresUrl)))
       } catch (error) {
-        // The others' results are still worth the wait.
         console.error(`${name} on ${dialect}:`, error)
         process.exitCode = 1
       }
@@ -77,6 +75,15 @@ async function versionOf(postgresUrl: string): Promise<string> {
   }
 }
 
+const GUIDE = new URL('../../server/guides/benchmarks.md', import.meta.url)
+
+/** Replaces what is between the guide's marks. */
+function writeGuide(table: string): void {
+  const [before, rest = ''] = readFileSync(GUIDE, 'utf8').split(/(?<=<!-- bench -->)/)
+  const after = rest.slice(rest.indexOf('<!-- end of bench -->'))
+  writeFileSync(GUIDE, `${before}\n\n${table}\n\n${after}`)
+}
+
 function readOptions(): BenchOptions | null {
   try {
     return parseOptions(process.argv.slice(2), Object.keys(BENCHES))
@@ -97,10 +104,11 @@ if (options) {
     const url = (await postgres?.url) ?? null
     if (url !== null) await comeRoundLog(url)
     const findings = await runAll(options, url)
-    const machine = describeMachine(url === null ? null : await versionOf(url), options.generator)
+    const machine = describeMachine(url === null ? null : await versionOf(url))
     console.log(textOf(machine, findings))
     if (options.json !== null)
       writeFileSync(options.json, `${JSON.stringify({ machine, ...findings }, null, 2)}\n`)
+    if (options.guide) writeGuide(markdownOf(machine, findings))
   } finally {
     await postgres?.stop()
   }

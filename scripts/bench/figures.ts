@@ -1,7 +1,7 @@
 import type { Calm } from './calm-rounds.ts'
 import type { BenchDialect } from './options.ts'
 
-/** What one bench found: our figures and the bare peer's, round by round, in turn. */
+/** Our figures and the bare peer's, round by round. */
 export interface Comparison {
   path: string
   database: BenchDialect
@@ -10,13 +10,12 @@ export interface Comparison {
   unit: 'requests/s' | 'orders/s' | 'ms'
   peer: readonly number[]
   ours: readonly number[]
-  /** A ratio that must be reached (`least`) or not be passed (`most`), and the one to aim at. */
-  must: { kind: 'least' | 'most'; ratio: number; aim: number; p99?: P99 } | null
-  /** Of ours, and of the peer, whose every ms is the machine's and the load generator's. */
+  /** The ratio that must be reached (`least`) or not be exceeded (`most`). */
+  must: { kind: 'least' | 'most'; ratio: number } | null
   latency?: { ours: Latency; peer: Latency }
-  /** Processor time of the server, µs a request, of ours and of the peer. */
+  /** Processor time of the server, µs a request. */
   cpu?: { ours: number; peer: number }
-  /** How calm the machine was meanwhile, where rounds are repeated for that. */
+  /** How calm the machine was, if rounds are repeated for that. */
   calm?: Calm
   /** What else is needed to read the line. */
   notes: readonly string[]
@@ -29,12 +28,6 @@ export interface Latency {
   most: number
 }
 
-/** What the slowest percent of answers under load must stay below, ms, and the time to aim at. */
-interface P99 {
-  below: number
-  aim: number
-}
-
 /** One figure with its limit, where there is no peer. */
 export interface Measurement {
   what: string
@@ -42,6 +35,8 @@ export interface Measurement {
   unit: 'ms' | 'MB' | 'µs' | '×'
   values: readonly number[]
   most: number | null
+  /** More about the figure, for its row of the table. */
+  detail?: string
 }
 
 /** Times of one bench's database, ms, with no limit of their own. */
@@ -78,17 +73,13 @@ export function ratioOf({ ours, peer }: Pick<Comparison, 'ours' | 'peer'>): Rati
   return { median: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios) }
 }
 
-export type Verdict = 'met' | 'aim met' | 'missed' | '-'
+export type Verdict = 'met' | 'missed' | '-'
 
-/** Both the ratio and, where one is asked for, the p99 have to be as they must. */
 export function verdictOf(comparison: Comparison): Verdict {
-  const { must, latency } = comparison
+  const { must } = comparison
   if (!must) return '-'
   const ratio = ratioOf(comparison).median
-  const reaches = (limit: number, p99: number) =>
-    (must.kind === 'least' ? ratio >= limit : ratio <= limit) && (latency?.ours.p99 ?? 0) < p99
-  if (reaches(must.aim, must.p99?.aim ?? Infinity)) return 'aim met'
-  return reaches(must.ratio, must.p99?.below ?? Infinity) ? 'met' : 'missed'
+  return (must.kind === 'least' ? ratio >= must.ratio : ratio <= must.ratio) ? 'met' : 'missed'
 }
 
 export function verdictOfMeasurement({ values, most }: Measurement): Verdict {

@@ -12,18 +12,22 @@ export interface LoadOrder {
   requests: readonly BenchRequest[]
   uniqueHeader: string | null
   inTurn: boolean
+  /**
+   * Open loop: sends this many requests a second whether earlier ones are answered or not. `null`: saturation, each connection sends its
+   * next request when it has the answer to the last one.
+   */
+  rate: number | null
 }
 
-export type LoadAnswer =
-  | { error: string }
-  | {
-      requests: number
-      perSecond: number
-      p50: number
-      p99: number
-      most: number
-      statuses: Record<string, number>
-      failures: number
-    }
+export interface LoadAnswer {
+  requests: number
+  perSecond: number
+  /** ms. */
+  p50: number
+  p99: number
+  most: number
+  statuses: Record<string, number>
+  failures: number
+}
 
 export const CONNECTIONS = 64

@@ -1,18 +1,30 @@
 import autocannon from 'autocannon'
 import { type BenchRequest, CONNECTIONS, type LoadAnswer, type LoadOrder } from './load-order.ts'
+import { runOpenLoop } from './open-loop.ts'
 
 let sent = 0
 
-async function run({ url, seconds, uniqueHeader, inTurn, ...order }: LoadOrder): Promise<LoadAnswer> {
+function run(order: LoadOrder): Promise<LoadAnswer> {
+  const { url, seconds, rate, requests } = order
+  if (rate === null) return saturate(order)
+  return runOpenLoop({ url, seconds, rate, requestAt: () => next(requests, order.uniqueHeader) })
+}
+
+function next<Request extends BenchRequest | autocannon.Request>(
+  requests: readonly Request[],
+  uniqueHeader: string | null,
+): Request {
+  const request = requests[sent % requests.length] as Request
+  sent += 1
+  if (uniqueHeader === null) return request
+  return { ...request, headers: { ...request.headers, [uniqueHeader]: `bench-${process.pid}-${sent}` } }
+}
+
+async function saturate({ url, seconds, uniqueHeader, inTurn, ...order }: LoadOrder): Promise<LoadAnswer> {
   const requests = order.requests.map(withBytes)
   const statuses: Record<string, number> = {}
-  const prepared = uniqueHeader === null && !inTurn ? requests : [{ setupRequest: next }]
-  function next(): autocannon.Request {
-    const request = requests[sent % requests.length] as autocannon.Request
-    sent += 1
-    const header = uniqueHeader !== null && { [uniqueHeader]: `bench-${process.pid}-${sent}` }
-    return { ...request, headers: { ...request.headers, ...header } }
-  }
+  const prepared =
+    uniqueHeader === null && !inTurn ? requests : [{ setupRequest: () => next(requests, uniqueHeader) }]
   const begun = performance.now()
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
     const options = { url, connections: CONNECTIONS, duration: seconds, requests: prepared }
@@ -34,16 +46,13 @@ async function run({ url, seconds, uniqueHeader, inTurn, ...order }: LoadOrder):
   }
 }
 
-/**
- * The body as what is sent: made of its text at each request, it would be half of what the generator's collector has to see to,
- * and in the collector's pauses all answers wait.
- */
+/** With the body as bytes: encoding its text for each request would keep the generator busy. */
 function withBytes({ body, ...request }: BenchRequest): autocannon.Request {
   return body === undefined ? request : { ...request, body: Buffer.from(body) }
 }
 
 process.on('message', (order: LoadOrder) => {
   run(order)
-    .catch((error: unknown): LoadAnswer => ({ error: String(error) }))
+    .catch((error: unknown) => ({ error: String(error) }))
     .then((answer) => process.send?.(answer))
 })

@@ -4,15 +4,13 @@ import { createRequire } from 'node:module'
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
 import BetterSqlite from 'better-sqlite3'
 import { CONNECTIONS } from './load-order.ts'
-import type { GeneratorName } from './options.ts'
-import { wrkVersion } from './wrk.ts'
 
 export type Machine = Record<string, string>
 
 const REPOSITORY = new URL('../..', import.meta.url)
 
 /** What the figures were measured on and with. */
-export function describeMachine(postgresVersion: string | null, generator: GeneratorName): Machine {
+export function describeMachine(postgresVersion: string | null): Machine {
   const memory = `${Math.round(totalmem() / 2 ** 30)} GB`
   const load = loadavg()
     .map((value) => value.toFixed(1))
@@ -25,7 +23,7 @@ export function describeMachine(postgresVersion: string | null, generator: Gener
     node: process.version,
     sqlite: `${sqliteVersion()}, WAL, synchronous=FULL`,
     postgresql: postgresVersion === null ? 'not measured' : `${postgresVersion}, fsync=on`,
-    generator: `${generatorVersion(generator)}, ${CONNECTIONS} connections, keep-alive, loopback`,
+    generator: `autocannon ${versionOf('autocannon')} (saturation), undici ${versionOf('undici')} (fixed rate), ${CONNECTIONS} connections, keep-alive, loopback`,
     fastify: versionOf('fastify'),
   }
 }
@@ -47,10 +45,6 @@ function sqliteVersion(): string {
   } finally {
     database.close()
   }
-}
-
-function generatorVersion(name: GeneratorName): string {
-  return `${name} ${name === 'wrk' ? wrkVersion() : versionOf(name)}`
 }
 
 function versionOf(name: string): string {

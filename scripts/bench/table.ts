@@ -1,88 +1,100 @@
 import type { Calm } from './calm-rounds.ts'
-import { type Findings, type Latency, median, ratioOf, verdictOf, verdictOfMeasurement } from './figures.ts'
+import {
+  type Comparison,
+  type Findings,
+  type Latency,
+  type Measurement,
+  median,
+  ratioOf,
+  verdictOf,
+  verdictOfMeasurement,
+} from './figures.ts'
 import type { Machine } from './machine.ts'
 
-/** Everything as plain text: the machine, then one line a comparison or measurement, then what is to be known. */
+const HEADS = ['path', 'database', 'ours', 'peer', 'measured', 'spread', 'bound', 'details', 'verdict']
+
+/** The machine, one line for each comparison and measurement, and the notes, as plain text. */
 export function textOf(machine: Machine, findings: Findings): string {
-  const notes = [
-    ...new Set(findings.comparisons.flatMap(({ path, notes }) => notes.map((note) => `${path}: ${note}`))),
-  ]
   return [
     ...Object.entries(machine).map(([name, value]) => `${name.padEnd(12)} ${value}`),
     '',
-    ...(findings.comparisons.length > 0 ? [...comparisonLines(findings), ''] : []),
-    ...(findings.measurements.length > 0 ? [...measurementLines(findings), ''] : []),
-    ...notes,
+    ...aligned([HEADS, ...rowsOf(findings)]),
+    '',
+    ...notesOf(findings),
   ].join('\n')
 }
 
-function comparisonLines({ comparisons }: Findings): string[] {
-  const heads = [
-    'path',
-    'database',
-    'ours',
-    'peer',
-    'ratio',
-    'spread',
-    'must',
-    'aim',
-    'p50/p99 ms',
-    'peer’s',
-    'CPU µs',
-    'host took',
-    'verdict',
-  ]
-  const rows = comparisons.map((one) => {
-    const ratio = ratioOf(one)
-    const sign = one.must?.kind === 'most' ? '≤' : '≥'
-    return [
-      one.path,
-      one.database,
-      `${shown(median(one.ours))} ${one.unit}`,
-      `${shown(median(one.peer))} (${one.against})`,
-      shownRatio(ratio.median),
-      `${shownRatio(ratio.least)}–${shownRatio(ratio.most)}`,
-      one.must ? limits(`${sign}${one.must.ratio}`, one.must.p99?.below) : '-',
-      one.must ? limits(`${sign}${one.must.aim}`, one.must.p99?.aim) : '-',
-      latencyText(one.latency?.ours),
-      latencyText(one.latency?.peer),
-      one.cpu ? `${shown(one.cpu.ours)}/${shown(one.cpu.peer)}` : '-',
-      calmText(one.calm),
-      verdictOf(one),
-    ]
-  })
-  return lined([heads, ...rows])
+/** The same as Markdown, for the guide. */
+export function markdownOf(machine: Machine, findings: Findings): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  return [
+    ...Object.entries(machine).map(([name, value]) => `- ${name}: ${value}`),
+    '',
+    line(HEADS),
+    line(HEADS.map(() => '---')),
+    ...rowsOf(findings).map(line),
+    '',
+    ...notesOf(findings).map((note) => `- ${note}`),
+  ].join('\n')
 }
 
-function measurementLines({ measurements }: Findings): string[] {
-  const heads = ['what', 'database', 'median', 'spread', 'at most', 'verdict']
-  const rows = measurements.map((one) => [
+function rowsOf({ comparisons, measurements }: Findings): string[][] {
+  return [...comparisons.map(comparisonRow), ...measurements.map(measurementRow)]
+}
+
+function comparisonRow(one: Comparison): string[] {
+  const ratio = ratioOf(one)
+  const details = [
+    one.latency ? `p50/p99 ${latencyText(one.latency.ours)} ms, peer ${latencyText(one.latency.peer)}` : '',
+    one.cpu ? `CPU ${shown(one.cpu.ours)} µs, peer ${shown(one.cpu.peer)}` : '',
+    one.calm ? calmText(one.calm) : '',
+  ]
+  return [
+    one.path,
+    one.database,
+    `${shown(median(one.ours))} ${one.unit}`,
+    `${shown(median(one.peer))} (${one.against})`,
+    `ratio ${shown(ratio.median)}`,
+    `${shown(ratio.least)}–${shown(ratio.most)}`,
+    one.must ? `${one.must.kind === 'most' ? '≤' : '≥'} ${one.must.ratio}` : '-',
+    details.filter(Boolean).join('; ') || '-',
+    verdictOf(one),
+  ]
+}
+
+function measurementRow(one: Measurement): string[] {
+  return [
     one.what,
     one.database ?? '-',
+    '-',
+    '-',
     `${shown(median(one.values))} ${one.unit}`,
     `${shown(Math.min(...one.values))}–${shown(Math.max(...one.values))}`,
-    one.most === null ? '-' : `${one.most}`,
+    one.most === null ? '-' : `≤ ${one.most} ${one.unit}`,
+    one.detail ?? '-',
     verdictOfMeasurement(one),
-  ])
-  return lined([heads, ...rows])
+  ]
 }
 
-function latencyText(latency: Latency | undefined): string {
-  return latency ? `${shown(latency.p50)}/${shown(latency.p99)}` : '-'
+function notesOf({ comparisons }: Findings): string[] {
+  return [...new Set(comparisons.flatMap(({ path, notes }) => notes.map((note) => `${path}: ${note}`)))]
 }
 
-/** The most that the host took of the processors in a round that counts, and how many rounds do not count. */
-function calmText(calm: Calm | undefined): string {
-  if (!calm) return '-'
-  const most = `≤${(100 * Math.max(...calm.stolen)).toFixed(1)} %`
-  return calm.repeated > 0 ? `${most}, ${calm.repeated} repeated` : most
+function latencyText({ p50, p99 }: Latency): string {
+  return `${shown(p50)}/${shown(p99)}`
 }
 
-function limits(ratio: string, p99: number | undefined): string {
-  return p99 === undefined ? ratio : `${ratio}, p99 <${p99}`
+/** The share of processor time that the host took in the rounds that count, if any, and how many rounds were repeated. */
+function calmText({ stolen, repeated }: Calm): string {
+  const most = Math.max(...stolen)
+  const texts = [
+    most >= 0.001 ? `host took ≤ ${(100 * most).toFixed(1)} %` : '',
+    repeated > 0 ? `${repeated} rounds repeated` : '',
+  ]
+  return texts.filter(Boolean).join(', ')
 }
 
-function lined(rows: readonly (readonly string[])[]): string[] {
+function aligned(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => (row[column] ?? '').length)),
   )
@@ -95,10 +107,6 @@ function lined(rows: readonly (readonly string[])[]): string[] {
 }
 
 function shown(value: number): string {
-  if (value >= 100) return Math.round(value).toLocaleString('en')
-  return value >= 10 ? value.toFixed(1) : value.toFixed(2)
-}
-
-function shownRatio(value: number): string {
-  return value >= 0.095 ? value.toFixed(2) : value.toFixed(3)
+  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en')
+  return Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2)
 }

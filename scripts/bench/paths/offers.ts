@@ -15,7 +15,7 @@ const DEEP = 999
 const VARIANTS = 4000
 /** So few that nearly every answer is a shared one. */
 const POPULAR = 20
-const MUST = { kind: 'least', ratio: 0.5, aim: 1 } as const
+const MUST = { kind: 'least', ratio: 0.5 } as const
 const DEEP_WITHIN = 1.3
 
 interface Variant {

@@ -4,15 +4,17 @@ import type { Bed } from '../bed.ts'
 import type { Comparison, Measurement } from '../figures.ts'
 import type { BenchRequest, Load } from '../load.ts'
 import { startPeer, startServer } from '../processes.ts'
-import { compareUnderLoad } from '../under-load.ts'
+import { compareAtFixedLoad, compareUnderLoad } from '../under-load.ts'
 
 const LINKS = 50
 const BROWSER = 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/130.0.0.0 Mobile Safari/537.36'
-const P99 = { below: 25, aim: 8 }
 const MUST = {
-  sqlite: { kind: 'least', ratio: 0.58, aim: 0.75, p99: P99 },
-  postgresql: { kind: 'least', ratio: 0.45, aim: 0.6, p99: P99 },
+  sqlite: { kind: 'least', ratio: 0.45 },
+  postgresql: { kind: 'least', ratio: 0.4 },
 } as const
+const RATE = 3000
+/** ms. */
+const MOST_ABOVE_PEER = { sqlite: 10, postgresql: 20 }
 
 /** Visitors of fifty links; every click is on disk before its answer. */
 export async function benchRedirect(bed: Bed): Promise<(Comparison | Measurement)[]> {
@@ -27,7 +29,10 @@ export async function benchRedirect(bed: Bed): Promise<(Comparison | Measurement
       must: MUST[bed.dialect],
       notes: ['all clicks come from one address, so the watch over click velocity counts and flags'],
     }
-    return [await compareUnderLoad(what, bed, { target: peer, load }, { target: server, load })]
+    const fixed = { what: what.path, rate: RATE, mostAbovePeer: MOST_ABOVE_PEER[bed.dialect] }
+    const bare = { target: peer, load }
+    const ours = { target: server, load }
+    return [await compareAtFixedLoad(fixed, bed, bare, ours), await compareUnderLoad(what, bed, bare, ours)]
   } finally {
     await server.stop()
     await peer.stop()

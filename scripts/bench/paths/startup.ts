@@ -8,7 +8,7 @@ import type { Comparison, Measurement } from '../figures.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url))
 const READY_WITHIN_MS = 1500
-const HELP_WITHIN_MS = 200
+const HELP_WITHIN_MS = 250
 const GIVE_UP_MS = 20_000
 
 /** `npm start` until /readyz says yes, every role and the sandbox included, and `affiliate --help`; the first of each warms up. */
