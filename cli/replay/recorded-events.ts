@@ -1,6 +1,6 @@
 import { fillFixture } from '../../fixtures/fill-fixture.ts'
 import type { App } from '../../server/app.ts'
-import { eventBody, findEventsNamed } from '../../server/inbox/event-desk.service.ts'
+import { eventBody, findEventsNamed } from '../../server/inbox/events.service.ts'
 import { MalformedOrder } from '../../server/shopify/malformed-order.ts'
 import { readOrderFacts } from '../../server/shopify/order-facts.ts'
 import { Failure, wrongUsage } from '../failures.ts'

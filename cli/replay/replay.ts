@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { App } from '../../server/app.ts'
-import { type EventRow, listEvents } from '../../server/inbox/inbox.service.ts'
+import { type EventRow, listEvents } from '../../server/inbox/events.service.ts'
 import { isId } from '../../server/platform/ids.ts'
 import { getSale, type SaleWithSlug } from '../../server/sales/sales.service.ts'
 import { Failure, wrongUsage } from '../failures.ts'

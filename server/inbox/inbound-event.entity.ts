@@ -1,15 +1,15 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { count, id, json, moment, oneOf, text, word } from '../platform/database/columns.ts'
-import { EVENT_SOURCES, EVENT_STATES, type EventSource, type EventState } from './event-words.ts'
+import { EVENT_SOURCES, EVENT_STATES, type EventSource, type EventState } from './event-states.ts'
 
-/** A signed event, on disk before its sender got 200, and what became of it. */
+/** A signed event, on disk before its sender got 200, and its outcome. */
 export const InboundEvent = defineEntity({
   name: 'InboundEvent',
   tableName: 'inbound_events',
   properties: {
     id: id().primary(),
     source: word<EventSource>(),
-    /** The store's id for a store's events, `processor` for the processor's. Order is kept within a scope. */
+    /** The store's id, or `processor`. Events of one scope are applied in order. */
     scope: text(),
     delivery_id: text(),
     /** Empty; the body's hash when this delivery id came before with another body. */
@@ -18,20 +18,20 @@ export const InboundEvent = defineEntity({
     body_hash: text(),
     topic: text().strictNullable(),
     received_at: moment(),
-    /** When its sender says it was triggered, from an unsigned header: a hint only. */
+    /** When it was triggered, from an unsigned header: a hint only. */
     triggered_at: moment().strictNullable(),
     state: word<EventState>(),
     attempts: count(),
     next_attempt_at: moment(),
-    /** Names the worker run that holds the event: what it writes counts only while this still stands. */
+    /** Fencing token of the claim that holds the event. */
     lease_token: text().strictNullable(),
     lease_until: moment(),
-    /** Why it was ignored or set aside, or what went wrong at the last try. */
+    /** Why it was ignored or set aside, or why the last attempt failed. */
     reason: text().strictNullable(),
-    /** JSON: what it led to (sale, cycle or payout). */
+    /** JSON: the sale, cycle or payout that it created or changed. */
     result: json().strictNullable(),
     finished_at: moment().strictNullable(),
-    /** Of an order that was set aside as unreadable: its id and name, where those could be read. */
+    /** The id and name of an order that was set aside as unreadable, if they could be read. */
     order_id: text().strictNullable(),
     order_name: text().strictNullable(),
   },
@@ -55,14 +55,30 @@ export const InboundEvent = defineEntity({
   ],
 })
 
-/** The raw body, apart from the event's state: marking an event done must not rewrite kilobytes. */
+/** The raw body, apart from the event's state, so that marking an event done does not rewrite kilobytes. */
 export const InboundBody = defineEntity({
   name: 'InboundBody',
   tableName: 'inbound_bodies',
   properties: {
     event: () => p.oneToOne(InboundEvent).owner().primary().deleteRule('restrict').updateRule('no action'),
-    /** `utf8`, or `base64` where the bytes are no clean UTF-8 text. */
+    /** `base64` for bytes that are not valid UTF-8 or contain a NUL. */
     encoding: word<'utf8' | 'base64'>(),
     body: text(),
+  },
+})
+
+/**
+ * A delivery that the command line signed in the name of a store or the processor, recorded before it is sent. An event with the same
+ * scope, delivery id and body hash has the origin `operator`. Rows are only added.
+ */
+export const OperatorDelivery = defineEntity({
+  name: 'OperatorDelivery',
+  tableName: 'operator_deliveries',
+  properties: {
+    scope: text().primary(),
+    delivery_id: text().primary(),
+    /** SHA-256 of the raw body, hex. */
+    body_hash: text().primary(),
+    created_at: moment(),
   },
 })

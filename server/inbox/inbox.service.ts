@@ -2,15 +2,14 @@ import { randomInt } from 'node:crypto'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { EventSource, EventState } from './event-words.ts'
+import type { EventSource, EventState } from './event-states.ts'
+import { saveUnreadable, type UnreadableOrder } from './events.store.ts'
 import {
   type BodyRow,
   countPending,
   deleteOldBodies,
   EVENT_QUEUE,
-  type EventFilter,
   type EventRow,
-  findEvents,
   fromSource,
   leadingUpToBytes,
   readBodies,
@@ -19,11 +18,9 @@ import {
   textOf,
 } from './inbox.store.ts'
 import { decideRetry, MAX_ATTEMPTS } from './retry.rule.ts'
-import { keepUnreadable, type UnreadableOrder } from './set-aside-events.store.ts'
-import { type FlaggedEvent, flagSetAside } from './set-aside-flags.service.ts'
+import { type FlaggedEvent, flagSetAside } from './set-aside.service.ts'
 
-export { EVENT_SOURCES, type EventSource } from './event-words.ts'
-export type { EventFilter, EventRow } from './inbox.store.ts'
+export { EVENT_SOURCES, type EventSource } from './event-states.ts'
 
 /** What could be read of an order whose event is set aside. */
 export type OrderNames = Omit<UnreadableOrder, 'event_id'>
@@ -192,7 +189,7 @@ export async function settleAll(platform: Platform, tx: Tx, settled: readonly Se
     if (outcome.kind === 'set_aside' && outcome.names)
       unreadable.push({ event_id: event.id, ...outcome.names })
   }
-  await keepUnreadable(tx, unreadable)
+  await saveUnreadable(tx, unreadable)
   await flagSetAside(platform, tx, setAside)
 }
 
@@ -216,15 +213,15 @@ function settlementOf(event: ClaimedEvent, outcome: EventOutcome, now: number): 
   }
 }
 
-/** When the next event of a source falls due (epoch ms), `null` when nothing waits. */
+/** When the next event of a source is due (epoch ms); `null` while none waits. */
 export function nextEventDueAt(platform: Platform, source: EventSource): Promise<number | null> {
   return EVENT_QUEUE.nextDueAt(platform.database.reader, fromSource(source))
 }
 
-/** Past this many, waiting events are not counted one by one. */
+/** More waiting events than this are not counted. */
 export const BACKLOG_COUNTED = 10_000
 
-/** How many events of a source wait to be applied (at most `BACKLOG_COUNTED`), and when the oldest of them came. */
+/** How many events of a source wait (at most `BACKLOG_COUNTED`), and when the oldest was received. */
 export function eventBacklog(
   platform: Platform,
   source: EventSource,
@@ -232,14 +229,9 @@ export function eventBacklog(
   return countPending(platform.database.reader, source, BACKLOG_COUNTED)
 }
 
-/** The newest events, for the operator. */
-export function listEvents(platform: Platform, filter: EventFilter): Promise<EventRow[]> {
-  return findEvents(platform.database.reader, filter)
-}
-
 const DAY_MS = 86_400_000
 
-/** Removes raw bodies past their retention time: they hold buyers' data. Answers how many went. */
+/** Removes raw bodies past their retention time, because they hold buyers' data. Returns how many. */
 export async function removeOldBodies(platform: Platform): Promise<number> {
   const before = platform.clock.now() - platform.config.RAW_EVENT_RETENTION_DAYS * DAY_MS
   const yieldLoop = createLoopYield()

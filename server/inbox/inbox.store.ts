@@ -3,7 +3,7 @@ import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { LeaseQueue, type Only } from '../platform/queue/lease-queue.ts'
-import type { EventSource, EventState } from './event-words.ts'
+import type { EventSource, EventState } from './event-states.ts'
 import { LONGEST_DELAY_MS } from './retry.rule.ts'
 
 export type EventRow = Selectable<Schema['inbound_events']>
@@ -152,24 +152,4 @@ export async function deleteOldBodies(
   if (ids.length === 0) return 0
   await tx.deleteFrom('inbound_bodies').where('event_id', 'in', ids).execute()
   return ids.length
-}
-
-export interface EventFilter {
-  source?: EventSource | undefined
-  state?: EventState | undefined
-  /** One sender's delivery: the event, and any with the same id and another body. */
-  delivery?: { scope: string; deliveryId: string } | undefined
-  limit: number
-}
-
-/** Newest first. */
-export function findEvents(db: Queries, filter: EventFilter): Promise<EventRow[]> {
-  const { source, state, delivery, limit } = filter
-  let query = db.selectFrom('inbound_events').selectAll().orderBy('id', 'desc').limit(limit)
-  if (source) query = query.where('source', '=', source)
-  if (state) query = query.where('state', '=', state)
-  if (delivery) {
-    query = query.where('scope', '=', delivery.scope).where('delivery_id', '=', delivery.deliveryId)
-  }
-  return query.execute()
 }

@@ -3,10 +3,10 @@ import * as assert from 'uvu/assert'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
-import { retryEvent } from './event-desk.service.ts'
+import { retryEvent } from './events.service.ts'
 import { claimEvents, type EventOutcome, LeaseLost, removeOldBodies, settle } from './inbox.service.ts'
 import { MAX_ATTEMPTS } from './retry.rule.ts'
-import { unreadableOrdersOf } from './set-aside-flags.service.ts'
+import { countUnreadableOrders } from './set-aside.service.ts'
 
 interface Context {
   market: Marketplace
@@ -28,7 +28,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
   it('stores a delivery once, whenever it comes again', async ({ market, shop }) => {
     const first = await market.deliver(shop, '{}', { deliveryId: 'a' })
     const again = await market.deliver(shop, '{}', { deliveryId: 'a' })
-    // At once: all three go into one group commit.
+    // All three go into one group commit.
     const together = await Promise.all(
       ['b', 'b', 'a'].map((deliveryId) => market.deliver(shop, '{}', { deliveryId })),
     )
@@ -38,7 +38,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
     await market.verify()
   })
 
-  it('tells the deliveries of two stores with one id apart', async ({ market, shop }) => {
+  it('distinguishes deliveries of two stores with one id', async ({ market, shop }) => {
     const other = await market.addShop()
     const receipts = await Promise.all(
       [shop, other].map((one) => market.deliver(one, '{}', { deliveryId: 'a' })),
@@ -73,7 +73,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
     await market.verify()
   })
 
-  it('gives every body back byte for byte', async ({ market, shop }) => {
+  it('returns every body byte for byte', async ({ market, shop }) => {
     const bodies = [
       Buffer.from('{"name":"Kurtā \\u0000 \\/ 🧵"}'),
       Buffer.from([0xff, 0xfe, 0x00, 0x41]),
@@ -108,7 +108,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
     assert.equal(ids(await claim(market)), ['a3'])
   })
 
-  it('gives many claimers at once each event once', async ({ market, shop }) => {
+  it('gives each event to one of many concurrent claims', async ({ market, shop }) => {
     const shops = [shop, await market.addShop(), await market.addShop()]
     await Promise.all(Array.from({ length: 30 }, (_, n) => market.deliver(shops[n % 3] as Shop, '{}')))
     const claims = await Promise.all(Array.from({ length: 6 }, () => claim(market, 10)))
@@ -146,7 +146,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
     assert.ok((await late.catch((error) => error)) instanceof LeaseLost)
   })
 
-  it('tries again with backoff, then sets aside and flags', async ({ market, shop }) => {
+  it('retries with backoff, then sets aside and flags', async ({ market, shop }) => {
     const { platform, clock } = market
     await market.deliver(shop, '{}')
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
@@ -169,7 +169,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
     await market.verify()
   })
 
-  it('sets aside at once what can never be applied, and ignores what it does not need', async ({
+  it('sets aside what can never be applied without a retry, and ignores what it does not need', async ({
     market,
     shop,
   }) => {
@@ -199,7 +199,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
     return rows.map(({ evidence }) => JSON.parse(evidence))
   }
 
-  it('folds what a store sends in vain into one flag with a count, and resolves it with the last retry', async ({
+  it('counts the unreadable events of a store in one flag, and resolves it with the last retry', async ({
     market,
     shop,
   }) => {
@@ -217,13 +217,17 @@ for (const { it } of marketSuites<Context>('inbox')) {
     const counted = Object.values<number>(evidence.reasons).reduce((sum, count) => sum + count, 0)
     assert.equal([counted, evidence.reasons['malformed: not JSON']], [200, 40])
     await market.verify()
-    const unreadable = await unreadableOrdersOf(platform.database.reader, [shop.storeId], market.clock.now())
+    const unreadable = await countUnreadableOrders(
+      platform.database.reader,
+      [shop.storeId],
+      market.clock.now(),
+    )
     assert.equal([...unreadable], [[shop.storeId, 200]])
     for (const { id } of await eventsOf(platform)) await retryEvent(platform, id, null)
     assert.equal(await openFlagsOf(platform), [])
     const week = 7 * DAY + MINUTE
     await market.drainUntilIdle()
-    const later = await unreadableOrdersOf(
+    const later = await countUnreadableOrders(
       platform.database.reader,
       [shop.storeId],
       market.clock.now() + week,
@@ -231,7 +235,7 @@ for (const { it } of marketSuites<Context>('inbox')) {
     assert.equal([...later], [])
   })
 
-  it('lists few reasons, however many there are', async ({ market, shop }) => {
+  it('lists at most ten reasons', async ({ market, shop }) => {
     const long = (index: number) => `{"id": 1, "line_items": [${'{},'.repeat(index)}{}], "created_at": "x"}`
     for (let index = 0; index < 30; index += 1) await market.deliver(shop, long(index))
     await market.drainUntilIdle()

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { GroupCommit } from '../platform/database/group-commit.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { EventSource } from './event-words.ts'
+import type { EventSource } from './event-states.ts'
 import { addEvents, deliveryKey, firstBodyHashes, type NewEvent } from './intake.store.ts'
 
 export interface ReceivedEvent {
@@ -12,18 +12,18 @@ export interface ReceivedEvent {
   /** The sender's id of the delivery, the same on its retries. */
   deliveryId: string
   topic: string | null
-  /** When the sender says that it was triggered, epoch ms; unsigned. */
+  /** When it was triggered, by an unsigned header, epoch ms. */
   triggeredAt?: number | null
   rawBody: Buffer
 }
 
-/** `known`: it was here already. `conflict`: this delivery id came before with another body; both are kept. */
+/** `known`: a redelivery. `conflict`: this delivery id came before with another body; both are stored. */
 export type Receipt = 'stored' | 'known' | 'conflict'
 
 export interface InboxRecorder {
-  /** Resolves once the event is on disk. Refuses with `unavailable` when that cannot be done in time. */
+  /** Resolves once the event is on disk. Refuses with `unavailable` when that takes too long. */
   record(event: ReceivedEvent): Promise<Receipt>
-  /** Whether this delivery is stored already with this body, so that recording it would change nothing. */
+  /** Whether this delivery is already stored with this body. */
   isKnown(event: ReceivedEvent): Promise<boolean>
   /** How many events wait for the next write. */
   waiting(): number
@@ -33,7 +33,7 @@ export interface InboxRecorder {
 /** PostgreSQL writes one batch while this process checks and sends the next. */
 const CONCURRENCY = { sqlite: 1, postgresql: 2 } as const
 
-/** The way into the inbox: what requests that run at once bring in goes to disk in one transaction. */
+/** Writes the events of concurrent requests to disk in one transaction. */
 export function createInboxRecorder(platform: Platform): InboxRecorder {
   const group = new GroupCommit<ReceivedEvent, Receipt>({
     write: (events) => writeEvents(platform, events),
@@ -72,7 +72,7 @@ async function writeEvents(platform: Platform, received: ReceivedEvent[]): Promi
 
 function newEvent(platform: Platform, event: ReceivedEvent): NewEvent {
   const { rawBody } = event
-  // PostgreSQL's text takes no NUL, and bytes that are no UTF-8 would not come back as they were.
+  // PostgreSQL's text type takes no NUL, and bytes that are not UTF-8 would change.
   const plain = isUtf8(rawBody) && !rawBody.includes(0)
   return {
     id: platform.ids.next(),
@@ -90,8 +90,8 @@ function newEvent(platform: Platform, event: ReceivedEvent): NewEvent {
 }
 
 /**
- * Keeps those of the repeated deliveries whose body is another than at first; answers their ids. The first ones are on disk by now,
- * so this need not be part of the transaction that found them.
+ * Stores the repeated deliveries with another body than the first one; returns their ids. The first deliveries are on disk, so this needs
+ * not be in the transaction that found them.
  */
 async function addConflicts({ database }: Platform, repeated: NewEvent[]): Promise<Set<string>> {
   const first = await firstBodyHashes(database.reader, repeated)

@@ -85,7 +85,7 @@ for (const dialect of testDialects().filter((one) => one === 'postgresql')) {
   })
 
   it('fails on any other error, and keeps nothing', async (world) => {
-    const source = 'nobody' as NewEvent['source']
+    const source = 'unknown' as NewEvent['source']
     const failing = addEvents(world.database, [fresh(world), { ...fresh(world), source }])
     assert.match(String(await failing.catch((error: unknown) => error)), /inbound_events_source_check/)
     assert.equal(await kept(world), [])

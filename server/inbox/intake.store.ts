@@ -2,7 +2,7 @@ import { CompiledQuery } from 'kysely'
 import type { Database, Queries } from '../platform/database/database.ts'
 import type { EventRow } from './inbox.store.ts'
 
-/** What differs between events that have just come in: they are pending, due at once, and nobody has tried them. */
+/** A received event. It is pending, due, and without attempts. */
 export type NewEvent = Pick<
   EventRow,
   | 'id'
@@ -16,7 +16,7 @@ export type NewEvent = Pick<
   | 'triggered_at'
 > & {
   encoding: 'utf8' | 'base64'
-  /** The stored text's bytes, in UTF-8. */
+  /** The text to store, in UTF-8. */
   body: Buffer
 }
 
@@ -35,12 +35,12 @@ const EVENT_COLUMNS = `${EVENT.join(', ')}, state, attempts, next_attempt_at, le
 
 /** Adds the new ones of these events, with their bodies, in one transaction; returns their ids. */
 export async function addEvents(database: Database, events: readonly NewEvent[]): Promise<Set<string>> {
-  const statements = database.dialect === 'sqlite' ? eventByEvent(events) : allAtOnce(inOneOrder(events))
+  const statements = database.dialect === 'sqlite' ? statementPerEvent(events) : oneStatement(sorted(events))
   const added = await database.executeBatch<{ id: string }>(...statements)
   return new Set(added.map(({ id }) => id))
 }
 
-function eventByEvent(events: readonly NewEvent[]): CompiledQuery[] {
+function statementPerEvent(events: readonly NewEvent[]): CompiledQuery[] {
   return events.flatMap((event) => [
     CompiledQuery.raw(ADD_EVENT, [...EVENT.map((name) => event[name]), event.received_at]),
     CompiledQuery.raw(ADD_BODY, [event.id, event.encoding, event.body, event.id]),
@@ -54,13 +54,13 @@ const ADD_BODY = `
   insert into inbound_bodies (event_id, encoding, body)
   select ?, ?, cast(? as text) where exists (select 1 from inbound_events where id = ?)`
 
-/** One order for all writes: two that hold the same deliveries wait for each other instead of ending in a deadlock. */
-function inOneOrder(events: readonly NewEvent[]): NewEvent[] {
+/** Sorts all writes the same way, so that two with the same deliveries wait for each other instead of deadlocking. */
+function sorted(events: readonly NewEvent[]): NewEvent[] {
   const keyed = events.map((event) => ({ event, key: `${deliveryKey(event)}\n${event.conflict_hash}` }))
   return keyed.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ event }) => event)
 }
 
-function allAtOnce(events: readonly NewEvent[]): CompiledQuery[] {
+function oneStatement(events: readonly NewEvent[]): CompiledQuery[] {
   const columns = EVENT.map((name) => events.map((event) => event[name]))
   const bodies = events.map(({ body }) => body)
   let end = 1
@@ -80,7 +80,7 @@ function allAtOnce(events: readonly NewEvent[]): CompiledQuery[] {
   ]
 }
 
-/** The bodies are one binary parameter; texts in an array would be escaped here and parsed there, byte by byte. */
+/** The bodies are one binary parameter: texts in an array would be escaped and parsed byte by byte. */
 const ADD_EVENTS = `
   with given as materialized (
     select *
@@ -95,7 +95,7 @@ const ADD_EVENTS = `
   )
   select id from added`
 
-/** The hash of the body that first came under each delivery id of a scope. */
+/** The hash of the first body of each delivery id in a scope. */
 export async function firstBodyHashes(
   db: Queries,
   deliveries: readonly { scope: string; delivery_id: string }[],

@@ -1,15 +1,13 @@
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import {
-  type DeliveryKey,
-  findAppliedOperatorEvents,
-  findOperatorEvents,
-  insertOperatorDelivery,
-  isReceived,
-} from './operator-deliveries.store.ts'
+import type { EventSource } from './event-states.ts'
 
-export interface OperatorDelivery extends DeliveryKey {
+export interface OperatorDelivery {
+  scope: string
+  delivery_id: string
+  /** SHA-256 of the raw body, hex. */
+  body_hash: string
   /** The fixture, file or recorded event that the body comes from. */
   fixture: string
   /** Address of the service that it is sent to. */
@@ -17,15 +15,25 @@ export interface OperatorDelivery extends DeliveryKey {
 }
 
 /**
- * Records a delivery that the command line is about to send in the name of a store or the processor, with an audit row, so that
- * its event has the origin `operator`. A delivery that the inbox holds already came from its sender: it is only audited.
+ * Records a delivery that the command line is about to send in the name of a store or the processor, with an audit row, so that its event
+ * has the origin `operator`. A delivery that is already in the inbox came from its sender and is only audited.
  */
 export function recordOperatorDelivery(platform: Platform, delivery: OperatorDelivery): Promise<void> {
   const { fixture, url, scope, delivery_id, body_hash } = delivery
-  const key = { scope, delivery_id, body_hash }
   return platform.database.transaction(async (tx) => {
-    const received = await isReceived(tx, key)
-    if (!received) await insertOperatorDelivery(tx, key, platform.clock.now())
+    const received = await tx
+      .selectFrom('inbound_events')
+      .select('id')
+      .where('scope', '=', scope)
+      .where('delivery_id', '=', delivery_id)
+      .where('body_hash', '=', body_hash)
+      .executeTakeFirst()
+    if (!received)
+      await tx
+        .insertInto('operator_deliveries')
+        .values({ scope, delivery_id, body_hash, created_at: platform.clock.now() })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute()
     await recordAudit(platform, tx, {
       actor: OPERATOR,
       action: 'webhook.replay',
@@ -33,39 +41,57 @@ export function recordOperatorDelivery(platform: Platform, delivery: OperatorDel
       subjectId: delivery_id,
       reason: null,
       before: null,
-      after: { scope, body_hash, fixture, url, redelivery: received },
+      after: { scope, body_hash, fixture, url, redelivery: received !== undefined },
     })
   })
 }
 
-export type EventOrigin = 'store' | 'processor' | 'operator'
+export type EventOrigin = EventSource | 'operator'
 
-/** Who sent each of these events: its source, or an operator in its name. */
+const PAGE = 500
+
+/** The sender of each event: its source, or an operator in its name. */
 export async function originsOf(
   db: Queries,
-  events: readonly { id: string; source: 'store' | 'processor' }[],
+  events: readonly { id: string; source: EventSource }[],
 ): Promise<Map<string, EventOrigin>> {
   const origins = new Map<string, EventOrigin>(events.map(({ id, source }) => [id, source]))
-  for (let at = 0; at < events.length; at += IDS_AT_ONCE) {
-    const ids = events.slice(at, at + IDS_AT_ONCE).map(({ id }) => id)
-    for (const id of await findOperatorEvents(db, ids)) origins.set(id, 'operator')
+  for (let at = 0; at < events.length; at += PAGE) {
+    const ids = events.slice(at, at + PAGE).map(({ id }) => id)
+    const rows = await operatorEvents(db).select('event.id').where('event.id', 'in', ids).execute()
+    for (const { id } of rows) origins.set(id, 'operator')
   }
   return origins
 }
 
-const IDS_AT_ONCE = 500
+/** Events that match a recorded delivery. */
+function operatorEvents(db: Queries) {
+  return db
+    .selectFrom('operator_deliveries as sent')
+    .innerJoin('inbound_events as event', (join) =>
+      join
+        .onRef('event.scope', '=', 'sent.scope')
+        .onRef('event.delivery_id', '=', 'sent.delivery_id')
+        .onRef('event.body_hash', '=', 'sent.body_hash'),
+    )
+}
 
-/** Ids of what rests on events that an operator sent. */
+/** Ids of what depends on events that an operator sent. */
 export interface OperatorEffects {
   sales: string[]
   billing_cycles: string[]
   payouts: string[]
 }
 
-/** Sales decided, cycles charged and payouts settled by events that an operator sent. */
+/** Sales decided, cycles charged and payouts settled by events that an operator sent, in the order of arrival. */
 export async function operatorEffects(db: Queries): Promise<OperatorEffects> {
   const effects: OperatorEffects = { sales: [], billing_cycles: [], payouts: [] }
-  for (const { result } of await findAppliedOperatorEvents(db)) {
+  const rows = await operatorEvents(db)
+    .select('event.result')
+    .where('event.state', '=', 'done')
+    .orderBy('event.id')
+    .execute()
+  for (const { result } of rows) {
     const { sale_id, billing_cycle_id, payout_id } = JSON.parse(result ?? '{}') as Record<string, string>
     if (sale_id !== undefined) effects.sales.push(sale_id)
     if (billing_cycle_id !== undefined) effects.billing_cycles.push(billing_cycle_id)

@@ -10,8 +10,8 @@ import {
   openFlagsOf,
   openMarketplace,
 } from '../test/testkit/marketplace.ts'
-import { retryEvent } from './event-desk.service.ts'
-import { retryUnmapped } from './unmapped-events.service.ts'
+import { retryEvent } from './events.service.ts'
+import { retryUnmapped } from './set-aside.service.ts'
 
 const RENAMED = 'invoice.paid_in_full'
 const FLAG = `processor_event_unmapped ${RENAMED}`

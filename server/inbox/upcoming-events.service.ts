@@ -1,5 +1,5 @@
 import type { Queries } from '../platform/database/database.ts'
-import type { EventSource } from './event-words.ts'
+import type { EventSource } from './event-states.ts'
 import { leadingUpToBytes, readBodies, textOf } from './inbox.store.ts'
 
 /** A due event as it came in, which never changes. */

@@ -1,6 +1,6 @@
 import { applyPaymentConfirmation } from '../billing/payment.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
-import { setAsideUnmapped } from '../inbox/unmapped-events.service.ts'
+import { setAsideUnmapped } from '../inbox/set-aside.service.ts'
 import { applyPayoutEvent } from '../payouts/payout-events.service.ts'
 import { parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
 import type { Tx } from '../platform/database/database.ts'

@@ -1,5 +1,5 @@
 import { type ClaimedEvent, type EventOutcome, settleAll } from '../inbox/inbox.service.ts'
-import { UNREADABLE } from '../inbox/set-aside-flags.service.ts'
+import { UNREADABLE } from '../inbox/set-aside.service.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'

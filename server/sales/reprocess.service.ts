@@ -1,6 +1,6 @@
 import type { Paisa } from '../../shared/money.ts'
 import { clicksPrunedBefore } from '../clicks/click-retention.service.ts'
-import { countStoredEvents, type StoredEvent, storedEvents } from '../inbox/stored-events.service.ts'
+import { countStoredEvents, type StoredEvent, storedEvents } from '../inbox/events.service.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'

@@ -1,7 +1,7 @@
 import type { Paisa } from '../../shared/money.ts'
 import { type CycleRow, cycleShares, getCycle } from '../billing/billing.service.ts'
 import { type EventOrigin, originsOf } from '../inbox/operator-deliveries.service.ts'
-import { unreadableOrders } from '../inbox/set-aside-flags.service.ts'
+import { unreadableOrders } from '../inbox/set-aside.service.ts'
 import { offerRecords } from '../offers/offers.service.ts'
 import { sharePayouts } from '../payouts/payouts.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'

@@ -9,7 +9,7 @@ import {
   store,
   storePage,
 } from '../../shared/schemas/stores.ts'
-import { unreadableOrdersOf } from '../inbox/set-aside-flags.service.ts'
+import { countUnreadableOrders } from '../inbox/set-aside.service.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -104,7 +104,7 @@ async function wireStore(platform: Platform, row: StoreRow): Promise<Store> {
 
 async function wireStores({ database, clock }: Platform, rows: readonly StoreRow[]): Promise<Store[]> {
   const ids = rows.map(({ id }) => id)
-  const unreadable = await unreadableOrdersOf(database.reader, ids, clock.now())
+  const unreadable = await countUnreadableOrders(database.reader, ids, clock.now())
   return rows.map((row) => ({
     id: row.id,
     platform: 'shopify',

@@ -211,12 +211,12 @@ async function vet({ app, terminal }: Walk, flag: FlagRow): Promise<Step> {
 
 async function tryAgain({ app }: Walk, flag: FlagRow): Promise<Step> {
   if (flag.subject_type === 'processor_event_type') {
-    const { retryUnmapped } = await import('../../../server/inbox/unmapped-events.service.ts')
+    const { retryUnmapped } = await import('../../../server/inbox/set-aside.service.ts')
     const retried = await retryUnmapped(app.platform, flag.subject_id, `flag ${flag.id}`)
     say(`The running service tries ${retried} event${retried === 1 ? '' : 's'} of this type again.`)
     return 'next'
   }
-  const { retryEvent } = await import('../../../server/inbox/event-desk.service.ts')
+  const { retryEvent } = await import('../../../server/inbox/events.service.ts')
   const eventId = eventOf(flag) ?? ''
   await retryEvent(app.platform, eventId, `flag ${flag.id}`)
   say(`The running service tries event ${eventId} again.`)

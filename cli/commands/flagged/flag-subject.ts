@@ -85,7 +85,7 @@ const READERS: Record<SubjectType, Reader> = {
     }
   },
   store_events: async (app, out, eventId) => {
-    const { findEventsNamed } = await import('../../../server/inbox/event-desk.service.ts')
+    const { findEventsNamed } = await import('../../../server/inbox/events.service.ts')
     const [event] = await findEventsNamed(app.platform, eventId)
     if (!event) return null
     const store = await READERS.store(app, out, event.scope)
@@ -154,7 +154,7 @@ const READERS: Record<SubjectType, Reader> = {
     }
   },
   inbound_event: async (app, out, id) => {
-    const { findEventsNamed } = await import('../../../server/inbox/event-desk.service.ts')
+    const { findEventsNamed } = await import('../../../server/inbox/events.service.ts')
     const [event] = await findEventsNamed(app.platform, id)
     if (!event) return null
     return {

@@ -1,4 +1,4 @@
-import type { EventRow } from '../../../server/inbox/inbox.service.ts'
+import type { EventRow } from '../../../server/inbox/events.service.ts'
 import type { EventOrigin } from '../../../server/inbox/operator-deliveries.service.ts'
 import type { Queries } from '../../../server/platform/database/database.ts'
 import { type Output, wireTime } from '../../terminal/output.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { App } from '../../../server/app.ts'
-import type { EventRow } from '../../../server/inbox/inbox.service.ts'
+import type { EventRow } from '../../../server/inbox/events.service.ts'
 import { exampleText, groupOf, oneOf, wholeNumber } from '../../command.ts'
 import { type CommandContext, confirm, READS, withApp } from '../../context.ts'
 import { Failure, wrongUsage } from '../../failures.ts'
@@ -70,7 +70,7 @@ function show(name: string, withBody: boolean, command: Command): Promise<void> 
     command,
     async (context) => {
       const { app, out } = context
-      const { eventBody } = await import('../../../server/inbox/event-desk.service.ts')
+      const { eventBody } = await import('../../../server/inbox/events.service.ts')
       const { row, senders } = await eventNamed(context, name)
       const body = withBody ? await eventBody(app.platform, row.id) : null
       const document = {
@@ -93,7 +93,7 @@ async function eventNamed(
   { app, out }: Opened,
   name: string,
 ): Promise<{ row: EventRow; senders: EventSenders }> {
-  const { findEventsNamed } = await import('../../../server/inbox/event-desk.service.ts')
+  const { findEventsNamed } = await import('../../../server/inbox/events.service.ts')
   const rows = await findEventsNamed(app.platform, name)
   const [row] = rows
   if (!row) {
@@ -118,7 +118,7 @@ async function retry(name: string | undefined, options: RetryOptions, command: C
   if (options.type !== undefined) return retryType(options.type, reason, command)
   await withApp(command, async (context) => {
     const { app, out } = context
-    const { retryEvent } = await import('../../../server/inbox/event-desk.service.ts')
+    const { retryEvent } = await import('../../../server/inbox/events.service.ts')
     const { row, senders } = await eventNamed(context, name ?? '')
     // The others are refused below.
     if (row.state === 'pending' || row.state === 'set_aside') {
@@ -135,7 +135,7 @@ async function retry(name: string | undefined, options: RetryOptions, command: C
 async function retryType(type: string, reason: string | null, command: Command): Promise<void> {
   await withApp(command, async (context) => {
     const { app, out } = context
-    const { assertUnmapped, retryUnmapped } = await import('../../../server/inbox/unmapped-events.service.ts')
+    const { assertUnmapped, retryUnmapped } = await import('../../../server/inbox/set-aside.service.ts')
     await assertUnmapped(app.platform, type)
     await confirm(context, `Apply every event of type ${type} that no rule mapped?`)
     const retried = await retryUnmapped(app.platform, type, reason)
@@ -152,7 +152,7 @@ function listen(options: ListenOptions, command: Command): Promise<void> {
   return withApp(
     command,
     async ({ app, out }) => {
-      const { EventWatch } = await import('../../../server/inbox/event-desk.service.ts')
+      const { EventWatch } = await import('../../../server/inbox/events.service.ts')
       const { setTimeout: pause } = await import('node:timers/promises')
       const watch = new EventWatch(app.platform)
       const end = new AbortController()
@@ -160,7 +160,9 @@ function listen(options: ListenOptions, command: Command): Promise<void> {
       if (!out.json) printLines(['Listening; Ctrl-C ends it.'], process.stderr)
       let left = options.count ?? Number.POSITIVE_INFINITY
       while (!end.signal.aborted) {
-        const rows = (await watch.news()).filter(({ source }) => !options.source || source === options.source)
+        const rows = (await watch.changes()).filter(
+          ({ source }) => !options.source || source === options.source,
+        )
         const senders = await sendersOf(app.database.reader, rows)
         for (const row of rows.slice(0, left)) {
           if (out.json) printJson(wireEvent(row, senders))

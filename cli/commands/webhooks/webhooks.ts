@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { EventRow } from '../../../server/inbox/inbox.service.ts'
+import type { EventRow } from '../../../server/inbox/events.service.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../../command.ts'
 import { openContext, READS, withApp } from '../../context.ts'
 import { addReprocessCommand } from './reprocess.ts'
@@ -64,7 +64,7 @@ function events(options: EventsOptions, command: Command): Promise<void> {
   return withApp(
     command,
     async ({ app, out }) => {
-      const { listEvents } = await import('../../../server/inbox/inbox.service.ts')
+      const { listEvents } = await import('../../../server/inbox/events.service.ts')
       const { eventTable, sendersOf, wireEvent } = await import('./event-report.ts')
       const rows = await listEvents(app.platform, options)
       const senders = await sendersOf(app.database.reader, rows)

@@ -33,7 +33,6 @@ const EXEMPT = [
   'server/clicks/',
   'server/exports/',
   'server/http/',
-  'server/inbox/',
   'server/jobs/',
   'server/ledger/',
   'server/links/',

@@ -1,4 +1,4 @@
-// Apart from the table, so that whoever needs a word does not load the ORM, which takes longer than most commands do.
+// Apart from the entity, so that code that needs these values does not load the ORM.
 
 export const EVENT_SOURCES = ['store', 'processor'] as const
 export type EventSource = (typeof EVENT_SOURCES)[number]
