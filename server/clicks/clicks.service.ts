@@ -131,7 +131,7 @@ async function writeClicks(
     return row
   })
   try {
-    await database.executeBatch(...insertClicks(database.dialect, rows))
+    await database.executeBatch(insertClicks(database.dialect, rows))
   } catch (error) {
     counted.forget(first)
     throw error

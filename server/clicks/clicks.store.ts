@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { inList, insertStatements } from '../platform/database/bulk-values.ts'
+import { inList, insertStatement } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { NIL_ID } from '../platform/ids.ts'
@@ -9,7 +9,7 @@ export type ClickRow = Selectable<Schema['clicks']>
 /** Where the roll-up has come to: clicks with smaller ids are in `click_counts`. */
 const WATERMARK = 'clicks'
 
-export const insertClicks = insertStatements<ClickRow>('clicks', {
+export const insertClicks = insertStatement<ClickRow>('clicks', {
   id: 'uuid',
   link_id: 'uuid',
   tracked: 'int',

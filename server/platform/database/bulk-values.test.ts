@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
 import { fc } from '../../test/testkit/property.ts'
-import { bulkInsert, insertStatements, valuesTable } from './bulk-values.ts'
+import { bulkInsert, insertStatement, valuesTable } from './bulk-values.ts'
 
 interface Row {
   id: string
@@ -15,7 +15,7 @@ interface Row {
 const COLUMNS = { id: 'uuid', name: 'text', count: 'int', amount: 'bigint' } as const
 const read = valuesTable<Row>('given', COLUMNS)
 const insert = bulkInsert<Row>('t', COLUMNS)
-const statements = insertStatements<Row>('t', COLUMNS)
+const statement = insertStatement<Row>('t', COLUMNS)
 
 const row = fc.record({
   id: fc.uuid({ version: 7 }),
@@ -93,7 +93,7 @@ for (const dialect of testDialects()) {
     }))
     const ways = [
       (given: Row[]) => database.transaction((tx) => insert(tx, given)),
-      (given: Row[]) => database.executeBatch(...statements(dialect, given)),
+      (given: Row[]) => database.executeBatch(statement(dialect, given)),
     ]
     for (const write of ways) {
       await database.transaction((tx) => sql`delete from t`.execute(tx))

@@ -29,46 +29,42 @@ export function valuesTable<Row extends object>(
   }
 }
 
-/** An insert of many rows in one statement, inside a transaction. Name every column of the table. */
+/** The parameters of a statement that SQLite's connection runs once for each row, without an `await` between two of them. */
+export class ParameterRows {
+  readonly rows: readonly (readonly unknown[])[]
+
+  constructor(rows: readonly (readonly unknown[])[]) {
+    this.rows = rows
+  }
+}
+
+/** An insert of many rows inside a transaction. Name every column of the table. */
 export function bulkInsert<Row extends object>(
   table: string,
   columns: ColumnTypes<Row>,
 ): (tx: Tx, rows: readonly Row[]) => Promise<void> {
-  const names = sql.join(Object.keys(columns).map((column) => sql.id(column)))
-  const rowsOf = valuesTable('new', columns)
+  const statement = insertStatement(table, columns)
   return async (tx, rows) => {
-    await sql`insert into ${sql.table(table)} (${names}) select ${names} from ${rowsOf(dialectOf(tx), rows)}`.execute(
-      tx,
-    )
+    await tx.executeQuery(statement(dialectOf(tx), rows))
   }
 }
 
-/**
- * An insert of many rows for `Database.executeBatch`: one statement on PostgreSQL, one for each row on SQLite, where a kept statement is
- * cheaper than JSON as long as nothing waits between two of them.
- */
-export function insertStatements<Row extends object>(
+/** An insert of many rows as one statement, for `Database.executeBatch`. */
+export function insertStatement<Row extends object>(
   table: string,
   columns: ColumnTypes<Row>,
-): (dialect: Dialect, rows: readonly Row[]) => CompiledQuery[] {
+): (dialect: Dialect, rows: readonly Row[]) => CompiledQuery {
   const names = Object.keys(columns) as (keyof Row & string)[]
   const into = `insert into ${table} (${names.join(', ')})`
   const one = `${into} values (${names.map(() => '?').join(', ')})`
   const many = `${into} select * from unnest(${names.map((name, place) => `$${place + 1}::${columns[name]}[]`).join(', ')})`
   return (dialect, rows) =>
     dialect === 'sqlite'
-      ? rows.map((row) =>
-          CompiledQuery.raw(
-            one,
-            names.map((name) => row[name]),
-          ),
+      ? CompiledQuery.raw(one, [new ParameterRows(rows.map((row) => names.map((name) => row[name] ?? null)))])
+      : CompiledQuery.raw(
+          many,
+          names.map((name) => columnOf(rows, name)),
         )
-      : [
-          CompiledQuery.raw(
-            many,
-            names.map((name) => columnOf(rows, name)),
-          ),
-        ]
 }
 
 /** `… in (these)` with one parameter for any number of values: `sql`${sql.ref('id')} ${inList(dialect, 'uuid', ids)}``. */

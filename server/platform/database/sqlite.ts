@@ -9,6 +9,7 @@ import {
   type SqliteStatement,
 } from 'kysely'
 import { LRUCache } from 'lru-cache'
+import { ParameterRows } from './bulk-values.ts'
 import { type Database, refuseNested, runTransaction, withConnection, withRetries } from './database.ts'
 import { DatabaseBusy, sqliteFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
@@ -135,7 +136,12 @@ class Connection {
     const prepared: SqliteStatement = {
       reader: statement.reader,
       all: (parameters) => statement.all(parameters).map(exactRow),
-      run: (parameters) => statement.run(parameters),
+      run(parameters) {
+        const [first] = parameters
+        if (!(first instanceof ParameterRows)) return statement.run(parameters)
+        for (const row of first.rows) statement.run(row)
+        return { changes: first.rows.length, lastInsertRowid: 0 }
+      },
       // A new statement: a kept one may be needed while the iteration is open.
       iterate: (parameters) => exactRows(handle.prepare(sql).iterate(parameters)),
     }
