@@ -1,7 +1,7 @@
 import type { ZodError } from 'zod'
 import { checkSealStorage } from './ledger/seals/stored-seals.service.ts'
-import { tellOthers } from './platform/cache/cache-news.ts'
 import { Caches } from './platform/cache/caches.ts'
+import { publishInvalidations } from './platform/cache/invalidations.ts'
 import { systemClock } from './platform/clock.ts'
 import { type Config, readConfig, SettingError } from './platform/config.ts'
 import { refuseForeignKeys } from './platform/crypto/app-key-check.ts'
@@ -78,7 +78,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
       return baseUrl()
     },
   }
-  tellOthers(platform.caches, database)
+  publishInvalidations(platform.caches, database)
   const processor = createProcessor(config, sandbox, options.sandboxUrl)
   return {
     platform,

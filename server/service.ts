@@ -6,7 +6,7 @@ import { createInboxRecorder } from './inbox/intake.service.ts'
 import { type Scheduler, startScheduler } from './jobs/scheduler.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
 import { markProduction } from './moderation/production-mark.service.ts'
-import { hearOthers } from './platform/cache/cache-news.ts'
+import { subscribeInvalidations } from './platform/cache/invalidations.ts'
 import { dataFolder, SettingError } from './platform/config.ts'
 import { checkAppKey } from './platform/crypto/app-key-check.ts'
 import { writeSandboxAccess } from './platform/crypto/app-keys.ts'
@@ -52,7 +52,7 @@ export async function startService(
     await markProduction(app.database, config)
     await keyOlderJournal(app)
     if (config.ROLES.includes('web')) {
-      const news = hearOthers(app.platform, app.database)
+      const news = subscribeInvalidations(app.platform, app.database)
       stops.push(news.stop)
       const web = await startWeb(app)
       listening = web.url

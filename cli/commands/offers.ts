@@ -54,7 +54,7 @@ function list(options: ListOptions, command: Command): Promise<void> {
   return withApp(
     command,
     async ({ app, out }) => {
-      const { listEveryOffer } = await import('../../server/offers/offer-desk.service.ts')
+      const { listEveryOffer } = await import('../../server/offers/offers.service.ts')
       const { findUser } = await import('../../server/users/users.service.ts')
       const merchant = options.merchant === undefined ? null : await findUser(app.platform, options.merchant)
       const offers = await listEveryOffer(app.platform, {
@@ -122,11 +122,11 @@ async function vet(offer: string, options: VetOptions, command: Command): Promis
   const reason = options.reason === undefined ? null : await readText('--reason', options.reason, 2000)
   await withApp(command, async (context) => {
     const { app, out } = context
-    const { vetOffer } = await import('../../server/offers/vetting.service.ts')
-    const { noSuchOffer, offerRecords } = await import('../../server/offers/offers.service.ts')
+    const { vetOffer } = await import('../../server/offers/offers.service.ts')
+    const { offerNotFound, offerRecords } = await import('../../server/offers/offers.service.ts')
     const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
     const found = (await offerRecords(app.platform, app.database.reader, [offerId])).get(offerId)
-    if (!found) throw noSuchOffer()
+    if (!found) throw offerNotFound()
     const rate = commissionRate ?? found.commission_rate
     await confirm(
       context,

@@ -13,8 +13,12 @@ import type { LinkRecord } from '../../server/links/links.service.ts'
 import { OPERATOR } from '../../server/moderation/audit.service.ts'
 import { resolveFlag } from '../../server/moderation/flag-queue.service.ts'
 import { watchMarketplace } from '../../server/moderation/watch.service.ts'
-import { createOffer, type OfferFields, setOfferStatus } from '../../server/offers/offers.service.ts'
-import { vetOffer } from '../../server/offers/vetting.service.ts'
+import {
+  createOffer,
+  type OfferFields,
+  setOfferStatus,
+  vetOffer,
+} from '../../server/offers/offers.service.ts'
 import { runPayouts } from '../../server/payouts/payout-run.service.ts'
 import { retryPayout } from '../../server/payouts/retry-payout.service.ts'
 import type { Actor } from '../../server/platform/api/procedure.ts'

@@ -1,6 +1,6 @@
 import { idParam } from '../../shared/schemas/common.ts'
 import { createLink, type LinkRecord, linksOfApplications } from '../links/links.service.ts'
-import { noSuchOffer, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
+import { offerNotFound, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
@@ -54,7 +54,7 @@ export async function applyToOffer(
       existing: await statusesOf(tx, offerId, creatorId),
       merchantSuspended: (await isSuspended(tx, [offer.merchant_id])).size > 0,
     })
-    if (decision.kind === 'invisible') throw noSuchOffer()
+    if (decision.kind === 'invisible') throw offerNotFound()
     if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
     const now = platform.clock.now()
     await checkQuota(tx, creatorId, {
@@ -123,7 +123,7 @@ export async function listOfferApplications(
   query: ListQuery,
 ): Promise<Page<ShownApplication>> {
   const offer = await offerOf(platform, platform.database.reader, offerId)
-  if (offer.merchant_id !== merchantId) throw noSuchOffer()
+  if (offer.merchant_id !== merchantId) throw offerNotFound()
   return listInScope(platform, { merchantId, offerId }, query)
 }
 
@@ -150,7 +150,7 @@ async function listInScope(
 
 async function offerOf(platform: Platform, db: Queries | Tx, offerId: string): Promise<OfferRecord> {
   const offer = (await offerRecords(platform, db, [offerId])).get(offerId)
-  if (!offer) throw noSuchOffer()
+  if (!offer) throw offerNotFound()
   return offer
 }
 

@@ -1,7 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
-import { vetOffer } from '../offers/vetting.service.ts'
+import { type ShownOffer, setOfferStatus, updateOffer, vetOffer } from '../offers/offers.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'

@@ -8,7 +8,7 @@ import {
   resolvedLink,
   resolveLinkInput,
 } from '../../shared/schemas/links.ts'
-import { productHostOf } from '../offers/product-host.rule.ts'
+import { productHostOf } from '../offers/product-url.rule.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure, publicProcedure, router } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'

@@ -13,9 +13,8 @@ import {
   linksById,
   targetOfSlug,
 } from './links.store.ts'
-import { canBeSlug, randomSlug } from './slug.ts'
+import { canBeSlug, LINK_TARGETS, randomSlug } from './slug.ts'
 
-const CACHE = 'slug'
 /** Two equal slugs are a matter of some hundred thousand years; five in a row are a broken source of randomness. */
 const MAX_SLUG_TRIES = 5
 
@@ -53,7 +52,7 @@ export async function createLink(platform: Platform, tx: Tx, link: NewLink): Pro
       created_at: platform.clock.now(),
     }
     if (!(await insertLink(tx, row))) continue
-    afterCommit(tx, () => platform.caches.drop(CACHE, row.slug))
+    afterCommit(tx, () => platform.caches.drop(LINK_TARGETS, row.slug))
     return linkRecordOf(row)
   }
   throw new Error('no free slug found')
@@ -103,12 +102,12 @@ export interface RedirectTarget {
  */
 export async function resolveTarget(platform: Platform, slug: string): Promise<RedirectTarget | null> {
   if (!canBeSlug(slug)) return null
-  return platform.caches.get(CACHE, slug, () => readTarget(platform, slug))
+  return platform.caches.get(LINK_TARGETS, slug, () => readTarget(platform, slug))
 }
 
 /** The same where it is cached, with nothing to wait for; `undefined` where it is not. */
 export function knownTarget(platform: Platform, slug: string): RedirectTarget | null | undefined {
-  return platform.caches.peek(CACHE, slug)
+  return platform.caches.peek(LINK_TARGETS, slug)
 }
 
 async function readTarget(platform: Platform, slug: string): Promise<RedirectTarget | null> {

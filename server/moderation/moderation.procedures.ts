@@ -11,7 +11,7 @@ import {
 import { offer } from '../../shared/schemas/offers.ts'
 import { type UserWire, user } from '../../shared/schemas/users.ts'
 import { wireOffer } from '../offers/offer-wire.ts'
-import { vetOffer } from '../offers/vetting.service.ts'
+import { vetOffer } from '../offers/offers.service.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'

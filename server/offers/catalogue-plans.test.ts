@@ -7,7 +7,7 @@ import type { Platform } from '../platform/platform.ts'
 import { OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { setSuspended } from '../test/testkit/people.ts'
-import { listOffers, listStatements, type OfferFilter, type OfferListing } from './offer-catalogue.store.ts'
+import { listOffers, listStatements, type OfferFilter, type OfferListing } from './offer-list.store.ts'
 
 const OFFERS = 20_000
 const SORTS: readonly OfferSort[] = ['newest', 'commission_desc', 'commission_asc']
@@ -27,10 +27,10 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
   const planOf = async (
     database: Database,
     listing: OfferListing,
-    how: 'all' | 'gather' | 'walk' = 'all',
+    plan: Parameters<typeof listStatements>[2] = 'none',
   ) => {
     const plans: Plan[] = []
-    for (const statement of listStatements(dialect, listing, how)) {
+    for (const statement of listStatements(dialect, listing, plan)) {
       const explain = async <Row>(words: string) => {
         const { sql: text, parameters } = statement
         return (
@@ -110,7 +110,7 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
   it('finds few matches of a text by its own index, and sorts no more than those', async ({ database }) => {
     for (const sort of SORTS) {
       const listing = { scope: PUBLIC, filter: { text: 'rare' }, sort, after: null, limit: 26 }
-      for (const plan of await planOf(database, listing, 'gather')) {
+      for (const plan of await planOf(database, listing, 'collect')) {
         assert.ok(plan.text, JSON.stringify(plan))
         assert.equal(plan.scans, [], JSON.stringify(plan))
       }
@@ -121,7 +121,7 @@ for (const { it, dialect } of marketSuites<{ database: Database; merchantId: str
     if (dialect !== 'sqlite') return
     for (const sort of SORTS) {
       const listing = { scope: PUBLIC, filter: { text: 'common' }, sort, after: null, limit: 26 }
-      for (const plan of await planOf(database, listing, 'walk')) {
+      for (const plan of await planOf(database, listing, 'scan')) {
         assert.equal([plan.scans, plan.sorts], [[], []], JSON.stringify(plan))
       }
     }

@@ -12,7 +12,7 @@ import { fc } from '../test/testkit/property.ts'
 import { OFFER_STATUSES, type OfferStatus } from './offer-status.rule.ts'
 import { offersRouter } from './offers.procedures.ts'
 import { setOfferStatus, updateOffer } from './offers.service.ts'
-import { insertOffer, type OfferRow } from './offers.store.ts'
+import { addOffer, type OfferRow } from './offers.store.ts'
 
 const SORTS: readonly OfferSort[] = ['newest', 'commission_desc', 'commission_asc']
 
@@ -194,7 +194,7 @@ type SoughtQuery = Omit<Query, 'merchant_id'> & { owner?: number | undefined }
 async function insertDrawn(platform: Platform, merchants: Actor[], drawn: DrawnOffer): Promise<OfferRow> {
   const { owner, ...fields } = drawn
   const row = rowOf(platform, merchants[owner]?.userId ?? '', fields)
-  await platform.database.transaction((tx) => insertOffer(tx, row))
+  await platform.database.transaction((tx) => addOffer(tx, row))
   return row
 }
 

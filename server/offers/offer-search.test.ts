@@ -2,16 +2,15 @@ import * as assert from 'uvu/assert'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { foldedWords } from '../platform/database/folded-text.ts'
-import type { Platform } from '../platform/platform.ts'
 import { addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { inOrderOf, rowOf } from '../test/testkit/offer-rows.ts'
 import { requestOf, setSuspended } from '../test/testkit/people.ts'
 import { anyCharacter, fc } from '../test/testkit/property.ts'
-import { listOffers, MOST_SORTED_MATCHES, type OfferListing } from './offer-catalogue.store.ts'
+import { listOffers, MOST_SORTED_MATCHES, type OfferListing } from './offer-list.store.ts'
 import { offersRouter } from './offers.procedures.ts'
 import { createOffer, type OfferFields, setOfferStatus, updateOffer } from './offers.service.ts'
-import { changeOffer, insertOffer, type OfferRow } from './offers.store.ts'
+import { addOffer, assignOffer, lockOffer, type OfferRow } from './offers.store.ts'
 
 const SORTS: readonly OfferSort[] = ['newest', 'commission_desc', 'commission_asc']
 
@@ -75,8 +74,11 @@ for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: anyCharacter, minLength: 1, maxLength: 60 }), async (text) => {
         const fields = { title: `Offer ${text}`, category: text, niche: text } as const
-        const row = await readRow(platform, id)
-        await platform.database.transaction((tx) => changeOffer(tx, row, storable(fields)))
+        await platform.database.transaction(async (tx) => {
+          const offer = await lockOffer(tx, { id })
+          assert.ok(offer)
+          assignOffer(offer, storable(fields))
+        })
         const { scope, ...rest } = LISTING
         const search = (filter: OfferListing['filter']) =>
           listOffers(platform.database.reader, dialect, { scope, ...rest, filter })
@@ -125,7 +127,7 @@ for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }
         const title = i % 5 === 4 ? 'Other' : 'Common'
         const description = i % 10 === 0 ? 'tenth' : null
         const row = rowOf(platform, merchant.userId, { title, description, commission_rate: 1 + (i % 7) })
-        await insertOffer(tx, row)
+        await addOffer(tx, row)
         if (description) tenths.add(row.id)
       }
     })
@@ -158,13 +160,6 @@ for (const { it, dialect } of marketSuites<{ merchant: Actor; visitor: Visitor }
   })
 
   it.run()
-}
-
-async function readRow(platform: Platform, id: string): Promise<OfferRow> {
-  const rows = await listOffers(platform.database.reader, platform.database.dialect, LISTING)
-  const row = rows.find((one) => one.id === id)
-  if (!row) throw new Error(`offer ${id} is not listed`)
-  return row
 }
 
 /** What PostgreSQL can hold: the wire's schema lets no NUL pass. */

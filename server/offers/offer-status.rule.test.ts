@@ -24,7 +24,7 @@ test('a refused move says what would be possible', () => {
   const refused = decideOfferMove({ from: 'draft', to: 'ended', ...ready })
   assert.is(refused.kind === 'refused' && /can become live/.test(refused.detail), true)
   const final = decideOfferMove({ from: 'ended', to: 'live', ...ready })
-  assert.is(final.kind === 'refused' && /stays as it is/.test(final.detail), true)
+  assert.is(final.kind === 'refused' && /cannot change/.test(final.detail), true)
 })
 
 test('going live needs a store, from draft and from paused', () => {

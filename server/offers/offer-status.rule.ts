@@ -4,7 +4,7 @@ export const OFFER_STATUSES = ['draft', 'live', 'paused', 'ended'] as const
 
 export type OfferStatus = (typeof OFFER_STATUSES)[number]
 
-/** Every move there is. Ending is for offers that were live once, and final: links and their terms refer to it. */
+/** All allowed transitions. A draft cannot end, and `ended` is final. */
 const MOVES: Readonly<Record<OfferStatus, readonly OfferStatus[]>> = {
   draft: ['live'],
   live: ['paused', 'ended'],
@@ -15,7 +15,7 @@ const MOVES: Readonly<Record<OfferStatus, readonly OfferStatus[]>> = {
 export interface OfferMoveFacts {
   from: OfferStatus
   to: OfferStatus
-  /** Whether the merchant has a connected store: without one no sale could ever be reported. */
+  /** Whether the merchant has a connected store: without one no sale could be reported. */
   merchantHasStore: boolean
   /** The vetting of the offer's present rate. */
   vetting: VettingState
@@ -27,9 +27,8 @@ export type OfferMove =
   | { kind: 'refused'; code: 'illegal_transition' | 'conflict' | 'vetting_required'; detail: string }
 
 /**
- * Decides a merchant's change of an offer's status. The status that the offer already has is `unchanged`.
- * The conditions of going live hold on the way from `draft` and from `paused`: the rate or the stores may have
- * changed during a pause. Refuses, in this order: `illegal_transition`, `conflict` (no store), `vetting_required`.
+ * Decides a merchant's change of an offer's status; the present status is `unchanged`. Going live has the same conditions from `draft`
+ * and from `paused`, because rate and stores may have changed meanwhile. Refuses, in this order: `illegal_transition`, `conflict` (no store), `vetting_required`.
  */
 export function decideOfferMove(facts: OfferMoveFacts): OfferMove {
   const { from, to } = facts
@@ -60,5 +59,5 @@ export function decideOfferMove(facts: OfferMoveFacts): OfferMove {
 
 function movesFrom(from: OfferStatus): string {
   const moves = MOVES[from]
-  return moves.length === 0 ? 'it stays as it is' : `it can become ${moves.join(' or ')}`
+  return moves.length === 0 ? 'it cannot change' : `it can become ${moves.join(' or ')}`
 }

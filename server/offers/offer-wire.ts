@@ -1,10 +1,9 @@
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Offer } from '../../shared/schemas/offers.ts'
-import { keepJson } from '../platform/cache/kept-json.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { ShownOffer } from './offers.service.ts'
 
-/** An offer as every procedure that answers one sends it. */
+/** An offer as every procedure that returns one sends it. */
 export function wireOffer(offer: ShownOffer): Offer {
   return {
     id: offer.id,
@@ -24,15 +23,4 @@ export function wireOffer(offer: ShownOffer): Offer {
     created_at: isoTime(offer.created_at),
     updated_at: isoTime(offer.updated_at),
   }
-}
-
-const listed = new WeakMap<ShownOffer, Offer>()
-
-/** The same for lists, whose offers are kept: each is put into words once. */
-export function wireListed(shown: ShownOffer): Offer {
-  const known = listed.get(shown)
-  if (known) return known
-  const offer = keepJson(wireOffer(shown))
-  listed.set(shown, offer)
-  return offer
 }

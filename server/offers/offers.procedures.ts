@@ -11,9 +11,15 @@ import {
 } from '../../shared/schemas/offers.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure, publicProcedure, router, syncInput } from '../platform/api/procedure.ts'
-import { wireListed, wireOffer } from './offer-wire.ts'
-import { createOffer, getOffer, listOffers, setOfferStatus, updateOffer } from './offers.service.ts'
-import { PUBLIC_OFFERS } from './public-offers.service.ts'
+import { wireOffer } from './offer-wire.ts'
+import {
+  createOffer,
+  getOffer,
+  listOffers,
+  PUBLIC_OFFERS,
+  setOfferStatus,
+  updateOffer,
+} from './offers.service.ts'
 
 export const offersRouter = router({
   list: publicProcedure({
@@ -33,13 +39,13 @@ export const offersRouter = router({
         commissionMin: rateOrNone(commission_min),
         commissionMax: rateOrNone(commission_max),
       }
-      return mapPage(await listOffers(ctx.platform, ctx.actor, query), wireListed)
+      return mapPage(await listOffers(ctx.platform, ctx.actor, query), wireOffer)
     }),
 
   get: publicProcedure({
     rest: { method: 'GET', path: '/offers/:id', shared: PUBLIC_OFFERS, ignoresUnknownQuery: true },
     summary: 'Get an offer',
-    description: 'Everybody sees live offers; the others are for their merchant and admins.',
+    description: 'Live offers are public; all others are visible to their merchant and to admins.',
     errors: ['not_found'],
   })
     .input(getOfferInput)
@@ -89,7 +95,7 @@ export const offersRouter = router({
 
 function basisPointsOf(percent: number): number {
   const rate = percentToBasisPoints(percent)
-  if (rate === null) throw new Error(`the schema let ${percent} % pass`)
+  if (rate === null) throw new Error(`the schema accepted ${percent} %`)
   return rate
 }
 

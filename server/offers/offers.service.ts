@@ -2,27 +2,25 @@ import { z } from 'zod'
 import type { BasisPoints } from '../../shared/rates.ts'
 import { idParam } from '../../shared/schemas/common.ts'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
+import { LINK_TARGETS } from '../links/slug.ts'
+import { recordAudit } from '../moderation/audit.service.ts'
 import { askForVetting, settleVetting } from '../moderation/vetting-queue.service.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { merchantHasStore, merchantStoresLock } from '../stores/stores.service.ts'
-import { displayNamesOf, isSuspended } from '../users/users.service.ts'
-import { checkDraftQuota } from './draft-quota.service.ts'
-import { KeptOffers } from './kept-offers.ts'
-import {
-  listPlaces,
-  listOffers as listRows,
-  type OfferFilter,
-  type OfferListing,
-  type OfferScope,
-} from './offer-catalogue.store.ts'
+import { checkQuota, displayNamesOf, isSuspended } from '../users/users.service.ts'
+import { listOffers as listRows, type OfferFilter, type OfferScope } from './offer-list.store.ts'
 import { decideOfferMove, type OfferStatus } from './offer-status.rule.ts'
 import {
-  changeOffer,
-  insertOffer,
+  addOffer,
+  assignOffer,
+  countDrafts,
+  findEveryOffer,
+  hasLiveOffer,
+  lockLiveOffers,
   lockOffer,
   type OfferChange,
   type OfferRow,
@@ -30,10 +28,19 @@ import {
 } from './offers.store.ts'
 import { flagUnverifiedHost } from './product-host.service.ts'
 import { checkProductUrl } from './product-url.rule.ts'
-import { clearPublicOffers } from './public-offers.service.ts'
-import { mayRaiseLiveOffer, type VettingDecision, type VettingState, vettingStateOf } from './vetting.rule.ts'
+import {
+  mayRaiseLiveOffer,
+  rejectionScopeOf,
+  type VettingDecision,
+  type VettingState,
+  vettingStateOf,
+} from './vetting.rule.ts'
 
-/** What a merchant defines of an offer. Rates in basis points. */
+/** The cache of public offers as anonymous callers get them. */
+export const PUBLIC_OFFERS = 'offers'
+export const MAX_DRAFTS = 500
+
+/** The fields that a merchant sets. Rates in basis points. */
 export interface OfferFields {
   title: string
   description: string | null
@@ -46,33 +53,24 @@ export interface OfferFields {
   product_ids: string[] | null
 }
 
-/** An offer as other parts of the service see it; times in epoch ms. */
+/** An offer as other concepts see it; times in epoch ms. */
 export interface OfferRecord extends OfferFields {
   id: string
   merchant_id: string
   status: OfferStatus
   vetting: VettingState
-  /** Why an admin rejected the offer. Only its owner and admins see offers that are not live, so live ones have none. */
+  /** Why an admin rejected the offer; `null` for a live offer, which anyone can read. */
   vetting_reason: string | null
   created_at: number
   updated_at: number
 }
 
-/** With its merchant's name, as callers are shown it. */
+/** An offer with its merchant's name, as callers see it. */
 export interface ShownOffer extends OfferRecord {
   merchant: { id: string; display_name: string }
 }
 
-export interface OfferQuery extends OfferFilter {
-  sort: OfferSort
-  /** Own offers in every status; the caller must be a merchant. */
-  mine: boolean
-  status?: OfferStatus | undefined
-  limit: number
-  cursor?: string | undefined
-}
-
-/** Makes a draft. Refuses with `validation_failed` (an address that visitors must not be sent to) and `quota_exceeded`. */
+/** Creates a draft. Refuses with `validation_failed` (an address that is not public) and `quota_exceeded`. */
 export async function createOffer(
   platform: Platform,
   merchantId: string,
@@ -95,17 +93,21 @@ export async function createOffer(
     updated_at: now,
   }
   await platform.database.transaction(async (tx) => {
-    await checkDraftQuota(tx, merchantId)
-    await insertOffer(tx, row)
+    await checkQuota(tx, merchantId, {
+      most: MAX_DRAFTS,
+      count: () => countDrafts(tx, merchantId),
+      detail: `At most ${MAX_DRAFTS} draft offers per account. Edit a draft or take one live instead of adding another.`,
+    })
+    await addOffer(tx, row)
     await flagUnverifiedHost(platform, tx, row, null)
-    await followVetting(platform, tx, row)
+    await updateVettingQueue(platform, tx, row)
   })
   return shownOffer(platform, row)
 }
 
 /**
- * Edits an own offer. Rate, window and product ids apply to later approvals only, the rest at once. Refuses with
- * `not_found`, `validation_failed` (an address), `conflict` (ended) and `vetting_required` (a live offer's raise).
+ * Edits one of the merchant's offers. Rate, window and product ids apply to later approvals only, everything else immediately.
+ * Refuses with `not_found`, `validation_failed` (an address), `conflict` (ended) and `vetting_required` (raising a live offer's rate).
  */
 export async function updateOffer(
   platform: Platform,
@@ -117,17 +119,18 @@ export async function updateOffer(
   const change: OfferChange = { ...rest, ...checkedAddresses(fields) }
   if (product_ids !== undefined) change.product_ids = product_ids && JSON.stringify(product_ids)
   const row = await platform.database.transaction(async (tx) => {
-    const offer = await lockOffer(tx, merchantId, offerId)
-    if (!offer) throw noSuchOffer()
+    const offer = await lockOffer(tx, { id: offerId, merchant_id: merchantId })
+    if (!offer) throw offerNotFound()
     if (offer.status === 'ended') throw new Refusal('conflict', 'An ended offer cannot be edited.')
     refuseUnvettedRaise(platform, offer, fields.commission_rate)
-    return applyChange(platform, tx, offer, change)
+    await changeOffer(platform, tx, offer, change)
+    return offer
   })
   return shownOffer(platform, row)
 }
 
 /**
- * Moves an own offer to another status; the one it has already changes nothing. Refuses with `not_found`,
+ * Changes the status of one of the merchant's offers; the present status changes nothing. Refuses with `not_found`,
  * `illegal_transition`, `conflict` (no store) and `vetting_required`.
  */
 export async function setOfferStatus(
@@ -136,28 +139,135 @@ export async function setOfferStatus(
   offerId: string,
   to: OfferStatus,
 ): Promise<ShownOffer> {
-  const row = await platform.database.transaction(async (tx) => {
+  const { offer, move } = await platform.database.transaction(async (tx) => {
     // No offer goes live while the merchant's last store is removed.
     await advisoryLock(tx, merchantStoresLock(merchantId))
-    const offer = await lockOffer(tx, merchantId, offerId)
-    if (!offer) throw noSuchOffer()
+    const offer = await lockOffer(tx, { id: offerId, merchant_id: merchantId })
+    if (!offer) throw offerNotFound()
     const move = decideOfferMove({
       from: offer.status,
       to,
       merchantHasStore: await merchantHasStore(tx, merchantId),
       vetting: vettingOf(platform, offer),
     })
-    if (move.kind === 'unchanged') return offer
-    if (move.kind === 'moved') return applyChange(platform, tx, offer, { status: move.to })
-    // The refusal must not take back that the offer now waits for its vetting.
-    if (move.code === 'vetting_required') await followVetting(platform, tx, offer)
-    return move
+    if (move.kind === 'moved') await changeOffer(platform, tx, offer, { status: move.to })
+    // Committed although the merchant is refused.
+    if (move.kind === 'refused' && move.code === 'vetting_required')
+      await updateVettingQueue(platform, tx, offer)
+    return { offer, move }
   })
-  if ('kind' in row) throw new Refusal(row.code, row.detail)
+  if (move.kind === 'refused') throw new Refusal(move.code, move.detail)
+  return shownOffer(platform, offer)
+}
+
+/** Pauses all live offers of a merchant, each with an audit entry; returns their number. */
+export async function pauseLiveOffers(
+  platform: Platform,
+  tx: Tx,
+  merchantId: string,
+  by: { actor: string; reason: string },
+): Promise<number> {
+  const offers = await lockLiveOffers(tx, merchantId)
+  for (const offer of offers) {
+    await changeOffer(platform, tx, offer, { status: 'paused' })
+    await recordAudit(platform, tx, {
+      actor: by.actor,
+      action: 'offer.pause',
+      subjectType: 'offer',
+      subjectId: offer.id,
+      reason: by.reason,
+      before: { status: 'live' },
+      after: { status: 'paused' },
+    })
+  }
+  return offers.length
+}
+
+export interface Vetting {
+  offerId: string
+  /** The admin's user id, or `OPERATOR`. */
+  actor: string
+  decision: 'approve' | 'reject'
+  reason: string | null
+  /** The rate that the admin saw, in basis points; another rate is refused. */
+  commissionRate?: BasisPoints | undefined
+}
+
+/**
+ * Records an admin's decision on an offer at its present rate. A rejection pauses a live offer; earlier clicks still earn.
+ * Repeating the decision for the same rate changes nothing. Refuses with `not_found`, and with `conflict` when the offer's
+ * rate is not `commissionRate`.
+ */
+export async function vetOffer(platform: Platform, vetting: Vetting): Promise<ShownOffer> {
+  const verdict = vetting.decision === 'approve' ? 'approved' : 'rejected'
+  const row = await platform.database.transaction(async (tx) => {
+    const offer = await lockOffer(tx, { id: vetting.offerId })
+    if (!offer) throw offerNotFound()
+    const { commission_rate: rate, status, vetting_verdict, vetted_rate, rejection_scope } = offer
+    if (vetting.commissionRate !== undefined && vetting.commissionRate !== rate) {
+      throw new Refusal('conflict', `The offer's commission rate is now ${rate / 100} %.`)
+    }
+    await settleVetting(platform, tx, offer.id, `The offer was ${verdict} at ${rate / 100} %.`)
+    const { HIGH_COMMISSION_RATE: highCommissionRate } = platform.config
+    const decided = {
+      vetting_verdict: verdict,
+      vetted_rate: rate,
+      rejection_scope:
+        verdict === 'rejected' ? rejectionScopeOf({ commissionRate: rate, highCommissionRate }) : null,
+      status: verdict === 'rejected' && status === 'live' ? 'paused' : status,
+    } as const
+    const isRepeat =
+      vetting_verdict === verdict && vetted_rate === rate && rejection_scope === decided.rejection_scope
+    if (isRepeat && status === decided.status) return offer
+    await changeOffer(platform, tx, offer, { ...decided, vetting_reason: vetting.reason })
+    await recordAudit(platform, tx, {
+      actor: vetting.actor,
+      action: 'offer.vet',
+      subjectType: 'offer',
+      subjectId: offer.id,
+      reason: vetting.reason,
+      before: { vetting: vetting_verdict, vetted_rate, status },
+      after: { vetting: verdict, vetted_rate: rate, status: decided.status },
+    })
+    return offer
+  })
   return shownOffer(platform, row)
 }
 
-/** An offer that the caller may see: live ones of active merchants, one's own, every one for admins; else `not_found`. */
+/** Changes a locked offer and everything that depends on it: caches, vetting queue, flags. Equal values change nothing. */
+async function changeOffer(platform: Platform, tx: Tx, offer: OfferRow, change: OfferChange): Promise<void> {
+  const former = { ...offer }
+  if (!assignOffer(offer, change)) return
+  offer.updated_at = platform.clock.now()
+  const isChanged = (column: keyof OfferRow) => offer[column] !== former[column]
+  if (former.status === 'live' || offer.status === 'live') clearPublicOffers(platform, tx)
+  // A draft has no links.
+  if (former.status !== 'draft' && (isChanged('status') || isChanged('product_url'))) {
+    afterCommit(tx, () => platform.caches.clear(LINK_TARGETS))
+  }
+  if (isChanged('commission_rate') || isChanged('status')) await updateVettingQueue(platform, tx, offer)
+  if (isChanged('product_url') || (isChanged('status') && offer.status === 'live')) {
+    await flagUnverifiedHost(platform, tx, offer, former)
+  }
+}
+
+/** Adds an offer to the admins' queue while its rate needs a decision, and removes it otherwise. */
+async function updateVettingQueue(platform: Platform, tx: Tx, offer: OfferRow): Promise<void> {
+  if (offer.status === 'ended') return settleVetting(platform, tx, offer.id, 'The offer has ended.')
+  if (vettingOf(platform, offer) === 'pending') return askForVetting(platform, tx, offer)
+  await settleVetting(platform, tx, offer.id, 'The rate needs no decision.')
+}
+
+function clearPublicOffers(platform: Platform, tx: Tx): void {
+  afterCommit(tx, () => platform.caches.clear(PUBLIC_OFFERS))
+}
+
+/** Call when a merchant's display name changes, which public offers show. */
+export async function refreshMerchantName(platform: Platform, tx: Tx, merchantId: string): Promise<void> {
+  if (await hasLiveOffer(tx, merchantId)) clearPublicOffers(platform, tx)
+}
+
+/** A live offer of an active merchant; owners and admins get every offer. Refuses with `not_found`. */
 export async function getOffer(
   platform: Platform,
   actor: Actor | null,
@@ -165,88 +275,93 @@ export async function getOffer(
 ): Promise<ShownOffer> {
   const { reader } = platform.database
   const [row] = await offersById(reader, [offerId])
-  if (!row) throw noSuchOffer()
+  if (!row) throw offerNotFound()
   const privileged = actor?.role === 'admin' || actor?.userId === row.merchant_id
   if (!privileged) {
     const suspended = await isSuspended(reader, [row.merchant_id])
-    if (row.status !== 'live' || suspended.size > 0) throw noSuchOffer()
+    if (row.status !== 'live' || suspended.size > 0) throw offerNotFound()
   }
   return shownOffer(platform, row)
 }
 
-const positionIn = <Sort extends OfferQuery['sort']>(sort: Sort) =>
+export interface OfferQuery extends OfferFilter {
+  sort: OfferSort
+  /** The caller's own offers in every status; the caller must be a merchant. */
+  mine: boolean
+  status?: OfferStatus | undefined
+  limit: number
+  cursor?: string | undefined
+}
+
+const cursorKey = <Sort extends OfferSort>(sort: Sort) =>
   z.tuple([z.literal(sort), z.int().min(0).max(10_000), idParam])
-/** What a cursor of each sort holds: made once, since a schema takes longer to make than a page to read. */
-const POSITIONS = {
-  newest: positionIn('newest'),
-  commission_desc: positionIn('commission_desc'),
-  commission_asc: positionIn('commission_asc'),
+
+const CURSOR_KEYS = {
+  newest: cursorKey('newest'),
+  commission_desc: cursorKey('commission_desc'),
+  commission_asc: cursorKey('commission_asc'),
 }
 
 /**
- * Live offers of active merchants, or with `mine` the caller's own in every status. Pages neither repeat nor skip an offer
- * that keeps its rate and stays listed, whatever happens to others meanwhile: the cursor is a place in the order, not a
- * count. By commission, an offer whose rate moves it across that place is met twice or not at all; by newest none is, as
- * the place of an offer is when it was made, not when it went live. Refuses with `unauthenticated` or `forbidden` when
- * `mine` is asked for by nobody or by no merchant, and with `validation_failed` for a cursor of another list or sort and
- * for a status other than live without `mine`.
+ * Live offers of active merchants, or with `mine` the caller's own in every status. An offer that stays listed at its rate appears
+ * exactly once across pages; one whose rate crosses the cursor of a commission sort can appear twice or not at all. `newest` sorts
+ * by creation time. Refuses with `unauthenticated` or `forbidden` when the caller of `mine` is not a merchant, and with
+ * `validation_failed` for another list's or sort's cursor and for a status other than live without `mine`.
  */
 export async function listOffers(
   platform: Platform,
   actor: Actor | null,
   query: OfferQuery,
 ): Promise<Page<ShownOffer>> {
-  const cursor = decodeCursor(query.cursor, POSITIONS[query.sort])
-  const offers = await offersListed(platform, {
+  const { reader, dialect } = platform.database
+  const cursor = decodeCursor(query.cursor, CURSOR_KEYS[query.sort])
+  const rows = await listRows(reader, dialect, {
     scope: scopeOf(actor, query),
     filter: query,
     sort: query.sort,
     after: cursor && { commissionRate: cursor[1], id: cursor[2] },
     limit: query.limit + 1,
   })
-  return pageOf(offers, query.limit, (last) => encodeCursor([query.sort, last.commission_rate, last.id]))
+  const page = pageOf(rows, query.limit, (last) => encodeCursor([query.sort, last.commission_rate, last.id]))
+  return mapPage(page, (row) => withMerchant(platform, row, row.merchant_name))
 }
 
-/**
- * Each list asks for other offers, but most of them were shown a moment ago: so where they stand is asked first, and then for those
- * that are not kept as they are now. When one has changed in between, the whole list is read in one statement, that of one moment.
- * So it is at once where a second question is dear and the list before had offers that were not kept: whoever reads on meets more.
- */
-async function offersListed(platform: Platform, listing: OfferListing): Promise<ShownOffer[]> {
-  const { reader, dialect } = platform.database
-  const kept = keptOffers(platform)
-  const hopeful = dialect === 'sqlite' || kept.hadAll
-  const byPlaces =
-    listing.filter.text === undefined && hopeful ? await offersAtPlaces(platform, listing) : null
-  if (byPlaces) return byPlaces
-  const rows = await listRows(reader, dialect, listing)
-  kept.hadAll = rows.every((row) => kept.get(row) !== undefined)
-  return rows.map((row) => kept.get(row) ?? kept.keep(row, shown(platform, row, row.merchant_name)))
-}
-
-/** `null` when an offer has changed after its place was read. */
-async function offersAtPlaces(platform: Platform, listing: OfferListing): Promise<ShownOffer[] | null> {
-  const { reader, dialect } = platform.database
-  const kept = keptOffers(platform)
-  const places = await listPlaces(reader, dialect, listing)
-  const known = places.map((place) => kept.get(place))
-  const missing = places.filter((_, index) => !known[index]).map(({ id }) => id)
-  kept.hadAll = missing.length === 0
-  const rows = new Map((await offersById(reader, missing)).map((row) => [row.id, row]))
-  const found = places.map((place, index) => {
-    const row = rows.get(place.id)
-    if (row?.updated_at !== place.updated_at) return known[index]
-    return kept.keep(place, shown(platform, row, place.merchant_name))
+function scopeOf(actor: Actor | null, query: OfferQuery): OfferScope {
+  if (query.mine) {
+    if (!actor) throw new Refusal('unauthenticated', 'To list your own offers, log in as a merchant.')
+    if (actor.role !== 'merchant') throw new Refusal('forbidden', 'Only merchants have offers of their own.')
+    return { kind: 'own', merchantId: actor.userId, status: query.status }
+  }
+  if (query.status === undefined || query.status === 'live') return { kind: 'public' }
+  throw new Refusal('validation_failed', 'Only live offers are public.', {
+    issues: [{ path: 'status', message: 'must be live unless mine=true' }],
   })
-  return found.every((offer) => offer !== undefined) ? found : null
 }
 
-const ofPlatform = new WeakMap<Platform, KeptOffers<ShownOffer>>()
+export interface EveryOfferQuery {
+  merchantId: string | null
+  status: OfferStatus | null
+  vetting: VettingState | null
+  limit: number
+}
 
-function keptOffers(platform: Platform): KeptOffers<ShownOffer> {
-  const kept = ofPlatform.get(platform) ?? new KeptOffers<ShownOffer>()
-  ofPlatform.set(platform, kept)
-  return kept
+const ROWS_PER_READ = 500
+
+/** Every merchant's offers in every status, newest first: for operators. */
+export async function listEveryOffer(platform: Platform, query: EveryOfferQuery): Promise<ShownOffer[]> {
+  const { merchantId, status, vetting, limit } = query
+  // A vetting state is not stored; only rates above the threshold can be pending or approved.
+  const onlyHigh = vetting === 'pending' || vetting === 'approved'
+  const above = onlyHigh ? platform.config.HIGH_COMMISSION_RATE : null
+  const found: OfferRow[] = []
+  for (let before: string | null = null; found.length < limit; ) {
+    const filter = { merchantId, status, above, before, limit: ROWS_PER_READ }
+    const rows = await findEveryOffer(platform.database.reader, filter)
+    found.push(...rows.filter((row) => vetting === null || vettingOf(platform, row) === vetting))
+    if (rows.length < ROWS_PER_READ) break
+    before = rows.at(-1)?.id ?? null
+  }
+  return shownOffers(platform, found.slice(0, limit))
 }
 
 /** Offers by id, for other concepts; unknown ids are missing. */
@@ -259,26 +374,21 @@ export async function offerRecords(
   return new Map(rows.map((row) => [row.id, recordOf(platform, row)]))
 }
 
-/** As callers are shown it; for services of this concept. */
-export async function shownOffer(platform: Platform, row: OfferRow): Promise<ShownOffer> {
-  const [offer] = await shownOffers(platform, [row])
-  if (!offer) throw new Error('one row gives one offer')
-  return offer
+async function shownOffer(platform: Platform, row: OfferRow): Promise<ShownOffer> {
+  const names = await displayNamesOf(platform.database.reader, [row.merchant_id])
+  return withMerchant(platform, row, names.get(row.merchant_id) ?? '')
 }
 
 async function shownOffers(platform: Platform, rows: readonly OfferRow[]): Promise<ShownOffer[]> {
   const merchants = [...new Set(rows.map((row) => row.merchant_id))]
   const names = await displayNamesOf(platform.database.reader, merchants)
-  return rows.map((row) => shown(platform, row, names.get(row.merchant_id) ?? ''))
+  return rows.map((row) => withMerchant(platform, row, names.get(row.merchant_id) ?? ''))
 }
 
-function shown(platform: Platform, row: OfferRow, merchantName: string): ShownOffer {
-  return Object.assign(recordOf(platform, row), {
-    merchant: { id: row.merchant_id, display_name: merchantName },
-  })
+function withMerchant(platform: Platform, row: OfferRow, name: string): ShownOffer {
+  return Object.assign(recordOf(platform, row), { merchant: { id: row.merchant_id, display_name: name } })
 }
 
-/** Field by field: a page has fifty, and to copy all but some of a row's fields is slow. */
 function recordOf(platform: Platform, row: OfferRow): OfferRecord {
   const vetting = vettingOf(platform, row)
   return {
@@ -299,58 +409,6 @@ function recordOf(platform: Platform, row: OfferRow): OfferRecord {
     created_at: row.created_at,
     updated_at: row.updated_at,
   }
-}
-
-function scopeOf(actor: Actor | null, query: OfferQuery): OfferScope {
-  if (query.mine) {
-    if (!actor) throw new Refusal('unauthenticated', 'To list your own offers, log in as a merchant.')
-    if (actor.role !== 'merchant') throw new Refusal('forbidden', 'Only merchants have offers of their own.')
-    return { kind: 'own', merchantId: actor.userId, status: query.status }
-  }
-  if (query.status === undefined || query.status === 'live') return { kind: 'public' }
-  throw new Refusal('validation_failed', 'Only live offers are public.', {
-    issues: [{ path: 'status', message: 'can be another than live with mine=true only' }],
-  })
-}
-
-/** Changes a locked offer, and what depends on it: caches, vetting queue, flags. Values that it has already are no change. */
-export async function applyChange(
-  platform: Platform,
-  tx: Tx,
-  offer: OfferRow,
-  change: OfferChange,
-): Promise<OfferRow> {
-  const news: OfferChange = Object.fromEntries(
-    Object.entries(change).filter(
-      ([name, value]) => value !== undefined && value !== offer[name as keyof OfferRow],
-    ),
-  )
-  if (Object.keys(news).length === 0) return offer
-  const updatedAt = { updated_at: changedAt(platform, offer) }
-  const changed = await changeOffer(tx, offer, { ...news, ...updatedAt })
-  if (!changed) throw new Error(`offer ${offer.id} moved although it was locked`)
-  if (offer.status === 'live' || news.status === 'live') clearPublicOffers(platform, tx)
-  // A draft has no links yet.
-  if (offer.status !== 'draft' && (news.status !== undefined || news.product_url !== undefined)) {
-    afterCommit(tx, () => platform.caches.clear('slug'))
-  }
-  const row: OfferRow = { ...offer, ...(news as Partial<OfferRow>), ...updatedAt }
-  if (news.commission_rate !== undefined || news.status !== undefined) await followVetting(platform, tx, row)
-  if (news.product_url !== undefined || news.status === 'live')
-    await flagUnverifiedHost(platform, tx, row, offer)
-  return row
-}
-
-/** Two changes within one millisecond must be told apart: by `updated_at` is known whether an offer is still as it was shown. */
-export function changedAt(platform: Platform, offer: OfferRow): number {
-  return Math.max(platform.clock.now(), offer.updated_at + 1)
-}
-
-/** Keeps the admins' queue in step with an offer: in it while its rate waits for their word, and out of it otherwise. */
-async function followVetting(platform: Platform, tx: Tx, offer: OfferRow): Promise<void> {
-  if (offer.status === 'ended') return settleVetting(platform, tx, offer.id, 'The offer has ended.')
-  if (vettingOf(platform, offer) === 'pending') return askForVetting(platform, tx, offer)
-  await settleVetting(platform, tx, offer.id, 'The rate needs no decision any more.')
 }
 
 function refuseUnvettedRaise(platform: Platform, offer: OfferRow, rate: BasisPoints | undefined): void {
@@ -377,7 +435,7 @@ function lastVetting({ vetting_verdict, vetted_rate, rejection_scope }: OfferRow
   return { verdict: vetting_verdict, commissionRate: vetted_rate, rejectionScope: rejection_scope }
 }
 
-/** The addresses of an offer as they may be sent out, so far as they are given; `validation_failed` for the others. */
+/** The given addresses, normalized. Refuses with `validation_failed`. */
 function checkedAddresses(fields: Partial<OfferFields>): Pick<OfferChange, 'product_url' | 'image_url'> {
   const checked: Pick<OfferChange, 'product_url' | 'image_url'> = {}
   const issues: { path: string; message: string }[] = []
@@ -392,6 +450,6 @@ function checkedAddresses(fields: Partial<OfferFields>): Pick<OfferChange, 'prod
   throw invalidFields(issues)
 }
 
-export function noSuchOffer(): Refusal {
-  return new Refusal('not_found', 'There is no such offer.')
+export function offerNotFound(): Refusal {
+  return new Refusal('not_found', 'Offer not found.')
 }

@@ -1,10 +1,13 @@
 import { type Selectable, sql } from 'kysely'
+import type { BasisPoints } from '../../shared/rates.ts'
 import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import { entities, LOCK } from '../platform/database/entities.ts'
 import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import type { OfferStatus } from './offer-status.rule.ts'
 
-/** The columns that hold something of their own; the folded ones follow from them. */
+/** All columns except those that are derived for search. */
 export const OFFER_COLUMNS = [
   'id',
   'merchant_id',
@@ -27,14 +30,48 @@ export const OFFER_COLUMNS = [
 ] as const
 
 export type OfferRow = Pick<Selectable<Schema['offers']>, (typeof OFFER_COLUMNS)[number]>
-/** What is `undefined` stays as it is. */
+/** New values of columns; an `undefined` one is ignored. */
 export type OfferChange = { [Column in keyof OfferRow]?: OfferRow[Column] | undefined }
 
-export async function insertOffer(tx: Tx, row: OfferRow): Promise<void> {
-  await tx
-    .insertInto('offers')
-    .values({ ...row, ...foldedTexts(row) })
-    .execute()
+/** Adds an offer, which is saved before the transaction commits. */
+export async function addOffer(tx: Tx, row: OfferRow): Promise<void> {
+  const { em, Offer } = await entities(tx)
+  em.create(Offer, { ...row, ...searchColumns(row) })
+}
+
+/** Locks an offer until the transaction ends; what is assigned to it is saved before the commit. */
+export async function lockOffer(
+  tx: Tx,
+  where: { id: string; merchant_id?: string },
+): Promise<OfferRow | null> {
+  const { em, Offer } = await entities(tx)
+  return em.findOne(Offer, where, LOCK)
+}
+
+/** Locks all live offers of a merchant, as `lockOffer` does. */
+export async function lockLiveOffers(tx: Tx, merchantId: string): Promise<OfferRow[]> {
+  const { em, Offer } = await entities(tx)
+  return em.find(Offer, { merchant_id: merchantId, status: 'live' }, { ...LOCK, orderBy: { id: 'asc' } })
+}
+
+/** Assigns new values to a locked offer, and the search columns that follow from them. Returns whether a value is new. */
+export function assignOffer(offer: OfferRow, change: OfferChange): boolean {
+  const changed = Object.entries(change).filter(
+    ([column, value]) => value !== undefined && value !== offer[column as keyof OfferRow],
+  )
+  if (changed.length === 0) return false
+  Object.assign(offer, Object.fromEntries(changed))
+  Object.assign(offer, searchColumns(offer))
+  return true
+}
+
+/** What filters and the databases' full-text indexes compare. */
+function searchColumns({ title, description, category, niche }: OfferRow) {
+  return {
+    category_key: foldedKey(category),
+    niche_key: foldedKey(niche),
+    search_words: foldedWords(`${title}\n${description ?? ''}`).join(' '),
+  }
 }
 
 export function offersById(db: Queries | Tx, ids: readonly string[]): Promise<OfferRow[]> {
@@ -44,42 +81,6 @@ export function offersById(db: Queries | Tx, ids: readonly string[]): Promise<Of
     .select(OFFER_COLUMNS)
     .where(sql<boolean>`id ${inList(dialectOf(db), 'uuid', ids)}`)
     .execute()
-}
-
-/** The live offers of a merchant, in the order in which they can be locked. */
-export async function liveOfferIds(tx: Tx, merchantId: string): Promise<string[]> {
-  const rows = await tx
-    .selectFrom('offers')
-    .select('id')
-    .where('merchant_id', '=', merchantId)
-    .where('status', '=', 'live')
-    .orderBy('id')
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
-/**
- * An offer (of this merchant only, unless `null`), held until the transaction ends: a write that changes nothing is
- * the row lock that SQLite and PostgreSQL have in common.
- */
-export function lockOffer(tx: Tx, merchantId: string | null, id: string): Promise<OfferRow | undefined> {
-  let query = tx
-    .updateTable('offers')
-    .set((eb) => ({ updated_at: eb.ref('updated_at') }))
-    .where('id', '=', id)
-  if (merchantId !== null) query = query.where('merchant_id', '=', merchantId)
-  return query.returning(OFFER_COLUMNS).executeTakeFirst()
-}
-
-/** Changes an offer that still has the status of `offer`, its row as it was read; whether it had. */
-export async function changeOffer(tx: Tx, offer: OfferRow, change: OfferChange): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('offers')
-    .set({ ...change, ...refoldedTexts(offer, change) })
-    .where('id', '=', offer.id)
-    .where('status', '=', offer.status)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
 }
 
 export async function countDrafts(tx: Tx, merchantId: string): Promise<number> {
@@ -103,25 +104,22 @@ export async function hasLiveOffer(tx: Tx, merchantId: string): Promise<boolean>
   return row !== undefined
 }
 
-type OfferTexts = Pick<OfferRow, 'title' | 'description' | 'category' | 'niche'>
-
-/** The columns by which texts are found; the databases' own full-text indexes follow `search_words`. */
-function foldedTexts({ title, description, category, niche }: OfferTexts) {
-  return {
-    category_key: foldedKey(category),
-    niche_key: foldedKey(niche),
-    search_words: foldedWords(`${title}\n${description ?? ''}`).join(' '),
-  }
+export interface EveryOfferFilter {
+  merchantId: string | null
+  status: OfferStatus | null
+  /** Only rates above this one. */
+  above: BasisPoints | null
+  /** Only offers older than this id. */
+  before: string | null
+  limit: number
 }
 
-/** The same after a change, if it is one of texts. */
-function refoldedTexts(offer: OfferTexts, change: OfferChange) {
-  const { title, description, category, niche } = change
-  if ([title, description, category, niche].every((text) => text === undefined)) return {}
-  return foldedTexts({
-    title: title ?? offer.title,
-    description: description === undefined ? offer.description : description,
-    category: category ?? offer.category,
-    niche: niche ?? offer.niche,
-  })
+/** Every merchant's offers in every status, newest first: for operators. */
+export function findEveryOffer(db: Queries, filter: EveryOfferFilter): Promise<OfferRow[]> {
+  let query = db.selectFrom('offers').select(OFFER_COLUMNS).orderBy('id', 'desc').limit(filter.limit)
+  if (filter.merchantId !== null) query = query.where('merchant_id', '=', filter.merchantId)
+  if (filter.status !== null) query = query.where('status', '=', filter.status)
+  if (filter.above !== null) query = query.where('commission_rate', '>', filter.above)
+  if (filter.before !== null) query = query.where('id', '<', filter.before)
+  return query.execute()
 }

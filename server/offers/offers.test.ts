@@ -7,7 +7,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { offersRouter } from './offers.procedures.ts'
-import { vetOffer } from './vetting.service.ts'
+import { vetOffer } from './offers.service.ts'
 
 const DRAFT = {
   title: 'Lawn kurta',
@@ -281,8 +281,8 @@ for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
 
   it('clears the public offers only for a change that everybody can see', async ({ platform, merchant }) => {
     const offers = as(platform, merchant)
-    const cleared: string[] = []
-    platform.caches.onDrop((name) => cleared.push(name))
+    const cleared: (string | null)[] = []
+    platform.caches.onInvalidation((name) => cleared.push(name))
     const clearedBy = async (work: Promise<unknown>) => {
       cleared.length = 0
       await work

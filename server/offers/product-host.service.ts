@@ -3,7 +3,7 @@ import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { hostsOfMerchant } from '../stores/stores.service.ts'
 import type { OfferRow } from './offers.store.ts'
-import { isVerifiedHost, productHostOf } from './product-host.rule.ts'
+import { isVerifiedHost, productHostOf } from './product-url.rule.ts'
 
 const KIND = 'product_host_unverified'
 /** Hosts that one flag lists; further ones are counted. */
@@ -14,7 +14,7 @@ interface HostUse {
   host: string
   offer_id: string
   offer_status: string
-  /** Where the live offer's links led before; `null` for a new use. */
+  /** The previous host of the live offer's links; `null` for a new use. */
   former_host: string | null
 }
 
@@ -24,9 +24,9 @@ interface HostEvidence {
 }
 
 /**
- * Flags an offer whose product address leads to a host that neither is the shop's nor was shown by its signed orders: once for each
- * merchant and host, and whenever the host of a live offer changes, since existing links then lead there. A merchant without a
- * store is checked when an offer goes live. `former` is the offer before the change, `null` for a new one.
+ * Flags an offer whose product address has a host that is neither the shop's nor shown by its signed orders: once for each merchant and
+ * host, and whenever the host of a live offer changes, because existing links then lead there. A merchant without a store is checked
+ * when an offer goes live. `former` is the offer before the change, `null` for a new one.
  */
 export async function flagUnverifiedHost(
   platform: Platform,

@@ -3,11 +3,10 @@ export const MAX_PRODUCT_URL_LENGTH = 2048
 export type ProductUrlCheck = { ok: true; url: string } | { ok: false; message: string }
 
 /**
- * Last labels under which no public web shop can ever be: RFC 2606, 6761, 6762 (with the private names of its
- * appendix G), 7686, 8375 and 9476, and the names that ICANN has set aside for private use. `example.com` and its
- * like are ordinary registered names and stay allowed.
+ * Top-level domains without public hosts: RFC 2606, 6761, 6762 (with appendix G), 7686, 8375 and 9476, and the names that ICANN
+ * reserves for private use. `example.com` is an ordinary registered name and allowed.
  */
-const NEVER_PUBLIC = new Set([
+const PRIVATE_DOMAINS = new Set([
   'alt',
   'arpa',
   'corp',
@@ -28,15 +27,15 @@ const NEVER_PUBLIC = new Set([
 
 const HOST_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const LAST_LABEL = /^(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})$/
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the URL parser drops some of them silently, so they must be seen here
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the URL parser drops some of them silently
 const UNSAFE_CHARACTER = /[\u0000-\u0020\u007f\\]/
 
 /**
- * Checks the address that visitors of an offer's links are sent to: https on the standard port, a public host name
- * (no address literal in any notation, no single label, no reserved name), no credentials, at most 2048 characters.
+ * Checks the address that an offer's links lead to: https on the standard port, a public host name (no IP address in any notation,
+ * no single label, no reserved name), no credentials, at most 2048 characters.
  *
- * Answers the address as the URL standard writes it: ASCII only (host in its xn-- form, other characters percent-encoded),
- * so that it fits a Location header as it stands. The message completes "product_url ...".
+ * Returns the address as the URL standard serializes it, in ASCII (host as xn--, other characters percent-encoded), fit for a Location
+ * header. The message completes "product_url ...".
  */
 export function checkProductUrl(text: string): ProductUrlCheck {
   const given = text.trim()
@@ -61,8 +60,8 @@ function refused(message: string): ProductUrlCheck {
 }
 
 /**
- * `hostname` comes from the URL parser, which has turned every notation of an IPv4 address (octal, hexadecimal, one number,
- * fullwidth digits) into four decimal numbers: those fail on their last label, IPv6 on its brackets.
+ * `hostname` comes from the URL parser, which turns every notation of an IPv4 address into four decimal numbers: those fail on their
+ * last label, IPv6 on its brackets.
  */
 function isPublicHostName(hostname: string): boolean {
   const labels = hostname.split('.')
@@ -72,14 +71,13 @@ function isPublicHostName(hostname: string): boolean {
     labels.length >= 2 &&
     labels.every((label) => HOST_LABEL.test(label)) &&
     LAST_LABEL.test(last) &&
-    !NEVER_PUBLIC.has(last)
+    !PRIVATE_DOMAINS.has(last)
   )
 }
 
 /**
- * The address with `parameter=reference` added at the end of its query. A parameter of that name that was there is
- * replaced, in whatever encoding it was written; every other byte of the query and the fragment stays as it is,
- * because shops sign or compare addresses and a re-encoded one may not be the same to them.
+ * The address with `parameter=reference` at the end of its query. Replaces a parameter of that name in any encoding; every other byte of
+ * query and fragment stays, because shops may sign or compare addresses.
  */
 export function withTrackingReference(url: string, parameter: string, reference: string): string {
   const [beforeFragment, fragment] = splitAt(url, '#')
@@ -93,7 +91,7 @@ export function withTrackingReference(url: string, parameter: string, reference:
   return `${address}?${others === '' ? added : `${others}&${added}`}${fragment}`
 }
 
-/** Splits before the first `mark`; the second part keeps it, and is empty where there is none. */
+/** Splits before the first `mark`, which the second part starts with; without a mark it is empty. */
 function splitAt(text: string, mark: string): [string, string] {
   const at = text.indexOf(mark)
   return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at)]
@@ -104,4 +102,34 @@ function isNamed(piece: string, parameter: string): boolean {
   if (!/[%+]/.test(name)) return name === parameter
   // The leading "&" keeps URLSearchParams from dropping a "?" that belongs to the name.
   return new URLSearchParams(`&${name}`).has(parameter)
+}
+
+/** The host name of a product address. */
+export function productHostOf(productUrl: string): string {
+  return new URL(productUrl).hostname
+}
+
+export interface ProductHostFacts {
+  /** The host name of the offer's product address, lower case. */
+  host: string
+  /** The shop domains of the merchant's stores. */
+  shopDomains: readonly string[]
+  /** The host names that signed orders of these stores have shown. */
+  shown: readonly string[]
+}
+
+/**
+ * Whether a host name belongs to the merchant's shop: it is the shop domain of one of their stores or a subdomain of it, or signed orders
+ * have shown it. A leading `www.` is ignored.
+ */
+export function isVerifiedHost({ host, shopDomains, shown }: ProductHostFacts): boolean {
+  const name = withoutWww(host)
+  return (
+    shopDomains.some((domain) => name === withoutWww(domain) || name.endsWith(`.${withoutWww(domain)}`)) ||
+    shown.some((other) => name === withoutWww(other))
+  )
+}
+
+function withoutWww(host: string): string {
+  return host.startsWith('www.') ? host.slice('www.'.length) : host
 }

@@ -3,7 +3,7 @@ import { type LiveEvent, liveEvent, liveInput } from '../../shared/schemas/summa
 import { wireCycle } from '../billing/billing-wire.ts'
 import { wirePart, wirePayout } from '../payouts/payout-wire.ts'
 import { type Actor, procedure, router } from '../platform/api/procedure.ts'
-import { refusingStream, streamOf } from '../platform/cache/subscription.ts'
+import { refusingStream, streamOf } from '../platform/api/subscription.ts'
 import { isoTime } from '../platform/clock.ts'
 import { wireSale } from '../sales/sale-wire.ts'
 import { followChanges, type LiveMessage, type LiveNewsItem } from './live.service.ts'

@@ -1,5 +1,5 @@
 import { recordAudit } from '../moderation/audit.service.ts'
-import { pauseLiveOffers } from '../offers/pause-offers.service.ts'
+import { pauseLiveOffers } from '../offers/offers.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'

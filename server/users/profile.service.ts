@@ -1,6 +1,6 @@
 import { type MerchantAccount, merchantAccount } from '../billing/billing.service.ts'
 import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
-import { showRenamedMerchant } from '../offers/public-offers.service.ts'
+import { refreshMerchantName } from '../offers/offers.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { entities } from '../platform/database/entities.ts'
@@ -71,7 +71,7 @@ export async function updateProfile(
       const user = await em.findOneOrFail(User, userId)
       user.display_name = change.displayName
       await em.flush()
-      if (row.role === 'merchant') await showRenamedMerchant(platform, tx, userId)
+      if (row.role === 'merchant') await refreshMerchantName(platform, tx, userId)
     }
     if (account) await moveDestination(platform, tx, row, account, passwordGiven)
     return readProfile(platform, tx, userId)

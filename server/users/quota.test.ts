@@ -1,9 +1,8 @@
 import * as assert from 'uvu/assert'
 import { applyToOffer, MAX_APPLICATIONS_PER_DAY } from '../applications/applications.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
-import { MAX_DRAFTS } from '../offers/draft-quota.service.ts'
-import { createOffer, setOfferStatus } from '../offers/offers.service.ts'
-import { insertOffer } from '../offers/offers.store.ts'
+import { createOffer, MAX_DRAFTS, setOfferStatus } from '../offers/offers.service.ts'
+import { addOffer } from '../offers/offers.store.ts'
 import { MAX_OPEN_REQUESTS, requestCredit } from '../sales/credit-request.service.ts'
 import { removeStore } from '../stores/remove-store.service.ts'
 import { MAX_SECRETS_TAKEN } from '../stores/store-secrets.service.ts'
@@ -71,7 +70,7 @@ for (const { it } of marketSuites('quotas')) {
     const { actor } = await market.addShop()
     await platform.database.transaction(async (tx) => {
       for (let index = 1; index < MAX_DRAFTS; index += 1) {
-        await insertOffer(tx, rowOf(platform, actor.userId, { status: 'draft' }))
+        await addOffer(tx, rowOf(platform, actor.userId, { status: 'draft' }))
       }
     })
     const draft = () => createOffer(platform, actor.userId, OFFER)

@@ -196,11 +196,8 @@ function moveSuspension(
       before: { suspended: suspendedAt === null },
       after: { suspended: suspendedAt !== null },
     })
-    afterCommit(tx, () => {
-      platform.caches.clear('slug')
-      platform.caches.clear('store')
-      platform.caches.clear('offers')
-    })
+    // Links, offers and webhooks depend on it.
+    afterCommit(tx, () => platform.caches.clearAll())
     return userRecordOf(user)
   })
 }

@@ -143,8 +143,8 @@ for (const dialect of testDialects()) {
   })
 
   it('clears the public offers for a new name only when offers show it', async ({ bed }) => {
-    const cleared: string[] = []
-    bed.platform.caches.onDrop((name) => cleared.push(name))
+    const cleared: (string | null)[] = []
+    bed.platform.caches.onInvalidation((name) => cleared.push(name))
     const clearedBy = async (token: string, body: unknown) => {
       cleared.length = 0
       assert.is((await bed.ask('PATCH', '/me', { token, body })).status, 200)

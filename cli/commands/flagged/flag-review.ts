@@ -183,7 +183,7 @@ async function chosenPerson({ app, terminal }: Walk, { people }: Subject): Promi
 }
 
 async function vet({ app, terminal }: Walk, flag: FlagRow): Promise<Step> {
-  const { vetOffer } = await import('../../../server/offers/vetting.service.ts')
+  const { vetOffer } = await import('../../../server/offers/offers.service.ts')
   const { offerRecords } = await import('../../../server/offers/offers.service.ts')
   const offer = (await offerRecords(app.platform, app.database.reader, [flag.subject_id])).get(
     flag.subject_id,

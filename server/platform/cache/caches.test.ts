@@ -14,7 +14,7 @@ function source(value: unknown) {
   return { load, loads: () => loads }
 }
 
-test('a value is loaded once and kept, and so is the news that there is none', async () => {
+test('a value is loaded once and cached, also a missing one', async () => {
   const caches = new Caches()
   for (const value of [{ id: 1 }, null, undefined, 0]) {
     const { load, loads } = source(value)
@@ -25,7 +25,7 @@ test('a value is loaded once and kept, and so is the news that there is none', a
   }
 })
 
-test('names do not share keys, and dropping one key or clearing one name leaves the rest', async () => {
+test('caches do not share keys, and dropping one key or clearing one cache leaves the rest', async () => {
   const caches = new Caches()
   const offers = source('offer')
   const slugs = source('slug')
@@ -41,15 +41,17 @@ test('names do not share keys, and dropping one key or clearing one name leaves 
   assert.equal(await readAll(), [1, 2, 1])
   caches.clear('slugs')
   assert.equal(await readAll(), [1, 3, 2])
+  caches.clearAll()
+  assert.equal(await readAll(), [2, 4, 3])
 })
 
-test('what was being loaded when something was dropped is answered, but not kept', async () => {
+test('a value that was loading during an invalidation is returned, but not cached', async () => {
   const caches = new Caches()
   for (const drop of [
     () => caches.drop('slugs', 'a'),
     () => caches.clear('slugs'),
-    () => caches.forget('slugs', 'a'),
-    () => caches.forget(null, null),
+    () => caches.invalidate('slugs', 'a'),
+    () => caches.invalidate(null, null),
   ]) {
     const { promise, resolve } = Promise.withResolvers<string>()
     const stale = caches.get('slugs', 'a', () => promise)
@@ -61,7 +63,7 @@ test('what was being loaded when something was dropped is answered, but not kept
   }
 })
 
-test('what a slow load finds is answered, and is no younger than its load', async () => {
+test('the lifetime of a value starts with its load', async () => {
   const caches = new Caches({ lifetimeMs: 40 })
   const slow = async () => {
     await pause(60)
@@ -71,7 +73,7 @@ test('what a slow load finds is answered, and is no younger than its load', asyn
   assert.is(await caches.get('slugs', 'a', async () => 'fresh'), 'fresh')
 })
 
-test('a failed load reaches its caller and is not kept', async () => {
+test('a failed load reaches its caller and is not cached', async () => {
   const caches = new Caches()
   const failing = caches.get('slugs', 'a', () => Promise.reject(new Error('down')))
   assert.is(await failing.catch((error: Error) => error.message), 'down')

@@ -3,107 +3,117 @@ import { withStatementTimeout } from '../database/database.ts'
 import { withTimeout } from '../with-timeout.ts'
 
 const MAX_ENTRIES = 50_000
-/**
- * Other processes' changes show within this time at the latest; this process drops what it changes at once, and on
- * PostgreSQL tells the others.
- */
+/** Other processes' changes are visible after this time at the latest. */
 const LIFETIME_MS = 1500
 
-/** `key` is `null` when the whole cache of that name was dropped. */
-export type DropListener = (name: string, key: string | null) => void
+/** `key` is `null` for the whole cache, `name` for all caches. */
+export type InvalidationListener = (name: string | null, key: string | null) => void
 
-interface Kept {
+interface Entry {
   value: unknown
-  /** By performance.now(). */
-  until: number
+  /** In terms of performance.now(). */
+  expiresAt: number
 }
 
-/** Named read caches for the hot paths, bounded in number and age. What is not there is cached as `null`. */
+/**
+ * Named read caches for the hot paths, limited in size and lifetime. Cache `null` for what does not exist. A process invalidates what it
+ * changes; on PostgreSQL the other processes are notified.
+ */
 export class Caches {
-  readonly #caches = new Map<string, LRUCache<string, Kept>>()
-  /** What is being loaded, for all who ask meanwhile; emptied at a drop, so that nobody then waits for what is out of date. */
+  readonly #caches = new Map<string, LRUCache<string, Entry>>()
+  /** Loads under way, shared by concurrent callers. An invalidation empties it, so that later callers get a new load. */
   readonly #loads = new Map<string, Promise<unknown>>()
-  readonly #listeners: DropListener[] = []
+  readonly #listeners: InvalidationListener[] = []
   readonly #lifetimeMs: number
   readonly #maxEntries: number
 
-  /** A cache takes memory for `maxEntries` as soon as it is used. */
+  /** A cache reserves memory for `maxEntries` at its first use. */
   constructor({ lifetimeMs = LIFETIME_MS, maxEntries = MAX_ENTRIES } = {}) {
     this.#lifetimeMs = lifetimeMs
     this.#maxEntries = maxEntries
   }
 
   /**
-   * The cached value, or what `load` finds, kept for a moment; in a cache of large values `most` at a time. Refuses with
-   * `unavailable` when the load takes too long: whoever asks a cache needs the answer now.
+   * The cached value, or the result of `load`, which is then cached; a cache of large values passes a lower `maxEntries`. Refuses
+   * with `unavailable` when `load` takes too long.
    */
-  async get<V>(name: string, key: string, load: () => Promise<V>, most = this.#maxEntries): Promise<V> {
-    const cache = this.#named(name, most)
-    const kept = fresh(cache, key)
-    if (kept) return kept.value as V
-    const place = `${name} ${key}`
-    const loading = this.#loads.get(place) ?? this.#load(cache, place, key, load)
+  async get<V>(name: string, key: string, load: () => Promise<V>, maxEntries = this.#maxEntries): Promise<V> {
+    const cache = this.#named(name, maxEntries)
+    const entry = currentEntry(cache, key)
+    if (entry) return entry.value as V
+    const loadKey = `${name} ${key}`
+    const loading = this.#loads.get(loadKey) ?? this.#load(cache, loadKey, key, load)
     return loading as Promise<V>
   }
 
-  /** What is kept already; `undefined` when it would have to be loaded. */
+  /** The cached value; `undefined` if there is none. */
   peek<V>(name: string, key: string): V | undefined {
     const cache = this.#caches.get(name)
-    return cache && (fresh(cache, key)?.value as V | undefined)
+    return cache && (currentEntry(cache, key)?.value as V | undefined)
   }
 
   #load(
-    cache: LRUCache<string, Kept>,
-    place: string,
+    cache: LRUCache<string, Entry>,
+    loadKey: string,
     key: string,
     load: () => Promise<unknown>,
   ): Promise<unknown> {
-    // What a load finds may be as old as its start: a slow one counts towards the value's lifetime.
-    const start = performance.now()
+    // The value may be as old as the start of the load.
+    const expiresAt = performance.now() + this.#lifetimeMs
     const loading: Promise<unknown> = withTimeout(withStatementTimeout(load))
       .then((value) => {
-        if (this.#loads.get(place) === loading) cache.set(key, { value, until: start + this.#lifetimeMs })
+        if (this.#loads.get(loadKey) === loading) cache.set(key, { value, expiresAt })
         return value
       })
       .finally(() => {
-        if (this.#loads.get(place) === loading) this.#loads.delete(place)
+        if (this.#loads.get(loadKey) === loading) this.#loads.delete(loadKey)
       })
-    this.#loads.set(place, loading)
+    this.#loads.set(loadKey, loading)
     return loading
   }
 
+  /** Drops one value, here and in other processes. */
   drop(name: string, key: string): void {
-    this.forget(name, key)
+    this.#publish(name, key)
+  }
+
+  /** Empties a cache, here and in other processes. */
+  clear(name: string): void {
+    this.#publish(name, null)
+  }
+
+  /** Empties every cache, here and in other processes. */
+  clearAll(): void {
+    this.#publish(null, null)
+  }
+
+  #publish(name: string | null, key: string | null): void {
+    this.invalidate(name, key)
     for (const listener of this.#listeners) listener(name, key)
   }
 
-  clear(name: string): void {
-    this.forget(name, null)
-    for (const listener of this.#listeners) listener(name, null)
-  }
-
-  /** Has `listener` called at each drop of this process' own. */
-  onDrop(listener: DropListener): void {
+  /** Calls `listener` for each `drop`, `clear` and `clearAll` of this process. */
+  onInvalidation(listener: InvalidationListener): void {
     this.#listeners.push(listener)
   }
 
-  /** Drops what another process has changed: without a key all of a cache, without a name everything. */
-  forget(name: string | null, key: string | null): void {
+  /** Drops values in this process only: without a key the whole cache, without a name every cache. */
+  invalidate(name: string | null, key: string | null): void {
     this.#loads.clear()
     if (name === null) for (const cache of this.#caches.values()) cache.clear()
     else if (key === null) this.#caches.get(name)?.clear()
     else this.#caches.get(name)?.delete(key)
   }
 
-  #named(name: string, most: number): LRUCache<string, Kept> {
-    const cache = this.#caches.get(name) ?? new LRUCache<string, Kept>({ max: most })
+  #named(name: string, maxEntries: number): LRUCache<string, Entry> {
+    const cache = this.#caches.get(name) ?? new LRUCache<string, Entry>({ max: maxEntries })
     this.#caches.set(name, cache)
     return cache
   }
 }
 
-/** The library could tell the age of its entries itself, but sets a timer for that at nearly every look. */
-function fresh(cache: LRUCache<string, Kept>, key: string): Kept | undefined {
-  const kept = cache.get(key)
-  return kept && kept.until > performance.now() ? kept : undefined
+/** lru-cache's own `ttl` sets a timer at nearly every access. */
+function currentEntry(cache: LRUCache<string, Entry>, key: string): Entry | undefined {
+  const entry = cache.get(key)
+  return entry && entry.expiresAt > performance.now() ? entry : undefined
 }

@@ -7,28 +7,35 @@ import type { Caches } from './caches.ts'
 
 const CHANNEL = 'affiliate_caches'
 const RECONNECT_MS = 1000
-/** Which process said it: nobody needs to hear of what it did itself. */
+/** Identifies this process, which ignores its own messages. */
 const SELF = randomUUID()
 
-const news = z.tuple([z.string(), z.string(), z.string().nullable()])
+/** Sender, cache and key, as `Caches.invalidate` takes them. */
+const message = z.tuple([z.string(), z.string().nullable(), z.string().nullable()])
 
-/** PostgreSQL: has other processes drop at once what this one drops. A hint: what is lost, the caches' own age makes good. */
-export function tellOthers(caches: Caches, database: OpenDatabase): void {
+/**
+ * PostgreSQL: sends each invalidation of this process to the other processes. Delivery is not guaranteed; the lifetime of cached values
+ * covers lost messages.
+ */
+export function publishInvalidations(caches: Caches, database: OpenDatabase): void {
   if (database.dialect !== 'postgresql') return
-  caches.onDrop((name, key) => {
+  caches.onInvalidation((name, key) => {
     const text = JSON.stringify([SELF, name, key])
     database.pool.query('select pg_notify($1, $2)', [CHANNEL, text]).catch(() => {})
   })
 }
 
-export interface Hearing {
-  /** Resolves when the news of others is heard. */
+export interface InvalidationSubscription {
+  /** Resolves once invalidations of other processes are received. */
   ready: Promise<void>
   stop(): Promise<void>
 }
 
-/** PostgreSQL: drops what other processes have changed, told over a connection of its own that is made anew when it breaks. */
-export function hearOthers(platform: Pick<Platform, 'caches' | 'log'>, database: OpenDatabase): Hearing {
+/** PostgreSQL: applies other processes' invalidations, received over a separate connection that reconnects when it breaks. */
+export function subscribeInvalidations(
+  platform: Pick<Platform, 'caches' | 'log'>,
+  database: OpenDatabase,
+): InvalidationSubscription {
   if (database.dialect !== 'postgresql') return { ready: Promise.resolve(), stop: async () => {} }
   const listener = new Listener(platform, database.url)
   return { ready: listener.ready, stop: () => listener.stop() }
@@ -57,7 +64,7 @@ class Listener {
   }
 
   async #connect(): Promise<void> {
-    // Loaded only where it is needed, like the database itself.
+    // Not loaded on SQLite.
     const { Client } = (await import('pg')).default
     const client = new Client({
       connectionString: this.#url,
@@ -66,36 +73,36 @@ class Listener {
     })
     if (this.#stopped) return
     this.#client = client
-    client.on('error', () => this.#again(client))
-    client.on('end', () => this.#again(client))
-    client.on('notification', ({ payload }) => this.#hear(payload))
+    client.on('error', () => this.#reconnect(client))
+    client.on('end', () => this.#reconnect(client))
+    client.on('notification', ({ payload }) => this.#receive(payload))
     try {
       await client.connect()
       await client.query(`listen ${CHANNEL}`)
-      // Whatever was said while nobody listened.
-      this.#platform.caches.forget(null, null)
+      // Messages may have been missed.
+      this.#platform.caches.invalidate(null, null)
     } catch {
-      this.#again(client)
+      this.#reconnect(client)
     }
   }
 
-  #again(client: Client): void {
+  #reconnect(client: Client): void {
     if (this.#stopped || this.#client !== client) return
     this.#client = null
     client.end().catch(() => {})
-    this.#platform.log.debug('the connection for news of other processes is made anew')
+    this.#platform.log.debug('reconnecting for cache invalidations')
     this.#timer = setTimeout(() => void this.#connect(), RECONNECT_MS).unref()
   }
 
-  #hear(payload: string | undefined): void {
-    const parsed = news.safeParse(jsonOf(payload))
+  #receive(payload: string | undefined): void {
+    const parsed = message.safeParse(parseJson(payload))
     if (!parsed.success) return
     const [sender, name, key] = parsed.data
-    if (sender !== SELF) this.#platform.caches.forget(name, key)
+    if (sender !== SELF) this.#platform.caches.invalidate(name, key)
   }
 }
 
-function jsonOf(text: string | undefined): unknown {
+function parseJson(text: string | undefined): unknown {
   try {
     return JSON.parse(text ?? '')
   } catch {

@@ -1,0 +1,131 @@
+// time limit: 180 s
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { raceProcesses } from '../../test/testkit/racing-processes.ts'
+import type { OpenDatabase } from '../database/open-database.ts'
+import { createLog } from '../log.ts'
+import { Caches } from './caches.ts'
+import {
+  type InvalidationSubscription,
+  publishInvalidations,
+  subscribeInvalidations,
+} from './invalidations.ts'
+
+interface Context {
+  testDatabase: TestDatabase
+  caches: Caches
+  subscription: InvalidationSubscription
+  /** Resolves with the next invalidation that is received. */
+  nextInvalidation(): Promise<unknown[]>
+}
+
+/** Reports its invalidations. */
+class WatchedCaches extends Caches {
+  onNext: ((invalidation: unknown[]) => void) | null = null
+
+  override invalidate(name: string | null, key: string | null): void {
+    super.invalidate(name, key)
+    this.onNext?.([name, key])
+  }
+}
+
+const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
+
+/** Runs a statement in another process. */
+function runElsewhere(url: string, statement: string): Promise<unknown> {
+  return raceProcesses(1, {
+    prepare: `
+      const { openDatabase } = await import(${module('../database/open-database.ts')})
+      const { publishInvalidations } = await import(${module('./invalidations.ts')})
+      const { Caches } = await import(${module('./caches.ts')})
+      const database = await openDatabase(${JSON.stringify(url)}, { create: false })
+      const caches = new Caches()
+      publishInvalidations(caches, database)`,
+    run: `
+      ${statement}
+      await database.close()`,
+  })
+}
+
+const it = suite<Context>('invalidations of other processes')
+it.before.each(async (context) => {
+  const testDatabase = await openTestDatabase('postgresql', { migrated: false })
+  // No value expires.
+  const caches = new WatchedCaches({ lifetimeMs: 3_600_000 })
+  const subscription = subscribeInvalidations({ caches, log: createLog('silent') }, testDatabase.database)
+  await subscription.ready
+  const nextInvalidation = () =>
+    new Promise<unknown[]>((resolve) => {
+      caches.onNext = resolve
+    })
+  Object.assign(context, { testDatabase, caches, subscription, nextInvalidation })
+})
+it.after.each(async ({ testDatabase, subscription }) => {
+  await subscription.stop()
+  await testDatabase.close()
+})
+
+it('drop what another process drops, and nothing else', async (context) => {
+  const { caches, testDatabase, nextInvalidation } = context
+  for (const key of ['a', 'b']) await caches.get('slug', key, async () => 'before')
+  const received = nextInvalidation()
+  await runElsewhere(testDatabase.url, `caches.drop('slug', 'a')`)
+  assert.equal(await received, ['slug', 'a'])
+  assert.is(await caches.get('slug', 'a', async () => 'after'), 'after')
+  assert.is(await caches.get('slug', 'b', async () => 'after'), 'before')
+  const cleared = nextInvalidation()
+  await runElsewhere(testDatabase.url, `caches.clear('slug')`)
+  assert.equal(await cleared, ['slug', null])
+  assert.is(await caches.get('slug', 'b', async () => 'after'), 'after')
+  const all = nextInvalidation()
+  await runElsewhere(testDatabase.url, 'caches.clearAll()')
+  assert.equal(await all, [null, null])
+})
+
+it('reconnect after the connection is lost, and then drop everything', async (context) => {
+  const { caches, testDatabase, nextInvalidation } = context
+  await caches.get('slug', 'a', async () => 'before')
+  const received = nextInvalidation()
+  await terminateListeners(testDatabase.database)
+  assert.equal(await received, [null, null])
+  assert.is(await caches.get('slug', 'a', async () => 'after'), 'after')
+})
+
+it('ignore malformed messages', async ({ testDatabase, nextInvalidation }) => {
+  const received = nextInvalidation()
+  for (const text of ['', 'x', '[]', '[1, 2, 3]', '{"name": "slug"}'])
+    await notify(testDatabase.database, text)
+  await notify(testDatabase.database, JSON.stringify(['another process', 'slug', 'last']))
+  assert.equal(await received, ['slug', 'last'])
+})
+
+it('do nothing on SQLite', async () => {
+  const { database, close } = await openTestDatabase('sqlite', { migrated: false })
+  const caches = new Caches()
+  publishInvalidations(caches, database)
+  const subscription = subscribeInvalidations({ caches, log: createLog('silent') }, database)
+  await subscription.ready
+  caches.clear('slug')
+  await subscription.stop()
+  await close()
+})
+
+async function notify(database: OpenDatabase, text: string): Promise<void> {
+  if (database.dialect === 'postgresql') {
+    await database.pool.query(`select pg_notify('affiliate_caches', $1)`, [text])
+  }
+}
+
+async function terminateListeners(database: OpenDatabase): Promise<void> {
+  if (database.dialect !== 'postgresql') return
+  await database.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and query like 'listen %'`)
+}
+
+if (testDialects().includes('postgresql')) it.run()
+else {
+  const without = suite('invalidations of other processes')
+  without.skip('there is no PostgreSQL in this run', () => {})
+  without.run()
+}
