@@ -1,6 +1,6 @@
 import { idParam } from '../../shared/schemas/common.ts'
 import { createLink, type LinkRecord, linksOfApplications } from '../links/links.service.ts'
-import { offerNotFound, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
+import { type OfferRecord, offerNotFound, offerRecords } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'

@@ -1,6 +1,11 @@
 import * as assert from 'uvu/assert'
-import { createOffer, type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
-import { vetOffer } from '../offers/offers.service.ts'
+import {
+  createOffer,
+  type ShownOffer,
+  setOfferStatus,
+  updateOffer,
+  vetOffer,
+} from '../offers/offers.service.ts'
 import { type Actor, router } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
 import { addLiveOffer, addMerchant, OFFER } from '../test/testkit/listings.ts'
