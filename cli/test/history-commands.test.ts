@@ -171,7 +171,7 @@ for (const dialect of testDialects()) {
       assert.equal([human.code, json.code], [1, 1])
       assert.match(
         human.stdout,
-        /invoice\t.*\tRs 6,187\.37\topen\tpaid Rs 6,187\.37\tit is paid there and not here\traised now\n/,
+        /invoice\t.*\tRs 6,187\.37\topen\tpaid Rs 6,187\.37\tpaid at the processor, not here\traised now\n/,
       )
       assert.match(human.stderr, /^affiliate: Not reconciled: 1 differ; .*\n$/)
       const { items, complete } = JSON.parse(json.stdout)

@@ -1,6 +1,6 @@
 import { applyPaymentConfirmation } from '../billing/payment.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
-import { setAsideUnmapped } from '../inbox/set-aside.service.ts'
+import { setAsideUnmapped, UNREADABLE } from '../inbox/set-aside.service.ts'
 import { applyPayoutEvent } from '../payouts/payout-events.service.ts'
 import { parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
 import type { Tx } from '../platform/database/database.ts'
@@ -14,7 +14,7 @@ import {
 } from '../processor/events.rule.ts'
 import { LARGE_BODY } from './read-order.ts'
 
-/** Makes the function that applies the processor's signed events, each in a transaction of its own. */
+/** Returns the function that applies the processor's signed events, each in its own transaction. */
 export function processorEventApplier(rules: ProcessorEventRules) {
   return async (platform: Platform, events: readonly ClaimedEvent[]): Promise<void> => {
     const yieldLoop = createLoopYield()
@@ -43,7 +43,7 @@ function readEvent(
   try {
     return { event: readProcessorEvent(parseBody(text), rules) }
   } catch (error) {
-    if (error instanceof MalformedEvent) return { kind: 'set_aside', reason: `malformed: ${error.message}` }
+    if (error instanceof MalformedEvent) return { kind: 'set_aside', reason: `${UNREADABLE}${error.message}` }
     throw error
   }
 }

@@ -18,8 +18,8 @@ import {
 } from './read-order.ts'
 
 /**
- * Turns a batch of signed store events into sales, in one transaction with the events' own settlement. Bodies are read before it
- * begins, since on SQLite it blocks every other writer; those in `read` have been read already.
+ * Turns a batch of signed store events into sales and settles the events, in one transaction. Reads the bodies before it starts, because
+ * on SQLite it blocks all other writers; those in `read` have been read already.
  */
 export async function applyStoreEvents(
   platform: Platform,
@@ -68,7 +68,7 @@ async function record(
   await settleAll(platform, tx, settled)
 }
 
-/** Sent for each sale that this process has recorded. */
+/** The signal that this process sends for each sale that it records. */
 export function saleSignal(status: RecordedSale['acceptanceStatus']): string {
   return `sale:${status}`
 }

@@ -9,7 +9,7 @@ interface Context {
   market: Marketplace
 }
 
-/** Resolves once `look` finds something; the test runner's time limit ends a wait for nothing. */
+/** Resolves once `look` finds something. The test runner's time limit ends it otherwise. */
 async function eventually<Found>(look: () => Promise<Found | null | undefined | false>): Promise<Found> {
   for (;;) {
     const found = await look()

@@ -28,7 +28,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     for (let index = 0; index < events; index += 1)
       await market.deliver(shop, '{}', { deliveryId: `e${index}` })
   }
-  /** Notes what is applied in which order, in the transaction that settles it; `hurt` may throw. */
+  /** Records the order in which events are applied, in the transaction that settles them; `hurt` may throw. */
   const applier = (hurt: (events: readonly ClaimedEvent[]) => void) => {
     const applied: string[] = []
     let transactions = 0
@@ -46,7 +46,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
   const states = async ({ platform }: Marketplace) =>
     Map.groupBy(await eventsOf(platform), (event) => event.state)
 
-  it('applies the good rest of a batch in order, in a few transactions, and tries the poisoned one again', async ({
+  it('applies the rest of a batch in order, in a few transactions, and retries the event that fails', async ({
     market,
     shop,
   }) => {
@@ -126,7 +126,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     assert.equal(mine.applied, ['e1', 'e2', 'e3'])
   })
 
-  it('does not wait for a lease that was given before the clock was put back by hours', async ({
+  it('does not wait for a lease that was given before the clock was set back by hours', async ({
     market,
     shop,
   }) => {
@@ -166,7 +166,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     )
   })
 
-  it('counts the attempt before it asks for a body', async ({ market, shop }) => {
+  it('counts the attempt before it loads a body', async ({ market, shop }) => {
     await fill(market, shop, 2)
     await drainDuring(market, 500, async () => {
       const events = await eventsOf(market.platform)
@@ -177,12 +177,12 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     })
   })
 
-  it('sets an event aside that ended the process in each of its tries, and applies its neighbors', async ({
+  it('sets an event aside that ended the process in each attempt, and applies its neighbors', async ({
     market,
     shop,
   }) => {
     await fill(market, shop, 6)
-    /** A process that ends as soon as it has the body of `e2`: nothing that it holds is settled or given back. */
+    /** A process that ends as soon as it has the body of `e2`: nothing that it holds is settled or released. */
     const runOnce = async () => {
       const work = applier((events) => {
         if (events.some((event) => event.deliveryId === 'e2')) throw new Ended()
@@ -220,7 +220,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     assert.is((await openFlagsOf(market.platform)).length, 1)
   })
 
-  it('takes no more bodies at once than 32 MB', async ({ market, shop }) => {
+  it('loads no more than 32 MB of bodies in a batch', async ({ market, shop }) => {
     const body = JSON.stringify({ filler: 'x'.repeat(12 * 1024 * 1024) })
     for (let index = 0; index < 4; index += 1)
       await market.deliver(shop, body, { deliveryId: `e${index}`, topic: 'shop/update' })
@@ -240,7 +240,7 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     assert.is(await drainEvents(idle, 'store', 500, applier(() => {}).apply), 0)
   })
 
-  it('keeps everything when the database goes away in the middle of a batch', async ({ market, shop }) => {
+  it('keeps everything when the database becomes unavailable during a batch', async ({ market, shop }) => {
     await fill(market, shop)
     let away = true
     const code = dialect === 'sqlite' ? 'SQLITE_IOERR' : '57P01'

@@ -18,7 +18,7 @@ const never = async () => null
 /** A promise and the function that fulfils it. */
 const gate = () => Promise.withResolvers<void>()
 
-it('runs again at once while there is something to do, and then when it is signalled', async ({ bed }) => {
+it('runs again immediately while there is work, and then on a signal', async ({ bed }) => {
   const left = [3, 2, 0]
   const idle = gate()
   const woken = gate()
@@ -40,7 +40,7 @@ it('runs again at once while there is something to do, and then when it is signa
   await loop.stop()
 })
 
-it('misses no signal that comes during a run, and never runs twice at a time', async ({ bed }) => {
+it('misses no signal during a run, and never runs twice at a time', async ({ bed }) => {
   let running = 0
   let runs = 0
   const again = gate()
@@ -65,7 +65,7 @@ it('misses no signal that comes during a run, and never runs twice at a time', a
   assert.is(runs, 2)
 })
 
-it('sleeps until something falls due', async ({ bed }) => {
+it('sleeps until work is due', async ({ bed }) => {
   const second = gate()
   let runs = 0
   const loop = new Loop(bed.platform, {
@@ -83,7 +83,7 @@ it('sleeps until something falls due', async ({ bed }) => {
   await loop.stop()
 })
 
-it('goes on after an error, and waits for the run that is under way when it is stopped', async ({ bed }) => {
+it('continues after an error, and waits for the run under way when it is stopped', async ({ bed }) => {
   const started = gate()
   const finish = gate()
   let finished = false

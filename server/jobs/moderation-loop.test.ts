@@ -14,7 +14,7 @@ for (const dialect of testDialects()) {
   })
   it.after.each(({ world }) => world.close())
 
-  it('looks at once, and finishes what it has begun before it stops', async ({ world }) => {
+  it('runs immediately, and finishes its run before it stops', async ({ world }) => {
     const { platform } = world
     for (const _ of [1, 2]) await giveDestination(platform, (await addUser(platform, 'creator')).userId)
     world.clock.pass(MINUTE)

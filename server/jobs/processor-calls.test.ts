@@ -29,7 +29,7 @@ interface Context {
 const SALE = 800_000
 
 for (const { it } of marketSuites<Context>('calls to the processor', { verify: true })) {
-  /** A closed cycle whose invoice has not been asked for yet. */
+  /** A closed cycle whose invoice has not been requested. */
   it.before.each(async (context) => {
     const { market } = context
     const shop = await market.addShop()
@@ -47,7 +47,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     if (!row) throw new Error('no attempt')
     return row
   }
-  /** Charges the cycle and makes the creator's payout, not sent yet; answers its id. */
+  /** Charges the cycle and makes the creator's payout, unsent; returns its id. */
   const makePayout = async ({ market, cycleId }: Context) => {
     await market.drainUntilIdle()
     await market.confirmPayment(cycleId)
@@ -70,7 +70,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.is((await cycleOf(market.platform, cycleId)).processor_invoice_id, 'inv_1')
   })
 
-  it('looks an unknown outcome up, and takes what it finds', async (context) => {
+  it('looks up an unknown outcome, and adopts what it finds', async (context) => {
     const { market, cycleId } = context
     market.processor.answers = ['lose']
     await market.drainUntilIdle()
@@ -82,7 +82,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.equal([(await attempt(context)).state, (await attempt(context)).tries], ['created', 2])
   })
 
-  it('looks an unknown outcome up, and calls again with the same key when the processor knows nothing', async (context) => {
+  it('looks up an unknown outcome, and calls again with the same key when the processor holds nothing', async (context) => {
     const { market, cycleId } = context
     market.processor.answers = ['drop', 'drop']
     await market.drainUntilIdle()
@@ -96,7 +96,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.equal([row.state, market.processor.invoices.length], ['created', 1])
   })
 
-  it('does not call again while the look-up fails, tells a person in the end, and goes on', async (context) => {
+  it('does not call again while the look-up fails, raises a flag in the end, and continues', async (context) => {
     const { market, cycleId } = context
     market.processor.answers = ['lose']
     market.processor.lookupsFail = true
@@ -111,7 +111,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.is((await attempt(context)).state, 'created')
   })
 
-  it('takes a refusal as final, and flags it', async (context) => {
+  it('treats a refusal as final, and flags it', async (context) => {
     const { market, cycleId } = context
     market.processor.answers = ['refuse']
     await market.drainUntilIdle()
@@ -122,7 +122,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.equal(await openFlagsOf(market.platform), [`processor_refusal ${cycleId}`])
   })
 
-  it('takes no refusal for final that may be about a call whose answer was lost, and finds what was done', async (context) => {
+  it('does not treat a refusal as final that may be about a call without an answer, and finds its effect', async (context) => {
     const { market } = context
     const { processor } = market
     processor.answers = ['lose', 'refuse']
@@ -137,7 +137,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.equal(await openFlagsOf(market.platform), [])
   })
 
-  it('takes it for final when look-ups have shown nothing for ten minutes', async (context) => {
+  it('treats it as final after ten minutes of look-ups without a record', async (context) => {
     const { market, cycleId } = context
     market.processor.answers = ['drop', ...Array<'refuse'>(20).fill('refuse')]
     await market.drainUntilIdle()
@@ -151,7 +151,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.is(new Set(market.processor.calls.map(({ attemptId }) => attemptId)).size, 1)
   })
 
-  it('takes a refusal as final at once after tries that are known to have done nothing', async (context) => {
+  it('treats a refusal as final immediately after tries that are known to have done nothing', async (context) => {
     const { market } = context
     market.processor.answers = ['throttle', 'refuse']
     await market.drainUntilIdle()
@@ -159,7 +159,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.equal([(await attempt(context)).state, market.processor.calls.length], ['refused', 2])
   })
 
-  it('counts the ten minutes from the last call, not from look-ups that failed since', async (context) => {
+  it('counts the ten minutes from the last call, not from failed look-ups after it', async (context) => {
     const { market } = context
     market.processor.answers = ['drop', 'refuse']
     await market.drainUntilIdle()
@@ -170,7 +170,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.equal([(await attempt(context)).state, market.processor.calls.length], ['refused', 2])
   })
 
-  it('takes no refusal for final after a crash between claim and call, nor after a clock was put back', async (context) => {
+  it('does not treat a refusal as final after a crash between claim and call, nor after a clock was set back', async (context) => {
     const { market } = context
     market.processor.answers = Array<'refuse'>(20).fill('refuse')
     assert.is((await claimAttempts(market.platform, 10)).length, 1)
@@ -184,7 +184,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.is((await attempt(context)).state, 'refused')
   })
 
-  it('waits as long as the processor asks for', async (context) => {
+  it('waits as long as the processor requests', async (context) => {
     const { market } = context
     market.processor.answers = ['throttle']
     market.processor.retryAfterMs = 5 * MINUTE
@@ -284,7 +284,7 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.is((await payoutOf(market.platform, payoutId)).state, 'submitted')
   })
 
-  it('holds it too when the processor turned it away before, and lets run on what it has', async (context) => {
+  it('holds it too after an earlier refusal, and does not stop what was sent', async (context) => {
     const { market, creator } = context
     const payoutId = await makePayout(context)
     market.processor.answers = ['throttle']

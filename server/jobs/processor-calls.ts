@@ -25,42 +25,46 @@ import {
 } from '../users/payout-destinations.service.ts'
 import { isSuspended } from '../users/users.service.ts'
 
-const ATTEMPTS_AT_ONCE = 20
-/** How often a payout that cannot be sent yet is looked at again, ms. */
+const BATCH = 20
+/** Pause before a payout that cannot be sent yet is checked again, ms. */
 const WAITING_DELAY_MS = 60_000
 
-/** Makes the calls to the processor that are due. Answers how many attempts it took up. */
+/** Makes the due calls to the processor. Returns how many attempts it claimed. */
 export async function makeDueCalls(platform: Platform, processor: Processor): Promise<number> {
-  const attempts = await claimAttempts(platform, ATTEMPTS_AT_ONCE)
-  const sent = await Promise.allSettled(attempts.map((attempt) => sendAttempt(platform, processor, attempt)))
-  const failed = sent.find((result) => result.status === 'rejected')
+  const attempts = await claimAttempts(platform, BATCH)
+  const calls = await Promise.allSettled(attempts.map((attempt) => attemptCall(platform, processor, attempt)))
+  const failed = calls.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
   return attempts.length
 }
 
-/** One that fails holds up no other; whatever it had led to is looked up before the next try. */
-async function sendAttempt(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<void> {
+/** A failure delays no other attempt. Whatever the call did is looked up before the next try. */
+async function attemptCall(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<void> {
   try {
-    await trySending(platform, processor, attempt)
+    await lookUpOrCall(platform, processor, attempt)
   } catch (error) {
     const fault = platform.database.faultOf(error)
     if (fault?.kind === 'unavailable') throw error
     platform.log.error({ err: error, attempt: attempt.id }, 'a call to the processor could not be recorded')
     await platform.database.transaction(async (tx) => {
-      const detail = fault?.kind === 'unique' ? DOUBLE_ID : String(error).replace(/\p{Cc}+/gu, ' ')
+      const detail = fault?.kind === 'unique' ? DUPLICATE_ID : String(error).replace(/\p{Cc}+/gu, ' ')
       if (fault?.kind === 'unique') await flagDisagreement(platform, tx, attempt, detail)
       await postpone(platform, tx, attempt, { detail: detail.slice(0, 300), mayHaveTakenEffect: true })
     })
   }
 }
 
-const DOUBLE_ID = 'it gave us an id that stands for another invoice or payout already'
+const DUPLICATE_ID = 'the processor answered with the id of another invoice or payout'
 
-async function trySending(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<void> {
+async function lookUpOrCall(
+  platform: Platform,
+  processor: Processor,
+  attempt: ClaimedAttempt,
+): Promise<void> {
   if (attempt.earlierTries > 0) {
-    // An earlier try may have taken effect without our hearing of it: ask before calling again with the same key.
-    const known = await lookUp(platform, processor, attempt)
-    if (known !== 'unknown_there') return recordLookup(platform, attempt, known)
+    // An earlier try may have taken effect without an answer: look it up before a call with the same key.
+    const found = await lookUp(platform, processor, attempt)
+    if (found !== 'unknown_there') return recordLookup(platform, attempt, found)
   }
   const common = { attemptId: attempt.id, reference: attempt.subjectId, amount: attempt.amount }
   if (attempt.kind === 'invoice') {
@@ -81,13 +85,10 @@ type ReadyPayout =
   | { kind: 'waits'; why: string }
   | { kind: 'broken'; creatorId: string; problem: string }
 
-/**
- * Where a payout goes, or why it is not sent now. What has not been sent yet waits while its creator is suspended; what
- * has been sent runs on.
- */
+/** The destination of a payout, or why it is not sent now. An unsent payout waits while its creator is suspended. */
 async function payoutDestination(platform: Platform, attempt: ClaimedAttempt): Promise<ReadyPayout> {
   const payout = await getPayout(platform, attempt.subjectId)
-  if (!payout) throw new Error(`attempt ${attempt.id} is for no payout`)
+  if (!payout) throw new Error(`attempt ${attempt.id} has no payout`)
   const creatorId = payout.creator_id
   if ((await isSuspended(platform.database.reader, [creatorId])).size > 0) {
     return { kind: 'waits', why: 'the creator is suspended' }
@@ -108,7 +109,7 @@ async function payoutDestination(platform: Platform, attempt: ClaimedAttempt): P
   }
 }
 
-/** The call was not made: the destination is not what its creator gave. A new attempt is up to a person. */
+/** No call was made, because the destination is not the one that its creator gave. A person decides about a new attempt. */
 function recordBroken(
   platform: Platform,
   attempt: ClaimedAttempt,
@@ -123,9 +124,9 @@ function recordBroken(
   })
 }
 
-type Known = LookupItem | 'unknown_there' | { unclear: string } | { disagrees: string }
+type Found = LookupItem | 'unknown_there' | { unclear: string } | { disagrees: string }
 
-async function lookUp(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<Known> {
+async function lookUp(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<Found> {
   const found =
     attempt.kind === 'invoice'
       ? await processor.findInvoices(attempt.subjectId)
@@ -148,22 +149,19 @@ async function lookUp(platform: Platform, processor: Processor, attempt: Claimed
 function recordLookup(
   platform: Platform,
   attempt: ClaimedAttempt,
-  known: Exclude<Known, 'unknown_there'>,
+  found: Exclude<Found, 'unknown_there'>,
 ): Promise<void> {
-  if ('unclear' in known) {
-    const postponement = { detail: known.unclear, mayHaveTakenEffect: false }
-    return platform.database.transaction((tx) => postpone(platform, tx, attempt, postponement))
-  }
-  if ('disagrees' in known) {
-    return platform.database.transaction(async (tx) => {
-      await flagDisagreement(platform, tx, attempt, known.disagrees)
-      await postpone(platform, tx, attempt, { detail: known.disagrees, mayHaveTakenEffect: false })
+  if ('id' in found) {
+    return recordOutcome(platform, attempt, {
+      kind: 'created',
+      id: found.id,
+      hostedUrl: found.hosted_url ?? null,
     })
   }
-  return recordOutcome(platform, attempt, {
-    kind: 'created',
-    id: known.id,
-    hostedUrl: known.hosted_url ?? null,
+  return platform.database.transaction(async (tx) => {
+    if ('disagrees' in found) await flagDisagreement(platform, tx, attempt, found.disagrees)
+    const detail = 'disagrees' in found ? found.disagrees : found.unclear
+    await postpone(platform, tx, attempt, { detail, mayHaveTakenEffect: false })
   })
 }
 
@@ -189,7 +187,7 @@ async function recordOutcome(
   })
 }
 
-/** A refusal that may be no more than what became of an earlier call is looked into before anybody takes it for final. */
+/** A refusal that may be the effect of an earlier call is looked up again before it counts as final. */
 function recordRefusal(
   platform: Platform,
   tx: Tx,
@@ -200,7 +198,7 @@ function recordRefusal(
     return settleRefused(platform, tx, attempt, refusal)
   }
   return postpone(platform, tx, attempt, {
-    detail: `${refusal.detail} (looked up again, since no answer came to an earlier call)`,
+    detail: `${refusal.detail} (looked up again, because an earlier call had no answer)`,
     leastDelayMs: LOOK_AGAIN_AFTER_MS,
     mayHaveTakenEffect: false,
   })

@@ -69,7 +69,7 @@ for (const dialect of testDialects()) {
   const wordsIn = ({ differing }: ReconcileOutcome) =>
     differing.map(({ ours, differences, flag }) => [ours.id, differences.join(), flag])
 
-  it('finds everything to agree, asks about each once, and leaves what has just moved for later', async () => {
+  it('looks up each record once, finds no difference, and leaves recent changes for later', async () => {
     await fill(['failed', 'open'])
     const { processor, clock, platform } = market
     processor.lookups.length = 0
@@ -79,13 +79,13 @@ for (const dialect of testDialects()) {
     clock.pass(-HOUR + 10 * MINUTE)
     assert.is((await run()).compared, 0)
     clock.pass(60 * DAY)
-    // Settled ones are too old by then, open ones never are.
+    // By then, settled records are too old; open ones never are.
     assert.is((await run()).compared, 2)
     assert.is((await run({ since: 0 })).compared, 4)
     assert.equal(await flagsOf(platform), [])
   })
 
-  it('puts each difference before a person, and moves nothing else', async () => {
+  it('flags each difference and changes nothing else', async () => {
     const { charged, closed } = await fill(['failed', 'confirmed'])
     const { processor, platform } = market
     const [failed, paid] = processor.payouts.map(({ reference }) => reference)
@@ -113,7 +113,10 @@ for (const dialect of testDialects()) {
       .where('subject_id', '=', failed ?? '')
       .executeTakeFirstOrThrow()
     assert.equal([flag.severity, flag.subject_type], ['high', 'payout'])
-    assert.match(flag.summary, /a payout over Rs 5000\.00 is not ours: it is paid there and not here\./)
+    assert.match(
+      flag.summary,
+      /a payout over Rs 5000\.00 differs from ours: paid at the processor, not here\./,
+    )
     const { ours, theirs } = JSON.parse(flag.evidence)
     assert.equal(ours, {
       standing: 'failed',
@@ -129,7 +132,7 @@ for (const dialect of testDialects()) {
     assert.is((await flagsOf(platform)).length, 4)
   })
 
-  it('says so when a difference goes away, and does not raise again what a person has resolved', async () => {
+  it('notes on the flag that a difference is gone, and does not raise a resolved one again', async () => {
     const { closed } = await fill([])
     const { processor, platform, clock } = market
     const invoice = processor.invoices.find(({ reference }) => reference === closed)
@@ -151,7 +154,10 @@ for (const dialect of testDialects()) {
     invoice.amount -= 1
     assert.equal((await run()).differing, [])
     const gone = await flag()
-    assert.match(gone?.summary ?? '', /^The processor and we agree again\. It was: .*amount there is another/)
+    assert.match(
+      gone?.summary ?? '',
+      /^The processor and we agree again\. It was: .*another amount at the processor/,
+    )
     assert.is(JSON.parse(gone?.evidence ?? '{}').agrees_since, new Date(clock.now()).toISOString())
     clock.pass(DAY)
     await run()
@@ -168,7 +174,7 @@ for (const dialect of testDialects()) {
     await resolve()
   })
 
-  it('is no difference what moved while the processor was asked', async () => {
+  it('ignores a record that changed during its look-up', async () => {
     const { closed } = await fill([])
     const { processor, platform } = market
     const slow = instead({
@@ -185,7 +191,7 @@ for (const dialect of testDialects()) {
     assert.equal(await flagsOf(platform), [])
   })
 
-  it('goes on where a crash or its own bounds ended it, and asks about nothing twice', async () => {
+  it('continues after a crash or its own limit, and looks up nothing twice', async () => {
     await fill(['failed', 'failed', 'confirmed'])
     const { processor } = market
     processor.lookups.length = 0
@@ -200,7 +206,7 @@ for (const dialect of testDialects()) {
       const outcome = await run({ resume: true, mostLookups: 2 })
       seen.push([outcome.compared, outcome.complete])
     }
-    // Of the first run the place between invoices and payouts was kept; the last run begins from the start again.
+    // The first run saved its position between invoices and payouts; the last run starts from the beginning.
     assert.equal(seen, [
       [2, false],
       [1, true],
@@ -217,7 +223,7 @@ for (const dialect of testDialects()) {
     await run({ resume: true })
   })
 
-  it('tells what it could not ask about, gives up on a processor that is away, and comes back to it', async () => {
+  it('lists unanswered look-ups, gives up on an unavailable processor, and tries again', async () => {
     await fill(['failed', 'failed', 'failed'])
     const { processor, platform } = market
     processor.lookupsFail = true
@@ -236,7 +242,7 @@ for (const dialect of testDialects()) {
   const openOnes = () =>
     market.platform.database.reader.selectFrom('flags').selectAll().where('status', '=', 'open').execute()
 
-  it('passes over what is never answered about after two runs, and tells a person in the third', async () => {
+  it('skips records without an answer after two runs, and raises a flag in the third', async () => {
     for (let shop = 0; shop < 4; shop += 1) await fill([])
     const { processor, platform, clock } = market
     const cycles = await platform.database.reader
@@ -265,11 +271,11 @@ for (const dialect of testDialects()) {
     assert.equal([flag?.kind, flag?.subject_id, others.length], [KIND, cycles[0]?.id, 0])
     assert.match(
       flag?.summary ?? '',
-      /ended 3 times or more for want of answers from the processor, first about/,
+      /stopped in 3 or more runs because the processor did not answer, first about/,
     )
     for (let at = 0; at < 3; at += 1) await next()
     assert.equal(await openOnes(), [flag])
-    // A person who has looked at it is not told again of the same silence.
+    // A resolved flag is not raised again for the same outage.
     await resolveFlag(platform, { flagId: flag?.id ?? '', actor: 'operator', note: 'They look into it.' })
     for (let at = 0; at < 3; at += 1) await next()
     assert.equal(await openOnes(), [])
@@ -278,7 +284,7 @@ for (const dialect of testDialects()) {
     assert.equal(await next(), [8, 0, true])
   })
 
-  it('raises one flag while the processor is away, which says so when it answers again', async () => {
+  it('raises one flag while the processor is unavailable, and notes on it when it answers again', async () => {
     for (let shop = 0; shop < 8; shop += 1) await fill([])
     const { processor, platform } = market
     const first = await platform.database.reader
@@ -297,7 +303,7 @@ for (const dialect of testDialects()) {
     assert.is((await run({ resume: true })).compared, 16)
     assert.match(
       (await openOnes())[0]?.summary ?? '',
-      /^The processor and we agree again\. It was: Reconciliation has/,
+      /^The processor and we agree again\. It was: Reconciliation stopped/,
     )
     processor.lookupsFail = true
     for (let at = 0; at < 2; at += 1) await run({ resume: true })
@@ -307,10 +313,10 @@ for (const dialect of testDialects()) {
       'a new count has begun',
     )
     await run({ resume: true })
-    assert.match((await openOnes())[0]?.summary ?? '', /^Reconciliation has ended/)
+    assert.match((await openOnes())[0]?.summary ?? '', /^Reconciliation stopped/)
   })
 
-  it('keeps a difference on the flag of what is then no longer answered about', async () => {
+  it('keeps a difference on the flag of a record whose look-ups fail later', async () => {
     for (let shop = 0; shop < 4; shop += 1) await fill([])
     const { processor, platform } = market
     for (const invoice of processor.invoices) invoice.amount += 1
@@ -320,13 +326,13 @@ for (const dialect of testDialects()) {
     for (let at = 0; at < 4; at += 1) await run({ resume: true })
     assert.equal(await flagsOf(platform), before)
     const told = (await openOnes()).filter(({ summary }) =>
-      /amount there is another\. Reconciliation has/.test(summary),
+      /another amount at the processor\. Reconciliation stopped/.test(summary),
     )
     assert.is(told.length, 1)
     assert.equal(JSON.parse(told[0]?.evidence ?? '{}').differences, ['amount_differs', 'unanswered'])
   })
 
-  it('is made by the scheduler, also for a run that was missed', async () => {
+  it('is run by the scheduler, also after a missed run', async () => {
     const { closed } = await fill([])
     const { processor, platform } = market
     for (const invoice of processor.invoices) invoice.status = 'paid'

@@ -10,49 +10,42 @@ import {
 } from '../moderation/reconciliation-flags.service.ts'
 import { payoutRecord, payoutRecords } from '../payouts/payouts.service.ts'
 import { isoTime } from '../platform/clock.ts'
-import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Queries } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { RecordFilter } from '../processor/attempts.service.ts'
 import type { LookupItem, Processor } from '../processor/processor.ts'
 import { compareRecords, type OurRecord, type RecordDifference } from '../processor/records.rule.ts'
-import {
-  FROM_THE_START,
-  type ReconcileProgress,
-  readProgress,
-  readStreak,
-  saveProgress,
-  saveStreak,
-  type UnansweredStreak,
-} from './reconcile-progress.store.ts'
-import { lastRuns } from './schedule-runs.store.ts'
+import { lastRuns, readState, saveState } from './schedule-runs.service.ts'
 
 /** The scheduled job's name. */
 export const RECONCILIATION = 'reconciliation'
 
 const DAY_MS = 86_400_000
-/** Settled invoices and payouts are compared for so long: a bank can take a payment back weeks later. */
+/** Settled invoices and payouts are compared for this long, because a bank can reverse a payment weeks later. */
 export const RECONCILED_DAYS = 35
-/** The processor's own event may still be on its way: it has a try every few minutes. */
+/** Newer changes wait for the next run, because the processor's event may still be on its way. */
 const QUIET_MS = 15 * 60_000
-/** At most ten look-ups a second, for each scheduler that runs one. */
+/** At most ten look-ups a second in each run. */
 const PAUSE_MS = 100
-/** A run of about eight minutes; the next one goes on from there. */
-const MOST_LOOKUPS = 5000
-const RECORDS_AT_ONCE = 200
-/** So many look-ups in a row without an answer: the processor is away, and the rest need not be tried. */
-const UNANSWERED_IN_A_ROW = 5
-/** So many runs in a row that ended so: somebody must be told, or nothing might be compared for months. */
+/** A run of about eight minutes; the next run continues there. */
+const MAX_LOOKUPS = 5000
+const PAGE = 200
+/** A run ends after this many unanswered look-ups in a row: the processor is unavailable. */
+const MAX_UNANSWERED = 5
+/** After this many such runs in a row a flag is raised. */
 const UNANSWERED_RUNS = 3
+/** A run is due at the start after this time without one, for a machine that is off at the scheduled hour. */
+const LONGEST_WITHOUT_MS = 26 * 3_600_000
 
 export interface ReconcileOptions {
-  /** Epoch ms: settled ones count from here on; `RECONCILED_DAYS` back unless given. */
+  /** Compares records settled at this time or later, epoch ms. Defaults to `RECONCILED_DAYS` ago. */
   since?: number
-  /** Goes on where the last run was interrupted, and leaves its own place if it is. */
+  /** Continues where the last run stopped, and saves its own position. */
   resume?: boolean
   mostLookups?: number
   pauseMs?: number
-  /** Ends the run between two look-ups. */
+  /** Stops the run between two look-ups. */
   signal?: AbortSignal
   onProgress?: (compared: number) => void
 }
@@ -61,22 +54,22 @@ export interface FoundDifference {
   ours: OurRecord
   items: LookupItem[]
   differences: RecordDifference[]
-  /** `known`: a person has resolved this very difference. */
+  /** `known`: a person has already resolved the same difference. */
   flag: 'raised' | 'refreshed' | 'known'
 }
 
 export interface ReconcileOutcome {
   compared: number
   differing: FoundDifference[]
-  /** The processor could not be asked about these. */
+  /** The processor did not answer about these. */
   unanswered: { kind: OurRecord['kind']; id: string; detail: string }[]
-  /** False when the run ended before it had asked about everything. */
+  /** False when the run stopped before it had compared everything. */
   complete: boolean
 }
 
 /**
- * Compares closed and charged cycles and all kinds of payouts with what the processor holds under their references, and
- * puts every difference before a person. It moves no money and no state: only the processor's signed events do.
+ * Compares closed and charged cycles and all payouts with the processor's records under their references, and flags every difference. It
+ * moves no money and changes no state: only the processor's signed events do.
  */
 export function reconcile(
   platform: Platform,
@@ -86,15 +79,33 @@ export function reconcile(
   return new Reconciliation(platform, processor, options).run()
 }
 
-/** A machine that sleeps at the hour of the schedule would never compare anything. */
-const LONGEST_WITHOUT_MS = 26 * 3_600_000
-
-/** Whether a run was interrupted, by a crash or by its own bounds, and has the rest to do; or none has begun for a day. */
+/** True when the last run stopped before its end, or none has started for a day. */
 export async function isReconciliationDue(platform: Platform): Promise<boolean> {
-  if ((await readProgress(platform)) !== null) return true
-  const last = (await lastRuns(platform.database.reader)).find(({ name }) => name === RECONCILIATION)
+  if ((await readState(platform, POSITION)) !== null) return true
+  const last = (await lastRuns(platform)).find(({ name }) => name === RECONCILIATION)
   return last === undefined || platform.clock.now() - last.started_at > LONGEST_WITHOUT_MS
 }
+
+/** How far a run has come: invoices first, then payouts, each by id. */
+interface Position {
+  kind: OurRecord['kind']
+  after: string
+}
+
+/** Consecutive runs that stopped because the processor did not answer. */
+interface UnansweredStreak {
+  runs: number
+  /** Start of the first of them, epoch ms. */
+  since: number
+  /** The first record that it did not answer about. */
+  first: { kind: OurRecord['kind']; id: string }
+}
+
+const START: Position = { kind: 'invoice', after: NIL_ID }
+
+/** Names of the states that runs save. */
+const POSITION = 'reconciliation'
+const STREAK = 'reconciliation_unanswered'
 
 class Reconciliation {
   readonly #platform: Platform
@@ -103,9 +114,9 @@ class Reconciliation {
   readonly #outcome: ReconcileOutcome = { compared: 0, differing: [], unanswered: [], complete: true }
   #lookups = 0
   #unansweredInARow = 0
-  /** Where the last answer was: what could not be asked about in a row is asked about again. */
-  #answeredUpTo: ReconcileProgress = FROM_THE_START
-  #askedUpTo: ReconcileProgress = FROM_THE_START
+  /** The last answered look-up: unanswered ones after it are repeated. */
+  #answered: Position = START
+  #lookedUp: Position = START
   #streak: UnansweredStreak | null = null
 
   constructor(platform: Platform, processor: Processor, options: ReconcileOptions) {
@@ -115,55 +126,59 @@ class Reconciliation {
   }
 
   async run(): Promise<ReconcileOutcome> {
-    const kept = this.#options.resume ? await readProgress(this.#platform) : null
-    const start = kept ?? FROM_THE_START
-    if (this.#options.resume) this.#streak = await readStreak(this.#platform)
-    this.#answeredUpTo = start
-    await this.#keepPlace(start)
+    const { resume } = this.#options
+    const saved = resume ? await readState<Position>(this.#platform, POSITION) : null
+    const start = saved ?? START
+    if (resume) this.#streak = await readState(this.#platform, STREAK)
+    this.#answered = start
+    await this.#savePosition(start)
     const kinds = start.kind === 'invoice' ? (['invoice', 'payout'] as const) : (['payout'] as const)
     for (const kind of kinds) {
       await this.#compareAll(kind, kind === start.kind ? start.after : NIL_ID)
       if (!this.#outcome.complete) break
     }
-    if (this.#options.resume) await this.#keepStreak(start.after === NIL_ID && start.kind === 'invoice')
-    await this.#keepPlace(this.#outcome.complete ? null : this.#nextPlace(kept !== null))
+    if (resume) await this.#saveStreak(start.after === NIL_ID && start.kind === 'invoice')
+    await this.#savePosition(this.#outcome.complete ? null : this.#nextPosition(saved !== null))
     return this.#outcome
   }
 
-  /** What was never answered about, in two runs, must not stand before everything behind it: the next run passes it over. */
-  #nextPlace(resumed: boolean): ReconcileProgress {
+  /** Skips records without an answer in two runs, so that they do not block the records after them. */
+  #nextPosition(resumed: boolean): Position {
     const isStuck = resumed && this.#gaveUp() && this.#outcome.compared === 0
-    return isStuck ? this.#askedUpTo : this.#answeredUpTo
+    return isStuck ? this.#lookedUp : this.#answered
   }
 
   #gaveUp(): boolean {
-    return !this.#outcome.complete && this.#unansweredInARow >= UNANSWERED_IN_A_ROW
+    return !this.#outcome.complete && this.#unansweredInARow >= MAX_UNANSWERED
   }
 
-  /**
-   * A run that reaches the end only because an earlier one had passed something over ends no streak: one from the start
-   * does, or an answer about what came first.
-   */
-  async #keepStreak(wasFromTheStart: boolean): Promise<void> {
+  /** A streak ends with a complete run from the start, or with an answer about its first record. */
+  async #saveStreak(fromTheStart: boolean): Promise<void> {
     const gaveUp = this.#gaveUp()
     if (gaveUp) {
       const former = this.#streak ?? this.#newStreak()
       this.#streak = { ...former, runs: former.runs + 1 }
-    } else if (this.#outcome.complete && wasFromTheStart) this.#streak = null
-    await saveStreak(this.#platform, this.#streak)
-    if (gaveUp && this.#streak && this.#streak.runs >= UNANSWERED_RUNS) await this.#tell(this.#streak)
+    } else if (this.#outcome.complete && fromTheStart) this.#streak = null
+    await saveState(this.#platform, STREAK, this.#streak)
+    if (gaveUp && this.#streak && this.#streak.runs >= UNANSWERED_RUNS) await this.#flagStreak(this.#streak)
   }
 
   #newStreak(): UnansweredStreak {
-    const [first] = this.#outcome.unanswered.slice(-UNANSWERED_IN_A_ROW)
-    if (!first) throw new Error('everything was answered')
+    const [first] = this.#outcome.unanswered.slice(-MAX_UNANSWERED)
+    if (!first) throw new Error('every look-up was answered')
     return { runs: 0, since: this.#platform.clock.now(), first: { kind: first.kind, id: first.id } }
   }
 
-  async #tell({ first, since }: UnansweredStreak): Promise<void> {
+  async #flagStreak({ first, since }: UnansweredStreak): Promise<void> {
     await this.#platform.database.transaction(async (tx) => {
-      const ours = await recordNow(tx, first)
-      if (ours) await tellUnanswered(this.#platform, tx, ours, since)
+      const ours = await currentRecord(tx, first)
+      if (!ours) return
+      await noteUnanswered(this.#platform, tx, {
+        ...subjectOf(ours),
+        summary: `Reconciliation stopped in ${UNANSWERED_RUNS} or more runs because the processor did not answer, first about ${nameOf(ours)}. This record and later ones may not have been compared.`,
+        ours: figuresOf(ours),
+        theirs: [{ unanswered_since: isoTime(since) }],
+      })
     })
   }
 
@@ -171,17 +186,17 @@ class Reconciliation {
     const filter = await this.#filter(kind)
     const read = kind === 'invoice' ? invoiceRecords : payoutRecords
     for (let after = from; ; ) {
-      const records = await read(this.#platform.database.reader, filter, after, RECORDS_AT_ONCE)
+      const records = await read(this.#platform.database.reader, filter, after, PAGE)
       if (records.length === 0) return
       for (const ours of records) {
-        if (this.#mustEnd()) {
+        if (this.#mustStop()) {
           this.#outcome.complete = false
           return
         }
         await this.#compareOne(ours, filter.always.includes(ours.id))
         after = ours.id
       }
-      await this.#keepPlace(this.#answeredUpTo)
+      await this.#savePosition(this.#answered)
     }
   }
 
@@ -195,17 +210,17 @@ class Reconciliation {
     }
   }
 
-  #mustEnd(): boolean {
+  #mustStop(): boolean {
     return (
       this.#options.signal?.aborted === true ||
-      this.#lookups >= (this.#options.mostLookups ?? MOST_LOOKUPS) ||
-      this.#unansweredInARow >= UNANSWERED_IN_A_ROW
+      this.#lookups >= (this.#options.mostLookups ?? MAX_LOOKUPS) ||
+      this.#unansweredInARow >= MAX_UNANSWERED
     )
   }
 
-  /** After a crash the next run begins at the last place kept: what is compared twice is flagged once. */
-  async #keepPlace(place: ReconcileProgress | null): Promise<void> {
-    if (this.#options.resume) await saveProgress(this.#platform, place)
+  /** After a crash the next run starts at the last saved position. A difference that is found again is flagged once. */
+  async #savePosition(position: Position | null): Promise<void> {
+    if (this.#options.resume) await saveState(this.#platform, POSITION, position)
   }
 
   async #compareOne(ours: OurRecord, flagged: boolean): Promise<void> {
@@ -215,7 +230,7 @@ class Reconciliation {
       await pause(pauseMs, undefined, signal ? { signal } : {}).catch(() => undefined)
     }
     this.#lookups += 1
-    this.#askedUpTo = { kind, after: id }
+    this.#lookedUp = { kind, after: id }
     const found = await (kind === 'invoice'
       ? this.#processor.findInvoices(id)
       : this.#processor.findPayouts(id))
@@ -226,7 +241,7 @@ class Reconciliation {
       return
     }
     this.#unansweredInARow = 0
-    this.#answeredUpTo = { kind, after: id }
+    this.#answered = { kind, after: id }
     if (this.#streak?.first.id === id) this.#streak = null
     this.#outcome.compared += 1
     this.#options.onProgress?.(this.#outcome.compared)
@@ -238,59 +253,47 @@ class Reconciliation {
     const differences = compareRecords(ours, items)
     if (differences.length === 0 && !flagged) return
     const flag = await this.#platform.database.transaction(async (tx) => {
-      // What has moved since it was read was compared with the past: the next run looks at it again.
-      if (!isSame(await recordNow(tx, ours), ours)) return null
-      const subject = { subjectType: subjectType(ours.kind), subjectId: ours.id }
-      if (differences.length > 0) {
-        return noteDifference(this.#platform, tx, { ...subject, ...findingOf(ours, items, differences) })
-      }
-      await noteAgreement(this.#platform, tx, subject)
+      // A record that changed since it was read was compared with an old state. The next run compares it again.
+      if (JSON.stringify(await currentRecord(tx, ours)) !== JSON.stringify(ours)) return null
+      if (differences.length > 0)
+        return noteDifference(this.#platform, tx, findingOf(ours, items, differences))
+      await noteAgreement(this.#platform, tx, subjectOf(ours))
       return null
     })
     if (flag) this.#outcome.differing.push({ ours, items, differences, flag })
   }
 }
 
-function recordNow(db: Queries, { kind, id }: Pick<OurRecord, 'kind' | 'id'>): Promise<OurRecord | null> {
+function currentRecord(db: Queries, { kind, id }: Pick<OurRecord, 'kind' | 'id'>): Promise<OurRecord | null> {
   return kind === 'invoice' ? invoiceRecord(db, id) : payoutRecord(db, id)
-}
-
-function isSame(one: OurRecord | null, other: OurRecord): boolean {
-  return JSON.stringify(one) === JSON.stringify(other)
 }
 
 function subjectType(kind: OurRecord['kind']): 'billing_cycle' | 'payout' {
   return kind === 'invoice' ? 'billing_cycle' : 'payout'
 }
 
-const WORDS: Record<RecordDifference, string> = {
-  paid_there: 'it is paid there and not here',
-  failed_there: 'it has failed there and not here',
-  open_there: 'it is still open there and not here',
-  unclear_there: 'its state there is no word that we know',
-  unknown_there: 'the processor does not know it',
-  double_there: 'the processor holds it more than once',
-  other_id_there: 'the processor has it under another id than we noted',
-  amount_differs: 'its amount there is another',
-  currency_differs: 'its currency there is another',
+function subjectOf({ kind, id }: OurRecord) {
+  return { subjectType: subjectType(kind), subjectId: id }
 }
 
-/** The differences as a person reads them. */
-export function wordsOf(differences: readonly RecordDifference[]): string {
-  return differences.map((difference) => WORDS[difference]).join(', ')
+const TEXTS: Record<RecordDifference, string> = {
+  paid_there: 'paid at the processor, not here',
+  failed_there: 'failed at the processor, not here',
+  open_there: 'still open at the processor, not here',
+  unclear_there: 'an unknown status at the processor',
+  unknown_there: 'unknown to the processor',
+  double_there: 'more than one at the processor',
+  other_id_there: 'another id at the processor',
+  amount_differs: 'another amount at the processor',
+  currency_differs: 'another currency at the processor',
 }
 
-function tellUnanswered(platform: Platform, tx: Tx, ours: OurRecord, since: number) {
-  return noteUnanswered(platform, tx, {
-    subjectType: subjectType(ours.kind),
-    subjectId: ours.id,
-    summary: `Reconciliation has ended ${UNANSWERED_RUNS} times or more for want of answers from the processor, first about ${whatOf(ours)}: this and what follows may not have been compared.`,
-    ours: figuresOf(ours),
-    theirs: [{ unanswered_since: isoTime(since) }],
-  })
+/** The differences as a text for an operator. */
+export function describeDifferences(differences: readonly RecordDifference[]): string {
+  return differences.map((difference) => TEXTS[difference]).join(', ')
 }
 
-function whatOf(ours: OurRecord): string {
+function nameOf(ours: OurRecord): string {
   const what = ours.kind === 'invoice' ? "a billing cycle's invoice" : 'a payout'
   return `${what} over Rs ${formatMoney(ours.amount)}`
 }
@@ -303,9 +306,10 @@ function findingOf(
   ours: OurRecord,
   items: readonly LookupItem[],
   differences: readonly RecordDifference[],
-): Pick<ReconciliationFinding, 'summary' | 'differences' | 'ours' | 'theirs'> {
+): ReconciliationFinding {
   return {
-    summary: `The processor's record of ${whatOf(ours)} is not ours: ${wordsOf(differences)}.`,
+    ...subjectOf(ours),
+    summary: `The processor's record of ${nameOf(ours)} differs from ours: ${describeDifferences(differences)}.`,
     differences,
     ours: figuresOf(ours),
     theirs: items.map(({ id, amount, currency, status }) => ({

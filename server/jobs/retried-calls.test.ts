@@ -20,7 +20,7 @@ const SALE = 800_000
 const BY = { actor: OPERATOR, reason: null }
 
 for (const { it } of marketSuites('second attempts', { verify: true })) {
-  /** What a processor keeps of a call that it has answered with a 422. */
+  /** The record that a processor stores for a call that it answered with 422. */
   const rejected = (id: string, reference: string, amount: number): Held => ({
     ...{ id, reference, amount, currency: 'PKR', status: 'rejected' },
     ...{ attemptId: `refused ${id}`, rest: null },
@@ -54,7 +54,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
   const retry = ({ platform, processor }: Marketplace, payoutId: string) =>
     retryPayout(platform, processor, { payoutId, ...BY })
 
-  it('send a payout whose refusal the processor has kept, and it is paid', async ({ market }) => {
+  it('send a payout whose refusal the processor stored, and it is paid', async ({ market }) => {
     const { platform, processor } = market
     const { id } = await refusedPayout(market)
     const { adopts, attemptId } = await retry(market, id)
@@ -72,7 +72,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     assert.equal(await openFlagsOf(platform), [])
   })
 
-  it('take over what has not failed beside what has', async ({ market }) => {
+  it('adopt a record that has not failed, beside one that has', async ({ market }) => {
     const { platform, processor } = market
     const { id, amount } = await refusedPayout(market)
     processor.payouts.push({ ...rejected('po_live', id, amount), status: 'processing' })
@@ -82,7 +82,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     assert.is((await payoutOf(platform, id)).processor_payout_id, 'po_live')
   })
 
-  it('repeat the same key when the answer is lost, beside a kept refusal', async ({ market }) => {
+  it('repeat the same key when the answer is lost, beside a stored refusal', async ({ market }) => {
     const { platform, processor } = market
     const { id } = await refusedPayout(market)
     const { attemptId } = await retry(market, id)
@@ -91,7 +91,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     await market.after(MINUTE)
     const sent = processor.payouts.find((item) => item.attemptId === attemptId)
     assert.ok(sent)
-    // It fails before anybody has heard that it exists: the same key brings its id again, and nothing goes out twice.
+    // It fails before its id arrived: the same key returns the id again, and nothing is sent twice.
     sent.status = 'failed'
     await market.after(MINUTE)
     assert.equal(callsOf(market, id).slice(1), [attemptId, attemptId, attemptId])
@@ -102,7 +102,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     assert.is((await payoutOf(platform, id)).state, 'failed')
   })
 
-  it('can follow each other: a third one after a second refusal that was kept too', async ({ market }) => {
+  it('can follow each other: a third one after a second stored refusal', async ({ market }) => {
     const { platform, processor } = market
     const { id, amount } = await refusedPayout(market)
     await retry(market, id)
@@ -116,7 +116,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     assert.is((await payoutOf(platform, id)).state, 'submitted')
   })
 
-  it('ask for an invoice whose refusal the processor has kept, and it is paid', async ({ market }) => {
+  it('create an invoice whose refusal the processor stored, and it is paid', async ({ market }) => {
     const { platform, processor } = market
     const cycleId = await closedCycle(market)
     processor.answers = ['refuse']
@@ -135,7 +135,7 @@ for (const { it } of marketSuites('second attempts', { verify: true })) {
     assert.equal(await openFlagsOf(platform), [])
   })
 
-  it('are no first ones: an only attempt takes over what has failed, and the signed event decides', async ({
+  it('differ from first attempts: those adopt a failed record, and the signed event decides', async ({
     market,
   }) => {
     const { platform, processor } = market

@@ -276,7 +276,7 @@ for (const dialect of testDialects()) {
 
   const running = suite(`keys rotated under a running service on ${dialect}`)
 
-  running('are asked for by name where they are missing, and nothing is lost meanwhile', async () => {
+  running('are named where they are missing, and nothing is lost meanwhile', async () => {
     const market = await openMarketplace(dialect)
     try {
       const before = market.platform

@@ -12,46 +12,46 @@ import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
 
 export const SEALED_TABLES: readonly SealedTable[] = [SEALED_DESTINATIONS, SEALED_SECRETS]
 
-/** Rows of one transaction: few enough that a running service does not wait for it. */
+/** Rows in one transaction: few, so that a running service does not wait for it. */
 const PAGE = 200
-/** While a service runs that still seals with a former key, each pass may find something new. */
+/** A service that still seals with a former key can add rows during each pass. */
 const MOST_PASSES = 5
 
 export interface RotationOptions {
-  /** Counts what there is to do, and writes nothing. */
+  /** Counts the rows and writes nothing. */
   dryRun: boolean
   /** A user's id, or `OPERATOR`. */
   actor: string
   onProgress?: (table: string, rows: number) => void
 }
 
-/** A row that could not be re-encrypted: it stays as it is, and is refused wherever it is used. */
+/** A row that could not be re-encrypted. It stays unchanged, and every use of it is refused. */
 export interface LeftRow {
   table: string
   id: string
   problem: string
-  /** Whether it was sealed with a key that is not in the ring, and opens once that is added to APP_KEYS_FORMER. */
+  /** True when it was sealed with an unknown key; it opens once that key is added to APP_KEYS_FORMER. */
   keyMissing: boolean
 }
 
 export interface Rotation {
   /** The current key, by its public id. */
   keyId: string
-  /** The ids of former keys that this rotation retired for the journal (or would retire). */
+  /** The ids of former keys that this rotation retired for the journal, or would retire. */
   retired: string[]
-  /** Rows checked and re-encrypted (or to be), by table. */
+  /** Rows checked and re-encrypted, or to be re-encrypted, by table. */
   tables: { table: string; rows: number; resealed: number }[]
   left: LeftRow[]
-  /** Whether values that are bound to no row were accepted before, and no longer are. */
+  /** Whether values that are not bound to a row were accepted until now. */
   endsUnbound: boolean
 }
 
 /**
- * Makes APP_KEY the only key in use. Seals the journal and retires its former keys, so that later entries made with
- * them are refused; re-encrypts every encrypted column with APP_KEY, bound to its row; replaces the database's mark, so
- * that values bound to no row are refused. Every process must have the new APP_KEY. Works beside a running service in
- * small transactions, and can be interrupted and run again. Refuses with `conflict` when the keys are not this
- * database's; throws `SettingError` when APP_KEY was retired.
+ * Makes APP_KEY the only key in use: seals the journal and retires its former keys, so that later entries with them are refused;
+ * re-encrypts every encrypted column with APP_KEY, bound to its row; and replaces the database's mark, so that values that are not bound to a
+ * row are refused. Every process must have the new APP_KEY. Works in small transactions beside a running service, and can be
+ * interrupted and run again. Refuses with `conflict` when the keys do not belong to this database; throws `SettingError` when
+ * APP_KEY was retired.
  */
 export async function rotateKeys(platform: Platform, options: RotationOptions): Promise<Rotation> {
   const { database, vault, keys } = platform
@@ -59,7 +59,7 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
   if (mark?.key === 'foreign') {
     throw new Refusal(
       'conflict',
-      'APP_KEY and APP_KEYS_FORMER do not hold the key of this database, or it was replaced before its secrets were bound: set the former APP_KEY and run this first.',
+      'APP_KEY and APP_KEYS_FORMER do not include the key of this database, or the key was replaced before its secrets were bound. Set the former APP_KEY and run this command first.',
     )
   }
   const rotation: Rotation = {
@@ -116,7 +116,7 @@ async function onePass(platform: Platform, table: SealedTable, options: Rotation
   }
 }
 
-/** A page in a transaction of its own; of a dry run, which writes nothing, without one. */
+/** Processes a page in its own transaction; without one in a dry run, which writes nothing. */
 function onePage<T>(
   { database }: Platform,
   { dryRun }: RotationOptions,
@@ -133,7 +133,7 @@ interface PageOfTable {
 }
 
 interface ResealedPage {
-  /** The last row's id; `null` when there were none. */
+  /** The id of the last row; `null` without rows. */
   last: string | null
   rows: number
   /** Rows not sealed with the current key when they were read. */
@@ -166,7 +166,7 @@ async function problemWith(
   work: (text: string) => Promise<void>,
 ): Promise<Pick<LeftRow, 'problem' | 'keyMissing'> | null> {
   if (copies.has(row.sealed)) {
-    return { problem: 'holds the same sealed value as another row: one was copied', keyMissing: false }
+    return { problem: 'holds the same sealed value as another row; one of them is a copy', keyMissing: false }
   }
   try {
     await work(await row.open())

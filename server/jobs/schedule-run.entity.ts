@@ -9,7 +9,7 @@ export const ScheduleRun = defineEntity({
     name: text().primary(),
     started_at: moment(),
     finished_at: moment().strictNullable(),
-    /** JSON: what it did, or the error. */
+    /** JSON: the result; `null` during a run and after an error. */
     outcome: json().strictNullable(),
   },
 })

@@ -1,9 +1,56 @@
+import type { Selectable } from 'kysely'
+import type { Schema } from '../platform/database/schema.ts'
 import type { Platform } from '../platform/platform.ts'
-import { lastRuns, type ScheduleRunRow } from './schedule-runs.store.ts'
 
-export type { ScheduleRunRow } from './schedule-runs.store.ts'
+export type ScheduleRunRow = Selectable<Schema['schedule_runs']>
+
+export async function noteStarted(platform: Platform, name: string): Promise<void> {
+  const started = { started_at: platform.clock.now(), finished_at: null, outcome: null }
+  await platform.database.transaction((tx) =>
+    tx
+      .insertInto('schedule_runs')
+      .values({ name, ...started })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet(started))
+      .execute(),
+  )
+}
+
+export async function noteFinished(
+  platform: Platform,
+  name: string,
+  outcome: Record<string, unknown>,
+): Promise<void> {
+  await platform.database.transaction((tx) =>
+    tx
+      .updateTable('schedule_runs')
+      .set({ finished_at: platform.clock.now(), outcome: JSON.stringify(outcome) })
+      .where('name', '=', name)
+      .execute(),
+  )
+}
 
 /** The last run of each scheduled job that has ever run, by name. */
-export function listScheduleRuns(platform: Platform): Promise<ScheduleRunRow[]> {
-  return lastRuns(platform.database.reader)
+export function lastRuns({ database }: Platform): Promise<ScheduleRunRow[]> {
+  return database.reader.selectFrom('schedule_runs').selectAll().orderBy('name').execute()
+}
+
+/** A value that a job saved for its next run; `null` without one. */
+export async function readState<State>({ database }: Platform, name: string): Promise<State | null> {
+  const row = await database.reader
+    .selectFrom('watermarks')
+    .select('value')
+    .where('name', '=', name)
+    .executeTakeFirst()
+  return row && row.value !== '' ? JSON.parse(row.value) : null
+}
+
+export async function saveState(platform: Platform, name: string, state: object | null): Promise<void> {
+  const value = state === null ? '' : JSON.stringify(state)
+  await platform.database.transaction((tx) =>
+    tx
+      .insertInto('watermarks')
+      .values({ name, value })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+      .execute(),
+  )
 }

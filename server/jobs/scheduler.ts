@@ -6,10 +6,10 @@ import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { isReconciliationDue, RECONCILIATION, reconcile } from './reconciliation.ts'
-import { noteFinished, noteStarted } from './schedule-runs.store.ts'
+import { noteFinished, noteStarted } from './schedule-runs.service.ts'
 
 export interface Scheduler {
-  /** Lets a run that is under way finish, and starts no other. */
+  /** Waits for the runs under way and starts no others. */
   stop(): Promise<void>
 }
 
@@ -18,7 +18,7 @@ interface Job {
   /** Five cron fields, or `off`. */
   expression: string
   run(): Promise<Record<string, unknown>>
-  /** Whether it runs at the start; each does unless it says otherwise. */
+  /** Whether it runs at the start. Defaults to true. */
   isDueAtStart?(): Promise<boolean>
 }
 
@@ -26,8 +26,8 @@ const EVERY_HOUR = '0 * * * *'
 const EVERY_FIVE_MINUTES = '*/5 * * * *'
 
 /**
- * Starts the scheduled jobs: closing billing cycles, paying creators, sealing the journal and comparing with the processor.
- * Each state change is a compare-and-set, so two schedulers at once do no harm.
+ * Starts the scheduled jobs: closing billing cycles, paying creators, sealing the journal and reconciling with the processor. Each state
+ * change is a compare-and-set, so two schedulers do no harm.
  */
 export function startScheduler(platform: Platform, processor: Processor): Scheduler {
   const { config } = platform
@@ -59,11 +59,11 @@ export function startScheduler(platform: Platform, processor: Processor): Schedu
           complete: outcome.complete,
         }
       },
-      // It asks about everything, due or not, so that not every start is a reason.
+      // It looks up every record, so not every start may run it.
       isDueAtStart: () => isReconciliationDue(platform),
     },
     {
-      // No setting: seals cost next to nothing, and books without them prove nothing.
+      // Not a setting: seals are cheap, and without them the books prove nothing.
       name: 'seals',
       expression: EVERY_HOUR,
       run: async () => {
@@ -72,7 +72,7 @@ export function startScheduler(platform: Platform, processor: Processor): Schedu
       },
     },
     {
-      // A job of its own, so that seals go on being made while the storage cannot be reached.
+      // A separate job, so that seals are made while the storage is unavailable.
       name: 'seal-storage',
       expression: config.SEAL_STORAGE === undefined ? 'off' : EVERY_FIVE_MINUTES,
       run: async () => ({ stored: (await storeSeals(platform, stopping.signal)) ?? 0 }),
@@ -92,7 +92,7 @@ export function startScheduler(platform: Platform, processor: Processor): Schedu
         noOverlap: true,
       }),
     )
-  // What fell due while no scheduler ran is made up for at once: each job only does what is due.
+  // Catches up with what became due while no scheduler ran; each job does only what is due.
   for (const job of jobs) if (job.expression !== 'off') void start(job, true)
   return {
     async stop() {
@@ -111,6 +111,9 @@ async function runJob(platform: Platform, job: Job, isStart: boolean): Promise<v
     await noteFinished(platform, job.name, outcome)
     platform.log.info({ job: job.name, ...outcome }, 'scheduled job done')
   } catch (error) {
-    platform.log.error({ err: error, job: job.name }, 'scheduled job failed; it runs again at its next time')
+    platform.log.error(
+      { err: error, job: job.name },
+      'scheduled job failed; it runs again at its next scheduled time',
+    )
   }
 }

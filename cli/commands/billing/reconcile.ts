@@ -30,7 +30,7 @@ function reconcile(sinceText: string | undefined, command: Command): Promise<voi
       onProgress: (compared) => out.progress(`compared ${compared}`),
     })
     out.endProgress()
-    out.show(documentOf(outcome, since), () => linesOf(outcome, jobs.wordsOf, out))
+    out.show(documentOf(outcome, since), () => linesOf(outcome, jobs.describeDifferences, out))
     refuseTrouble(outcome)
   })
 }
@@ -48,7 +48,7 @@ function refuseTrouble({ differing, unanswered, complete }: ReconcileOutcome): v
 
 function linesOf(
   { compared, differing, unanswered }: ReconcileOutcome,
-  wordsOf: typeof import('../../../server/jobs/reconciliation.ts').wordsOf,
+  describe: typeof import('../../../server/jobs/reconciliation.ts').describeDifferences,
   out: Output,
 ): string[] {
   const table = out.table(
@@ -67,7 +67,7 @@ function linesOf(
       displayMoney(ours.amount),
       ours.standing,
       items.map(({ status, amount }) => `${status} ${displayMoney(amount)}`).join(', ') || 'nothing',
-      wordsOf(differences),
+      describe(differences),
       FLAG_WORDS[flag],
     ]),
   )

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { sql } from 'kysely'
 import type { App } from '../../../server/app.ts'
-import { listScheduleRuns, type ScheduleRunRow } from '../../../server/jobs/schedule-runs.service.ts'
+import { lastRuns, type ScheduleRunRow } from '../../../server/jobs/schedule-runs.service.ts'
 import { readKeyMark } from '../../../server/platform/crypto/key-mark.ts'
 import { migrationState } from '../../../server/platform/database/migration-state.ts'
 import { type DeskStatus, deskStatus, STATUS_HOURS } from '../../../server/reports/desk-status.service.ts'
@@ -23,7 +23,7 @@ export interface Status {
 
 export async function readStatus({ app, config }: CommandContext & { app: App }): Promise<Status> {
   const { executed, pending } = await migrationState(app.database)
-  const runs = await listScheduleRuns(app.platform)
+  const runs = await lastRuns(app.platform)
   const expressions = new Map(
     Object.entries(config).flatMap(([name, value]) =>
       name.startsWith('SCHEDULE_') ? [[name.slice('SCHEDULE_'.length).toLowerCase(), String(value)]] : [],

@@ -33,7 +33,7 @@ const EXEMPT = [
   'server/clicks/',
   'server/exports/',
   'server/http/',
-  'server/jobs/',
+  'server/jobs/order-reader',
   'server/ledger/',
   'server/links/',
   'server/moderation/',
