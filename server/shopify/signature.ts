@@ -1,12 +1,14 @@
-import { createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
-import { hmacSha256 } from './hmac-sha256.ts'
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 
 const SHA256_BYTES = 32
 
-/** What Shopify puts into `X-Shopify-Hmac-Sha256`: base64 of HMAC-SHA256 over the raw body, keyed by the secret as UTF-8. */
+/**
+ * The value of `X-Shopify-Hmac-Sha256`: base64 of HMAC-SHA256 over the raw body, keyed by the secret as UTF-8.
+ * https://shopify.dev/docs/apps/build/webhooks/subscribe/https#step-2-validate-the-origin-of-your-webhook
+ */
 export function signShopifyBody(rawBody: Buffer, secret: string | KeyObject): string {
   const key = typeof secret === 'string' ? createSecretKey(secret, 'utf8') : secret
-  return hmacSha256(key, rawBody).toString('base64')
+  return createHmac('sha256', key).update(rawBody).digest('base64')
 }
 
 /**
@@ -24,7 +26,9 @@ export function verifyShopifyHmac(
 
 /** Whether `digest` is the HMAC of these bytes, in constant time. An empty secret never matches, since anyone could sign with it. */
 export function matchesShopifyHmac(rawBody: Buffer, digest: Buffer, key: KeyObject): boolean {
-  return key.symmetricKeySize !== 0 && timingSafeEqual(hmacSha256(key, rawBody), digest)
+  return (
+    key.symmetricKeySize !== 0 && timingSafeEqual(createHmac('sha256', key).update(rawBody).digest(), digest)
+  )
 }
 
 /** The 32 bytes of the header; `null` for anything but their canonical base64, since Node's decoder skips other characters. */
