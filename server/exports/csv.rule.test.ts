@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { fc } from '../test/testkit/property.ts'
 import { csvCell, csvLine } from './csv.rule.ts'
 
-test('a text that a spreadsheet would run gets an apostrophe', () => {
+test('a text that a spreadsheet would evaluate gets an apostrophe', () => {
   assert.is(csvCell('=1+1', 'text'), "'=1+1")
   assert.is(csvCell('+92 300', 'text'), "'+92 300")
   assert.is(csvCell('-2', 'text'), "'-2")
@@ -17,7 +17,7 @@ test('a text that a spreadsheet would run gets an apostrophe', () => {
     assert.is(csvCell(text, 'text'), text)
 })
 
-test('a text that becomes a formula where semicolons or tabs part the cells gets an apostrophe', () => {
+test('a text that becomes a formula when semicolons or tabs separate the cells gets an apostrophe', () => {
   assert.is(csvCell('a;=1+1', 'text'), "a;'=1+1")
   assert.is(csvCell('a;+1;-2;@x', 'text'), "a;'+1;'-2;'@x")
   assert.is(csvCell('a\t=1', 'text'), "a\t'=1")
@@ -36,12 +36,12 @@ test('numbers are exempt', () => {
   assert.is(csvCell('+1;-2', 'number'), '+1;-2')
 })
 
-test('nothing, an empty text and truth are told apart', () => {
+test('a missing value, an empty text and a boolean differ', () => {
   assert.is(csvLine([csvCell(null, 'text'), csvCell('', 'text'), csvCell(false, 'text')]), ',"",false\r\n')
   assert.is(csvCell(undefined, 'number'), '')
 })
 
-test('what is written is what an RFC 4180 reader reads, but for the apostrophe', () => {
+test('an RFC 4180 reader reads what was written, except the apostrophe', () => {
   const cell = fc.string({
     unit: fc.constantFrom('a', '"', ',', ';', '\r', '\n', '=', '＝', '-', '\t', 'ع', '😀'),
   })

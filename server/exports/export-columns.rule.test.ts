@@ -17,7 +17,7 @@ const WIRE = {
   applications: application,
 } satisfies Record<z.infer<typeof exportResource>, z.ZodObject>
 
-/** The wire's fields with dots into what is nested. */
+/** The wire's fields, with dots into nested objects. */
 function fieldsOf(schema: z.ZodObject, before = ''): string[] {
   return Object.entries(schema.shape).flatMap(([name, field]) => {
     let inner = field as z.ZodType
@@ -38,7 +38,7 @@ for (const resource of exportResource.options) {
   })
 }
 
-test('others see what is theirs', () => {
+test('merchants and creators see their own columns', () => {
   const paths = (...of: Parameters<typeof exportColumns>) => exportColumns(...of).map(({ path }) => path)
   assert.ok(paths('sales', 'merchant').includes('platform_fee'))
   assert.not(paths('sales', 'creator').includes('platform_fee'))
@@ -50,7 +50,7 @@ test('others see what is theirs', () => {
   assert.ok(mayExport('creator', 'clicks') && mayExport('merchant', 'billing_cycles'))
 })
 
-test('columns of sales keep their places: a new one comes after all others, for every role', () => {
+test('columns of sales keep their positions: a new one is the last, for every role', () => {
   const ends = { creator: ['created_at'], merchant: ['created_at'], admin: ['created_at', 'merchant_id'] }
   for (const [role, end] of Object.entries(ends)) {
     const paths = exportColumns('sales', role as keyof typeof ends).map(({ path }) => path)
@@ -58,7 +58,7 @@ test('columns of sales keep their places: a new one comes after all others, for 
   }
 })
 
-test('nested fields become columns, and what is missing stays empty', () => {
+test('nested fields become columns, and missing ones are empty', () => {
   const columns = [
     { path: 'creator.display_name', kind: 'text' as const },
     { path: 'affiliate_link.slug', kind: 'text' as const },

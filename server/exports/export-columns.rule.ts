@@ -2,7 +2,7 @@ import type { Role } from '../../shared/schemas/common.ts'
 import type { ExportResource } from '../../shared/schemas/jobs.ts'
 import { type CellKind, type CellValue, csvCell, csvLine } from './csv.rule.ts'
 
-/** A CSV column: the wire's field, with dots into what is nested. */
+/** A CSV column: the wire field; dots lead into nested objects. */
 export interface Column {
   path: string
   kind: CellKind
@@ -17,8 +17,8 @@ export function mayExport(role: Role, resource: ExportResource): boolean {
 }
 
 /**
- * The columns of a resource, as that role sees them. Admins see all that merchants and creators do, and whose it is. A new column
- * goes last, for every role: files are also read by position.
+ * The columns of a resource for a role. Admins see those of merchants and creators, and the owners. Add a new column at the end for every
+ * role, because files are also read by position.
  */
 export function exportColumns(resource: ExportResource, role: Role): Column[] {
   switch (resource) {
@@ -66,7 +66,7 @@ export function csvHeader(columns: readonly Column[]): string {
   return csvLine(columns.map(({ path }) => csvCell(path, 'text')))
 }
 
-/** What turns wire objects into lines of CSV. */
+/** Returns the function that turns wire objects into lines of CSV. */
 export function csvRecords(columns: readonly Column[]): (item: object) => string {
   const cells = columns.map(({ path, kind }) => ({ names: path.split('.'), kind }))
   return (item) => csvLine(cells.map(({ names, kind }) => csvCell(valueAt(item, names), kind)))

@@ -5,31 +5,31 @@ import { count, id, moment, oneOf, text, word } from '../platform/database/colum
 import { refersTo } from '../platform/database/relations.ts'
 import { User } from '../users/user.entity.ts'
 
-/** A file that a user asked for, and how far it is. */
+/** A file that a user requested, and its progress. */
 export const ExportJob = defineEntity({
   name: 'ExportJob',
   tableName: 'export_jobs',
   properties: {
     id: id().primary(),
     user_id: () => refersTo(User, 'user_id'),
-    /** As which its starter sees the rows. */
+    /** The starter's role, which decides what the file shows. */
     role: word<Role>(),
     resource: word<ExportResource>(),
     format: word<ExportFormat>(),
-    /** The period on created_at: inclusive, exclusive. */
+    /** The period of created_at: inclusive, exclusive. */
     from_at: moment().strictNullable(),
     to_at: moment().strictNullable(),
     state: word<JobState>(),
-    /** When it may be taken up: a queued one from then on, a running one again once its lease is over. */
+    /** When it may be claimed: of a running job, when its lease ends. */
     due_at: moment(),
     lease_token: text().strictNullable(),
     attempts: count(),
-    /** Counted at the start of an attempt. */
+    /** Counted when an attempt starts. */
     rows_total: count().strictNullable(),
     rows_done: count(),
-    /** What the starter is told; the log knows more. */
+    /** The message for the starter; the log has the cause. */
     error: text().strictNullable(),
-    /** Where the storage has the file; `null` again once it is removed. */
+    /** The file's key in the storage; `null` without a file. */
     file_key: text().strictNullable(),
     created_at: moment(),
     finished_at: moment().strictNullable(),

@@ -9,7 +9,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readConfig, SettingError } from '../platform/config.ts'
 import type { ExportStorage } from './export-storage.ts'
-import { exportStorage } from './open-storage.ts'
+import { exportStorage } from './exports.service.ts'
 
 /** As much of the package as is used here; it brings no types. */
 interface S3Server {
@@ -91,25 +91,25 @@ for (const [name, open] of Object.entries(PLACES)) {
     return content
   }
 
-  it('has no file before there is one', async () => {
+  it('has no file before a write', async () => {
     assert.is(await place.storage.read(KEY), null)
     await place.storage.remove(KEY)
   })
 
-  it('gives back what was written', async () => {
+  it('returns what was written', async () => {
     await place.storage.write(KEY, pieces('id,name\r\n', '1,عائشہ\r\n', '2,😀\r\n'))
     assert.is(await readBack(), 'id,name\r\n1,عائشہ\r\n2,😀\r\n')
     await place.storage.remove(KEY)
     assert.is(await place.storage.read(KEY), null)
   })
 
-  it('takes an empty file', async () => {
+  it('stores an empty file', async () => {
     await place.storage.write(KEY, pieces())
     assert.is(await readBack(), '')
     await place.storage.remove(KEY)
   })
 
-  it('takes a file of many parts, whole', async () => {
+  it('stores a file of many parts', async () => {
     const line = `${'x'.repeat(1023)}\n`
     const size = 20 * 1024
     await place.storage.write(
@@ -126,7 +126,7 @@ for (const [name, open] of Object.entries(PLACES)) {
   })
 
   for (const megabytes of [0, 20]) {
-    it(`keeps nothing of what fails after ${megabytes} MB, and fails with its error`, async () => {
+    it(`stores nothing of a write that fails after ${megabytes} MB, and fails with its error`, async () => {
       const failing = (async function* () {
         for (let at = 0; at < megabytes; at += 1) yield 'y'.repeat(1024 * 1024)
         throw new RangeError('the lease is lost')
@@ -141,7 +141,7 @@ for (const [name, open] of Object.entries(PLACES)) {
     })
   }
 
-  it('takes no key that leads elsewhere', async () => {
+  it('refuses a key that leaves the folder', async () => {
     for (const key of ['../a.csv', 'a/b.csv', '/a.csv', '', 'a.csv.part']) {
       try {
         await place.storage.read(key)
@@ -157,7 +157,7 @@ for (const [name, open] of Object.entries(PLACES)) {
 
 const settings = suite('settings of export storage')
 
-settings('name what is missing', () => {
+settings('name a missing setting', () => {
   const given = { EXPORT_STORAGE: 's3', S3_BUCKET: 'b', S3_ACCESS_KEY_ID: 'k', S3_SECRET_ACCESS_KEY: 's' }
   assert.is(readConfig(given).S3_FORCE_PATH_STYLE, false)
   for (const name of ['S3_BUCKET', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY']) {

@@ -8,7 +8,7 @@ export const jobsRouter = router({
     rest: { method: 'POST', path: '/jobs/export', status: 202, location: '/jobs/:id' },
     summary: 'Start an export',
     description:
-      "Answers at once; look at the job until its file is there. Own rows as the lists show them, newest first: for a merchant of own stores, cycles and offers, for a creator own ones, for an admin everybody's with their owners. Billing cycles are not for creators. CSV names nested fields with dots (`creator.id`) and puts an apostrophe before texts that a spreadsheet would take for a formula; NDJSON has the objects of the lists. At most 5 unfinished exports each, one after the other.",
+      'Returns immediately; poll the job until its file is ready. The file has the rows of your lists, newest first; for an admin the rows of all users, with their owners. Creators cannot export billing cycles. CSV names nested fields with dots (`creator.id`) and puts an apostrophe before texts that a spreadsheet would evaluate as a formula; NDJSON has the objects of the lists. Each user can have 5 unfinished exports; one runs at a time.',
     errors: ['conflict'],
   })
     .input(startExportInput)
@@ -25,8 +25,8 @@ export const jobsRouter = router({
 
   get: procedure(['merchant', 'creator', 'admin'], {
     rest: { method: 'GET', path: '/jobs/:id' },
-    summary: 'How far an own job is',
-    description: 'A job can be looked at for 30 days after its end; its file is kept for 7.',
+    summary: 'Get a job',
+    description: 'A job is available for 30 days after its end, its file for 7 days.',
     errors: ['not_found'],
   })
     .input(getJobInput)

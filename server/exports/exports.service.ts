@@ -1,30 +1,38 @@
+import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import type { Role } from '../../shared/schemas/common.ts'
 import type { ExportFormat, ExportResource } from '../../shared/schemas/jobs.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
+import { type Config, dataFolder } from '../platform/config.ts'
 import { advisoryLock, afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { mayExport } from './export-columns.rule.ts'
-import type { ExportOwner } from './export-source.service.ts'
+import { type ExportStorage, openLocalStorage } from './export-storage.ts'
 import { countUnfinished, type ExportJobRow, findJob, findJobs, insertJob } from './exports.store.ts'
-import { exportStorage } from './open-storage.ts'
 
 export type { ExportJobRow } from './exports.store.ts'
 
-/** How many exports of one user may wait or run. They run one after the other. */
+/** Whose rows are exported, and in which role. */
+export interface ExportOwner {
+  userId: string
+  role: Role
+}
+
+/** How many exports of one user may wait or run. One runs at a time. */
 export const MAX_UNFINISHED = 5
 
 export interface ExportRequest {
   resource: ExportResource
   format: ExportFormat
-  /** The period on created_at, epoch ms: inclusive, exclusive. */
+  /** The period of created_at, epoch ms: inclusive, exclusive. */
   from: number | null
   to: number | null
 }
 
 /**
- * Puts an export in the queue and answers at once; an admin's, which holds everybody's rows, gets an audit row. Refuses with `forbidden` (a resource that is none of this role's business),
- * `validation_failed` (a period that ends before it begins) and `conflict` (too many unfinished ones).
+ * Queues an export. An admin's export, which contains all users' rows, gets an audit row. Refuses with `forbidden` (the role has no such
+ * rows), `validation_failed` (the period ends before it starts) and `conflict` (too many unfinished exports).
  */
 export async function startExport(
   platform: Platform,
@@ -63,7 +71,7 @@ export async function startExport(
     if ((await countUnfinished(tx, owner.userId)) >= MAX_UNFINISHED) {
       throw new Refusal(
         'conflict',
-        `${MAX_UNFINISHED} of your exports are not finished yet: wait for one of them.`,
+        `${MAX_UNFINISHED} of your exports are not finished yet. Wait for one of them.`,
       )
     }
     await insertJob(tx, job)
@@ -85,10 +93,10 @@ function noteExport(platform: Platform, tx: Tx, job: ExportJobRow): Promise<void
   })
 }
 
-/** An own job. Refuses with `not_found`, whoever else's it is. */
+/** A job of this user. Refuses with `not_found`, also for a job of another user. */
 export async function getExport(platform: Platform, userId: string, jobId: string): Promise<ExportJobRow> {
   const job = await findJob(platform.database.reader, userId, jobId)
-  if (!job) throw new Refusal('not_found', 'There is no such job.')
+  if (!job) throw new Refusal('not_found', 'Job not found.')
   return job
 }
 
@@ -96,13 +104,13 @@ export interface ExportFile {
   content: Readable
   bytes: number
   format: ExportFormat
-  /** What a browser may call it. */
+  /** The name for the download. */
   name: string
 }
 
 /**
- * The file of an own job, to be read to its end or destroyed; `expired` once its time is over. Refuses with
- * `not_found` while there is none.
+ * The file of a job of this user, to be read to its end or destroyed; `expired` after its lifetime. Refuses with `not_found` while there is
+ * none.
  */
 export async function openExportFile(
   platform: Platform,
@@ -111,12 +119,11 @@ export async function openExportFile(
 ): Promise<ExportFile | 'expired'> {
   const job = await getExport(platform, userId, jobId)
   if (hasExpired(platform, job)) return 'expired'
-  if (job.file_key === null)
-    throw new Refusal('not_found', 'The file is not there: look at the job for its state.')
+  if (job.file_key === null) throw new Refusal('not_found', 'This job has no file yet. Check its state.')
   const storage = await exportStorage(platform.config)
   const file = await storage.read(job.file_key)
   if (!file) {
-    throw new Refusal('not_found', 'The file is not there any more: start the export again.', {
+    throw new Refusal('not_found', 'The file was lost. Start the export again.', {
       internalDetail: `the storage has lost ${job.file_key}`,
     })
   }
@@ -124,12 +131,37 @@ export async function openExportFile(
   return { ...file, format: job.format, name: `${job.resource}-${day}-${job.id.slice(-6)}.${job.format}` }
 }
 
-/** Whether a job had a file that is kept no longer. */
+/** Whether the lifetime of the job's file is over. */
 export function hasExpired(platform: Platform, job: ExportJobRow): boolean {
   return job.expires_at !== null && platform.clock.now() >= job.expires_at
 }
 
-/** Everybody's newest jobs, for the operator. */
+/** The newest jobs of all users, for the operator. */
 export function listExports(platform: Platform, limit: number): Promise<ExportJobRow[]> {
   return findJobs(platform.database.reader, limit)
+}
+
+const opened = new WeakMap<Config, Promise<ExportStorage>>()
+
+/** The storage that the settings name, opened once for each set of settings. */
+export function exportStorage(config: Config): Promise<ExportStorage> {
+  const known = opened.get(config)
+  if (known) return known
+  const storage = openStorage(config)
+  opened.set(config, storage)
+  return storage
+}
+
+async function openStorage(config: Config): Promise<ExportStorage> {
+  if (config.EXPORT_STORAGE !== 's3') return openLocalStorage(join(dataFolder(config), 'exports'))
+  // Loaded only when it is used: the S3 client takes longer to load than a whole command.
+  const { openS3Storage } = await import('./s3-storage.ts')
+  return openS3Storage({
+    endpoint: config.S3_ENDPOINT,
+    region: config.S3_REGION,
+    bucket: config.S3_BUCKET ?? '',
+    accessKeyId: config.S3_ACCESS_KEY_ID ?? '',
+    secretAccessKey: config.S3_SECRET_ACCESS_KEY ?? '',
+    forcePathStyle: config.S3_FORCE_PATH_STYLE,
+  })
 }

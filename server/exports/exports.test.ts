@@ -81,7 +81,7 @@ for (const dialect of testDialects()) {
     }
   }
 
-  it('shows each what is theirs to see', async () => {
+  it('shows each user their own rows', async () => {
     const rowsOf = async (actor: Actor, resource: ExportResource) =>
       (await exportAs(actor, { resource, format: 'ndjson' })).content
         .split('\n')
@@ -107,7 +107,7 @@ for (const dialect of testDialects()) {
     assert.ok(content.includes(`,"'=ayesha, ""A""",`), content)
   })
 
-  it('tells of a job to its starter only', async () => {
+  it('shows a job to its starter only', async () => {
     const { id } = await as(world.kurta).startExport({ resource: 'sales', format: 'csv' })
     for (const person of ['shoes', 'ayesha', 'admin'] as const) {
       assert.is(await outcomeOf(as(world[person]).get({ id })), 'not_found')
@@ -118,7 +118,7 @@ for (const dialect of testDialects()) {
     assert.is(await outcomeOf(as(world.kurta).get({ id })), 'ok')
   })
 
-  it('answers at once with a queued job without a file', async () => {
+  it('returns a queued job without a file', async () => {
     const job = await as(world.bilal).startExport({ resource: 'clicks', format: 'csv' })
     assert.equal(
       [job.kind, job.state, job.progress, job.rows, job.download_url, job.expires_at],
@@ -130,7 +130,7 @@ for (const dialect of testDialects()) {
     assert.is(done.download_url, `http://127.0.0.1:3000/jobs/${job.id}/file`)
   })
 
-  it('takes rows from `from` on and before `to`', async () => {
+  it('exports rows from `from` (inclusive) to `to` (exclusive)', async () => {
     const start = bed.clock.now()
     for (let hour = 1; hour <= 3; hour += 1) {
       bed.clock.pass(HOUR)
@@ -151,7 +151,7 @@ for (const dialect of testDialects()) {
     assert.is(await outcomeOf(as(world.bilal).startExport(never)), 'validation_failed')
   })
 
-  it('lets nobody have more than five under way, however many ask at once', async () => {
+  it('limits each user to five unfinished exports, also for concurrent requests', async () => {
     const asked = Array.from({ length: 9 }, () =>
       outcomeOf(as(world.shoes).startExport({ resource: 'sales', format: 'csv' })),
     )
@@ -164,7 +164,7 @@ for (const dialect of testDialects()) {
     await drainExports(bed.platform)
   })
 
-  it('has counted beforehand what it then wrote', async () => {
+  it('counts the rows that it then writes', async () => {
     const jobs = await bed.platform.database.reader
       .selectFrom('export_jobs')
       .select(['resource', 'role', 'rows_total', 'rows_done'])

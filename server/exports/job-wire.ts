@@ -3,7 +3,7 @@ import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { ExportJobRow } from './exports.service.ts'
 
-/** A job as its starter sees it. */
+/** A job as the API returns it. */
 export function wireJob(platform: Platform, job: ExportJobRow): Job {
   const downloadable =
     job.file_key !== null && job.expires_at !== null && platform.clock.now() < job.expires_at
@@ -21,7 +21,7 @@ export function wireJob(platform: Platform, job: ExportJobRow): Job {
   }
 }
 
-/** Rows that came while it ran can make more of them than were counted, and a file is done only once it is kept. */
+/** At most 0.99 until the file is stored: rows that were added since the count can exceed it. */
 function progressOf(job: ExportJobRow): number {
   if (job.state === 'succeeded') return 1
   if (!job.rows_total) return 0

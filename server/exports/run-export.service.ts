@@ -1,10 +1,15 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { scanApplications } from '../applications/application-export.service.ts'
+import { scanCycles } from '../billing/billing.service.ts'
+import { scanClicks } from '../clicks/click-export.service.ts'
+import { scanPayouts } from '../payouts/payouts.service.ts'
 import { ABOVE_ALL_IDS, idAfter, type KeysetScan, type ScanPage } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
+import type { Held } from '../platform/queue/lease-queue.ts'
+import { scanSales } from '../sales/sales.service.ts'
 import { csvHeader, csvRecords, exportColumns } from './export-columns.rule.ts'
-import { exportSource } from './export-source.service.ts'
 import type { ExportStorage } from './export-storage.ts'
 import {
   deleteFinished,
@@ -18,28 +23,29 @@ import {
 const DAY_MS = 86_400_000
 /** How long a file is kept. */
 export const FILE_LIFETIME_MS = 7 * DAY_MS
-/** How long a finished job can be looked at. */
+/** How long a finished job is kept. */
 export const JOB_LIFETIME_MS = 30 * DAY_MS
-/** A worker that has not renewed its lease for so long has gone. */
+/** A worker that has not renewed its lease for this long has died. */
 export const EXPORT_LEASE_MS = 60_000
 export const MAX_ATTEMPTS = 5
 const RETRY: BackoffPolicy = { firstMs: 2000, factor: 4, maxMs: MAX_DELAY_MS }
 
-/** Few enough rows that reading them holds up nobody on SQLite, where a query stops the process. */
-const ROWS_AT_ONCE = 500
-const COUNTED_AT_ONCE = 5000
+/** Rows in one query: few, because on SQLite a query blocks the process. */
+const PAGE = 500
+const COUNTED_PAGE = 5000
 const RENEW_EVERY_MS = 1000
-/** Where time stands still, or rows come very fast. */
-const RENEW_EVERY_STEPS = 50
-const EXPIRED_AT_ONCE = 100
+/** For a clock that stands still, and for very fast pages. */
+const RENEW_EVERY_PAGES = 50
+const SWEPT_FILES = 100
 
-const GAVE_UP = 'The export could not be finished. Start it again; if that does not help, tell the operator.'
+const GAVE_UP =
+  'The export could not be finished. Start it again; if it fails again, contact the operator of this service.'
 
 class LeaseLost extends Error {}
 
 /**
- * Takes up the next export that is due and writes its file, from the newest row to the oldest. Answers whether there was one.
- * What an earlier attempt left behind goes; an error is tried again later; an aborted `stop` puts the job back at once.
+ * Claims the next due export and writes its file, from the newest row to the oldest. Returns whether there was one. Removes the files of
+ * earlier attempts. An error is retried later; an aborted `stop` makes the job due for the next worker.
  */
 export async function runNextExport(
   platform: Platform,
@@ -52,7 +58,7 @@ export async function runNextExport(
   const key = keyOf(job, job.attempts)
   try {
     for (let attempt = 1; attempt < job.attempts; attempt += 1) await storage.remove(keyOf(job, attempt))
-    if (job.attempts > MAX_ATTEMPTS) throw new Error('every attempt has ended without a result')
+    if (job.attempts > MAX_ATTEMPTS) throw new Error('every attempt ended without a result')
     await storage.write(key, run.content())
     if (!(await run.finish(key))) await storage.remove(key)
   } catch (error) {
@@ -61,38 +67,63 @@ export async function runNextExport(
   return true
 }
 
-async function claim(platform: Platform): Promise<ExportJobRow | undefined> {
+type ClaimedJob = ExportJobRow & Held
+
+async function claim(platform: Platform): Promise<ClaimedJob | undefined> {
   const now = platform.clock.now()
-  const lease = { token: randomUUID(), until: now + EXPORT_LEASE_MS }
-  const set = { state: 'running', rows_total: null, rows_done: 0 } as const
-  const [job] = await EXPORT_QUEUE.claim(platform.database, { now, limit: 1, lease, set })
-  return job && { ...job, lease_token: lease.token, attempts: job.attempts + 1 }
+  const token = randomUUID()
+  const [job] = await EXPORT_QUEUE.claim(platform.database, {
+    now,
+    limit: 1,
+    lease: { token, until: now + EXPORT_LEASE_MS },
+    set: { state: 'running', rows_total: null, rows_done: 0 },
+  })
+  return job && { ...job, token, attempts: job.attempts + 1 }
 }
 
-/** A name for each attempt: one that was given up for lost and still runs must not write into its successor's file. */
+/** Each attempt has its own file, so that a stale holder that still runs does not write into that of its successor. */
 function keyOf(job: ExportJobRow, attempt: number): string {
   return `${job.id}-${attempt}.${job.format}`
+}
+
+/** The rows of a resource that the job's owner may see, as wire objects. */
+function rowsOf(platform: Platform, { user_id, role, resource }: ExportJobRow): KeysetScan<object> {
+  const scope =
+    role === 'admin' ? 'all' : role === 'merchant' ? { merchantId: user_id } : { creatorId: user_id }
+  switch (resource) {
+    case 'sales':
+      return scanSales(platform, scope)
+    case 'payouts':
+      return scanPayouts(platform, scope)
+    case 'clicks':
+      return scanClicks(platform, scope)
+    case 'applications':
+      return scanApplications(platform, scope)
+    case 'billing_cycles':
+      if (role === 'creator') throw new Error('a creator has no billing cycles')
+      return scanCycles(platform, role === 'admin' ? null : user_id)
+  }
 }
 
 /** One attempt at a job, from its claim on. */
 class ExportRun {
   readonly #platform: Platform
-  readonly #job: ExportJobRow
+  readonly #job: ClaimedJob
   readonly #stop: AbortSignal
-  readonly #source: KeysetScan<object>
-  #rows = 0
-  #stepsSinceRenewal = 0
+  readonly #rows: KeysetScan<object>
+  #done = 0
+  #pagesSinceRenewal = 0
   #renewedAt: number
 
-  constructor(platform: Platform, job: ExportJobRow, stop: AbortSignal) {
+  constructor(platform: Platform, job: ClaimedJob, stop: AbortSignal) {
     this.#platform = platform
     this.#job = job
     this.#stop = stop
     this.#renewedAt = platform.clock.now()
-    this.#source = exportSource(platform, { userId: job.user_id, role: job.role }, job.resource)
+    this.#rows = rowsOf(platform, job)
   }
 
-  /** The file, piece by piece. What is there when it begins is in it; what comes later is not. */
+  /** The file in parts. It has the rows that exist when it starts, and none that are added later. */
   async *content(): AsyncGenerator<string> {
     const { total, upTo } = await this.#count()
     await this.#renew({ rows_total: total })
@@ -102,10 +133,10 @@ class ExportRun {
     if (upTo === null) return
     const lineOf = csv ? csvRecords(columns) : (item: object) => `${JSON.stringify(item)}\n`
     for (let below: string | null = idAfter(upTo); below !== null; ) {
-      const { items, last } = await this.#source.read(this.#step(below, ROWS_AT_ONCE))
+      const { items, last } = await this.#rows.read(this.#page(below, PAGE))
       if (items.length > 0) yield items.map(lineOf).join('')
-      this.#rows += items.length
-      await this.#afterStep()
+      this.#done += items.length
+      await this.#afterPage()
       below = last
     }
   }
@@ -114,37 +145,37 @@ class ExportRun {
     let total = 0
     let upTo: string | null = null
     for (let below: string | null = ABOVE_ALL_IDS; below !== null; ) {
-      const step = await this.#source.count(this.#step(below, COUNTED_AT_ONCE))
-      total += step.rows
-      upTo ??= step.first
-      below = step.last
-      await this.#afterStep()
+      const page = await this.#rows.count(this.#page(below, COUNTED_PAGE))
+      total += page.rows
+      upTo ??= page.first
+      below = page.last
+      await this.#afterPage()
     }
     return { total, upTo }
   }
 
-  #step(below: string, size: number): ScanPage {
+  #page(below: string, size: number): ScanPage {
     return { below, size, from: this.#job.from_at, to: this.#job.to_at }
   }
 
-  /** Lets others have their turn, and tells now and then how far it is. */
-  async #afterStep(): Promise<void> {
+  /** Lets other work run, and renews the lease with the progress now and then. */
+  async #afterPage(): Promise<void> {
     await nextTurn()
     this.#stop.throwIfAborted()
-    this.#stepsSinceRenewal += 1
+    this.#pagesSinceRenewal += 1
     const age = this.#platform.clock.now() - this.#renewedAt
-    if (age >= RENEW_EVERY_MS || this.#stepsSinceRenewal >= RENEW_EVERY_STEPS) await this.#renew({})
+    if (age >= RENEW_EVERY_MS || this.#pagesSinceRenewal >= RENEW_EVERY_PAGES) await this.#renew({})
   }
 
   async #renew(change: Partial<ExportJobRow>): Promise<void> {
     const now = this.#platform.clock.now()
-    const progress = { ...change, rows_done: this.#rows }
+    const progress = { ...change, rows_done: this.#done }
     const isHeld = await this.#platform.database.transaction((tx) =>
-      EXPORT_QUEUE.renew(tx, this.#held, now + EXPORT_LEASE_MS, progress),
+      EXPORT_QUEUE.renew(tx, this.#job, now + EXPORT_LEASE_MS, progress),
     )
     if (!isHeld) throw new LeaseLost()
     this.#renewedAt = now
-    this.#stepsSinceRenewal = 0
+    this.#pagesSinceRenewal = 0
   }
 
   /** Returns false when another worker holds the job. */
@@ -152,7 +183,7 @@ class ExportRun {
     const now = this.#platform.clock.now()
     return this.#complete({
       state: 'succeeded',
-      rows_done: this.#rows,
+      rows_done: this.#done,
       file_key: key,
       finished_at: now,
       expires_at: now + FILE_LIFETIME_MS,
@@ -167,36 +198,32 @@ class ExportRun {
     if (this.#stop.aborted) {
       await this.#defer(now, { attempts: attempts - 1 })
     } else if (attempts < MAX_ATTEMPTS) {
-      log.warn({ err: error, job: id, attempts }, 'an export failed; it is tried again')
+      log.warn({ err: error, job: id, attempts }, 'an export failed; it is retried')
       await this.#defer(now + retryDelay(attempts, RETRY, randomInt(1_000_000) / 1_000_000))
     } else {
-      log.error({ err: error, job: id }, 'an export has failed')
+      log.error({ err: error, job: id }, 'an export failed')
       await this.#complete({ state: 'failed', finished_at: now, error: GAVE_UP })
     }
   }
 
-  get #held() {
-    return { id: this.#job.id, token: this.#job.lease_token ?? '' }
-  }
-
   #complete(result: Partial<ExportJobRow>): Promise<boolean> {
-    return this.#platform.database.transaction((tx) => EXPORT_QUEUE.complete(tx, this.#held, result))
+    return this.#platform.database.transaction((tx) => EXPORT_QUEUE.complete(tx, this.#job, result))
   }
 
   #defer(dueAt: number, change: Partial<ExportJobRow> = {}): Promise<boolean> {
-    return this.#platform.database.transaction((tx) => EXPORT_QUEUE.defer(tx, this.#held, dueAt, change))
+    return this.#platform.database.transaction((tx) => EXPORT_QUEUE.defer(tx, this.#job, dueAt, change))
   }
 }
 
-/** When the next export may be taken up (epoch ms); `null` when none waits. */
+/** When the next export is due (epoch ms); `null` while none waits. */
 export function nextExportDueAt(platform: Platform): Promise<number | null> {
   return EXPORT_QUEUE.nextDueAt(platform.database.reader)
 }
 
-/** Removes files whose time is over, and jobs long done. Answers how many files went. */
+/** Removes expired files and old jobs. Returns how many files it removed. */
 export async function sweepExports(platform: Platform, storage: ExportStorage): Promise<number> {
   const now = platform.clock.now()
-  const expired = await expiredFiles(platform.database.reader, now, EXPIRED_AT_ONCE)
+  const expired = await expiredFiles(platform.database.reader, now, SWEPT_FILES)
   for (const { id, file_key } of expired) {
     if (file_key !== null) await storage.remove(file_key)
     await platform.database.transaction((tx) => forgetFile(tx, id))

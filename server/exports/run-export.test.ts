@@ -10,9 +10,9 @@ import { addSales, buildExportWorld, type ExportWorld, saleRow } from '../test/t
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { DAY, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import type { ExportStorage } from './export-storage.ts'
+import { openLocalStorage } from './export-storage.ts'
 import { jobsRouter } from './exports.procedures.ts'
 import { openExportFile, startExport } from './exports.service.ts'
-import { openLocalStorage } from './local-storage.ts'
 import {
   EXPORT_LEASE_MS,
   MAX_ATTEMPTS,
@@ -25,7 +25,7 @@ const ROWS = 1200
 const NEVER = new AbortController().signal
 const SALES = { resource: 'sales', format: 'ndjson', from: null, to: null } as const
 
-/** The storage with a hook before each piece that it is given. */
+/** The storage with a hook before each part of the content. */
 function watched(storage: ExportStorage, onPiece: (piece: number) => Promise<void> | void): ExportStorage {
   return {
     ...storage,
@@ -85,7 +85,7 @@ for (const dialect of testDialects()) {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('neither repeats nor skips a row while rows come, and tells how far it is', async () => {
+  it('neither repeats nor skips a row while rows are added, and shows its progress', async () => {
     const id = await start()
     const seen: [number, number][] = []
     const growing = watched(storage, async () => {
@@ -104,7 +104,7 @@ for (const dialect of testDialects()) {
     const { rows, progress, state } = await jobOf(id)
     assert.equal([rows, progress, state], [ROWS, 1, 'succeeded'])
     assert.not(await runNextExport(bed.platform, storage, NEVER), 'nothing is left')
-    // The others of this suite count on what there was.
+    // Other tests of this suite need the original rows.
     expected = await idsOf(await finished())
     assert.is(expected.length, ROWS + 3)
   })
@@ -115,7 +115,7 @@ for (const dialect of testDialects()) {
     return id
   }
 
-  it('finishes what a crashed worker began, with a whole file', async () => {
+  it('finishes an export of a crashed worker, with a complete file', async () => {
     const id = await start()
     let wake = () => {}
     const asleep = new Promise<void>((resolve) => {
@@ -144,7 +144,7 @@ for (const dialect of testDialects()) {
     assert.is((await jobOf(id)).state, 'succeeded')
   })
 
-  it('clears away the half file of a killed process', async () => {
+  it('removes the partial file of a killed process', async () => {
     const id = await start()
     const half = join(folder, 'exports', `${id}-1.ndjson.part`)
     const { database, clock } = bed.platform
@@ -165,7 +165,7 @@ for (const dialect of testDialects()) {
     assert.equal(await idsOf(id), expected)
   })
 
-  it('puts a job back at once when its worker stops', async () => {
+  it('releases a job when its worker stops', async () => {
     const id = await start()
     const stopping = new AbortController()
     const stopped = watched(storage, (piece) => {
@@ -182,7 +182,7 @@ for (const dialect of testDialects()) {
     assert.equal(await idsOf(id), expected)
   })
 
-  it('tries again later, and says so when it gives up', async () => {
+  it('retries later, and reports when it gives up', async () => {
     const id = await start()
     const broken = watched(storage, () => {
       throw new Error('disk full at /var/exports')
@@ -229,7 +229,7 @@ for (const dialect of testDialects()) {
     assert.is((await jobOf(second)).state, 'succeeded')
   })
 
-  it('gives a job to one of several workers', async () => {
+  it('is claimed by one of several workers', async () => {
     await Promise.all(Array.from({ length: 5 }, () => start()))
     const claimed = await Promise.all(
       Array.from({ length: 4 }, () => runNextExport(bed.platform, storage, NEVER)),

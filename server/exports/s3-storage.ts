@@ -9,12 +9,12 @@ export interface S3Access extends S3Account {
 }
 
 const FOLDER = 'exports/'
-/** One part is held in memory at a time. S3 takes 10,000 of them, which makes 80 GB. */
+/** One part is in memory at a time. S3 takes 10,000 parts, so a file can have 80 GB. */
 const PART_BYTES = 8 * 1024 * 1024
 
 /**
- * Keeps exports in a bucket, by multipart upload: an object is there only once it is whole. The parts that a killed process
- * has left are for the bucket's own rule on unfinished uploads: few servers other than AWS can be asked for them.
+ * Keeps exports in a bucket, by multipart upload, so an object exists only once it is complete. The bucket's lifecycle rule removes the
+ * unfinished uploads of a killed process: few servers other than AWS can list them.
  */
 export function openS3Storage(access: S3Access): ExportStorage & { close(): void } {
   const { bucket } = access
@@ -23,12 +23,12 @@ export function openS3Storage(access: S3Access): ExportStorage & { close(): void
   return {
     async write(key, content) {
       const failure: { error?: unknown } = {}
-      const body = Readable.from(noting(content, failure), { objectMode: false })
+      const body = Readable.from(withFailure(content, failure), { objectMode: false })
       const params = { ...placeOf(key), Body: body, ContentType: 'application/octet-stream' }
       try {
         await new Upload({ client, params, queueSize: 1, partSize: PART_BYTES }).done()
       } catch (error) {
-        // When taking the upload back fails as well, that must not hide why.
+        // The error of aborting the upload must not hide the error of `content`.
         throw failure.error ?? error
       } finally {
         body.destroy()
@@ -38,7 +38,7 @@ export function openS3Storage(access: S3Access): ExportStorage & { close(): void
       try {
         const { Body, ContentLength } = await client.send(new GetObjectCommand(placeOf(key)))
         if (!(Body instanceof Readable) || ContentLength === undefined) {
-          throw new Error(`the storage answered without a body for ${key}`)
+          throw new Error(`the storage returned no body for ${key}`)
         }
         return { content: Body, bytes: ContentLength }
       } catch (error) {
@@ -53,7 +53,8 @@ export function openS3Storage(access: S3Access): ExportStorage & { close(): void
   }
 }
 
-async function* noting(content: AsyncIterable<string>, failure: { error?: unknown }) {
+/** Saves the error of `content` in `failure`. */
+async function* withFailure(content: AsyncIterable<string>, failure: { error?: unknown }) {
   try {
     yield* content
   } catch (error) {

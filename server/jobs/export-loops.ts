@@ -1,4 +1,4 @@
-import { exportStorage } from '../exports/open-storage.ts'
+import { exportStorage } from '../exports/exports.service.ts'
 import { nextExportDueAt, runNextExport, sweepExports } from '../exports/run-export.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Loop } from './loop.ts'

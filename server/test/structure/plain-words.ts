@@ -31,7 +31,6 @@ const EXEMPT = [
   'scripts/proof/planted-bugs.ts',
   'server/billing/',
   'server/clicks/',
-  'server/exports/',
   'server/http/',
   'server/jobs/order-reader',
   'server/ledger/',
