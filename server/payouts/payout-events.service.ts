@@ -1,4 +1,5 @@
 import { formatMoney } from '../../shared/money.ts'
+import { freeShares } from '../billing/creator-shares.service.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
 import { payoutConfirmed, payoutFailed } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
@@ -9,7 +10,7 @@ import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
 import { decidePayoutEvent } from './payout-event.rule.ts'
-import { freeShares, lockPayout, movePayout, type PayoutRow } from './payouts.store.ts'
+import { lockPayout, movePayout, type PayoutRow } from './payouts.store.ts'
 
 export type PayoutEvent = Extract<ProcessorEvent, { kind: 'payout_confirmed' | 'payout_failed' }>
 

@@ -1,4 +1,10 @@
 import { formatMoney, type Paisa } from '../../shared/money.ts'
+import {
+  lockPayableShares,
+  type PayableShare,
+  releasedByCreator,
+  takeShares,
+} from '../billing/creator-shares.service.ts'
 import { payoutCreated } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
@@ -26,11 +32,7 @@ import {
   failedBehindPayableShares,
   failuresSinceLastPaid,
   insertPayout,
-  lockPayableShares,
-  type PayableShare,
   type PayoutRow,
-  releasedByCreator,
-  takeShares,
 } from './payouts.store.ts'
 
 /** What a payout run did for one creator, or with `dryRun` would do. */

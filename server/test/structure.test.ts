@@ -15,6 +15,7 @@ import { findTranslatedWords, WORDS } from './structure/plain-words.ts'
 import { findImpureRules } from './structure/purity.ts'
 import { splitSource } from './structure/source-text.ts'
 import { readTree, type SourceTree, treeOf, type Violation } from './structure/source-tree.ts'
+import { findForeignTables } from './structure/table-owners.ts'
 import { findRawTerminalWrites } from './structure/terminal.ts'
 
 const CHECKS = {
@@ -28,6 +29,7 @@ const CHECKS = {
   'nothing is marked as unfinished': findUnfinishedMarks,
   'comments and texts use plain words': findTranslatedWords,
   'output to the terminal is printable': findRawTerminalWrites,
+  'tables are written by their owner and read as declared': findForeignTables,
 } satisfies Record<string, (tree: SourceTree) => Violation[]>
 
 const repository = suite('the repository')
@@ -70,7 +72,22 @@ const badTest = (text: string, line: number, why: RegExp): BadFile => {
   return { check: 'every test runs', path: 'server/sales/sales.test.ts', text, line, why }
 }
 
+const ENTITIES = {
+  'server/sales/sale.entity.ts': "const Sale = { tableName: 'sales' }\n",
+  'server/users/user.entity.ts': "const User = { tableName: 'users' }\n",
+}
+const foreignTable = (path: string, query: string, why: RegExp): BadFile => {
+  const text = `const a = 1\nawait ${query}\n`
+  const check = 'tables are written by their owner and read as declared'
+  return { check, path, text, line: 2, why, beside: ENTITIES }
+}
+
 const BAD_FILES: BadFile[] = [
+  foreignTable('server/links/links.store.ts', "tx.updateTable('users')", /writes users; only users may/),
+  foreignTable('server/links/links.store.ts', "db.selectFrom('sales')", /reads sales of sales/),
+  foreignTable('server/offers/offers.store.ts', '`select 1 from a join sales on true`', /reads sales/),
+  foreignTable('server/reports/status.service.ts', "tx.deleteFrom('sales')", /writes sales/),
+  foreignTable('cli/commands/users.ts', '`update users set role = null`', /writes users/),
   arrow(
     'server/sales/sales.service.ts',
     './sales.procedures.ts',
@@ -344,9 +361,11 @@ function late(offer: OfferRecord) { let count = 0; return count }
 `,
   'server/sales/commission.rule.ts': "import type { SaleFacts } from './accept-sale.rule.ts'\n",
   'server/sales/sales.store.ts':
-    "import { Sale } from './sale.entity.ts'\nimport type { Facts } from './accept-sale.rule.ts'\n",
+    "import { Sale } from './sale.entity.ts'\nimport type { Facts } from './accept-sale.rule.ts'\nconst rows = db.selectFrom('sales')\n",
+  'server/reports/status.store.ts':
+    "// From sales of all.\nconst rows = db.selectFrom('sales').innerJoin('users')\n",
   'server/sales/sale.entity.ts':
-    "import { User } from '../users/user.entity.ts'\nimport { id } from '../platform/columns.ts'\n",
+    "import { User } from '../users/user.entity.ts'\nimport { id } from '../platform/columns.ts'\nconst Sale = { tableName: 'sales' }\n",
   'server/platform/database/schema.ts': "import { Sale } from '../../sales/sale.entity.ts'\n",
   'server/platform/database/migrator.ts': "const list = () => import('../../migrations/sqlite/index.ts')\n",
   'server/jobs/schedule.ts': "import { closeDue } from '../billing/billing.service.ts'\n",
