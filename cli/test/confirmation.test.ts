@@ -69,7 +69,7 @@ it('look whether it exists before they ask', async () => {
     [['billing', 'credit', NOBODY, '10', '--reference', 'CR-1', '--reason', 'x'], /User .*not found/],
     [['billing', 'reissue', NOBODY], /Billing cycle .* not found/],
     [['payouts', 'retry', NOBODY], /Payout .* not found/],
-    [['offers', 'vet', NOBODY, '--approve'], /offer/],
+    [['offers', 'vet', NOBODY, '--approve'], /Offer .*not found/],
     [['stores', 'release', domain], /No store in use/],
     [['users', 'suspend', NOBODY], /User .*not found/],
     [['users', 'reinstate', NOBODY], /User .*not found/],
