@@ -25,7 +25,7 @@ import {
   createSignatureScheme,
   hmacSettingsSchema,
   type SignatureScheme,
-} from './processor/signatures/signature-schemes.ts'
+} from './processor/signatures/choose-scheme.ts'
 
 /** Everything that the edges (HTTP, CLI, jobs) work with. */
 export interface App {

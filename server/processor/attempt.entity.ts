@@ -6,8 +6,8 @@ export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
 export const ATTEMPT_STATES = ['waiting', 'created', 'refused'] as const
 
 /**
- * One intention to call the processor, committed before the call is made. Its id is the idempotency key. While it is
- * `waiting` after a first try, the outcome is unknown and no other attempt for its subject may exist.
+ * The intention to make one call to the processor, committed before the call. Its id is the idempotency key. While it is `waiting` after a
+ * first try, the outcome is unknown and its subject may have no other attempt.
  */
 export const ProcessorAttempt = defineEntity({
   name: 'ProcessorAttempt',
@@ -18,16 +18,16 @@ export const ProcessorAttempt = defineEntity({
     /** The billing cycle or the payout. */
     subject_id: id(),
     amount: paisa(),
-    /** JSON: what else goes into the call, frozen like the amount, since one key must always carry one body. */
+    /** JSON: the rest of the call, frozen like the amount, because a key must always carry the same body. */
     request: json(),
     state: word<(typeof ATTEMPT_STATES)[number]>(),
     tries: count(),
     next_try_at: moment(),
-    /** When a call was made last of which nobody knows whether it took effect; `null` when every one is known. */
+    /** When the latest call with an unknown outcome was made; `null` when all outcomes are known. */
     unknown_at: moment().strictNullable(),
     lease_token: text().strictNullable(),
     lease_until: moment(),
-    /** The processor's id of the invoice or payout. */
+    /** The processor's id for the invoice or payout. */
     processor_id: text().strictNullable(),
     detail: text().strictNullable(),
     created_at: moment(),

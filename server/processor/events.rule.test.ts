@@ -87,25 +87,25 @@ generic('a failure without a readable reason is still a failure', () => {
 })
 
 generic('malformed bodies say what is wrong', () => {
-  for (const body of [null, 5, 'text', [], undefined]) malformed(body, /no JSON object/)
+  for (const body of [null, 5, 'text', [], undefined]) malformed(body, /not a JSON object/)
   malformed({}, /event type is missing \(type\)/)
-  malformed({ type: {} }, /event type is no plain text/)
+  malformed({ type: {} }, /event type is not plain text/)
   malformed({ type: 'payout.failed' }, /amount is missing \(data.amount\)/)
   const cases: [Record<string, unknown>, RegExp][] = [
     [{ invoice_id: undefined }, /invoice id is missing \(data.invoice_id\)/],
-    [{ invoice_id: '' }, /invoice id is no plain text/],
-    [{ invoice_id: 'a\u0000b' }, /invoice id is no plain text/],
-    [{ invoice_id: 2 ** 53 }, /invoice id is no plain text/],
-    [{ invoice_id: 'x'.repeat(201) }, /invoice id is no plain text/],
-    [{ payment_reference: [] }, /payment reference is no plain text/],
-    [{ amount: '1250.005' }, /amount is no exact number of rupees/],
-    [{ amount: 0.125 }, /amount is no exact number of rupees/],
-    [{ amount: 1e300 }, /amount is no exact number of rupees/],
-    [{ amount: '1,250.00' }, /amount is no exact number of rupees/],
+    [{ invoice_id: '' }, /invoice id is not plain text/],
+    [{ invoice_id: 'a\u0000b' }, /invoice id is not plain text/],
+    [{ invoice_id: 2 ** 53 }, /invoice id is not plain text/],
+    [{ invoice_id: 'x'.repeat(201) }, /invoice id is not plain text/],
+    [{ payment_reference: [] }, /payment reference is not plain text/],
+    [{ amount: '1250.005' }, /amount is not an exact number of rupees/],
+    [{ amount: 0.125 }, /amount is not an exact number of rupees/],
+    [{ amount: 1e300 }, /amount is not an exact number of rupees/],
+    [{ amount: '1,250.00' }, /amount is not an exact number of rupees/],
     [{ amount: '0.00' }, /amount is not above zero/],
     [{ amount: '-5.00' }, /amount is not above zero/],
     [{ currency: undefined }, /currency is missing/],
-    [{ currency: 'rupees' }, /currency is no three-letter code/],
+    [{ currency: 'rupees' }, /currency is not a three-letter code/],
   ]
   for (const [change, reason] of cases)
     malformed({ ...PAYMENT, data: { ...PAYMENT.data, ...change } }, reason)
@@ -204,7 +204,7 @@ mapped('fields, units and currency come from where the rules say', () => {
   })
   malformed(
     { ...body, subject: { payment: { ...body.subject.payment, amount: 1.5 } } },
-    /no exact number of paisa/,
+    /not an exact number of paisa/,
     SAFEPAY,
   )
 })

@@ -5,8 +5,7 @@ export type EventMeaning = 'billing_payment_confirmed' | 'payout_confirmed' | 'p
 export type FieldValue = string | number | boolean | null
 
 /**
- * A condition on one field of the body (a dotted path). An absent field equals nothing: `equals` and `one_of`
- * fail on it, `not_equals` holds.
+ * A condition on one field of the body (a dotted path). For an absent field `equals` and `one_of` are false, and `not_equals` is true.
  */
 export type FieldPredicate =
   | { field: string; equals: FieldValue }
@@ -14,7 +13,7 @@ export type FieldPredicate =
   | { field: string; one_of: FieldValue[] }
   | { field: string; present: boolean }
 
-/** Where each fact stands in the body, as dotted paths (`data.invoice_id`, `items.0.id`). */
+/** The place of each fact in the body, as a dotted path (`data.invoice_id`, `items.0.id`). */
 export interface FieldLocations {
   invoice_id: string
   payment_reference: string
@@ -26,9 +25,9 @@ export interface FieldLocations {
 }
 
 export interface EventRule {
-  /** The event types that the rule speaks of. */
+  /** The event types that the rule applies to. */
   types: string[]
-  /** All must hold. */
+  /** All must be true. */
   when: FieldPredicate[]
   meaning: EventMeaning
   fields: FieldLocations
@@ -38,9 +37,9 @@ export interface EventRule {
   assumed_currency: string | null
 }
 
-/** The first rule whose types and conditions fit decides; without one the event is `unmapped`. */
+/** The first rule that matches by type and conditions decides; without one the event is `unmapped`. */
 export interface ProcessorEventRules {
-  /** Where the event's type stands in the body. */
+  /** The place of the event's type in the body. */
   type_field: string
   rules: EventRule[]
 }
@@ -58,7 +57,7 @@ export type ProcessorEvent =
       kind: 'payout_confirmed'
       type: string
       payout_id: string
-      /** Our own payout's id, as given with the call. */
+      /** Our payout's id, as sent with the call. */
       reference: string
       amount: Paisa
       currency: string
@@ -73,10 +72,10 @@ export type ProcessorEvent =
       currency: string
     }
   | { kind: 'ignore'; type: string }
-  /** No rule fits its type and fields. */
+  /** No rule matches its type and fields. */
   | { kind: 'unmapped'; type: string }
 
-/** A signed event that cannot be read. Its message is plain enough for the flag that an operator sees. */
+/** A signed event that cannot be read. Its message is shown to operators. */
 export class MalformedEvent extends Error {
   constructor(reason: string) {
     super(reason)
@@ -86,18 +85,16 @@ export class MalformedEvent extends Error {
 
 const MAX_ID_LENGTH = 200
 const MAX_REASON_LENGTH = 500
-// NUL and its like would make a row that PostgreSQL refuses, on each retry anew.
+// PostgreSQL refuses a row with a NUL, on every retry.
 const CONTROL_CHARACTERS = /\p{Cc}/u
 
 /**
- * What a processor's event means for us, by the configured rules.
- *
- * `body` is the parsed JSON. The amount is in paisa and positive; whether it is the right one is for the owner of the
- * invoice or payout to say. Throws `MalformedEvent` when a fact that the meaning needs is absent or unreadable.
+ * The meaning of a processor's event by the configured rules. `body` is the parsed JSON. The amount is in paisa and positive; the caller
+ * compares it with the invoice or payout. Throws `MalformedEvent` when a required fact is missing or unreadable.
  */
 export function readProcessorEvent(body: unknown, rules: ProcessorEventRules): ProcessorEvent {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    throw new MalformedEvent('the body is no JSON object')
+    throw new MalformedEvent('the body is not a JSON object')
   }
   const type = readText(body, rules.type_field, 'event type')
   const rule = rules.rules.find((candidate) => fits(candidate, type, body))
@@ -156,12 +153,12 @@ function readText(body: object, path: string, what: string): string {
     text.length > MAX_ID_LENGTH ||
     CONTROL_CHARACTERS.test(text)
   ) {
-    throw new MalformedEvent(`${what} is no plain text (${path})`)
+    throw new MalformedEvent(`${what} is not plain text (${path})`)
   }
   return text
 }
 
-/** A failed payout has failed even when nobody says why, so an unreadable reason is no reason to refuse. */
+/** An unreadable reason does not make the event malformed: the payout has failed with or without one. */
 function readReason(body: object, path: string): string {
   const value = valueAt(body, path)
   const text =
@@ -180,14 +177,14 @@ function readAmount(body: object, rule: EventRule): Paisa {
   if (value === undefined || value === null) throw new MalformedEvent(`amount is missing (${path})`)
   const amount = rule.amount_unit === 'rupees' ? rupeesToPaisa(value) : wholePaisa(value)
   if (amount === null) {
-    throw new MalformedEvent(`amount is no exact number of ${rule.amount_unit} (${path})`)
+    throw new MalformedEvent(`amount is not an exact number of ${rule.amount_unit} (${path})`)
   }
   if (amount <= 0) throw new MalformedEvent(`amount is not above zero (${path})`)
   return amount
 }
 
 function rupeesToPaisa(value: unknown): Paisa | null {
-  // A JSON number prints as its shortest decimal, so 1250.5 reads exactly and 0.125 is refused.
+  // A JSON number prints as its shortest decimal, so 1250.5 is exact and 0.125 is refused.
   const text = typeof value === 'number' ? String(value) : value
   return typeof text === 'string' ? parseMoney(text) : null
 }
@@ -202,7 +199,7 @@ function readCurrency(body: object, rule: EventRule): string {
   const value = valueAt(body, path) ?? rule.assumed_currency
   if (value === null) throw new MalformedEvent(`currency is missing (${path})`)
   if (typeof value !== 'string' || !/^[A-Za-z]{3}$/.test(value)) {
-    throw new MalformedEvent(`currency is no three-letter code (${path})`)
+    throw new MalformedEvent(`currency is not a three-letter code (${path})`)
   }
   return value.toUpperCase()
 }

@@ -35,8 +35,8 @@ const ruleSchema = z.strictObject({
 }) satisfies z.ZodType<EventRule>
 
 /**
- * The `PROCESSOR_EVENTS` setting once its JSON is parsed; `{}` gives the generic event names. A processor that has no
- * separate payment reference or payout id can point several fields at one place of the body.
+ * The `PROCESSOR_EVENTS` setting after its JSON is parsed; `{}` means the generic event names. For a processor without a separate payment
+ * reference or payout id, several fields can have the same place in the body.
  */
 export const processorEventsSchema = z.strictObject({
   type_field: path.default('type'),

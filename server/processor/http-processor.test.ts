@@ -25,7 +25,7 @@ const PAYOUT = {
   destination: { iban: IBAN, account_title: 'Creator' },
 }
 
-/** Runs against a server that behaves as told, and hands back what it was asked. */
+/** Runs against a server with this behavior, and returns the requests that it received. */
 async function against(
   behaviour: Behaviour,
   run: (processor: ReturnType<typeof createHttpProcessor>, asked: Asked[]) => Promise<void>,
@@ -97,7 +97,7 @@ calls('a hosted page that is no web address is left out', async () => {
   }
 })
 
-calls('4xx is final, with the words of the processor and without our secrets', async () => {
+calls('4xx is final, with the processor’s message and without our secrets', async () => {
   for (const status of [400, 401, 402, 403, 404, 410, 422]) {
     await against(json(status, { detail: `no ${IBAN} by sk_secret\u0007` }), async (processor) => {
       const detail = `answered ${status}: no [redacted] by [redacted] `
@@ -126,7 +126,7 @@ calls('425 and 429 are retried after what Retry-After says', async () => {
   })
 })
 
-calls('whatever may have taken effect is unknown', async () => {
+calls('a call that may have taken effect is unknown', async () => {
   for (const status of [202, 204, 302, 408, 409, 500, 502, 503, 504]) {
     const headers: Record<string, string> = status === 302 ? { location: '/base/elsewhere' } : {}
     await against(json(status, { id: 'inv_1' }, headers), async (processor, asked) => {
@@ -183,8 +183,8 @@ calls('an answer over the bound is cut off and unknown', async () => {
   })
 })
 
-calls('a connection that was never made is known not to have happened', async () => {
-  // The port was free a moment ago, and nobody listens on it any more.
+calls('a call without a connection did not happen', async () => {
+  // Nothing listens on this port: it was just released.
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -200,7 +200,7 @@ calls.run()
 
 const ITEM = { id: 'po_1', reference: 'a b&c', amount: '1250.00', currency: 'PKR', status: 'processing' }
 const lookups = suite('look-ups')
-lookups('found items carry paisa; an empty list means never known', async () => {
+lookups('found items have paisa; an empty list means unknown to the processor', async () => {
   await against(
     json(200, { items: [{ ...ITEM, hosted_url: 'http://h/', extra: 1 }] }),
     async (processor, asked) => {
@@ -215,7 +215,7 @@ lookups('found items carry paisa; an empty list means never known', async () => 
   })
 })
 
-lookups('another amount or currency comes through as reported, for the caller to flag', async () => {
+lookups('another amount or currency is returned as reported, for the caller to flag', async () => {
   await against(json(200, { items: [{ ...ITEM, amount: '1.00', currency: 'USD' }] }), async (processor) => {
     const outcome = await processor.findPayouts('a b&c')
     assert.equal(outcome.kind === 'found' && [outcome.items[0]?.amount, outcome.items[0]?.currency], [
@@ -233,7 +233,7 @@ lookups('a malformed list is unavailable, never empty', async () => {
     { ...ITEM, currency: 'rupees' },
     { ...ITEM, status: '' },
     { ...ITEM, id: undefined },
-    { ...ITEM, reference: 'somebody else' },
+    { ...ITEM, reference: 'another' },
   ]
   for (const body of [...wrong.map((item) => ({ items: [item] })), [], {}, null]) {
     await against(json(200, body), async (processor) => {

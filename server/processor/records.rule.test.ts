@@ -63,7 +63,7 @@ test('every amount, currency and id must be ours', () => {
   assert.equal(compareRecords(ours('unsent'), [item('open', { id: 'any' })]), [])
 })
 
-test('two that have not failed are a double; one beside failed ones is what counts', () => {
+test('two records that have not failed are duplicates; one beside failed ones counts', () => {
   const twice = [item('paid', { id: 'po_0' }), item('paid')]
   assert.equal(compareRecords(ours('paid'), twice), ['double_there'])
   const retried = [item('Failed', { id: 'po_0' }), item('paid')]

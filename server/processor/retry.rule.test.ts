@@ -15,11 +15,11 @@ test('after a final refusal a new attempt may be made, when the processor holds 
   assert.equal(decide({ lookup: null }), { kind: 'allowed', adopts: null })
 })
 
-test('what the processor holds after all is taken over, and not asked for twice', () => {
+test('a record at the processor is adopted, and not requested again', () => {
   assert.equal(decide({ lookup: found(item) }), { kind: 'allowed', adopts: 'inv_1' })
 })
 
-test('what has failed there is not taken over: nothing more would come of it', () => {
+test('a failed record is not adopted, because it has no further effect', () => {
   for (const status of ['failed', 'rejected', 'void', 'cancelled', 'Canceled', 'expired']) {
     const dead = { ...item, id: 'inv_0', status }
     assert.equal(decide({ lookup: found(dead) }), { kind: 'allowed', adopts: null }, status)
@@ -34,14 +34,14 @@ test('what has failed there is not taken over: nothing more would come of it', (
   }
 })
 
-test('of an only attempt what failed is the outcome; beside a refused one it does not count', () => {
+test('a failed record is the outcome of a first attempt; after a refused one it does not count', () => {
   const dead = { ...item, id: 'inv_0', status: 'failed' }
   assert.equal(itemsThatCount([dead], ['waiting']), [dead])
   assert.equal(itemsThatCount([dead, item], ['waiting']), [dead, item])
   assert.equal(itemsThatCount([dead, item], ['refused', 'waiting']), [item])
 })
 
-test('any other outcome of the calls so far is no case for a person', () => {
+test('any other state of the attempts cannot be retried by a person', () => {
   const cases: [RetryFacts['attempts'], RegExp][] = [
     [[], /has not been called yet/],
     [['created'], /has it already/],
@@ -50,7 +50,7 @@ test('any other outcome of the calls so far is no case for a person', () => {
     [['refused', 'created'], /has it already/],
   ]
   for (const [attempts, detail] of cases) {
-    // Whatever the look-up says.
+    // With any look-up.
     for (const lookup of [null, found(), found(item)]) {
       const decision = decide({ attempts, lookup })
       assert.ok(decision.kind === 'refused' && decision.code === 'conflict', String(attempts))
@@ -59,7 +59,7 @@ test('any other outcome of the calls so far is no case for a person', () => {
   }
 })
 
-test('a processor that cannot be asked, or holds something else, is not called', () => {
+test('a processor that does not answer, or holds something else, is not called', () => {
   const cases: [LookupOutcome, string, RegExp][] = [
     [{ kind: 'unavailable', detail: 'answered 503' }, 'unavailable', /did not answer .*answered 503/],
     [found(item, { ...item, id: 'inv_2' }), 'conflict', /holds 2/],

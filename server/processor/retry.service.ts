@@ -10,16 +10,16 @@ import { listAttempts, queueAttempt } from './attempts.service.ts'
 import type { LookupOutcome, Processor } from './processor.ts'
 import { decideRetry } from './retry.rule.ts'
 
-/** How one kind of processor call is retried. */
+/** How a kind of processor call is retried. */
 export interface RetryableCall<Row> {
   kind: AttemptKind
   action: 'billing.reissue' | 'payout.retry'
   find(db: Queries, id: string): Promise<Row | undefined>
   lock(tx: Tx, id: string): Promise<Row | undefined>
-  /** Throws `not_found` or `conflict` unless the row still waits for its call. */
+  /** Throws `not_found` or `conflict` if the row does not wait for its call. */
   assertWaiting(row: Row | undefined): asserts row is Row
   amount(row: Row): Paisa
-  /** The new call's request, and what the audit row shows of a request. */
+  /** The request of the new call, and the part of a request that the audit row shows. */
   request(db: Queries, row: Row): Promise<Record<string, unknown>>
   audited(request: Record<string, unknown>): Record<string, unknown>
   flagNote: string
@@ -34,16 +34,15 @@ export interface RetryRequest {
 export interface Retried<Row> {
   row: Row
   attemptId: string
-  /** The invoice or payout that the processor already holds under this reference; the new attempt adopts it. */
+  /** The invoice or payout that the processor already holds under this reference, which the new attempt adopts. */
   adopts: string | null
   request: Record<string, unknown>
   formerRequest: Record<string, unknown>
 }
 
 /**
- * Queues a new attempt, with a new idempotency key, after the processor has finally refused a call. The processor is asked first
- * what it holds. Throws `not_found`, `conflict` (nothing to retry, or the processor holds something else) and `unavailable`
- * (the processor does not answer).
+ * Queues a new attempt with a new idempotency key after a final refusal, once the processor was asked what it holds. Throws `not_found`,
+ * `conflict` (nothing to retry, or the processor holds something else) and `unavailable` (the processor does not answer).
  */
 export async function retryCall<Row>(
   platform: Platform,

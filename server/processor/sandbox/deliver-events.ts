@@ -1,15 +1,15 @@
 import { openOutgoingCalls } from '../../platform/network/outgoing-calls.ts'
-import { createSignatureScheme } from '../signatures/signature-schemes.ts'
+import { createSignatureScheme } from '../signatures/choose-scheme.ts'
 import type { SandboxEvent, SandboxStore } from './sandbox.store.ts'
 import type { SandboxSwitches } from './switches.ts'
 
 const RECEIVER_TIMEOUT_MS = 10_000
 const LONGEST_BACKOFF_MS = 30_000
-// With a clock of its own a timer cannot know when an event is due, so it looks again at least this often.
+// An injected clock can differ from the timer's, so due events are checked at least this often.
 const LONGEST_NAP_MS = 1000
 
 export interface DeliveryOptions {
-  /** A function is asked on each attempt; null means that the receiver is not up yet. */
+  /** A function is called for each attempt; null means that the receiver does not run yet. */
   webhookUrl: string | (() => string | null)
   webhookSecret: string
   now: () => number
@@ -21,7 +21,7 @@ export interface DeliveryOptions {
 
 export type Delivery = ReturnType<typeof createDelivery>
 
-/** Sends what is due, one at a time, until each event has been answered 2xx; at least once, with a fixed webhook-id. */
+/** Sends due events one at a time until each is answered with 2xx: at least once, with a fixed webhook-id. */
 export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
   const calls = openOutgoingCalls({ connect: { timeout: RECEIVER_TIMEOUT_MS } })
   const scheme = createSignatureScheme({ scheme: 'standard-webhooks' })
@@ -54,7 +54,7 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
     }
   }
 
-  /** One attempt at a time for each event: a second caller waits for the first one's attempt instead. */
+  /** One attempt at a time for each event: a second caller waits for the attempt under way. */
   function attempt(id: string): Promise<void> {
     const running = inFlight.get(id) ?? attemptOnce(id).finally(() => inFlight.delete(id))
     inFlight.set(id, running)
@@ -114,16 +114,16 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
   }
 
   return {
-    /** To be called after anything that may have made an event due. */
+    /** Call it after anything that may have made an event due. */
     wake,
 
-    /** Settles one event now and tries once to deliver it, before anything else that is due. */
+    /** Settles one event and tries once to deliver it, before other due events. */
     async sendNow(id: string): Promise<void> {
       store.settle(now())
       if (!closed && !store.switches().hold_events) await attempt(id)
     },
 
-    /** Resolves when no event that could be sent is undelivered; with `scheduled`, also none that is due later. */
+    /** Resolves when all due events are delivered; with `scheduled`, also those that are due later. */
     idle(scheduled: boolean): Promise<void> {
       const done = () =>
         store.switches().hold_events || store.undelivered(scheduled ? Number.MAX_SAFE_INTEGER : now()) === 0
@@ -141,7 +141,7 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
       })
     },
 
-    /** Ends timers and connections; what is undelivered stays in the file. */
+    /** Ends timers and connections; undelivered events stay in the file. */
     async close(): Promise<void> {
       closed = true
       clearTimeout(timer)
@@ -152,10 +152,10 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
   }
 }
 
-/** Ids in the order of sending, once for each copy still to be sent. */
+/** Ids in the order of sending, once for each copy to send. */
 function sendingOrder(events: SandboxEvent[], switches: SandboxSwitches): string[] {
   const copies = events.flatMap((event) =>
-    // At least one: when the switch went down after some copies, one more closes the event.
+    // At least one: after the switch was lowered, one more copy completes the event.
     Array.from({ length: Math.max(1, switches.duplicate_events + 1 - event.copies_sent) }, () => event.id),
   )
   if (switches.event_order === 'reversed') return copies.reverse()
@@ -169,7 +169,7 @@ function sendingOrder(events: SandboxEvent[], switches: SandboxSwitches): string
   return copies
 }
 
-/** mulberry32: small, and the same sequence on every machine. */
+/** mulberry32: the same sequence on every machine. */
 function seeded(seed: number): () => number {
   let state = seed
   return () => {

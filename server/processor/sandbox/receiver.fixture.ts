@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { createSignatureScheme } from '../signatures/signature-schemes.ts'
+import { createSignatureScheme } from '../signatures/choose-scheme.ts'
 import { type SandboxOptions, startSandbox } from './start-sandbox.ts'
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -11,7 +11,7 @@ export interface Received {
   data: Record<string, string>
 }
 
-/** A real webhook receiver: keeps what is validly signed, and answers with the statuses given first, then 200. */
+/** A webhook receiver: keeps validly signed events, and answers with the given statuses first, then 200. */
 export async function startReceiver(options: { port?: number; statuses?: number[] } = {}) {
   const scheme = createSignatureScheme({ scheme: 'standard-webhooks' })
   const received: Received[] = []
@@ -66,7 +66,7 @@ export function sandboxOptions(
   }
 }
 
-/** Runs with a sandbox that sends to a receiver, and closes both whatever happens. */
+/** Runs with a sandbox that sends to a receiver, and closes both at the end. */
 export async function withSandbox(
   run: (
     sandbox: Awaited<ReturnType<typeof startSandbox>>,
@@ -102,7 +102,7 @@ export function payoutBody(reference = 'payout-1', amount = '1000.00') {
   }
 }
 
-/** One request to the sandbox with its key; `headers` come on top. */
+/** One request to the sandbox with its key and further `headers`. */
 export async function ask(
   base: string,
   method: string,

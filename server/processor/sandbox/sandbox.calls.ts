@@ -26,8 +26,8 @@ export type AcceptedCall =
 const REFUSED: AcceptedCall = { kind: 'refused', status: 422, detail: 'refused by the sandbox' }
 
 /**
- * One POST /invoices or /payouts, in one transaction: the object, its coming event and the answer to its
- * idempotency key are kept together or not at all. `eventId` is null on a repeated call.
+ * One POST /invoices or /payouts, in one transaction: stores the object, its future event and the answer to its idempotency key. `eventId` is
+ * null for a repeated call.
  */
 export function acceptCall(
   store: SandboxStore,

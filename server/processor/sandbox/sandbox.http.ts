@@ -55,7 +55,7 @@ export function createSandboxServer(options: SandboxServerOptions): {
   })
   return {
     server,
-    /** Resolves when no call is being worked on any more. */
+    /** Resolves when all calls have ended. */
     settled: async () => {
       await Promise.allSettled(running)
     },
@@ -73,7 +73,7 @@ async function route(options: SandboxServerOptions, exchange: Exchange): Promise
   if (action === 'GET /_sandbox/state')
     return sendJson(response, 200, readState(options.store, options.now()))
   if (action === 'PUT /_sandbox/switches') return changeSwitches(options, exchange)
-  if (kind || url.pathname.startsWith('/_sandbox/')) throw new Refused(405, 'no such method here')
+  if (kind || url.pathname.startsWith('/_sandbox/')) throw new Refused(405, 'method not allowed')
   throw new Refused(404, 'no such path')
 }
 
@@ -93,7 +93,7 @@ async function call(options: SandboxServerOptions, exchange: Exchange, kind: Obj
   }
   if (store.take('stall_next')) await pause(store.switches().stall_ms, undefined, { signal: options.closing })
   if (store.take('limit_next')) throw new Refused(429, 'too many calls', { 'retry-after': '1' })
-  if (store.take('error_next')) throw new Refused(500, 'the sandbox was told to fail')
+  if (store.take('error_next')) throw new Refused(500, 'a switch makes the sandbox fail')
   const outcome = acceptCall(store, { kind, key, body, now: now() })
   if (outcome.kind === 'refused') throw new Refused(outcome.status, outcome.detail)
   if (outcome.eventId !== null && store.switches().events_before_answer)
@@ -102,7 +102,7 @@ async function call(options: SandboxServerOptions, exchange: Exchange, kind: Obj
   if (options.closing.aborted || store.take('lose_next_answers')) request.socket.destroy()
   else if (store.take('garble_next_answers')) cutOff(response, answer)
   else sendJson(response, 201, answer)
-  // Only now: a well-behaved processor's event does not overtake its answer.
+  // After the answer, because a well-behaved processor's event does not overtake it.
   delivery.wake()
 }
 
@@ -111,7 +111,7 @@ function created(object: SandboxObject, request: IncomingMessage) {
   return { id: object.id, hosted_url: hostedUrl(object, request) }
 }
 
-/** Not kept with the invoice: after a restart the sandbox may listen on another port. */
+/** Not stored with the invoice, because the sandbox may listen on another port after a restart. */
 function hostedUrl(object: SandboxObject, request: IncomingMessage): string {
   return `http://${request.headers.host ?? 'localhost'}/pay/${object.id}`
 }
@@ -153,7 +153,7 @@ async function changeSwitches({ store, delivery }: SandboxServerOptions, exchang
   sendJson(exchange.response, 200, switches)
 }
 
-/** What a merchant sees behind `hosted_url`: nothing to pay with, the sandbox pays by itself. */
+/** The page at `hosted_url`. It takes no payment: the sandbox pays by itself. */
 function showInvoice({ store, now }: SandboxServerOptions, { response, url }: Exchange): void {
   store.settle(now())
   const invoice = store.objectById(url.pathname.slice('/pay/'.length))
@@ -173,7 +173,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   try {
     return JSON.parse(Buffer.concat(chunks).toString('utf8'))
   } catch {
-    throw new Refused(400, 'the body is no JSON')
+    throw new Refused(400, 'the body is not JSON')
   }
 }
 

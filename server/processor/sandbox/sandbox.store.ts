@@ -6,7 +6,7 @@ import { type SandboxSwitches, type SwitchCounter, switchesSchema, WELL_BEHAVED 
 export type ObjectKind = 'invoice' | 'payout'
 export type ObjectStatus = 'open' | 'processing' | 'paid' | 'failed'
 
-/** An invoice or payout as the sandbox holds it: paisa, epoch milliseconds. */
+/** An invoice or payout in the sandbox: paisa, epoch ms. */
 export interface SandboxObject {
   id: string
   kind: ObjectKind
@@ -22,7 +22,7 @@ export interface SandboxEvent {
   id: string
   seq: number
   object_id: string
-  /** What becomes of the object when the event is due. */
+  /** The object's status from the time when the event is due. */
   outcome: ObjectStatus
   body: string
   due_at: number
@@ -32,7 +32,7 @@ export interface SandboxEvent {
   delivered_at: number | null
 }
 
-/** What an idempotency key was answered: with an object, or with a final refusal (no object). */
+/** The answer to an idempotency key: an object, or a final refusal without one. */
 export interface KeyedAnswer {
   request_hash: string
   object_id: string | null
@@ -63,13 +63,12 @@ const EVENT_COLUMNS =
 
 export type SandboxStore = ReturnType<typeof openSandboxStore>
 
-/** How long another process may take to end when this one takes over from it. */
+/** How long a new process waits for a former one to end, ms. */
 const TAKE_OVER_MS = 2000
 
 /**
- * Opens (and makes, when needed) the sandbox's own file, or `:memory:`. Every write is on disk when it returns. Throws
- * SQLITE_BUSY while another process has it open: two sandboxes would both send its events. The lock goes with the process
- * that holds it, however that ends.
+ * Opens the sandbox's file, or `:memory:`, and creates it if necessary. Every write is on disk when it returns. Throws SQLITE_BUSY while
+ * another process has the file open, because two sandboxes would both send its events. The lock ends with its process.
  */
 export function openSandboxStore(databasePath: string) {
   if (databasePath !== ':memory:') makePrivateFile(databasePath)
@@ -80,111 +79,96 @@ export function openSandboxStore(databasePath: string) {
   db.pragma('foreign_keys = ON')
   db.exec(SCHEMA)
 
-  const readSwitches = db.prepare<[], { settings: string }>('select settings from switches where id = 1')
-  const writeSwitches = db.prepare('insert or replace into switches (id, settings) values (1, ?)')
-  const answerOf = db.prepare<[string], KeyedAnswer>(
-    'select request_hash, object_id from keyed_answer where idempotency_key = ?',
-  )
-  const keepAnswer = db.prepare('insert into keyed_answer values (?, ?, ?)')
-  const objectById = db.prepare<[string], SandboxObject>('select * from object where id = ?')
-  const objectsByReference = db.prepare<[ObjectKind, string], SandboxObject>(
-    'select * from object where kind = ? and reference = ? order by rowid',
-  )
-  const allObjects = db.prepare<[ObjectKind], SandboxObject>(
-    'select * from object where kind = ? order by rowid',
-  )
-  const insertObject = db.prepare(
-    'insert into object values (@id, @kind, @reference, @amount, @currency, @status, @created_at)',
-  )
-  const insertEvent = db.prepare(
-    'insert into event (id, object_id, outcome, body, due_at, next_attempt_at) values (?, ?, ?, ?, ?, ?)',
-  )
-  const settleObjects = db.prepare(
-    `update object set status = e.outcome from event e
-     where e.object_id = object.id and e.settled = 0 and e.due_at <= ?`,
-  )
-  const markSettled = db.prepare('update event set settled = 1 where settled = 0 and due_at <= ?')
-  const sendable = db.prepare<[number], SandboxEvent>(
-    `select ${EVENT_COLUMNS} from event where delivered_at is null and next_attempt_at <= ? order by seq`,
-  )
-  const undelivered = db.prepare<[number], { count: number }>(
-    'select count(*) as count from event where delivered_at is null and due_at <= ?',
-  )
-  const nextMoment = db.prepare<[], { at: number | null }>(
-    `select min(at) as at from (
-       select next_attempt_at as at from event where delivered_at is null
-       union all select due_at from event where settled = 0)`,
-  )
-  const nextSettlement = db.prepare<[], { at: number | null }>(
-    'select min(due_at) as at from event where settled = 0',
-  )
-  const allEvents = db.prepare<[], SandboxEvent>(`select ${EVENT_COLUMNS} from event order by seq`)
-  const eventById = db.prepare<[string], SandboxEvent>(`select ${EVENT_COLUMNS} from event where id = ?`)
-  const copyArrived = db.prepare(
-    'update event set attempts = attempts + 1, copies_sent = copies_sent + 1 where id = ?',
-  )
-  const attemptFailed = db.prepare(
-    'update event set attempts = attempts + 1, next_attempt_at = ? where id = ?',
-  )
-  const markDelivered = db.prepare(
-    'update event set delivered_at = ? where id = ? and copies_sent > ? and delivered_at is null',
-  )
+  type Value = string | number | null
+  const run = (text: string, ...values: Value[]) => db.prepare(text).run(...values)
+  const one = <Row>(text: string, ...values: Value[]) => db.prepare<Value[], Row>(text).get(...values)
+  const all = <Row>(text: string, ...values: Value[]) => db.prepare<Value[], Row>(text).all(...values)
 
-  // Settings kept by an older version lack newer switches; those start as well behaved.
+  // Settings of an older version lack newer switches; those start as well behaved.
   const switches = (): SandboxSwitches => {
-    const row = readSwitches.get()
+    const row = one<{ settings: string }>('select settings from switches where id = 1')
     return switchesSchema.parse(row ? { ...WELL_BEHAVED, ...JSON.parse(row.settings) } : WELL_BEHAVED)
   }
+  const writeSwitches = (changed: SandboxSwitches) =>
+    run('insert or replace into switches (id, settings) values (1, ?)', JSON.stringify(changed))
 
   return {
     switches,
     changeSwitches: db.transaction((change: Partial<SandboxSwitches>): SandboxSwitches => {
       const changed = { ...switches(), ...change }
-      writeSwitches.run(JSON.stringify(changed))
+      writeSwitches(changed)
       return changed
     }),
-    /** Uses up one of a counter; false when it stands at zero. */
+    /** Uses up one of a counter; false when it is zero. */
     take: db.transaction((counter: SwitchCounter): boolean => {
       const current = switches()
       if (current[counter] === 0) return false
-      writeSwitches.run(JSON.stringify({ ...current, [counter]: current[counter] - 1 }))
+      writeSwitches({ ...current, [counter]: current[counter] - 1 })
       return true
     }),
     /** Runs the reads and writes of `work` in one transaction. */
     atomically: <Result>(work: () => Result): Result => db.transaction(work).immediate(),
-    answerOf: (key: string) => answerOf.get(key),
-    keepAnswer: (key: string, requestHash: string, objectId: string | null) => {
-      keepAnswer.run(key, requestHash, objectId)
-    },
-    objectById: (id: string) => objectById.get(id),
-    objectsByReference: (kind: ObjectKind, reference: string) => objectsByReference.all(kind, reference),
-    objects: (kind: ObjectKind) => allObjects.all(kind),
-    insertObject: (object: SandboxObject) => {
-      insertObject.run(object)
-    },
-    insertEvent: (event: NewEvent) => {
-      const { id, object_id, outcome, body, due_at } = event
-      insertEvent.run(id, object_id, outcome, body, due_at, due_at)
-    },
-    /** Moves the money of every event that is due: its object takes its final status. */
+    answerOf: (key: string) =>
+      one<KeyedAnswer>('select request_hash, object_id from keyed_answer where idempotency_key = ?', key),
+    keepAnswer: (key: string, requestHash: string, objectId: string | null) =>
+      run('insert into keyed_answer values (?, ?, ?)', key, requestHash, objectId),
+    objectById: (id: string) => one<SandboxObject>('select * from object where id = ?', id),
+    objectsByReference: (kind: ObjectKind, reference: string) =>
+      all<SandboxObject>(
+        'select * from object where kind = ? and reference = ? order by rowid',
+        kind,
+        reference,
+      ),
+    objects: (kind: ObjectKind) =>
+      all<SandboxObject>('select * from object where kind = ? order by rowid', kind),
+    insertObject: ({ id, kind, reference, amount, currency, status, created_at }: SandboxObject) =>
+      run(
+        'insert into object values (?, ?, ?, ?, ?, ?, ?)',
+        ...[id, kind, reference, amount, currency, status, created_at],
+      ),
+    insertEvent: ({ id, object_id, outcome, body, due_at }: NewEvent) =>
+      run(
+        'insert into event (id, object_id, outcome, body, due_at, next_attempt_at) values (?, ?, ?, ?, ?, ?)',
+        ...[id, object_id, outcome, body, due_at, due_at],
+      ),
+    /** Moves the money of every due event: its object gets its final status. */
     settle: db.transaction((now: number): void => {
-      settleObjects.run(now)
-      markSettled.run(now)
+      run(
+        `update object set status = e.outcome from event e
+         where e.object_id = object.id and e.settled = 0 and e.due_at <= ?`,
+        now,
+      )
+      run('update event set settled = 1 where settled = 0 and due_at <= ?', now)
     }),
-    sendable: (now: number) => sendable.all(now),
-    undelivered: (dueBy: number) => undelivered.get(dueBy)?.count ?? 0,
-    /** When there is next something to do, or null. With held events only settlements count. */
-    nextMoment: (held: boolean) => (held ? nextSettlement : nextMoment).get()?.at ?? null,
-    events: () => allEvents.all(),
-    eventById: (id: string) => eventById.get(id),
-    recordArrival: db.transaction((id: string, duplicates: number, now: number): void => {
-      copyArrived.run(id)
-      markDelivered.run(now, id, duplicates)
-    }),
-    recordFailure: (id: string, retryAt: number) => {
-      attemptFailed.run(retryAt, id)
+    sendable: (now: number) =>
+      all<SandboxEvent>(
+        `select ${EVENT_COLUMNS} from event where delivered_at is null and next_attempt_at <= ? order by seq`,
+        now,
+      ),
+    undelivered: (dueBy: number): number =>
+      one<{ count: number }>(
+        'select count(*) as count from event where delivered_at is null and due_at <= ?',
+        dueBy,
+      )?.count ?? 0,
+    /** When there is something to do next, or null. With held events only settlements count. */
+    nextMoment: (held: boolean): number | null => {
+      const settlement = 'select min(due_at) as at from event where settled = 0'
+      const delivery = `select next_attempt_at as at from event where delivered_at is null`
+      const text = held ? settlement : `select min(at) as at from (${delivery} union all ${settlement})`
+      return one<{ at: number | null }>(text)?.at ?? null
     },
-    /** What the file really runs with; `synchronous` 2 is FULL. */
+    events: () => all<SandboxEvent>(`select ${EVENT_COLUMNS} from event order by seq`),
+    eventById: (id: string) => one<SandboxEvent>(`select ${EVENT_COLUMNS} from event where id = ?`, id),
+    recordArrival: db.transaction((id: string, duplicates: number, now: number): void => {
+      run('update event set attempts = attempts + 1, copies_sent = copies_sent + 1 where id = ?', id)
+      run(
+        'update event set delivered_at = ? where id = ? and copies_sent > ? and delivered_at is null',
+        ...[now, id, duplicates],
+      )
+    }),
+    recordFailure: (id: string, retryAt: number) =>
+      run('update event set attempts = attempts + 1, next_attempt_at = ? where id = ?', retryAt, id),
+    /** The pragmas of the open file; `synchronous` 2 is FULL. */
     durability: () => ({
       journal_mode: db.pragma('journal_mode', { simple: true }),
       synchronous: db.pragma('synchronous', { simple: true }),

@@ -1,4 +1,4 @@
-import { createSignatureScheme } from '../signatures/signature-schemes.ts'
+import { createSignatureScheme } from '../signatures/choose-scheme.ts'
 import { createDelivery } from './deliver-events.ts'
 import { createSandboxServer } from './sandbox.http.ts'
 import { openSandboxStore } from './sandbox.store.ts'
@@ -6,19 +6,19 @@ import { readState, type SandboxState } from './state.ts'
 import { type SandboxSwitches, switchChangeSchema } from './switches.ts'
 
 export interface SandboxOptions {
-  /** The sandbox's own SQLite file, made when absent; `:memory:` forgets everything on close. */
+  /** The sandbox's SQLite file, created if absent; `:memory:` keeps nothing after close. */
   databasePath: string
   host: string
   /** 0: any free port. */
   port: number
   apiKey: string
-  /** Where events go. A function is asked on each attempt; null means that the receiver is not up yet. */
+  /** Where events are sent. A function is called for each attempt; null means that the receiver does not run yet. */
   webhookUrl: string | (() => string | null)
   /** Standard Webhooks secret, `whsec_` and base64. */
   webhookSecret: string
   /** Epoch milliseconds. */
   now?: () => number
-  /** 0 to 1; only spreads the retries of deliveries. */
+  /** 0 to 1, to spread the retries of deliveries. */
   random?: () => number
   /** First pause after a failed delivery in milliseconds, doubled up to 30 s. */
   retryBaseMs?: number
@@ -27,21 +27,21 @@ export interface SandboxOptions {
 export interface Sandbox {
   url: string
   port: number
-  /** Changes the given switches, keeps the others, and answers all of them. Throws on a value out of range. */
+  /** Changes the given switches and returns all of them. Throws for a value out of range. */
   switches(change?: Partial<SandboxSwitches>): SandboxSwitches
   state(): SandboxState
   /**
-   * Resolves when every event that is due has been delivered (with `scheduled`: every event at all). Held events do
-   * not count. Rejects when the sandbox is closed before.
+   * Resolves when all due events are delivered; with `scheduled`, all events. Held events do not count. Rejects when the sandbox is closed
+   * before.
    */
   idle(options?: { scheduled?: boolean }): Promise<void>
-  /** Looks at the clock again; only needed after moving an injected `now`. */
+  /** Checks the clock again. Call it after an injected `now` has moved. */
   wake(): void
-  /** Ends the server, its timers and connections. Undelivered events stay in the file and go out after a restart. */
+  /** Ends the server, its timers and connections. Undelivered events stay in the file and are sent after a restart. */
   close(): Promise<void>
 }
 
-/** A processor to develop and test against: a real HTTP server with its own durable state. Never for production. */
+/** A processor for development and tests: a real HTTP server with its own durable state. Not for production. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const {
     now = Date.now,

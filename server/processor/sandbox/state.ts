@@ -23,7 +23,7 @@ interface StateEvent {
   delivered_at: string | null
 }
 
-/** Everything that the sandbox holds, oldest first; the shape of GET /_sandbox/state. */
+/** Everything in the sandbox, oldest first: the answer of GET /_sandbox/state. */
 export interface SandboxState {
   invoices: StateObject[]
   payouts: StateObject[]
@@ -31,7 +31,7 @@ export interface SandboxState {
   switches: SandboxSwitches
 }
 
-/** `now` in epoch milliseconds: what is due by then shows as settled. */
+/** `now` in epoch ms: events that are due by then are settled first. */
 export function readState(store: SandboxStore, now: number): SandboxState {
   store.settle(now)
   const objects = (kind: ObjectKind): StateObject[] =>

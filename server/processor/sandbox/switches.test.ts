@@ -23,7 +23,7 @@ async function makePayouts(url: string, count: number): Promise<void> {
 }
 
 const answers = suite('switches on answers')
-answers('are set over HTTP, in parts, and refused when they make no sense', async () => {
+answers('are set over HTTP, in parts, and refused when invalid', async () => {
   await withSandbox(async (sandbox) => {
     const put = (body: unknown) => ask(sandbox.url, 'PUT', '/_sandbox/switches', { body })
     assert.equal((await put({ refuse_next: 2 })).body, { ...WELL_BEHAVED, refuse_next: 2 })
@@ -62,12 +62,12 @@ answers(
   'a lost, a garbled and a late answer leave the outcome unknown, and the look-up finds the payout',
   async () => {
     await withSandbox(async (sandbox) => {
-      const processor = createHttpProcessor({ url: sandbox.url, apiKey: API_KEY, timeoutMs: 150 })
+      const processor = createHttpProcessor({ url: sandbox.url, apiKey: API_KEY, timeoutMs: 500 })
       const misbehave = [
         { lose_next_answers: 1 },
         { garble_next_answers: 1 },
         // The call takes effect after its caller has given up.
-        { stall_next: 1, stall_ms: 250 },
+        { stall_next: 1, stall_ms: 800 },
       ]
       for (const [n, change] of misbehave.entries()) {
         sandbox.switches(change)

@@ -2,36 +2,36 @@ import { z } from 'zod'
 
 const count = z.int().min(0).max(1_000_000)
 
-/** How the sandbox misbehaves. Counters count POSTs (or payouts) still to be affected and go down as they are used. */
+/** How the sandbox misbehaves. A counter is the number of POSTs (or payouts) that it still affects. */
 const fields = {
-  /** Milliseconds from an accepted call until the money has moved and its event is due. */
+  /** Time from an accepted call until its money moves and its event is due, ms. */
   event_delay_ms: count.max(86_400_000),
-  /** The next payouts end as `payout.failed`, decided when they are accepted. */
+  /** The next accepted payouts end as `payout.failed`. */
   fail_next_payouts: count,
   failure_reason: z.string().min(1).max(500),
-  /** 422, without effect. Final: the same idempotency key gets it again. */
+  /** 422 without effect. Final: the same idempotency key gets it again. */
   refuse_next: count,
-  /** 500, without effect. */
+  /** 500 without effect. */
   error_next: count,
-  /** 429 with `Retry-After: 1`, without effect. */
+  /** 429 with `Retry-After: 1` without effect. */
   limit_next: count,
-  /** Takes effect; the connection is destroyed without an answer. */
+  /** Takes effect, but the connection breaks without an answer. */
   lose_next_answers: count,
-  /** Takes effect; the connection is destroyed in the middle of the answer. */
+  /** Takes effect, but the connection breaks in the middle of the answer. */
   garble_next_answers: count,
-  /** The next calls wait for `stall_ms` and take effect only then, even when the caller has gone. */
+  /** The next calls take effect after `stall_ms`, even if the caller has gone. */
   stall_next: count,
   stall_ms: count.max(600_000),
-  /** Each event is sent this many extra times, with the same webhook-id. */
+  /** Each event is sent this many more times, with the same webhook-id. */
   duplicate_events: count.max(100),
-  /** The order among the events that are due at once. `shuffled` depends on `order_seed` alone. */
+  /** The order of events that are due together. `shuffled` depends only on `order_seed`. */
   event_order: z.enum(['as_made', 'reversed', 'shuffled']),
   order_seed: z.int().min(0).max(0xffffffff),
-  /** The event is due at once, and is sent before the call is answered. */
+  /** The event is due immediately and is sent before the call is answered. */
   events_before_answer: z.boolean(),
-  /** Money still moves when it is due, but no event is sent until this is false again. */
+  /** Money moves when it is due, but no event is sent until this is false again. */
   hold_events: z.boolean(),
-  /** Paisa added to the amount of confirming events, fixed when the call is accepted. */
+  /** Paisa added to the amount of confirming events. Applied when the call is accepted. */
   confirm_amount_delta: z.int().min(-1_000_000_000).max(1_000_000_000),
 }
 

@@ -29,8 +29,8 @@ const headerName = z
   .transform((name) => name.toLowerCase())
 
 /**
- * The `hmac` scheme's settings. `template` says what is signed, from `{body}`, `{timestamp}` and `{id}`. A time or
- * an id from a header must be part of it: unsigned, either could be replaced on a captured request.
+ * The settings of the `hmac` scheme. `template` is the signed content, made of `{body}`, `{timestamp}` and `{id}`. A time or an id from a
+ * header must be part of it: unsigned, it could be replaced in a captured request.
  */
 export const hmacSettingsSchema = z
   .strictObject({
@@ -43,9 +43,9 @@ export const hmacSettingsSchema = z
     header_form: z.enum(['value', 'pairs']).default('value'),
     signature_key: z.string().min(1).max(20).default('v1'),
     timestamp_key: z.string().min(1).max(20).default('t'),
-    /** What stands before each signature, such as `sha256=`. */
+    /** The text before each signature, such as `sha256=`. */
     prefix: z.string().max(20).default(''),
-    /** Parts several signatures of one header (`value` form only); null: exactly one. */
+    /** Separates several signatures in one header (`value` form only); null: exactly one. */
     separator: z.enum([' ', ',']).nullable().default(null),
     /** null in the `pairs` form: the time is a pair of the signature header. */
     timestamp_header: headerName.nullable().default(null),
@@ -91,7 +91,7 @@ interface Presented {
   timestamp: string | null
 }
 
-/** An HMAC scheme that is described by settings alone; see `hmacSettingsSchema`. */
+/** The HMAC scheme that these settings describe. */
 export function createHmacScheme(settings: HmacSettings): SignatureScheme {
   const readKey = KEY_READERS[settings.secret_encoding]
   const { signature_header, timestamp_header, id_header, template } = settings
@@ -156,7 +156,7 @@ function readSignatureHeader(settings: HmacSettings, header: string): Presented 
   const strip = (values: string[]) =>
     values.filter((value) => value.startsWith(prefix)).map((value) => value.slice(prefix.length))
   if (settings.header_form === 'value') {
-    // In a list parted by blanks, a comma before a blank means two joined headers.
+    // In a list separated by blanks, a comma before a blank means two joined headers.
     if (settings.separator === ' ' && /,(\s|$)/.test(header)) return null
     const values = settings.separator === null ? [header] : header.split(settings.separator)
     return { signatures: strip(values.map((value) => value.trim())), timestamp: null }
@@ -167,12 +167,12 @@ function readSignatureHeader(settings: HmacSettings, header: string): Presented 
   })
   const valuesOf = (key: string) => pairs.flatMap((pair) => (pair?.key === key ? [pair.value] : []))
   const timestamps = valuesOf(settings.timestamp_key)
-  // Two times leave open which one was signed: two joined headers, or somebody's attempt.
+  // With two times it is unclear which one was signed: two joined headers, or an attack.
   if (pairs.includes(null) || timestamps.length > 1) return null
   return { signatures: strip(valuesOf(settings.signature_key)), timestamp: timestamps[0] ?? null }
 }
 
-/** The signed content as parts, so that the body stays bytes and is never searched for placeholders. */
+/** The signed content in parts, so that the body stays bytes and is not searched for placeholders. */
 function render(
   template: string,
   values: { timestamp: string; id: string; body: Buffer },

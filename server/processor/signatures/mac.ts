@@ -5,19 +5,16 @@ import type { LowerCaseHeaders } from './scheme.ts'
 export type MacAlgorithm = 'sha256' | 'sha384' | 'sha512'
 export type MacEncoding = 'hex' | 'base64'
 
-/** The clock difference that every scheme with a timestamp allows, either way. */
-export const TOLERANCE_MS = 300_000
-
 const MAX_HEADER_LENGTH = 4096
 const MAX_SIGNATURES = 16
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 const HEX = /^(?:[0-9a-f]{2})+$/i
 const RFC3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/
 
-/** Printable, without blanks and commas: two headers of one name, joined by `, `, never pass as one token. */
+/** Printable, without blanks and commas, so that two headers joined by `, ` are not one token. */
 const TOKEN = /^[\x21-\x2b\x2d-\x7e]{1,255}$/
 
-/** One header as text, or null when it is absent, empty, over-long, or not text at all. */
+/** One header as text, or null when it is absent, empty or too long. */
 export function headerText(headers: LowerCaseHeaders, name: string): string | null {
   if (!Object.hasOwn(headers, name)) return null
   const value: unknown = headers[name]
@@ -30,7 +27,7 @@ export function headerToken(headers: LowerCaseHeaders, name: string): string | n
   return value !== null && TOKEN.test(value) ? value : null
 }
 
-/** Bytes of a strict base64 text; null for an empty or malformed one (Buffer alone would skip what it cannot read). */
+/** Bytes of a strict base64 text; null for an empty or malformed one, in which `Buffer` would skip characters. */
 export function base64Bytes(text: string): Buffer | null {
   return text !== '' && BASE64.test(text) ? Buffer.from(text, 'base64') : null
 }
@@ -40,7 +37,7 @@ export function hexBytes(text: string): Buffer | null {
   return HEX.test(text) ? Buffer.from(text, 'hex') : null
 }
 
-/** Bytes of a secret that is used as it stands; null when empty, because anybody can sign with an empty key. */
+/** Bytes of a text secret; null when empty, because anyone can sign with an empty key. */
 export function textBytes(text: string): Buffer | null {
   return text === '' ? null : Buffer.from(text, 'utf8')
 }
@@ -52,8 +49,8 @@ export function mac(algorithm: MacAlgorithm, key: Buffer, parts: readonly (strin
 }
 
 /**
- * True when any presented signature is the MAC of `parts` under any of the keys. Unreadable keys and
- * signatures count as no match. Lengths are compared first, since `timingSafeEqual` throws on unequal ones.
+ * True when any presented signature is the MAC of `parts` under any of the keys. Unreadable keys and signatures do not match. Compares
+ * lengths first, because `timingSafeEqual` throws for unequal ones.
  */
 export function anyMacMatches(question: {
   algorithm: MacAlgorithm
@@ -84,7 +81,7 @@ export function readTimestamp(text: string, format: TimestampFormat): number | n
   const match = RFC3339.exec(text)
   if (!match) return null
   const [, seconds, fraction = '', zone] = match
-  // Date.parse is only defined for three digits of a second; the rest is far below any tolerance.
+  // Date.parse takes three digits of a second; the rest is far below any tolerance.
   const parsed = Date.parse(`${seconds}.${fraction.slice(0, 3).padEnd(3, '0')}${zone}`)
   return Number.isNaN(parsed) ? null : parsed
 }
@@ -99,7 +96,7 @@ export function isWithin(toleranceMs: number, signedAt: number, now: number): bo
   return Math.abs(now - signedAt) <= toleranceMs
 }
 
-/** The body as JSON object, or null; also null for one that is too costly to parse. Call it only after the MAC held. */
+/** The body as a JSON object; null for any other body and for one that is too costly to parse. Call it only after the MAC matched. */
 export function bodyObject(rawBody: Buffer): Record<string, unknown> | null {
   try {
     const body = parseBoundedJson(rawBody.toString('utf8'))
@@ -114,7 +111,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A text field of a JSON body as an event id; null when it is absent or no plain token. */
+/** A text field of a JSON body as an event id; null when it is absent or not a token. */
 export function bodyToken(body: Record<string, unknown> | null, field: string): string | null {
   const value = body !== null && Object.hasOwn(body, field) ? body[field] : null
   return typeof value === 'string' && TOKEN.test(value) ? value : null

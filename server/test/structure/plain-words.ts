@@ -49,7 +49,6 @@ const EXEMPT = [
   'server/platform/signals.test.ts',
   'server/platform/signals.ts',
   'server/platform/with-timeout.ts',
-  'server/processor/',
   'server/reports/',
   'server/sales/',
   'server/shopify/',

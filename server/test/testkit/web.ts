@@ -2,7 +2,7 @@ import { createClickRecorder } from '../../clicks/clicks.service.ts'
 import { createServer } from '../../http/server.ts'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { migrationState } from '../../platform/database/migrator.ts'
-import { createSignatureScheme } from '../../processor/signatures/signature-schemes.ts'
+import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
 import type { TestDialect } from './databases.ts'
 import { openTestbed, type Testbed } from './testbed.ts'
 

@@ -1,9 +1,9 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { anyCharacter, fc } from '../../test/testkit/property.ts'
+import { createSignatureScheme, hmacSettingsSchema } from './choose-scheme.ts'
 import { mac } from './mac.ts'
 import type { SignatureScheme } from './scheme.ts'
-import { createSignatureScheme, hmacSettingsSchema } from './signature-schemes.ts'
 
 const stripeForm = createSignatureScheme({
   scheme: 'hmac',

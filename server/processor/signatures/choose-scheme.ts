@@ -1,6 +1,5 @@
 import { createHmacScheme, type HmacSettings } from './hmac.ts'
-import { safepayRaast } from './safepay-raast.ts'
-import { safepayV2 } from './safepay-v2.ts'
+import { safepayRaast, safepayV2 } from './safepay.ts'
 import type { SignatureScheme } from './scheme.ts'
 import { standardWebhooks } from './standard-webhooks.ts'
 
