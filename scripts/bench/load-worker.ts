@@ -16,7 +16,8 @@ function next<Request extends BenchRequest | autocannon.Request>(
 ): Request {
   const request = requests[sent % requests.length] as Request
   sent += 1
-  if (uniqueHeader === null) return request
+  // autocannon fails on a request without headers.
+  if (uniqueHeader === null) return { ...request, headers: { ...request.headers } }
   return { ...request, headers: { ...request.headers, [uniqueHeader]: `bench-${process.pid}-${sent}` } }
 }
 
