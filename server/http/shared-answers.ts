@@ -6,7 +6,7 @@ import type { Platform } from '../platform/platform.ts'
 const MAX_ANSWERS = 300
 
 interface SharedAnswer {
-  body: Buffer
+  body: string
   etag: string
 }
 
@@ -30,7 +30,7 @@ export async function sendShared(
 }
 
 function serialize(result: unknown): SharedAnswer {
-  const body = Buffer.from(JSON.stringify(result))
+  const body = JSON.stringify(result)
   return { body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` }
 }
 
