@@ -1,3 +1,4 @@
+// proof only
 // time limit: 180 s
 import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'

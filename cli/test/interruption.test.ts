@@ -1,3 +1,4 @@
+// proof only
 // time limit: 180 s
 import {
   chmodSync,

@@ -1,3 +1,4 @@
+// proof only
 // time limit: 400 s
 import { sql } from 'kysely'
 import { suite } from 'uvu'

@@ -92,8 +92,16 @@ export const PROOFS: readonly Proof[] = [
   },
   {
     name: 'commands',
-    promise: 'every command fits a terminal of 80 columns and prints JSON; the demo survives kill -9',
-    files: ['cli/test/every-command', 'cli/demo/run-demo'],
+    promise:
+      'commands fit a terminal of 80 columns, hold no lock for long, survive signals, full and broken disks; the demo survives kill -9',
+    files: [
+      'cli/test/every-command',
+      'cli/test/interruption',
+      'cli/test/locks',
+      'cli/test/bad-disk',
+      'cli/test/full-disk',
+      'cli/demo/run-demo',
+    ],
     counts: { short: { DEMO_KILLS: 4 }, long: { DEMO_KILLS: 100 } },
   },
   {
