@@ -215,8 +215,8 @@ const ONCE: PlantedBug[] = [
   {
     name: 'an attempt is claimed without a lease',
     file: 'server/platform/queue/lease-queue.ts',
-    find: '[this.#of.leaseUntil]: lease.until',
-    replace: '[this.#of.leaseUntil]: this.#of.lane ? lease.until : 0',
+    find: '[this.#spec.leaseUntil]: lease.until',
+    replace: '[this.#spec.leaseUntil]: this.#spec.lane ? lease.until : 0',
     expectedIn: 'race',
   },
   {

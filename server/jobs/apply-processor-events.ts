@@ -6,12 +6,8 @@ import { parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
-import {
-  MalformedEvent,
-  type ProcessorEvent,
-  type ProcessorEventRules,
-  readProcessorEvent,
-} from '../processor/events.rule.ts'
+import { MalformedEvent, type ProcessorEvent, readProcessorEvent } from '../processor/events.rule.ts'
+import type { ProcessorEventRules } from '../processor/events.settings.ts'
 import { LARGE_BODY } from './read-order.ts'
 
 /** Returns the function that applies the processor's signed events, each in its own transaction. */

@@ -4,7 +4,7 @@ import { type EventSource, nextEventDueAt, removeOldBodies } from '../inbox/inbo
 import { watchMarketplace } from '../moderation/watch.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { nextAttemptDueAt } from '../processor/attempts.service.ts'
-import type { ProcessorEventRules } from '../processor/events.rule.ts'
+import type { ProcessorEventRules } from '../processor/events.settings.ts'
 import type { Processor } from '../processor/processor.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
 import { applyStoreEvents } from './apply-store-events.ts'

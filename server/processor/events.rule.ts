@@ -1,76 +1,22 @@
 import { type Paisa, parseMoney } from '../../shared/money.ts'
+import type { EventRule, FieldPredicate, ProcessorEventRules } from './events.settings.ts'
 
-export type EventMeaning = 'billing_payment_confirmed' | 'payout_confirmed' | 'payout_failed' | 'ignore'
-
-export type FieldValue = string | number | boolean | null
-
-/**
- * A condition on one field of the body (a dotted path). For an absent field `equals` and `one_of` are false, and `not_equals` is true.
- */
-export type FieldPredicate =
-  | { field: string; equals: FieldValue }
-  | { field: string; not_equals: FieldValue }
-  | { field: string; one_of: FieldValue[] }
-  | { field: string; present: boolean }
-
-/** The place of each fact in the body, as a dotted path (`data.invoice_id`, `items.0.id`). */
-export interface FieldLocations {
-  invoice_id: string
-  payment_reference: string
-  payout_id: string
-  reference: string
-  reason: string
-  amount: string
+interface PaymentFacts {
+  type: string
+  amount: Paisa
   currency: string
 }
 
-export interface EventRule {
-  /** The event types that the rule applies to. */
-  types: string[]
-  /** All must be true. */
-  when: FieldPredicate[]
-  meaning: EventMeaning
-  fields: FieldLocations
-  /** `rupees`: decimal rupees as text or number (`"1250.00"`); `paisa`: a whole number of paisa. */
-  amount_unit: 'rupees' | 'paisa'
-  /** Used when the body names no currency at all. */
-  assumed_currency: string | null
-}
-
-/** The first rule that matches by type and conditions decides; without one the event is `unmapped`. */
-export interface ProcessorEventRules {
-  /** The place of the event's type in the body. */
-  type_field: string
-  rules: EventRule[]
+interface PayoutFacts extends PaymentFacts {
+  payout_id: string
+  /** Our payout's id, as sent with the call. */
+  reference: string
 }
 
 export type ProcessorEvent =
-  | {
-      kind: 'billing_payment_confirmed'
-      type: string
-      invoice_id: string
-      payment_reference: string
-      amount: Paisa
-      currency: string
-    }
-  | {
-      kind: 'payout_confirmed'
-      type: string
-      payout_id: string
-      /** Our payout's id, as sent with the call. */
-      reference: string
-      amount: Paisa
-      currency: string
-    }
-  | {
-      kind: 'payout_failed'
-      type: string
-      payout_id: string
-      reference: string
-      reason: string
-      amount: Paisa
-      currency: string
-    }
+  | (PaymentFacts & { kind: 'billing_payment_confirmed'; invoice_id: string; payment_reference: string })
+  | (PayoutFacts & { kind: 'payout_confirmed' })
+  | (PayoutFacts & { kind: 'payout_failed'; reason: string })
   | { kind: 'ignore'; type: string }
   /** No rule matches its type and fields. */
   | { kind: 'unmapped'; type: string }

@@ -132,7 +132,7 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
 for (const dialect of testDialects()) {
-  const numRuns = dialect === 'sqlite' ? 300 : 80
+  const numRuns = dialect === 'sqlite' ? 150 : 40
   for (const [shape, table] of Object.entries(SHAPES)) {
     const it = suite<{ database: TestDatabase }>(`a lease queue ${shape} on ${dialect}`)
     it.before(async (context) => {

@@ -67,19 +67,19 @@ const EVERY: Only = sql`true`
  * Claims of one queue wait for each other: of two that run together, each could take a row of the same lane.
  */
 export class LeaseQueue<Row extends QueueRow> {
-  readonly #of: QueueTable<Row>
+  readonly #spec: QueueTable<Row>
   readonly #table: RawBuilder<unknown>
   readonly #dueAt: RawBuilder<number>
   readonly #leaseUntil: RawBuilder<number>
   /** Ends a lease. */
   readonly #ended: object
 
-  constructor(of: QueueTable<Row>) {
-    this.#of = of
-    this.#table = sql.table(of.name)
-    this.#dueAt = sql.ref(of.dueAt)
-    this.#leaseUntil = sql.ref(of.leaseUntil)
-    this.#ended = { lease_token: null, ...(of.leaseUntil !== of.dueAt && { [of.leaseUntil]: 0 }) }
+  constructor(spec: QueueTable<Row>) {
+    this.#spec = spec
+    this.#table = sql.table(spec.name)
+    this.#dueAt = sql.ref(spec.dueAt)
+    this.#leaseUntil = sql.ref(spec.leaseUntil)
+    this.#ended = { lease_token: null, ...(spec.leaseUntil !== spec.dueAt && { [spec.leaseUntil]: 0 }) }
   }
 
   /**
@@ -88,10 +88,10 @@ export class LeaseQueue<Row extends QueueRow> {
    */
   async claim(database: Database, claim: Claim<Row>): Promise<Row[]> {
     const { first, last } = await this.#dueTimes(database.reader, claim.only)
-    const isOverdue = last !== null && last > claim.now + this.#of.maxDelayMs
+    const isOverdue = last !== null && last > claim.now + this.#spec.maxDelayMs
     if (first === null || (first > claim.now && !isOverdue)) return []
     return database.transaction(async (tx) => {
-      await advisoryLock(tx, `claim ${this.#of.name}`)
+      await advisoryLock(tx, `claim ${this.#spec.name}`)
       // PostgreSQL may not know yet how many rows are open, and how few of them are leased.
       if (database.dialect === 'postgresql') await sql`set local enable_seqscan = off`.execute(tx)
       if (isOverdue) await this.#makeOverdueDue(tx, claim)
@@ -107,7 +107,7 @@ export class LeaseQueue<Row extends QueueRow> {
     // A holder whose lease ran out may have finished a row since it was read.
     const leased = new Set(rows.map(({ id }) => id))
     const claimed = chosen.filter(({ id }) => leased.has(id))
-    const { lane } = this.#of
+    const { lane } = this.#spec
     const lanes = lane ? new Set(claimed.map((row) => row[lane.column] as string)) : []
     await this.endOtherLeasesStatement(tx, claim, [...lanes])?.execute(tx)
     return claimed
@@ -120,7 +120,7 @@ export class LeaseQueue<Row extends QueueRow> {
 
   /** Extends a lease. Returns false if the token does not hold the row. */
   renew(tx: Tx, held: Held, until: number, change: Partial<Row> = {}): Promise<boolean> {
-    return this.#change(tx, held, { ...change, [this.#of.leaseUntil]: until })
+    return this.#change(tx, held, { ...change, [this.#spec.leaseUntil]: until })
   }
 
   /** Ends a lease with a result. Returns false if the token does not hold the row. */
@@ -152,7 +152,7 @@ export class LeaseQueue<Row extends QueueRow> {
 
   /** Ends a lease without a result; the row is due at `dueAt` (epoch ms). Returns false if the token does not hold the row. */
   defer(tx: Tx, held: Held, dueAt: number, change: Partial<Row> = {}): Promise<boolean> {
-    const { released, dueAt: column } = this.#of
+    const { released, dueAt: column } = this.#spec
     return this.#change(tx, held, { ...this.#ended, ...released, ...change, [column]: dueAt })
   }
 
@@ -166,22 +166,22 @@ export class LeaseQueue<Row extends QueueRow> {
 
   /** Ends the leases that the token holds on these rows, without counting their attempts. The rows stay due when they were. */
   async release(tx: Tx, token: string, ids: readonly string[]): Promise<void> {
-    const attempts = sql.ref(this.#of.attempts)
+    const attempts = sql.ref(this.#spec.attempts)
     await sql`
-      update ${this.#table} set ${assignments({ ...this.#ended, ...this.#of.released })}, ${attempts} = ${attempts} - 1
+      update ${this.#table} set ${assignments({ ...this.#ended, ...this.#spec.released })}, ${attempts} = ${attempts} - 1
       where id ${inList(dialectOf(tx), 'uuid', ids)} and lease_token = ${token}`.execute(tx)
   }
 
   /** Makes rows due that wait for longer than any row is deferred, held or not. */
   async #makeOverdueDue(tx: Tx, { now, only = EVERY }: Claim<Row>): Promise<void> {
-    const { dueAt, released, maxDelayMs } = this.#of
+    const { dueAt, released, maxDelayMs } = this.#spec
     await sql`
       update ${this.#table} set ${assignments({ ...this.#ended, ...released, [dueAt]: now })}
-      where ${this.#of.isOpen} and ${only} and ${this.#dueAt} > ${now + maxDelayMs}`.execute(tx)
+      where ${this.#spec.isOpen} and ${only} and ${this.#dueAt} > ${now + maxDelayMs}`.execute(tx)
   }
 
   async #dueTimes(db: Queries, only = EVERY): Promise<{ first: number | null; last: number | null }> {
-    const open = sql`select ${this.#dueAt} from ${this.#table} where ${this.#of.isOpen} and ${only} order by ${this.#dueAt}`
+    const open = sql`select ${this.#dueAt} from ${this.#table} where ${this.#spec.isOpen} and ${only} order by ${this.#dueAt}`
     const { rows } = await sql<{ first: number | null; last: number | null }>`
       select (${open} limit 1) as first, (${open} desc limit 1) as last`.execute(db)
     return rows[0] ?? { first: null, last: null }
@@ -189,7 +189,7 @@ export class LeaseQueue<Row extends QueueRow> {
 
   /** The rows that a claim chooses from. */
   dueStatement({ now, lease, limit, only = EVERY }: Claim<Row>): RawBuilder<Row> {
-    const lane = this.#of.lane && sql.ref(this.#of.lane.column)
+    const lane = this.#spec.lane && sql.ref(this.#spec.lane.column)
     const isFree =
       lane &&
       sql`${lane} not in (
@@ -197,24 +197,24 @@ export class LeaseQueue<Row extends QueueRow> {
         where lease_token is not null and not (${this.#hasExpired(now, lease)}))`
     return sql<Row>`
       select * from ${this.#table}
-      where ${this.#of.isOpen} and ${only} and ${this.#dueAt} <= ${now} and ${isFree ?? this.#hasExpired(now, lease)}
+      where ${this.#spec.isOpen} and ${only} and ${this.#dueAt} <= ${now} and ${isFree ?? this.#hasExpired(now, lease)}
       order by ${this.#dueAt}, id limit ${limit}`
   }
 
   /** Finds the rows by id, however many others are open. */
   leaseStatement(db: Queries, { now, lease, set }: Claim<Row>, ids: readonly string[]) {
-    const attempts = sql.ref(this.#of.attempts)
-    const leased = { lease_token: lease.token, [this.#of.leaseUntil]: lease.until, ...set }
+    const attempts = sql.ref(this.#spec.attempts)
+    const leased = { lease_token: lease.token, [this.#spec.leaseUntil]: lease.until, ...set }
     return sql<{ id: string }>`
       update ${this.#table} set ${assignments(leased)}, ${attempts} = ${attempts} + 1
-      where id ${inList(dialectOf(db), 'uuid', ids)} and ${withoutIndex(this.#of.isOpen)}
+      where id ${inList(dialectOf(db), 'uuid', ids)} and ${withoutIndex(this.#spec.isOpen)}
         and ${withoutIndex(sql`${this.#dueAt} <= ${now}`)} and (${this.#hasExpired(now, lease)})
       returning id`
   }
 
   /** Ends the leases of other holders in these lanes, which have run out; `null` without lanes. */
   endOtherLeasesStatement(db: Queries, { lease }: Claim<Row>, lanes: readonly string[]) {
-    const { lane, released } = this.#of
+    const { lane, released } = this.#spec
     if (!lane || lanes.length === 0) return null
     return sql`
       update ${this.#table} set ${assignments({ ...this.#ended, ...released })}
