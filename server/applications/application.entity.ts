@@ -1,7 +1,6 @@
 import { defineEntity } from '@mikro-orm/core'
 import { Offer } from '../offers/offer.entity.ts'
-import { id, moment, oneOf, text, word } from '../platform/database/columns.ts'
-import { refersTo } from '../platform/database/relations.ts'
+import { enumText, epochMs, id, oneOf, refersTo, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 
 export const APPLICATION_STATUSES = ['pending', 'approved', 'rejected'] as const
@@ -15,12 +14,12 @@ export const Application = defineEntity({
     /** The offer's owner, kept here so that a merchant's list needs no join. */
     merchant_id: () => refersTo(User, 'merchant_id'),
     creator_id: () => refersTo(User, 'creator_id'),
-    status: word<(typeof APPLICATION_STATUSES)[number]>(),
+    status: enumText<(typeof APPLICATION_STATUSES)[number]>(),
     message: text().strictNullable(),
     promotion_url: text().strictNullable(),
     decision_reason: text().strictNullable(),
-    decided_at: moment().strictNullable(),
-    created_at: moment(),
+    decided_at: epochMs().strictNullable(),
+    created_at: epochMs(),
   },
   checks: [oneOf('applications', 'status', APPLICATION_STATUSES)],
   uniques: [

@@ -1,6 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, id, moment, oneOf, paisa, text, word } from '../platform/database/columns.ts'
-import { refersTo } from '../platform/database/relations.ts'
+import { count, enumText, epochMs, id, oneOf, paisa, refersTo, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 import { CYCLE_STATES, type CycleState } from './close-cycle.rule.ts'
 
@@ -10,9 +9,9 @@ export const BillingCycle = defineEntity({
   properties: {
     id: id().primary(),
     merchant_id: () => refersTo(User, 'merchant_id'),
-    state: word<CycleState>(),
-    period_start: moment(),
-    period_end: moment(),
+    state: enumText<CycleState>(),
+    period_start: epochMs(),
+    period_end: epochMs(),
     /** Running totals while the cycle is open; frozen when it closes. */
     sales_count: count(),
     commission_total: paisa(),
@@ -23,9 +22,9 @@ export const BillingCycle = defineEntity({
     processor_invoice_id: text().strictNullable(),
     processor_payment_reference: text().strictNullable(),
     payment_url: text().strictNullable(),
-    created_at: moment(),
-    closed_at: moment().strictNullable(),
-    charged_at: moment().strictNullable(),
+    created_at: epochMs(),
+    closed_at: epochMs().strictNullable(),
+    charged_at: epochMs().strictNullable(),
   },
   checks: [
     oneOf('billing_cycles', 'state', CYCLE_STATES),
@@ -57,7 +56,7 @@ export const BillingCycleShare = defineEntity({
     sales_count: count(),
     commission: paisa(),
     /** Set when the cycle is charged. */
-    released_at: moment().strictNullable(),
+    released_at: epochMs().strictNullable(),
     /** The payout that carries the share; reset to `null` when that payout fails. */
     payout_id: id().strictNullable(),
   },
@@ -81,7 +80,7 @@ export const Credit = defineEntity({
     amount: paisa(),
     reference: text().unique(),
     reason: text(),
-    created_at: moment(),
+    created_at: epochMs(),
   },
   checks: [{ name: 'credits_amount_check', expression: 'amount > 0' }],
   indexes: [{ name: 'credits_merchant', properties: ['merchant_id'] }],

@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, id, moment, oneOf, word } from '../platform/database/columns.ts'
+import { count, enumText, epochMs, id, oneOf } from '../platform/database/columns.ts'
 
 export const CLICK_KINDS = ['visit', 'bot', 'prefetch', 'head', 'embedded'] as const
 export type ClickKind = (typeof CLICK_KINDS)[number]
@@ -16,10 +16,10 @@ export const Click = defineEntity({
     link_id: id(),
     /** 1 when the visitor was sent on with a tracking reference. */
     tracked: count(),
-    kind: word<ClickKind>(),
+    kind: enumText<ClickKind>(),
     /** 1 when it only repeats a tracked visit of the same visitor on the same link that was counted within the hour. */
     repeated: count().default(0),
-    created_at: moment(),
+    created_at: epochMs(),
   },
   checks: [oneOf('clicks', 'kind', CLICK_KINDS)],
 })

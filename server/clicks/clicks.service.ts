@@ -133,7 +133,7 @@ async function writeClicks(
   try {
     await database.executeBatch(insertClicks(database.dialect, rows))
   } catch (error) {
-    counted.forget(first)
+    counted.remove(first)
     throw error
   }
 }

@@ -1,8 +1,7 @@
 import { defineEntity } from '@mikro-orm/core'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { ExportFormat, ExportResource, JobState } from '../../shared/schemas/jobs.ts'
-import { count, id, moment, oneOf, text, word } from '../platform/database/columns.ts'
-import { refersTo } from '../platform/database/relations.ts'
+import { count, enumText, epochMs, id, oneOf, refersTo, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 
 /** A file that a user requested, and its progress. */
@@ -13,15 +12,15 @@ export const ExportJob = defineEntity({
     id: id().primary(),
     user_id: () => refersTo(User, 'user_id'),
     /** The starter's role, which decides what the file shows. */
-    role: word<Role>(),
-    resource: word<ExportResource>(),
-    format: word<ExportFormat>(),
+    role: enumText<Role>(),
+    resource: enumText<ExportResource>(),
+    format: enumText<ExportFormat>(),
     /** The period of created_at: inclusive, exclusive. */
-    from_at: moment().strictNullable(),
-    to_at: moment().strictNullable(),
-    state: word<JobState>(),
+    from_at: epochMs().strictNullable(),
+    to_at: epochMs().strictNullable(),
+    state: enumText<JobState>(),
     /** When it may be claimed: of a running job, when its lease ends. */
-    due_at: moment(),
+    due_at: epochMs(),
     lease_token: text().strictNullable(),
     attempts: count(),
     /** Counted when an attempt starts. */
@@ -31,9 +30,9 @@ export const ExportJob = defineEntity({
     error: text().strictNullable(),
     /** The file's key in the storage; `null` without a file. */
     file_key: text().strictNullable(),
-    created_at: moment(),
-    finished_at: moment().strictNullable(),
-    expires_at: moment().strictNullable(),
+    created_at: epochMs(),
+    finished_at: epochMs().strictNullable(),
+    expires_at: epochMs().strictNullable(),
   },
   checks: [
     oneOf('export_jobs', 'role', ['merchant', 'creator', 'admin']),

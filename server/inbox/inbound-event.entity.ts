@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { count, id, json, moment, oneOf, text, word } from '../platform/database/columns.ts'
+import { count, enumText, epochMs, id, json, oneOf, text } from '../platform/database/columns.ts'
 import { EVENT_SOURCES, EVENT_STATES, type EventSource, type EventState } from './event-states.ts'
 
 /** A signed event, on disk before its sender got 200, and its outcome. */
@@ -8,7 +8,7 @@ export const InboundEvent = defineEntity({
   tableName: 'inbound_events',
   properties: {
     id: id().primary(),
-    source: word<EventSource>(),
+    source: enumText<EventSource>(),
     /** The store's id, or `processor`. Events of one scope are applied in order. */
     scope: text(),
     delivery_id: text(),
@@ -17,20 +17,20 @@ export const InboundEvent = defineEntity({
     /** SHA-256 of the raw body, hex. */
     body_hash: text(),
     topic: text().strictNullable(),
-    received_at: moment(),
+    received_at: epochMs(),
     /** When it was triggered, from an unsigned header: a hint only. */
-    triggered_at: moment().strictNullable(),
-    state: word<EventState>(),
+    triggered_at: epochMs().strictNullable(),
+    state: enumText<EventState>(),
     attempts: count(),
-    next_attempt_at: moment(),
+    next_attempt_at: epochMs(),
     /** Fencing token of the claim that holds the event. */
     lease_token: text().strictNullable(),
-    lease_until: moment(),
+    lease_until: epochMs(),
     /** Why it was ignored or set aside, or why the last attempt failed. */
     reason: text().strictNullable(),
     /** JSON: the sale, cycle or payout that it created or changed. */
     result: json().strictNullable(),
-    finished_at: moment().strictNullable(),
+    finished_at: epochMs().strictNullable(),
     /** The id and name of an order that was set aside as unreadable, if they could be read. */
     order_id: text().strictNullable(),
     order_name: text().strictNullable(),
@@ -62,7 +62,7 @@ export const InboundBody = defineEntity({
   properties: {
     event: () => p.oneToOne(InboundEvent).owner().primary().deleteRule('restrict').updateRule('no action'),
     /** `base64` for bytes that are not valid UTF-8 or contain a NUL. */
-    encoding: word<'utf8' | 'base64'>(),
+    encoding: enumText<'utf8' | 'base64'>(),
     body: text(),
   },
 })
@@ -79,6 +79,6 @@ export const OperatorDelivery = defineEntity({
     delivery_id: text().primary(),
     /** SHA-256 of the raw body, hex. */
     body_hash: text().primary(),
-    created_at: moment(),
+    created_at: epochMs(),
   },
 })

@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { json, moment, text } from '../platform/database/columns.ts'
+import { epochMs, json, text } from '../platform/database/columns.ts'
 
 /** The last run of each scheduled job. */
 export const ScheduleRun = defineEntity({
@@ -7,8 +7,8 @@ export const ScheduleRun = defineEntity({
   tableName: 'schedule_runs',
   properties: {
     name: text().primary(),
-    started_at: moment(),
-    finished_at: moment().strictNullable(),
+    started_at: epochMs(),
+    finished_at: epochMs().strictNullable(),
     /** JSON: the result; `null` during a run and after an error. */
     outcome: json().strictNullable(),
   },

@@ -1,6 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, id, moment, oneOf, paisa, text, word } from '../platform/database/columns.ts'
-import { refersTo } from '../platform/database/relations.ts'
+import { count, enumText, epochMs, id, oneOf, paisa, refersTo, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 import { ACCOUNTS, type Account, ENTRY_KINDS, type EntryKind } from './journal-words.ts'
 
@@ -10,10 +9,10 @@ export const LedgerEntry = defineEntity({
   tableName: 'ledger_entries',
   properties: {
     id: id().primary(),
-    kind: word<EntryKind>(),
+    kind: enumText<EntryKind>(),
     /** The sale, credit, billing cycle or payout that it is about. */
     subject_id: id(),
-    created_at: moment(),
+    created_at: epochMs(),
     /** The merchant or creator whose ledger it stands in, and 1, 2, 3 … there. */
     ledger_id: id(),
     sequence: count(),
@@ -48,7 +47,7 @@ export const LedgerPosting = defineEntity({
   properties: {
     entry_id: () => refersTo(LedgerEntry, 'entry_id').primary(),
     line: count().primary(),
-    account: word<Account>(),
+    account: enumText<Account>(),
     /** The merchant or creator whose account it is; the nil UUID for the platform's own. */
     owner_id: id(),
     amount: paisa(),

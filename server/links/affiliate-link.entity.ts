@@ -1,8 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { Application } from '../applications/application.entity.ts'
 import { Offer } from '../offers/offer.entity.ts'
-import { basisPoints, count, id, json, moment, text } from '../platform/database/columns.ts'
-import { refersTo } from '../platform/database/relations.ts'
+import { basisPoints, count, epochMs, id, json, refersTo, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 
 /** Made by an approval, with the terms of that moment; nothing of it changes afterwards. */
@@ -20,7 +19,7 @@ export const AffiliateLink = defineEntity({
     attribution_window_days: count(),
     /** JSON array of strings, or `null` for every product. */
     product_ids: json().strictNullable(),
-    created_at: moment(),
+    created_at: epochMs(),
   },
   indexes: [
     { name: 'affiliate_links_creator', properties: ['creator_id', 'id'] },

@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { id, json, moment, text } from '../platform/database/columns.ts'
+import { epochMs, id, json, text } from '../platform/database/columns.ts'
 
 /** What an operator or admin did to money or a person; rows are only added. */
 export const AuditEntry = defineEntity({
@@ -15,7 +15,7 @@ export const AuditEntry = defineEntity({
     reason: text().strictNullable(),
     before: json().strictNullable(),
     after: json().strictNullable(),
-    created_at: moment(),
+    created_at: epochMs(),
   },
   indexes: [{ name: 'audit_entries_subject', properties: ['subject_id', 'id'] }],
 })

@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { id, json, moment, oneOf, text, word } from '../platform/database/columns.ts'
+import { enumText, epochMs, id, json, oneOf, text } from '../platform/database/columns.ts'
 
 export const FLAG_SEVERITIES = ['low', 'medium', 'high'] as const
 
@@ -10,15 +10,15 @@ export const Flag = defineEntity({
   properties: {
     id: id().primary(),
     kind: text(),
-    severity: word<(typeof FLAG_SEVERITIES)[number]>(),
+    severity: enumText<(typeof FLAG_SEVERITIES)[number]>(),
     subject_type: text(),
     subject_id: text(),
     summary: text(),
     evidence: json(),
-    status: word<'open' | 'resolved'>(),
+    status: enumText<'open' | 'resolved'>(),
     note: text().strictNullable(),
-    created_at: moment(),
-    resolved_at: moment().strictNullable(),
+    created_at: epochMs(),
+    resolved_at: epochMs().strictNullable(),
   },
   checks: [oneOf('flags', 'severity', FLAG_SEVERITIES), oneOf('flags', 'status', ['open', 'resolved'])],
   uniques: [

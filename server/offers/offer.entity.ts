@@ -1,6 +1,15 @@
 import { defineEntity } from '@mikro-orm/core'
-import { basisPoints, count, id, json, moment, oneOf, text, word } from '../platform/database/columns.ts'
-import { refersTo } from '../platform/database/relations.ts'
+import {
+  basisPoints,
+  count,
+  enumText,
+  epochMs,
+  id,
+  json,
+  oneOf,
+  refersTo,
+  text,
+} from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 import type { RejectionScope } from './vetting.rule.ts'
 
@@ -19,22 +28,22 @@ export const Offer = defineEntity({
     category: text(),
     niche: text(),
     commission_rate: basisPoints(),
-    status: word<(typeof OFFER_STATUSES)[number]>(),
+    status: enumText<(typeof OFFER_STATUSES)[number]>(),
     attribution_window_days: count(),
     /** JSON array of the store's product ids as strings; `null` means every product. */
     product_ids: json().strictNullable(),
     /** The last vetting, and the rate that it was made on. */
-    vetting_verdict: word<'approved' | 'rejected'>().strictNullable(),
+    vetting_verdict: enumText<'approved' | 'rejected'>().strictNullable(),
     vetted_rate: basisPoints().strictNullable(),
     /** Which rates the last vetting, a rejection, holds for; see vetting.rule.ts. */
-    rejection_scope: word<RejectionScope>().strictNullable(),
+    rejection_scope: enumText<RejectionScope>().strictNullable(),
     vetting_reason: text().strictNullable(),
     /** `category`, `niche` and the words of title and description as they are compared: see folded-text.ts. */
     category_key: text().default(''),
     niche_key: text().default(''),
     search_words: text().default(''),
-    created_at: moment(),
-    updated_at: moment(),
+    created_at: epochMs(),
+    updated_at: epochMs(),
   },
   checks: [
     oneOf('offers', 'status', OFFER_STATUSES),

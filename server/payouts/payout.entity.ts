@@ -1,7 +1,6 @@
 import { defineEntity } from '@mikro-orm/core'
 import { BillingCycle } from '../billing/billing.entity.ts'
-import { id, moment, oneOf, paisa, text, word } from '../platform/database/columns.ts'
-import { refersTo } from '../platform/database/relations.ts'
+import { enumText, epochMs, id, oneOf, paisa, refersTo, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 import { PAYOUT_STATES, type PayoutState } from './payout-eligibility.rule.ts'
 
@@ -11,13 +10,13 @@ export const Payout = defineEntity({
   properties: {
     id: id().primary(),
     creator_id: () => refersTo(User, 'creator_id'),
-    state: word<PayoutState>(),
+    state: enumText<PayoutState>(),
     amount: paisa(),
     processor_payout_id: text().strictNullable(),
     failure_reason: text().strictNullable(),
-    created_at: moment(),
-    submitted_at: moment().strictNullable(),
-    settled_at: moment().strictNullable(),
+    created_at: epochMs(),
+    submitted_at: epochMs().strictNullable(),
+    settled_at: epochMs().strictNullable(),
   },
   checks: [
     oneOf('payouts', 'state', PAYOUT_STATES),

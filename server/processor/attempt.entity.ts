@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, id, json, moment, oneOf, paisa, text, word } from '../platform/database/columns.ts'
+import { count, enumText, epochMs, id, json, oneOf, paisa, text } from '../platform/database/columns.ts'
 
 export const ATTEMPT_KINDS = ['invoice', 'payout'] as const
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
@@ -14,24 +14,24 @@ export const ProcessorAttempt = defineEntity({
   tableName: 'processor_attempts',
   properties: {
     id: id().primary(),
-    kind: word<AttemptKind>(),
+    kind: enumText<AttemptKind>(),
     /** The billing cycle or the payout. */
     subject_id: id(),
     amount: paisa(),
     /** JSON: the rest of the call, frozen like the amount, because a key must always carry the same body. */
     request: json(),
-    state: word<(typeof ATTEMPT_STATES)[number]>(),
+    state: enumText<(typeof ATTEMPT_STATES)[number]>(),
     tries: count(),
-    next_try_at: moment(),
+    next_try_at: epochMs(),
     /** When the latest call with an unknown outcome was made; `null` when all outcomes are known. */
-    unknown_at: moment().strictNullable(),
+    unknown_at: epochMs().strictNullable(),
     lease_token: text().strictNullable(),
-    lease_until: moment(),
+    lease_until: epochMs(),
     /** The processor's id for the invoice or payout. */
     processor_id: text().strictNullable(),
     detail: text().strictNullable(),
-    created_at: moment(),
-    settled_at: moment().strictNullable(),
+    created_at: epochMs(),
+    settled_at: epochMs().strictNullable(),
   },
   checks: [
     oneOf('processor_attempts', 'kind', ATTEMPT_KINDS),

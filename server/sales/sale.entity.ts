@@ -3,15 +3,15 @@ import { BillingCycle } from '../billing/billing.entity.ts'
 import {
   basisPoints,
   count,
+  enumText,
+  epochMs,
   id,
   json,
-  moment,
   oneOf,
   paisa,
+  refersTo,
   text,
-  word,
 } from '../platform/database/columns.ts'
-import { refersTo } from '../platform/database/relations.ts'
 import { Store } from '../stores/store.entity.ts'
 import { User } from '../users/user.entity.ts'
 
@@ -29,7 +29,7 @@ export const Sale = defineEntity({
     /** The store's order id, as text because it can exceed 2^53. */
     order_id: text(),
     order_name: text().strictNullable(),
-    acceptance_status: word<'accepted' | 'rejected'>(),
+    acceptance_status: enumText<'accepted' | 'rejected'>(),
     rejection_reason: text().strictNullable(),
     /** Set only when the tracking reference is a click on a link of this merchant. */
     offer_id: id().strictNullable(),
@@ -41,10 +41,10 @@ export const Sale = defineEntity({
     commission: paisa(),
     platform_fee: paisa(),
     billing_cycle_id: () => refersTo(BillingCycle, 'billing_cycle_id').strictNullable(),
-    ordered_at: moment(),
-    created_at: moment(),
+    ordered_at: epochMs(),
+    created_at: epochMs(),
     /** The time of the second decision; `null` when decided once, at `created_at`. */
-    decided_at: moment().strictNullable(),
+    decided_at: epochMs().strictNullable(),
     /** The inbound event that the decision is based on. */
     event_id: id(),
     /** JSON: `SaleReceipt`. */
@@ -79,7 +79,7 @@ export const SaleDecision = defineEntity({
     sale: () => p.oneToOne(Sale).owner().primary().deleteRule('restrict').updateRule('no action'),
     /** The inbound event that it was based on. */
     event_id: id(),
-    decided_at: moment(),
+    decided_at: epochMs(),
     /** JSON: `SaleReceipt`. */
     receipt: json(),
   },

@@ -1,6 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { id, moment, text } from '../platform/database/columns.ts'
-import { refersTo } from '../platform/database/relations.ts'
+import { epochMs, id, refersTo, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 
 export const Store = defineEntity({
@@ -11,13 +10,13 @@ export const Store = defineEntity({
     merchant_id: () => refersTo(User, 'merchant_id'),
     /** Lower case, without scheme or path: `shop.myshopify.com`. */
     shop_domain: text(),
-    created_at: moment(),
+    created_at: epochMs(),
     /** Set when the merchant removes the store or an operator frees its domain; the row stays for its sales. */
-    removed_at: moment().strictNullable(),
+    removed_at: epochMs().strictNullable(),
     /** Set when an operator releases the claim: the merchant cannot connect the domain again until an operator allows it. */
-    released_at: moment().strictNullable(),
+    released_at: epochMs().strictNullable(),
     /** When its first validly signed event was applied, since it was last connected. */
-    first_event_at: moment().strictNullable(),
+    first_event_at: epochMs().strictNullable(),
   },
   indexes: [
     { name: 'stores_merchant', properties: ['merchant_id'] },
@@ -36,7 +35,7 @@ export const StoreHost = defineEntity({
   properties: {
     store_id: () => refersTo(Store, 'store_id').primary(),
     host: text().primary(),
-    created_at: moment(),
+    created_at: epochMs(),
   },
 })
 
@@ -51,8 +50,8 @@ export const StoreSecret = defineEntity({
     /** Keyed hash: the shop's domain is not signed, so one secret must belong to one store only. */
     fingerprint: text().unique(),
     /** `null` for the present secret. */
-    valid_until: moment().strictNullable(),
-    created_at: moment(),
+    valid_until: epochMs().strictNullable(),
+    created_at: epochMs(),
   },
   indexes: [{ name: 'store_secrets_store', properties: ['store_id'] }],
 })

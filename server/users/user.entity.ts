@@ -1,6 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { id, moment, oneOf, text, word } from '../platform/database/columns.ts'
-import { refersTo } from '../platform/database/relations.ts'
+import { enumText, epochMs, id, oneOf, refersTo, text } from '../platform/database/columns.ts'
 
 export const ROLES = ['merchant', 'creator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
@@ -13,10 +12,10 @@ export const User = defineEntity({
     /** Trimmed and lower case. */
     email: text().unique(),
     password_hash: text(),
-    role: word<Role>(),
+    role: enumText<Role>(),
     display_name: text(),
-    suspended_at: moment().strictNullable(),
-    created_at: moment(),
+    suspended_at: epochMs().strictNullable(),
+    created_at: epochMs(),
   },
   checks: [oneOf('users', 'role', ROLES)],
   indexes: [{ name: 'users_suspended', properties: ['id'], where: 'suspended_at is not null' }],
@@ -30,8 +29,8 @@ export const Session = defineEntity({
     user_id: () => refersTo(User, 'user_id'),
     /** SHA-256 of the token, hex: the token itself is shown once and never kept. */
     token_hash: text().unique(),
-    created_at: moment(),
-    expires_at: moment(),
+    created_at: epochMs(),
+    expires_at: epochMs(),
   },
   indexes: [{ name: 'sessions_user', properties: ['user_id'] }],
 })
@@ -45,7 +44,7 @@ export const LoginAddress = defineEntity({
     /** A keyed hash of account and address, hex: the address itself is not kept. */
     address_hash: text().primary(),
     /** The last log-in. */
-    used_at: moment(),
+    used_at: epochMs(),
   },
 })
 
@@ -61,8 +60,8 @@ export const PayoutDestination = defineEntity({
     iban_fingerprint: text().index(),
     iban_last4: text(),
     account_title: text(),
-    effective_at: moment(),
-    created_at: moment(),
+    effective_at: epochMs(),
+    created_at: epochMs(),
   },
   indexes: [{ name: 'payout_destinations_user', properties: ['user_id', 'effective_at'] }],
 })

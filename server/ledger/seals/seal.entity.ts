@@ -1,6 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, id, moment, text } from '../../platform/database/columns.ts'
-import { refersTo } from '../../platform/database/relations.ts'
+import { count, epochMs, id, refersTo, text } from '../../platform/database/columns.ts'
 
 /** A digest over all that the journal held at a moment, and over the seal before. Only ever added. */
 export const LedgerSeal = defineEntity({
@@ -9,7 +8,7 @@ export const LedgerSeal = defineEntity({
   properties: {
     /** 1, 2, 3 … */
     position: count().primary().autoincrement(false),
-    sealed_at: moment(),
+    sealed_at: epochMs(),
     /** `KEYID.HMAC`, or SHA-256 in hex where it is older than keys; what to keep elsewhere. */
     digest: text().unique(),
     /** What no entry after this seal may be made with: a key's id, or `unkeyed`. Such a seal holds the heads of all ledgers. */

@@ -1,4 +1,4 @@
-import { p } from '@mikro-orm/core'
+import { type EntitySchemaWithMeta, p } from '@mikro-orm/core'
 
 /*
  * The column types of the schema. They read and bind the same on SQLite and PostgreSQL: times are epoch milliseconds, structured values are
@@ -8,7 +8,7 @@ import { p } from '@mikro-orm/core'
 /** A UUIDv7, as text. */
 export const id = () => p.uuid()
 /** Epoch milliseconds, UTC. */
-export const moment = () => p.bigint('number')
+export const epochMs = () => p.bigint('number')
 /** Whole paisa. */
 export const paisa = () => p.bigint('number')
 /** Whole basis points. */
@@ -16,14 +16,21 @@ export const basisPoints = () => p.integer()
 export const count = () => p.integer()
 export const text = () => p.text()
 /** One of a few values; the entity adds the check constraint with `oneOf`. */
-export const word = <W extends string>() => p.text().$type<W>()
+export const enumText = <W extends string>() => p.text().$type<W>()
 /** JSON as text: written with JSON.stringify, read with JSON.parse by the concept's store. */
 export const json = () => p.text()
 
-/** The check constraint for a `word` column. */
+/** The check constraint for an `enumText` column. */
 export function oneOf(table: string, column: string, words: readonly string[]) {
   return {
     name: `${table}_${column}_check`,
     expression: `${column} in (${words.map((w) => `'${w}'`).join(', ')})`,
   }
 }
+
+/**
+ * A foreign key in the column of this name, which holds the other row's key. Nothing cascades. It has no index: MikroORM would add one on
+ * SQLite only, so the entities declare theirs.
+ */
+export const refersTo = <E extends EntitySchemaWithMeta, Column extends string>(entity: E, column: Column) =>
+  p.manyToOne(entity).fieldName(column).mapToPk().deleteRule('restrict').updateRule('no action').index(false)
