@@ -5,7 +5,7 @@ import { getPayout, listPayouts } from '../../server/payouts/payouts.service.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { Failure } from '../failures.ts'
 import { type ProcessorFixture, readFixture } from './fixture-files.ts'
-import type { ReplayOptions, SignedEvent } from './replay.ts'
+import type { ReplayOptions, SignedEvent } from './signed-event.ts'
 
 /** An event as the processor would send it about a cycle or payout of ours, signed with its webhook secret. */
 export async function prepareProcessorEvent(

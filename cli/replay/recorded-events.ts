@@ -5,8 +5,8 @@ import { MalformedOrder } from '../../server/shopify/malformed-order.ts'
 import { readOrderFacts } from '../../server/shopify/order-facts.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 import { signAsProcessor } from './processor-events.ts'
-import type { ReplayOptions, SignedEvent } from './replay.ts'
 import type { ServiceCaller } from './service-caller.ts'
+import type { ReplayOptions, SignedEvent } from './signed-event.ts'
 import { clickValues, sendingStore, signAsStore } from './store-events.ts'
 
 /** What the service takes at most. */

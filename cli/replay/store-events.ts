@@ -10,8 +10,8 @@ import { emailsOf } from '../../server/users/users.service.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 import { readFixture, type StoreFixture } from './fixture-files.ts'
 import { changed } from './processor-events.ts'
-import type { ReplayOptions, SignedEvent } from './replay.ts'
 import type { ServiceCaller } from './service-caller.ts'
+import type { ReplayOptions, SignedEvent } from './signed-event.ts'
 
 const NO_CLICK = 'no-click'
 

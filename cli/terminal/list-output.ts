@@ -1,5 +1,6 @@
-import type { Column, Output } from './output.ts'
+import type { Output } from './output.ts'
 import { jsonText, printLines } from './printable-text.ts'
+import type { Column } from './table.ts'
 import { WholeText } from './whole-text.ts'
 
 /** Rows of a table that are laid out together: enough for even columns, few enough for any memory. */

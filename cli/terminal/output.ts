@@ -1,27 +1,13 @@
 import { printable, printJson, printLines, type Style, styled } from './printable-text.ts'
-import { layoutTable } from './table.ts'
+import { type Column, type Layout, layoutTable } from './table.ts'
 
 export { displayMoney, formatMoney } from '../../shared/money.ts'
 export { printLines } from './printable-text.ts'
 
-/** Where the output goes: the width of a terminal, or `null` for a pipe or file. */
-export interface Layout {
-  width: number | null
-  colour: boolean
-}
-
-export interface Column {
-  title: string
-  /** Numbers and money stand to the right. */
-  right?: boolean
-  /** Cut to fit a narrow terminal; ids and amounts never are. */
-  flexible?: boolean
-}
-
-/** What takes no longer needs no progress, ms. */
+/** What a command has to say: one document with `--json`, else text for people. Nothing else goes to stdout. */
+/** Work that takes no longer than this shows no progress, ms. */
 const QUICK_MS = 1000
 
-/** What a command has to say: one document with `--json`, else text for people. Nothing else goes to stdout. */
 export class Output {
   readonly json: boolean
   readonly layout: Layout

@@ -1,5 +1,18 @@
-import type { Column, Layout } from './output.ts'
 import { printable, styled } from './printable-text.ts'
+
+/** Where the output goes: the width of a terminal, or `null` for a pipe or file. */
+export interface Layout {
+  width: number | null
+  colour: boolean
+}
+
+export interface Column {
+  title: string
+  /** Numbers and money stand to the right. */
+  right?: boolean
+  /** Cut to fit a narrow terminal; ids and amounts never are. */
+  flexible?: boolean
+}
 
 const GAP = '  '
 const NARROWEST = 8

@@ -1,7 +1,7 @@
 import { formatMoney } from '../../shared/money.ts'
 import type { BillingCycleWire } from '../../shared/schemas/billing.ts'
 import { isoTime } from '../platform/clock.ts'
-import type { CycleRow } from './billing.service.ts'
+import type { CycleRow } from './billing.store.ts'
 
 /** A billing cycle as its merchant sees it. */
 export function wireCycle(row: CycleRow): BillingCycleWire {

@@ -1,7 +1,7 @@
 import { formatMoney } from '../../shared/money.ts'
 import type { PayoutWire } from '../../shared/schemas/payouts.ts'
 import { isoTime } from '../platform/clock.ts'
-import type { PayoutPart, PayoutRow } from './payouts.service.ts'
+import type { PayoutPart, PayoutRow } from './payouts.store.ts'
 
 function common(row: PayoutRow) {
   return {

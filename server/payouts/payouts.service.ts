@@ -1,4 +1,3 @@
-import type { Paisa } from '../../shared/money.ts'
 import type { PayoutWire } from '../../shared/schemas/payouts.ts'
 import type { Queries } from '../platform/database/database.ts'
 import {
@@ -19,11 +18,12 @@ import {
   findPayouts,
   findPayoutsToCompare,
   type PayoutFilter,
+  type PayoutPart,
   type PayoutRow,
   payoutsOfShare,
 } from './payouts.store.ts'
 
-export type { PayoutRow } from './payouts.store.ts'
+export type { PayoutPart, PayoutRow } from './payouts.store.ts'
 
 export async function getPayout(platform: Platform, payoutId: string): Promise<PayoutRow | undefined> {
   return findPayout(platform.database.reader, payoutId)
@@ -36,12 +36,6 @@ export function listPayouts(
   filter: PayoutFilter,
 ): Promise<PayoutRow[]> {
   return findPayouts(platform.database.reader, creatorId, filter)
-}
-
-export interface PayoutPart extends PayoutRow {
-  /** The amount that came from the merchant's cycles, paisa. */
-  part: Paisa
-  creatorName: string
 }
 
 /** The payouts with money from one merchant's cycles, newest first. */

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import type { Paisa } from '../../shared/money.ts'
 import type { PayableShare } from '../billing/creator-shares.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
@@ -7,6 +8,13 @@ import type { RecordFilter } from '../processor/attempts.service.ts'
 import type { PayoutState } from './payout-eligibility.rule.ts'
 
 export type PayoutRow = Selectable<Schema['payouts']>
+
+/** A payout as a merchant sees it. */
+export interface PayoutPart extends PayoutRow {
+  /** The amount that came from the merchant's cycles, paisa. */
+  part: Paisa
+  creatorName: string
+}
 
 export async function insertPayout(
   tx: Tx,

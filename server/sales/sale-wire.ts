@@ -5,7 +5,7 @@ import type { Sale, SaleOutcomeWire, SaleReceiptWire, SaleWithReceipt } from '..
 import { isoTime } from '../platform/clock.ts'
 import type { SaleCheck, SaleReceipt } from './accept-sale.rule.ts'
 import type { FormerReceipt, PartyExplanation, SaleCycle, SaleOutcome } from './sale-explanation.service.ts'
-import type { SaleWithSlug } from './sales.service.ts'
+import type { SaleWithSlug } from './sales.store.ts'
 
 type ShownSale = Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'>
 

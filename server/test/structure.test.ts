@@ -359,7 +359,7 @@ const half = facts.process / 2 / DateTime.fromMillis(facts.at).day
 const pattern = /await[/]'/
 function late(offer: OfferRecord) { let count = 0; return count }
 `,
-  'server/sales/commission.rule.ts': "import type { SaleFacts } from './accept-sale.rule.ts'\n",
+  'server/sales/commission.rule.ts': "import type { SaleFacts } from './sale-facts.ts'\n",
   'server/sales/sales.store.ts':
     "import { Sale } from './sale.entity.ts'\nimport type { Facts } from './accept-sale.rule.ts'\nconst rows = db.selectFrom('sales')\n",
   'server/reports/status.store.ts':

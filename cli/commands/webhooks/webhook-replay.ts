@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { exampleText, oneOf, wholeNumber } from '../../command.ts'
 import { withApp } from '../../context.ts'
 import { Failure } from '../../failures.ts'
-import type { ReplayOptions } from '../../replay/replay.ts'
+import type { ReplayOptions } from '../../replay/signed-event.ts'
 
 /** Beyond it, it is a load test, and those have tools of their own. */
 const MOST_TIMES = 1000

@@ -5,11 +5,9 @@ interface Edge {
   line: number
 }
 
-/** Import cycles, each reported once. Type-only imports do not count: they load nothing. */
+/** Import cycles, each reported once. Type-only imports count: two files that need each other's types are one subject. */
 export function findCycles(tree: SourceTree): Violation[] {
-  const graph = new Map<string, Edge[]>(
-    tree.map(({ path, imports }) => [path, imports.filter(({ typeOnly }) => !typeOnly)]),
-  )
+  const graph = new Map<string, Edge[]>(tree.map(({ path, imports }) => [path, imports]))
   const violations: Violation[] = []
   const done = new Set<string>()
   const trail: string[] = []
