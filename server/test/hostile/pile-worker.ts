@@ -1,4 +1,4 @@
-// A worker in a process of its own, which works off what has piled up and then ends.
+// A worker in its own process: drains the inbox and ends.
 import { applyStoreEvents } from '../../jobs/apply-store-events.ts'
 import { drainEvents } from '../../jobs/drain-events.ts'
 import { createOrderReader } from '../../jobs/order-reader.ts'

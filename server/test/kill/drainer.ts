@@ -1,4 +1,4 @@
-// A worker in a process of its own, which works off what has piled up and then ends, if it is not to die before.
+// A worker in its own process: drains the inbox and ends, unless it is killed before.
 import { writeSync } from 'node:fs'
 import type { KyselyPlugin } from 'kysely'
 import { createOrderReader } from '../../jobs/order-reader.ts'

@@ -28,7 +28,7 @@ export type Task =
   | { do: 'schedule' }
   | { do: 'run_payouts' }
   | { do: 'send' }
-  | { do: 'work_off' }
+  | { do: 'drain_until_idle' }
   | { do: 'drain_store'; batch: number }
   /** All that waits, by a worker whose thread has read so many of the orders when the contest begins. */
   | { do: 'drain_pile'; batch: number; readAhead: number }
@@ -77,7 +77,7 @@ export async function perform({ platform, processor, reader }: Means, task: Task
       return (await runPayouts(platform, processor)).map(({ creatorId, kind }) => `${kind} ${creatorId}`)
     case 'send':
       return makeDueCalls(platform, processor)
-    case 'work_off':
+    case 'drain_until_idle':
       return drainUntilIdle(parts)
     case 'drain_store':
       return drainStrictly(platform, 'store', task.batch, applyStoreEvents)

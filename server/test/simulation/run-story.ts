@@ -70,7 +70,7 @@ function momentAfter(now: number, wait: Wait): number {
   return 'ms' in wait ? now + wait.ms : periodAt(now, wait.until).end + wait.plus
 }
 
-/** Everything that is still under way arrives, and is worked off. */
+/** Everything that is still under way arrives and is applied. */
 async function finish(scene: Scene): Promise<void> {
   await work(scene, 500)
   while (scene.underWay.length > 0) {

@@ -24,7 +24,7 @@ import { giveDestination } from '../testkit/marketplace.ts'
 import { addUser, outcomeOf } from '../testkit/people.ts'
 import { KnownIds } from './known-ids.ts'
 import { SimulatedProcessor } from './simulated-processor.ts'
-import { type Due, evenWaits, workOffOnce } from './work.ts'
+import { type Due, drainOnce, evenWaits } from './work.ts'
 
 const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 const FORGERS_SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
@@ -166,7 +166,7 @@ export class Services {
 
   async work(batchSize: number, due: Due): Promise<void> {
     await this.flush()
-    await workOffOnce(this.platform, this.processor, batchSize, due)
+    await drainOnce(this.platform, this.processor, batchSize, due)
   }
 
   /** Makes whatever waits for another try due. */

@@ -20,7 +20,7 @@ export interface Due {
  * What the workers do with everything that is due now: orders, the processor's events, calls. Unlike the workers it takes no error
  * for an answer, not even of a batch that could then be applied one by one.
  */
-export async function workOffOnce(
+export async function drainOnce(
   platform: Platform,
   processor: Processor,
   batchSize: number,
