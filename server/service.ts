@@ -5,7 +5,6 @@ import { createServer } from './http/server.ts'
 import { createInboxRecorder } from './inbox/intake.service.ts'
 import { type Scheduler, startScheduler } from './jobs/scheduler.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
-import { markProduction } from './moderation/production-mark.service.ts'
 import { subscribeInvalidations } from './platform/cache/invalidations.ts'
 import { dataFolder, SettingError } from './platform/config.ts'
 import { checkAppKey } from './platform/crypto/app-key-check.ts'
@@ -14,6 +13,7 @@ import { loadOrm } from './platform/database/entities.ts'
 import { checkRole, migrationState } from './platform/database/migration-state.ts'
 import type { OpenDatabase } from './platform/database/open-database.ts'
 import type { Sandbox } from './processor/sandbox/start-sandbox.ts'
+import { markProduction } from './production-mark.ts'
 
 export interface Service {
   app: App

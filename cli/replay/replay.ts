@@ -55,7 +55,7 @@ export async function replayEvents(
 }
 
 async function refuseProductionDatabase({ platform, database }: App): Promise<void> {
-  const { isProduction } = await import('../../server/moderation/production-mark.service.ts')
+  const { isProduction } = await import('../../server/production-mark.ts')
   const why =
     platform.config.NODE_ENV === 'production'
       ? 'NODE_ENV is production'

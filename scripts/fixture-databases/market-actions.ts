@@ -11,8 +11,8 @@ import { noteFinished, noteStarted } from '../../server/jobs/schedule-runs.servi
 import { sealLedger } from '../../server/ledger/seals/seals.service.ts'
 import type { LinkRecord } from '../../server/links/links.service.ts'
 import { OPERATOR } from '../../server/moderation/audit.service.ts'
-import { resolveFlag } from '../../server/moderation/flag-queue.service.ts'
-import { watchMarketplace } from '../../server/moderation/watch.service.ts'
+import { resolveFlag } from '../../server/moderation/flags.service.ts'
+import { watchMarketplace } from '../../server/moderation/watches/watches.service.ts'
 import {
   createOffer,
   type OfferFields,

@@ -13,7 +13,7 @@ import {
   notePruned,
   readPruned,
 } from './click-retention.store.ts'
-import { readWatermark } from './clicks.store.ts'
+import { rolledUpTo } from './clicks.store.ts'
 
 /** Months that stand ready beyond the present one: a worker may be away that long. */
 const MONTHS_AHEAD = 2
@@ -27,7 +27,7 @@ export async function enforceClickRetention(platform: Platform): Promise<number>
   const { database, clock, config } = platform
   if (config.CLICK_RETENTION_DAYS === 0) return 0
   const old = firstIdAt(clock.now() - config.CLICK_RETENTION_DAYS * DAY_MS)
-  const counted = await readWatermark(database.reader)
+  const counted = await rolledUpTo(database.reader)
   // Never before they are counted.
   const before = old < counted ? old : counted
   return database.dialect === 'sqlite'

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import { readWatermark } from '../platform/database/watermarks.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { ClickMonth } from './click-months.rule.ts'
 
@@ -25,8 +26,7 @@ export class ClicksHeldUp extends Error {
 }
 
 export async function readPruned(db: Queries | Tx): Promise<string> {
-  const row = await db.selectFrom('watermarks').select('value').where('name', '=', PRUNED).executeTakeFirst()
-  return row?.value ?? NIL_ID
+  return (await readWatermark(db, PRUNED)) ?? NIL_ID
 }
 
 /** Moves the mark to `before`; never back. */

@@ -1,5 +1,5 @@
 import { type LinkRecord, linkRecords } from '../links/links.service.ts'
-import { createClickWatch } from '../moderation/click-watch.service.ts'
+import { createClickWatch } from '../moderation/watches/click-watch.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
 import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
@@ -11,8 +11,8 @@ import {
   type ClickRow,
   clicksById,
   insertClicks,
-  lockWatermark,
-  readWatermark,
+  lockRollUp,
+  rolledUpTo,
   visitCounts,
 } from './clicks.store.ts'
 import { AddressHashes, CountedVisitors } from './visitors.ts'
@@ -204,7 +204,7 @@ export interface Visits {
 export async function countVisits(db: Queries, linkIds: readonly string[]): Promise<Map<string, Visits>> {
   if (linkIds.length === 0) return new Map()
   for (;;) {
-    const tail = await readWatermark(db)
+    const tail = await rolledUpTo(db)
     const counts = await visitCounts(db, linkIds, tail)
     // A roll-up that committed between the two reads would have its clicks counted twice.
     if (counts.some(({ watermark }) => (watermark ?? NIL_ID) !== tail)) continue
@@ -220,7 +220,7 @@ export async function countVisits(db: Queries, linkIds: readonly string[]): Prom
 /** Adds the visits of a while ago to the counts by link. Several workers may do it at once: they take turns. */
 export function rollUpClicks(platform: Platform): Promise<void> {
   return platform.database.transaction(async (tx) => {
-    const from = await lockWatermark(tx)
+    const from = await lockRollUp(tx)
     const to = firstIdAt(platform.clock.now() - ROLL_UP_LAG_MS)
     if (to > from) await addVisitsToCounts(tx, from, to)
   })

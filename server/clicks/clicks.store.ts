@@ -2,11 +2,12 @@ import { type Selectable, sql } from 'kysely'
 import { inList, insertStatement } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import { lockWatermark, readWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import { NIL_ID } from '../platform/ids.ts'
 
 export type ClickRow = Selectable<Schema['clicks']>
 
-/** Where the roll-up has come to: clicks with smaller ids are in `click_counts`. */
+/** The progress of the roll-up: `click_counts` contains the clicks with smaller ids. */
 const WATERMARK = 'clicks'
 
 export const insertClicks = insertStatement<ClickRow>('clicks', {
@@ -24,29 +25,13 @@ export function clicksById(db: Queries | Tx, ids: readonly string[]): Promise<Cl
   return db.selectFrom('clicks').selectAll().where(known).execute()
 }
 
-export async function readWatermark(db: Queries | Tx): Promise<string> {
-  const row = await db
-    .selectFrom('watermarks')
-    .select('value')
-    .where('name', '=', WATERMARK)
-    .executeTakeFirst()
-  return row?.value ?? NIL_ID
+export async function rolledUpTo(db: Queries | Tx): Promise<string> {
+  return (await readWatermark(db, WATERMARK)) ?? NIL_ID
 }
 
-/** The watermark, held until the transaction ends, so that roll-ups take turns. */
-export async function lockWatermark(tx: Tx): Promise<string> {
-  await tx
-    .insertInto('watermarks')
-    .values({ name: WATERMARK, value: NIL_ID })
-    .onConflict((conflict) => conflict.column('name').doNothing())
-    .execute()
-  const { value } = await tx
-    .updateTable('watermarks')
-    .set((eb) => ({ value: eb.ref('value') }))
-    .where('name', '=', WATERMARK)
-    .returning('value')
-    .executeTakeFirstOrThrow()
-  return value
+/** `rolledUpTo`, locked until the transaction ends, so that roll-ups take turns. */
+export function lockRollUp(tx: Tx): Promise<string> {
+  return lockWatermark(tx, WATERMARK, NIL_ID)
 }
 
 /** Adds the visits from `from` (an id, inclusive) to `to` (exclusive) to the counts, and moves the watermark to `to`. */
@@ -75,7 +60,7 @@ export async function addVisitsToCounts(tx: Tx, from: string, to: string): Promi
       })),
     )
     .execute()
-  await tx.updateTable('watermarks').set({ value: to }).where('name', '=', WATERMARK).execute()
+  await setWatermark(tx, WATERMARK, to)
 }
 
 export interface VisitCount {

@@ -1,6 +1,5 @@
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
-import { closeFlag, openFlagAbout } from '../moderation/flag-queue.service.ts'
-import { raiseFlag } from '../moderation/flags.service.ts'
+import { closeFlag, openFlagAbout, raiseFlag } from '../moderation/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'

@@ -2,7 +2,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
-import { resolveFlag } from '../moderation/flag-queue.service.ts'
+import { resolveFlag } from '../moderation/flags.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
@@ -156,7 +156,7 @@ for (const dialect of testDialects()) {
     const gone = await flag()
     assert.match(
       gone?.summary ?? '',
-      /^The processor and we agree again\. It was: .*another amount at the processor/,
+      /^The processor and we agree again\. Before: .*another amount at the processor/,
     )
     assert.is(JSON.parse(gone?.evidence ?? '{}').agrees_since, new Date(clock.now()).toISOString())
     clock.pass(DAY)
@@ -303,7 +303,7 @@ for (const dialect of testDialects()) {
     assert.is((await run({ resume: true })).compared, 16)
     assert.match(
       (await openOnes())[0]?.summary ?? '',
-      /^The processor and we agree again\. It was: Reconciliation stopped/,
+      /^The processor and we agree again\. Before: Reconciliation stopped/,
     )
     processor.lookupsFail = true
     for (let at = 0; at < 2; at += 1) await run({ resume: true })

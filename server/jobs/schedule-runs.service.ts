@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { Schema } from '../platform/database/schema.ts'
+import { readWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import type { Platform } from '../platform/platform.ts'
 
 export type ScheduleRunRow = Selectable<Schema['schedule_runs']>
@@ -36,21 +37,11 @@ export function lastRuns({ database }: Platform): Promise<ScheduleRunRow[]> {
 
 /** A value that a job saved for its next run; `null` without one. */
 export async function readState<State>({ database }: Platform, name: string): Promise<State | null> {
-  const row = await database.reader
-    .selectFrom('watermarks')
-    .select('value')
-    .where('name', '=', name)
-    .executeTakeFirst()
-  return row && row.value !== '' ? JSON.parse(row.value) : null
+  const value = await readWatermark(database.reader, name)
+  return value ? JSON.parse(value) : null
 }
 
 export async function saveState(platform: Platform, name: string, state: object | null): Promise<void> {
   const value = state === null ? '' : JSON.stringify(state)
-  await platform.database.transaction((tx) =>
-    tx
-      .insertInto('watermarks')
-      .values({ name, value })
-      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-      .execute(),
-  )
+  await platform.database.transaction((tx) => setWatermark(tx, name, value))
 }

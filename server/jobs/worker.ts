@@ -1,7 +1,7 @@
 import { enforceClickRetention } from '../clicks/click-retention.service.ts'
 import { rollUpClicks } from '../clicks/clicks.service.ts'
 import { type EventSource, nextEventDueAt, removeOldBodies } from '../inbox/inbox.service.ts'
-import { watchMarketplace } from '../moderation/watch.service.ts'
+import { watchMarketplace } from '../moderation/watches/watches.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { nextAttemptDueAt } from '../processor/attempts.service.ts'
 import type { ProcessorEventRules } from '../processor/events.settings.ts'

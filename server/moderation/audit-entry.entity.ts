@@ -1,7 +1,7 @@
 import { defineEntity } from '@mikro-orm/core'
 import { epochMs, id, json, text } from '../platform/database/columns.ts'
 
-/** What an operator or admin did to money or a person; rows are only added. */
+/** An action of an operator or admin on money or a person. Rows are only added. */
 export const AuditEntry = defineEntity({
   name: 'AuditEntry',
   tableName: 'audit_entries',

@@ -4,7 +4,7 @@ import type { Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { Platform } from '../platform/platform.ts'
 
-/** The actor of everything that is done from the command line. */
+/** The actor of everything that the command line does. */
 export const OPERATOR = 'operator'
 
 export interface AuditRecord {
@@ -33,12 +33,12 @@ const newEntries = bulkInsert<AuditRow>('audit_entries', {
   created_at: 'bigint',
 })
 
-/** Notes who did what to money or a person, in the transaction that did it. */
+/** Records an action on money or a person, in the transaction of that action. */
 export async function recordAudit(platform: Platform, tx: Tx, record: AuditRecord): Promise<void> {
   await tx.insertInto('audit_entries').values(rowOf(platform, record)).execute()
 }
 
-/** The same for what was done to many of them at once; no reason may hold a NUL. */
+/** As `recordAudit`, for many records. No reason may contain a NUL. */
 export async function recordAudits(
   platform: Platform,
   tx: Tx,

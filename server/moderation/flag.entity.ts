@@ -3,7 +3,7 @@ import { enumText, epochMs, id, json, oneOf, text } from '../platform/database/c
 
 export const FLAG_SEVERITIES = ['low', 'medium', 'high'] as const
 
-/** Something for a person to look at. At most one open flag per (kind, subject). */
+/** Something for an operator to review. At most one flag of a kind and subject is open. */
 export const Flag = defineEntity({
   name: 'Flag',
   tableName: 'flags',

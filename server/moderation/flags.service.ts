@@ -1,15 +1,24 @@
 import type { FlagKindWire } from '../../shared/schemas/admin.ts'
+import { idParam } from '../../shared/schemas/common.ts'
+import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
+import { entities, LOCK } from '../platform/database/entities.ts'
 import type { Platform } from '../platform/platform.ts'
+import { recordAudit } from './audit.service.ts'
 import {
+  countFlags,
+  type FlagFilter,
   type FlagRow,
-  findFlagsOfKindAbout,
-  findOpenFlags,
+  findFlag,
+  findFlags,
   insertOrRefreshFlags,
   lastResolvedAt,
 } from './flags.store.ts'
 
-/** What can be flagged in this service, and how urgently a person should look. */
+export type { FlagRow } from './flags.store.ts'
+
+/** The kinds of flags, with their severity. */
 export const FLAG_KINDS = {
   event_set_aside: 'high',
   event_body_conflict: 'high',
@@ -57,65 +66,192 @@ export type SubjectType =
   | 'inbound_event'
   /** A store's events of one class: `<store id>:<class>`. */
   | 'store_events'
-  /** The subject's id is the event type, a text of the processor's. */
+  /** The id is the processor's event type. */
   | 'processor_event_type'
 
 export interface NewFlag {
   kind: FlagKind
   subjectType: SubjectType
   subjectId: string
-  /** One sentence for the person who works through the queue. */
+  /** One sentence for the operator. */
   summary: string
-  /** What led to it: plain data without buyers' details or secrets. */
+  /** Plain data without buyers' details or secrets. */
   evidence: Record<string, unknown>
 }
 
-/** Raises a flag, or refreshes the evidence of the one that is open for this kind and subject already. */
+/** What a flag is about. At most one flag about it is open. */
+export type FlagSubject = Pick<NewFlag, 'kind' | 'subjectType' | 'subjectId'>
+
+/** Raises a flag, or refreshes summary and evidence of the open one about the same subject. */
 export function raiseFlag(platform: Platform, tx: Tx, flag: NewFlag): Promise<void> {
   return raiseFlags(platform, tx, [flag])
 }
 
-/** The same for several, each about a subject of its own. */
+/** As `raiseFlag`, for several subjects. */
 export function raiseFlags(platform: Platform, tx: Tx, flags: readonly NewFlag[]): Promise<void> {
   return insertOrRefreshFlags(
     tx,
-    flags.map((flag) => rowOf(platform, flag)),
+    flags.map((flag) => ({
+      id: platform.ids.next(),
+      kind: flag.kind,
+      severity: FLAG_KINDS[flag.kind],
+      subject_type: flag.subjectType,
+      subject_id: flag.subjectId,
+      summary: flag.summary,
+      evidence: JSON.stringify(flag.evidence),
+      status: 'open',
+      note: null,
+      created_at: platform.clock.now(),
+      resolved_at: null,
+    })),
   )
 }
 
-function rowOf(platform: Platform, flag: NewFlag): FlagRow {
-  return {
-    id: platform.ids.next(),
-    kind: flag.kind,
-    severity: FLAG_KINDS[flag.kind],
-    subject_type: flag.subjectType,
-    subject_id: flag.subjectId,
-    summary: flag.summary,
-    evidence: JSON.stringify(flag.evidence),
-    status: 'open',
-    note: null,
-    created_at: platform.clock.now(),
-    resolved_at: null,
-  }
+export interface FlagResolution {
+  flagId: string
+  /** The admin's user id, or `OPERATOR`. */
+  actor: string
+  /** What was found and done. */
+  note: string
 }
 
-/** Open flags of one kind, about one subject or all, newest first. */
-export function openFlags(db: Queries, kind: FlagKind, subjectId: string | null = null): Promise<FlagRow[]> {
-  return findOpenFlags(db, kind, subjectId)
+/**
+ * Resolves a flag, which changes nothing about its subject. Repeating the note changes nothing. Refuses with `not_found`, and with
+ * `already_decided` when the flag was resolved with another note.
+ */
+export function resolveFlag(platform: Platform, resolution: FlagResolution): Promise<FlagRow> {
+  const { flagId, actor, note } = resolution
+  return platform.database.transaction(async (tx) => {
+    const { em, Flag } = await entities(tx)
+    const flag = await em.findOne(Flag, flagId, LOCK)
+    if (!flag) throw new Refusal('not_found', 'Flag not found.')
+    if (flag.status === 'resolved') {
+      if (flag.note === note) return flag
+      throw new Refusal('already_decided', 'This flag was resolved with another note.')
+    }
+    Object.assign(flag, { status: 'resolved', note, resolved_at: platform.clock.now() })
+    await recordAudit(platform, tx, {
+      actor,
+      action: 'flag.resolve',
+      subjectType: 'flag',
+      subjectId: flagId,
+      reason: note,
+      before: { status: 'open', kind: flag.kind, about: flag.subject_id },
+      after: { status: 'resolved' },
+    })
+    return flag
+  })
 }
 
-/** The newest flags of one kind about one subject, open and resolved. */
-export function flagsOfKindAbout(db: Queries, kind: FlagKind, subjectId: string): Promise<FlagRow[]> {
-  return findFlagsOfKindAbout(db, kind, subjectId, MAX_FLAGS_ABOUT)
+/** Resolves the open flag about a subject because events settled it; returns whether there was one. */
+export async function closeFlag(
+  platform: Platform,
+  tx: Tx,
+  { kind, subjectType, subjectId }: FlagSubject,
+  note: string,
+): Promise<boolean> {
+  const { em, Flag } = await entities(tx)
+  const subject = { kind, subject_type: subjectType, subject_id: subjectId }
+  const flag = await em.findOne(Flag, { ...subject, status: 'open' }, LOCK)
+  if (!flag) return false
+  Object.assign(flag, { status: 'resolved', note, resolved_at: platform.clock.now() })
+  // The same transaction may raise it again.
+  await em.flush()
+  return true
+}
+
+/** Newest first. Refuses another list's cursor with `validation_failed`. */
+export async function listFlags(
+  platform: Platform,
+  query: Pick<FlagFilter, 'kind' | 'severity' | 'status'> & { limit: number; cursor?: string | undefined },
+): Promise<Page<FlagRow>> {
+  const { kind, severity, status, limit } = query
+  const before = decodeCursor(query.cursor, idParam)
+  const rows = await findFlags(
+    platform.database.reader,
+    { kind, severity, status },
+    { before, limit: limit + 1 },
+  )
+  return pageOf(rows, limit, (last) => encodeCursor(last.id))
+}
+
+/** One flag, open or resolved. */
+export function getFlag(platform: Platform, flagId: string): Promise<FlagRow | undefined> {
+  return findFlag(platform.database.reader, flagId)
+}
+
+/** Open flags of one kind, of one subject id if given, newest first. */
+export function openFlags(db: Queries, kind: FlagKind, subjectId?: string): Promise<FlagRow[]> {
+  return findFlags(db, { kind, subjectId, status: 'open' })
+}
+
+export async function openFlagAbout(db: Queries, subject: FlagSubject): Promise<FlagRow | undefined> {
+  const { kind, subjectType, subjectId } = subject
+  const [flag] = await findFlags(db, { kind, subjectType, subjectId, status: 'open' }, { limit: 1 })
+  return flag
+}
+
+/** The flag of this kind and subject id that was resolved last. */
+export async function lastResolvedFlag(
+  db: Queries,
+  kind: FlagKind,
+  subjectId: string,
+): Promise<FlagRow | undefined> {
+  const [flag] = await findFlags(db, { kind, subjectId, status: 'resolved' }, { limit: 1 })
+  return flag
 }
 
 const MAX_FLAGS_ABOUT = 100
 
-/** When a flag of this kind was last resolved, by subject (epoch ms); subjects without one are missing. */
+/** The newest flags of one kind and subject id, open and resolved: at most 100. */
+export function flagsOfKindAbout(db: Queries, kind: FlagKind, subjectId: string): Promise<FlagRow[]> {
+  return findFlags(db, { kind, subjectId }, { limit: MAX_FLAGS_ABOUT })
+}
+
+/** When each subject's flag of this kind was last resolved, epoch ms; subjects without one are missing. */
 export function resolvedFlagTimes(
   db: Queries,
   kind: FlagKind,
   subjectIds: readonly string[],
 ): Promise<Map<string, number>> {
   return lastResolvedAt(db, kind, subjectIds)
+}
+
+/** The number of open flags of a kind whose evidence names a merchant as `merchant_id`. */
+export function openFlagCountOf(db: Queries, kind: FlagKind, merchantId: string): Promise<number> {
+  return countFlags(db, { kind, status: 'open' }, merchantId)
+}
+
+export function resolvedFlagCount(db: Queries, kind: FlagKind, subjectId: string): Promise<number> {
+  return countFlags(db, { kind, subjectId, status: 'resolved' })
+}
+
+export interface Pattern<Tally> {
+  kind: FlagKind
+  /** The start of the pattern's window, epoch ms. */
+  windowStart: number
+  /** Counts for these subjects what happened since a time (epoch ms). */
+  tally(subjectIds: readonly string[], since: number): Promise<Map<string, Tally>>
+  isUnusual(tally: Tally): boolean
+}
+
+/**
+ * The subjects for which a pattern is unusual, with their tallies. For a subject whose flag was resolved within the window, the window
+ * starts at that time, so that reviewed events do not count again.
+ */
+export async function unusualSubjects<Tally>(
+  tx: Tx,
+  pattern: Pattern<Tally>,
+  subjectIds: readonly string[],
+): Promise<Map<string, Tally>> {
+  const tallies = await pattern.tally(subjectIds, pattern.windowStart)
+  const unusual = new Map([...tallies].filter(([, tally]) => pattern.isUnusual(tally)))
+  const resolved = await resolvedFlagTimes(tx, pattern.kind, [...unusual.keys()])
+  for (const [subjectId, resolvedAt] of resolved) {
+    if (resolvedAt < pattern.windowStart) continue
+    unusual.delete(subjectId)
+    const since = (await pattern.tally([subjectId], resolvedAt)).get(subjectId)
+    if (since !== undefined && pattern.isUnusual(since)) unusual.set(subjectId, since)
+  }
+  return unusual
 }

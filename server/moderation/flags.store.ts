@@ -1,60 +1,58 @@
-import { type Selectable, sql } from 'kysely'
-import type { Queries, Tx } from '../platform/database/database.ts'
+import { type Selectable, type SelectQueryBuilder, sql } from 'kysely'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
 export type FlagRow = Selectable<Schema['flags']>
 
-/** Flags of one statement: a long one is built in one go, and requests wait meanwhile. */
-const TOGETHER = 100
-
-/** Each about a subject of its own; in an order in which no two processes wait for each other. */
-export async function insertOrRefreshFlags(tx: Tx, flags: readonly FlagRow[]): Promise<void> {
-  const sorted = flags.toSorted((one, other) => (one.subject_id < other.subject_id ? -1 : 1))
-  for (let first = 0; first < sorted.length; first += TOGETHER) {
-    await tx
-      .insertInto('flags')
-      .values(sorted.slice(first, first + TOGETHER))
-      .onConflict((conflict) =>
-        conflict
-          .columns(['kind', 'subject_type', 'subject_id'])
-          // Written out, since PostgreSQL finds no index for a condition that it is told later.
-          .where('status', '=', sql.lit('open'))
-          .doUpdateSet((eb) => ({
-            summary: eb.ref('excluded.summary'),
-            evidence: eb.ref('excluded.evidence'),
-          })),
-      )
-      .execute()
-  }
+export interface FlagFilter {
+  kind?: string | undefined
+  severity?: FlagRow['severity'] | undefined
+  status?: FlagRow['status'] | undefined
+  subjectType?: string | undefined
+  subjectId?: string | undefined
 }
 
-export function findOpenFlags(db: Queries, kind: string, subjectId: string | null): Promise<FlagRow[]> {
-  return db
-    .selectFrom('flags')
-    .selectAll()
-    .where('kind', '=', kind)
-    .where('status', '=', 'open')
-    .$if(subjectId !== null, (query) => query.where('subject_id', '=', subjectId ?? ''))
-    .orderBy('id', 'desc')
-    .execute()
-}
-
-export function findFlagsOfKindAbout(
-  db: Queries,
-  kind: string,
-  subjectId: string,
-  limit: number,
+/** Newest first: up to `limit` flags, older than the id `before`. */
+export function findFlags(
+  db: Queries | Tx,
+  filter: FlagFilter,
+  { before, limit }: { before?: string | null; limit?: number } = {},
 ): Promise<FlagRow[]> {
-  return db
-    .selectFrom('flags')
-    .selectAll()
-    .where('kind', '=', kind)
-    .where('subject_id', '=', subjectId)
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute()
+  let query = matching(db.selectFrom('flags'), filter).selectAll().orderBy('id', 'desc')
+  if (before) query = query.where('id', '<', before)
+  if (limit !== undefined) query = query.limit(limit)
+  return query.execute()
 }
 
+/** With `merchantId`, only flags whose evidence names this merchant. */
+export async function countFlags(db: Queries | Tx, filter: FlagFilter, merchantId?: string): Promise<number> {
+  let query = matching(db.selectFrom('flags'), filter)
+  if (merchantId !== undefined) {
+    const named =
+      dialectOf(db) === 'sqlite'
+        ? sql<string>`json_extract(evidence, '$.merchant_id')`
+        : sql<string>`evidence::jsonb ->> 'merchant_id'`
+    query = query.where(named, '=', merchantId)
+  }
+  const { count } = await query.select((eb) => eb.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+  return count
+}
+
+function matching(query: SelectQueryBuilder<Schema, 'flags', object>, filter: FlagFilter) {
+  const { kind, severity, status, subjectType, subjectId } = filter
+  return query
+    .$if(kind !== undefined, (some) => some.where('kind', '=', kind ?? ''))
+    .$if(severity !== undefined, (some) => some.where('severity', '=', severity ?? 'low'))
+    .$if(status !== undefined, (some) => some.where('status', '=', status ?? 'open'))
+    .$if(subjectType !== undefined, (some) => some.where('subject_type', '=', subjectType ?? ''))
+    .$if(subjectId !== undefined, (some) => some.where('subject_id', '=', subjectId ?? ''))
+}
+
+export function findFlag(db: Queries, id: string): Promise<FlagRow | undefined> {
+  return db.selectFrom('flags').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** When each subject's flag of this kind was last resolved, epoch ms; subjects without one are missing. */
 export async function lastResolvedAt(
   db: Queries,
   kind: string,
@@ -70,4 +68,28 @@ export async function lastResolvedAt(
     .groupBy('subject_id')
     .execute()
   return new Map(rows.flatMap((row) => (row.at === null ? [] : [[row.subject_id, Number(row.at)] as const])))
+}
+
+/** Building a long statement blocks the event loop. */
+const FLAGS_PER_STATEMENT = 100
+
+/** Inserts flags, or refreshes summary and evidence of the open ones. Each has a subject of its own; sorted to avoid deadlocks. */
+export async function insertOrRefreshFlags(tx: Tx, flags: readonly FlagRow[]): Promise<void> {
+  const sorted = flags.toSorted((one, other) => (one.subject_id < other.subject_id ? -1 : 1))
+  for (let first = 0; first < sorted.length; first += FLAGS_PER_STATEMENT) {
+    await tx
+      .insertInto('flags')
+      .values(sorted.slice(first, first + FLAGS_PER_STATEMENT))
+      .onConflict((conflict) =>
+        conflict
+          .columns(['kind', 'subject_type', 'subject_id'])
+          // A literal, because PostgreSQL finds no partial index for a bound value.
+          .where('status', '=', sql.lit('open'))
+          .doUpdateSet((eb) => ({
+            summary: eb.ref('excluded.summary'),
+            evidence: eb.ref('excluded.evidence'),
+          })),
+      )
+      .execute()
+  }
 }

@@ -16,14 +16,14 @@ import { mapPage } from '../platform/api/page.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import { reinstateUser, suspendUser, type UserRecord } from '../users/users.service.ts'
-import { type FlagRow, listFlags, resolveFlag } from './flag-queue.service.ts'
+import { type FlagRow, listFlags, resolveFlag } from './flags.service.ts'
 
 export const adminRouter = router({
   listFlagged: procedure(['admin'], {
     rest: { method: 'GET', path: '/admin/flagged' },
     summary: 'The fraud and moderation queue',
     description:
-      'Open flags unless `status` asks for the resolved ones, newest first. There is at most one open flag for a kind and a subject; what happens meanwhile goes into its evidence.',
+      'Newest first; open flags unless `status` is `resolved`. At most one flag of a kind and subject is open; later events are added to its evidence.',
   })
     .input(listFlaggedInput)
     .output(flagPage)
@@ -31,9 +31,9 @@ export const adminRouter = router({
 
   resolveFlag: procedure(['admin'], {
     rest: { method: 'POST', path: '/admin/flagged/:id/resolve' },
-    summary: 'Take a flag off the queue',
+    summary: 'Resolve a flag',
     description:
-      'Notes what was found and done. The same note again changes nothing; another one is refused with `already_decided`.',
+      'Records what was found and done. Repeating the note changes nothing; another note is refused with `already_decided`.',
     errors: ['not_found', 'already_decided'],
   })
     .input(resolveFlagInput)
@@ -48,7 +48,7 @@ export const adminRouter = router({
     rest: { method: 'POST', path: '/admin/offers/:id/vet' },
     summary: 'Approve or reject an offer',
     description:
-      'An approval holds for the present rate and lower ones. A rejection pauses a live offer; above the high-commission threshold it holds for the present rate and higher ones, otherwise for every rate until an admin approves. With `commission_rate` the decision is refused when the offer has another rate now.',
+      'An approval applies to the present rate and lower ones. A rejection pauses a live offer; above the high-commission threshold it applies to the present rate and higher ones, otherwise to every rate until an admin approves. With `commission_rate`, the decision is refused if the offer has another rate now.',
     errors: ['not_found', 'conflict'],
   })
     .input(vetOfferInput)
@@ -69,7 +69,7 @@ export const adminRouter = router({
     rest: { method: 'POST', path: '/admin/users/:id/suspend' },
     summary: 'Suspend a user',
     description:
-      'Ends all their sessions at once. A merchant: offers leave the list, links answer 410, sales are rejected. A creator: links stop carrying a reference, sales are rejected, payouts wait. Again changes nothing.',
+      'Ends all their sessions. A merchant: offers leave the list, links respond with 410, sales are rejected. A creator: links lose their tracking reference, sales are rejected, payouts wait. Repeating it changes nothing.',
     errors: ['not_found', 'conflict'],
   })
     .input(suspensionInput)
@@ -80,8 +80,8 @@ export const adminRouter = router({
 
   reinstateUser: procedure(['admin'], {
     rest: { method: 'POST', path: '/admin/users/:id/reinstate' },
-    summary: 'Undo a suspension',
-    description: 'They log in anew. Again changes nothing.',
+    summary: 'Reinstate a user',
+    description: 'The user must log in again. Repeating it changes nothing.',
     errors: ['not_found'],
   })
     .input(suspensionInput)
@@ -111,7 +111,7 @@ function flagWire(row: FlagRow): FlagWire {
   }
 }
 
-/** An account without what is its owner's own business: balance and payout destination. */
+/** An account without its balance and payout destination. */
 function userWire(account: UserRecord): UserWire {
   return {
     id: account.id,

@@ -2,14 +2,14 @@ import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type FlagKind, openFlags, raiseFlags } from './flags.service.ts'
 
-/** So many orders are listed as evidence, the latest ones. */
-const ORDERS_LISTED = 20
+/** The evidence lists the latest orders only. */
+const MAX_ORDERS_LISTED = 20
 
-/** One report of an order that a person should look at. */
+/** A report of an order that an operator should review. */
 export interface OrderNote {
   storeId: string
   merchantId: string
-  /** Listed as evidence: plain data without buyers' details. */
+  /** For the evidence: plain data without buyers' details. */
   order: { sale_id: string; order_id: string } & Record<string, unknown>
 }
 
@@ -30,7 +30,7 @@ const SUMMARIES = {
       : `A store reported orders whose creation time cannot be right or is unusually old: ${reports} reports.`,
 } satisfies Partial<Record<FlagKind, (reports: number) => string>>
 
-/** Raises one flag for each store, or adds to the open one. */
+/** Raises a flag for each store, or adds to its open one. */
 export async function flagOrders(
   platform: Platform,
   tx: Tx,
@@ -45,7 +45,9 @@ export async function flagOrders(
     const evidence: OrderEvidence = {
       merchant_id: ofStore[0]?.merchantId ?? '',
       reports,
-      latest_orders: [...former.latest_orders, ...ofStore.map((note) => note.order)].slice(-ORDERS_LISTED),
+      latest_orders: [...former.latest_orders, ...ofStore.map((note) => note.order)].slice(
+        -MAX_ORDERS_LISTED,
+      ),
     }
     flags.push({
       kind,

@@ -1,9 +1,7 @@
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { openFlagAbout } from './flag-queue.service.ts'
-import { openFlags, raiseFlag } from './flags.service.ts'
-import { lastResolvedFlag } from './reconciliation-flags.store.ts'
+import { lastResolvedFlag, openFlagAbout, openFlags, raiseFlag } from './flags.service.ts'
 
 const KIND = 'reconciliation_difference'
 
@@ -13,10 +11,10 @@ interface Subject {
 }
 
 export interface ReconciliationFinding extends Subject {
-  /** In words for a person. */
+  /** For the operator. */
   summary: string
   differences: readonly string[]
-  /** What either side holds, as plain data. */
+  /** The records of both sides, as plain data. */
   ours: Record<string, unknown>
   theirs: readonly Record<string, unknown>[]
 }
@@ -27,11 +25,11 @@ interface Evidence {
   theirs: readonly Record<string, unknown>[]
   first_seen_at: string
   last_seen_at: string
-  /** Since when the two agree again, while a person has not looked yet. */
+  /** Since when both sides agree again, while the flag is open. */
   agrees_since: string | null
 }
 
-/** Ids of the cycles and payouts about which a difference is open. */
+/** Ids of the cycles and payouts with an open flag. */
 export async function flaggedDifferences(
   db: Queries,
 ): Promise<Record<Subject['subjectType'], readonly string[]>> {
@@ -42,8 +40,8 @@ export async function flaggedDifferences(
 }
 
 /**
- * Puts a difference before a person, or brings the open flag about it up to date. `known`: a person has resolved this very
- * difference, with the same figures on both sides.
+ * Raises a flag about a difference, or refreshes the open one. Returns `known`, without a flag, if an operator has resolved the same
+ * difference with the same figures on both sides.
  */
 export async function noteDifference(
   platform: Platform,
@@ -70,10 +68,7 @@ export async function noteDifference(
 
 const UNANSWERED = 'unanswered'
 
-/**
- * Puts before a person that the processor gives no answer about something. A difference that was found there before stays
- * on the flag: there is one for a subject.
- */
+/** Raises a flag about a record that the processor does not answer about; a difference that the open flag states stays on it. */
 export async function noteUnanswered(
   platform: Platform,
   tx: Tx,
@@ -94,7 +89,7 @@ export async function noteUnanswered(
   })
 }
 
-/** Says on an open flag that what it tells of has gone away. It stays open: a person has to know that it was so. */
+/** States on an open flag that its difference is gone. The flag stays open for the operator. */
 export async function noteAgreement(platform: Platform, tx: Tx, subject: Subject): Promise<void> {
   const open = await openFlagAbout(tx, { kind: KIND, ...subject })
   if (!open) return
@@ -103,7 +98,7 @@ export async function noteAgreement(platform: Platform, tx: Tx, subject: Subject
   await raiseFlag(platform, tx, {
     kind: KIND,
     ...subject,
-    summary: `The processor and we agree again. It was: ${open.summary}`,
+    summary: `The processor and we agree again. Before: ${open.summary}`,
     evidence: { ...evidence, agrees_since: isoTime(platform.clock.now()) },
   })
 }
@@ -111,6 +106,6 @@ export async function noteAgreement(platform: Platform, tx: Tx, subject: Subject
 function isSame(resolved: Evidence, finding: ReconciliationFinding): boolean {
   const figures = ({ differences, ours, theirs }: Pick<Evidence, 'differences' | 'ours' | 'theirs'>) =>
     JSON.stringify([differences, ours, theirs])
-  // What had gone away before a person resolved it, and is back, is news.
+  // A difference that was gone when its flag was resolved is a new one.
   return resolved.agrees_since === null && figures(resolved) === figures(finding)
 }

@@ -4,7 +4,7 @@ import { idParam } from '../../shared/schemas/common.ts'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
 import { LINK_TARGETS } from '../links/slug.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
-import { askForVetting, settleVetting } from '../moderation/vetting-queue.service.ts'
+import { closeFlag, raiseFlag } from '../moderation/flags.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
@@ -207,7 +207,7 @@ export async function vetOffer(platform: Platform, vetting: Vetting): Promise<Sh
     if (vetting.commissionRate !== undefined && vetting.commissionRate !== rate) {
       throw new Refusal('conflict', `The offer's commission rate is now ${rate / 100} %.`)
     }
-    await settleVetting(platform, tx, offer.id, `The offer was ${verdict} at ${rate / 100} %.`)
+    await closeVettingFlag(platform, tx, offer.id, `The offer was ${verdict} at ${rate / 100} %.`)
     const { HIGH_COMMISSION_RATE: highCommissionRate } = platform.config
     const decided = {
       vetting_verdict: verdict,
@@ -253,9 +253,26 @@ async function changeOffer(platform: Platform, tx: Tx, offer: OfferRow, change: 
 
 /** Adds an offer to the admins' queue while its rate needs a decision, and removes it otherwise. */
 async function updateVettingQueue(platform: Platform, tx: Tx, offer: OfferRow): Promise<void> {
-  if (offer.status === 'ended') return settleVetting(platform, tx, offer.id, 'The offer has ended.')
-  if (vettingOf(platform, offer) === 'pending') return askForVetting(platform, tx, offer)
-  await settleVetting(platform, tx, offer.id, 'The rate needs no decision.')
+  if (offer.status === 'ended') return closeVettingFlag(platform, tx, offer.id, 'The offer has ended.')
+  if (vettingOf(platform, offer) !== 'pending') {
+    return closeVettingFlag(platform, tx, offer.id, 'The rate needs no decision.')
+  }
+  await raiseFlag(platform, tx, {
+    kind: 'offer_vetting',
+    subjectType: 'offer',
+    subjectId: offer.id,
+    summary: `An offer at ${offer.commission_rate / 100} % commission waits for vetting.`,
+    evidence: {
+      title: offer.title,
+      merchant_id: offer.merchant_id,
+      commission_rate: offer.commission_rate / 100,
+      high_commission_rate: platform.config.HIGH_COMMISSION_RATE / 100,
+    },
+  })
+}
+
+async function closeVettingFlag(platform: Platform, tx: Tx, offerId: string, note: string): Promise<void> {
+  await closeFlag(platform, tx, { kind: 'offer_vetting', subjectType: 'offer', subjectId: offerId }, note)
 }
 
 function clearPublicOffers(platform: Platform, tx: Tx): void {

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { linksRouter } from '../links/links.procedures.ts'
 import { OPERATOR } from '../moderation/audit.service.ts'
-import { resolveFlag } from '../moderation/flag-queue.service.ts'
+import { resolveFlag } from '../moderation/flags.service.ts'
 import { connectStore } from '../stores/stores.service.ts'
 import { OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'

@@ -1,6 +1,6 @@
 import type { Paisa } from '../../shared/money.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
-import { closeFlag } from '../moderation/flag-queue.service.ts'
+import { closeFlag } from '../moderation/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { isId } from '../platform/ids.ts'

@@ -1,5 +1,5 @@
 import type { BasisPoints } from '../../shared/rates.ts'
-import { mailboxOf } from '../moderation/mailbox.rule.ts'
+import { mailboxOf } from '../moderation/watches/mailbox.rule.ts'
 import type { OrderFacts, OrderLine } from '../shopify/order-facts.ts'
 import type { TrackingSource } from '../shopify/tracking.ts'
 

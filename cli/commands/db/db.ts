@@ -61,7 +61,7 @@ ${exampleText('db restore ./affiliate-2026-11-20.db', 'db restore ./affiliate.du
 async function unmark(command: Command): Promise<void> {
   await withApp(command, async (context) => {
     const { app, out } = context
-    const marks = await import('../../../server/moderation/production-mark.service.ts')
+    const marks = await import('../../../server/production-mark.ts')
     if (!(await marks.assertMarkCanGo(app.database, app.platform.config))) {
       return out.show({ changed: false }, () => [
         'This database is not marked as production; nothing changed.',
@@ -101,7 +101,7 @@ function status(command: Command): Promise<void> {
       const { migrationState } = await import('../../../server/platform/database/migration-state.ts')
       await assertReachable(database)
       const { executed, pending } = await migrationState(database)
-      const { isProduction } = await import('../../../server/moderation/production-mark.service.ts')
+      const { isProduction } = await import('../../../server/production-mark.ts')
       const production = executed.length > 0 && (await isProduction(database.reader))
       const place = await databasePlace(config)
       out.show({ database: place, dialect: database.dialect, production, executed, pending }, () => [

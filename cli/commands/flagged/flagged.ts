@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { FlagRow } from '../../../server/moderation/flag-queue.service.ts'
+import type { FlagRow } from '../../../server/moderation/flags.service.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../../command.ts'
 import { READS, withApp } from '../../context.ts'
 import { wrongUsage } from '../../failures.ts'
@@ -73,7 +73,7 @@ function list(options: ListOptions, command: Command): Promise<void> {
     command,
     async ({ app, out }) => {
       await assertKind(options.kind)
-      const { listFlags } = await import('../../../server/moderation/flag-queue.service.ts')
+      const { listFlags } = await import('../../../server/moderation/flags.service.ts')
       const { items, next_cursor } = await listFlags(app.platform, options)
       out.show({ items: items.map(wireFlag), more: next_cursor !== null }, () => [
         ...(items.length > 0 ? flagTable(out, items) : [`No ${options.status} flags.`]),
@@ -98,7 +98,7 @@ async function resolve(flag: string, noteText: string, command: Command): Promis
   const flagId = readId('flag', flag)
   const note = await readText('--note', noteText, 2000)
   await withApp(command, async ({ app, out }) => {
-    const { resolveFlag } = await import('../../../server/moderation/flag-queue.service.ts')
+    const { resolveFlag } = await import('../../../server/moderation/flags.service.ts')
     const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
     const row = await resolveFlag(app.platform, { flagId, note, actor: OPERATOR })
     out.show(wireFlag(row), () => [`${row.kind} is resolved: ${row.note}`])

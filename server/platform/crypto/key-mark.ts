@@ -1,4 +1,5 @@
 import type { Queries, Tx } from '../database/database.ts'
+import { readWatermark, setWatermark } from '../database/watermarks.ts'
 import { type Binding, IntegrityError, isUnbound, UnknownKeyError, type Vault } from './vault.ts'
 
 const MARK = 'app_key'
@@ -60,8 +61,7 @@ function parseAccepts(text: string): Legacy[] {
 
 /** The raw mark, for the check at startup. */
 export async function readMark(db: Queries | Tx): Promise<string | undefined> {
-  const row = await db.selectFrom('watermarks').select('value').where('name', '=', MARK).executeTakeFirst()
-  return row?.value
+  return readWatermark(db, MARK)
 }
 
 /** The id of the key that a mark was sealed with, if the mark names one that is not in the ring. */
@@ -88,12 +88,7 @@ export async function leaveMark(tx: Tx, vault: Vault): Promise<string> {
 export async function renewMark(tx: Tx, vault: Vault, ended: Legacy): Promise<void> {
   const mark = await readKeyMark(tx, vault)
   const accepts = (mark?.accepts ?? []).filter((legacy) => legacy !== ended)
-  const value = vault.seal(accepts.join(' '), BINDING)
-  await tx
-    .insertInto('watermarks')
-    .values({ name: MARK, value })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-    .execute()
+  await setWatermark(tx, MARK, vault.seal(accepts.join(' '), BINDING))
 }
 
 /** Whether the journal may hold entries without a key. */

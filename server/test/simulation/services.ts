@@ -5,7 +5,7 @@ import { type ClickRecorder, createClickRecorder } from '../../clicks/clicks.ser
 import { createInboxRecorder, type InboxRecorder } from '../../inbox/intake.service.ts'
 import { resolveTarget } from '../../links/links.service.ts'
 import { OPERATOR } from '../../moderation/audit.service.ts'
-import { openFlagAbout, resolveFlag } from '../../moderation/flag-queue.service.ts'
+import { openFlagAbout, resolveFlag } from '../../moderation/flags.service.ts'
 import { setOfferStatus, updateOffer } from '../../offers/offers.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'

@@ -1,7 +1,7 @@
 import { v7 } from 'uuid'
 import { createClickRecorder } from '../../clicks/clicks.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
-import { watchMarketplace } from '../../moderation/watch.service.ts'
+import { watchMarketplace } from '../../moderation/watches/watches.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { type RecordedSale, recordOrders } from '../../sales/sales.service.ts'

@@ -1,9 +1,16 @@
-import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Queries, Tx } from './database.ts'
 
-/**
- * How far a watch has come in a table that it works through by id, held until the transaction ends so that two workers take
- * turns. `initial` where it has not begun yet.
+/*
+ * The table `watermarks` holds small facts about the service itself by name. Each concept uses its own names: how far a job has
+ * come, which key sealed the secrets.
  */
+
+export async function readWatermark(db: Queries | Tx, name: string): Promise<string | undefined> {
+  const row = await db.selectFrom('watermarks').select('value').where('name', '=', name).executeTakeFirst()
+  return row?.value
+}
+
+/** The value, locked until the transaction ends, so that workers take turns; `initial` if there was none. */
 export async function lockWatermark(tx: Tx, name: string, initial: string): Promise<string> {
   await tx
     .insertInto('watermarks')
@@ -19,15 +26,6 @@ export async function lockWatermark(tx: Tx, name: string, initial: string): Prom
   return value
 }
 
-export async function moveWatermark(tx: Tx, name: string, to: string): Promise<void> {
-  await tx.updateTable('watermarks').set({ value: to }).where('name', '=', name).execute()
-}
-
-export async function readWatermark(db: Queries, name: string): Promise<string | undefined> {
-  const row = await db.selectFrom('watermarks').select('value').where('name', '=', name).executeTakeFirst()
-  return row?.value
-}
-
 export async function setWatermark(tx: Tx, name: string, value: string): Promise<void> {
   await tx
     .insertInto('watermarks')
@@ -36,7 +34,7 @@ export async function setWatermark(tx: Tx, name: string, value: string): Promise
     .execute()
 }
 
-/** Answers whether there was one. */
+/** Returns whether there was one. */
 export async function deleteWatermark(tx: Tx, name: string): Promise<boolean> {
   const deleted = await tx.deleteFrom('watermarks').where('name', '=', name).executeTakeFirst()
   return deleted.numDeletedRows > 0n

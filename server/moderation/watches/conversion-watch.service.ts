@@ -1,46 +1,44 @@
-import { type LinkRecord, linkRecords } from '../links/links.service.ts'
-import type { Tx } from '../platform/database/database.ts'
-import { firstIdAt, timeOfId } from '../platform/ids.ts'
-import type { Platform } from '../platform/platform.ts'
-import { raiseFlag } from './flags.service.ts'
-import { conversionDropped, type LinkTally, pausedInTraffic, unusualConversion } from './sale-pattern.rule.ts'
+import { type LinkRecord, linkRecords } from '../../links/links.service.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import { lockWatermark, setWatermark } from '../../platform/database/watermarks.ts'
+import { firstIdAt, timeOfId } from '../../platform/ids.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { raiseFlag, unusualSubjects } from '../flags.service.ts'
+import { conversionDropped, type LinkTally, pausedInTraffic, unusualConversion } from './patterns.rule.ts'
+import { SALES_LAG_MS, SALES_PER_RUN } from './sale-watch.service.ts'
 import {
   addVisitsOfDay,
   DAY_MS,
   dayOf,
   decidedAgainBetween,
+  deleteDaysBefore,
   firstClickFrom,
-  firstDayKnown,
-  forgetDaysBefore,
+  firstDayWithVisits,
   linkCourses,
-  muchVisited,
+  linksVisited,
   offersWithUntrackedVisits,
   salesBetween,
   tallyLinks,
-} from './sale-patterns.store.ts'
-import { SALES_LAG_MS } from './sale-watch.service.ts'
-import { unusualSubjects } from './since-resolved.service.ts'
-import { lockWatermark, moveWatermark } from './watermarks.store.ts'
+} from './watches.store.ts'
 
 const VISITS = 'moderation.visits'
 const SALES = 'moderation.conversions'
-const SALES_AT_ONCE = 2000
-/** As the roll-up of click counts: a click whose id is older is on disk, or will never be. */
+/** As for the roll-up of click counts: a click with an older id is on disk or failed. */
 const CLICKS_LAG_MS = 10_000
-/** The most visits' time that is summed up in one transaction, so that none holds up the redirect's writes. */
-const LONGEST_SLICE_MS = 900_000
+/** The longest time whose visits one transaction adds up: a longer one would delay the redirect's writes. */
+const MAX_SLICE_MS = 900_000
 
 /**
- * Sums up the visits that have come since the last time by link and day, each click read once, and judges the links that were
- * sold through meanwhile, or visited on a day that is over. Answers whether more waits.
+ * Adds new visits to the totals by link and day, reading each click once, and checks the links that had sales meanwhile or visits on a
+ * day that is over. Returns whether there is more to do.
  */
 export async function watchConversions(platform: Platform): Promise<boolean> {
   const now = platform.clock.now()
-  if (await platform.database.transaction((tx) => sumUpVisits(platform, tx, now))) return true
-  return platform.database.transaction((tx) => judgeSellingLinks(platform, tx, now))
+  if (await platform.database.transaction((tx) => addNewVisits(platform, tx, now))) return true
+  return platform.database.transaction((tx) => checkSellingLinks(platform, tx, now))
 }
 
-async function sumUpVisits(platform: Platform, tx: Tx, now: number): Promise<boolean> {
+async function addNewVisits(platform: Platform, tx: Tx, now: number): Promise<boolean> {
   const { FLAG_CONVERSION_DAYS: days } = platform.config
   const watermark = await lockWatermark(tx, VISITS, firstIdAt((dayOf(now) - days) * DAY_MS))
   const from = timeOfId(watermark)
@@ -50,34 +48,34 @@ async function sumUpVisits(platform: Platform, tx: Tx, now: number): Promise<boo
   const dayEnd = (day + 1) * DAY_MS
   const end = Math.min(bound, dayEnd)
   const click = await firstClickFrom(tx, watermark)
-  const to = click === null ? end : Math.min(end, Math.max(from, timeOfId(click)) + LONGEST_SLICE_MS)
+  const to = click === null ? end : Math.min(end, Math.max(from, timeOfId(click)) + MAX_SLICE_MS)
   await addVisitsOfDay(tx, watermark, firstIdAt(to), day)
-  await moveWatermark(tx, VISITS, firstIdAt(to))
-  if (to === dayEnd) await judgeDay(platform, tx, day)
+  await setWatermark(tx, VISITS, firstIdAt(to))
+  if (to === dayEnd) await checkDay(platform, tx, day)
   return to < bound
 }
 
-/** The links visited on a day that is over: do they sell at all, and as before? And were offers paused meanwhile? */
-async function judgeDay(platform: Platform, tx: Tx, day: number): Promise<void> {
+/** For the links visited on a day that is over: flags those without sales, those whose sales dropped, and paused offers. */
+async function checkDay(platform: Platform, tx: Tx, day: number): Promise<void> {
   const { FLAG_CONVERSION_DAYS: days, FLAG_CONVERSION_NONE: visits } = platform.config
   const firstDay = day - days + 1
   if (visits > 0) {
-    await flagUnusual(platform, tx, firstDay, await muchVisited(tx, day, firstDay, visits))
+    await flagUnusual(platform, tx, firstDay, await linksVisited(tx, day, firstDay, visits))
   }
   await flagDropped(platform, tx, firstDay, day)
   await flagPaused(platform, tx, day)
-  await forgetDaysBefore(tx, firstDay - PAST_SPANS * days)
+  await deleteDaysBefore(tx, firstDay - PAST_SPANS * days)
 }
 
-/** A link's conversion is compared with that of so many spans of FLAG_CONVERSION_DAYS before. */
+/** A link's conversion is compared with that of this many earlier spans of FLAG_CONVERSION_DAYS. */
 const PAST_SPANS = 2
 
 async function flagDropped(platform: Platform, tx: Tx, firstDay: number, day: number): Promise<void> {
   const { FLAG_CONVERSION_DROP_SALES: least, FLAG_CONVERSION_DAYS: days } = platform.config
-  const known = await firstDayKnown(tx)
+  const known = await firstDayWithVisits(tx)
   if (least === 0 || known === null) return
   const pastDay = Math.max(known, firstDay - PAST_SPANS * days)
-  const linkIds = await muchVisited(tx, day, firstDay, platform.config.FLAG_CONVERSION_VISITS)
+  const linkIds = await linksVisited(tx, day, firstDay, platform.config.FLAG_CONVERSION_VISITS)
   const dropped = await unusualSubjects(
     tx,
     {
@@ -96,7 +94,7 @@ async function flagDropped(platform: Platform, tx: Tx, firstDay: number, day: nu
       kind: 'conversion_dropped',
       subjectType: 'affiliate_link',
       subjectId: linkId,
-      summary: `A link that sold before had ${course.sales} accepted sales where its visits let expect ${expected}.`,
+      summary: `A link that sold before had ${course.sales} accepted sales where its visits suggest ${expected}.`,
       evidence: {
         visits: course.visits,
         sales: course.sales,
@@ -139,20 +137,20 @@ function aboutLink(link: LinkRecord | undefined) {
   }
 }
 
-/** Goes no further than the visits have been summed up: a sale without its visits would look too good. */
-async function judgeSellingLinks(platform: Platform, tx: Tx, now: number): Promise<boolean> {
+/** Stops where the visit totals end, because a sale without its visits would raise the conversion. */
+async function checkSellingLinks(platform: Platform, tx: Tx, now: number): Promise<boolean> {
   const firstDay = dayOf(now) - platform.config.FLAG_CONVERSION_DAYS + 1
-  const summedUpTo = await lockWatermark(tx, VISITS, firstIdAt(firstDay * DAY_MS))
+  const visitsAddedTo = await lockWatermark(tx, VISITS, firstIdAt(firstDay * DAY_MS))
   const from = await lockWatermark(tx, SALES, firstIdAt(firstDay * DAY_MS))
-  const to = [summedUpTo, firstIdAt(now - SALES_LAG_MS)].sort()[0] as string
+  const to = [visitsAddedTo, firstIdAt(now - SALES_LAG_MS)].sort()[0] as string
   if (to <= from) return false
-  const recorded = await salesBetween(tx, from, to, SALES_AT_ONCE)
-  const more = recorded.length === SALES_AT_ONCE
+  const recorded = await salesBetween(tx, from, to, SALES_PER_RUN)
+  const more = recorded.length === SALES_PER_RUN
   const next = (more && recorded.at(-1)?.id) || to
   const sales = [...recorded, ...(await decidedAgainBetween(tx, from, next))]
   const sold = sales.flatMap((sale) => (sale.acceptance_status === 'accepted' ? (sale.link_id ?? []) : []))
   await flagUnusual(platform, tx, firstDay, [...new Set(sold)])
-  await moveWatermark(tx, SALES, next)
+  await setWatermark(tx, SALES, next)
   return more
 }
 
@@ -166,7 +164,7 @@ async function flagUnusual(
   const judge = (tally: LinkTally) =>
     unusualConversion(tally, {
       rate: config.FLAG_CONVERSION_RATE,
-      leastVisits: config.FLAG_CONVERSION_VISITS,
+      minVisits: config.FLAG_CONVERSION_VISITS,
       visitsWithoutSale: config.FLAG_CONVERSION_NONE,
     })
   const unusual = await unusualSubjects(
@@ -174,7 +172,7 @@ async function flagUnusual(
     {
       kind: 'conversion_unusual',
       windowStart: firstDay * DAY_MS,
-      // Visits are known by the day: after a resolved flag the next whole day is the first that counts.
+      // Visits are totals by day: after a resolved flag, counting starts with the next whole day.
       tally: (ids, since) => tallyLinks(tx, ids, Math.ceil(since / DAY_MS)),
       isUnusual: (tally) => judge(tally) !== null,
     },

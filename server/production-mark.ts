@@ -1,19 +1,19 @@
 import { statSync } from 'node:fs'
 import { sql } from 'kysely'
-import { Refusal } from '../platform/api/refusal.ts'
-import type { Config } from '../platform/config.ts'
-import { SettingError } from '../platform/config.ts'
-import type { Queries } from '../platform/database/database.ts'
-import type { OpenDatabase } from '../platform/database/open-database.ts'
-import type { Platform } from '../platform/platform.ts'
-import { OPERATOR, recordAudit } from './audit.service.ts'
-import { deleteWatermark, readWatermark, setWatermark } from './watermarks.store.ts'
+import { OPERATOR, recordAudit } from './moderation/audit.service.ts'
+import { Refusal } from './platform/api/refusal.ts'
+import type { Config } from './platform/config.ts'
+import { SettingError } from './platform/config.ts'
+import type { Queries } from './platform/database/database.ts'
+import type { OpenDatabase } from './platform/database/open-database.ts'
+import { deleteWatermark, readWatermark, setWatermark } from './platform/database/watermarks.ts'
+import type { Platform } from './platform/platform.ts'
 
 const MARK = 'production'
 
 /**
- * Marks the database as one of production when the service starts with NODE_ENV=production. The mark stays, also in a backup.
- * Refuses a start with the sandbox processor on a marked database: the sandbox confirms payments that were never made.
+ * Marks the database as a production database when the service starts with NODE_ENV=production. The mark stays, also in a backup.
+ * Refuses to start with the sandbox processor on a marked database, because the sandbox confirms payments that were never made.
  */
 export async function markProduction(database: OpenDatabase, config: Config): Promise<void> {
   if (config.NODE_ENV === 'production') {
@@ -24,24 +24,24 @@ export async function markProduction(database: OpenDatabase, config: Config): Pr
   if (config.PROCESSOR !== 'sandbox' || !(await isProduction(database.reader))) return
   throw new SettingError(
     'PROCESSOR',
-    'the sandbox is refused on a database of production. Set NODE_ENV=production, or on a copy run "affiliate db mark-development"',
+    'the sandbox is refused on a production database. Set NODE_ENV=production, or on a copy run "affiliate db mark-development"',
   )
 }
 
-/** Whether a service with NODE_ENV=production has used this database, or the one that it is a copy of. */
+/** Whether a service with NODE_ENV=production has used this database, or the one that it was copied from. */
 export async function isProduction(db: Queries): Promise<boolean> {
   return (await readWatermark(db, MARK)) !== undefined
 }
 
 /**
- * Throws `Refusal` (`forbidden`) where the mark must stay: with NODE_ENV=production, and on the very database that a production service
- * used last. A restored backup is another database. Answers whether there is a mark to remove.
+ * Refuses with `forbidden` when the mark must stay: with NODE_ENV=production, and on the database that a production service used last. A
+ * restored backup is another database. Returns whether there is a mark to remove.
  */
 export async function assertMarkCanGo(database: OpenDatabase, config: Config): Promise<boolean> {
   const mark = await readWatermark(database.reader, MARK)
   if (mark === undefined) return false
   if (config.NODE_ENV === 'production') {
-    throw new Refusal('forbidden', 'NODE_ENV is production. Mark a copy, with the settings of development.')
+    throw new Refusal('forbidden', 'NODE_ENV is production. Mark a copy, with development settings.')
   }
   if (mark === (await databaseIdentity(database))) {
     throw new Refusal(
@@ -52,7 +52,7 @@ export async function assertMarkCanGo(database: OpenDatabase, config: Config): P
   return true
 }
 
-/** Removes the mark from a copy, with an audit row. Refuses like `assertMarkCanGo`. Answers whether there was a mark. */
+/** Removes the mark from a copy, with an audit entry. Refuses like `assertMarkCanGo`. Returns whether there was a mark. */
 export async function markDevelopment(platform: Platform, database: OpenDatabase): Promise<boolean> {
   if (!(await assertMarkCanGo(database, platform.config))) return false
   return platform.database.transaction(async (tx) => {
@@ -71,7 +71,7 @@ export async function markDevelopment(platform: Platform, database: OpenDatabase
   })
 }
 
-/** Tells a database from its copies: the file's inode on SQLite; the cluster and the database's number on PostgreSQL. */
+/** Differs between a database and its copies: the file's inode on SQLite; cluster and database oid on PostgreSQL. */
 async function databaseIdentity(database: OpenDatabase): Promise<string> {
   if (database.dialect === 'sqlite') return `inode ${statSync(database.file).ino}`
   const { rows } = await sql<{ identity: string }>`

@@ -1,8 +1,10 @@
-import type { Queries, Tx } from '../platform/database/database.ts'
-import { firstIdAt, NIL_ID } from '../platform/ids.ts'
-import type { Platform } from '../platform/platform.ts'
-import { ibanFingerprints } from '../users/payout-destinations.service.ts'
-import { raiseFlag } from './flags.service.ts'
+import type { Queries, Tx } from '../../platform/database/database.ts'
+import { lockWatermark, setWatermark } from '../../platform/database/watermarks.ts'
+import { firstIdAt, NIL_ID } from '../../platform/ids.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { ibanFingerprints } from '../../users/payout-destinations.service.ts'
+import { raiseFlag } from '../flags.service.ts'
+import { mailboxOf } from './mailbox.rule.ts'
 import {
   accountsBetween,
   destinationsBetween,
@@ -12,19 +14,17 @@ import {
   insertMailboxes,
   mailboxesAfter,
   setMailboxFingerprint,
-} from './identities.store.ts'
-import { mailboxOf } from './mailbox.rule.ts'
-import { lockWatermark, moveWatermark } from './watermarks.store.ts'
+} from './watches.store.ts'
 
 const ACCOUNTS = 'moderation.accounts'
 const DESTINATIONS = 'moderation.destinations'
-const ROWS_AT_ONCE = 500
-/** How long a row may take from its id to its commit without being overlooked, ms. */
+const ROWS_PER_RUN = 500
+/** A row commits within this time after its id is made, ms. */
 const LAG_MS = 30_000
 
 /**
- * Compares the accounts and payout destinations that have come since the last time with all there are: a creator and a merchant
- * with one mailbox, several users with one IBAN. Answers whether more wait.
+ * Compares new accounts and payout destinations with all others: flags a creator and a merchant with one mailbox, and users with one IBAN.
+ * Returns whether there are more.
  */
 export async function watchIdentities(platform: Platform): Promise<boolean> {
   const to = firstIdAt(platform.clock.now() - LAG_MS)
@@ -36,7 +36,7 @@ export async function watchIdentities(platform: Platform): Promise<boolean> {
 async function watchAccounts(platform: Platform, tx: Tx, to: string): Promise<boolean> {
   const from = await lockWatermark(tx, ACCOUNTS, NIL_ID)
   if (to <= from) return false
-  const accounts = await accountsBetween(tx, from, to, ROWS_AT_ONCE)
+  const accounts = await accountsBetween(tx, from, to, ROWS_PER_RUN)
   const found = accounts.map(({ id, email }) => ({
     user_id: id,
     fingerprints: mailboxFingerprints(platform, email),
@@ -50,17 +50,17 @@ async function watchAccounts(platform: Platform, tx: Tx, to: string): Promise<bo
     tx,
     found.map(({ fingerprints }) => fingerprints),
   )
-  const more = accounts.length === ROWS_AT_ONCE
-  await moveWatermark(tx, ACCOUNTS, (more && accounts.at(-1)?.id) || to)
+  const more = accounts.length === ROWS_PER_RUN
+  await setWatermark(tx, ACCOUNTS, (more && accounts.at(-1)?.id) || to)
   return more
 }
 
-/** The current one first; during a rotation of keys other rows may still have another one. */
+/** The current key's fingerprint first; during a key rotation, rows may have another one. */
 function mailboxFingerprints({ vault }: Platform, email: string): string[] {
   return vault.fingerprints(mailboxOf(email), 'mailbox')
 }
 
-/** Gives a page of mailboxes, by their accounts' ids, the fingerprints of the current key; without `tx` only counts them. */
+/** Gives a page of mailboxes, by account id, the fingerprints of the current key; without `tx` it only counts them. */
 export async function refreshMailboxes(
   platform: Platform,
   db: Queries,
@@ -76,7 +76,7 @@ export async function refreshMailboxes(
   return { last: page.at(-1)?.user_id ?? null, rows: page.length, changed: changes.length }
 }
 
-/** Each mailbox by all its fingerprints. */
+/** `mailboxes` holds all fingerprints of each mailbox. */
 async function flagSharedMailboxes(
   platform: Platform,
   tx: Tx,
@@ -92,7 +92,7 @@ async function flagSharedMailboxes(
         kind: 'shared_mailbox',
         subjectType: 'user',
         subjectId: creator.user_id,
-        summary: "A creator's e-mail goes to the same mailbox as a merchant's.",
+        summary: "A creator's e-mail address has the same mailbox as a merchant's.",
         evidence: { creator_id: creator.user_id, merchant_ids: merchantIds },
       })
     }
@@ -102,7 +102,7 @@ async function flagSharedMailboxes(
 async function watchDestinations(platform: Platform, tx: Tx, to: string): Promise<boolean> {
   const from = await lockWatermark(tx, DESTINATIONS, NIL_ID)
   if (to <= from) return false
-  const fresh = await destinationsBetween(tx, from, to, ROWS_AT_ONCE)
+  const fresh = await destinationsBetween(tx, from, to, ROWS_PER_RUN)
   const prints = new Map<string, string[]>()
   for (const row of fresh) prints.set(row.id, await ibanFingerprints(platform, tx, row))
   const byIban = Map.groupBy(
@@ -117,7 +117,7 @@ async function watchDestinations(platform: Platform, tx: Tx, to: string): Promis
       kind: 'shared_iban',
       subjectType: 'user',
       subjectId: row.user_id,
-      summary: 'A user gave an IBAN that another user had given before.',
+      summary: 'A user gave an IBAN that another user gave before.',
       evidence: {
         user_id: row.user_id,
         other_user_ids: [...new Set(others.map((other) => other.user_id))].slice(0, 50),
@@ -125,8 +125,8 @@ async function watchDestinations(platform: Platform, tx: Tx, to: string): Promis
       },
     })
   }
-  const more = fresh.length === ROWS_AT_ONCE
-  await moveWatermark(tx, DESTINATIONS, (more && fresh.at(-1)?.id) || to)
+  const more = fresh.length === ROWS_PER_RUN
+  await setWatermark(tx, DESTINATIONS, (more && fresh.at(-1)?.id) || to)
   return more
 }
 

@@ -1,9 +1,10 @@
-import { type RawBuilder, type Selectable, sql } from 'kysely'
-import { inList } from '../platform/database/bulk-values.ts'
-import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
-import type { Schema } from '../platform/database/schema.ts'
-import { firstIdAt, timeOfId } from '../platform/ids.ts'
-import type { LinkCourse, LinkTally, OfferTraffic } from './sale-pattern.rule.ts'
+import { type ExpressionBuilder, type RawBuilder, type Selectable, sql } from 'kysely'
+import type { Role } from '../../../shared/schemas/common.ts'
+import { inList } from '../../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../../platform/database/database.ts'
+import type { Schema } from '../../platform/database/schema.ts'
+import { firstIdAt, timeOfId } from '../../platform/ids.ts'
+import type { LinkCourse, LinkTally, OfferTraffic } from './patterns.rule.ts'
 
 const NEW_SALE = [
   'id',
@@ -31,7 +32,7 @@ export function salesBetween(db: Queries, after: string, to: string, limit: numb
     .execute()
 }
 
-/** Sales decided a second time from the moment of the id `from` to before that of `to`. */
+/** Sales decided a second time between the times of the ids `from` (inclusive) and `to` (exclusive). */
 export function decidedAgainBetween(db: Queries, from: string, to: string): Promise<NewSale[]> {
   return db
     .selectFrom('sales')
@@ -43,24 +44,24 @@ export function decidedAgainBetween(db: Queries, from: string, to: string): Prom
 }
 
 /**
- * Conditions that together find the sales decided since a moment (epoch ms), each once and by an index: those recorded since, and
- * those that were recorded before and decided again since.
+ * Two conditions that together find each sale decided since `since` (epoch ms) once, by an index: sales recorded since, and earlier sales
+ * decided again since.
  */
 const decidedSince = (since: number) => [
   sql<boolean>`sales.id >= ${firstIdAt(since)}`,
-  // As a subquery, so that SQLite does not read all sales of a party in search of these few.
+  // A subquery, because SQLite would otherwise read all sales of a party.
   sql<boolean>`sales.id in (
     select again.id from sales as again where again.decided_at >= ${since} and again.id < ${firstIdAt(since)})`,
 ]
 
 export interface OwnOrders {
-  /** Rejected, since the buyer's address was the creator's. */
+  /** Rejected because the buyer's address was the creator's. */
   self_purchases: number
   /** Accepted from a buyer with the name of a payout account of the creator's. */
   name_matches: number
 }
 
-/** How often each creator seems to have bought through own links since a moment (epoch ms). */
+/** The orders since `since` (epoch ms) that each creator probably placed through their own links. */
 export async function countOwnOrders(
   db: Queries,
   creatorIds: readonly string[],
@@ -96,12 +97,12 @@ export interface StoreOrders {
   store_id: string
   /** `null`: accepted. */
   rejection_reason: string | null
-  /** 1 where the order led to a link of the merchant's. */
+  /** 1 if the order led to a link of the merchant. */
   linked: number
   orders: number
 }
 
-/** The orders of some merchants' stores decided since a moment (epoch ms), by store and outcome. */
+/** The orders of these merchants' stores decided since `since` (epoch ms), by store and outcome. */
 export async function countStoreOrders(
   db: Queries,
   merchantIds: readonly string[],
@@ -112,7 +113,7 @@ export async function countStoreOrders(
   return rows
 }
 
-/** Their orders recorded from a moment to before another one. */
+/** Their orders recorded between `from` (inclusive) and `to` (exclusive), epoch ms. */
 export function countStoreOrdersBetween(
   db: Queries,
   merchantIds: readonly string[],
@@ -150,7 +151,7 @@ export interface ClickOrders {
   orders: number
 }
 
-/** How many accepted orders since a moment (epoch ms) named each of these clicks, by the index on link and click. */
+/** The number of accepted orders since `since` (epoch ms) for each of these clicks, by the index on link and click. */
 export async function countOrdersByClick(
   db: Queries,
   linkIds: readonly string[],
@@ -173,15 +174,12 @@ export async function countOrdersByClick(
 
 export const DAY_MS = 86_400_000
 
-/** Whole days since 1970, UTC. */
-export function dayOf(moment: number): number {
-  return Math.floor(moment / DAY_MS)
+/** A time (epoch ms) in whole days since 1970, UTC. */
+export function dayOf(time: number): number {
+  return Math.floor(time / DAY_MS)
 }
 
-/**
- * Clicks of these links since the beginning of a day, and the accepted sales that came of clicks since then.
- * Links without clicks are missing.
- */
+/** Clicks of these links since the start of a day, and the accepted sales from those clicks. Links without clicks are missing. */
 export async function tallyLinks(
   db: Queries,
   linkIds: readonly string[],
@@ -216,7 +214,7 @@ export async function tallyLinks(
   )
 }
 
-/** The first click from the id `from` on, `null` when none has come. */
+/** The first click from the id `from` on; `null` if there is none. */
 export async function firstClickFrom(db: Queries, from: string): Promise<string | null> {
   const row = await db
     .selectFrom('clicks')
@@ -228,7 +226,7 @@ export async function firstClickFrom(db: Queries, from: string): Promise<string 
   return row?.id ?? null
 }
 
-/** Adds the clicks from the id `from` (inclusive) to `to` (exclusive) to the sums of their day. */
+/** Adds the clicks with ids from `from` (inclusive) to `to` (exclusive) to the totals of their day. */
 export async function addVisitsOfDay(tx: Tx, from: string, to: string, day: number): Promise<void> {
   await tx
     .insertInto('link_days')
@@ -261,8 +259,8 @@ export async function addVisitsOfDay(tx: Tx, from: string, to: string, day: numb
     .execute()
 }
 
-/** Links visited on a day that have at least `visits` visits since `sinceDay`. */
-export async function muchVisited(
+/** Links visited on `day` that have at least `visits` visits since `sinceDay`. */
+export async function linksVisited(
   db: Queries,
   day: number,
   sinceDay: number,
@@ -281,12 +279,12 @@ export async function muchVisited(
   return rows.map((row) => row.link_id)
 }
 
-export async function forgetDaysBefore(tx: Tx, day: number): Promise<void> {
+export async function deleteDaysBefore(tx: Tx, day: number): Promise<void> {
   await tx.deleteFrom('link_days').where('day', '<', day).execute()
 }
 
-/** The first day with click totals; `null` when there is none. */
-export async function firstDayKnown(db: Queries): Promise<number | null> {
+/** The first day with click totals; `null` if there is none. */
+export async function firstDayWithVisits(db: Queries): Promise<number | null> {
   const row = await db
     .selectFrom('link_days')
     .select((eb) => eb.fn.min('day').as('day'))
@@ -295,8 +293,8 @@ export async function firstDayKnown(db: Queries): Promise<number | null> {
 }
 
 /**
- * Visits of these links and sales accepted through them, in the days from `pastDay` to before `sinceDay` and in those from there to
- * the end of `lastDay`. Sales count when they are accepted, since an order may be paid weeks after its click.
+ * Visits and accepted sales of these links from `pastDay` to before `sinceDay`, and from `sinceDay` to the end of `lastDay`. A sale counts
+ * on the day of its acceptance, because an order may be paid weeks after its click.
  */
 export async function linkCourses(
   db: Queries,
@@ -355,8 +353,8 @@ export interface OfferTrafficRow extends OfferTraffic {
 }
 
 /**
- * Offers whose links had at least `least` untracked visits on a day, with their tracked ones of that day and the day before. Visits of
- * suspended creators' links do not count: their merchant did not pause them.
+ * Offers whose links had at least `least` untracked visits on a day, with the tracked visits of that day and the day before. Links of
+ * suspended creators do not count, because the merchant did not pause them.
  */
 export async function offersWithUntrackedVisits(
   db: Queries,
@@ -383,4 +381,157 @@ export async function offersWithUntrackedVisits(
     .having(untracked, '>=', least)
     .execute()
   return rows.map((row) => ({ ...row, tracked: Number(row.tracked), untracked: Number(row.untracked) }))
+}
+
+export interface UnpaidCycle {
+  id: string
+  merchant_id: string
+  /** Paisa. */
+  amount_due: number
+  processor_invoice_id: string | null
+  /** Epoch ms. */
+  closed_at: number | null
+  /** When its flag of this kind was last resolved. */
+  resolved_at: number | null
+}
+
+/**
+ * Cycles in state `closed` since before `before` (epoch ms) that have no open flag of this kind, oldest first. `closed` is a literal,
+ * because SQLite uses no partial index for a bound value.
+ */
+export function cyclesClosedBefore(db: Queries, before: number, kind: string): Promise<UnpaidCycle[]> {
+  return db
+    .selectFrom('billing_cycles')
+    .select((eb) => [
+      'id',
+      'merchant_id',
+      'amount_due',
+      'processor_invoice_id',
+      'closed_at',
+      flagsAbout(eb, kind)
+        .select((flag) => flag.fn.max('resolved_at').as('resolved_at'))
+        .as('resolved_at'),
+    ])
+    .where('state', '=', sql.lit('closed'))
+    .where('closed_at', '<=', before)
+    .where((eb) =>
+      eb.not(eb.exists(flagsAbout(eb, kind).select('flags.id').where('flags.status', '=', 'open'))),
+    )
+    .orderBy('closed_at')
+    .execute()
+}
+
+function flagsAbout(eb: ExpressionBuilder<Schema, 'billing_cycles'>, kind: string) {
+  return eb
+    .selectFrom('flags')
+    .where('flags.kind', '=', kind)
+    .where('flags.subject_id', '=', sql<string>`cast(billing_cycles.id as text)`)
+}
+
+/** The charged ones of these cycles. */
+export async function chargedCycles(db: Queries, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('billing_cycles')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('state', '=', 'charged')
+    .execute()
+  return rows.map((row) => row.id)
+}
+
+/** Accounts after the id `after` and before `to`, oldest first. */
+export function accountsBetween(
+  db: Queries,
+  after: string,
+  to: string,
+  limit: number,
+): Promise<{ id: string; email: string }[]> {
+  return db
+    .selectFrom('users')
+    .select(['id', 'email'])
+    .where('id', '>', after)
+    .where('id', '<', to)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+export interface MailboxRow {
+  user_id: string
+  fingerprint: string
+}
+
+export async function insertMailboxes(tx: Tx, rows: readonly MailboxRow[]): Promise<void> {
+  if (rows.length === 0) return
+  await tx
+    .insertInto('mailboxes')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Mailboxes by account id after the id `after`, with the accounts' addresses. */
+export function mailboxesAfter(
+  db: Queries,
+  after: string | null,
+  limit: number,
+): Promise<(MailboxRow & { email: string })[]> {
+  return db
+    .selectFrom('mailboxes')
+    .innerJoin('users', 'users.id', 'mailboxes.user_id')
+    .select(['mailboxes.user_id', 'mailboxes.fingerprint', 'users.email'])
+    .$if(after !== null, (query) => query.where('mailboxes.user_id', '>', after ?? ''))
+    .orderBy('mailboxes.user_id')
+    .limit(limit)
+    .execute()
+}
+
+export async function setMailboxFingerprint(tx: Tx, { user_id, fingerprint }: MailboxRow): Promise<void> {
+  await tx.updateTable('mailboxes').set({ fingerprint }).where('user_id', '=', user_id).execute()
+}
+
+/** The users with these mailboxes. */
+export function holdersOfMailboxes(
+  db: Queries,
+  fingerprints: readonly string[],
+): Promise<(MailboxRow & { role: Role })[]> {
+  if (fingerprints.length === 0) return Promise.resolve([])
+  return db
+    .selectFrom('mailboxes')
+    .innerJoin('users', 'users.id', 'mailboxes.user_id')
+    .select(['mailboxes.user_id', 'mailboxes.fingerprint', 'users.role'])
+    .where('mailboxes.fingerprint', 'in', fingerprints)
+    .orderBy('mailboxes.user_id')
+    .execute()
+}
+
+export type IbanRow = Selectable<Schema['payout_destinations']>
+
+/** Payout destinations after the id `after` and before `to`, oldest first. */
+export function destinationsBetween(
+  db: Queries,
+  after: string,
+  to: string,
+  limit: number,
+): Promise<IbanRow[]> {
+  return db
+    .selectFrom('payout_destinations')
+    .selectAll()
+    .where('id', '>', after)
+    .where('id', '<', to)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+/** All users' destinations with one of these IBANs, oldest first. */
+export function destinationsWithIban(db: Queries, fingerprints: readonly string[]): Promise<IbanRow[]> {
+  if (fingerprints.length === 0) return Promise.resolve([])
+  return db
+    .selectFrom('payout_destinations')
+    .selectAll()
+    .where('iban_fingerprint', 'in', fingerprints)
+    .orderBy('id')
+    .execute()
 }

@@ -1,17 +1,17 @@
 import { LRUCache } from 'lru-cache'
-import { linkRecords } from '../links/links.service.ts'
-import type { Platform } from '../platform/platform.ts'
-import { countVisit, type VisitWindow, visitsWithin } from './click-velocity.rule.ts'
-import { raiseFlags } from './flags.service.ts'
+import { linkRecords } from '../../links/links.service.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { raiseFlags } from '../flags.service.ts'
+import { countVisit, type VisitWindow, visitsWithin } from './patterns.rule.ts'
 
-/** By estimate some forty megabytes at most. An address that is pushed out begins anew, which takes as many other addresses. */
-const ROOM = 50_000
+/** At most about 40 megabytes. An evicted address starts again at zero, which takes as many other addresses. */
+const MAX_COUNTERS = 50_000
 const FLUSH_AFTER_MS = 1000
-const MAX_LINKS_WAITING = 1000
-const ADDRESSES_SHOWN = 10
+const MAX_PENDING_LINKS = 1000
+const MAX_ADDRESSES = 10
 
 export interface Visit {
-  /** Who came: the hash of an address. */
+  /** The hash of an address. */
   visitor: string
   linkId: string
   /** Epoch ms. */
@@ -19,15 +19,15 @@ export interface Visit {
 }
 
 export interface ClickWatch {
-  /** Counts one visit, in a few microseconds; nothing waits for it, and it never throws. */
+  /** Counts one visit, in a few microseconds. Never throws. */
   observe(visit: Visit): void
-  /** Writes the flags that wait; resolves when they are on disk. */
+  /** Resolves when all pending flags are on disk. */
   flush(): Promise<void>
 }
 
 /**
- * Counts the visits of each link by address, in the memory of this process, and flags links that one address visits too often.
- * It never sees an address, only the hash that stands for it. The flag is written a second later, in a transaction of its own.
+ * Flags links that one address visits too often. Visits are counted by link and hash of the address in the memory of this process. Flags
+ * are written after a second, in their own transaction.
  */
 export function createClickWatch(platform: Platform): ClickWatch {
   return new Watch(platform)
@@ -36,12 +36,9 @@ export function createClickWatch(platform: Platform): ClickWatch {
 class Watch implements ClickWatch {
   readonly #platform: Platform
   /** By link id and visitor. */
-  readonly #counters = new LRUCache<string, { window: VisitWindow }>({
-    maxSize: ROOM,
-    sizeCalculation: () => 1,
-  })
-  /** Visits by hash of the address, by link: what the next flush writes. */
-  #waiting = new Map<string, Map<string, number>>()
+  readonly #counters = new LRUCache<string, { window: VisitWindow }>({ max: MAX_COUNTERS })
+  /** By link id: visits by hash of the address, for the next flush. */
+  #pending = new Map<string, Map<string, number>>()
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> = Promise.resolve()
 
@@ -58,7 +55,7 @@ class Watch implements ClickWatch {
     if (known) known.window = window
     else this.#counters.set(key, { window })
     const visits = visitsWithin(window, at, seconds * 1000)
-    if (visits >= limit) this.#note(linkId, visitor, visits)
+    if (visits >= limit) this.#addPending(linkId, visitor, visits)
   }
 
   flush(): Promise<void> {
@@ -68,30 +65,30 @@ class Watch implements ClickWatch {
     return this.#flushing
   }
 
-  #note(linkId: string, visitor: string, visits: number): void {
-    const known = this.#waiting.get(linkId)
-    if (!known && this.#waiting.size >= MAX_LINKS_WAITING) return
+  #addPending(linkId: string, visitor: string, visits: number): void {
+    const known = this.#pending.get(linkId)
+    if (!known && this.#pending.size >= MAX_PENDING_LINKS) return
     const addresses = known ?? new Map<string, number>()
-    if (addresses.has(visitor) || addresses.size < ADDRESSES_SHOWN) addresses.set(visitor, visits)
-    this.#waiting.set(linkId, addresses)
+    if (addresses.has(visitor) || addresses.size < MAX_ADDRESSES) addresses.set(visitor, visits)
+    this.#pending.set(linkId, addresses)
     this.#timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS).unref()
   }
 
   async #write(): Promise<void> {
-    const waiting = this.#waiting
-    if (waiting.size === 0) return
-    this.#waiting = new Map()
+    const pending = this.#pending
+    if (pending.size === 0) return
+    this.#pending = new Map()
     try {
       await this.#platform.database.transaction(async (tx) => {
-        const links = await linkRecords(tx, [...waiting.keys()])
+        const links = await linkRecords(tx, [...pending.keys()])
         const flags = [...links.values()].map((link) =>
-          flagOf(this.#platform, link, waiting.get(link.id) ?? new Map()),
+          flagOf(this.#platform, link, pending.get(link.id) ?? new Map()),
         )
         await raiseFlags(this.#platform, tx, flags)
       })
     } catch (error) {
-      // Whoever goes on clicking is noted again.
-      this.#platform.log.warn({ err: error, links: waiting.size }, 'flags about clicks could not be written')
+      // Further visits raise the flag again.
+      this.#platform.log.warn({ err: error, links: pending.size }, 'cannot write flags about clicks')
     }
   }
 }
@@ -114,7 +111,7 @@ function flagOf(
       offer_id: link.offerId,
       limit,
       within_seconds: seconds,
-      /** By a hash that tells addresses apart for a day, and leads back to none. */
+      /** The hash's key lasts a day and is not stored. */
       visits_by_address_hash: Object.fromEntries(addresses),
     },
   } as const

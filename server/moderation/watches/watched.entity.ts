@@ -1,7 +1,7 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, id, text } from '../platform/database/columns.ts'
+import { count, id, text } from '../../platform/database/columns.ts'
 
-/** Clicks of a link by day (whole days since 1970, UTC), from which its conversion is computed. */
+/** Clicks of a link by day (whole days since 1970, UTC), for its conversion. */
 export const LinkDay = defineEntity({
   name: 'LinkDay',
   tableName: 'link_days',
@@ -10,15 +10,15 @@ export const LinkDay = defineEntity({
     day: count().primary(),
     /** Tracked clicks of the kind `visit`. */
     visits: count(),
-    /** Tracked clicks of every kind: an order can follow from each. */
+    /** Tracked clicks of every kind: each can lead to an order. */
     clicks: count().default(0),
-    /** Clicks of the kind `visit` that were redirected without a reference. */
+    /** Clicks of the kind `visit` without a tracking reference. */
     untracked_visits: count().default(0),
   },
   indexes: [{ name: 'link_days_day', properties: ['day'] }],
 })
 
-/** The keyed hash of the mailbox behind each account's e-mail address, so that accounts of one person can be found. */
+/** The keyed hash of each account's mailbox, to find accounts of one person. */
 export const Mailbox = defineEntity({
   name: 'Mailbox',
   tableName: 'mailboxes',

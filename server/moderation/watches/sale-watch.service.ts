@@ -1,13 +1,14 @@
-import type { Tx } from '../platform/database/database.ts'
-import { firstIdAt } from '../platform/ids.ts'
-import type { Platform } from '../platform/platform.ts'
-import { raiseFlag } from './flags.service.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import { lockWatermark, setWatermark } from '../../platform/database/watermarks.ts'
+import { firstIdAt } from '../../platform/ids.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { raiseFlag, unusualSubjects } from '../flags.service.ts'
 import {
-  askedForCommission,
+  claimsCommission,
   isBurstOfRejections,
   rejectsMoreThanBefore,
   type StoreTally,
-} from './sale-pattern.rule.ts'
+} from './patterns.rule.ts'
 import {
   countOrdersByClick,
   countOwnOrders,
@@ -19,19 +20,17 @@ import {
   type OwnOrders,
   type StoreOrders,
   salesBetween,
-} from './sale-patterns.store.ts'
-import { unusualSubjects } from './since-resolved.service.ts'
-import { lockWatermark, moveWatermark } from './watermarks.store.ts'
+} from './watches.store.ts'
 
 const WATERMARK = 'moderation.sales'
-const SALES_AT_ONCE = 2000
+export const SALES_PER_RUN = 2000
 const HOUR_MS = 3_600_000
-/** How long a sale may take from its id to its commit without being overlooked, ms. */
+/** A sale commits within this time after its id is made, ms. */
 export const SALES_LAG_MS = 30_000
 
 /**
- * Looks at the sales decided since the last time: creators who buy through their own links, stores whose orders are rejected in
- * numbers, and clicks that many orders name. Answers whether more wait.
+ * Checks new decisions on sales: creators who buy through their own links, stores with many rejected orders, and clicks that many orders
+ * name. Returns whether there are more.
  */
 export function watchSales(platform: Platform): Promise<boolean> {
   const { config, clock } = platform
@@ -44,15 +43,15 @@ export function watchSales(platform: Platform): Promise<boolean> {
     const from = await lockWatermark(tx, WATERMARK, firstIdAt(now - longest))
     const to = firstIdAt(now - SALES_LAG_MS)
     if (to <= from) return false
-    const recorded = await salesBetween(tx, from, to, SALES_AT_ONCE)
-    const more = recorded.length === SALES_AT_ONCE
+    const recorded = await salesBetween(tx, from, to, SALES_PER_RUN)
+    const more = recorded.length === SALES_PER_RUN
     const next = (more && recorded.at(-1)?.id) || to
     const sales = [...recorded, ...(await decidedAgainBetween(tx, from, next))]
     const rejected = sales.filter((sale) => sale.acceptance_status === 'rejected')
     await flagSelfPurchases(platform, tx, sales, now)
     await flagBursts(platform, tx, rejected, now)
     await flagReusedClicks(platform, tx, sales)
-    await moveWatermark(tx, WATERMARK, next)
+    await setWatermark(tx, WATERMARK, next)
     return more
   })
 }
@@ -93,14 +92,14 @@ async function flagSelfPurchases(platform: Platform, tx: Tx, sales: NewSale[], n
 }
 
 function ownOrdersSummary({ self_purchases, name_matches }: OwnOrders, days: number): string {
-  const often = (times: number) => (times === 1 ? 'once' : `${times} times`)
-  const own = `Creator bought through their own link ${often(self_purchases)} in ${days} days.`
-  const named = `A buyer with the name of the creator's payout account ordered through their link ${often(name_matches)} in ${days} days.`
+  const times = (count: number) => (count === 1 ? 'once' : `${count} times`)
+  const own = `Creator bought through their own link ${times(self_purchases)} in ${days} days.`
+  const named = `A buyer with the name of the creator's payout account ordered through their link ${times(name_matches)} in ${days} days.`
   return [...(self_purchases > 0 ? [own] : []), ...(name_matches > 0 ? [named] : [])].join(' ')
 }
 
-/** How many clicks of a link are listed as evidence. */
-const CLICKS_LISTED = 20
+/** Clicks of a link that the evidence lists. */
+const MAX_CLICKS_LISTED = 20
 
 async function flagReusedClicks(platform: Platform, tx: Tx, sales: NewSale[]): Promise<void> {
   const { FLAG_ORDERS_PER_CLICK: limit } = platform.config
@@ -130,7 +129,7 @@ async function flagReusedClicks(platform: Platform, tx: Tx, sales: NewSale[]): P
       evidence: {
         limit,
         orders_by_click: Object.fromEntries(
-          most.slice(0, CLICKS_LISTED).map(({ click_id, orders }) => [click_id, orders]),
+          most.slice(0, MAX_CLICKS_LISTED).map(({ click_id, orders }) => [click_id, orders]),
         ),
         merchant_id: accepted.find((sale) => sale.link_id === linkId)?.merchant_id,
         creator_id: accepted.find((sale) => sale.link_id === linkId)?.creator_id,
@@ -146,9 +145,7 @@ async function flagBursts(platform: Platform, tx: Tx, sales: NewSale[], now: num
     least: platform.config.FLAG_REJECTED_SALES_LEAST,
     times: platform.config.FLAG_REJECTED_SALES_TIMES,
   }
-  const merchantOf = new Map(
-    sales.filter(askedForCommission).map((sale) => [sale.store_id, sale.merchant_id]),
-  )
+  const merchantOf = new Map(sales.filter(claimsCommission).map((sale) => [sale.store_id, sale.merchant_id]))
   const unusual = await unusualSubjects(
     tx,
     {
@@ -161,25 +158,25 @@ async function flagBursts(platform: Platform, tx: Tx, sales: NewSale[], now: num
     },
     [...merchantOf.keys()],
   )
-  for (const [storeId, { asked, rejected, reasons, past }] of unusual) {
+  for (const [storeId, { claims, rejected, reasons, past }] of unusual) {
     await raiseFlag(platform, tx, {
       kind: 'rejected_sales_burst',
       subjectType: 'store',
       subjectId: storeId,
-      summary: `${rejected} of a store's ${asked} orders with a tracking reference were rejected within ${hours} hours.`,
+      summary: `${rejected} of a store's ${claims} orders with a tracking reference were rejected within ${hours} hours.`,
       evidence: {
         merchant_id: merchantOf.get(storeId),
-        orders: asked,
+        orders: claims,
         rejected,
         reasons,
         within_hours: hours,
-        ...(past && { orders_before: past.asked, rejected_before: past.rejected }),
+        ...(past && { orders_before: past.claims, rejected_before: past.rejected }),
       },
     })
   }
 }
 
-/** With how many days the last hours are compared. */
+/** The days that the last hours are compared with. */
 const PAST_DAYS = 30
 
 interface ReasonedTally extends StoreTally {
@@ -187,7 +184,7 @@ interface ReasonedTally extends StoreTally {
 }
 
 interface ComparedTally extends ReasonedTally {
-  /** Of the days before; `null` where there are too few rejections to ask. */
+  /** Of the days before; `null` with too few rejections for a comparison. */
   past: StoreTally | null
 }
 
@@ -211,9 +208,9 @@ function tallyStores(storeIds: readonly string[], rows: readonly StoreOrders[]):
   const tallies = new Map<string, ReasonedTally>()
   for (const { store_id: storeId, rejection_reason: reason, linked, orders } of rows) {
     if (!storeIds.includes(storeId)) continue
-    if (!askedForCommission({ rejection_reason: reason, link_id: linked === 1 ? storeId : null })) continue
-    const tally = tallies.get(storeId) ?? { asked: 0, rejected: 0, reasons: {} }
-    tally.asked += orders
+    if (!claimsCommission({ rejection_reason: reason, link_id: linked === 1 ? storeId : null })) continue
+    const tally = tallies.get(storeId) ?? { claims: 0, rejected: 0, reasons: {} }
+    tally.claims += orders
     if (reason !== null) {
       tally.rejected += orders
       tally.reasons[reason] = (tally.reasons[reason] ?? 0) + orders

@@ -1,5 +1,5 @@
-import { forEachIsolated } from '../platform/database/batches.ts'
-import type { Platform } from '../platform/platform.ts'
+import { forEachIsolated } from '../../platform/database/batches.ts'
+import type { Platform } from '../../platform/platform.ts'
 import { watchConversions } from './conversion-watch.service.ts'
 import { watchCycles } from './cycle-watch.service.ts'
 import { watchIdentities } from './identity-watch.service.ts'
@@ -13,9 +13,9 @@ const WATCHES = [
 ]
 
 /**
- * Raises the flags that no single request or event can see: each watch takes up where it was left, in transactions of its own, so
- * any number of workers may do this at once. One that fails keeps none of the others from looking; its error is thrown at the end.
- * Answers how many have more to look at.
+ * Raises the flags that need more than one request or event. Each watch continues at its watermark, in its own transactions, so several
+ * workers may run this. A failed watch does not stop the others; its error is thrown at the end. Returns how many watches have more
+ * to do.
  */
 export async function watchMarketplace(platform: Platform): Promise<number> {
   const more = await forEachIsolated(platform, WATCHES, async (watch) =>

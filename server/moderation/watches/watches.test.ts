@@ -1,13 +1,13 @@
 // time limit: 120 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { testDialects } from '../test/testkit/databases.ts'
-import { addMerchant } from '../test/testkit/listings.ts'
-import { giveDestination } from '../test/testkit/marketplace.ts'
-import { addUser } from '../test/testkit/people.ts'
-import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
-import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
-import { resolveFlag } from './flag-queue.service.ts'
+import { testDialects } from '../../test/testkit/databases.ts'
+import { addMerchant } from '../../test/testkit/listings.ts'
+import { giveDestination } from '../../test/testkit/marketplace.ts'
+import { addUser } from '../../test/testkit/people.ts'
+import { DAY, HOUR, MINUTE } from '../../test/testkit/testbed.ts'
+import { openWatchedWorld, type WatchedWorld } from '../../test/testkit/watched-world.ts'
+import { resolveFlag } from '../flags.service.ts'
 
 const SETTINGS = {
   FLAG_SELF_PURCHASES: '2',

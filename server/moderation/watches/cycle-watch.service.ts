@@ -1,16 +1,14 @@
-import { formatMoney } from '../../shared/money.ts'
-import { isoTime } from '../platform/clock.ts'
-import type { Tx } from '../platform/database/database.ts'
-import type { Platform } from '../platform/platform.ts'
-import { closeFlag } from './flag-queue.service.ts'
-import { openFlags, raiseFlag } from './flags.service.ts'
-import { DAY_MS } from './sale-patterns.store.ts'
-import { isOverdue } from './unpaid-cycle.rule.ts'
-import { chargedAmong, cyclesClosedBefore, type UnpaidCycle } from './unpaid-cycles.store.ts'
+import { formatMoney } from '../../../shared/money.ts'
+import { isoTime } from '../../platform/clock.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { closeFlag, openFlags, raiseFlag } from '../flags.service.ts'
+import { isOverdue } from './patterns.rule.ts'
+import { chargedCycles, cyclesClosedBefore, DAY_MS, type UnpaidCycle } from './watches.store.ts'
 
 const KIND = 'cycle_unpaid'
 
-/** Flags closed cycles whose payment is overdue, and takes those off the queue that have been paid since. */
+/** Flags closed cycles whose payment is overdue, and resolves the flags of those that were paid. */
 export async function watchCycles(platform: Platform): Promise<boolean> {
   const now = platform.clock.now()
   const { FLAG_CYCLE_UNPAID_DAYS: graceDays } = platform.config
@@ -21,13 +19,8 @@ export async function watchCycles(platform: Platform): Promise<boolean> {
       await flagCycle(platform, tx, cycle, closedAt)
     }
     const flagged = (await openFlags(tx, KIND)).map((flag) => flag.subject_id)
-    for (const subjectId of await chargedAmong(tx, flagged)) {
-      await closeFlag(
-        platform,
-        tx,
-        { kind: KIND, subjectType: 'billing_cycle', subjectId },
-        'It has been paid.',
-      )
+    for (const subjectId of await chargedCycles(tx, flagged)) {
+      await closeFlag(platform, tx, { kind: KIND, subjectType: 'billing_cycle', subjectId }, 'It was paid.')
     }
   })
   return false

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
-import { readConfig, SettingError } from '../platform/config.ts'
-import { type OpenDatabase, openDatabase } from '../platform/database/open-database.ts'
-import { marketSuites } from '../test/testkit/market-suites.ts'
-import type { Testbed } from '../test/testkit/testbed.ts'
-import { isProduction, markDevelopment, markProduction } from './production-mark.service.ts'
+import { readConfig, SettingError } from './platform/config.ts'
+import { type OpenDatabase, openDatabase } from './platform/database/open-database.ts'
+import { isProduction, markDevelopment, markProduction } from './production-mark.ts'
+import { marketSuites } from './test/testkit/market-suites.ts'
+import type { Testbed } from './test/testkit/testbed.ts'
 
 const PRODUCTION = readConfig({
   NODE_ENV: 'production',
@@ -40,7 +40,7 @@ for (const { it, dialect } of marketSuites<{ database: OpenDatabase }>('the mark
     assert.instance(refusal, SettingError)
     assert.match(
       (refusal as Error).message,
-      /^setting PROCESSOR: the sandbox is refused on a database of production/,
+      /^setting PROCESSOR: the sandbox is refused on a production database/,
     )
   })
 
