@@ -11,7 +11,7 @@ export const Application = defineEntity({
   properties: {
     id: id().primary(),
     offer_id: () => refersTo(Offer, 'offer_id'),
-    /** The offer's owner, kept here so that a merchant's list needs no join. */
+    /** The offer's merchant; a merchant's list needs no join. */
     merchant_id: () => refersTo(User, 'merchant_id'),
     creator_id: () => refersTo(User, 'creator_id'),
     status: enumText<(typeof APPLICATION_STATUSES)[number]>(),

@@ -21,9 +21,9 @@ export type ApplicationDecision =
   | { kind: 'refused'; code: 'already_decided' | 'offer_not_live' | 'vetting_required'; detail: string }
 
 /**
- * Decides a merchant's answer to an application. A decision is made once: the same one again is `unchanged`, the other
- * one `already_decided`, whatever has become of the offer. Rejecting is always possible; approving makes a link
- * that earns, so it needs a live offer (`offer_not_live`) whose present rate needs no vetting or has it (`vetting_required`).
+ * Decides a merchant's answer to an application. Repeating a decision is `unchanged`, the opposite one `already_decided`, whatever the
+ * offer's status. Rejecting is always possible. Approving creates a link that earns, so it needs a live offer (`offer_not_live`) whose
+ * present rate needs no vetting or is approved (`vetting_required`).
  */
 export function decideApplication(facts: ApplicationDecisionFacts): ApplicationDecision {
   const { status, decision } = facts
@@ -37,7 +37,7 @@ export function decideApplication(facts: ApplicationDecisionFacts): ApplicationD
     return {
       kind: 'refused',
       code: 'offer_not_live',
-      detail: `The offer is ${facts.offerStatus}; applications are approved while it is live.`,
+      detail: `The offer is ${facts.offerStatus}; applications can be approved only while it is live.`,
     }
   }
   if (!vettingPermits(facts.vetting)) {
@@ -59,14 +59,13 @@ export interface ApplyFacts {
 
 export type ApplyDecision =
   | { kind: 'allowed' }
-  /** The creator cannot see the offer, so it must look as if it did not exist. */
+  /** The creator cannot see the offer. */
   | { kind: 'invisible' }
   | { kind: 'refused'; code: 'offer_not_live' | 'already_applied'; detail: string }
 
 /**
- * Whether a creator may apply to an offer. A draft and an offer of a suspended merchant are `invisible`; a paused or
- * ended offer is refused with `offer_not_live`, and an offer with a pending or approved application of this creator
- * with `already_applied`. Rejected applications do not count.
+ * Whether a creator may apply to an offer. A draft and a suspended merchant's offer are `invisible`. Refuses a paused or ended offer with
+ * `offer_not_live`, and an offer with a pending or approved application of this creator with `already_applied`.
  */
 export function mayApply(facts: ApplyFacts): ApplyDecision {
   if (facts.offerStatus === 'draft' || facts.merchantSuspended) return { kind: 'invisible' }

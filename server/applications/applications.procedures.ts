@@ -8,24 +8,21 @@ import {
 } from '../../shared/schemas/applications.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure } from '../platform/api/procedure.ts'
-import { wireApplication } from './application-wire.service.ts'
 import {
   applyToOffer,
   decideOnApplication,
   listApplications,
   listOfferApplications,
+  wireApplication,
 } from './applications.service.ts'
 
-/**
- * A plain record, which tRPC takes as part of a router: `router()` itself refuses the name `apply`, which is the wire's
- * (decision 12).
- */
+/** A plain record, because `router()` refuses the name `apply`, which clients use (decision 12). */
 export const applicationsProcedures = {
   apply: procedure(['creator'], {
     rest: { method: 'POST', path: '/offers/:id/applications', status: 201 },
     summary: 'Apply to an offer',
     description:
-      'One pending or approved application for each creator and offer; after a rejection one may apply again.',
+      'One pending or approved application for each creator and offer; after a rejection, the creator may apply again.',
     errors: ['not_found', 'offer_not_live', 'already_applied', 'quota_exceeded'],
   })
     .input(applyInput)
@@ -63,7 +60,7 @@ export const applicationsProcedures = {
     rest: { method: 'PATCH', path: '/applications/:id' },
     summary: 'Approve or reject an application',
     description:
-      "An approval makes the creator's affiliate link and locks the offer's rate, window and product ids of this moment.",
+      "An approval creates the creator's affiliate link and locks the offer's present rate, window and product ids.",
     errors: ['not_found', 'already_decided', 'offer_not_live', 'vetting_required'],
   })
     .input(decideApplicationInput)

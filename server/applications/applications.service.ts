@@ -1,32 +1,36 @@
+import { basisPointsToPercent } from '../../shared/rates.ts'
+import type { Application as WireApplication } from '../../shared/schemas/applications.ts'
 import { idParam } from '../../shared/schemas/common.ts'
-import { createLink, type LinkRecord, linksOfApplications } from '../links/links.service.ts'
+import { createLink, type LinkRecord, linksOfApplications, linkUrl } from '../links/links.service.ts'
 import { type OfferRecord, offerNotFound, offerRecords } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
+import { entities, LOCK } from '../platform/database/entities.ts'
+import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
-import { checkQuota, displayNamesOf, isSuspended } from '../users/users.service.ts'
+import { checkQuota, displayNamesOf, isSuspended, lockAccount } from '../users/users.service.ts'
 import { type ApplicationStatus, decideApplication, mayApply } from './application.rule.ts'
 import {
   type ApplicationRow,
   type ApplicationScope,
   countApplicationsSince,
-  decidePending,
-  insertApplication,
+  countScannedApplications,
   listApplications as listRows,
-  lockApplication,
+  scannedApplications,
   statusesOf,
 } from './applications.store.ts'
 
 export const MAX_APPLICATIONS_PER_DAY = 100
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** An application as callers are shown it; times in epoch ms. */
+/** An application as callers see it; times in epoch ms. */
 export interface ShownApplication extends ApplicationRow {
   creator: { id: string; display_name: string }
-  /** Made by the approval, with the terms that it locked. */
+  /** The link that the approval created, with its locked terms. */
   link: LinkRecord | null
 }
 
@@ -37,8 +41,8 @@ interface ListQuery {
 }
 
 /**
- * A creator's application to a live offer. Refuses with `not_found` (also for a draft and for a suspended merchant's
- * offer), `offer_not_live`, `already_applied`, `quota_exceeded` and `validation_failed` (the address).
+ * Applies to a live offer. Refuses with `not_found` (also for a draft and a suspended merchant's offer), `offer_not_live`,
+ * `already_applied`, `quota_exceeded` and `validation_failed` (the address).
  */
 export async function applyToOffer(
   platform: Platform,
@@ -48,6 +52,8 @@ export async function applyToOffer(
 ): Promise<ShownApplication> {
   const promotionUrl = input.promotion_url === null ? null : checkedAddress(input.promotion_url)
   const row = await platform.database.transaction(async (tx) => {
+    // A creator's applications run one after the other, so that none is missed here.
+    await lockAccount(tx, creatorId)
     const offer = await offerOf(platform, tx, offerId)
     const decision = mayApply({
       offerStatus: offer.status,
@@ -62,7 +68,8 @@ export async function applyToOffer(
       count: () => countApplicationsSince(tx, creatorId, now - DAY_MS),
       detail: `At most ${MAX_APPLICATIONS_PER_DAY} applications within 24 hours. Apply to this offer later.`,
     })
-    const application: ApplicationRow = {
+    const { em, Application } = await entities(tx)
+    return em.create(Application, {
       id: platform.ids.next(),
       offer_id: offerId,
       merchant_id: offer.merchant_id,
@@ -73,17 +80,15 @@ export async function applyToOffer(
       decision_reason: null,
       decided_at: null,
       created_at: now,
-    }
-    if (await insertApplication(tx, application)) return application
-    throw new Refusal('already_applied', 'Your application to this offer is pending or approved already.')
+    })
   })
   return shownApplication(platform, row)
 }
 
 /**
- * A merchant's decision. The same one again changes nothing. An approval makes the affiliate link and locks the offer's rate,
- * window and product ids of this moment, all in one transaction. Refuses with `not_found`, `already_decided`,
- * `offer_not_live` and `vetting_required`.
+ * Records a merchant's decision; repeating it changes nothing. An approval creates the affiliate link, which locks the offer's present rate,
+ * window and product ids, in the same transaction. Refuses with `not_found`, `already_decided`, `offer_not_live` and
+ * `vetting_required`.
  */
 export async function decideOnApplication(
   platform: Platform,
@@ -92,8 +97,9 @@ export async function decideOnApplication(
   answer: { decision: 'approve' | 'reject'; reason: string | null },
 ): Promise<ShownApplication> {
   const row = await platform.database.transaction(async (tx) => {
-    const application = await lockApplication(tx, merchantId, applicationId)
-    if (!application) throw new Refusal('not_found', 'There is no such application.')
+    const { em, Application } = await entities(tx)
+    const application = await em.findOne(Application, { id: applicationId, merchant_id: merchantId }, LOCK)
+    if (!application) throw new Refusal('not_found', 'Application not found.')
     const offer = await offerOf(platform, tx, application.offer_id)
     const decision = decideApplication({
       status: application.status,
@@ -103,14 +109,21 @@ export async function decideOnApplication(
     })
     if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
     if (decision.kind === 'unchanged') return application
-    const decided = await decidePending(tx, applicationId, {
-      status: decision.kind === 'approve' ? 'approved' : 'rejected',
-      decision_reason: answer.reason,
-      decided_at: platform.clock.now(),
-    })
-    if (!decided) throw new Error(`application ${applicationId} was decided although it was locked`)
-    if (decided.status === 'approved') await makeLink(platform, tx, decided, offer)
-    return decided
+    application.status = decision.kind === 'approve' ? 'approved' : 'rejected'
+    application.decision_reason = answer.reason
+    application.decided_at = platform.clock.now()
+    if (decision.kind === 'approve') {
+      await createLink(platform, tx, {
+        applicationId,
+        offerId: offer.id,
+        merchantId,
+        creatorId: application.creator_id,
+        commissionRate: offer.commission_rate,
+        attributionWindowDays: offer.attribution_window_days,
+        productIds: offer.product_ids,
+      })
+    }
+    return application
   })
   return shownApplication(platform, row)
 }
@@ -154,31 +167,14 @@ async function offerOf(platform: Platform, db: Queries | Tx, offerId: string): P
   return offer
 }
 
-function makeLink(
-  platform: Platform,
-  tx: Tx,
-  application: ApplicationRow,
-  offer: OfferRecord,
-): Promise<LinkRecord> {
-  return createLink(platform, tx, {
-    applicationId: application.id,
-    offerId: offer.id,
-    merchantId: offer.merchant_id,
-    creatorId: application.creator_id,
-    commissionRate: offer.commission_rate,
-    attributionWindowDays: offer.attribution_window_days,
-    productIds: offer.product_ids,
-  })
-}
-
 async function shownApplication(platform: Platform, row: ApplicationRow): Promise<ShownApplication> {
   const [shown] = await shownApplications(platform, [row])
-  if (!shown) throw new Error('one row gives one application')
+  if (!shown) throw new Error('an application was lost')
   return shown
 }
 
-/** Applications with what callers are shown beside them, in the order given. */
-export async function shownApplications(
+/** Adds creators' names and links, in the given order. */
+async function shownApplications(
   platform: Platform,
   rows: readonly ApplicationRow[],
 ): Promise<ShownApplication[]> {
@@ -197,4 +193,33 @@ function checkedAddress(text: string): string {
   const check = checkProductUrl(text)
   if (check.ok) return check.url
   throw invalidFields([{ path: 'promotion_url', message: check.message }])
+}
+
+/** A creator's own applications, those to a merchant's offers, or all, for exports. */
+export function scanApplications(platform: Platform, scope: ScanScope): KeysetScan<WireApplication> {
+  const db = platform.database.reader
+  return {
+    count: (page) => countScannedApplications(db, scope, page),
+    async read(page) {
+      const rows = await shownApplications(platform, await scannedApplications(db, scope, page))
+      return pageItems(page, rows, (row) => wireApplication(platform, row))
+    },
+  }
+}
+
+/** An application as its creator and its merchant see it. */
+export function wireApplication(platform: Platform, row: ShownApplication): WireApplication {
+  return {
+    id: row.id,
+    offer_id: row.offer_id,
+    creator: row.creator,
+    status: row.status,
+    message: row.message,
+    promotion_url: row.promotion_url,
+    locked_commission_rate: row.link && basisPointsToPercent(row.link.commissionRate),
+    affiliate_link: row.link && { slug: row.link.slug, url: linkUrl(platform, row.link.slug) },
+    decision_reason: row.decision_reason,
+    decided_at: row.decided_at === null ? null : isoTime(row.decided_at),
+    created_at: isoTime(row.created_at),
+  }
 }

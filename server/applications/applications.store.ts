@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { Queries, Tx } from '../platform/database/database.ts'
+import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { ApplicationStatus } from './application.rule.ts'
 
@@ -8,18 +9,7 @@ export type ApplicationRow = Selectable<Schema['applications']>
 /** Whose applications a list shows. */
 export type ApplicationScope = { merchantId: string; offerId?: string } | { creatorId: string }
 
-/** Adds a pending application; `false` when the creator has one alive for this offer. */
-export async function insertApplication(tx: Tx, row: ApplicationRow): Promise<boolean> {
-  const added = await tx
-    .insertInto('applications')
-    .values(row)
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  return added !== undefined
-}
-
-/** A creator's applications since a moment (epoch ms), in any status. */
+/** The number of a creator's applications since `since` (epoch ms), in any status. */
 export async function countApplicationsSince(tx: Tx, creatorId: string, since: number): Promise<number> {
   const { applications } = await tx
     .selectFrom('applications')
@@ -41,35 +31,6 @@ export async function statusesOf(tx: Tx, offerId: string, creatorId: string): Pr
   return rows.map((row) => row.status)
 }
 
-/**
- * An application to one of the merchant's offers, held until the transaction ends: a write that changes nothing is the
- * row lock that SQLite and PostgreSQL have in common.
- */
-export function lockApplication(tx: Tx, merchantId: string, id: string): Promise<ApplicationRow | undefined> {
-  return tx
-    .updateTable('applications')
-    .set((eb) => ({ created_at: eb.ref('created_at') }))
-    .where('id', '=', id)
-    .where('merchant_id', '=', merchantId)
-    .returningAll()
-    .executeTakeFirst()
-}
-
-/** Decides an application that is still pending; the decided row, or `undefined` when it was decided already. */
-export function decidePending(
-  tx: Tx,
-  id: string,
-  decision: { status: 'approved' | 'rejected'; decision_reason: string | null; decided_at: number },
-): Promise<ApplicationRow | undefined> {
-  return tx
-    .updateTable('applications')
-    .set(decision)
-    .where('id', '=', id)
-    .where('status', '=', 'pending')
-    .returningAll()
-    .executeTakeFirst()
-}
-
 /** Up to `limit` applications in the caller's scope, newest first, after the id `after`. */
 export function listApplications(
   db: Queries,
@@ -87,4 +48,27 @@ export function listApplications(
   if (status !== undefined) query = query.where('status', '=', status)
   if (after !== null) query = query.where('id', '<', after)
   return query.orderBy('id', 'desc').limit(limit).execute()
+}
+
+function scanQuery(db: Queries, scope: ScanScope, page: ScanPage) {
+  let query = db.selectFrom('applications').where('id', '<', page.below)
+  if (scope !== 'all') {
+    query =
+      'merchantId' in scope
+        ? query.where('merchant_id', '=', scope.merchantId)
+        : query.where('creator_id', '=', scope.creatorId)
+  }
+  return query.orderBy('id', 'desc').limit(page.size)
+}
+
+export function scannedApplications(
+  db: Queries,
+  scope: ScanScope,
+  page: ScanPage,
+): Promise<ApplicationRow[]> {
+  return scanQuery(db, scope, page).selectAll().execute()
+}
+
+export function countScannedApplications(db: Queries, scope: ScanScope, page: ScanPage): Promise<ScanCount> {
+  return countRows(db, page, scanQuery(db, scope, page).select(['id', 'created_at']))
 }

@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { scanApplications } from '../applications/application-export.service.ts'
+import { scanApplications } from '../applications/applications.service.ts'
 import { scanCycles } from '../billing/billing.service.ts'
 import { scanClicks } from '../clicks/click-export.service.ts'
 import { scanPayouts } from '../payouts/payouts.service.ts'

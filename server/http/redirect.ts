@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { clickKindOf } from '../clicks/click-kind.ts'
-import { knownTarget, type RedirectTarget, resolveTarget } from '../links/links.service.ts'
+import { cachedTarget, type RedirectTarget, resolveTarget } from '../links/links.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { HttpApp } from './context.ts'
 import { sendError, sendGone } from './errors.ts'
@@ -30,7 +30,7 @@ export function registerRedirect(server: FastifyInstance, app: RedirectApp): voi
 /** Uses no promise if the link is cached: promises are a measurable part of a redirect's time. */
 function follow(app: RedirectApp, request: FastifyRequest<GoRoute>, reply: FastifyReply): void {
   const { slug } = request.params
-  const known = knownTarget(app.platform, slug)
+  const known = cachedTarget(app.platform, slug)
   if (known !== undefined) {
     recordAndRedirect(app, known, request, reply)
     return

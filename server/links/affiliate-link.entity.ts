@@ -4,14 +4,21 @@ import { Offer } from '../offers/offer.entity.ts'
 import { basisPoints, count, epochMs, id, json, refersTo, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 
-/** Made by an approval, with the terms of that moment; nothing of it changes afterwards. */
+/** Created by an approval, with the offer's terms at that time; never changed. */
 export const AffiliateLink = defineEntity({
   name: 'AffiliateLink',
   tableName: 'affiliate_links',
   properties: {
     id: id().primary(),
     slug: text().unique(),
-    application: () => p.oneToOne(Application).owner().deleteRule('restrict').updateRule('no action'),
+    application_id: () =>
+      p
+        .oneToOne(Application)
+        .owner()
+        .fieldName('application_id')
+        .mapToPk()
+        .deleteRule('restrict')
+        .updateRule('no action'),
     offer_id: () => refersTo(Offer, 'offer_id'),
     merchant_id: () => refersTo(User, 'merchant_id'),
     creator_id: () => refersTo(User, 'creator_id'),

@@ -7,7 +7,7 @@ import { linkEarnings } from '../sales/sales.service.ts'
 import { linkRecordOf, type ShownLink, shownLinks } from './links.service.ts'
 import { linksOf } from './links.store.ts'
 
-/** A creator's link with what has come of it. */
+/** A creator's link with its visits and earnings. */
 export interface CreatorLink extends ShownLink {
   clicks: number
   uniqueClicks: number
@@ -15,7 +15,7 @@ export interface CreatorLink extends ShownLink {
   commissionEarned: Paisa
 }
 
-/** A creator's own links, newest first. Refuses with `validation_failed` a cursor of another list. */
+/** A creator's own links, newest first. Refuses another list's cursor with `validation_failed`. */
 export async function listCreatorLinks(
   platform: Platform,
   creatorId: string,

@@ -20,7 +20,7 @@ export const linksRouter = router({
   resolve: publicProcedure({
     rest: { method: 'GET', path: '/affiliate-links/:slug', ignoresUnknownQuery: true },
     summary: 'Look up a shared link',
-    description: 'Which creator and offer a link belongs to. Logs no click; following `url` does.',
+    description: 'The creator and offer of a link. Stores no click; following `url` does.',
     errors: ['not_found'],
   })
     .input(resolveLinkInput)
@@ -29,7 +29,7 @@ export const linksRouter = router({
 
   list: procedure(['creator'], {
     rest: { method: 'GET', path: '/affiliate-links' },
-    summary: 'List own links with what they have earned',
+    summary: 'List own links with their earnings',
   })
     .input(listLinksInput)
     .output(linkPage)

@@ -2,23 +2,14 @@ import type { BasisPoints } from '../../shared/rates.ts'
 import { type OfferRecord, offerRecords } from '../offers/offers.service.ts'
 import { withTrackingReference } from '../offers/product-url.rule.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import { entities } from '../platform/database/entities.ts'
 import type { Platform } from '../platform/platform.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
-import {
-  insertLink,
-  type LinkRow,
-  linkBySlug,
-  linksByApplication,
-  linksById,
-  targetOfSlug,
-} from './links.store.ts'
+import { type LinkRow, linkBySlug, linksByApplication, linksById, targetOfSlug } from './links.store.ts'
 import { canBeSlug, LINK_TARGETS, randomSlug } from './slug.ts'
 
-/** Two equal slugs are a matter of some hundred thousand years; five in a row are a broken source of randomness. */
-const MAX_SLUG_TRIES = 5
-
-/** What an approval locks. Rate in basis points. */
+/** The terms that an approval locks. Rate in basis points. */
 export interface NewLink {
   applicationId: string
   offerId: string
@@ -36,26 +27,22 @@ export interface LinkRecord extends NewLink {
   createdAt: number
 }
 
-/** Makes the link of an approved application, in the transaction that approves it. */
+/** Creates the link of an approved application, in the transaction of the approval. */
 export async function createLink(platform: Platform, tx: Tx, link: NewLink): Promise<LinkRecord> {
-  for (let attempt = 1; attempt <= MAX_SLUG_TRIES; attempt += 1) {
-    const row: LinkRow = {
-      id: platform.ids.next(),
-      slug: randomSlug(),
-      application_id: link.applicationId,
-      offer_id: link.offerId,
-      merchant_id: link.merchantId,
-      creator_id: link.creatorId,
-      commission_rate: link.commissionRate,
-      attribution_window_days: link.attributionWindowDays,
-      product_ids: link.productIds && JSON.stringify(link.productIds),
-      created_at: platform.clock.now(),
-    }
-    if (!(await insertLink(tx, row))) continue
-    afterCommit(tx, () => platform.caches.drop(LINK_TARGETS, row.slug))
-    return linkRecordOf(row)
-  }
-  throw new Error('no free slug found')
+  const { em, AffiliateLink } = await entities(tx)
+  const row = em.create(AffiliateLink, {
+    id: platform.ids.next(),
+    slug: randomSlug(),
+    application_id: link.applicationId,
+    offer_id: link.offerId,
+    merchant_id: link.merchantId,
+    creator_id: link.creatorId,
+    commission_rate: link.commissionRate,
+    attribution_window_days: link.attributionWindowDays,
+    product_ids: link.productIds && JSON.stringify(link.productIds),
+    created_at: platform.clock.now(),
+  })
+  return linkRecordOf(row)
 }
 
 /** The address that a creator shares. */
@@ -72,7 +59,7 @@ export async function linkRecords(
   return new Map(rows.map((row) => [row.id, linkRecordOf(row)]))
 }
 
-/** Links by the application whose approval made them; undecided and rejected ones are missing. */
+/** Links by application id; applications without a link are missing. */
 export async function linksOfApplications(
   db: Queries | Tx,
   applicationIds: readonly string[],
@@ -81,32 +68,29 @@ export async function linksOfApplications(
   return new Map(rows.map((row) => [row.application_id, linkRecordOf(row)]))
 }
 
-/** Where a link leads now. */
+/** The present target of a link. */
 export interface RedirectTarget {
   linkId: string
   /**
-   * `tracked`: to the product page with the tracking reference. `untracked`: without it, since no sale could be accepted (offer
-   * not live, creator suspended). `gone`: nowhere, the merchant is suspended.
+   * `tracked`: the product page with the tracking reference. `untracked`: without it, because no sale could be accepted (offer not
+   * live, creator suspended). `gone`: no target, because the merchant is suspended.
    */
   state: 'tracked' | 'untracked' | 'gone'
   /** The product page, fit for a Location header. */
   url: string
-  /** The same with the tracking reference belonging between the two. */
+  /** `url` with the tracking reference between these two. */
   beforeReference: string
   afterReference: string
 }
 
-/**
- * Where a slug leads; `null` when there is no such link. Cached. Refuses with `unavailable` when the
- * database does not answer in time.
- */
+/** The target of a slug, cached; `null` for an unknown one. Refuses with `unavailable` when the database is too slow. */
 export async function resolveTarget(platform: Platform, slug: string): Promise<RedirectTarget | null> {
   if (!canBeSlug(slug)) return null
   return platform.caches.get(LINK_TARGETS, slug, () => readTarget(platform, slug))
 }
 
-/** The same where it is cached, with nothing to wait for; `undefined` where it is not. */
-export function knownTarget(platform: Platform, slug: string): RedirectTarget | null | undefined {
+/** The cached target of a slug; `undefined` if it is not cached. */
+export function cachedTarget(platform: Platform, slug: string): RedirectTarget | null | undefined {
   return platform.caches.peek(LINK_TARGETS, slug)
 }
 
@@ -134,22 +118,22 @@ function stateOf(
   return status === 'live' && !creatorSuspended ? 'tracked' : 'untracked'
 }
 
-/** A link with what callers are shown of its parties. */
+/** A link with its offer and creator, as callers see it. */
 export interface ShownLink extends LinkRecord {
   active: boolean
   creator: { id: string; display_name: string }
   offer: OfferRecord & { merchant: { id: string; display_name: string } }
 }
 
-/** The public face of a link; logs no click. Refuses with `not_found`. */
+/** A link for the public; stores no click. Refuses with `not_found`. */
 export async function resolveLink(platform: Platform, slug: string): Promise<ShownLink> {
   const row = canBeSlug(slug) ? await linkBySlug(platform.database.reader, slug) : undefined
   const [shown] = row ? await shownLinks(platform, [linkRecordOf(row)]) : []
-  if (!shown) throw new Refusal('not_found', 'There is no such affiliate link.')
+  if (!shown) throw new Refusal('not_found', 'Affiliate link not found.')
   return shown
 }
 
-/** Links with the present state of their offers and parties, in the order given. */
+/** Links with the present state of their offers, merchants and creators, in the given order. */
 export async function shownLinks(platform: Platform, links: readonly LinkRecord[]): Promise<ShownLink[]> {
   const { reader } = platform.database
   const people = [...new Set(links.flatMap((link) => [link.creatorId, link.merchantId]))]

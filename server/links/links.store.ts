@@ -4,17 +4,6 @@ import type { Schema } from '../platform/database/schema.ts'
 
 export type LinkRow = Selectable<Schema['affiliate_links']>
 
-/** Adds a link; `false` when its slug is taken. */
-export async function insertLink(tx: Tx, row: LinkRow): Promise<boolean> {
-  const added = await tx
-    .insertInto('affiliate_links')
-    .values(row)
-    .onConflict((conflict) => conflict.column('slug').doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  return added !== undefined
-}
-
 export function linksById(db: Queries | Tx, ids: readonly string[]): Promise<LinkRow[]> {
   if (ids.length === 0) return Promise.resolve([])
   return db.selectFrom('affiliate_links').selectAll().where('id', 'in', ids).execute()
@@ -41,7 +30,7 @@ export function linksOf(
   return query.orderBy('id', 'desc').limit(limit).execute()
 }
 
-/** All that the redirect needs to know, in one query: it runs for each slug whenever its cached answer has aged. */
+/** The facts for a redirect, in one query. */
 export function targetOfSlug(db: Queries, slug: string) {
   return db
     .selectFrom('affiliate_links as link')

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 
-/** Digits and small letters that people do not confuse: no 0, 1, i, l, o. */
+/** Digits and lower-case letters without the ambiguous 0, 1, i, l, o. */
 const ALPHABET = '23456789abcdefghjkmnpqrstuvwxyz'
-/** 31^10 is about 2^49: short enough for a caption, and nobody finds somebody's links by trying. */
+/** 31^10 is about 2^49: too many to guess, and short enough for a caption. */
 const LENGTH = 10
-/** The largest multiple of the alphabet's length in a byte: bytes above it would favour its first letters. */
+/** The largest multiple of the alphabet's length in a byte: bytes above it would favor its first letters. */
 const FAIR_BYTES = 256 - (256 % ALPHABET.length)
 
 /** The cache of where links lead, by slug. Clear it when an offer's status or product address changes. */
@@ -22,7 +22,7 @@ export function randomSlug(): string {
   return slug
 }
 
-/** Whether a text from outside can be a slug at all; wider than what is made now, so that old links outlive a change. */
+/** Whether a text can be a slug. Accepts more than `randomSlug` makes, so that its format can change. */
 export function canBeSlug(text: string): boolean {
   return SLUG.test(text)
 }
