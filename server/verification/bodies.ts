@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { dialectOf, type Queries } from '../platform/database/database.ts'
 import { isId } from '../platform/ids.ts'
-import { ALL_PAGES, type Breach, type Invariant, MOST_BREACHES, type Pages } from './invariant.ts'
+import { type Breach, type Invariant, inPages } from './invariant.ts'
+import type { Scope } from './scope.ts'
 
 /** A body may have 2 MiB: 32 MB at once. */
 const PAGE = 16
@@ -13,19 +14,18 @@ export const BODY_INVARIANTS: Invariant[] = [
     name: 'bodies-hash',
     statement: 'Each raw body that is still kept is the one whose hash was taken when it came.',
     table: 'inbound_bodies',
-    key: 'event_id',
-    breaches: (db, _keys, pages = ALL_PAGES) =>
-      breachesOf(pages, (after) => readBodies(db, after, pages.upTo), wrongHashes),
+    breaches: (db, _keys, scope) =>
+      inPages((after: string | null) => readBodies(db, after, scope), eventIdOf, wrongHashes),
   },
   {
     name: 'charges-as-confirmed',
     statement:
       'The payment reference of a charged cycle stands in the event that charged it, while the body of that is kept.',
     table: 'billing_cycles',
-    breaches: (db, _keys, pages = ALL_PAGES) =>
-      breachesOf(
-        pages,
-        (after) => readAppliedEvents(db, after, pages.upTo),
+    breaches: (db, _keys, scope) =>
+      inPages(
+        (after: string | null) => readAppliedEvents(db, after, scope),
+        eventIdOf,
         (page) => wrongReferences(db, page),
       ),
   },
@@ -37,47 +37,31 @@ interface KeptBody {
   encoding: 'utf8' | 'base64'
 }
 
-/** Goes through pages in the order of their events' ids until there are no more, or breaches enough. */
-async function breachesOf<Row extends KeptBody>(
-  pages: Pages,
-  readPage: (after: string | null) => Promise<Row[]>,
-  check: (page: readonly Row[]) => Breach[] | Promise<Breach[]>,
-): Promise<Breach[]> {
-  const breaches: Breach[] = []
-  let after = pages.after
-  for (;;) {
-    const page = await readPage(after)
-    breaches.push(...(await check(page)))
-    pages.onRows(page.length)
-    const last = page.at(-1)
-    if (!last || breaches.length >= MOST_BREACHES) return breaches.slice(0, MOST_BREACHES)
-    after = last.event_id
-  }
+function eventIdOf({ event_id }: KeptBody): string {
+  return event_id
 }
 
-function keptBodies(db: Queries, after: string | null, upTo: string | null) {
+function keptBodies(db: Queries, after: string | null, scope: Scope) {
   return (
     db
       .selectFrom('inbound_bodies as kept')
       .innerJoin('inbound_events as event', 'event.id', 'kept.event_id')
       .select(['kept.event_id', 'kept.body', 'kept.encoding'])
-      // Said of both: otherwise PostgreSQL may read the events of each page from the first one on.
+      // On both tables: otherwise PostgreSQL may read the events of each page from the first one.
       .$if(after !== null, (query) =>
         query.where('kept.event_id', '>', after ?? '').where('event.id', '>', after ?? ''),
       )
-      .$if(upTo !== null, (query) =>
-        query.where('kept.event_id', '<=', upTo ?? '').where('event.id', '<=', upTo ?? ''),
-      )
+      .where(scope.isNew('kept.event_id'))
       .orderBy('kept.event_id')
       .limit(PAGE)
   )
 }
 
 /** Of texts on PostgreSQL, which hashes them where they lie, only those that are not as they were. */
-function readBodies(db: Queries, after: string | null, upTo: string | null) {
+function readBodies(db: Queries, after: string | null, scope: Scope) {
   const changed = sql<boolean>`(kept.encoding <> 'utf8'
     or encode(sha256(convert_to(kept.body, 'UTF8')), 'hex') <> event.body_hash)`
-  return keptBodies(db, after, upTo)
+  return keptBodies(db, after, scope)
     .select('event.body_hash')
     .$if(dialectOf(db) === 'postgresql', (query) => query.where(changed))
     .execute()
@@ -99,8 +83,8 @@ function bytesOf(row: KeptBody): Buffer {
   return Buffer.from(row.body, row.encoding)
 }
 
-function readAppliedEvents(db: Queries, after: string | null, upTo: string | null) {
-  return keptBodies(db, after, upTo)
+function readAppliedEvents(db: Queries, after: string | null, scope: Scope) {
+  return keptBodies(db, after, scope)
     .where('event.source', '=', 'processor')
     .where('event.state', '=', 'done')
     .select('event.result')

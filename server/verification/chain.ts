@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import {
   type ChainedEntry,
   type ChainKeys,
@@ -13,18 +13,18 @@ import { UNKEYED } from '../ledger/seals/seal.rule.ts'
 import { isJournalUnkeyed } from '../platform/crypto/key-mark.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { createVault, sha256 } from '../platform/crypto/vault.ts'
-import type { Queries } from '../platform/database/database.ts'
-import {
-  ALL_PAGES,
-  type Breach,
-  type Invariant,
-  MOST_BREACHES,
-  type Pages,
-  sqlInvariant,
-} from './invariant.ts'
-import { readAhead } from './read-ahead.ts'
+import { valuesTable } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries } from '../platform/database/database.ts'
+import { type Breach, type Invariant, inPages, sqlInvariant } from './invariant.ts'
+import type { Scope, VerifiedHead } from './scope.ts'
 
 const PAGE = 5000
+
+const verifiedHeads = valuesTable<VerifiedHead>('verified', {
+  ledgerId: 'uuid',
+  sequence: 'int',
+  hash: 'text',
+})
 
 /** What must hold of the chains of keyed hashes that the journal is. */
 export const CHAIN_INVARIANTS: Invariant[] = [
@@ -33,14 +33,12 @@ export const CHAIN_INVARIANTS: Invariant[] = [
     statement:
       "Each journal entry stands in its own party's ledger, behind the one before it, with the keyed hash of both: none was changed, put in, taken out or moved.",
     table: 'ledger_entries',
-    key: 'ledger_id',
     breaches: findFaults,
   },
   {
     name: 'heads-authentic',
     statement: "Each ledger's head carries the MAC of where its ledger ends: no end was cut off or added.",
     table: 'ledger_heads',
-    key: 'ledger_id',
     breaches: findForgedHeads,
   },
   {
@@ -70,56 +68,49 @@ export const CHAIN_INVARIANTS: Invariant[] = [
   }),
 ]
 
-/** Where a page begins: behind this entry. The id only tells apart entries that somebody gave the same place. */
+/** Where a page begins: after this entry. The id tells apart entries that a database writer gave the same place. */
 interface Place {
   ledgerId: string
   sequence: number
   id: string
 }
 
-const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-const LAST_SEQUENCE = 2 ** 31 - 1
-
-async function findFaults(db: Queries, keys: AppKeys, pages: Pages = ALL_PAGES): Promise<Breach[]> {
-  const { after, upTo, onRows } = pages
-  const first = after === null ? null : { ledgerId: after, sequence: LAST_SEQUENCE, id: LAST_ID }
-  const within = upTo === null ? sql<boolean>`true` : sql<boolean>`entry.ledger_id <= ${upTo}`
-  const breaches: Breach[] = []
-  const walk = chainWalk(await chainKeys(db, keys, pages), (breach) => breaches.push(breach))
-  const read = (after: Place | null) => readEntries(db, after, within)
-  for await (const page of readAhead(first, read, (entry): Place => entry)) {
-    for (const entry of page) walk(entry)
-    onRows(page.length)
-    if (breaches.length >= MOST_BREACHES) break
-  }
-  return breaches.slice(0, MOST_BREACHES)
+async function findFaults(db: Queries, keys: AppKeys, scope: Scope): Promise<Breach[]> {
+  const chain = await chainKeys(db, keys)
+  const check = chainChecker(chain, scope.covered?.heads ?? [])
+  return inPages(
+    (after: Place | null) => readEntries(db, after, scope),
+    (entry): Place => entry,
+    check,
+  )
 }
 
-/** Takes entries in the order of their chains and reports the first fault of each ledger: what follows it says no more. */
-function chainWalk(keys: ChainKeys, report: (breach: Breach) => void): (entry: ChainedEntry) => void {
+/** Checks entries in the order of their chains and reports the first fault of each ledger; later ones follow from it. */
+function chainChecker(
+  keys: ChainKeys,
+  verified: readonly Head[],
+): (page: readonly ChainedEntry[]) => Breach[] {
+  const starts = new Map(verified.map((head) => [head.ledgerId, head]))
   let before: Head = { ledgerId: '', sequence: 0, hash: NO_HASH }
   let broken = false
-  return (entry) => {
+  const faultsAt = (entry: ChainedEntry): Breach[] => {
     if (entry.ledgerId !== before.ledgerId) {
-      before = { ledgerId: entry.ledgerId, sequence: 0, hash: NO_HASH }
+      before = starts.get(entry.ledgerId) ?? { ledgerId: entry.ledgerId, sequence: 0, hash: NO_HASH }
       broken = false
     }
     const fault = broken ? null : chainFault(keys, before, entry)
-    if (fault !== null) {
-      broken = true
-      const subject = `${entry.kind} entry ${entry.id}`
-      report({ subject, detail: `number ${entry.sequence} of ledger ${entry.ledgerId}: ${fault}` })
-    }
     before = entry
+    if (fault === null) return []
+    broken = true
+    const subject = `${entry.kind} entry ${entry.id}`
+    return [{ subject, detail: `number ${entry.sequence} of ledger ${entry.ledgerId}: ${fault}` }]
   }
+  return (page) => page.flatMap(faultsAt)
 }
 
 /** The database joins an entry's postings to one text, which is a quarter of the rows to hand over. */
-async function readEntries(
-  db: Queries,
-  after: Place | null,
-  within: RawBuilder<boolean>,
-): Promise<ChainedEntry[]> {
+async function readEntries(db: Queries, after: Place | null, scope: Scope): Promise<ChainedEntry[]> {
+  const verified = scope.covered && verifiedHeads(dialectOf(db), [...scope.covered.heads])
   const behind = after
     ? sql`(entry.ledger_id, entry.sequence, entry.id) > (${after.ledgerId}, ${after.sequence}, ${after.id})`
     : sql`true`
@@ -130,16 +121,17 @@ async function readEntries(
         from ledger_postings where entry_id = entry.id
       ), '') as legs
     from ledger_entries as entry
-    where ${behind} and ${within}
+    ${verified ? sql`left join ${verified} on verified."ledgerId" = entry.ledger_id` : sql``}
+    where ${behind} and ${verified ? sql`entry.sequence > coalesce(verified.sequence, 0)` : sql`true`}
     order by entry.ledger_id, entry.sequence, entry.id
     limit ${sql.lit(PAGE)}`.execute(db)
   return found.rows
 }
 
-/** The known keys, and up to which entry of each ledger of these pages a retired one may have been used. */
-async function chainKeys(db: Queries, keys: AppKeys, pages: Pages): Promise<ChainKeys> {
+/** The known keys, and the last entry of each ledger that a retired key may have made. */
+async function chainKeys(db: Queries, keys: AppKeys): Promise<ChainKeys> {
   const journal = journalKeys(keys)
-  const retired = await readRetired(db, pages)
+  const retired = await readRetired(db)
   // Until the cut-over nothing is keyed; a database that has none was keyed from its first entry on.
   const lastUnkeyed = (await isJournalUnkeyed(db, createVault(keys))) ? Number.POSITIVE_INFINITY : 0
   return {
@@ -152,16 +144,11 @@ async function chainKeys(db: Queries, keys: AppKeys, pages: Pages): Promise<Chai
   }
 }
 
-/** Where the ledgers of these pages ended when a key was retired, by its id. */
-async function readRetired(db: Queries, { after, upTo }: Pages): Promise<Map<string, Map<string, number>>> {
+/** Where the ledgers ended when a key was retired, by its id. */
+async function readRetired(db: Queries): Promise<Map<string, Map<string, number>>> {
   const rows = await db
     .selectFrom('ledger_seals as seal')
-    .leftJoin('ledger_seal_heads as head', (join) =>
-      join
-        .onRef('head.position', '=', 'seal.position')
-        .$call((on) => (after === null ? on : on.on('head.ledger_id', '>', after)))
-        .$call((on) => (upTo === null ? on : on.on('head.ledger_id', '<=', upTo))),
-    )
+    .leftJoin('ledger_seal_heads as head', 'head.position', 'seal.position')
     .select(['seal.retires', 'head.ledger_id', 'head.sequence'])
     .where('seal.retires', 'is not', null)
     .execute()
@@ -174,33 +161,27 @@ async function readRetired(db: Queries, { after, upTo }: Pages): Promise<Map<str
   )
 }
 
-async function findForgedHeads(db: Queries, keys: AppKeys, pages: Pages = ALL_PAGES): Promise<Breach[]> {
-  const { after: first, upTo, onRows } = pages
+async function findForgedHeads(db: Queries, keys: AppKeys): Promise<Breach[]> {
   const journal = journalKeys(keys)
-  const chain = await chainKeys(db, keys, pages)
-  const breaches: Breach[] = []
-  for (let after = first; breaches.length < MOST_BREACHES; ) {
-    const page = await readHeads(db, after, upTo)
-    const last = page.at(-1)
-    if (!last) break
-    onRows(page.length)
-    for (const head of page) {
-      const fault = headFault(chain, (keyId) => journal.find(keyId)?.head, head)
-      if (fault !== null) breaches.push({ subject: `ledger ${head.ledgerId}`, detail: fault })
-    }
-    after = last.ledgerId
-  }
-  return breaches.slice(0, MOST_BREACHES)
+  const chain = await chainKeys(db, keys)
+  return inPages(
+    (after: string | null) => readHeads(db, after),
+    ({ ledgerId }) => ledgerId,
+    (page) =>
+      page.flatMap((head) => {
+        const fault = headFault(chain, (keyId) => journal.find(keyId)?.head, head)
+        return fault === null ? [] : [{ subject: `ledger ${head.ledgerId}`, detail: fault }]
+      }),
+  )
 }
 
 type StoredHead = Head & { mac: string | null }
 
-function readHeads(db: Queries, after: string | null, upTo: string | null): Promise<StoredHead[]> {
+function readHeads(db: Queries, after: string | null): Promise<StoredHead[]> {
   return db
     .selectFrom('ledger_heads')
     .select(['ledger_id as ledgerId', 'sequence', 'hash', 'mac'])
     .$if(after !== null, (query) => query.where('ledger_id', '>', after ?? ''))
-    .$if(upTo !== null, (query) => query.where('ledger_id', '<=', upTo ?? ''))
     .orderBy('ledger_id')
     .limit(PAGE)
     .execute()
@@ -228,8 +209,8 @@ function headFault(
     : `${where} does not have the MAC of where the ledger ended: entries were cut off or added`
 }
 
-async function findUnknownKeys(db: Queries, keys: AppKeys): Promise<Breach[]> {
-  const found = await readKeysInUse(db)
+async function findUnknownKeys(db: Queries, keys: AppKeys, scope: Scope): Promise<Breach[]> {
+  const found = await readKeysInUse(db, scope)
   return found.flatMap(({ keyId, entries, first }) => {
     if (keyId === null || journalKeys(keys).find(keyId)) return []
     const what =
@@ -250,8 +231,8 @@ export interface KeyInUse {
   since: number | null
 }
 
-/** What the journal's entries, heads and seals were made with, the oldest first. */
-export async function readKeysInUse(db: Queries): Promise<KeyInUse[]> {
+/** The keys that made the entries of the scope, and all heads and seals, oldest first. */
+export async function readKeysInUse(db: Queries, scope: Scope): Promise<KeyInUse[]> {
   const keyOf = (column: string) => {
     const hash = sql.ref(column)
     return sql`case when length(${hash}) = 73 and substr(${hash}, 9, 1) = '.' then substr(${hash}, 1, 8) end`
@@ -259,7 +240,7 @@ export async function readKeysInUse(db: Queries): Promise<KeyInUse[]> {
   const { rows } = await sql<KeyInUse>`
     select key_id as "keyId", sum(entries) as entries, min(first) as first, min(since) as since from (
       select ${keyOf('hash')} as key_id, count(*) as entries, min(cast(id as text)) as first, min(created_at) as since
-      from ledger_entries group by 1
+      from ledger_entries where ${scope.isNew('ledger_entries.id')} group by 1
       union all select ${keyOf('mac')}, 0, null, null from ledger_heads where mac is not null group by 1
       union all select ${keyOf('digest')}, 0, null, null from ledger_seals group by 1
     ) as made

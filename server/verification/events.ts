@@ -8,11 +8,13 @@ export const EVENT_INVARIANTS: Invariant[] = [
     statement:
       'Each delivery is kept once, and another body under its id once more, which never takes effect.',
     table: 'inbound_events',
-    // In the order of their index, so that nobody gathers millions of groups to count what lies side by side.
-    breaches: sql`
+    // In the order of their index, so that equal ones are neighbors and no groups have to be collected.
+    breaches: (scope) => sql`
       select 'delivery ' || delivery_id || ' of ' || scope as subject, count(*) || ' events' as detail
       from (
-        select scope, delivery_id, conflict_hash from inbound_events order by scope, delivery_id, conflict_hash
+        select scope, delivery_id, conflict_hash from inbound_events
+        where ${scope.covered ? sql`(scope, delivery_id) in (select scope, delivery_id from inbound_events where ${scope.isNew('inbound_events.id')})` : sql`true`}
+        order by scope, delivery_id, conflict_hash
       ) as event
       group by scope, delivery_id, conflict_hash having count(*) > 1
       union all
@@ -20,22 +22,22 @@ export const EVENT_INVARIANTS: Invariant[] = [
       from inbound_events as other
       join inbound_events as original on original.scope = other.scope
         and original.delivery_id = other.delivery_id and original.conflict_hash = ''
-      where other.conflict_hash <> '' and other.body_hash = original.body_hash
+      where ${scope.isNew('other.id')} and other.conflict_hash <> '' and other.body_hash = original.body_hash
       union all
       select 'event ' || id, 'it is done, and its delivery id had come before with another body'
-      from inbound_events where conflict_hash <> '' and state = 'done'`,
+      from inbound_events where ${scope.isNew('id')} and conflict_hash <> '' and state = 'done'`,
   }),
   sqlInvariant({
     name: 'events-explained',
     // The flags of the five reasons are about a billing cycle or a payout.
     statement: 'An event that is ignored or set aside says why, and whatever is set aside has been flagged.',
     table: 'inbound_events',
-    breaches: sql`
+    breaches: (scope) => sql`
       select 'event ' || id as subject, state || ' without a reason' as detail from inbound_events
-      where state in ('ignored', 'set_aside') and reason is null
+      where ${scope.isNew('id')} and state in ('ignored', 'set_aside') and reason is null
       union all
       select 'event ' || event.id, 'set aside without a flag: ' || event.reason from inbound_events as event
-      where event.state = 'set_aside'
+      where ${scope.isNew('event.id')} and event.state = 'set_aside'
         and event.reason not in ('amount_mismatch', 'currency_mismatch', 'second_reference', 'contradiction', 'other_payout_id')
         and not exists (select 1 from flags where flags.subject_id = cast(event.id as text))
         and not exists (
@@ -52,31 +54,32 @@ export const EVENT_INVARIANTS: Invariant[] = [
     statement:
       'Each decision about a sale rests on an event that is done, and each order event that is done has its sale.',
     table: 'inbound_events',
-    // One join for both sides: each table is gone through once.
-    breaches: sql`
+    // One join for both sides reads each table once.
+    breaches: (scope) => sql`
       select case when sale.id is null then 'event ' || event.id else 'sale ' || sale.id end as subject,
         case when sale.id is null then 'done, and no sale came from it'
           else 'its event is ' || coalesce(event.state, 'missing') end as detail
       from (
-        select id, event_id, store_id from sales
+        select id, event_id, store_id from sales where ${scope.isNewSale('sales.id')}
         union all
         select sale.id, former.event_id, sale.store_id
         from sale_decisions as former join sales as sale on sale.id = former.sale_id
+        where ${scope.isNewSale('former.sale_id')}
       ) as sale
-      full join inbound_events as event on event.id = sale.event_id
+      full join (select * from inbound_events where ${scope.isNewEvent('inbound_events.id')}) as event on event.id = sale.event_id
       where (sale.id is not null
           and (event.id is null or event.state <> 'done' or event.scope <> cast(sale.store_id as text)))
         or (sale.id is null and event.source = 'store' and event.state = 'done')`,
   }),
   sqlInvariant({
     name: 'settled-by-events',
-    // The outcome of an event is kept for ever, as the JSON that its applier made of it.
+    // An event's outcome is kept as the JSON that its applier returned.
     statement:
       'Each charged cycle and each settled payout is the outcome of one event of the processor, and each such event has its outcome.',
     table: 'billing_cycles',
     breaches: sql`
-      select coalesce(ours.subject, told.subject) as subject,
-        'events that say so: ' || coalesce(told.events, 0)
+      select coalesce(ours.subject, theirs.subject) as subject,
+        'events that say so: ' || coalesce(theirs.events, 0)
           || case when ours.subject is null then ', and it is not so' else '' end as detail
       from (
         select 'cycle ' || id as subject, '{"billing_cycle_id":"' || id || '","state":"charged"}' as result
@@ -88,7 +91,7 @@ export const EVENT_INVARIANTS: Invariant[] = [
       full join (
         select result, 'event ' || min(cast(id as text)) as subject, count(*) as events
         from inbound_events where source = 'processor' and state = 'done' group by result
-      ) as told on told.result = ours.result
-      where ours.subject is null or told.events is null or told.events <> 1`,
+      ) as theirs on theirs.result = ours.result
+      where ours.subject is null or theirs.events is null or theirs.events <> 1`,
   }),
 ]

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { type Dialect, dialectOf, type Queries } from '../platform/database/database.ts'
+import type { Scope } from './scope.ts'
 
 export interface Breach {
   /** Which row: a table's word and an id. */
@@ -9,32 +10,18 @@ export interface Breach {
 }
 
 export interface Invariant {
-  /** kebab-case; stable, since people grep for it. */
+  /** kebab-case; stable, because scripts search for it. */
   name: string
   /** What must hold, in one sentence. */
   statement: string
-  /** Whose rows it looks at. */
+  /** The table whose rows it checks. */
   table: string
   /**
-   * The rows that break it. A check of one statement sees the books at one moment, while they are in use too; one that
-   * reads pages looks only at rows that never change, and at nothing that came later.
+   * The rows of the scope that break it. A check of one statement sees one moment of the books; one that reads pages checks only rows that
+   * never change.
    */
-  breaches(db: Queries, keys: AppKeys, pages?: Pages): Promise<Breach[]>
-  /** Of a check that reads pages: the column whose order they follow, by which its rows can be cut into parts for several threads. */
-  key?: string | Readonly<Record<Dialect, string>>
+  breaches(db: Queries, keys: AppKeys, scope: Scope): Promise<Breach[]>
 }
-
-/** What a check that reads pages is told, and tells. */
-export interface Pages {
-  /** Only rows with keys behind this one; `null` from the first on. */
-  after: string | null
-  /** Only rows with keys up to this one; `null` to the last. */
-  upTo: string | null
-  /** Hears how many rows each page had. */
-  onRows(rows: number): void
-}
-
-export const ALL_PAGES: Pages = { after: null, upTo: null, onRows: () => {} }
 
 /** More than anyone reads; the first ones tell what happened. */
 export const MOST_BREACHES = 100
@@ -44,20 +31,20 @@ export function sqlInvariant(options: {
   name: string
   statement: string
   table: string
-  /** What asks for them; of both databases, or for each what it does least work for. */
-  breaches: RawBuilder<Breach> | Readonly<Record<Dialect, RawBuilder<Breach>>>
+  breaches: RawBuilder<Breach> | ((scope: Scope, dialect: Dialect) => RawBuilder<Breach>)
 }): Invariant {
   return {
     name: options.name,
     statement: options.statement,
     table: options.table,
-    async breaches(db) {
-      // Nearly always there is none, so all is read. PostgreSQL would take the limit for a reason to look for the first
-      // few: along an index, row by row. What it materializes it plans as a whole; SQLite would write out all breaches.
+    async breaches(db, _keys, scope) {
+      // Usually there is no breach, so everything is read. Because of the limit PostgreSQL would plan to find the first few row by row;
+      // it plans a materialized query as a whole. SQLite would store all breaches.
       const dialect = dialectOf(db)
       const once = sql.raw(dialect === 'postgresql' ? 'materialized' : 'not materialized')
-      const asked = 'sqlite' in options.breaches ? options.breaches[dialect] : options.breaches
-      const limited = sql<Breach>`with breach as ${once} (${asked})
+      const query =
+        typeof options.breaches === 'function' ? options.breaches(scope, dialect) : options.breaches
+      const limited = sql<Breach>`with breach as ${once} (${query})
         select * from breach limit ${sql.lit(MOST_BREACHES)}`
       const found = await limited.execute(db)
       return found.rows.map((row) => ({ subject: String(row.subject), detail: String(row.detail) }))
@@ -65,41 +52,44 @@ export function sqlInvariant(options: {
   }
 }
 
-/** The column by which a check's rows are cut there; `null` of a check that is one piece. */
-export function keyOf({ key }: Invariant, dialect: Dialect): string | null {
-  return typeof key === 'object' ? key[dialect] : (key ?? null)
+/** The rows of a table that a check of this scope reads. */
+export async function countRows(db: Queries, table: string, scope: Scope): Promise<number> {
+  const counted = await sql<{ n: number }>`
+    select count(*) as n from ${sql.table(table)} where ${conditionOn(table, scope)}`.execute(db)
+  return Number(counted.rows[0]?.n ?? 0)
 }
 
-/** The keys at which `rows` rows of a table, in the order of that column, are cut into `parts` parts of about one size. */
-export async function cutByKey(
-  db: Queries,
-  { table, key, rows }: { table: string; key: string; rows: number },
-  parts: number,
-): Promise<string[]> {
-  const size = sql.lit(Math.max(1, Math.ceil(rows / parts)))
-  // One walk along the column's index; a look-up by place for each cut would walk anew.
-  const found = await sql<{ key: string }>`
-    select key from (
-      select ${sql.ref(key)} as key, row_number() over (order by ${sql.ref(key)}) as number from ${sql.table(table)}
-    ) as numbered
-    where number % ${size} = 0 and number < ${sql.lit(rows)} order by number`.execute(db)
-  return [...new Set(found.rows.map((row) => row.key))]
+function conditionOn(table: string, scope: Scope): RawBuilder<boolean> {
+  switch (table) {
+    case 'ledger_entries':
+    case 'inbound_events':
+      return scope.isNew(`${table}.id`)
+    case 'ledger_postings':
+      return scope.isNew('ledger_postings.entry_id')
+    case 'inbound_bodies':
+      return scope.isNew('inbound_bodies.event_id')
+    case 'sales':
+      return scope.isNewSale('sales.id')
+    case 'sale_decisions':
+      return scope.isNewSale('sale_decisions.sale_id')
+    default:
+      return sql`true`
+  }
 }
 
-/** How many rows each table has; each is counted once. */
-export async function countTables(db: Queries, tables: Iterable<string>): Promise<Map<string, number>> {
-  const counted = [...new Set(tables)].map(async (table) => [table, await countRows(db, table)] as const)
-  return new Map(await Promise.all(counted))
-}
-
-/** Whether a table holds at least `n` rows; looks at no more of them. */
-export async function hasSoMany(db: Queries, table: string, n: number): Promise<boolean> {
-  const some = sql`select 1 from ${sql.table(table)} limit ${n}`
-  const counted = await sql<{ n: number }>`select count(*) as n from (${some}) as found`.execute(db)
-  return (counted.rows[0]?.n ?? 0) >= n
-}
-
-export async function countRows(db: Queries, table: string): Promise<number> {
-  const counted = await sql<{ n: number }>`select count(*) as n from ${sql.table(table)}`.execute(db)
-  return counted.rows[0]?.n ?? 0
+/** Checks rows page by page, in the order of their keys, until `MOST_BREACHES` are found. */
+export async function inPages<Row, Key>(
+  readPage: (after: Key | null) => Promise<Row[]>,
+  keyOf: (row: Row) => Key,
+  check: (page: readonly Row[]) => Breach[] | Promise<Breach[]>,
+): Promise<Breach[]> {
+  const breaches: Breach[] = []
+  for (let after: Key | null = null; breaches.length < MOST_BREACHES; ) {
+    const page: Row[] = await readPage(after)
+    const last = page.at(-1)
+    if (last === undefined) break
+    breaches.push(...(await check(page)))
+    after = keyOf(last)
+  }
+  return breaches.slice(0, MOST_BREACHES)
 }

@@ -2,6 +2,7 @@ import { UNKEYED } from '../ledger/seals/seal.rule.ts'
 import { isJournalUnkeyed } from '../platform/crypto/key-mark.ts'
 import { createVault } from '../platform/crypto/vault.ts'
 import { type KeyInUse, readKeysInUse } from './chain.ts'
+import { EVERYTHING } from './scope.ts'
 import type { Books } from './verify-books.ts'
 
 export interface JournalKeying {
@@ -17,7 +18,7 @@ export interface JournalKeying {
 }
 
 /** From where the journal is keyed, and with which keys. */
-export async function describeKeys({ database, keys }: Books): Promise<JournalKeying> {
+export async function describeKeys({ database, keys }: Books, scope = EVERYTHING): Promise<JournalKeying> {
   const db = database.reader
   const retiring = await db
     .selectFrom('ledger_seals')
@@ -30,7 +31,7 @@ export async function describeKeys({ database, keys }: Books): Promise<JournalKe
     if (keyId === keys.current.id) return 'current'
     return keys.former.some(({ id }) => id === keyId) ? 'former' : 'unknown'
   }
-  const found = await readKeysInUse(db)
+  const found = await readKeysInUse(db, scope)
   return {
     keys: found.map((key) => {
       return { ...key, use: useOf(key.keyId), retiredBy: retiredBy.get(key.keyId ?? UNKEYED) ?? null }

@@ -5,8 +5,7 @@ import { dialectOf, type Queries } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { isId, NIL_ID } from '../platform/ids.ts'
 import { decideSale, isRuleVersion, type SaleDecision, type SaleReceipt } from '../sales/accept-sale.rule.ts'
-import { ALL_PAGES, type Breach, type Invariant, MOST_BREACHES } from './invariant.ts'
-import { readAhead } from './read-ahead.ts'
+import { type Breach, type Invariant, inPages } from './invariant.ts'
 import { readFormerDecisions, readSales, type StoredFormer, type StoredSale } from './stored-sales.ts'
 
 /** The one check that needs our own code: each stored decision is taken again from its stored facts. */
@@ -15,17 +14,12 @@ export const RECEIPTS_REPLAY: Invariant = {
   statement:
     'Each stored decision, taken again from its stored facts, gives the same verdict, reason and amounts; sale and click are what the facts say.',
   table: 'sales',
-  key: 'id',
-  async breaches(db, _keys, pages = ALL_PAGES) {
-    const breaches: Breach[] = []
-    const read = (after: string | null) => readSales(db, after, pages.upTo)
-    for await (const page of readAhead(pages.after, read, (sale) => sale.id)) {
-      breaches.push(...(await breachesOf(db, page)))
-      pages.onRows(page.length)
-      if (breaches.length >= MOST_BREACHES) break
-    }
-    return breaches.slice(0, MOST_BREACHES)
-  },
+  breaches: (db, _keys, scope) =>
+    inPages(
+      (after) => readSales(db, after, scope),
+      (row) => row.id,
+      (page) => breachesOf(db, page),
+    ),
 }
 
 /** The same for the former decisions of sales that were decided again. */
@@ -34,17 +28,12 @@ export const FORMER_DECISIONS_REPLAY: Invariant = {
   statement:
     'Each former decision, taken again from its stored facts, rejects the order of its sale as not_paid; its click is what the facts say.',
   table: 'sale_decisions',
-  key: 'sale_id',
-  async breaches(db, _keys, pages = ALL_PAGES) {
-    const breaches: Breach[] = []
-    const read = (after: string | null) => readFormerDecisions(db, after, pages.upTo)
-    for await (const page of readAhead(pages.after, read, (former) => former.sale_id)) {
-      breaches.push(...(await formerBreachesOf(db, page)))
-      pages.onRows(page.length)
-      if (breaches.length >= MOST_BREACHES) break
-    }
-    return breaches.slice(0, MOST_BREACHES)
-  },
+  breaches: (db, _keys, scope) =>
+    inPages(
+      (after) => readFormerDecisions(db, after, scope),
+      (row) => row.sale_id,
+      (page) => formerBreachesOf(db, page),
+    ),
 }
 
 async function formerBreachesOf(db: Queries, page: readonly StoredFormer[]): Promise<Breach[]> {

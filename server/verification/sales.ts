@@ -1,5 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { Dialect } from '../platform/database/database.ts'
 import { type Breach, type Invariant, sqlInvariant } from './invariant.ts'
+import type { Scope } from './scope.ts'
 
 /** What must hold between sales, their links and the journal. */
 export const SALE_INVARIANTS: Invariant[] = [
@@ -7,36 +9,38 @@ export const SALE_INVARIANTS: Invariant[] = [
     name: 'one-sale-an-order',
     statement: 'A store reports each order once.',
     table: 'sales',
-    breaches: sql`
+    breaches: (scope) => sql`
       select 'order ' || order_id || ' of store ' || store_id as subject, count(*) || ' sales' as detail
-      from sales group by store_id, order_id having count(*) > 1`,
+      from sales
+      where ${scope.covered ? sql`order_id in (select order_id from sales where ${scope.isNew('sales.id')})` : sql`true`}
+      group by store_id, order_id having count(*) > 1`,
   }),
   sqlInvariant({
     name: 'sale-amounts',
     statement:
       'Commission lies between zero and the net amount; a rejected sale pays nothing; the rate is the locked one.',
     table: 'sales',
-    breaches: sql`
+    breaches: (scope) => sql`
       select 'sale ' || sale.id as subject,
         'net ' || sale.net_amount || ', commission ' || sale.commission || ', fee ' || sale.platform_fee
           || ', rate ' || coalesce(sale.commission_rate, -1) || ', locked rate ' || coalesce(link.commission_rate, -1) as detail
       from sales as sale
       left join affiliate_links as link on link.id = sale.link_id
-      where sale.commission < 0 or sale.commission > sale.net_amount
+      where ${scope.isNewSale('sale.id')} and (sale.commission < 0 or sale.commission > sale.net_amount
         or (sale.acceptance_status = 'rejected' and (sale.commission <> 0 or sale.platform_fee <> 0 or sale.billing_cycle_id is not null))
         or (sale.acceptance_status = 'accepted' and (
           link.id is null or sale.billing_cycle_id is null
           or sale.commission_rate <> link.commission_rate
           or link.merchant_id <> sale.merchant_id
           or link.creator_id <> sale.creator_id
-          or sale.commission <> (sale.net_amount * sale.commission_rate + 5000) / 10000))`,
+          or sale.commission <> (sale.net_amount * sale.commission_rate + 5000) / 10000)))`,
   }),
   sqlInvariant({
     name: 'sales-match-links',
     statement:
       'A sale names the offer, creator and merchant of its link; without a link it names no offer, creator or click.',
     table: 'sales',
-    breaches: sql`
+    breaches: (scope) => sql`
       select 'sale ' || sale.id as subject, case
           when sale.link_id is null then 'it has no link, and an offer, creator or click'
           when link.id is null then 'its link ' || sale.link_id || ' does not exist'
@@ -44,44 +48,44 @@ export const SALE_INVARIANTS: Invariant[] = [
         end as detail
       from sales as sale
       left join affiliate_links as link on link.id = sale.link_id
-      where (sale.link_id is null
+      where ${scope.isNewSale('sale.id')} and ((sale.link_id is null
           and (sale.offer_id is not null or sale.creator_id is not null or sale.click_id is not null))
         or (sale.link_id is not null and (link.id is null
           or sale.merchant_id <> link.merchant_id
           or sale.offer_id is null or sale.offer_id <> link.offer_id
-          or sale.creator_id is null or sale.creator_id <> link.creator_id))`,
+          or sale.creator_id is null or sale.creator_id <> link.creator_id)))`,
   }),
   sqlInvariant({
     name: 'sales-after-events',
     statement: 'No decision about a sale is dated before the event that it rests on was received.',
     table: 'sales',
-    breaches: sql`
+    breaches: (scope) => sql`
       select 'sale ' || sale.id as subject,
         'decided at ' || coalesce(sale.decided_at, sale.created_at) || ', its event ' || event.id
           || ' was received at ' || event.received_at as detail
       from sales as sale
       join inbound_events as event on event.id = sale.event_id
-      where coalesce(sale.decided_at, sale.created_at) < event.received_at
+      where ${scope.isNewSale('sale.id')} and coalesce(sale.decided_at, sale.created_at) < event.received_at
       union all
       select 'sale ' || former.sale_id, 'first decided at ' || former.decided_at || ', the event ' || event.id
           || ' was received at ' || event.received_at
       from sale_decisions as former
       join inbound_events as event on event.id = former.event_id
-      where former.decided_at < event.received_at`,
+      where ${scope.isNewSale('former.sale_id')} and former.decided_at < event.received_at`,
   }),
   sqlInvariant({
     name: 'decided-again-once',
     statement:
       'Only a sale that was decided again has a former decision, made when the sale was recorded, from another event of its store.',
     table: 'sale_decisions',
-    breaches: sql`
+    breaches: (scope) => sql`
       select 'sale ' || coalesce(sale.id, former.sale_id) as subject, case
           when former.sale_id is null then 'it was decided again, and its former decision is missing'
           when sale.id is null then 'its former decision belongs to a sale that was decided once'
           else 'its former decision is not of the moment of the sale, or of the same event'
         end as detail
-      from (select * from sales where decided_at is not null) as sale
-      full join sale_decisions as former on former.sale_id = sale.id
+      from (select * from sales where decided_at is not null and ${scope.isNewSale('sales.id')}) as sale
+      full join (select * from sale_decisions where ${scope.isNewSale('sale_decisions.sale_id')}) as former on former.sale_id = sale.id
       where sale.id is null or former.sale_id is null
         or former.decided_at <> sale.created_at or sale.decided_at < former.decided_at
         or former.event_id = sale.event_id or coalesce(sale.rejection_reason, '') = 'not_paid'`,
@@ -91,40 +95,43 @@ export const SALE_INVARIANTS: Invariant[] = [
     statement:
       'Each accepted sale has one entry with its commission and fee, and only accepted sales have one.',
     table: 'sales',
-    // PostgreSQL has no least id; to make texts of millions of them, and to compare those, takes longer than the rest.
-    breaches: {
-      sqlite: salesUnlikeEntries({
-        owners: (account) => sql`min(case when posting.account = ${account} then posting.owner_id end)`,
-        differ: (owners, owner) => sql`${owners} <> ${owner}`,
-      }),
-      postgresql: salesUnlikeEntries({
-        owners: (account) => sql`array_agg(posting.owner_id) filter (where posting.account = ${account})`,
-        differ: (owners, owner) => sql`${owner} <> any(${owners})`,
-      }),
-    },
+    breaches: (scope, dialect) => salesUnlikeEntries(scope, OWNERS[dialect]),
   }),
   sqlInvariant({
     name: 'sales-in-cycles',
     statement:
       "Each accepted sale is in a billing cycle of its own merchant, accepted before that cycle's end.",
     table: 'sales',
-    breaches: sql`
+    breaches: (scope) => sql`
       select 'sale ' || sale.id as subject,
         'accepted at ' || coalesce(sale.decided_at, sale.created_at) || ' into cycle ' || cycle.id
           || ' of merchant ' || cycle.merchant_id || ', which ends at ' || cycle.period_end as detail
       from sales as sale
       join billing_cycles as cycle on cycle.id = sale.billing_cycle_id
-      where cycle.merchant_id <> sale.merchant_id or coalesce(sale.decided_at, sale.created_at) >= cycle.period_end`,
+      where ${scope.isNewSale('sale.id')}
+        and (cycle.merchant_id <> sale.merchant_id or coalesce(sale.decided_at, sale.created_at) >= cycle.period_end)`,
   }),
 ]
 
-/** How a database gathers the owners of an entry's accounts of one kind, and says that one is somebody else. */
+/** The owners of an entry's accounts of one kind, and whether one of them is another than `owner`. */
 interface Owners {
   owners(account: RawBuilder<unknown>): RawBuilder<unknown>
   differ(owners: RawBuilder<unknown>, owner: RawBuilder<unknown>): RawBuilder<unknown>
 }
 
-function salesUnlikeEntries({ owners, differ }: Owners): RawBuilder<Breach> {
+/** PostgreSQL has no `min` of uuids, and comparing millions of them as texts takes longer than the rest. */
+const OWNERS: Record<Dialect, Owners> = {
+  sqlite: {
+    owners: (account) => sql`min(case when posting.account = ${account} then posting.owner_id end)`,
+    differ: (owners, owner) => sql`${owners} <> ${owner}`,
+  },
+  postgresql: {
+    owners: (account) => sql`array_agg(posting.owner_id) filter (where posting.account = ${account})`,
+    differ: (owners, owner) => sql`${owner} <> any(${owners})`,
+  },
+}
+
+function salesUnlikeEntries(scope: Scope, { owners, differ }: Owners): RawBuilder<Breach> {
   return sql`
     select 'sale ' || sale.id as subject, case
         when entry.id is null then 'it has no journal entry'
@@ -141,10 +148,11 @@ function salesUnlikeEntries({ owners, differ }: Owners): RawBuilder<Breach> {
         ${owners(sql`'merchant_unbilled'`)} as merchants,
         ${owners(sql`'creator_pending'`)} as creators
       from ledger_postings as posting
+      where ${scope.isNew('posting.entry_id')}
       group by posting.entry_id
     ) as legs on legs.entry_id = entry.id
-    where (sale.acceptance_status = 'accepted') <> (entry.id is not null)
+    where ${scope.isNewSale('sale.id')} and ((sale.acceptance_status = 'accepted') <> (entry.id is not null)
       or (entry.id is not null and (
         legs.unbilled <> sale.commission + sale.platform_fee or legs.pending <> -sale.commission or legs.fees <> -sale.platform_fee
-        or ${differ(sql`legs.merchants`, sql`sale.merchant_id`)} or ${differ(sql`legs.creators`, sql`sale.creator_id`)}))`
+        or ${differ(sql`legs.merchants`, sql`sale.merchant_id`)} or ${differ(sql`legs.creators`, sql`sale.creator_id`)})))`
 }

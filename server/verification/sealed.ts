@@ -4,7 +4,7 @@ import { createVault, IntegrityError, UnknownKeyError } from '../platform/crypto
 import type { Queries } from '../platform/database/database.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
 import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
-import { ALL_PAGES, type Breach, type Invariant, MOST_BREACHES, type Pages } from './invariant.ts'
+import { type Breach, type Invariant, inPages } from './invariant.ts'
 
 const PAGE = 500
 
@@ -15,39 +15,31 @@ export const SEALED_INVARIANTS: Invariant[] = [
     statement:
       'Each payout destination opens with the key, in its own row, for its own user and times, and is the IBAN whose fingerprint and last four characters stand beside it.',
     table: SEALED_DESTINATIONS.name,
-    breaches: (db, keys, pages = ALL_PAGES) =>
-      findBroken(db, keys, pages, SEALED_DESTINATIONS, 'payout destination'),
+    breaches: (db, keys) => findBroken(db, keys, SEALED_DESTINATIONS, 'payout destination'),
   },
   {
     name: 'sealed-store-secrets',
     statement:
       "Each store's webhook secret opens with the key, in its own row, for its own merchant, domain and times, and has its fingerprint beside it.",
     table: SEALED_SECRETS.name,
-    breaches: (db, keys, pages = ALL_PAGES) => findBroken(db, keys, pages, SEALED_SECRETS, 'store secret'),
+    breaches: (db, keys) => findBroken(db, keys, SEALED_SECRETS, 'store secret'),
   },
 ]
 
-async function findBroken(
-  db: Queries,
-  keys: AppKeys,
-  { after: first, onRows }: Pages,
-  table: SealedTable,
-  subject: string,
-): Promise<Breach[]> {
+function findBroken(db: Queries, keys: AppKeys, table: SealedTable, subject: string): Promise<Breach[]> {
   const vault = createVault(keys)
-  const breaches: Breach[] = []
-  for (let after = first; breaches.length < MOST_BREACHES; ) {
-    const page = await table.page(db, vault, after, PAGE)
-    const last = page.at(-1)
-    if (!last) break
-    onRows(page.length)
-    for (const row of page) {
-      const problem = await problemOf(row)
-      if (problem !== null) breaches.push({ subject: `${subject} ${row.id}`, detail: problem })
-    }
-    after = last.id
-  }
-  return breaches.slice(0, MOST_BREACHES)
+  return inPages(
+    (after: string | null) => table.page(db, vault, after, PAGE),
+    ({ id }) => id,
+    async (page) => {
+      const breaches: Breach[] = []
+      for (const row of page) {
+        const problem = await problemOf(row)
+        if (problem !== null) breaches.push({ subject: `${subject} ${row.id}`, detail: problem })
+      }
+      return breaches
+    },
+  )
 }
 
 async function problemOf(row: SealedRow): Promise<string | null> {

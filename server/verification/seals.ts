@@ -17,9 +17,9 @@ export const SEALS_HOLD: Invariant = {
   statement:
     'Seals follow each other without a gap, each with the keyed digest of what it says; what was sealed is still in the journal.',
   table: 'ledger_seals',
-  async breaches(db, keys) {
+  async breaches(db, keys, { covered }) {
     const breaches: Breach[] = []
-    for await (const { faults } of judgedSeals(db, keys)) {
+    for await (const { faults } of judgedSeals(db, keys, covered?.seal)) {
       breaches.push(...faults)
       if (breaches.length >= MOST_BREACHES) break
     }
@@ -69,11 +69,11 @@ interface StoredSeal {
   retires: string | null
 }
 
-/** Every seal from the first on, with what is wrong with it behind the one before. */
-async function* judgedSeals(db: Queries, ring: AppKeys) {
+/** Every seal after a verified one, or from the first, with what is wrong with it. */
+async function* judgedSeals(db: Queries, ring: AppKeys, verified = { position: 0, digest: NO_SEAL }) {
   const keys = await sealKeys(db, ring)
-  const retired = new Map<string, number>()
-  let before: SealsSoFar = { position: 0, digest: NO_SEAL, retired }
+  const retired = await retiredUpTo(db, verified.position)
+  let before: SealsSoFar = { ...verified, retired }
   for (;;) {
     const seals = await readSeals(db, before.position)
     const last = seals.at(-1)
@@ -86,6 +86,16 @@ async function* judgedSeals(db: Queries, ring: AppKeys) {
       before = { ...seal, retired }
     }
   }
+}
+
+async function retiredUpTo(db: Queries, position: number): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('ledger_seals')
+    .select(['position', 'retires'])
+    .where('retires', 'is not', null)
+    .where('position', '<=', position)
+    .execute()
+  return new Map(rows.map(({ position, retires }) => [retires ?? '', position]))
 }
 
 function readSeals(db: Queries, after: number): Promise<StoredSeal[]> {

@@ -1,15 +1,13 @@
 import { dialectOf, type Queries } from '../platform/database/database.ts'
+import type { Scope } from './scope.ts'
 
-/**
- * Few enough that what a page leaves behind is cleared away young, for receipts are kilobytes; PostgreSQL plans each page
- * anew, which must be little to each of its rows.
- */
+/** Receipts are kilobytes, so pages are small; PostgreSQL plans each page, which must take little of the time of its rows. */
 const PAGE = { sqlite: 250, postgresql: 600 }
 
 export type StoredSale = Awaited<ReturnType<typeof readSales>>[number]
 
 /** Sales in the order of their ids, with the click that each names, which nearly always is the one that its decision looked at. */
-export function readSales(db: Queries, after: string | null, upTo: string | null) {
+export function readSales(db: Queries, after: string | null, scope: Scope) {
   return db
     .selectFrom('sales as sale')
     .leftJoin('clicks as click', 'click.id', 'sale.click_id')
@@ -36,7 +34,7 @@ export function readSales(db: Queries, after: string | null, upTo: string | null
       'click.tracked as click_tracked',
     ])
     .$if(after !== null, (query) => query.where('sale.id', '>', after ?? ''))
-    .$if(upTo !== null, (query) => query.where('sale.id', '<=', upTo ?? ''))
+    .where(scope.isNewSale('sale.id'))
     .orderBy('sale.id')
     .limit(PAGE[dialectOf(db)])
     .execute()
@@ -45,13 +43,13 @@ export function readSales(db: Queries, after: string | null, upTo: string | null
 export type StoredFormer = Awaited<ReturnType<typeof readFormerDecisions>>[number]
 
 /** Former decisions in the order of their sales. */
-export function readFormerDecisions(db: Queries, after: string | null, upTo: string | null) {
+export function readFormerDecisions(db: Queries, after: string | null, scope: Scope) {
   return db
     .selectFrom('sale_decisions as former')
     .innerJoin('sales as sale', 'sale.id', 'former.sale_id')
     .select(['former.sale_id', 'former.receipt', 'sale.merchant_id', 'sale.order_id'])
     .$if(after !== null, (query) => query.where('former.sale_id', '>', after ?? ''))
-    .$if(upTo !== null, (query) => query.where('former.sale_id', '<=', upTo ?? ''))
+    .where(scope.isNewSale('former.sale_id'))
     .orderBy('former.sale_id')
     .limit(PAGE[dialectOf(db)])
     .execute()

@@ -10,6 +10,7 @@ import { OPERATION_INVARIANTS } from './operations.ts'
 import { PAYOUT_INVARIANTS } from './payouts.ts'
 import { FORMER_DECISIONS_REPLAY, RECEIPTS_REPLAY } from './receipts.ts'
 import { SALE_INVARIANTS } from './sales.ts'
+import { EVERYTHING, type Scope } from './scope.ts'
 import { SEALED_INVARIANTS } from './sealed.ts'
 import { SEALS_HOLD } from './seals.ts'
 
@@ -31,10 +32,9 @@ export const INVARIANTS: readonly Invariant[] = [
 export interface InvariantResult {
   name: string
   statement: string
-  /** Rows looked at. */
+  /** Rows checked. */
   rows: number
   breaches: Breach[]
-  /** How long it took; of several threads, all of them together. */
   ms: number
 }
 
@@ -44,20 +44,25 @@ export interface Books {
   keys: AppKeys
 }
 
-/** Checks every invariant over the live database; reads only. `onProgress` hears the name of each before it is checked. */
+export interface VerifyOptions {
+  scope?: Scope
+  /** Called before each check. */
+  onProgress?: (name: string, done: number, total: number) => void
+}
+
+/** Checks every invariant over the live database, for the rows of the scope (by default all); reads only. */
 export async function verifyBooks(
   { database, keys }: Books,
-  onProgress: (name: string) => void = () => {},
+  { scope = EVERYTHING, onProgress }: VerifyOptions = {},
 ): Promise<InvariantResult[]> {
   const results: InvariantResult[] = []
   const counted = new Map<string, number>()
-  for (const invariant of INVARIANTS) {
-    onProgress(invariant.name)
+  for (const { name, statement, table, breaches: check } of INVARIANTS) {
+    onProgress?.(name, results.length, INVARIANTS.length)
     const start = performance.now()
-    const { name, statement, table } = invariant
-    const rows = counted.get(table) ?? (await countRows(database.reader, table))
+    const rows = counted.get(table) ?? (await countRows(database.reader, table, scope))
     counted.set(table, rows)
-    const breaches = await invariant.breaches(database.reader, keys)
+    const breaches = await check(database.reader, keys, scope)
     results.push({ name, statement, rows, breaches, ms: performance.now() - start })
   }
   return results
