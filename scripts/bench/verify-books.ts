@@ -22,13 +22,13 @@ interface Deal {
 
 /**
  * Books of some months in which everything has happened that money can do, written by the services themselves: the
- * sales set-wise, only without the work of receiving each order over HTTP.
+ * sales set-wise, only without the work of receiving each order over HTTP. Returns a function that sells more.
  */
 export async function fillBooks(
   market: Marketplace,
   sales: number,
   onProgress: (done: number) => void,
-): Promise<void> {
+): Promise<(more: number) => Promise<void>> {
   const deals = await makeDeals(market)
   let done = 0
   for (let month = 1; month <= MONTHS; month += 1) {
@@ -40,6 +40,11 @@ export async function fillBooks(
       onProgress(done)
     }
     if (month < MONTHS) await settleMonth(market, deals)
+  }
+  return async (more) => {
+    for (const until = done + more; done < until; done += ORDERS_AT_ONCE) {
+      await sell(market, deals, done, Math.min(ORDERS_AT_ONCE, until - done))
+    }
   }
 }
 

@@ -9,6 +9,7 @@ import { openRival, type Rival } from '../test/testkit/rival.ts'
 import { openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { CHAIN_INVARIANTS } from '../verification/chain.ts'
 import type { Breach } from '../verification/invariant.ts'
+import { EVERYTHING } from '../verification/scope.ts'
 import { saleAccepted } from './entries.rule.ts'
 import { writeEntries } from './ledger.service.ts'
 
@@ -55,7 +56,9 @@ for (const dialect of testDialects()) {
   const faults = async ({ bed }: Context): Promise<Breach[]> =>
     (
       await Promise.all(
-        CHAIN_INVARIANTS.map((check) => check.breaches(bed.platform.database.reader, bed.platform.keys)),
+        CHAIN_INVARIANTS.map((check) =>
+          check.breaches(bed.platform.database.reader, bed.platform.keys, EVERYTHING),
+        ),
       )
     ).flat()
   const headsOf = ({ bed }: Context) =>

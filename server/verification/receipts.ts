@@ -16,7 +16,7 @@ export const RECEIPTS_REPLAY: Invariant = {
   table: 'sales',
   breaches: (db, _keys, scope) =>
     inPages(
-      (after) => readSales(db, after, scope),
+      (after: string | null) => readSales(db, after, scope),
       (row) => row.id,
       (page) => breachesOf(db, page),
     ),
@@ -30,7 +30,7 @@ export const FORMER_DECISIONS_REPLAY: Invariant = {
   table: 'sale_decisions',
   breaches: (db, _keys, scope) =>
     inPages(
-      (after) => readFormerDecisions(db, after, scope),
+      (after: string | null) => readFormerDecisions(db, after, scope),
       (row) => row.sale_id,
       (page) => formerBreachesOf(db, page),
     ),

@@ -122,7 +122,7 @@ for (const { it } of marketSuites<Context>('invariants', { shared: true })) {
 
   it('looks at rows of every table, and finds nothing in books that are right', async ({ market }) => {
     const heard: string[] = []
-    const results = await verifyBooks(market.platform, (name) => heard.push(name))
+    const results = await verifyBooks(market.platform, { onProgress: (name) => heard.push(name) })
     assert.equal(
       results.filter(({ breaches }) => breaches.length > 0),
       [],

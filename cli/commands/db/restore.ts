@@ -46,7 +46,7 @@ export async function restoreBackup(
     const database = await openDatabase(copy.draftUrl, { create: false })
     let checked: Omit<Restored, 'copy'>
     try {
-      checked = await migrateAndVerify(config, out, backup, copy.draftUrl, database)
+      checked = await migrateAndVerify(config, out, backup, database)
     } finally {
       await database.close()
     }
@@ -109,7 +109,6 @@ async function migrateAndVerify(
   config: Config,
   out: Output,
   backup: string,
-  draftUrl: string,
   database: OpenDatabase,
 ): Promise<Omit<Restored, 'copy'>> {
   const { executed } = await migrationState(database)
@@ -131,5 +130,5 @@ async function migrateAndVerify(
     )
   })
   const books = { database, keys: await readKeys(config) }
-  return { migrated, results: await runChecks(draftUrl, books, out) }
+  return { migrated, results: await runChecks(books, out) }
 }

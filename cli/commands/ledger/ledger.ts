@@ -6,8 +6,8 @@ import type { AppKeys } from '../../../server/platform/crypto/key-ring.ts'
 import type { Queries } from '../../../server/platform/database/database.ts'
 import type { OwnedBalance } from '../../../server/users/accounts.service.ts'
 import type { JournalKeying } from '../../../server/verification/journal-keys.ts'
+import type { VerifiedMark } from '../../../server/verification/verified-mark.ts'
 import type { Books, InvariantResult } from '../../../server/verification/verify-books.ts'
-import type { Progress } from '../../../server/verification/verify-in-threads.ts'
 import { CURRENCY } from '../../../shared/money.ts'
 import { addGroup, exampleText } from '../../command.ts'
 import { assertMigrated, READS, withApp, withDatabase } from '../../context.ts'
@@ -19,13 +19,19 @@ export function addLedgerCommands(program: Command): void {
   const group = addGroup(program, 'ledger', 'the journal: check the books, seal them, show balances')
   group
     .command('verify')
-    .description('check every invariant of the books; exit 1 when a row breaks one')
+    .description(
+      'check every invariant of the books, for what is new since the last verified seal; exit 1 when a row breaks one',
+    )
+    .option('--full', 'check all rows, also those that an earlier run has verified')
     .option(
       '--against <digest>',
-      'compare with the digest of a seal that was kept elsewhere, or with "storage", the seals in SEAL_STORAGE (as always where that is set)',
+      'check all rows, and compare with the digest of a seal that was kept elsewhere, or with "storage", the seals in SEAL_STORAGE (which every run does where that is set)',
       digestOf,
     )
-    .addHelpText('after', exampleText('ledger verify', `ledger verify --against ${'0123abcd'.repeat(8)}`))
+    .addHelpText(
+      'after',
+      exampleText('ledger verify', 'ledger verify --full', `ledger verify --against ${'0123abcd'.repeat(8)}`),
+    )
     .action((options: VerifyOptions, command: Command) => verify(options, command))
   group
     .command('seal')
@@ -42,6 +48,7 @@ export function addLedgerCommands(program: Command): void {
 }
 
 interface VerifyOptions {
+  full?: boolean
   against?: string
 }
 
@@ -57,8 +64,9 @@ function digestOf(text: string): string {
   )
 }
 
-/** Opens the database for reading only. */
-function verify({ against }: VerifyOptions, command: Command): Promise<void> {
+/** Reads only, except that it stores what a successful run has covered, for the next one. */
+function verify(options: VerifyOptions, command: Command): Promise<void> {
+  const { against } = options
   return withDatabase(
     command,
     async ({ config, database, out }) => {
@@ -67,11 +75,12 @@ function verify({ against }: VerifyOptions, command: Command): Promise<void> {
       if (against === STORAGE && config.SEAL_STORAGE === undefined) {
         throw new Failure('SEAL_STORAGE is not set. Set it to where the seals are stored, or name a digest.')
       }
-      const keys = await readKeys(config)
-      const results = await runChecks(config.DATABASE_URL, { database, keys }, out)
-      if (against !== undefined && against !== STORAGE) {
-        results.push(await checkAgainst({ database, keys }, against))
-      }
+      const books = { database, keys: await readKeys(config) }
+      const { prepareVerifiedMark } = await import('../../../server/verification/verified-mark.ts')
+      const basis = await basisOf(books, options)
+      const nextMark = await prepareVerifiedMark(books)
+      const results = await runChecks(books, out, basis.mark)
+      if (against !== undefined && against !== STORAGE) results.push(await checkAgainst(books, against))
       if (against === STORAGE || config.SEAL_STORAGE !== undefined) {
         results.push(await checkStorage(config, database.reader))
       }
@@ -81,8 +90,10 @@ function verify({ against }: VerifyOptions, command: Command): Promise<void> {
       const { operatorEffects } = await import('../../../server/inbox/operator-deliveries.service.ts')
       const operatorSent = await operatorEffects(database.reader)
       const state = {
+        basis,
+        isMarkStored: broken.length === 0 && nextMark !== null && (await storeMark(config, nextMark)),
         last: await lastSeal(database.reader),
-        keying: await describeKeys({ database, keys }),
+        keying: await describeKeys(books),
       }
       out.show({ ...verdictOf(results, state), operator_events: operatorSent }, () => [
         ...verifyLines(out, results, state),
@@ -98,6 +109,35 @@ function verify({ against }: VerifyOptions, command: Command): Promise<void> {
   )
 }
 
+/** What a run rests on: an earlier verification, or none, in which case it checks everything. */
+interface Basis {
+  mark: VerifiedMark | null
+  /** Why the stored mark cannot be used. */
+  problem: string | null
+}
+
+async function basisOf(books: Books, { full, against }: VerifyOptions): Promise<Basis> {
+  if (full || against !== undefined) return { mark: null, problem: null }
+  const { readVerifiedMark } = await import('../../../server/verification/verified-mark.ts')
+  const mark = await readVerifiedMark(books)
+  return typeof mark === 'string' ? { mark: null, problem: mark } : { mark, problem: null }
+}
+
+/** Returns `false` without permission to write, on a full disk or behind a long write: the next run then checks the same rows again. */
+async function storeMark(config: Config, mark: string): Promise<boolean> {
+  const { openDatabase } = await import('../../../server/platform/database/open-database.ts')
+  const { storeVerifiedMark } = await import('../../../server/verification/verified-mark.ts')
+  const database = await openDatabase(config.DATABASE_URL, { create: false })
+  try {
+    await storeVerifiedMark(database, mark)
+    return true
+  } catch {
+    return false
+  } finally {
+    await database.close()
+  }
+}
+
 /** Throws `Failure` when there is no key: without it the journal cannot be checked. */
 export async function readKeys(config: Config): Promise<AppKeys> {
   const { findAppKeys } = await import('../../../server/platform/crypto/app-keys.ts')
@@ -109,21 +149,18 @@ export async function readKeys(config: Config): Promise<AppKeys> {
   )
 }
 
-/** Checks every invariant, in threads where there is much to check. `url`: DATABASE_URL, for the threads. */
-export async function runChecks(url: string, books: Books, out: Output): Promise<InvariantResult[]> {
-  const db = books.database.reader
-  const { isWorthThreads, verifyInThreads } = await import(
-    '../../../server/verification/verify-in-threads.ts'
-  )
-  if (await isWorthThreads(db)) {
-    return verifyInThreads(url, { db, keys: books.keys }, (progress) => out.progress(progressText(progress)))
-  }
+/** Checks every invariant, for what is new since the mark, or for all rows. */
+export async function runChecks(
+  books: Books,
+  out: Output,
+  mark: VerifiedMark | null = null,
+): Promise<InvariantResult[]> {
   const { verifyBooks } = await import('../../../server/verification/verify-books.ts')
-  return verifyBooks(books, (name) => out.progress(`checking ${name}`))
-}
-
-function progressText({ names, checksDone, checks, percent }: Progress): string {
-  return `${percent} %, ${checksDone} of ${checks} checks done; checking ${names.join(' and ')}`
+  const { Scope } = await import('../../../server/verification/scope.ts')
+  return verifyBooks(books, {
+    scope: new Scope(mark?.covered ?? null),
+    onProgress: (name, done, total) => out.progress(`check ${done + 1} of ${total}: ${name}`),
+  })
 }
 
 async function checkAgainst({ database, keys }: Books, digest: string): Promise<InvariantResult> {
@@ -162,13 +199,25 @@ async function checkStorage(config: Config, db: Queries): Promise<InvariantResul
 }
 
 interface JournalState {
+  basis: Basis
+  isMarkStored: boolean
   last: Seal | null
   keying: JournalKeying
 }
 
-function verdictOf(results: readonly InvariantResult[], { last, keying }: JournalState) {
+function verdictOf(results: readonly InvariantResult[], { basis, isMarkStored, last, keying }: JournalState) {
+  const { mark, problem } = basis
   return {
     ok: results.every((result) => result.breaches.length === 0),
+    full: mark === null,
+    since: mark && {
+      seal: mark.covered.seal.position,
+      digest: mark.covered.seal.digest,
+      sealed_at: wireTime(mark.sealedAt),
+      verified_at: wireTime(mark.verifiedAt),
+    },
+    mark_problem: problem,
+    mark_stored: isMarkStored,
     items: results.map((result) => ({ ...result, ms: Math.round(result.ms) })),
     last_seal: last && wireSeal(last),
     journal_keys: keying.keys.map(({ keyId, entries, since, retiredBy, use }) => {
@@ -184,7 +233,7 @@ function wireSeal({ position, sealedAt, digest }: Seal) {
 function verifyLines(
   out: Output,
   results: readonly InvariantResult[],
-  { last, keying }: JournalState,
+  { basis, last, keying }: JournalState,
 ): string[] {
   const total = results.reduce((sum, result) => sum + result.rows, 0)
   const broken = results.filter((result) => result.breaches.length > 0)
@@ -212,13 +261,23 @@ function verifyLines(
     ]),
     '',
     ...(broken.length === 0
-      ? [out.style('green', `All ${results.length} invariants hold (${total} rows looked at).`)]
+      ? [out.style('green', `All ${results.length} invariants hold (${total} rows checked).`)]
       : []),
+    basisLine(out, basis),
     last
       ? `Last seal: ${last.digest} (number ${last.position}, of ${out.time(last.sealedAt)})`
       : 'The journal was never sealed.',
     ...keyLines(out, keying),
   ]
+}
+
+function basisLine(out: Output, { mark, problem }: Basis): string {
+  if (problem !== null)
+    return out.style('yellow', `The mark of the last verification cannot be used: ${problem}.`)
+  if (!mark) return 'Every row was checked.'
+  const { covered, sealedAt, verifiedAt } = mark
+  const { position, digest } = covered.seal
+  return `Checked what is new since seal ${position}, ${digest}, of ${out.time(sealedAt)}, verified at ${out.time(verifiedAt)}. All rows: --full`
 }
 
 /** What rests on events that an operator sent: a note, not a breach. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { closeDueCycles } from '../../../server/billing/close-cycle.service.ts'
 import type { Platform } from '../../../server/platform/platform.ts'
 import { BILLING_INVARIANTS } from '../../../server/verification/billing.ts'
+import { EVERYTHING } from '../../../server/verification/scope.ts'
 import type { Bed } from '../bed.ts'
 import { type Driver, openDriver } from '../driver.ts'
 import type { Comparison, Measurement } from '../figures.ts'
@@ -81,7 +82,11 @@ async function timeAudit(bed: Bed, driver: Driver): Promise<Pick<Comparison, 'pe
     peer.push(await timed(() => groupBy(driver)))
     ours.push(
       await timed(async () => {
-        const breaches = await audit.breaches(bed.app.platform.database.reader, bed.app.platform.keys)
+        const breaches = await audit.breaches(
+          bed.app.platform.database.reader,
+          bed.app.platform.keys,
+          EVERYTHING,
+        )
         if (breaches.length > 0) throw new Error(`the totals are wrong: ${breaches[0]?.detail}`)
       }),
     )

@@ -5,6 +5,7 @@ import { createOrderReader } from '../../../server/jobs/order-reader.ts'
 import { drainUntilIdle } from '../../../server/jobs/worker.ts'
 import { listSales } from '../../../server/sales/sales.service.ts'
 import { BILLING_INVARIANTS } from '../../../server/verification/billing.ts'
+import { EVERYTHING } from '../../../server/verification/scope.ts'
 import type { Bed } from '../bed.ts'
 import { type Measurement, milliseconds } from '../figures.ts'
 import { addOldEvents } from '../fill-events.ts'
@@ -117,7 +118,7 @@ function firstPage({ app }: Bed, [seller]: readonly Sellers[]): Promise<unknown>
 
 async function audit({ app }: Bed): Promise<void> {
   const totals = BILLING_INVARIANTS.find(({ name }) => name === 'cycle-totals')
-  const breaches = await totals?.breaches(app.platform.database.reader, app.platform.keys)
+  const breaches = await totals?.breaches(app.platform.database.reader, app.platform.keys, EVERYTHING)
   if (breaches?.length !== 0) throw new Error(`the totals are wrong: ${breaches?.[0]?.detail}`)
 }
 
