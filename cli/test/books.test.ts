@@ -133,6 +133,28 @@ for (const dialect of testDialects()) {
     assert.match(slip.stderr, /It must be a digest as "affiliate ledger seal" printed it/)
   })
 
+  it('verifies what is new since the last verified seal, and all rows with --full', async () => {
+    const verify = (...args: string[]) => books.json('ledger', 'verify', ...args)
+    const [all, since] = [await verify('--full'), await verify()]
+    assert.equal(
+      [all.ok, all.full, all.since, all.mark_problem, all.mark_stored],
+      [true, true, null, null, true],
+    )
+    assert.equal([since.ok, since.full, since.since.seal], [true, false, 1])
+    assert.is(since.since.digest, since.last_seal.digest)
+    const text = await books.affiliate(['ledger', 'verify'])
+    assert.match(
+      text.stdout,
+      /\nChecked what is new since seal 1, [0-9a-f.]{73}, of .*, verified at .*\. All rows: --full\n/,
+    )
+    const { writer } = books.market.bed.testDatabase.database
+    await writer.updateTable('watermarks').set({ value: 'forged' }).where('name', '=', 'verified').execute()
+    const forged = await books.affiliate(['ledger', 'verify'])
+    assert.is(forged.code, 0, forged.stderr)
+    assert.match(forged.stdout, /The mark of the last verification cannot be used: it was changed/)
+    assert.is((await verify()).full, false)
+  })
+
   it('closes cycles, first only in words', async () => {
     const { items } = await books.json('billing', 'cycles', '--state', 'open')
     assert.is(items.length, 1)

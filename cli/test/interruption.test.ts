@@ -113,30 +113,6 @@ for (const dialect of testDialects()) {
     })
   }
 
-  onPostgresql('ends the threads of "ledger verify" with it', async () => {
-    const { testDatabase } = books.market.bed
-    const { writer } = testDatabase.database
-    // So many sales, on paper, that they are worth threads.
-    await sql`alter table sales rename to kept_sales`.execute(writer)
-    await sql`create view sales as select kept_sales.* from kept_sales, generate_series(1, 50000)`.execute(
-      writer,
-    )
-    const table = await makeStuck(testDatabase, 'affiliate_links')
-    try {
-      const command = start('ledger', 'verify')
-      await table.waitedFor(1)
-      const { status, ms, stdout, stderr } = await command.interrupt()
-      assert.equal([status, stdout, stderr], [130, '', ''])
-      assert.ok(ms < AT_ONCE_MS, `it took ${ms.toFixed(0)} ms`)
-    } finally {
-      await table.letGo()
-      await sql`drop view sales`.execute(writer)
-      await sql`alter table kept_sales rename to sales`.execute(writer)
-    }
-    await books.market.verify()
-    assert.is((await books.json('ledger', 'verify')).ok, true)
-  })
-
   onSqlite('in the middle of a page of a close leaves none of it, and the next close goes on', async () => {
     const { market } = books
     const creator = await market.addCreator('Bilal')

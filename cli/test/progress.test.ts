@@ -49,7 +49,12 @@ interface Case {
 }
 
 const CASES: Record<string, Case> = {
-  'ledger verify': { args: [], at: 'payouts', said: /^checking [a-z-]+$/, printed: /^Invariant +Rows/ },
+  'ledger verify': {
+    args: [],
+    at: 'payouts',
+    said: /^check \d+ of \d+: [a-z-]+$/,
+    printed: /^Invariant +Rows/,
+  },
   'webhooks reprocess': {
     args: ['--dry-run'],
     at: 'inbound_bodies',

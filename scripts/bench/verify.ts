@@ -1,14 +1,11 @@
 import { spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
-import { v7 } from 'uuid'
 import { ENTRY, environmentOf } from '../../cli/test/run-affiliate.ts'
 import { sealLedger } from '../../server/ledger/seals/seals.service.ts'
-import type { Clock } from '../../server/platform/clock.ts'
-import type { Ids } from '../../server/platform/ids.ts'
+import { simulatedIds } from '../../server/test/simulation/simulated-ids.ts'
 import { DIALECTS, type TestDialect } from '../../server/test/testkit/databases.ts'
 import { type Marketplace, openMarketplace } from '../../server/test/testkit/marketplace.ts'
 import { TESTBED_KEY } from '../../server/test/testkit/testbed.ts'
@@ -95,24 +92,11 @@ async function bench(market: Marketplace, sales: number, more: number): Promise<
   )
 }
 
-/** The time in the ids is the market's own: a verification goes by it. */
-function idsOf(clock: Clock): Ids {
-  let [msecs, seq] = [0, 0]
-  return {
-    next() {
-      const now = clock.now()
-      seq = now > msecs ? 0 : seq + 1
-      msecs = Math.max(now, msecs)
-      return v7({ random: randomBytes(16), msecs, seq })
-    },
-  }
-}
-
 async function onDatabase(dialect: TestDialect, sales: number, more: number): Promise<boolean> {
   const server = dialect === 'postgresql' ? startPostgres(undefined, { asInUse: true }) : null
   try {
     if (server) process.env.TEST_POSTGRES_URL = await server.url
-    const market = await openMarketplace(dialect, {}, idsOf)
+    const market = await openMarketplace(dialect, {}, simulatedIds)
     try {
       return await bench(market, sales, more)
     } finally {

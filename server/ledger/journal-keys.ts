@@ -6,9 +6,6 @@ const ENTRY = 'affiliate journal entry'
 const HEAD = 'affiliate journal head'
 const SEAL = 'affiliate journal seal'
 
-/** What the journal derives keys for. */
-export const JOURNAL_PURPOSES = [ENTRY, HEAD, SEAL]
-
 /** One APP_KEY's digests; each has a key of its own, so that no hash can stand in for one of another kind. */
 export interface JournalKey {
   readonly id: string

@@ -65,12 +65,11 @@ export async function readVerifiedMark({ database, keys }: Books): Promise<Verif
   }
 }
 
-/** What a verification covers that begins now, as a text to store once it has succeeded; `null` while nothing is sealed. */
-export async function prepareVerifiedMark({ database, keys }: Books): Promise<string | null> {
+/** What a verification covers that begins `now` (epoch ms), as a text to store once it has succeeded; `null` while nothing is sealed. */
+export async function prepareVerifiedMark({ database, keys }: Books, now: number): Promise<string | null> {
   const db = database.reader
   const seal = await lastSeal(db)
   if (!seal) return null
-  const now = Date.now()
   const { rows } = await sql<{ id: string | null }>`
     select min(cast(id as text)) as id from inbound_events where state = 'pending'`.execute(db)
   const pending = rows[0]?.id

@@ -78,7 +78,7 @@ function verify(options: VerifyOptions, command: Command): Promise<void> {
       const books = { database, keys: await readKeys(config) }
       const { prepareVerifiedMark } = await import('../../../server/verification/verified-mark.ts')
       const basis = await basisOf(books, options)
-      const nextMark = await prepareVerifiedMark(books)
+      const nextMark = await prepareVerifiedMark(books, Date.now())
       const results = await runChecks(books, out, basis.mark)
       if (against !== undefined && against !== STORAGE) results.push(await checkAgainst(books, against))
       if (against === STORAGE || config.SEAL_STORAGE !== undefined) {

@@ -30,34 +30,6 @@ export function createAppKeys(current: Buffer, former: readonly Buffer[] = []): 
   return { current: createAppKey(current), former: former.map(createAppKey) }
 }
 
-/** Keys for another thread of this process: derived for some purposes, never the APP_KEY itself. */
-export type DerivedKeys = readonly { id: string; derived: Readonly<Record<string, Uint8Array>> }[]
-
-/** The current key comes first. */
-export function deriveKeys(keys: AppKeys, purposes: readonly string[]): DerivedKeys {
-  return allKeys(keys).map((key) => ({
-    id: key.id,
-    derived: Object.fromEntries(purposes.map((purpose) => [purpose, key.derive(purpose)])),
-  }))
-}
-
-/** A key ring from what `deriveKeys` returned. Its keys throw when asked for another purpose. */
-export function appKeysOf([current, ...former]: DerivedKeys): AppKeys {
-  if (!current) throw new Error('no keys')
-  return { current: derivedKey(current), former: former.map(derivedKey) }
-}
-
-function derivedKey({ id, derived }: DerivedKeys[number]): AppKey {
-  return {
-    id,
-    derive(purpose) {
-      const key = derived[purpose]
-      if (!key) throw new Error(`no key was derived for ${purpose}`)
-      return Buffer.from(key)
-    },
-  }
-}
-
 /** Every key, the current one first. */
 export function allKeys({ current, former }: AppKeys): readonly AppKey[] {
   return [current, ...former]

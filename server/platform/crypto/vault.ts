@@ -65,9 +65,6 @@ const ENCRYPTION = 'affiliate encrypt'
 const BOUND_ENCRYPTION = 'affiliate encrypt bound'
 const FINGERPRINT = 'affiliate fingerprint'
 
-/** The purposes that a vault derives keys for. */
-export const VAULT_PURPOSES = [ENCRYPTION, BOUND_ENCRYPTION, FINGERPRINT]
-
 const NOT_OPENED = 'does not open: it was changed or moved'
 
 export function createVault(keys: AppKeys): Vault {
