@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import {
   type ChainedEntry,
   type ChainKeys,
@@ -120,12 +120,19 @@ async function readEntries(db: Queries, after: Place | null, scope: Scope): Prom
         select string_agg(line || ' ' || account || ' ' || owner_id || ' ' || amount, ${sql.lit('\n')} order by line)
         from ledger_postings where entry_id = entry.id
       ), '') as legs
-    from ledger_entries as entry
-    ${verified ? sql`left join ${verified} on verified."ledgerId" = entry.ledger_id` : sql``}
-    where ${behind} and ${verified ? sql`entry.sequence > coalesce(verified.sequence, 0)` : sql`true`}
+    from ${verified ? entriesAfter(verified) : sql`ledger_entries as entry`}
+    where ${behind} and ${verified ? sql`entry.ledger_id = start.ledger_id and entry.sequence > start.sequence` : sql`true`}
     order by entry.ledger_id, entry.sequence, entry.id
     limit ${sql.lit(PAGE)}`.execute(db)
   return found.rows
+}
+
+/** SQLite reads the tables of a cross join in this order: first the ledgers, then the few entries of each. */
+function entriesAfter(verified: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`(
+    select head.ledger_id, coalesce(verified.sequence, 0) as sequence
+    from ledger_heads as head left join ${verified} on verified."ledgerId" = head.ledger_id
+  ) as start cross join ledger_entries as entry`
 }
 
 /** The known keys, and the last entry of each ledger that a retired key may have made. */

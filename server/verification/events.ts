@@ -54,22 +54,25 @@ export const EVENT_INVARIANTS: Invariant[] = [
     statement:
       'Each decision about a sale rests on an event that is done, and each order event that is done has its sale.',
     table: 'inbound_events',
-    // One join for both sides reads each table once.
-    breaches: (scope) => sql`
-      select case when sale.id is null then 'event ' || event.id else 'sale ' || sale.id end as subject,
-        case when sale.id is null then 'done, and no sale came from it'
-          else 'its event is ' || coalesce(event.state, 'missing') end as detail
-      from (
+    breaches: (scope) => {
+      const decisions = sql`(
         select id, event_id, store_id from sales where ${scope.isNewSale('sales.id')}
         union all
         select sale.id, former.event_id, sale.store_id
         from sale_decisions as former join sales as sale on sale.id = former.sale_id
         where ${scope.isNewSale('former.sale_id')}
-      ) as sale
-      full join (select * from inbound_events where ${scope.isNewEvent('inbound_events.id')}) as event on event.id = sale.event_id
-      where (sale.id is not null
-          and (event.id is null or event.state <> 'done' or event.scope <> cast(sale.store_id as text)))
-        or (sale.id is null and event.source = 'store' and event.state = 'done')`,
+      )`
+      return sql`
+        select 'sale ' || sale.id as subject, 'its event is ' || coalesce(event.state, 'missing') as detail
+        from ${decisions} as sale
+        left join inbound_events as event on event.id = sale.event_id
+        where event.id is null or event.state <> 'done' or event.scope <> cast(sale.store_id as text)
+        union all
+        select 'event ' || event.id, 'done, and no sale came from it'
+        from inbound_events as event
+        left join ${decisions} as sale on sale.event_id = event.id
+        where ${scope.isNewEvent('event.id')} and sale.id is null and event.source = 'store' and event.state = 'done'`
+    },
   }),
   sqlInvariant({
     name: 'settled-by-events',
