@@ -1,3 +1,4 @@
+import { MAX_JSON_TOKENS } from '../../platform/bounded-json.ts'
 import { fc } from '../testkit/property.ts'
 
 /** What the webhooks accept at most. */
@@ -52,12 +53,15 @@ const order =
     return Buffer.from(around.replace('@', () => 'x&'.repeat((bytes - around.length) / 2)))
   }
 
+/** An item has at most six tokens. */
+const MOST_ITEMS = Math.floor((MAX_JSON_TOKENS - 100) / 6)
+
 /** So many items, then one text that fills the body up: below the bound on tokens everything is parsed. */
 const few =
   (shape: (item: (index: number) => string) => Shape, item: (index: number) => string): Shape =>
   (bytes) => {
     const begin = shape(item)(bytes).toString()
-    const cut = begin.split(',').slice(0, 33_000).join(',')
+    const cut = begin.split(',').slice(0, MOST_ITEMS).join(',')
     const tail = cut.startsWith(`{"id":${LONG_ID},"x":[`) ? ']' : '}'
     const filler = Math.max(0, bytes - cut.length - 10)
     return Buffer.from(`${cut}${tail},"y":"${'y'.repeat(filler)}"}`)
