@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript without imports: an old Node cannot even read a .ts file, and must still be told what is missing.
+// Plain JavaScript without imports: an old Node cannot even read a .ts file, and must still print what is missing.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
 if (major < 22 || (major === 22 && minor < 19)) {
@@ -7,9 +7,9 @@ if (major < 22 || (major === 22 && minor < 19)) {
   process.exit(1)
 }
 
-const { enableCompileCache, registerHooks } = await import('node:module')
+const { enableCompileCache } = await import('node:module')
 // Stripping types is most of a short command's time, so it is done once. Beside the code, not in the shared temporary
-// folder: whoever can write there must not be able to put code under our name.
+// folder, where other users could replace it.
 if (!process.env.NODE_V8_COVERAGE) {
   const { fileURLToPath } = await import('node:url')
   enableCompileCache(
@@ -20,7 +20,4 @@ if (!process.env.NODE_V8_COVERAGE) {
 // Node strips no types below node_modules, so the published package holds JavaScript only.
 const { existsSync } = await import('node:fs')
 const isSource = existsSync(new URL('./main.ts', import.meta.url))
-const moduleOf = (name) => new URL(isSource ? `./${name}.ts` : `../dist/cli/${name}.js`, import.meta.url).href
-const { findModule } = await import(moduleOf('find-modules'))
-registerHooks({ resolve: findModule })
-await import(moduleOf('main'))
+await import(isSource ? './main.ts' : '../dist/cli/main.js')
