@@ -26,8 +26,8 @@ export async function openContext(command: Command): Promise<CommandContext> {
 }
 
 /**
- * Runs `work` over the services and an existing, migrated database, and closes them. Makes neither database nor key.
- * With `readOnly` the database itself refuses every write, and nobody who writes waits for us.
+ * Runs `work` over the services and an existing, migrated database, and closes them. Creates neither database nor key.
+ * With `readOnly` the database itself refuses every write, and no writer has to wait.
  */
 export async function withApp(
   command: Command,
@@ -53,7 +53,7 @@ export async function withApp(
     }
     await work({ ...context, app })
   } finally {
-    // What went wrong is told on a line of its own.
+    // The error is printed on a line of its own.
     context.out.endProgress()
     await app.close()
   }
@@ -130,7 +130,7 @@ export function isAsked({ yes }: CommandContext): boolean {
   return !yes && Boolean(process.stdin.isTTY && process.stderr.isTTY)
 }
 
-/** For commands that only look: `withApp(command, work, READS)`. */
+/** For commands that only read: `withApp(command, work, READS)`. */
 export const READS = { readOnly: true } as const
 
 /**

@@ -111,8 +111,8 @@ async function settingReport(error: unknown): Promise<Report | null> {
   return { exitCode: 1, code: 'validation_failed', detail: error.message }
 }
 
-/** By the codes of SQLite, PostgreSQL and the system: what is wrong, and how it is mended. */
-const MENDS: readonly (readonly [RegExp, string])[] = [
+/** By the codes of SQLite, PostgreSQL and the system: what is wrong, and how to fix it. */
+const FIXES: readonly (readonly [RegExp, string])[] = [
   [
     /^SQLITE_READONLY/,
     'The database cannot be written: run as the user of the service, or make the file and its folder writable. Nothing was changed.',
@@ -152,8 +152,8 @@ async function faultReport(error: unknown): Promise<Report | null> {
     if (syscall === 'listen') return unavailable(listenProblem(cause))
     const fault = sqliteFault(cause) ?? postgresFault(cause)
     if (fault?.kind === 'contention') return unavailable('The database is busy. Try again shortly.')
-    const mend = MENDS.find(([pattern]) => pattern.test(code))?.[1]
-    if (mend !== undefined) return unavailable(`${mend} (${message || code})`)
+    const fix = FIXES.find(([pattern]) => pattern.test(code))?.[1]
+    if (fix !== undefined) return unavailable(`${fix} (${message || code})`)
     if (fault?.kind === 'unavailable') {
       return unavailable(`The database cannot be used: ${message || code}. "affiliate doctor" says more.`)
     }
@@ -171,7 +171,7 @@ function unavailable(detail: string): Report {
   return { exitCode: 1, code: 'unavailable', detail: detail.replace(/\s*\n\s*/g, ' ') }
 }
 
-/** Nobody expected it, so it is told whole. */
+/** An unexpected error is printed with its stack. */
 function bug(error: unknown): Report {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
   const [first = '', ...lines] = stack.split('\n')

@@ -15,7 +15,7 @@ async function run(args: readonly string[]): Promise<void> {
   }
 }
 
-/** `affiliate … | head` closes our output while we write: nobody is left to read, so there is nothing to report. */
+/** `affiliate … | head` closes our output while we write: that is no error. */
 function endQuietlyOnClosedPipe(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {

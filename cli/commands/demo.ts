@@ -35,7 +35,7 @@ async function demo(_options: DemoCommandOptions, command: Command): Promise<voi
   const stream = json ? process.stderr : process.stdout
   const paint = painter(layoutOf(stream, process.env).colour)
   const print = (line: string) => {
-    // With --json the story is only progress, for somebody who watches.
+    // With --json the steps are only progress.
     if (!json || stream.isTTY) printLines(line.split('\n'), stream)
   }
   const result = await untilInterrupted((signal) => runDemo({ print, paint, keep, signal }))
@@ -50,7 +50,7 @@ async function demo(_options: DemoCommandOptions, command: Command): Promise<voi
 
 const INTERRUPTIONS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** Whoever ends the demo still gets it cleaned up. */
+/** Also after these signals the demo is cleaned up. */
 async function untilInterrupted(work: (signal: AbortSignal) => Promise<DemoResult>): Promise<DemoResult> {
   const { DemoStopped } = await import('../demo/demo-stopped.ts')
   const controller = new AbortController()

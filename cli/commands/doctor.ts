@@ -8,7 +8,7 @@ export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .description(
-      'check runtime, settings, database, disk, clock, secrets, processor and addresses; say how to mend',
+      'check runtime, settings, database, disk, clock, secrets, processor and addresses; say how to fix each problem',
     )
     .addHelpText('after', exampleText('doctor', 'doctor --json'))
     .action((_options: object, command: Command) => doctor(command))
@@ -29,10 +29,10 @@ async function doctor(command: Command): Promise<void> {
     '',
     failed.length + warned.length === 0
       ? out.style('green', 'Everything is as it should be.')
-      : `${failed.length} to mend, ${warned.length} to look at.`,
+      : `${failed.length} to fix, ${warned.length} to check.`,
   ])
   if (failed.length > 0) {
-    throw new Failure(`The doctor found ${failed.map(({ name }) => name).join(', ')} to be mended.`, {
+    throw new Failure(`The doctor found ${failed.map(({ name }) => name).join(', ')} to be fixed.`, {
       code: 'unavailable',
     })
   }

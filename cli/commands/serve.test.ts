@@ -166,7 +166,7 @@ test('a processor event is signed with the sandbox secret', async () => {
     replay('payout-confirmed'),
     beside('webhooks', 'replay', 'draft-order', '--url', 'http://127.0.0.1:9'),
   ])
-  // Nobody asked for that invoice yet, so it is tried again later.
+  // No one asked for that invoice yet, so it is tried again later.
   assert.is(odd.code, 1)
   assert.match(odd.stderr, /Not decided so far: payment-unknown-invoice/)
   assert.match(JSON.parse(odd.stdout).items[0].event.reason, /no billing cycle has invoice/)
@@ -212,7 +212,7 @@ test('the entry of containers is the same, and ends with 0', async () => {
   assert.equal([code, stderr], [0, ''])
 })
 
-test('people are told what to do next', async () => {
+test('the banner says what to do next', async () => {
   const child = spawn(process.execPath, [ENTRY, 'serve'], { cwd: folder, env: environmentOf(settings) })
   running.add(child)
   let stdout = ''
@@ -228,7 +228,7 @@ test('people are told what to do next', async () => {
   assert.match(stdout, /npm run demo\n/)
 })
 
-test('an old Node is told in one line what is missing', () => {
+test('an old Node gets one line that says what is missing', () => {
   // The entry thinks that it runs on Node 20; that it holds nothing which Node 20 cannot read is seen in its text.
   const entry = JSON.stringify(pathToFileURL(ENTRY).href)
   const script = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' }); await import(${entry})`

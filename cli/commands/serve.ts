@@ -27,7 +27,7 @@ async function serve(command: Command): Promise<void> {
   }
 }
 
-/** npm passes a Ctrl-C on to a child that the terminal has told already: the pair within this time is one signal. */
+/** The terminal and npm both send a Ctrl-C: two signals within this time count as one. */
 const SAME_SIGNAL_MS = 250
 
 /** Resolves at the first signal to end; the second one ends the process at once. */

@@ -89,7 +89,7 @@ type ServiceFigures = Pick<ClosingFigures, 'creator'> & {
   merchant: Omit<ClosingFigures['merchant'], 'unbilled'>
 }
 
-/** What merchant and creator are told over HTTP. */
+/** What merchant and creator read over HTTP. */
 async function figuresOfService(demo: Demo, { merchant, creator }: People): Promise<ServiceFigures> {
   const [{ items: sales }, cycles, { balance }, payouts] = await Promise.all([
     salesOf(demo, merchant),

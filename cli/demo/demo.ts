@@ -49,7 +49,7 @@ export class Demo {
   readonly server: ServerProcess
   readonly client: ServiceClient
   readonly signal: AbortSignal
-  /** Tells whoever watches why nothing happens. */
+  /** Shows why nothing happens. */
   readonly note: (text: string) => void
 
   constructor(parts: Pick<Demo, 'folder' | 'environment' | 'server' | 'client' | 'signal' | 'note'>) {
@@ -92,7 +92,7 @@ export class Demo {
         this.note('what the dead server was working on is taken up again when its lease ends: up to a minute')
       }
       if (waited > (mayBeLeased ? LIMIT_AFTER_A_DEATH_MS : LIMIT_MS))
-        throw new DemoStopped(`waited in vain for ${what}`)
+        throw new DemoStopped(`waited without success for ${what}`)
       await pause(wait, undefined, { signal: this.signal })
     }
   }

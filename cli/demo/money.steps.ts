@@ -56,7 +56,7 @@ export async function payInvoice(demo: Demo, report: StepReport, people: People)
   report.check('pending balance', balance?.pending ?? 'none', '0.00')
 }
 
-/** The first payout, which the sandbox was told to fail: its amount goes back into the balance. */
+/** The first payout, which the sandbox is set to fail: its amount goes back into the balance. */
 export async function failPayout(demo: Demo, report: StepReport, creator: Person): Promise<void> {
   if ((await payoutsOf(demo, creator)).length === 0) {
     // Only before there is a payout: set once more later, it would fail the next one too.

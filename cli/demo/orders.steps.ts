@@ -20,7 +20,7 @@ export interface Delivery {
 export interface Deliveries {
   first: Delivery[]
   later: Delivery
-  /** A captured order that somebody sends once more, under a webhook id of its own. */
+  /** A captured order that is sent once more, under a webhook id of its own. */
   replay: Delivery
 }
 
@@ -84,7 +84,7 @@ function compare(report: StepReport, order: StoryOrder, sale: Sale): void {
   )
 }
 
-/** The same webhook again, the same order under another webhook id, and an order that somebody else signed. */
+/** The same webhook again, the same order under another webhook id, and an order with a wrong signature. */
 export async function sendAgain(
   demo: Demo,
   report: StepReport,

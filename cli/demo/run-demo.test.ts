@@ -20,7 +20,7 @@ const FIGURES = {
   platform: { fees: '140.99', credits: '0.00', clearing: '130.99' },
 }
 
-/** Demos of somebody else on this machine must not be taken for ours. */
+/** Demos of someone else on this machine must not be taken for ours. */
 const OWN_TMP = mkdtempSync(join(tmpdir(), 'demo-test-'))
 process.env.TMPDIR = OWN_TMP
 const started: number[] = []

@@ -15,9 +15,9 @@ import { STEPS, type StepName, tellStory } from './steps.ts'
 export interface DemoOptions {
   print(line: string): void
   paint: Paint
-  /** Leaves server and folder behind when the story has been told. */
+  /** Keeps server and folder after the last step. */
   keep: boolean
-  /** Aborted when somebody wants the demo to end: it then cleans up and throws. */
+  /** Aborted to end the demo: it then cleans up and throws. */
   signal: AbortSignal
   /** Hears of each server process that was started. */
   onServer?: (pid: number) => void
@@ -81,12 +81,12 @@ export async function runDemo(options: DemoOptions): Promise<DemoResult> {
     const teller = new Teller(demo, options)
     const secrets = makeSecrets()
     const { people, closing } = await tellStory(demo, teller, secrets)
-    const checks = teller.told.flatMap((step) => step.checks)
+    const checks = teller.steps.flatMap((step) => step.checks)
     const result: DemoResult = {
       ok: checks.every((check) => check.ok),
       took_ms: Math.round(performance.now() - started),
       restarts: server.restarts,
-      steps: teller.told.map(({ name, title, rows }) => ({ name, title, rows })),
+      steps: teller.steps.map(({ name, title, rows }) => ({ name, title, rows })),
       checks,
       figures: closing.figures,
       invariants: closing.invariants,
@@ -113,7 +113,7 @@ interface ToldStep {
 
 /** Runs and prints the steps, one after the other, each as often as it takes. */
 class Teller {
-  readonly told: ToldStep[] = []
+  readonly steps: ToldStep[] = []
   readonly #demo: Demo
   readonly #options: DemoOptions
 
@@ -126,10 +126,10 @@ class Teller {
   step = async <Result>(name: StepName, work: (report: StepReport) => Promise<Result>): Promise<Result> => {
     const { print, paint, onStep } = this.#options
     const title = STEPS[name]
-    print(headingLine(this.told.length + 1, title, paint))
+    print(headingLine(this.steps.length + 1, title, paint))
     const { result, report } = await this.#untilAnswered(work)
     for (const line of stepLines(report, paint)) print(line)
-    this.told.push({ name, title, rows: report.rows, checks: report.checks })
+    this.steps.push({ name, title, rows: report.rows, checks: report.checks })
     await onStep?.(name)
     return result
   }

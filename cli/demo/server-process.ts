@@ -25,7 +25,7 @@ export interface ServerOptions {
   /** Aborted when the demo is to end: a server that ends from then on is not started again. */
   signal: AbortSignal
   onStart?: ((pid: number) => void) | undefined
-  /** It ended without being told to; `how` says how, and it is being started again. */
+  /** Called when the server ended unexpectedly, with how; it is being started again. */
   onDeath?: ((how: string) => void) | undefined
 }
 
@@ -36,8 +36,8 @@ const FAILED_STARTS = { first: 1, again: 3 }
 const STOP_WITHIN_MS = 5000
 
 /**
- * The real server in a process of its own. Whoever kills it gets it back: on the same port, over the same data, without
- * a word from anybody, as a service manager would do it.
+ * The real server in a process of its own. When it is killed it is started again on the same port and over the same data,
+ * like by a service manager.
  */
 export class ServerProcess {
   readonly #options: ServerOptions
@@ -91,7 +91,7 @@ export class ServerProcess {
 
   #start(): Promise<Listening> {
     const listening = this.#startUntilItListens()
-    // Whoever waits is told; nobody may be waiting just now.
+    // A waiting caller gets the error; without one it is not unhandled.
     listening.catch(() => undefined)
     return listening
   }
@@ -111,7 +111,7 @@ export class ServerProcess {
         throw new DemoStopped(`the server does not start: ${this.#lastWords()}`)
       if (!this.#ending) this.#noteDeath(child)
     }
-    throw new DemoStopped('the server was told to end')
+    throw new DemoStopped('the server was stopped')
   }
 
   #spawn(): ChildProcess {

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { problem } from '../../shared/schemas/common.ts'
 import { DemoStopped } from './demo-stopped.ts'
 
-/** Longer than the service takes over anything, shorter than anybody's patience with a demo. */
+/** Longer than any request takes, short enough for a demo. */
 const ANSWER_WITHIN_MS = 10_000
 
 /** No answer came: whether the request took effect is unknown, as it is to any client whose server dies. */

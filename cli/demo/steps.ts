@@ -7,7 +7,7 @@ import { connectStore, type People, registerPeople, type Secrets, setDestination
 import { readStoryOrders } from './scenario.ts'
 import type { StepReport } from './step-report.ts'
 
-/** The steps of the story, in their order, under the titles that they are told by. */
+/** The steps of the story, in their order, with their titles. */
 export const STEPS = {
   server: 'The server starts over an empty database',
   people: 'A merchant and two creators register',
@@ -16,7 +16,7 @@ export const STEPS = {
   offer: 'The merchant publishes an offer',
   applications: 'Both creators apply',
   decisions: 'The merchant approves one and rejects the other',
-  link: 'Anybody can resolve the affiliate link',
+  link: 'Anyone can resolve the affiliate link',
   clicks: 'Four visitors follow it and land on the merchant’s product page',
   orders: 'The store reports orders, signed as Shopify signs them',
   repetitions: 'A redelivery, a replay and a forgery change nothing',

@@ -34,7 +34,7 @@ for (const dialect of testDialects()) {
     return { code, ok, checks, of }
   }
 
-  it('finds nothing to mend at a service that runs', async () => {
+  it('finds no problem at a service that runs', async () => {
     const { code, ok, of, checks } = await examine()
     assert.equal([code, ok], [0, true], JSON.stringify(checks))
     for (const name of [
@@ -55,7 +55,7 @@ for (const dialect of testDialects()) {
     assert.ok(where.some((detail) => detail.includes(`${bed.url}/webhooks/store-sales`)))
   })
 
-  it('names what is wrong, and how it is mended', async () => {
+  it('names what is wrong, and how to fix it', async () => {
     const cases: [Record<string, string>, string, Finding['state'], RegExp][] = [
       [
         { APP_KEY: Buffer.alloc(32, 1).toString('base64') },
@@ -211,7 +211,7 @@ it('a misspelt setting in .env, a missing database and a key that others can rea
     assert.match(run.stdout, /! secrets .*app\.key is readable to others \(mode 644\)\n +→ chmod 600/)
     assert.is(missing.code, 1)
     assert.match(missing.stdout, /✗ database +.*no\.db.*\n +→ Make one with "affiliate db migrate"/)
-    assert.match(missing.stderr, /^affiliate: The doctor found database to be mended\.\n$/)
+    assert.match(missing.stderr, /^affiliate: The doctor found database to be fixed\.\n$/)
   } finally {
     await bed.close()
   }

@@ -1,4 +1,4 @@
-/** What the doctor found in one place, and how it is mended. */
+/** The result of one check, and how to fix it. */
 export interface Finding {
   name: string
   /** `fail` keeps the service from its work, `warn` is for a person to look at, `info` only tells. */

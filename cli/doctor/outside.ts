@@ -5,7 +5,7 @@ import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** Asks the processor for an invoice that nobody has made: it must answer that it has none. */
+/** Asks the processor for an invoice that does not exist: it must answer that it has none. */
 export async function examineProcessor(environment: Environment): Promise<Finding[]> {
   try {
     const app = await openApp({ create: false, readOnly: true, environment, logLevel: 'silent' })

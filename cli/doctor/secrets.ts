@@ -37,7 +37,7 @@ async function examineKey(config: Config, database: OpenDatabase | null): Promis
       'Restore app.key or APP_KEY from your backup; a new key opens nothing old.',
     )
   }
-  if (!database) return info('secrets', 'APP_KEY is there; without a database nobody knows whether it fits')
+  if (!database) return info('secrets', 'APP_KEY is set; without a database it cannot be checked')
   const mark = await readKeyMark(database.reader, createVault(keys))
   if (mark === null) {
     return info('secrets', 'APP_KEY is there; the first start of the service seals the database with it')

@@ -233,7 +233,7 @@ it('is ended at once by Ctrl-C, leaves sound books, and does it all when run aga
   assert.equal([status, stdout, stderr], [130, '', ''])
   assert.ok(ms < 1000, `it took ${ms.toFixed(0)} ms`)
   assert.ok((await events()).length < before + 14, 'it was at its end already')
-  // Each body that the service has taken is decided, as though nobody had been interrupted.
+  // Each body that the service has taken is decided, as though no one had been interrupted.
   await eventually(events, (states) => !states.includes('pending'))
   const again = await replay('all', '--link', slug, '--times', '2', '--json')
   assert.is(again.code, 0, again.stderr)

@@ -122,7 +122,7 @@ function valuesWithoutClick(app: App): FixtureValues {
 
 const SERVER_ERRORS = 500
 
-/** Follows the link over HTTP like a visitor, and reads from the redirect what a shop would be told. */
+/** Follows the link over HTTP like a visitor, and reads the tracking reference from the redirect. */
 export async function clickValues(app: App, caller: ServiceCaller, slug: string): Promise<FixtureValues> {
   const link = await resolveLink(app.platform, slug)
   const { status, location } = await caller.visit(`/go/${encodeURIComponent(link.slug)}`)
@@ -137,7 +137,7 @@ export async function clickValues(app: App, caller: ServiceCaller, slug: string)
   const click = location === null ? null : new URL(location).searchParams.get(parameter)
   if (click === null) {
     throw new Failure(
-      `Link ${link.slug} gave no tracking reference (HTTP ${status}): its offer is not live, or somebody is suspended.`,
+      `Link ${link.slug} gave no tracking reference (HTTP ${status}): its offer is not live, or a party is suspended.`,
     )
   }
   const found = (await linksOfClicks(reader, [click])).get(click)

@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from 'node:readline/promises'
 import { printLines, terminalLine } from './printable-text.ts'
 
-/** Somebody at a terminal who can be asked. Questions go to stderr: stdout is for what the command has to say. */
+/** Asks questions at a terminal, on stderr: stdout is for the output of the command. */
 export class Terminal {
   readonly #lines: Interface
   readonly #gone = new AbortController()
@@ -12,7 +12,7 @@ export class Terminal {
     this.#lines.once('close', () => this.#gone.abort())
   }
 
-  /** What was answered, trimmed; `null` when they want no more of it. */
+  /** The answer, trimmed; `null` after Ctrl-C or Ctrl-D. */
   async ask(question: string): Promise<string | null> {
     const { signal } = this.#gone
     if (signal.aborted) return null

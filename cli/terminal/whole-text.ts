@@ -7,8 +7,8 @@ import { join } from 'node:path'
 const PIECE = 1_000_000
 
 /**
- * A text of any length that goes to stdout whole or not at all: whoever is interrupted, or fails, has printed no half of
- * a document. What is too long for memory waits in a file without a name, which goes with the process however that ends.
+ * A text of any length that is written to stdout whole or not at all: a command that is interrupted or fails prints no partial
+ * document. Text that is too long for memory is kept in an unlinked file, which the system deletes when the process ends.
  */
 export class WholeText {
   #pieces: string[] = []
@@ -43,7 +43,7 @@ export class WholeText {
   }
 }
 
-/** Readable to nobody else from its first moment on. */
+/** Created with permissions for this user only. */
 function namelessFile(): number {
   const path = join(tmpdir(), `affiliate-${randomUUID()}`)
   const file = openSync(path, 'wx+', 0o600)

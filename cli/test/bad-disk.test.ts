@@ -37,7 +37,7 @@ function run(words: readonly string[], url: string, more: { limit?: number; uid?
 
 const ONE_LINE = /^affiliate: [^\n]*\n$/
 
-it('that is full is told in one line with the mend, and nothing is half done', async () => {
+it('that is full gives one line with the fix, and nothing is half done', async () => {
   const { url, folder, database } = books.market.bed.testDatabase
   const before = await tableDigests(database.reader)
   const commands = [
@@ -63,7 +63,7 @@ it('that is full is told in one line with the mend, and nothing is half done', a
   assert.is(run(['users', 'reinstate', books.creatorId, '--yes'], url).code, 0)
 })
 
-it('that is for reading only is told in one line with the mend, and reading goes on', async () => {
+it('that is read-only gives one line with the fix, and reading goes on', async () => {
   const source = mkdtempSync(join(tmpdir(), 'affiliate-read-only-'))
   const file = join(source, 'shop.db')
   try {
@@ -71,7 +71,7 @@ it('that is for reading only is told in one line with the mend, and reading goes
     copyFileSync(made.file, file)
     chmodSync(file, 0o444)
     chmodSync(source, 0o555)
-    // Nothing is forbidden to root, so it is somebody else who tries.
+    // Nothing is forbidden to root, so it is someone else who tries.
     const who = process.getuid?.() === 0 ? { uid: 65_534 } : {}
     const url = `sqlite:${file}`
     const write = run(['users', 'suspend', books.creatorId, '--yes'], url, who)

@@ -46,7 +46,7 @@ for (const dialect of testDialects()) {
     const [human, json, wrongStore] = await Promise.all([
       books.affiliate(['sales', 'explain', '#1001']),
       books.affiliate(['sales', 'explain', '#1001', '--json']),
-      books.affiliate(['sales', 'explain', '#1001', '--store', 'nobody.example.pk']),
+      books.affiliate(['sales', 'explain', '#1001', '--store', 'unknown.example.pk']),
     ])
     assert.is(human.code, 1)
     assert.match(human.stderr, /stands for 2 orders.*--store.\n(.*6100000001009.*accepted|.*rejected)/)
@@ -275,7 +275,7 @@ for (const dialect of testDialects()) {
       affiliate(['users', 'set-password', 'op@x.pk', '--password-stdin', '--yes'], {}, 'op@x.pk-2026\n'),
       affiliate(['users', 'set-password', 'op@x.pk', '--password-stdin', '--yes']),
       affiliate(['users', 'suspend', 'op@x.pk', '--yes']),
-      affiliate(['users', 'suspend', 'nobody@x.pk', '--json']),
+      affiliate(['users', 'suspend', 'unknown@x.pk', '--json']),
     ])
     assert.equal(
       [taken, short, weak, weaker, none, last, unknown].map(({ code }) => code),
@@ -310,7 +310,7 @@ for (const dialect of testDialects()) {
     const { folder, url } = books.market.bed.testDatabase
     if (dialect === 'sqlite') {
       const file = join(folder, 'copy.db')
-      // So much that it is copied in several steps, and somebody who writes all the while.
+      // So much that it is copied in several steps, and someone who writes all the while.
       const { writer } = books.market.bed.testDatabase.database
       await sql`create table ballast as select zeroblob(50000000) as filling`.execute(writer)
       await sql`create table ticks (at)`.execute(writer)
@@ -327,7 +327,7 @@ for (const dialect of testDialects()) {
       const copied = await ticksIn(copy.reader)
       await copy.close()
       assert.is(length, 3)
-      assert.ok(copied < ticks, 'nobody wrote while it was made')
+      assert.ok(copied < ticks, 'no one wrote while it was made')
       const verifyCopy = (environment: Record<string, string>) =>
         runAffiliate(['ledger', 'verify', '--database-url', `sqlite:${file}`, '--json'], { environment })
       const keyless = await verifyCopy({})

@@ -78,7 +78,7 @@ if (disk !== null) {
       await disk.close()
     }
   })
-  it('refuses commands in one line with the mend, and half does nothing', () => refusesCommands(world))
+  it('refuses commands in one line with the fix, and does nothing by half', () => refusesCommands(world))
   it('makes the service refuse what it cannot keep, and take it when there is room', () =>
     refusesEvents(world))
   it('leaves no half of an export, which is made when there is room', () => refusesExports(world))
@@ -99,7 +99,7 @@ async function refusesCommands({ disk, bed, creatorId, affiliate }: World): Prom
     assert.match(stderr, ONE_LINE)
     assert.match(stderr, MEND)
   }
-  // Whoever wants to see how things are can.
+  // Commands that read still work.
   for (const words of [['users', 'list'], ['ledger', 'verify'], ['status']]) {
     const { code, stderr } = await affiliate(...words, '--json')
     assert.is(code, 0, `${words}: ${stderr}`)

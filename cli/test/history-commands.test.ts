@@ -26,7 +26,7 @@ for (const dialect of testDialects()) {
   it('judge the stored orders again, and change nothing', async () => {
     const { reader } = books.market.platform.database
     const before = await tableDigests(reader)
-    // A store that was told to use another name for the parameter carries no reference, read today.
+    // A store that is set to use another name for the parameter carries no reference, read today.
     const otherName = { TRACKING_PARAMETER: 'another_ref' }
     const again = ['webhooks', 'reprocess', '--dry-run']
     const domain = `s${books.shop.merchantId}.myshopify.com`
@@ -74,8 +74,8 @@ for (const dialect of testDialects()) {
       process('webhooks', 'reprocess'),
       process('webhooks', 'reprocess', '--json'),
       process('webhooks', 'reprocess', '--dry-run', '--since', 'yesterday'),
-      process('webhooks', 'reprocess', '--dry-run', '--store', 'nobody.example.pk', '--json'),
-      process('ledger', 'statement', 'nobody@example.pk', '--json'),
+      process('webhooks', 'reprocess', '--dry-run', '--store', 'unknown.example.pk', '--json'),
+      process('ledger', 'statement', 'unknown@example.pk', '--json'),
       process('ledger', 'statement', 'platform', '--from', '2026-11-02', '--to', '2026-11-02'),
     ])
     assert.equal(

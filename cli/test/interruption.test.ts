@@ -24,7 +24,7 @@ import { APP_KEY } from './run-affiliate.ts'
 import { type RunningAffiliate, startAffiliate } from './running-affiliate.ts'
 import { makeStuck } from './stuck-table.ts'
 
-/** Whoever presses Ctrl-C does not look at an hourglass. */
+/** Ctrl-C has an effect within this time, ms. */
 const AT_ONCE_MS = 1000
 
 /** What reads for long, each with a table that it comes to in the middle of its work. */
@@ -82,7 +82,7 @@ for (const dialect of testDialects()) {
   }
   const start = (...args: string[]) => startWith({}, args)
 
-  /** On SQLite nobody waits, so it is what a process has open that tells how far it is. */
+  /** On SQLite no one waits, so it is what a process has open that tells how far it is. */
   const isAtWork = ({ child }: RunningAffiliate) => {
     const folder = `/proc/${child.pid}/fd`
     if (!existsSync(folder)) return true
@@ -164,7 +164,7 @@ for (const dialect of testDialects()) {
   onPostgresql('in the middle of a backup leaves no half of one behind, nor the tool at work', async () => {
     const { folder } = books.market.bed.testDatabase
     const tool = join(folder, 'pg_dump')
-    // In the middle for as long as nobody ends it. Its process id tells that it has begun.
+    // In the middle for as long as no one ends it. Its process id tells that it has begun.
     writeFileSync(tool, '#!/bin/sh\nexec 1> "$3"\necho half\necho $$ > "$0.pid"\nexec sleep 600\n')
     chmodSync(tool, 0o700)
     const command = startWith({ PATH: `${folder}:/bin:/usr/bin` }, [

@@ -38,7 +38,7 @@ const MAY_FAIL = new Set(['doctor', 'billing reconcile', 'webhooks replay', 'db 
 
 const WRITING = new Set([...Object.keys(AUDITED), 'ledger seal', 'billing reconcile', 'db migrate'])
 
-/** Writing commands, told only to look. */
+/** Writing commands with options that only read. */
 const DRY_RUNS: [string, Recipe][] = [
   ['users suspend', ({ books }) => ({ args: [books.creatorId, '--dry-run'] })],
   ['billing close', way('--as-of', '2099-01-01', '--dry-run')],
@@ -104,9 +104,9 @@ for (const dialect of testDialects()) {
     }
   })
 
-  it('that write keep nobody else from writing for more than 100 ms', async () => {
+  it('that write keep no one else from writing for more than 100 ms', async () => {
     let suspects = await slowLocks(world)
-    // Whoever holds a lock for long does so each time; who was put to sleep with one in hand on a busy machine does not.
+    // A command that holds a lock for long does so each time; one that was descheduled on a busy machine does not.
     for (let round = 2; round <= ROUNDS && suspects.size > 0; round += 1) {
       await closeWorld(world)
       world = await openWorld(dialect)

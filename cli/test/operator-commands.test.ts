@@ -153,15 +153,15 @@ for (const dialect of testDialects()) {
       'retry',
       event.id,
       '--reason',
-      'parser mended',
+      'parser fixed',
       '--yes',
     ])
     assert.match(retried.stdout, /tries it again\. Last time: malformed/)
     const { action, reason, before, after } = await lastAudit()
-    assert.equal([action, reason], ['event.retry', 'parser mended'])
+    assert.equal([action, reason], ['event.retry', 'parser fixed'])
     assert.equal([before.state, after.state], ['set_aside', 'pending'])
     await drainUntilIdle()
-    // It is as malformed as before, so it is set aside and flagged anew.
+    // It is still malformed, so it is set aside and flagged again.
     assert.is((await books.json('webhooks', 'show', event.id)).state, 'set_aside')
     assert.ok(
       (await openFlagsOf(books.market.platform)).includes(`event_set_aside ${event.store.id}:unreadable`),
@@ -208,7 +208,7 @@ for (const dialect of testDialects()) {
     assert.match((await books.affiliate(allow)).stdout, /can connect .* again/)
     assert.is((await lastAudit()).action, 'store.allow')
     assert.is((await books.affiliate(allow)).code, 1)
-    // With one claim left nobody has to be named.
+    // With one claim left no one has to be named.
     const rest = await books.json('stores', 'release', domain, '--yes')
     assert.equal([rest.merchant.id, rest.offers_paused], [owner, 0])
   })
@@ -233,7 +233,7 @@ for (const dialect of testDialects()) {
     assert.is((await books.json('users', 'reinstate', books.creatorId, '--yes')).changed, true)
   })
 
-  it('has a refused invoice asked for anew, after a look at what the processor holds', async () => {
+  it('has a refused invoice requested again, after a look at what the processor holds', async () => {
     const { market } = books
     const reissue = (...more: string[]) => books.affiliate(['billing', 'reissue', ...more], stub.settings)
     const [open] = (await books.json('billing', 'cycles', '--state', 'open')).items
@@ -283,7 +283,7 @@ for (const dialect of testDialects()) {
     assert.match((await reissue(open.id, '--yes')).stderr, /is paid/)
   })
 
-  it('sends a refused payout anew, or takes over what the processor holds', async () => {
+  it('sends a refused payout again, or takes over what the processor holds', async () => {
     const { market } = books
     const retry = (...more: string[]) => books.affiliate(['payouts', 'retry', ...more], stub.settings)
     await books.json('payouts', 'run', '--yes')

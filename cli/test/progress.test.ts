@@ -17,7 +17,7 @@ if (why !== null) {
   console.log(`\nskipped: ${why}`)
   it.skip()
 }
-/** Nobody waits for long where nothing can be held, and nobody sees it where there is no terminal. */
+/** Needs PostgreSQL, to hold a lock, and a terminal. */
 const here = why === null ? it : () => undefined
 
 let books: Books

@@ -129,7 +129,7 @@ test('db migrate makes database and key, .env is read, and db status tells', asy
   })
 })
 
-test('an unmigrated database, a broken one and a wrong setting are each told in one line', async () => {
+test('an unmigrated database, a broken one and a wrong setting give one line each', async () => {
   writeFileSync(join(folder, 'empty.db'), '')
   writeFileSync(join(folder, 'broken.db'), 'this is no database at all, whatever its name says'.repeat(100))
   const key = { APP_KEY: Buffer.alloc(32).toString('base64') }

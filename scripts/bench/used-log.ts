@@ -6,9 +6,8 @@ const FILES = 64
 const MORE_THAN_THEY_TAKE = '4GB'
 
 /**
- * Has a new server come round its log once, as one that has been under load for a while: from then on it takes old files of the log
- * again. A new one makes each file anew, full of zeros and synced, and whoever writes meanwhile waits for 15 to 100 ms. Under 8 KB
- * webhooks that was 2.5 times a second, and decided their p99.
+ * Fills the log of a new server once, as on a server that has been under load for a while: it then reuses old files of the log. A new
+ * server creates each file, full of zeros and synced, and writers wait for that.
  */
 export async function comeRoundLog(postgresUrl: string): Promise<void> {
   const client = new Client({ connectionString: postgresUrl })

@@ -109,7 +109,7 @@ for (const { it } of marketSuites<{ shop: Shop; other: Shop }>('the list of bill
     })
   })
 
-  it("shows nobody else's, and refuses everybody else", async ({ market, shop, other }) => {
+  it("shows no one else's, and refuses everybody else", async ({ market, shop, other }) => {
     const own = (await as(market, shop).listCycles({})).items.map(({ id }) => id)
     const others = (await as(market, other).listCycles({})).items.map(({ id }) => id)
     assert.is(others.length, 1)

@@ -246,7 +246,7 @@ for (const { it } of marketSuites<Context>('billing cycles')) {
       grantAs(market.platform, 'b'),
     ])
     await rival.close()
-    // One reference is granted (and granted again to whoever repeats it), the other is over the limit.
+    // One reference is granted (and again for a repeated call), the other is over the limit.
     assert.equal(outcomes.sort(), ['conflict', 'conflict', 'ok', 'ok'])
     const credits = await market.platform.database.reader.selectFrom('credits').selectAll().execute()
     assert.is(credits.length, 1)

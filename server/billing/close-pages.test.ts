@@ -136,7 +136,7 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
     )
     assert.equal(await states(context), [['closed'], ['closed'], ['open'], ['closed'], ['closed']])
     const breaches = (await verifyBooks(platform)).filter((check) => check.breaches.length > 0)
-    // That somebody asked for an invoice without a word is what the poison was.
+    // That someone asked for an invoice without a word is what the poison was.
     assert.equal(
       breaches.map(({ name }) => name),
       ['second-attempts-recorded'],

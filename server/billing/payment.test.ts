@@ -152,7 +152,7 @@ for (const { it } of marketSuites<Context>('payment confirmations', { verify: tr
     assert.equal(await openFlagsOf(market.platform), [])
   })
 
-  it('sets the confirmation of an invoice that nobody asked for aside after its last try', async (context) => {
+  it('sets the confirmation of an invoice that no one asked for aside after its last try', async (context) => {
     const { market } = context
     await market.processorSays('billing.payment_confirmed', {
       invoice_id: 'inv_nobody_asked_for',

@@ -8,7 +8,7 @@ export interface ExportedClickRow {
   slug: string | null
   tracked: number
   kind: ClickKind
-  /** Epoch ms; `null` for a click on somebody else's link. */
+  /** Epoch ms; `null` for a click on another user's link. */
   created_at: number | null
 }
 

@@ -61,7 +61,7 @@ test('a prefetch is one whatever it is fetched for', () => {
   }
 })
 
-test('HEAD is what it is, whoever asks', () => {
+test('HEAD is of its own kind for every client', () => {
   assert.is(clickKindOf('HEAD', { 'user-agent': CHROME, 'sec-purpose': 'prefetch' }), 'head')
 })
 

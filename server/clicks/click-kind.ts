@@ -11,7 +11,7 @@ interface KnownAgent {
 
 /** Visitors of one campaign share few browsers, and the pattern behind `isbot` is long. */
 const knownAgents = new LRUCache<string, KnownAgent>({ max: 2000 })
-/** What tells a bot stands in front; a longer one is somebody's attempt to keep the pattern busy. */
+/** The mark of a bot is at the start; a longer text would only keep the pattern busy. */
 const LONGEST_AGENT = 512
 
 /**

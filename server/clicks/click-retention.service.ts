@@ -49,7 +49,7 @@ async function addMonths(platform: Platform): Promise<void> {
     // Each month for itself: an earlier one than the last may be missing.
     if (parts.some((part) => part.from < to && from < part.to)) continue
     try {
-      // It could not become a part any more, and to find that out would hold up every click.
+      // PostgreSQL would refuse to make it a part, after a check during which every click waits.
       if (await isAmongOthers(database.reader, from, to)) log.warn({ month: month.table }, goesWithout)
       else await database.transaction((tx) => addPart(tx, month))
     } catch (error) {

@@ -5,7 +5,7 @@ import { readWatermark } from '../platform/database/watermarks.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { ClickMonth } from './click-months.rule.ts'
 
-/** Clicks with smaller ids may be gone. Written before they go, so that whoever misses one finds the reason. */
+/** Clicks with smaller ids may be gone. Written before they go, so that a missing click has a reason. */
 const PRUNED = 'clicks pruned'
 /** Every click waits behind a change of the table's parts, so the change itself must not wait long for others … */
 const LOCK_PATIENCE = '500ms'

@@ -110,7 +110,7 @@ for (const { it, dialect } of marketSuites<Context>('retention of clicks', {
     assert.match(String(error?.actual), 'does not exist')
   })
 
-  it('keeps every click unless it is told how long', async () => {
+  it('keeps every click without a retention time', async () => {
     const market = await openMarketplace(dialect)
     const link = await market.addLink(await market.addShop(), await market.addCreator())
     await market.click(link)

@@ -21,7 +21,7 @@ const MAX_BATCH = 256
 const MAX_WAITING = 4096
 const TIMEOUT_MS = 2000
 /**
- * How far the roll-up stays behind the clock. An id is made when its request comes in and its caller is told `unavailable`
+ * How far the roll-up stays behind the clock. An id is made when its request comes in and its caller gets `unavailable`
  * after `TIMEOUT_MS`, so this leaves eight seconds for clocks that differ between processes.
  */
 const ROLL_UP_LAG_MS = 10_000
@@ -62,7 +62,7 @@ export interface ClickRecorder {
   written(): WrittenClicks[]
   /** How many clicks wait for the next write. */
   waiting(): number
-  /** Resolves when no click waits any more, nor a flag about them. */
+  /** Resolves when no click is waiting, nor a flag about clicks. */
   idle(): Promise<void>
 }
 
@@ -116,7 +116,7 @@ function countWritten(written: WrittenClicks[], kind: ClickKind, tracked: boolea
 /**
  * Says of each click whether it repeats one, and writes them. That is said no earlier than here, where the clicks before
  * are on disk or are known to have failed: a visit repeats none that was never written. When the write fails its visitors are
- * forgotten, and counted when they come back; if it was on disk all the same, that counts one twice and loses none.
+ * forgotten, and counted when they come back; if it was written nevertheless, one visit counts twice and none is lost.
  */
 async function writeClicks(
   { database }: Platform,

@@ -74,7 +74,7 @@ for (const { it } of marketSuites<Context>('clicks')) {
     assert.is(transactions, 3)
   })
 
-  it('answers nobody with success when the write fails, and goes on afterwards', async ({
+  it('answers no one with success when the write fails, and goes on afterwards', async ({
     platform,
     link,
   }) => {

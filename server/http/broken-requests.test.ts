@@ -222,7 +222,7 @@ it('sends every answer with the headers that keep it data', async ({ bed }) => {
     '/metrics',
   ]) {
     const { headers } = await bed.ask('HEAD', path)
-    // What everybody is shown of offers may be kept by whoever asks each time whether it still holds.
+    // A client may keep a public page of offers if it revalidates it each time.
     const kept = path === '/offers' ? { 'cache-control': 'public, no-cache' } : {}
     for (const [name, value] of Object.entries({ ...expected, ...kept }))
       assert.is(headers.get(name), value, `${name} at ${path}`)

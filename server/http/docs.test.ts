@@ -57,7 +57,7 @@ it('is one page and its assets, all of them ours', async ({ bed }) => {
     assert.is((await fetch(bed.base + path)).status, 404, path)
 })
 
-it('is sent compressed to whoever takes that', async ({ bed }) => {
+it('is sent compressed to a client that takes that', async ({ bed }) => {
   const url = `${bed.base}/docs/swagger-ui.css`
   const plain = await (await fetch(url, { headers: { 'accept-encoding': 'identity' } })).arrayBuffer()
   const zipped = await bytesOf(url)
@@ -66,7 +66,7 @@ it('is sent compressed to whoever takes that', async ({ bed }) => {
 })
 
 if (isThere(CHROMIUM)) {
-  it('lists every operation in a real browser, which asks nobody else and complains of nothing', async ({
+  it('lists every operation in a real browser, which asks no one else and complains of nothing', async ({
     bed,
   }) => {
     await inChromium(async (browser) => {

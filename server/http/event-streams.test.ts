@@ -8,7 +8,7 @@ import { publicProcedure, router } from '../platform/api/procedure.ts'
 import { openTestbed } from '../test/testkit/testbed.ts'
 import { registerTrpc } from './trpc.ts'
 
-test('a subscription is told by the connection itself that its reader has gone', async () => {
+test('a subscription ends when its connection closes', async () => {
   const bed = await openTestbed('sqlite')
   const ended = Promise.withResolvers<boolean>()
   const ticks = publicProcedure({ summary: 'Ticks' })

@@ -112,7 +112,7 @@ for (const dialect of testDialects()) {
     assert.is(JSON.parse(await answer.text()).kind, 'visit')
   })
 
-  it('sends it to nobody else', async () => {
+  it('sends it to no one else', async () => {
     const id = await start()
     await drainExports(bed.platform)
     await isProblem(await ask('GET', `/jobs/${id}/file`, null), 401, 'unauthenticated')

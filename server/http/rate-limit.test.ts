@@ -46,7 +46,7 @@ function batchOf(bed: WebTestbed, address: string, link: typeof httpBatchLink | 
   return createTRPCClient<AppRouter>({ links })
 }
 
-it('counts log-ins and registrations of one address together, whoever they are for', async ({ bed }) => {
+it('counts log-ins and registrations of one address together, for all accounts', async ({ bed }) => {
   for (let left = AUTH - 1; left >= 1; left -= 1) {
     const answer = await logIn(bed, `person${left}@example.pk`, '203.0.113.1')
     assert.is(answer.status, 401)

@@ -258,7 +258,7 @@ for (const dialect of testDialects()) {
     assert.equal((await clicks(platform)).map((click) => click.id).sort(), references)
   })
 
-  it('answers 503 with Retry-After while the database is down, and sends nobody on', async ({
+  it('answers 503 with Retry-After while the database is down, and sends no one on', async ({
     platform,
     link,
   }) => {

@@ -54,7 +54,7 @@ function parse(text: string): unknown {
 
 /**
  * With `optimizeEmptyRequests`, Node ends the stream of a request without a body before a parser can listen to it. A parser
- * that runs because of the content type would wait for ever, so it gets an empty stream instead.
+ * that runs because of the content type would wait forever, so it gets an empty stream instead.
  */
 export function endEmptyBodies(server: FastifyInstance): void {
   server.addHook('preParsing', ({ raw: { method, headers } }, _reply, payload, done) => {

@@ -155,7 +155,7 @@ it('finds in tRPC what it reads from it: a canary for upgrades', () => {
   assert.is((definition?.meta as { callers?: unknown } | undefined)?.callers, 'public')
 })
 
-it('does not boot a procedure that nobody gave callers to', () => {
+it('does not boot a procedure that no one gave callers to', () => {
   const bare = publicProcedure({ summary: 'x' }).meta({ callers: [], summary: 'x' })
   const unguarded = router({ things: router({ open: bare.query(() => 1) }) })
   assert.throws(() => assertEveryProcedureDeclares(unguarded), /things\.open does not declare its callers/)

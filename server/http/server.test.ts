@@ -63,7 +63,7 @@ function raw(base: string, path: string, headers: Record<string, string> = {}): 
 
 /** A file that is no database, and an address where no server listens. */
 async function openBrokenDatabase(dialect: TestDialect, folder: string): Promise<OpenDatabase> {
-  if (dialect === 'postgresql') return openDatabase('postgres://nobody@127.0.0.1:1/none', { create: false })
+  if (dialect === 'postgresql') return openDatabase('postgres://unknown@127.0.0.1:1/none', { create: false })
   const file = join(folder, 'broken.db')
   writeFileSync(file, 'this is no database '.repeat(500))
   return openDatabase(`sqlite:${file}`, { create: false })
@@ -269,7 +269,7 @@ for (const dialect of testDialects()) {
     assert.is((await bed.ask('GET', '/affiliate-links/abcdefgh', { token: TOKEN })).status, 404)
     const own = await bed.ask('GET', '/offers?mine=true', { token: TOKEN })
     assert.equal([own.status, own.body.code], [401, 'unauthenticated'])
-    // Other routes refuse an unknown parameter as before.
+    // Other routes still refuse an unknown parameter.
     const { status } = await bed.ask('GET', '/summary?fbclid=1', { token: await merchantToken(bed) })
     assert.is(status, 400)
   })

@@ -25,7 +25,7 @@ for (const dialect of testDialects()) {
 
   const tagOf = (answer: { headers: Headers }) => answer.headers.get('etag') ?? ''
 
-  it('carry a tag, and whoever shows it hears only that it still holds', async ({ bed, offer }) => {
+  it('carry a tag, and a client that sends it gets 304', async ({ bed, offer }) => {
     for (const path of ['/offers', '/offers?limit=5&sort=commission_desc', `/offers/${offer.id}`]) {
       const first = await bed.ask('GET', path)
       assert.is(first.status, 200)

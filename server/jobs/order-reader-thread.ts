@@ -29,7 +29,7 @@ interface Malformed {
 }
 
 /** What the thread tells, as JSON, which takes somewhat less time than a clone of it. */
-export type Told = { kind: 'read'; orders: ReadAhead[] } | { kind: 'failed'; message: string }
+export type ReaderMessage = { kind: 'read'; orders: ReadAhead[] } | { kind: 'failed'; message: string }
 
 /** Bodies loaded at once, in number and bytes: what has been read is of use at once, and one body may have 2 MiB. */
 const AT_ONCE = 100
@@ -37,7 +37,7 @@ const BYTES_AT_ONCE = 8 * 1024 * 1024
 
 const { url, trackingParameter, port } = workerData as ThreadSettings
 
-/** Events that the worker has, or has been told of, as far as they are still due. */
+/** Due events that the worker has, or was notified of. */
 let known = new Set<string>()
 let asked: ReadOn | null = null
 
@@ -49,7 +49,7 @@ function take(ask: ReadOn): void {
   wake()
 }
 
-/** Without waiting for a turn of the loop, of which reading from SQLite leaves none. */
+/** Does not wait for a turn of the event loop: reading from SQLite blocks it. */
 function hear(): void {
   for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) take(next.message)
 }
@@ -80,7 +80,7 @@ function readAll(texts: ReadonlyMap<string, string | null>) {
       const order = readOrder(text, trackingParameter)
       return [[id, order instanceof MalformedOrder ? malformed(order) : order, text.length]]
     } catch {
-      // Whoever applies it will come upon the same, and see to it.
+      // The worker meets the same error when it applies the event, and handles it.
       return []
     }
   })
@@ -90,8 +90,8 @@ function malformed({ reason, names }: MalformedOrder): Malformed {
   return { malformed: reason, names }
 }
 
-function tell(told: Told): void {
-  port.postMessage(JSON.stringify(told))
+function tell(message: ReaderMessage): void {
+  port.postMessage(JSON.stringify(message))
 }
 
 async function work(): Promise<void> {

@@ -50,14 +50,14 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
       await nextTurn()
     }
   }
-  /** As a worker does that has much to do: a thread that nobody asks ends, also one that has not come to reading yet. */
+  /** As a worker does that has much to do: a thread that no one asks ends, also one that has not come to reading yet. */
   const askUntilRead = async (reader: OrderReader, many: number): Promise<ReadOrders> => {
     reader.readOn([])
     const asking = setInterval(() => reader.readOn([]), 100)
     return untilRead(reader, many).finally(() => clearInterval(asking))
   }
 
-  it('finds in each body what its worker would, and reads nothing that nobody looks at', async ({
+  it('finds in each body what its worker would, and reads nothing that no one looks at', async ({
     market,
     shop,
   }) => {
@@ -92,7 +92,7 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
     const reader = createOrderReader(market.platform)
     assert.is(await drain(market, reader), BATCH)
     await untilRead(reader, 2 * BATCH)
-    // Nobody can read them any more.
+    // No one can read them.
     await market.platform.database.transaction((tx) => tx.deleteFrom('inbound_bodies').execute())
     assert.equal([await drain(market, reader), await drain(market, reader)], [BATCH, BATCH])
     assert.is(reader.read().size, 0)
@@ -173,7 +173,7 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
     assert.equal([...new Set(states)], ['done'])
   })
 
-  it('forgets what it has read, and ends its thread, when nobody has asked for some time', async ({
+  it('forgets what it has read, and ends its thread, when no one has asked for some time', async ({
     market,
     shop,
   }) => {

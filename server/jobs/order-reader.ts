@@ -8,12 +8,12 @@ import {
 import type { ClaimedEvent } from '../inbox/inbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
-import type { ReadOn, ThreadSettings, Told } from './order-reader-thread.ts'
+import type { ReaderMessage, ReadOn, ThreadSettings } from './order-reader-thread.ts'
 import { KEPT_BYTES, NOTHING_READ, type ReadOrder, type ReadOrders } from './read-order.ts'
 
 /**
- * Reads orders before it is their turn, in a thread of its own: what came in never changes, so what has been read of an event is
- * right whoever takes it up, and whatever has not been read, its worker reads itself.
+ * Reads orders before it is their turn, in a thread of its own: what came in never changes, so what was read is
+ * right for any worker. A worker reads itself what was not read ahead.
  */
 export interface OrderReader {
   /** What has been read so far and not been taken up. */
@@ -27,7 +27,7 @@ export interface OrderReader {
 const LOOK_AHEAD = 2000
 /** So many read orders are kept at most, the newest, and as many as `KEPT_BYTES` allows: others may have applied what we were to. */
 const KEPT = 3000
-/** Much has waited, and no longer does: the thread ends, and what it has read is forgotten. */
+/** Without work for this long the thread ends, and what it has read is dropped, ms. */
 const IDLE_MS = 10_000
 /** After it has failed, orders are read by the worker alone for so long. */
 const REST_MS = 60_000
@@ -112,13 +112,13 @@ class Reader implements OrderReader {
     for (;;) {
       const received = this.#thread && receiveMessageOnPort(this.#thread.port)
       if (!received || this.#thread === null) break
-      const told: Told = JSON.parse(received.message)
-      if (told.kind === 'failed') this.#fail(this.#thread.worker, told.message)
-      else this.#keep(told.orders)
+      const message: ReaderMessage = JSON.parse(received.message)
+      if (message.kind === 'failed') this.#fail(this.#thread.worker, message.message)
+      else this.#keep(message.orders)
     }
   }
 
-  #keep(orders: Extract<Told, { kind: 'read' }>['orders']): void {
+  #keep(orders: Extract<ReaderMessage, { kind: 'read' }>['orders']): void {
     for (const [id, order, bytes] of orders) {
       this.#forget(id)
       this.#orders.set(id, 'malformed' in order ? new MalformedOrder(order.malformed, order.names) : order)

@@ -122,7 +122,7 @@ test('the first entry that was edited, removed, inserted or moved is named', () 
   const strangers = { ...two, legs: two.legs.replace(MERCHANT, others) }
   assert.equal(firstFault([one, strangers]), [
     1,
-    'it stands in the ledger of somebody whose account it does not move',
+    'it stands in the ledger of a party whose account it does not move',
   ])
 })
 

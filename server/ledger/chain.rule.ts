@@ -82,7 +82,7 @@ export function chainEntries(
   return { places, heads: [...ends.values()] }
 }
 
-/** Accounts of which an entry must move one of its ledger's owner. */
+/** Each entry must move this account of its ledger's owner. */
 export const OWN_ACCOUNTS: Readonly<Record<EntryKind, string>> = {
   sale_accepted: 'merchant_unbilled',
   credit_granted: 'merchant_unbilled',
@@ -115,7 +115,7 @@ export function chainFault(keys: ChainKeys, before: Head, entry: ChainedEntry): 
       : `it is number ${entry.sequence} a second time`
   }
   if (!` ${entry.legs} `.includes(` ${OWN_ACCOUNTS[entry.kind]} ${entry.ledgerId} `)) {
-    return 'it stands in the ledger of somebody whose account it does not move'
+    return 'it stands in the ledger of a party whose account it does not move'
   }
   const keyId = keyIdOf(entry.hash)
   if (keyId === null && keyIdOf(before.hash) !== null) {

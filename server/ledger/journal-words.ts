@@ -1,4 +1,4 @@
-// Apart from the tables, so that whoever needs a word does not load the ORM, which takes longer than most commands do.
+// Separate from the tables, so that a command that needs a word does not load the ORM.
 
 export const ENTRY_KINDS = [
   'sale_accepted',

@@ -27,8 +27,8 @@ const HEADS_AT_ONCE = 2000
  *
  * The ends of the entries' ledgers are locked here, in sorted order. Who closes cycles of several merchants has locked those
  * cycles and their merchants' credits before, and may write again after this, for others whose open cycles it holds. Two such
- * never wait for each other in a circle: both take open cycles first of all, in the sorted order of merchants, and whoever
- * writes for a single merchant waits for no other one's locks.
+ * never wait for each other in a circle: both take open cycles first of all, in the sorted order of merchants, and a
+ * writer for a single merchant waits for no other locks.
  */
 export async function writeEntries(
   platform: Platform,
@@ -91,7 +91,7 @@ export interface CreatorBalance {
   pending: Paisa
   /** Payable, below the threshold or waiting for the next run. */
   released: Paisa
-  /** In payouts whose outcome the processor has not told yet. */
+  /** In payouts whose outcome the processor has not reported. */
   inTransit: Paisa
   paid: Paisa
 }

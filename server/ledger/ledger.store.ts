@@ -38,7 +38,7 @@ export async function insertEntries(
 
 /**
  * The ends of these ledgers, locked in a fixed order until the transaction ends; a ledger without one gets it. Two first
- * writers of a ledger meet at the insert, of which the second then finds the row.
+ * writers of a ledger meet at the insert; the second one then finds the row.
  */
 export async function lockHeads(
   tx: Tx,

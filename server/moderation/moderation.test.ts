@@ -127,7 +127,7 @@ for (const dialect of testDialects()) {
       { actor: admin.userId, action: 'flag.resolve', reason: 'a gift to her mother' },
     ])
     await raise(web, 'self_purchase', creator.userId)
-    assert.is((await queue(world)).items.length, 1, 'what happens anew is put on the queue anew')
+    assert.is((await queue(world)).items.length, 1, 'what happens again is put on the queue again')
   })
 
   it('puts high commissions on the queue, and takes them off when they are decided', async (world) => {
@@ -156,7 +156,7 @@ for (const dialect of testDialects()) {
     const [flag] = (await waiting()) as [Body]
     await post(world, admin, `/admin/flagged/${flag.id}/resolve`, { note: 'later' })
     assert.is(codeOf(await patch({ status: 'live' }, '/status')), '409 vetting_required')
-    assert.is((await waiting()).length, 1, 'asking to go live asks anew')
+    assert.is((await waiting()).length, 1, 'asking to go live asks again')
 
     assert.is(codeOf(await vet({ decision: 'approve', commission_rate: 45 })), '409 conflict')
     const approved = await vet({ decision: 'approve', commission_rate: 50, reason: 'a launch' })

@@ -70,7 +70,7 @@ for (const { it } of marketSuites<Context>('failed payouts', { verify: true })) 
     assert.equal(await openFlagsOf(market.platform), [])
   })
 
-  it('starts the count anew after a payout that was paid', async (context) => {
+  it('starts the count again after a payout that was paid', async (context) => {
     const { market, shop, link } = context
     for (const word of ['failed', 'failed', 'confirmed'] as const) {
       assert.equal(await run(context), ['pays'])
@@ -81,7 +81,7 @@ for (const { it } of marketSuites<Context>('failed payouts', { verify: true })) 
     assert.equal(await run(context), ['failed_three_times'])
   })
 
-  it('starts the count anew with a new destination, once that is in effect', async (context) => {
+  it('starts the count again with a new destination, once that is in effect', async (context) => {
     const { market, creator } = context
     await giveDestination(market.platform, creator.userId, OTHER_IBAN)
     await failThrice(context)

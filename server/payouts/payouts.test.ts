@@ -157,7 +157,7 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     assert.is((await payoutOf(market.platform, id)).state, 'submitted')
   })
 
-  it('puts a failed payout back into the balance, and the next run pays it anew', async (context) => {
+  it('puts a failed payout back into the balance, and the next run pays it again', async (context) => {
     const { market, shop, link } = context
     await market.earn(shop, link, SALE)
     const failedId = await payAndSettle(context, 'failed')

@@ -197,7 +197,7 @@ test('a refused secret is not repeated', () => {
   assert.not.match(line, 'hunter2')
 })
 
-test('production refuses the sandbox, even one that nobody asked for, and demands a key', () => {
+test('production refuses the sandbox, even one that no one asked for, and demands a key', () => {
   refused({ NODE_ENV: 'production', APP_KEY: KEY }, 'PROCESSOR')
   refused({ ...PRODUCTION, PROCESSOR: 'sandbox' }, 'PROCESSOR')
   refused({ ...PRODUCTION, APP_KEY: '' }, 'APP_KEY')
@@ -245,7 +245,7 @@ test('a real processor needs its address, key and secrets', () => {
   }
 })
 
-test('a click is kept for ever, or for as long as an order may still name it', () => {
+test('a click is kept forever, or for as long as an order may still name it', () => {
   for (const [days, raw, least] of [
     ['485', '90', 486],
     ['1', '90', 486],

@@ -13,11 +13,11 @@ test('a topic reaches each of its listeners, once a signal, until they leave', (
   leave()
   leave()
   signals.send('events')
-  signals.send('nobody listens')
+  signals.send('no one listens')
   assert.equal(heard, ['first', 'second', 'second'])
 })
 
-test('a listener that waits anew hears the next signal, not the same one again', () => {
+test('a listener that waits again hears the next signal, not the same one again', () => {
   const signals = new Signals()
   let heard = 0
   const wait = () => {

@@ -1,7 +1,7 @@
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 
-/** Waits for news of one user. What comes while nobody waits is not lost: the next wait is over at once. */
+/** Waits for news of one user. News between two waits is not lost: the next wait then ends immediately. */
 export class LiveNews {
   readonly #leave: () => void
   readonly #signal: AbortSignal

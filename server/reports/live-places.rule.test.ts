@@ -24,7 +24,7 @@ for (const [what, facts, decision] of CASES) {
   test(`${what}: ${decision}`, () => assert.is(admitStream({ ...NONE, ...facts }, LIMITS), decision))
 }
 
-test('a single place is open to all, and no place to nobody', () => {
+test('a single place is open to all, and no place to no one', () => {
   assert.is(admitStream(NONE, { all: 1, perUser: 1 }), 'admitted')
   assert.is(admitStream({ ...NONE, isActive: true }, { all: 0, perUser: 1 }), 'full')
 })

@@ -84,7 +84,7 @@ const history = fc.record({
   }),
 })
 
-test('property: each change is told once, however late it shows up and wherever the stream breaks', () => {
+test('property: each change is sent once, however late it shows up and wherever the stream breaks', () => {
   fc.assert(
     fc.property(history, ({ changes, looks }) => {
       const all = changes.map(({ moment, late, step }, index) => ({

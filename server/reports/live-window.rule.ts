@@ -1,7 +1,7 @@
 /*
  * Where a live stream has come to. Every change has a position: a text shaped like a UUIDv7, whose beginning is the moment of
  * the change. Positions grow with time, but a change can show up late, behind ones with greater positions, because it commits
- * after them. So a window of late comers is read again and again, and what has been told of it is remembered.
+ * after them. So a window of late comers is read again and again, and the changes of it that were sent are remembered.
  */
 
 /** How long a change may take from its moment to its commit without being overlooked, ms: longer than any statement may. */
@@ -13,7 +13,7 @@ export const MOST_REMEMBERED = 150
 export interface LiveWindow {
   /** Changes up to this position are done with. */
   settled: string
-  /** The changes after it that have been told: their positions by their marks; `null` for one not met since a reconnection. */
+  /** The changes after it that were sent: their positions by their marks; `null` for one not met since a reconnection. */
   told: ReadonlyMap<string, string | null>
 }
 
@@ -47,7 +47,7 @@ export function isNew({ settled, told }: LiveWindow, position: string): boolean 
 }
 
 /**
- * The window once a change has been told, or met again. Changes are met in the order of their positions, so whatever stands
+ * The window after a change was sent, or met again. Changes are met in the order of their positions, so whatever stands
  * before one that is older than `bound` is done with as well.
  */
 export function withTold(window: LiveWindow, position: string, bound: string): LiveWindow {

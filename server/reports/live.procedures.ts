@@ -12,7 +12,7 @@ export const liveRouter = router({
   changes: procedure(['merchant', 'creator'], {
     summary: 'Follow own sales, payouts and billing cycles',
     description:
-      'Server-sent events, through tRPC only. A new stream begins with a `start` event; each event id takes the stream up again after it, and nothing is told twice.',
+      'Server-sent events, through tRPC only. A new stream begins with a `start` event; each event id takes the stream up again after it, and nothing is sent twice.',
     errors: ['rate_limited', 'unavailable', 'unauthenticated'],
   })
     .input(liveInput)

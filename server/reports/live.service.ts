@@ -46,7 +46,7 @@ const SALES_AT_ONCE = 100
 const CYCLE_STEPS = ['opened', 'closed', 'invoiced', 'charged'] as const
 type CycleStep = (typeof CYCLE_STEPS)[number]
 
-/** What is told; `at` in epoch ms. */
+/** What is sent; `at` in epoch ms. */
 export type LiveNewsItem =
   | { kind: 'start'; at: number }
   | { kind: 'sale'; at: number; sale: SaleWithSlug }
@@ -69,8 +69,8 @@ interface Change {
 }
 
 /**
- * Tells a merchant or creator of own sales, payouts and billing cycles from now on, or from where `lastEventId` was told;
- * each change once. The database is what is looked at; signals only say when. Ends when `signal` is aborted. Refuses with
+ * Sends a merchant or creator each change of their own sales, payouts and billing cycles once, from now on or after `lastEventId`. Changes
+ * are read from the database; signals only say when. Ends when `signal` is aborted. Refuses with
  * `validation_failed` an id that is none, with `rate_limited` and `unavailable` when there are too many streams, and, at the
  * beginning or later, with `unauthenticated` when the session has ended.
  */
@@ -127,7 +127,7 @@ function lateBound(platform: Platform): string {
   return firstIdAt(platform.clock.now() - LATE_MS)
 }
 
-/** A new stream begins with what is there already counted as told. */
+/** A new stream begins with what exists counted as sent. */
 async function presentWindow(platform: Platform, scope: OwnScope): Promise<LiveWindow> {
   const bound = lateBound(platform)
   let window = startAt(bound)
@@ -137,7 +137,7 @@ async function presentWindow(platform: Platform, scope: OwnScope): Promise<LiveW
   return window
 }
 
-/** One look: every change after the window in order, told or not, with the window as it is after it. */
+/** One reading: every change after the window in order, sent or not, with the window as it is after it. */
 async function* untold(
   platform: Platform,
   scope: OwnScope,
@@ -207,7 +207,7 @@ function changesAt(kind: Change['kind'], id: string, moments: readonly (number |
   )
 }
 
-/** What is told of each change, by its position. */
+/** What is sent of each change, by its position. */
 async function itemsOf(
   db: Queries,
   scope: OwnScope,

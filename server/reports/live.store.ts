@@ -6,7 +6,7 @@ import { firstIdAt } from '../platform/ids.ts'
 import type { SaleWithSlug } from '../sales/sales.service.ts'
 import { decidedAgainIds, type OwnScope, ownedBy } from './summaries.store.ts'
 
-/** A payout's changes are told for so long after it was made; it is settled within days. */
+/** Changes of a payout are sent for this long after it was created, ms; it is settled within days. */
 const PAYOUT_LIFE_MS = 31 * 86_400_000
 
 export async function hasAcceptedSale(db: Queries, scope: OwnScope): Promise<boolean> {

@@ -51,7 +51,7 @@ for (const dialect of testDialects()) {
     await market.drainUntilIdle()
   }
 
-  it('tells each party of what is its own, and nobody else', async ({ market, web }) => {
+  it('sends each party its own changes only', async ({ market, web }) => {
     const { platform, processor } = market
     const shop = await market.addShop('Kurta House')
     const creator = await market.addCreator('Ayesha')
@@ -72,7 +72,7 @@ for (const dialect of testDialects()) {
     await market.settlePayout(payout.id, 'confirmed')
     await market.drainUntilIdle()
 
-    // Changes of different kinds are read one after the other: which is told last is not said.
+    // Changes of different kinds are read one after the other: which one is sent last is not defined.
     await earner.until(() => earner.told().length >= 5)
     await merchant.until(() => merchant.told().length >= 9)
     assert.equal(earner.told().sort(), [
@@ -154,7 +154,7 @@ for (const dialect of testDialects()) {
     const ids = second.events.map(({ data }) => data.kind === 'sale' && data.sale.id)
     assert.is(new Set(ids).size, 261)
 
-    // From the middle, too: what had been told after that is told again, and nothing before it.
+    // From the middle, too: what had been sent after that is sent again, and nothing before it.
     const third = follow(web.base, token, second.events[99]?.id)
     await third.until(() => third.told().length === 161)
     assert.equal(
@@ -251,7 +251,10 @@ for (const dialect of testDialects()) {
     await liveStreams(platform).idle()
   })
 
-  it('refuses whoever may not, what is no event id, and too many streams', async ({ market, web }) => {
+  it('refuses a client without permission, what is no event id, and too many streams', async ({
+    market,
+    web,
+  }) => {
     const { platform } = market
     const shop = await market.addShop()
     const creator = await market.addCreator()

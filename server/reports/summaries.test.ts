@@ -234,7 +234,7 @@ for (const dialect of testDialects()) {
     assert.is((await next()).waits_for, 'failure_not_confirmed')
   })
 
-  it('refuses whoever may not, and what is no period', async ({ market }) => {
+  it('refuses a client without permission, and what is no period', async ({ market }) => {
     const shop = await market.addShop()
     const admin: Actor = { userId: shop.merchantId, role: 'admin', sessionId: shop.merchantId }
     assert.is(await outcomeOf(ask(market, null)), 'unauthenticated')

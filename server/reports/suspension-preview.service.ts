@@ -12,7 +12,7 @@ import {
   unpaidCycles,
 } from './suspension-preview.store.ts'
 
-/** What a suspension of one account reaches, before anybody does it. Amounts in paisa. */
+/** What a suspension of one account reaches, before it is done. Amounts in paisa. */
 export interface SuspensionPreview {
   /** They end. */
   sessions: number
@@ -33,7 +33,7 @@ export interface SuspensionPreview {
     /** They answer 410. */
     links: number
     pendingApplications: number
-    /** Closed and invoiced all the same. */
+    /** Still closed and invoiced. */
     openCycles: Amounts
     unpaidCycles: Amounts
   } | null

@@ -98,7 +98,7 @@ const EXAMPLES: Record<RejectionReason, SaleFacts[]> = {
     { ...facts, click: null },
     { ...withOrder({ tracking_reference: null }), click: null },
   ],
-  other_merchants_link: [withLink({ merchant_id: 'somebody else' })],
+  other_merchants_link: [withLink({ merchant_id: 'someone else' })],
   untracked_click: [withClick({ tracked: false })],
   click_after_order: [withOrder({ created_at: CLICKED_AT - CLOCK_TOLERANCE_MS - 1 })],
   outside_attribution_window: [
@@ -158,16 +158,16 @@ test('amounts of another currency never stand as rupees', () => {
 })
 
 test("another merchant's terms are neither used nor shown", () => {
-  const decision = decideSale(withLink({ merchant_id: 'somebody else', product_ids: ['5'] }))
+  const decision = decideSale(withLink({ merchant_id: 'someone else', product_ids: ['5'] }))
   assert.is(decision.commission_rate, null)
   assert.is(decision.net_amount, 499_900)
-  assert.not.match(JSON.stringify(decision), /somebody else|1250|attribution_window_days/)
+  assert.not.match(JSON.stringify(decision), /someone else|1250|attribution_window_days/)
   const later = decision.checks.slice(SALE_REJECTION_REASONS.indexOf('other_merchants_link') + 1)
   const judged = later.filter((check) => check.verdict !== 'not_applicable').map((check) => check.name)
   assert.equal(judged, ['merchant_suspended'])
 })
 
-test('the checks after the first failure run all the same', () => {
+test('the checks after the first failure run anyway', () => {
   const both = decideSale({
     ...withOrder({ test: true, financial_status: 'pending' }),
     buyer_is_creator: true,

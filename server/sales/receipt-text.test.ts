@@ -58,7 +58,7 @@ const TEXTS = {
   2: '5074d0ce34ae1ebab53fa3af1104528c6793a607867a42d775805d44be5faadc',
 }
 
-/** Receipts are kept for ever and compared as text: a faster way to write them may not write another one. */
+/** Receipts are kept forever and compared as text: a faster way to write them may not write another one. */
 for (const [version, hash] of Object.entries(TEXTS)) {
   test(`a receipt of version ${version} is always the same text, byte for byte`, () => {
     const receipt: SaleReceipt = { facts, decision: decideSale(facts, Number(version)) }

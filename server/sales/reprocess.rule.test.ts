@@ -78,7 +78,7 @@ test('suspensions, fee and click are those of the time, the order is as it is re
   )
 })
 
-test('a reference that is read otherwise leads to its own click, and to a standing that nobody has kept', () => {
+test('a reference that is read otherwise leads to its own click, and to a standing that no one has kept', () => {
   const today = factsWith({ click: clickOf('two', 'zoya'), creator_suspended: true }, 'two')
   const other = factsOf(today, factsWith({}))
   assert.equal(other.lost, ['creator_suspended'])

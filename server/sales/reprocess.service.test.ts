@@ -65,7 +65,7 @@ for (const dialect of testDialects()) {
   it('find nothing to differ, whatever has changed since, and touch no table', async () => {
     const body = await market.order(shop, link, 400_000, { id: '1', name: '#1001' })
     await market.deliver(shop, body)
-    // Judged before anybody is suspended.
+    // Judged before anyone is suspended.
     await market.drainUntilIdle()
     await market.deliver(shop, orderBody({ price: 100, createdAt: market.clock.now() }))
     await market.deliver(shop, '{"id": "no order at all"}')
@@ -129,7 +129,7 @@ for (const dialect of testDialects()) {
     assert.equal([...creators], [[creator.userId, totals]])
   })
 
-  it('judge by the receipt alone what has no raw body any more, and count it', async () => {
+  it('judge by the receipt alone what has no raw body, and count it', async () => {
     await market.order(shop, link, 400_000, { id: '1' })
     await market.drainUntilIdle()
     market.clock.pass(91 * DAY)

@@ -18,7 +18,7 @@ for (const dialect of testDialects()) {
   })
   it.after(() => market.close())
 
-  it('is told to its end: paid after a failure, with the terms of the approval', async () => {
+  it('covers the whole story: paid after a failure, with the terms of the approval', async () => {
     const { platform, clock } = market
     const shop = await market.addShop('Chenab Lawn')
     const creator = await market.addCreator('Sana')
@@ -92,7 +92,7 @@ for (const dialect of testDialects()) {
     assert.equal(await meant('#5001', storeId), [[storeId, '900001']])
     for (const [text, store] of [
       ['nothing', null],
-      ['#5001', 'nobody.pk'],
+      ['#5001', 'unknown.pk'],
       [sale?.saleId ?? '', one.storeId],
     ] as const) {
       assert.is(await outcomeOf(findOrder(platform, text, store)), 'not_found')

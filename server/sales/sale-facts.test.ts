@@ -65,7 +65,7 @@ test('the buyer is the creator when both addresses reach one mailbox', () => {
 
 test('a buyer has the name of a payout account whatever its case, spacing and punctuation', () => {
   const named = (...buyer_names: string[]) => ({ ...order(null), buyer_names })
-  assert.ok(hasBuyerName(named('Somebody', ' sana  MIRZA.'), ['Sana Mirza']))
+  assert.ok(hasBuyerName(named('Someone', ' sana  MIRZA.'), ['Sana Mirza']))
   assert.ok(hasBuyerName(named('ثنا مرزا'), ['ثنا مرزا']))
   assert.not.ok(hasBuyerName(named('Sana Mirza Khan'), ['Sana Mirza']))
   assert.not.ok(hasBuyerName(named('', '-'), ['', '.']))

@@ -17,7 +17,7 @@ const OTHER_LINES = [
 ]
 
 for (const dialect of testDialects()) {
-  const it = suite(`a sale told to its two parties on ${dialect}`)
+  const it = suite(`a sale as its two parties read it on ${dialect}`)
   let market: Marketplace
   it.before(async () => {
     market = await openMarketplace(dialect)
@@ -168,7 +168,7 @@ for (const dialect of testDialects()) {
     }
   })
 
-  it('of a sale that was rejected ends with the reason; nobody else’s link is named in it', async () => {
+  it('of a sale that was rejected ends with the reason; no one else’s link is named in it', async () => {
     const [owner, other] = [await market.addShop('Owner'), await market.addShop('Other')]
     const creator = await market.addCreator('Zoya')
     const link = await market.addLink(owner, creator)

@@ -208,7 +208,7 @@ for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSIO
     const { platform } = market
     const link = await market.addLink(shop, await market.addCreator())
     for (const name of ['#1', '#2', '#3']) await market.order(shop, link, 100_000, { name })
-    // Only the database says no to it, as to a bug that nobody has thought of.
+    // Only the database says no to it, as to a bug that no one has thought of.
     await poisonOrder(market.bed.testDatabase.database, '#2')
     await market.drainUntilIdle()
     const names = async () => (await salesOf(platform)).map((sale) => sale.order_name)

@@ -271,7 +271,7 @@ for (const { it } of marketSuites('claims on one domain')) {
     const outcomes = new Set<string>()
     for (let n = 0; n < 12; n += 1) outcomes.add(await outcomeOf(findSigner(claims, junk, forged)))
     assert.ok(outcomes.has('rate_limited'))
-    // The claims that come first are found all the same.
+    // The claims that come first are found anyway.
     const [first] = shops
     assert.is(
       (await findSigner(claims, junk, signShopifyBody(junk, first?.secret ?? '')))?.storeId,

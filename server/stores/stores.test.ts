@@ -146,7 +146,7 @@ for (const { it } of marketSuites('stores')) {
     await stores.rotateSecret({ id, webhook_secret: 'secret-three' })
     await stores.rotateSecret({ id, webhook_secret: 'secret-four', revoke_former: false })
     assert.equal(await secretsAt(bed), ['secret-four', 'secret-three', 'secret-two'])
-    // With the secret that is present already, the former ones end all the same.
+    // With the secret that is present already, the former ones end anyway.
     await stores.rotateSecret({ id, webhook_secret: 'secret-four', revoke_former: true })
     assert.equal(await secretsAt(bed), ['secret-four'])
     await stores.rotateSecret({ id, webhook_secret: 'secret-five' })

@@ -38,7 +38,7 @@ test('what is no Pakistani IBAN is said to be none', () => {
   }
 })
 
-test('wrong check digits are told apart', () => {
+test('wrong check digits have a reason of their own', () => {
   assert.match(messageOf('PK37SCBL0000001123456702'), /check digits/)
   assert.match(messageOf('PK36SCBL0000001123456703'), /check digits/)
   assert.match(messageOf('PK36SCBL0000001123456720'), /check digits/)

@@ -31,7 +31,7 @@ for (const { it } of marketSuites('password attempts', { settings: SETTINGS })) 
     const given = { email: EMAIL, password: PASSWORD, role: 'creator', displayName: 'Owner' } as const
     return (await register(platform, { ...given, address: HOME })).profile.user.id
   }
-  /** Wrong passwords from addresses that nobody knows, until the account takes no more of them. */
+  /** Wrong passwords from addresses that no one knows, until the account takes no more of them. */
   const guess = async (platform: Platform) => {
     for (let index = 0; index < 10; index += 1) {
       assert.is(
@@ -87,7 +87,7 @@ for (const { it } of marketSuites('password attempts', { settings: SETTINGS })) 
     } as const
     await register(platform, { ...other, address: '203.0.113.21' })
     const hashes = (await addressesOf(bed)).map((row) => row.address_hash)
-    assert.is(new Set(hashes).size, 21, 'one address of two accounts is not told')
+    assert.is(new Set(hashes).size, 21, 'the address of two accounts cannot be recognized')
   })
 
   it('are logged with the account and a part of the address, and nothing that was typed', async ({ bed }) => {

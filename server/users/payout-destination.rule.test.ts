@@ -81,7 +81,7 @@ test('property: from the first on there is always one; it has waited, and nothin
   )
 })
 
-test('property: nobody can change where the next 24 hours of payouts go, and the order of the rows does not matter', () => {
+test('property: no one can change where the next 24 hours of payouts go, and the order of the rows does not matter', () => {
   fc.assert(
     fc.property(history, moment, fc.nat(DESTINATION_DELAY_MS - 1), (all, now, later) => {
       const before = effectiveDestination(all, now)

@@ -164,7 +164,7 @@ for (const { it } of marketSuites('quotas')) {
     assert.equal(await outcomes(guesses), { secret_taken: MAX_SECRETS_TAKEN, rate_limited: 5 })
     assert.is(await outcomeOf(connectStore(platform, thief.userId, newStore())), 'rate_limited')
     assert.is(
-      await outcomeOf(rotateSecret(platform, thief.userId, own.id, { secret: 'nobody has this one' })),
+      await outcomeOf(rotateSecret(platform, thief.userId, own.id, { secret: 'no one has this one' })),
       'rate_limited',
     )
     const honest = await addUser(platform, 'merchant')

@@ -111,7 +111,7 @@ for (const { it } of marketSuites('accounts and suspension')) {
     assert.is(admin.role, 'admin')
     assert.equal(await findUser(platform, 'BOSS@example.pk'), admin)
     assert.equal(await findUser(platform, admin.id), admin)
-    assert.is(await outcomeOf(findUser(platform, 'nobody@example.pk')), 'not_found')
+    assert.is(await outcomeOf(findUser(platform, 'unknown@example.pk')), 'not_found')
     assert.is(await outcomeOf(createAdmin(platform, 'boss@example.pk', PASSWORD, 'Boss')), 'email_taken')
     assert.is(await outcomeOf(createAdmin(platform, 'x', PASSWORD, 'Boss')), 'validation_failed')
     assert.is(await outcomeOf(createAdmin(platform, 'x@example.pk', 'short', 'Boss')), 'validation_failed')
@@ -129,7 +129,7 @@ for (const { it } of marketSuites('accounts and suspension')) {
     assert.is(await outcomeOf(login(platform, profile.user.email, PASSWORD)), 'invalid_credentials')
     assert.is(await outcomeOf(login(platform, profile.user.email, 'the second passphrase')), 'ok')
     assert.is(await outcomeOf(setPassword(platform, profile.user.id, 'short')), 'validation_failed')
-    assert.is(await outcomeOf(setPassword(platform, 'nobody@example.pk', PASSWORD)), 'not_found')
+    assert.is(await outcomeOf(setPassword(platform, 'unknown@example.pk', PASSWORD)), 'not_found')
   })
 
   it('lists by pages, newest first', async ({ bed }) => {

@@ -94,7 +94,7 @@ for (const dialect of testDialects()) {
     const good = { email: newEmail(), password: PASSWORD, role: 'creator', display_name: 'A' }
     const post = (change: Record<string, unknown>) =>
       bed.ask('POST', '/auth/register', { body: { ...good, ...change } })
-    isRefused(await post({ email: 'nobody' }), 400, 'validation_failed', 'email')
+    isRefused(await post({ email: 'no one' }), 400, 'validation_failed', 'email')
     isRefused(await post({ email: `${'x'.repeat(250)}@example.pk` }), 400, 'validation_failed', 'email')
     isRefused(await post({ password: 'too short' }), 400, 'validation_failed', 'password')
     isRefused(await post({ password: 'x'.repeat(257) }), 400, 'validation_failed', 'password')

@@ -114,7 +114,7 @@ interface Clicks {
 
 async function readClicks(db: Queries, ids: readonly string[]): Promise<Clicks> {
   if (ids.length === 0) return { byId: new Map(), pruned: NIL_ID }
-  // Whoever changed a receipt may have left no id there, which PostgreSQL would refuse.
+  // A changed receipt may contain something else, which PostgreSQL would refuse as an id.
   const known = [...new Set(ids.filter(isId))]
   const clicks = await db
     .selectFrom('clicks')
@@ -177,12 +177,12 @@ const DECISION_BEGINS = `${DECISION}{"rule_version":`
 const FACTS = '{"facts":'
 
 interface ReplayedReceipt extends SaleReceipt {
-  /** The decision taken anew; the very object `decision` when the stored one is the same to the letter. */
+  /** The decision taken again; the very object `decision` when the stored one is the same to the letter. */
   again: SaleDecision
 }
 
 /**
- * Reads a receipt and takes its decision again. Most of the text is the decision, of which nothing need be read when it is
+ * Reads a receipt and takes its decision again. Most of the text is the decision, which need not be read when it is
  * what the rule says now.
  */
 function replay(text: string): ReplayedReceipt | null {

@@ -38,7 +38,7 @@ export interface KeptSeal {
 }
 
 /**
- * Compares the journal with a digest that was kept elsewhere: the one thing that nobody who can write to the database can
+ * Compares the journal with a digest that was kept elsewhere: the one thing that a database writer cannot
  * change along with it.
  */
 export async function compareWithKept(db: Queries, keys: AppKeys, digest: string): Promise<KeptSeal> {
@@ -157,7 +157,7 @@ function faultsOf(
   if (fault !== null) faults.push({ subject, detail: fault })
   for (const { ledgerId, sequence, hash, found } of heads) {
     if (found === hash) continue
-    const now = found === null ? 'is not there any more' : 'is another one now'
+    const now = found === null ? 'is missing' : 'is another one now'
     faults.push({
       subject,
       detail: `entry ${sequence} of ledger ${ledgerId}, which was sealed with it, ${now}`,

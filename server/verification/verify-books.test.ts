@@ -23,7 +23,7 @@ interface Context {
 
 /**
  * Books in which something of every kind has happened: cycles open, closed and charged, payouts paid, failed, on their
- * way and not yet sent, an invoice and a payout asked for anew, a credit that is partly used, a suspension, rejected
+ * way and not yet sent, an invoice and a payout requested again, a credit that is partly used, a suspension, rejected
  * sales, a sale decided again, events done, ignored and set aside, bodies that are text and bodies that are not.
  */
 async function fillBooks(market: Marketplace): Promise<void> {

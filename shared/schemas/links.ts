@@ -17,7 +17,7 @@ const linkUrl = z.string().meta({
 export const linkReference = z.object({ slug, url: linkUrl })
 
 export const UNIQUE_CLICKS =
-  'Of `clicks`, without those that repeat a counted visit: a visitor, told by address and browser, counts once an hour on a link. Close, not exact: what was counted is remembered in memory only.'
+  'Of `clicks`, without repeats of a counted visit: a visitor, recognized by address and browser, counts once an hour per link. Approximate: counted visits are kept in memory only.'
 
 const linkedOffer = z.object({
   id: idParam,

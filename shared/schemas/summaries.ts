@@ -110,7 +110,7 @@ export const summaryInput = z
 
 const at = wireTime.describe('When it happened.')
 
-/** What a live stream tells: the thing as it is when it is told, with the change that is the reason for telling. */
+/** One event of a live stream: the resource as it is when it is sent, and the change that caused the event. */
 export const liveEvent = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('start'), at }),
   z.object({ kind: z.literal('sale'), at, sale }),

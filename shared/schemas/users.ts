@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { currency, idParam, lineOfText, moneyText, role, wholeText, wireTime } from './common.ts'
 
-/** Trimmed and in small letters, which is how accounts are told apart. */
+/** Trimmed and in lower case; accounts are distinguished by it. */
 export const emailAddress = z
   .string()
   .trim()

@@ -5,7 +5,7 @@ import { type Output, wireTime } from '../../terminal/output.ts'
 export interface CallState {
   state: 'waiting' | 'refused'
   tries: number
-  /** Epoch ms; `null` when nobody tries it again by itself. */
+  /** Epoch ms; `null` when there is no automatic retry. */
   nextTryAt: number | null
   detail: string | null
 }
@@ -27,10 +27,10 @@ export async function callStates(
   return states
 }
 
-/** Why it waits, for people; `mend` is the command that has it tried anew. */
-export function callText(out: Output, call: CallState | undefined, mend: string): string {
+/** Why it waits, as text; `retry` is the command that tries it again. */
+export function callText(out: Output, call: CallState | undefined, retry: string): string {
   if (!call) return '–'
-  if (call.state === 'refused') return `refused: ${call.detail ?? ''}; then "affiliate ${mend}"`
+  if (call.state === 'refused') return `refused: ${call.detail ?? ''}; then "affiliate ${retry}"`
   if (call.tries === 0 && call.detail === null) return 'waits to be sent'
   return `${call.detail ?? 'no outcome yet'}; tried again ${out.time(call.nextTryAt)}`
 }

@@ -10,7 +10,7 @@ import { displayMoney, formatMoney } from '../../terminal/output.ts'
 export function addSecondTryCommands(program: Command): void {
   groupOf(program, 'billing')
     .command('reissue')
-    .description('ask for the invoice of a closed cycle anew, after the processor refused it')
+    .description('request the invoice of a closed cycle again, after the processor refused it')
     .argument('<cycle>', 'its id, from "billing cycles --state closed"')
     .option('--reason <text>', 'kept in the audit trail')
     .addHelpText(
@@ -24,7 +24,7 @@ ${exampleText("billing reissue 019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e --reason 'ad
     )
   groupOf(program, 'payouts')
     .command('retry')
-    .description('send a payout anew, after the processor refused it, to the destination in force now')
+    .description('send a payout again, after the processor refused it, to the destination in force now')
     .argument('<payout>', 'its id, from "payouts list --state pending"')
     .option('--reason <text>', 'kept in the audit trail')
     .addHelpText(
@@ -64,7 +64,7 @@ async function reissue(cycle: string, reasonText: string | undefined, command: C
     }
     out.show(document, () => [
       made.adopts === null
-        ? `The invoice of ${displayMoney(made.cycle.amount_due)} for ${nameOf(merchant)} is asked for anew.`
+        ? `The invoice of ${displayMoney(made.cycle.amount_due)} for ${nameOf(merchant)} is requested again.`
         : `The processor holds invoice ${made.adopts} already: the running service takes it over.`,
     ])
   })
@@ -95,7 +95,7 @@ async function retry(payout: string, reasonText: string | undefined, command: Co
     }
     out.show(document, () => [
       sent.adopts === null
-        ? `${displayMoney(sent.payout.amount)} for ${nameOf(creator)} goes out anew, to ${sent.newDestination ? 'another' : 'the same'} account.`
+        ? `${displayMoney(sent.payout.amount)} for ${nameOf(creator)} is sent again, to ${sent.newDestination ? 'another' : 'the same'} account.`
         : `The processor holds payout ${sent.adopts} already: the running service takes it over.`,
     ])
   })

@@ -14,8 +14,8 @@ export interface Backup {
 }
 
 /**
- * Writes a consistent copy of the database to `file` while others go on using it. It is readable to nobody else, and
- * under its name only when it is whole. Refuses a file that exists.
+ * Writes a consistent copy of the database to `file` while others go on using it. Only this user can read it, and
+ * it gets its name when it is complete. Refuses a file that exists.
  */
 export async function backUp(database: OpenDatabase, file: string): Promise<Backup> {
   const target = resolve(file)
@@ -28,7 +28,7 @@ export async function backUp(database: OpenDatabase, file: string): Promise<Back
     clean()
     process.exit(130)
   }
-  // Before there is a file: whoever ends it at its first moment leaves nothing behind either.
+  // Before the file is created, so that an interruption at any moment leaves nothing behind.
   for (const signal of SIGNALS) process.once(signal, interrupt)
   try {
     makePrivateFile(folder, draft)
@@ -48,7 +48,7 @@ export async function backUp(database: OpenDatabase, file: string): Promise<Back
   }
 }
 
-/** Whoever ends it gets no half of a backup left behind. */
+/** On these signals the partial backup is deleted. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Makes a folder and an empty file in it that only this user can read. */
@@ -62,7 +62,7 @@ export function makePrivateFile(folder: string, path: string): void {
   }
 }
 
-/** How many pages are copied between two looks at whether somebody wants it ended: 8 MB, some tens of milliseconds. */
+/** Pages copied before the next check for an interruption: 8 MB. */
 const PAGES_AT_A_TIME = 2048
 
 /**
@@ -77,7 +77,7 @@ export async function copySqlite(
   const { default: BetterSqlite } = await import('better-sqlite3')
   const handle = new BetterSqlite(source, { readonly: true, fileMustExist: true, timeout: 5000 })
   try {
-    // It begins anew when somebody wrote since its last step, unless this connection goes on reading what was there before.
+    // A write by another process restarts the copy, unless this connection keeps its snapshot.
     handle.exec('begin; select 1 from sqlite_schema')
     await handle.backup(draft, { progress: () => PAGES_AT_A_TIME })
   } finally {

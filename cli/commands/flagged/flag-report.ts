@@ -40,7 +40,7 @@ export function wireFlag(flag: FlagRow) {
   }
 }
 
-/** One flag with its evidence, for somebody who decides on it. */
+/** One flag with its evidence, for the person who decides on it. */
 export function flagLines(out: Output, flag: FlagRow): string[] {
   const evidence = JSON.parse(flag.evidence) as Record<string, unknown>
   return [

@@ -76,7 +76,7 @@ atTerminal('is left at any question without harm, and taken up again', async () 
       answer('r'),
       { after: /What was found and done\? /, keys: '\n' },
       { after: /A note of 1 to 2000 characters is needed(.|\n)*> /, keys: 'r\n' },
-      { after: /What was found and done\? /, keys: 'told the shop\n' },
+      { after: /What was found and done\? /, keys: 'informed the shop\n' },
     ],
   })
   assert.match(screen, /Resolved\.\n\n1 of 1 looked at, 1 resolved/)
@@ -84,7 +84,7 @@ atTerminal('is left at any question without harm, and taken up again', async () 
   assert.match((await books.pty(['flagged'])).screen, /Nothing waits for a person\./)
 })
 
-it('is refused where nobody can be asked', async () => {
+it('is refused where no one can be asked', async () => {
   const [plain, json] = await Promise.all([
     books.affiliate(['flagged']),
     books.affiliate(['flagged', 'walk', '--json']),

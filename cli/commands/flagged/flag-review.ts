@@ -95,7 +95,7 @@ async function decide(walk: Walk, flag: FlagRow): Promise<Step> {
   }
 }
 
-/** A refusal is told, and the walk goes on. */
+/** A refusal is printed, and the review goes on. */
 async function attempt(act: () => Promise<Step>): Promise<Step> {
   try {
     return await act()
@@ -132,7 +132,7 @@ async function show({ app, out }: Walk, _flag: FlagRow, subject: Subject): Promi
   )
   const people = subject.people.map(({ as, id }) => [as, `${nameOf(person(id))} (${id})`] as const)
   const lines = out.pairs([...subject.pairs, ...people])
-  say(...(lines.length > 0 ? lines : ['It is not there any more.']), '')
+  say(...(lines.length > 0 ? lines : ['It does not exist.']), '')
   return 'again'
 }
 
@@ -178,7 +178,7 @@ async function chosenPerson({ app, terminal }: Walk, { people }: Subject): Promi
     people.map(({ id }) => id),
   )
   say(...people.map(({ as, id }, at) => `  ${at + 1}  ${as}  ${nameOf(person(id))}`))
-  const answer = await terminal.ask('Whom (number)? ')
+  const answer = await terminal.ask('Which one (number)? ')
   return people[Number(answer) - 1]?.id ?? null
 }
 

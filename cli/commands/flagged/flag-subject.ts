@@ -9,7 +9,7 @@ export interface Subject {
   people: { as: string; id: string }[]
 }
 
-/** Reads what a flag is about, for somebody who decides on it. */
+/** Reads what a flag is about, for the person who decides on it. */
 export async function openSubject(app: App, out: Output, flag: FlagRow): Promise<Subject> {
   const read: Reader | undefined = READERS[flag.subject_type as SubjectType]
   return (await read?.(app, out, eventOf(flag) ?? flag.subject_id)) ?? { pairs: [], people: [] }

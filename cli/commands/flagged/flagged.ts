@@ -28,7 +28,7 @@ export function addFlagCommands(program: Command): void {
     .action((_options: object, command: Command) => walkUnlessMistyped(command))
   group
     .command('list')
-    .description('the newest flags: open ones unless told otherwise')
+    .description('the newest flags, by default the open ones')
     .option('--kind <kind>', 'of one kind, such as self_purchase')
     .option('--severity <severity>', SEVERITIES.join(', '), oneOf(SEVERITIES))
     .option('--status <status>', 'open or resolved', oneOf(['open', 'resolved']), 'open')

@@ -13,7 +13,7 @@ export function addStatementCommand(group: Command): void {
   group
     .command('statement')
     .description(
-      "a period's statement of one account holder: opening balances, each entry, closing balances; this month unless told otherwise",
+      "a period's statement of one account holder: opening balances, each entry, closing balances; by default this month",
     )
     .argument('<user>', 'id or e-mail of a merchant or creator, or platform')
     .option('--from <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE')

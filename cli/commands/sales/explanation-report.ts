@@ -40,39 +40,39 @@ function nameOf({ displayName, email, id }: SaleExplanation['merchant']): string
 
 function eventLines(story: SaleExplanation, out: Output): string[] {
   const { click } = story
-  const told: [number, string][] = []
+  const timeline: [number, string][] = []
   if (click) {
     const { link } = click
     const products = link.product_ids?.length ? `products ${link.product_ids.join(', ')}` : 'every product'
     const terms = `${basisPointsToPercent(link.commission_rate)} % on ${products}, for orders within ${link.attribution_window_days} days of the click`
     const offer = story.offer?.title ? `"${story.offer.title}"` : `offer ${link.offer_id}`
     const creator = story.creator ? nameOf(story.creator) : link.creator_id
-    told.push([
+    timeline.push([
       link.locked_at,
       `The merchant approved ${creator} for ${offer}; link ${link.slug} locked ${terms}.`,
     ])
-    told.push([
+    timeline.push([
       click.created_at,
       `A visitor followed /go/${link.slug}: click ${click.id}${click.tracked ? '' : ' (untracked)'}.`,
     ])
   }
-  told.push([story.orderedAt, 'The order was placed in the store.'])
+  timeline.push([story.orderedAt, 'The order was placed in the store.'])
   for (const former of story.formerDecisions) {
     const reason = former.decision.rejection_reason
-    told.push([
+    timeline.push([
       former.decidedAt,
       `The store had reported it as unpaid, and it was rejected as ${reason} (event ${former.eventId}).`,
     ])
   }
   const again = story.formerDecisions.length > 0 ? ' again' : ''
-  told.push([
+  timeline.push([
     story.decidedAt,
     story.origin === 'operator'
       ? `An operator sent it in the store's name, and it was decided${again} (event ${story.eventId}).`
       : `The store had reported it as paid, and it was decided${again} (event ${story.eventId}).`,
   ])
-  told.sort(([one], [other]) => one - other)
-  const lines = told.map(([moment, text]) => `  ${out.time(moment)}  ${text}`)
+  timeline.sort(([one], [other]) => one - other)
+  const lines = timeline.map(([moment, text]) => `  ${out.time(moment)}  ${text}`)
   return click ? lines : [...lines, '  The order led to no click on a link of this merchant.']
 }
 
@@ -138,7 +138,7 @@ function moneyLines(story: SaleExplanation, out: Output): string[] {
 }
 
 function payoutLines(payouts: readonly SalePayout[], out: Output): string[] {
-  const told = payouts.map((payout, index) => {
+  const lines = payouts.map((payout, index) => {
     const { id, amount, state, createdAt, settledAt, failureReason, processorPayoutId } = payout
     const end = {
       pending: 'is about to be sent to the processor',
@@ -151,5 +151,7 @@ function payoutLines(payouts: readonly SalePayout[], out: Output): string[] {
     return `  Payout ${id}${there} of ${displayMoney(amount)}, made ${out.time(createdAt)}${instead}, ${end}.`
   })
   const waiting = payouts.every((payout) => payout.state === 'failed')
-  return waiting ? [...told, '  It goes out with the next payout run that the creator qualifies for.'] : told
+  return waiting
+    ? [...lines, '  It goes out with the next payout run that the creator qualifies for.']
+    : lines
 }

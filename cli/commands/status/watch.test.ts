@@ -46,7 +46,7 @@ atTerminal('is redrawn in one place, and Ctrl-C gives the terminal back as it wa
   })
   assert.is(code, 0)
   assert.ok(screen.startsWith(ENTER), JSON.stringify(screen.slice(0, 40)))
-  // A terminal shows what was typed, and what is behind the leave would stand in somebody's prompt.
+  // A terminal shows what was typed, and what is behind the leave would stand in someone's prompt.
   assert.ok(screen.replace('^C', '').endsWith(LEAVE), JSON.stringify(screen.slice(-60)))
   const views = screen.slice(ENTER.length, -LEAVE.length).split(HOME).slice(1)
   assert.ok(views.length >= 2)

@@ -31,7 +31,7 @@ function merchantLines(merchant: NonNullable<SuspensionPreview['merchant']>): st
     `${many(merchant.liveOffers, 'live offer')} will leave the catalogue.`,
     `${many(merchant.links, 'link')} to their offers will answer 410; their stores' orders (${many(merchant.stores, 'store')}) are rejected.`,
     ...ifAny(merchant.pendingApplications, (count) => `${many(count, 'pending application')} will stay.`),
-    `Open cycles, which will close and be invoiced all the same: ${sumText(merchant.openCycles)}.`,
+    `Open cycles, which will still close and be invoiced: ${sumText(merchant.openCycles)}.`,
     `Closed cycles, which stay to be paid: ${sumText(merchant.unpaidCycles)}.`,
   ]
 }

@@ -52,7 +52,7 @@ export function eventTable(out: Output, rows: readonly EventRow[], senders: Even
   )
 }
 
-/** One event, as it is told while they come in. */
+/** One line for an event that came in. */
 export function eventLine(out: Output, row: EventRow, senders: EventSenders): string {
   const state = out.style(COLOUR[row.state], row.state.padEnd(9))
   const cells = [fromText(row, senders), row.topic ?? '–', outcomeText(row), row.id]

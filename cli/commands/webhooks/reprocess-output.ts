@@ -201,7 +201,7 @@ function totalLines(
 }
 
 function countLines(counts: ReprocessCounts): string[] {
-  const told: [number, string][] = [
+  const shown: [number, string][] = [
     [counts.repeats, 'deliveries of an order that had been reported before'],
     [
       counts.bodiesGone,
@@ -212,11 +212,11 @@ function countLines(counts: ReprocessCounts): string[] {
     [counts.conflicting, 'with a delivery id that came before with another body'],
     [counts.waiting, 'that still wait to be processed'],
     [counts.unknownStores, 'of a store that is not known'],
-    [counts.uncertain, 'judged with a fact of today, since that of the time is not known any more'],
+    [counts.uncertain, 'judged with a fact of today, since the fact of that time was not kept'],
   ]
   return [
     `${counts.events} events, ${counts.judged} judged again.`,
-    ...told.filter(([number]) => number > 0).map(([number, words]) => `  ${number} ${words}`),
+    ...shown.filter(([number]) => number > 0).map(([number, words]) => `  ${number} ${words}`),
   ]
 }
 

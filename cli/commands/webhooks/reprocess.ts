@@ -32,7 +32,7 @@ export function addReprocessCommand(group: Command): void {
 async function reprocess(options: ReprocessCommandOptions, command: Command): Promise<void> {
   if (!options.dryRun) {
     throw wrongUsage(
-      'Books are never rewritten: add --dry-run to see what would differ. What was wrong is mended by a credit ("affiliate billing credit").',
+      'Books are never rewritten: add --dry-run to see what would differ. Correct a mistake by a credit ("affiliate billing credit").',
     )
   }
   await withDatabase(

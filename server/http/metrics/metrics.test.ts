@@ -185,7 +185,7 @@ for (const dialect of testDialects()) {
 
 const down = suite('figures without a database')
 
-down('are given all the same', async () => {
+down('are given anyway', async () => {
   const bed = await openWebTestbed('sqlite')
   const { database } = bed.platform
   const broken = {
@@ -263,7 +263,7 @@ const PRODUCTION = {
   PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
 }
 
-readers('nobody in production without a token, also not this machine', async (world) => {
+readers('no one in production without a token, also not this machine', async (world) => {
   world.bed = await openWebTestbed('sqlite', PRODUCTION)
   const answer = await world.bed.ask('GET', '/metrics')
   assert.is(answer.status, 403)
@@ -278,7 +278,7 @@ readers('with the token in production, under any name', async (world) => {
   await read(world.bed.base, { authorization: `Bearer ${TOKEN}` })
 })
 
-readers('whoever shows the token, when there is one', async (world) => {
+readers('a client with the token, when there is one', async (world) => {
   world.bed = await openWebTestbed('sqlite', { METRICS_TOKEN: TOKEN })
   for (const token of [undefined, 'another-token-of-some-length', `${TOKEN}x`]) {
     const answer = await world.bed.ask('GET', '/metrics', token === undefined ? {} : { token })
@@ -320,7 +320,7 @@ async function openLink(bed: ServiceBed): Promise<string> {
   return decided.affiliate_link.slug
 }
 
-/** An order that nobody's link led to. */
+/** An order that no one's link led to. */
 async function sendOrder(bed: ServiceBed): Promise<void> {
   const raw = Buffer.from(orderBody({ price: 100_000, createdAt: Date.now() }))
   const answer = await call(bed.url, 'POST', '/webhooks/store-sales', {

@@ -21,7 +21,7 @@ registerHooks({
   },
 })
 
-/** What somebody who has nothing but /openapi.json writes against it. */
+/** What someone who has nothing but /openapi.json writes against it. */
 const CALLER = `import type { components, operations, paths } from './schema.ts'
 
 type Problem = components['schemas']['Problem']
@@ -48,7 +48,7 @@ export const from: operations['offers.list']['responses']['429']['content']['app
   request_id: 'x',
 }
 
-// @ts-expect-error nobody registers as an admin
+// @ts-expect-error no one registers as an admin
 export const admin: Registration = { ...registration, role: 'admin' }
 // @ts-expect-error no such field
 export const stray: Registration = { ...registration, is_admin: true }

@@ -135,7 +135,7 @@ test('tells that every procedure and file is counted', () => {
   assert.equal(headers, ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'])
 })
 
-test('says which answers have a tag, and that whoever shows it may hear that it still holds', () => {
+test('says which answers have a tag, and that a client that sends it may get 304', () => {
   const tagged = operations.filter(({ responses }) => '304' in responses)
   assert.equal(tagged.map(({ operationId }) => operationId).sort(), ['offers.get', 'offers.list'])
   for (const { operationId, parameters, responses } of tagged) {

@@ -116,7 +116,7 @@ it('that stall, or take too much memory together, are given up, the oldest first
   assert.is((slow.error as Refusal).code, 'validation_failed')
 })
 
-it('are empty once they are given back, and nobody else’s bytes are', () => {
+it('are empty once they are given back, and no one else’s bytes are', () => {
   const own = Buffer.from(new Uint8Array([1, 2, 3]).buffer)
   releaseBody(own)
   assert.is(own.length, 0)

@@ -11,7 +11,7 @@ import { openS3Client } from '../../platform/network/s3-client.ts'
 import { SealConflict, type SealStorage } from './seal-storage.ts'
 
 /**
- * Keeps seals as objects of a bucket. That nobody can replace or delete them is the bucket's part: it must have object lock
+ * Keeps seals as objects of a bucket. The bucket must protect them from being replaced or deleted: it must have object lock
  * with a default retention, which S3 then gives to each new object. Without the permission s3:ListBucket S3 answers 403 instead of
  * 404 for what is not there.
  */

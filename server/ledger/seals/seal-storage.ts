@@ -12,7 +12,7 @@ export interface SealStorage {
   close(): void
 }
 
-/** Another seal is stored under a seal's name: the database was rolled back, or somebody made other seals. */
+/** Another seal is stored under a seal's name: the database was rolled back, or other seals were made. */
 export class SealConflict extends Error {
   constructor(name: string) {
     super(`the seal storage holds another seal as ${name}: run "affiliate ledger verify"`)

@@ -34,7 +34,7 @@ for (const dialect of testDialects()) {
       tx.updateTable('users').set({ email }).where('id', '=', userId).execute(),
     )
 
-  it('flags nobody for everyday trade', async ({ world }) => {
+  it('flags no one for everyday trade', async ({ world }) => {
     const clicks = await world.visit(30)
     for (const click of clicks.slice(0, 3)) await world.order({ click })
     for (let count = 0; count < 20; count += 1) await world.order()
@@ -44,7 +44,7 @@ for (const dialect of testDialects()) {
     assert.equal(flags, [])
   })
 
-  it('flags a creator who buys through the own link, once for each time somebody looked', async ({
+  it('flags a creator who buys through the own link, once for each time someone looked', async ({
     world,
   }) => {
     const email = emailOf(world.creator.userId)

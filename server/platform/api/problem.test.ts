@@ -21,7 +21,7 @@ test('every code has its status, also when tRPC carries it', () => {
       const answer = problemOf(error, 'r', database)
       assert.is(answer.status, status)
       assert.is(answer.retryAfter, 3)
-      assert.is(answer.isBug, false, 'whoever refuses knows why')
+      assert.is(answer.isBug, false, 'a refusal is no bug')
       assert.not.match(JSON.stringify(answer.body), /private/)
       assert.equal(problem.parse(answer.body), answer.body)
       assert.is(answer.body.detail, 'Said so.')
@@ -29,7 +29,7 @@ test('every code has its status, also when tRPC carries it', () => {
   }
 })
 
-test('shows nothing of an error that nobody expected', () => {
+test('shows nothing of an error that no one expected', () => {
   const error = new Error('select password_hash from users')
   for (const thrown of [
     error,

@@ -145,7 +145,7 @@ for (const dialect of testDialects()) {
     const increment = (db: OpenDatabase) =>
       db.transaction(async (tx) => {
         runs += 1
-        // Strict enough that a reader who lost is told so: its whole transaction has to run again.
+        // Strict enough that a reader that lost gets an error: its whole transaction has to run again.
         if (dialect === 'postgresql') await sql`set transaction isolation level serializable`.execute(tx)
         const before = await balance(tx)
         await new Promise((resolve) => setImmediate(resolve))

@@ -204,7 +204,7 @@ it('times out; an item that no write had taken yet is never written', async () =
   assert.is(writes.length, 2)
 })
 
-it('is idle when nothing waits any more', async () => {
+it('is idle when nothing waits', async () => {
   const { group, writes } = heldGroup()
   await group.idle()
   const answer = group.add(1)

@@ -95,7 +95,7 @@ it('reads whole numerics as numbers, and refuses fractions and what is too large
   }
 })
 
-it('calls lost and refused connections unavailable, and connects anew', async ({
+it('calls lost and refused connections unavailable, and connects again', async ({
   database,
   testDatabase,
 }) => {
@@ -138,7 +138,7 @@ it('calls lock failures contention', async ({ database, testDatabase }) => {
   })
 })
 
-/** A port on which nothing listens any more. */
+/** A port on which nothing listens. */
 async function closedPort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -13,7 +13,7 @@ import { openSqlite, type SqliteDatabase } from './sqlite.ts'
 interface Context {
   file: string
   database: SqliteDatabase
-  /** A plain handle on the same file, that waits for nobody. */
+  /** A plain handle on the same file, that waits for no lock. */
   rival: BetterSqlite.Database
 }
 
@@ -117,7 +117,7 @@ it('does not begin what has waited too long behind a transaction of its own proc
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
   const long = database.transaction(() => over)
   const error = await database
-    .transaction(async () => assert.unreachable('begun all the same'))
+    .transaction(async () => assert.unreachable('begun anyway'))
     .catch((reason: unknown) => reason)
   assert.is(database.faultOf(error)?.kind, 'unavailable')
   end()
