@@ -20,7 +20,7 @@ export interface Books {
   pty(args: string[], options?: PtyOptions): Promise<PtyEnded>
 }
 
-/** Two shops that both have an order #1001: an accepted one of 4,999.00, and one that nobody referred. */
+/** Two shops that both have an order #1001: an accepted one of 4,999.00, and one without a reference. */
 export async function openBooks(
   dialect: TestDialect,
   /** Runs commands in this process: many times as fast, for tests of what they do. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { TestDatabase } from '../../server/test/testkit/databases.ts'
 
-/** How long somebody else would have been kept from writing, and how long the one who looked took for one look, ms. */
+/** How long another writer would have waited, and how long one probe took, ms. */
 export interface Kept {
   kept: number
   late: number

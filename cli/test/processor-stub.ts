@@ -10,7 +10,7 @@ export interface HeldItem {
   status: string
 }
 
-/** A processor that only answers look-ups, with what it is told to hold; `down` answers 503. */
+/** A processor that only answers look-ups, with the records that it is given; `down` answers 503. */
 export interface ProcessorStub {
   held: HeldItem[]
   down: boolean

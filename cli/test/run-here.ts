@@ -10,7 +10,7 @@ let turn: Promise<unknown> = Promise.resolve()
 
 /**
  * Runs a command line in this process, as `cli/main.ts` does: for tests of what commands do, many times as fast as a process of
- * its own. Nobody can be asked.
+ * its own. There is no prompt.
  */
 export function runHere(
   args: readonly string[],

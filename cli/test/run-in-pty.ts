@@ -67,7 +67,7 @@ export function runInPty(args: readonly string[], options: PtyOptions = {}): Pro
     })
     child.stdin.on('error', () => undefined)
     child.once('error', reject)
-    // What waits for a key that is never typed would wait for ever.
+    // What waits for a key that is never typed would wait forever.
     const patience = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
     child.once('close', (code) => {
       clearTimeout(patience)

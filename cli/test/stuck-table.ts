@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import type { TestDatabase } from '../../server/test/testkit/databases.ts'
 
-/** A table at which whoever reads (or with `writes`, writes) it waits until it is let go. */
+/** A table at which a reader (or with `writes`, a writer) waits until it is let go. */
 export interface StuckTable {
-  /** Resolves when so many connections wait at it, each for `ms` at least. On PostgreSQL only: SQLite tells nobody. */
+  /** Resolves when so many connections wait at it, each for `ms` at least. On PostgreSQL only: SQLite does not show it. */
   waitedFor(connections: number, ms?: number): Promise<void>
   letGo(): Promise<void>
 }
@@ -29,7 +29,7 @@ async function heldTable(
     hold()
     await released
   })
-  // A lock that cannot be had is told at once.
+  // A lock that cannot be had is an error immediately.
   await Promise.race([held, holding])
   return {
     async waitedFor(connections, ms = 0) {
