@@ -16,6 +16,8 @@ export interface Covered {
   heads: readonly VerifiedHead[]
   /** Rows whose ids were made before this time were verified, unless they have changed since (epoch ms). */
   before: number
+  /** Sales that were decided again since, and the events of both decisions. */
+  decidedAgain: { sales: readonly string[]; events: readonly string[] }
 }
 
 /**
@@ -37,24 +39,19 @@ export class Scope {
 
   /** On the id of a sale: also sales that were decided again. */
   isNewSale(saleId: string): RawBuilder<boolean> {
-    if (!this.covered) return sql`true`
-    return sql`${sql.ref(saleId)} in (${this.#newSales(sql`again.id`)})`
+    return this.#isNewOr(saleId, this.covered?.decidedAgain.sales)
   }
 
   /** On the id of an event: also the events of sales that were decided again. */
   isNewEvent(eventId: string): RawBuilder<boolean> {
-    if (!this.covered) return sql`true`
-    return sql`(${this.isNew(eventId)} or ${sql.ref(eventId)} in (${this.#decidedAgain(sql`again.event_id`)})
-      or ${sql.ref(eventId)} in (${this.#decidedAgain(sql`former.event_id`)}))`
+    return this.#isNewOr(eventId, this.covered?.decidedAgain.events)
   }
 
-  #newSales(column: RawBuilder<unknown>): RawBuilder<unknown> {
-    return sql`select id from sales where ${this.isNew('sales.id')} union all ${this.#decidedAgain(column)}`
-  }
-
-  #decidedAgain(column: RawBuilder<unknown>): RawBuilder<unknown> {
-    return sql`select ${column} from sale_decisions as former join sales as again on again.id = former.sale_id
-      where again.decided_at >= ${this.covered?.before}`
+  /** Constants rather than a subquery, so that both databases find the rows by the index, page by page. */
+  #isNewOr(id: string, others: readonly string[] = []): RawBuilder<boolean> {
+    if (others.length === 0) return this.isNew(id)
+    const list = sql.join(others.map((other) => sql.lit(other)))
+    return sql`(${this.isNew(id)} or ${sql.ref(id)} in (${list}))`
   }
 }
 

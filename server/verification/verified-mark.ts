@@ -56,12 +56,26 @@ export async function readVerifiedMark({ database, keys }: Books): Promise<Verif
     const heads = await headsAt(db, seal.position)
     if (digestOf(heads) !== digest)
       return `the ledger ends of seal ${seal.position} or of an earlier one were changed`
-    return { covered: { seal, heads, before }, verifiedAt, sealedAt: stored.sealed_at }
+    const decidedAgain = await readDecidedAgain(db, before)
+    return { covered: { seal, heads, before, decidedAgain }, verifiedAt, sealedAt: stored.sealed_at }
   } catch (error) {
     if (error instanceof UnknownKeyError)
       return 'it was made with a key that is not in APP_KEY or APP_KEYS_FORMER'
     if (error instanceof IntegrityError) return 'it was changed, or copied from another database'
     throw error
+  }
+}
+
+async function readDecidedAgain(db: Queries, since: number): Promise<Covered['decidedAgain']> {
+  const rows = await db
+    .selectFrom('sale_decisions as former')
+    .innerJoin('sales as sale', 'sale.id', 'former.sale_id')
+    .select(['sale.id', 'sale.event_id', 'former.event_id as former_event_id'])
+    .where('sale.decided_at', '>=', since)
+    .execute()
+  return {
+    sales: rows.map(({ id }) => id),
+    events: rows.flatMap((row) => [row.event_id, row.former_event_id]),
   }
 }
 

@@ -31,15 +31,3 @@ export async function findCopies(db: Queries, { name, column }: SealedTable): Pr
     group by ${sealed} having count(*) > 1`.execute(db)
   return new Set(rows.map((row) => row.sealed))
 }
-
-/** Counts the rows that are not sealed with the current key or not bound to a row. */
-export async function countOutdated(
-  db: Queries,
-  { name, column }: SealedTable,
-  vault: Vault,
-): Promise<number> {
-  const { rows } = await sql<{ n: number }>`
-    select count(*) as n from ${sql.table(name)}
-    where ${sql.ref(column)} not like ${`${vault.currentPrefix}%`}`.execute(db)
-  return Number(rows[0]?.n ?? 0)
-}
