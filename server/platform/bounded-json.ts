@@ -84,36 +84,22 @@ function quoteLongIntegers(text: string): string {
   return copiedTo === 0 ? text : quoted + text.slice(copiedTo)
 }
 
-/** The place behind the string that begins at `start`. */
+/** The place after the string that begins at `start`. A quote is escaped when an odd number of backslashes precedes it. */
 function endOfString(text: string, start: number): number {
-  const { length } = text
-  for (let at = start + 1; at < length; at += 1) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) return at + 1
-    if (code === BACKSLASH) at += 1
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0
+    while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1
+    if (backslashes % 2 === 0) return at + 1
   }
-  return length
+  return text.length
 }
 
-/** The place behind the number or literal that begins at `start`. */
+const WORD_END = /[\0- ,:"[\]{}]/g
+
+/** The place after the number or literal that begins at `start`. */
 function endOfWord(text: string, start: number): number {
-  const { length } = text
-  let at = start + 1
-  while (at < length && !endsWord(text.charCodeAt(at))) at += 1
-  return at
-}
-
-function endsWord(code: number): boolean {
-  return (
-    code <= SPACE ||
-    code === COMMA ||
-    code === CLOSE_BRACE ||
-    code === CLOSE_BRACKET ||
-    code === COLON ||
-    code === QUOTE ||
-    code === OPEN_BRACE ||
-    code === OPEN_BRACKET
-  )
+  WORD_END.lastIndex = start + 1
+  return WORD_END.test(text) ? WORD_END.lastIndex - 1 : text.length
 }
 
 /**
