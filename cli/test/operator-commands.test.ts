@@ -350,7 +350,7 @@ for (const dialect of testDialects()) {
     assert.match(order.reason, /^malformed: created_at is no RFC 3339 time/)
     assert.match(human.stdout, /Order #5001 \[2J (.|\n)*SET ASIDE(.|\n)*Reason +malformed: created_at/)
     assert.not.ok(human.stdout.includes('\u001b[2J'))
-    assert.is(large.set_aside[0].reason, 'malformed: more than 200000 JSON tokens')
+    assert.is(large.set_aside[0].reason, 'malformed: more than 150000 JSON tokens')
     assert.is(unknown.code, 1)
   })
 

@@ -1,5 +1,5 @@
 /** Tokens of RFC 8259: strings, numbers, literals, brackets, commas and colons. An order of 500 lines has about 130,000. */
-export const MAX_JSON_TOKENS = 200_000
+export const MAX_JSON_TOKENS = 150_000
 /** Real orders nest about ten levels deep. */
 export const MAX_JSON_DEPTH = 64
 
