@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
 import type { PayoutRunOutcome } from '../../server/payouts/payout-run.service.ts'
+import { wirePayout } from '../../server/payouts/payout-wire.ts'
 import type { PayoutRow } from '../../server/payouts/payouts.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
 import { type CommandContext, confirm, READS, withApp } from '../context.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
-import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { displayMoney, formatMoney, type Output } from '../terminal/output.ts'
 import { type CallState, callStates, callText, wireCall } from './billing/call-state.ts'
 
 interface ListOptions {
@@ -55,7 +56,8 @@ function list(options: ListOptions, command: Command): Promise<void> {
       const pending = rows.filter((row) => row.state === 'pending').map((row) => row.id)
       const calls = await callStates(app, 'payout', pending)
       const items = rows.map((row) => ({
-        ...wirePayout(row, person(row.creator_id)),
+        ...wirePayout(row),
+        creator: person(row.creator_id),
         call: wireCall(calls.get(row.id)),
       }))
       out.show({ items }, () => payoutTable(out, rows, person, calls))
@@ -90,20 +92,6 @@ function payoutTable(
       row.id,
     ]),
   )
-}
-
-function wirePayout(row: PayoutRow, creator: Person) {
-  return {
-    id: row.id,
-    creator,
-    state: row.state,
-    amount: formatMoney(row.amount),
-    currency: CURRENCY,
-    processor_payout_id: row.processor_payout_id,
-    failure_reason: row.failure_reason,
-    created_at: wireTime(row.created_at),
-    settled_at: wireTime(row.settled_at),
-  }
 }
 
 function run(dryRun: boolean, command: Command): Promise<void> {

@@ -5,11 +5,16 @@ import { text } from 'node:stream/consumers'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ExportResource, exportResource } from '../../shared/schemas/jobs.ts'
-import { drainExports } from '../jobs/export-loops.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import { testDialects } from '../test/testkit/databases.ts'
-import { addSales, buildExportWorld, type ExportWorld, saleRow } from '../test/testkit/export-world.ts'
+import {
+  addSales,
+  buildExportWorld,
+  drainExports,
+  type ExportWorld,
+  saleRow,
+} from '../test/testkit/export-world.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { HOUR, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { jobsRouter } from './exports.procedures.ts'

@@ -36,12 +36,3 @@ export function startExportLoops(platform: Platform): { stop(): Promise<void> } 
     },
   }
 }
-
-/** Writes all due exports until none is left: for tests and commands. Returns how many. */
-export async function drainExports(platform: Platform): Promise<number> {
-  const storage = await exportStorage(platform.config)
-  const { signal } = new AbortController()
-  let done = 0
-  while (await runNextExport(platform, storage, signal)) done += 1
-  return done
-}

@@ -9,13 +9,14 @@ import {
   vetOfferInput,
 } from '../../shared/schemas/admin.ts'
 import { offer } from '../../shared/schemas/offers.ts'
-import { type UserWire, user } from '../../shared/schemas/users.ts'
+import { user } from '../../shared/schemas/users.ts'
 import { wireOffer } from '../offers/offer-wire.ts'
 import { vetOffer } from '../offers/offers.service.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
-import { reinstateUser, suspendUser, type UserRecord } from '../users/users.service.ts'
+import { wireUser } from '../users/user-wire.ts'
+import { reinstateUser, suspendUser } from '../users/users.service.ts'
 import { type FlagRow, listFlags, resolveFlag } from './flags.service.ts'
 
 export const adminRouter = router({
@@ -75,7 +76,7 @@ export const adminRouter = router({
     .input(suspensionInput)
     .output(user)
     .mutation(async ({ ctx, input }) =>
-      userWire(await suspendUser(ctx.platform, changeOf(input, ctx.actor.userId))),
+      wireUser(await suspendUser(ctx.platform, changeOf(input, ctx.actor.userId))),
     ),
 
   reinstateUser: procedure(['admin'], {
@@ -87,7 +88,7 @@ export const adminRouter = router({
     .input(suspensionInput)
     .output(user)
     .mutation(async ({ ctx, input }) =>
-      userWire(await reinstateUser(ctx.platform, changeOf(input, ctx.actor.userId))),
+      wireUser(await reinstateUser(ctx.platform, changeOf(input, ctx.actor.userId))),
     ),
 })
 
@@ -108,17 +109,5 @@ function flagWire(row: FlagRow): FlagWire {
     note: row.note,
     created_at: isoTime(row.created_at),
     resolved_at: row.resolved_at === null ? null : isoTime(row.resolved_at),
-  }
-}
-
-/** An account without its balance and payout destination. */
-function userWire(account: UserRecord): UserWire {
-  return {
-    id: account.id,
-    email: account.email,
-    role: account.role,
-    display_name: account.displayName,
-    suspended: account.suspendedAt !== null,
-    created_at: isoTime(account.createdAt),
   }
 }

@@ -9,62 +9,42 @@ export interface Amounts {
 
 const COUNT = sql<number>`count(*)`.as('count')
 
-export async function countSessions(db: Queries, userId: string, now: number): Promise<number> {
-  const row = await db
-    .selectFrom('sessions')
-    .select(COUNT)
-    .where('user_id', '=', userId)
-    .where('expires_at', '>', now)
-    .executeTakeFirstOrThrow()
-  return row.count
+/** Runs a query of one count. */
+async function countOf(query: { executeTakeFirstOrThrow(): Promise<{ count: number }> }): Promise<number> {
+  return (await query.executeTakeFirstOrThrow()).count
+}
+
+export function countSessions(db: Queries, userId: string, now: number): Promise<number> {
+  const sessions = db.selectFrom('sessions').select(COUNT)
+  return countOf(sessions.where('user_id', '=', userId).where('expires_at', '>', now))
 }
 
 /** The links of a creator, or to a merchant's offers. */
-export async function countLinks(
+export function countLinks(
   db: Queries,
   party: 'creator_id' | 'merchant_id',
   userId: string,
 ): Promise<number> {
-  const row = await db
-    .selectFrom('affiliate_links')
-    .select(COUNT)
-    .where(party, '=', userId)
-    .executeTakeFirstOrThrow()
-  return row.count
+  return countOf(db.selectFrom('affiliate_links').select(COUNT).where(party, '=', userId))
 }
 
-export async function countPendingApplications(
+export function countPendingApplications(
   db: Queries,
   party: 'creator_id' | 'merchant_id',
   userId: string,
 ): Promise<number> {
-  const row = await db
-    .selectFrom('applications')
-    .select(COUNT)
-    .where(party, '=', userId)
-    .where('status', '=', 'pending')
-    .executeTakeFirstOrThrow()
-  return row.count
+  const applications = db.selectFrom('applications').select(COUNT)
+  return countOf(applications.where(party, '=', userId).where('status', '=', 'pending'))
 }
 
-export async function countLiveOffers(db: Queries, merchantId: string): Promise<number> {
-  const row = await db
-    .selectFrom('offers')
-    .select(COUNT)
-    .where('merchant_id', '=', merchantId)
-    .where('status', '=', 'live')
-    .executeTakeFirstOrThrow()
-  return row.count
+export function countLiveOffers(db: Queries, merchantId: string): Promise<number> {
+  const offers = db.selectFrom('offers').select(COUNT)
+  return countOf(offers.where('merchant_id', '=', merchantId).where('status', '=', 'live'))
 }
 
-export async function countStores(db: Queries, merchantId: string): Promise<number> {
-  const row = await db
-    .selectFrom('stores')
-    .select(COUNT)
-    .where('merchant_id', '=', merchantId)
-    .where('removed_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return row.count
+export function countStores(db: Queries, merchantId: string): Promise<number> {
+  const stores = db.selectFrom('stores').select(COUNT)
+  return countOf(stores.where('merchant_id', '=', merchantId).where('removed_at', 'is', null))
 }
 
 /** A creator's payouts that have no outcome yet, by state. */

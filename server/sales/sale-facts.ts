@@ -1,7 +1,6 @@
 import type { BasisPoints } from '../../shared/rates.ts'
 import { mailboxOf } from '../moderation/watches/mailbox.rule.ts'
-import type { OrderFacts, OrderLine } from '../shopify/order-facts.ts'
-import type { TrackingSource } from '../shopify/tracking.ts'
+import type { OrderFacts } from '../shopify/order-facts.ts'
 
 /**
  * The inputs of the decision about one sale. They are stored on the receipt and shown to merchant and creator, so they must not
@@ -27,23 +26,11 @@ export interface SaleFacts {
   platform_fee_rate: BasisPoints
 }
 
-export interface SaleOrder {
-  order_id: string
-  order_name: string
-  created_at: number
-  currency: string
-  test: boolean
-  financial_status: string | null
-  cancelled: boolean
-  taxes_included: boolean
-  /**
-   * The click id that the store sent. `null` with a source: the value was not a click id. It is not stored, because a visitor can put
-   * anything into an address, including personal data.
-   */
-  tracking_reference: string | null
-  tracking_source: TrackingSource | null
-  lines: OrderLine[]
-}
+/**
+ * An order without what describes its buyer. A tracking reference that is not a click id is not stored either (`null` with a source),
+ * because a visitor can put anything into an address, including personal data.
+ */
+export type SaleOrder = Omit<OrderFacts, 'buyer_email' | 'buyer_names' | 'shop_hosts'>
 
 export interface SaleClick {
   id: string

@@ -1,12 +1,17 @@
-import { createSecretKey } from 'node:crypto'
+import { createSecretKey, type KeyObject } from 'node:crypto'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fc } from '../test/testkit/property.ts'
-import { signShopifyBody, verifyShopifyHmac } from './signature.ts'
+import { decodeShopifyHmac, matchesShopifyHmac, signShopifyBody } from './signature.ts'
 
 const body = Buffer.from('{"id":820982911946154508,"landing_site":"\\/products\\/x","note":"شکریہ"}')
 
 const keys = (...secrets: string[]) => secrets.map((secret) => createSecretKey(secret, 'utf8'))
+
+function isSigned(rawBody: Buffer, header: string | undefined, secrets: readonly KeyObject[]): boolean {
+  const digest = decodeShopifyHmac(header)
+  return digest !== null && secrets.some((secret) => matchesShopifyHmac(rawBody, digest, secret))
+}
 
 test('the digest is the published HMAC-SHA256 (RFC 4231, case 2), in base64', () => {
   const signed = signShopifyBody(Buffer.from('what do ya want for nothing?'), 'Jefe')
@@ -16,18 +21,18 @@ test('the digest is the published HMAC-SHA256 (RFC 4231, case 2), in base64', ()
 
 test('any of the secrets of a store may have signed, whatever its place', () => {
   const header = signShopifyBody(body, 'former')
-  assert.ok(verifyShopifyHmac(body, header, keys('former')))
-  assert.ok(verifyShopifyHmac(body, header, keys('present', 'former')))
-  assert.ok(verifyShopifyHmac(body, header, keys('former', 'present')))
+  assert.ok(isSigned(body, header, keys('former')))
+  assert.ok(isSigned(body, header, keys('present', 'former')))
+  assert.ok(isSigned(body, header, keys('former', 'present')))
 })
 
 test('no header, no secret, a wrong secret and an empty secret are refused', () => {
   const header = signShopifyBody(body, 'right')
-  assert.not.ok(verifyShopifyHmac(body, undefined, keys('right')))
-  assert.not.ok(verifyShopifyHmac(body, '', keys('right')))
-  assert.not.ok(verifyShopifyHmac(body, header, keys()))
-  assert.not.ok(verifyShopifyHmac(body, header, keys('wrong')))
-  assert.not.ok(verifyShopifyHmac(body, signShopifyBody(body, ''), keys('')))
+  assert.not.ok(isSigned(body, undefined, keys('right')))
+  assert.not.ok(isSigned(body, '', keys('right')))
+  assert.not.ok(isSigned(body, header, keys()))
+  assert.not.ok(isSigned(body, header, keys('wrong')))
+  assert.not.ok(isSigned(body, signShopifyBody(body, ''), keys('')))
 })
 
 test('only the canonical base64 of 32 bytes is taken, and nothing throws on the rest', () => {
@@ -44,25 +49,25 @@ test('only the canonical base64 of 32 bytes is taken, and nothing throws on the 
     Buffer.from(header, 'base64').subarray(0, 31).toString('base64'),
     Buffer.concat([Buffer.from(header, 'base64'), Buffer.alloc(1)]).toString('base64'),
   ]
-  for (const other of twisted) assert.not.ok(verifyShopifyHmac(body, other, keys('s')), JSON.stringify(other))
+  for (const other of twisted) assert.not.ok(isSigned(body, other, keys('s')), JSON.stringify(other))
 
   const urlSafe = Buffer.from('fb'.repeat(32), 'hex').toString('base64url')
-  assert.not.ok(verifyShopifyHmac(body, `${urlSafe}=`, keys('s')))
+  assert.not.ok(isSigned(body, `${urlSafe}=`, keys('s')))
   // The last letter carries two unused bits: spellings that set them decode alike and must not pass.
   const last = header.charCodeAt(42)
   const spare = header.slice(0, 42) + String.fromCharCode(last + 1) + header.slice(43)
-  assert.not.ok(verifyShopifyHmac(body, spare, keys('s')))
+  assert.not.ok(isSigned(body, spare, keys('s')))
 })
 
 test('a body that differs in one byte is refused', () => {
   const header = signShopifyBody(body, 's')
   const reserialised = Buffer.from(body.toString().replaceAll('\\/', '/'))
-  assert.not.ok(verifyShopifyHmac(reserialised, header, keys('s')))
+  assert.not.ok(isSigned(reserialised, header, keys('s')))
   fc.assert(
     fc.property(fc.nat(body.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
       const other = Buffer.from(body)
       other.writeUInt8(other.readUInt8(at) ^ change, at)
-      assert.not.ok(verifyShopifyHmac(other, header, keys('s')))
+      assert.not.ok(isSigned(other, header, keys('s')))
     }),
     { numRuns: 200 },
   )
@@ -76,8 +81,8 @@ test('what is signed verifies, for any bytes and any secret; any other header do
       fc.string(),
       (bytes, secret, noise) => {
         const raw = Buffer.from(bytes)
-        assert.ok(verifyShopifyHmac(raw, signShopifyBody(raw, secret), keys(secret)))
-        assert.not.ok(verifyShopifyHmac(raw, noise, keys(secret)))
+        assert.ok(isSigned(raw, signShopifyBody(raw, secret), keys(secret)))
+        assert.not.ok(isSigned(raw, noise, keys(secret)))
       },
     ),
     { numRuns: 300 },

@@ -11,19 +11,6 @@ export function signShopifyBody(rawBody: Buffer, secret: string | KeyObject): st
   return createHmac('sha256', key).update(rawBody).digest('base64')
 }
 
-/**
- * Whether `header` (the value of `X-Shopify-Hmac-Sha256`) signs exactly these bytes with any of the store's keys: during a
- * rotation Shopify goes on signing with the former secret for a while.
- */
-export function verifyShopifyHmac(
-  rawBody: Buffer,
-  header: string | undefined,
-  keys: readonly KeyObject[],
-): boolean {
-  const digest = decodeShopifyHmac(header)
-  return digest !== null && keys.some((key) => matchesShopifyHmac(rawBody, digest, key))
-}
-
 /** Whether `digest` is the HMAC of these bytes, in constant time. An empty secret never matches, since anyone could sign with it. */
 export function matchesShopifyHmac(rawBody: Buffer, digest: Buffer, key: KeyObject): boolean {
   return (

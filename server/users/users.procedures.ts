@@ -15,17 +15,13 @@ import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
 import { changePassword, login, logout, type OpenedSession, register } from './credentials.service.ts'
 import { type Profile, profileOf, updateProfile } from './profile.service.ts'
+import { wireUser } from './user-wire.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
 
-function userWire(platform: Platform, { user, destinations, balance, account }: Profile): UserWire {
+function profileWire(platform: Platform, { user, destinations, balance, account }: Profile): UserWire {
   return {
-    id: user.id,
-    email: user.email,
-    role: user.role,
-    display_name: user.displayName,
-    suspended: user.suspendedAt !== null,
-    created_at: isoTime(user.createdAt),
+    ...wireUser(user),
     ...(destinations && destinationsWire(destinations)),
     ...(balance && {
       balance: {
@@ -64,7 +60,7 @@ function destinationsWire({ current, upcoming }: NonNullable<Profile['destinatio
 
 function sessionWire(platform: Platform, opened: OpenedSession) {
   return {
-    user: userWire(platform, opened.profile),
+    user: profileWire(platform, opened.profile),
     token: opened.token,
     expires_at: isoTime(opened.expiresAt),
   }
@@ -133,7 +129,7 @@ export const usersRouter = router({
   })
     .input(noInput)
     .output(user)
-    .query(async ({ ctx }) => userWire(ctx.platform, await profileOf(ctx.platform, ctx.actor.userId))),
+    .query(async ({ ctx }) => profileWire(ctx.platform, await profileOf(ctx.platform, ctx.actor.userId))),
 
   updateMe: procedure(EVERY_ROLE, {
     rest: { method: 'PATCH', path: '/me' },
@@ -151,6 +147,6 @@ export const usersRouter = router({
         currentPassword: input.current_password,
         address: ctx.clientAddress,
       })
-      return userWire(ctx.platform, profile)
+      return profileWire(ctx.platform, profile)
     }),
 })

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { App } from '../../../server/app.ts'
 import type { CycleRow } from '../../../server/billing/billing.service.ts'
+import { wireCycle } from '../../../server/billing/billing-wire.ts'
 import type { CloseOutcome } from '../../../server/billing/close-cycle.service.ts'
 import { CURRENCY } from '../../../shared/money.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../../command.ts'
@@ -86,7 +87,9 @@ function cycles(options: CyclesOptions, command: Command): Promise<void> {
         rows.filter((row) => row.state === 'closed').map((row) => row.id),
       )
       const items = rows.map((row) => ({
-        ...wireCycle(row, person(row.merchant_id)),
+        ...wireCycle(row),
+        merchant: person(row.merchant_id),
+        sales_count: row.sales_count,
         call: wireCall(calls.get(row.id)),
       }))
       out.show({ items }, () => cycleTable(out, rows, person, calls))
@@ -129,27 +132,6 @@ function cycleTable(
       row.id,
     ]),
   )
-}
-
-function wireCycle(row: CycleRow, merchant: Person) {
-  return {
-    id: row.id,
-    merchant,
-    state: row.state,
-    period_start: wireTime(row.period_start),
-    period_end: wireTime(row.period_end),
-    sales_count: row.sales_count,
-    commission_total: formatMoney(row.commission_total),
-    fee_total: formatMoney(row.fee_total),
-    credit_total: formatMoney(row.credit_total),
-    amount_due: formatMoney(row.amount_due),
-    currency: CURRENCY,
-    processor_invoice_id: row.processor_invoice_id,
-    processor_payment_reference: row.processor_payment_reference,
-    payment_url: row.payment_url,
-    closed_at: wireTime(row.closed_at),
-    charged_at: wireTime(row.charged_at),
-  }
 }
 
 function close(options: CloseOptions, command: Command): Promise<void> {

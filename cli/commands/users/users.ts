@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
 import type { App } from '../../../server/app.ts'
+import { wireUser } from '../../../server/users/user-wire.ts'
 import type { UserRecord } from '../../../server/users/users.service.ts'
 import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../../command.ts'
 import { type CommandContext, confirm, isAsked, READS, withApp } from '../../context.ts'
 import { wrongUsage } from '../../failures.ts'
-import { type Output, printLines, wireTime } from '../../terminal/output.ts'
+import { type Output, printLines } from '../../terminal/output.ts'
 
 type RoleName = UserRecord['role']
 
@@ -185,15 +186,4 @@ async function reinstate(user: string, reasonText: string | undefined, command: 
 async function readReason(text: string | undefined): Promise<string | null> {
   const { readLine } = await import('../../arguments.ts')
   return text === undefined ? null : readLine('--reason', text, 500)
-}
-
-function wireUser(user: UserRecord) {
-  return {
-    id: user.id,
-    email: user.email,
-    role: user.role,
-    display_name: user.displayName,
-    suspended: user.suspendedAt !== null,
-    created_at: wireTime(user.createdAt),
-  }
 }

@@ -1,4 +1,6 @@
 import type { Insertable } from 'kysely'
+import { exportStorage } from '../../exports/exports.service.ts'
+import { runNextExport } from '../../exports/run-export.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Schema } from '../../platform/database/schema.ts'
@@ -166,4 +168,13 @@ async function addPayout(
         .execute()
     }
   })
+}
+
+/** Writes all due exports until none is left. Returns how many. */
+export async function drainExports(platform: Platform): Promise<number> {
+  const storage = await exportStorage(platform.config)
+  const { signal } = new AbortController()
+  let done = 0
+  while (await runNextExport(platform, storage, signal)) done += 1
+  return done
 }
