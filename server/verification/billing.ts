@@ -46,7 +46,8 @@ export const BILLING_INVARIANTS: Invariant[] = [
         select billing_cycle_id as cycle_id, creator_id, commission as share, 0 as sold, sales_count as shares_n, 0 as sold_n
           from billing_cycle_shares
         union all
-        select billing_cycle_id, creator_id, 0, commission, 0, 1 from sales where billing_cycle_id is not null
+        select billing_cycle_id, creator_id, 0, sum(commission), 0, count(*) from sales
+        where billing_cycle_id is not null group by billing_cycle_id, creator_id
       ) as both_sides
       group by cycle_id, creator_id
       having sum(share) <> sum(sold) or sum(shares_n) <> sum(sold_n)`,
@@ -114,9 +115,9 @@ export const BILLING_INVARIANTS: Invariant[] = [
           || '; receivable: journal ' || sum(receivable) || ', cycles ' || sum(due) as detail
       from (
         select owner_id as merchant_id,
-          case when account = 'merchant_unbilled' then amount else 0 end as unbilled,
-          case when account = 'merchant_receivable' then amount else 0 end as receivable, 0 as open_total, 0 as due
-        from ledger_postings where account in ('merchant_unbilled', 'merchant_receivable')
+          case when account = 'merchant_unbilled' then sum(amount) else 0 end as unbilled,
+          case when account = 'merchant_receivable' then sum(amount) else 0 end as receivable, 0 as open_total, 0 as due
+        from ledger_postings where account in ('merchant_unbilled', 'merchant_receivable') group by owner_id, account
         union all
         select merchant_id, 0, 0,
           case when state = 'open' then commission_total + fee_total else credit_total end,

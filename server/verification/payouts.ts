@@ -81,9 +81,9 @@ export const PAYOUT_INVARIANTS: Invariant[] = [
           || ', cycles less payouts ' || sum(charged) as detail
       from (
         select owner_id as creator_id,
-          case when account = 'creator_pending' then -amount else 0 end as pending,
-          case when account = 'creator_released' then -amount else 0 end as released, 0 as uncharged, 0 as charged
-        from ledger_postings where account in ('creator_pending', 'creator_released')
+          case when account = 'creator_pending' then -sum(amount) else 0 end as pending,
+          case when account = 'creator_released' then -sum(amount) else 0 end as released, 0 as uncharged, 0 as charged
+        from ledger_postings where account in ('creator_pending', 'creator_released') group by owner_id, account
         union all
         select share.creator_id, 0, 0,
           case when cycle.state = 'charged' then 0 else share.commission end,
