@@ -14,7 +14,7 @@ import { isJournalUnkeyed } from '../platform/crypto/key-mark.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { createVault, sha256 } from '../platform/crypto/vault.ts'
 import { valuesTable } from '../platform/database/bulk-values.ts'
-import { dialectOf, type Queries } from '../platform/database/database.ts'
+import { type Dialect, dialectOf, type Queries } from '../platform/database/database.ts'
 import { type Breach, type Invariant, inPages, sqlInvariant } from './invariant.ts'
 import type { Scope, VerifiedHead } from './scope.ts'
 
@@ -120,19 +120,25 @@ async function readEntries(db: Queries, after: Place | null, scope: Scope): Prom
         select string_agg(line || ' ' || account || ' ' || owner_id || ' ' || amount, ${sql.lit('\n')} order by line)
         from ledger_postings where entry_id = entry.id
       ), '') as legs
-    from ${verified ? entriesAfter(verified) : sql`ledger_entries as entry`}
-    where ${behind} and ${verified ? sql`entry.ledger_id = start.ledger_id and entry.sequence > start.sequence` : sql`true`}
+    from ${verified ? entriesAfter(verified, dialectOf(db)) : sql`ledger_entries as entry`}
+    where ${behind}
     order by entry.ledger_id, entry.sequence, entry.id
     limit ${sql.lit(PAGE)}`.execute(db)
   return found.rows
 }
 
-/** SQLite reads the tables of a cross join in this order: first the ledgers, then the few entries of each. */
-function entriesAfter(verified: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`(
+/** Makes each database read the ledgers first, and then the few entries of each: both expect the entries to be many. */
+function entriesAfter(verified: RawBuilder<unknown>, dialect: Dialect): RawBuilder<unknown> {
+  const start = sql`(
     select head.ledger_id, coalesce(verified.sequence, 0) as sequence
     from ledger_heads as head left join ${verified} on verified."ledgerId" = head.ledger_id
-  ) as start cross join ledger_entries as entry`
+  ) as start`
+  return dialect === 'sqlite'
+    ? sql`${start} cross join ledger_entries as entry
+      on entry.ledger_id = start.ledger_id and entry.sequence > start.sequence`
+    : sql`${start} cross join lateral (
+        select * from ledger_entries where ledger_id = start.ledger_id and sequence > start.sequence offset 0
+      ) as entry`
 }
 
 /** The known keys, and the last entry of each ledger that a retired key may have made. */
