@@ -215,8 +215,8 @@ for (const dialect of testDialects()) {
     // The one that failed must be looked up before it is replaced, and no processor runs here.
     const waits = await books.json('payouts', 'run', '--yes')
     assert.is(waits.items[0].why, 'processor_unavailable')
-    const told = await books.affiliate(['payouts', 'run', '--dry-run'])
-    assert.match(told.stdout, /waits: the processor cannot be asked .*the next run asks again/)
+    const reported = await books.affiliate(['payouts', 'run', '--dry-run'])
+    assert.match(reported.stdout, /waits: the processor cannot be asked .*the next run asks again/)
   })
 
   onSqlite('grants a credit once, and not unasked', async () => {

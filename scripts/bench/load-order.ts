@@ -11,7 +11,7 @@ export interface LoadOrder {
   seconds: number
   requests: readonly BenchRequest[]
   uniqueHeader: string | null
-  inTurn: boolean
+  sequential: boolean
   /**
    * Open loop: sends this many requests a second whether earlier ones are answered or not. `null`: saturation, each connection sends its
    * next request when it has the answer to the last one.

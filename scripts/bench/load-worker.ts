@@ -21,11 +21,17 @@ function next<Request extends BenchRequest | autocannon.Request>(
   return { ...request, headers: { ...request.headers, [uniqueHeader]: `bench-${process.pid}-${sent}` } }
 }
 
-async function saturate({ url, seconds, uniqueHeader, inTurn, ...order }: LoadOrder): Promise<LoadAnswer> {
+async function saturate({
+  url,
+  seconds,
+  uniqueHeader,
+  sequential,
+  ...order
+}: LoadOrder): Promise<LoadAnswer> {
   const requests = order.requests.map(withBytes)
   const statuses: Record<string, number> = {}
   const prepared =
-    uniqueHeader === null && !inTurn ? requests : [{ setupRequest: () => next(requests, uniqueHeader) }]
+    uniqueHeader === null && !sequential ? requests : [{ setupRequest: () => next(requests, uniqueHeader) }]
   const begun = performance.now()
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
     const options = { url, connections: CONNECTIONS, duration: seconds, requests: prepared }

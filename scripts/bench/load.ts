@@ -11,7 +11,7 @@ export interface Load {
   /** A header that gets a unique value in each request. */
   uniqueHeader?: string
   /** All connections share one position in the list, instead of each going through it. */
-  inTurn?: boolean
+  sequential?: boolean
   /** The status that every answer must have. */
   status: number
 }
@@ -36,9 +36,9 @@ export interface Generator {
 export function startGenerator(): Generator {
   const child = fork(fileURLToPath(new URL('load-worker.ts', import.meta.url)), { stdio: 'inherit' })
   return {
-    async run(target, { requests, status, uniqueHeader = null, inTurn = false }, seconds, rate = null) {
+    async run(target, { requests, status, uniqueHeader = null, sequential = false }, seconds, rate = null) {
       const before = target.cpu()
-      child.send({ url: target.url, seconds, requests, uniqueHeader, inTurn, rate } satisfies LoadOrder)
+      child.send({ url: target.url, seconds, requests, uniqueHeader, sequential, rate } satisfies LoadOrder)
       const [answer] = (await once(child, 'message')) as [LoadAnswer | { error: string }]
       const after = target.cpu()
       if ('error' in answer) throw new Error(answer.error)

@@ -270,4 +270,37 @@ const ONCE: PlantedBug[] = [
   },
 ]
 
-export const PLANTED_BUGS: readonly PlantedBug[] = [...ARITHMETIC, ...BOOKS, ...ONCE]
+/** Mistakes in what `ledger verify` leaves out. */
+const VERIFICATION: PlantedBug[] = [
+  {
+    name: 'a verification of what is new leaves out sales that were decided again',
+    file: 'server/verification/scope.ts',
+    find: 'if (others.length === 0) return this.isNew(id)',
+    replace: 'if (others.length >= 0) return this.isNew(id)',
+    expectedIn: 'invariants',
+  },
+  {
+    name: 'a verified mark covers an event that is not applied yet',
+    file: 'server/verification/verified-mark.ts',
+    find: 'Math.min(now, pending ? timeOfId(pending) : now)',
+    replace: 'Math.max(now, pending ? timeOfId(pending) : now)',
+    expectedIn: 'invariants',
+  },
+  {
+    name: 'a verified mark counts although its seal was changed',
+    file: 'server/verification/verified-mark.ts',
+    find: 'if (stored?.digest !== seal.digest)',
+    replace: 'if (!stored)',
+    expectedIn: 'invariants',
+  },
+  {
+    name: 'a verification of what is new accepts any first entry after the verified ones',
+    file: 'server/verification/chain.ts',
+    find: 'const fault = broken ? null : chainFault(keys, before, entry)',
+    replace:
+      'const fault = broken || starts.get(before.ledgerId) === before ? null : chainFault(keys, before, entry)',
+    expectedIn: 'invariants',
+  },
+]
+
+export const PLANTED_BUGS: readonly PlantedBug[] = [...ARITHMETIC, ...BOOKS, ...ONCE, ...VERIFICATION]

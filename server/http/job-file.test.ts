@@ -56,8 +56,8 @@ for (const dialect of testDialects()) {
   const isProblem = async (answer: Response, status: number, code: string) => {
     assert.is(answer.status, status)
     assert.is(answer.headers.get('content-type'), 'application/problem+json')
-    const { code: told, status: repeated } = problem.parse(await answer.json())
-    assert.equal([told, repeated], [code, status])
+    const { code: reported, status: repeated } = problem.parse(await answer.json())
+    assert.equal([reported, repeated], [code, status])
   }
   const start = async (body: object = { resource: 'sales', format: 'csv' }) => {
     const answer = await ask('POST', '/jobs/export', token, body)

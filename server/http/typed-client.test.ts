@@ -60,7 +60,7 @@ it('follows live changes with the token that it shows for calls', async () => {
     const link = await market.addLink(shop, await market.addCreator())
     const token = await logIn(market.platform, shop.actor)
     const client = createClient({ url: `${web.base}/`, token: () => token })
-    const told: Outputs['sales']['list']['items'] = []
+    const reported: Outputs['sales']['list']['items'] = []
     await new Promise<void>((resolve, reject) => {
       const subscription = client.live.changes.subscribe(
         {},
@@ -68,7 +68,7 @@ it('follows live changes with the token that it shows for calls', async () => {
           async onData({ data }) {
             if (data.kind === 'start') await market.order(shop, link, 100_000).then(market.drainUntilIdle)
             if (data.kind === 'sale') {
-              told.push(data.sale)
+              reported.push(data.sale)
               subscription.unsubscribe()
               resolve()
             }
@@ -77,7 +77,7 @@ it('follows live changes with the token that it shows for calls', async () => {
         },
       )
     })
-    assert.equal(told, (await client.sales.list.query()).items)
+    assert.equal(reported, (await client.sales.list.query()).items)
     const stranger = createClient({ url: web.base, token: 'x'.repeat(43) })
     const refusal = await new Promise((resolve) => stranger.live.changes.subscribe({}, { onError: resolve }))
     assert.ok(isRefusal(refusal, 'unauthenticated'), String(refusal))

@@ -325,11 +325,11 @@ for (const dialect of testDialects()) {
     processor.lookupsFail = true
     for (let at = 0; at < 4; at += 1) await run({ resume: true })
     assert.equal(await flagsOf(platform), before)
-    const told = (await openOnes()).filter(({ summary }) =>
+    const reported = (await openOnes()).filter(({ summary }) =>
       /another amount at the processor\. Reconciliation stopped/.test(summary),
     )
-    assert.is(told.length, 1)
-    assert.equal(JSON.parse(told[0]?.evidence ?? '{}').differences, ['amount_differs', 'unanswered'])
+    assert.is(reported.length, 1)
+    assert.equal(JSON.parse(reported[0]?.evidence ?? '{}').differences, ['amount_differs', 'unanswered'])
   })
 
   it('is run by the scheduler, also after a missed run', async () => {
@@ -351,14 +351,14 @@ for (const dialect of testDialects()) {
       await scheduler.stop()
       return JSON.parse(last?.outcome ?? '{}')
     }
-    const told = { compared: 2, differing: 1, unanswered: 0, complete: true }
-    assert.equal(await runAtStart(), told)
+    const reported = { compared: 2, differing: 1, unanswered: 0, complete: true }
+    assert.equal(await runAtStart(), reported)
     market.clock.pass(HOUR)
     const before = await lastRun()
     await startScheduler(platform, processor).stop()
     assert.equal(await lastRun(), before, 'one a day is enough')
     market.clock.pass(27 * HOUR)
-    assert.equal(await runAtStart(), told)
+    assert.equal(await runAtStart(), reported)
     assert.equal(await flagsOf(platform), [closed])
   })
 

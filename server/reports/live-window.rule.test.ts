@@ -69,7 +69,7 @@ test('an event id stays short however much happens at once', () => {
     window = withTold(window, position, bound)
     assert.not.ok(isNew(window, position))
   }
-  assert.is(window.told.size, MOST_REMEMBERED)
+  assert.is(window.sent.size, MOST_REMEMBERED)
   assert.ok(cursorOf(window).length < 2000)
 })
 
@@ -95,7 +95,7 @@ test('property: each change is sent once, however late it shows up and wherever 
         ),
         shows: T + moment + late,
       }))
-      const told: string[] = []
+      const sent: string[] = []
       let window = startAt(firstIdAt(T - LATE_MS))
       let now = T
       const look = (breaksAfter: number | null) => {
@@ -109,7 +109,7 @@ test('property: each change is sent once, however late it shows up and wherever 
           const fresh = isNew(window, position)
           window = withTold(window, position, bound)
           if (!fresh) continue
-          told.push(position)
+          sent.push(position)
           tellings += 1
           if (breaksAfter !== null && tellings > breaksAfter) {
             window = windowOf(cursorOf(window)) as LiveWindow
@@ -124,7 +124,7 @@ test('property: each change is sent once, however late it shows up and wherever 
       }
       now = T + 10_000_000
       look(null)
-      assert.equal([...told].sort(), all.map(({ position }) => position).sort())
+      assert.equal([...sent].sort(), all.map(({ position }) => position).sort())
     }),
     { numRuns: 1000 },
   )

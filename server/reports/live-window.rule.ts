@@ -14,7 +14,7 @@ export interface LiveWindow {
   /** Changes up to this position are done with. */
   settled: string
   /** The changes after it that were sent: their positions by their marks; `null` for one not met since a reconnection. */
-  told: ReadonlyMap<string, string | null>
+  sent: ReadonlyMap<string, string | null>
 }
 
 const CURSOR = /^([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})(?:\.((?:[0-9a-f]{12})+))?$/
@@ -39,11 +39,11 @@ export function momentOf(position: string): number {
 }
 
 export function startAt(settled: string): LiveWindow {
-  return { settled, told: new Map() }
+  return { settled, sent: new Map() }
 }
 
-export function isNew({ settled, told }: LiveWindow, position: string): boolean {
-  return position > settled && !told.has(markOf(position))
+export function isNew({ settled, sent }: LiveWindow, position: string): boolean {
+  return position > settled && !sent.has(markOf(position))
 }
 
 /**
@@ -53,39 +53,39 @@ export function isNew({ settled, told }: LiveWindow, position: string): boolean 
 export function withTold(window: LiveWindow, position: string, bound: string): LiveWindow {
   if (position <= window.settled) return window
   if (position <= bound) return settledUpTo(window, position)
-  const told = new Map(window.told).set(markOf(position), position)
-  return shortened(settledUpTo({ settled: window.settled, told }, bound))
+  const sent = new Map(window.sent).set(markOf(position), position)
+  return shortened(settledUpTo({ settled: window.settled, sent }, bound))
 }
 
 /** The window once everything after it has been met: what was not met is not there, and `bound` is done with. */
-export function withPassed({ settled, told }: LiveWindow, bound: string): LiveWindow {
-  const met = new Map([...told].filter(([, position]) => position !== null))
-  return settledUpTo({ settled, told: met }, bound)
+export function withPassed({ settled, sent }: LiveWindow, bound: string): LiveWindow {
+  const met = new Map([...sent].filter(([, position]) => position !== null))
+  return settledUpTo({ settled, sent: met }, bound)
 }
 
 function settledUpTo(window: LiveWindow, bound: string): LiveWindow {
   if (bound <= window.settled) return window
-  const told = [...window.told].filter(([, position]) => position === null || position > bound)
-  return { settled: bound, told: new Map(told) }
+  const sent = [...window.sent].filter(([, position]) => position === null || position > bound)
+  return { settled: bound, sent: new Map(sent) }
 }
 
 function shortened(window: LiveWindow): LiveWindow {
-  const excess = window.told.size - MOST_REMEMBERED
+  const excess = window.sent.size - MOST_REMEMBERED
   if (excess <= 0) return window
-  const positions = [...window.told.values()].filter((position) => position !== null).sort()
+  const positions = [...window.sent.values()].filter((position) => position !== null).sort()
   return settledUpTo(window, positions[Math.min(excess, positions.length) - 1] ?? window.settled)
 }
 
 /** The window as an event id, from which a client takes the stream up again. */
-export function cursorOf({ settled, told }: LiveWindow): string {
-  return told.size === 0 ? settled : `${settled}.${[...told.keys()].join('')}`
+export function cursorOf({ settled, sent }: LiveWindow): string {
+  return sent.size === 0 ? settled : `${settled}.${[...sent.keys()].join('')}`
 }
 
 /** Reads an event id; `null` for what `cursorOf` never wrote. */
 export function windowOf(cursor: string): LiveWindow | null {
   const [, settled, marks = ''] = CURSOR.exec(cursor) ?? []
   if (settled === undefined || marks.length > MARK_LENGTH * MOST_REMEMBERED) return null
-  const told = new Map<string, null>()
-  for (let at = 0; at < marks.length; at += MARK_LENGTH) told.set(marks.slice(at, at + MARK_LENGTH), null)
-  return { settled, told }
+  const sent = new Map<string, null>()
+  for (let at = 0; at < marks.length; at += MARK_LENGTH) sent.set(marks.slice(at, at + MARK_LENGTH), null)
+  return { settled, sent }
 }

@@ -73,16 +73,16 @@ for (const dialect of testDialects()) {
     await market.drainUntilIdle()
 
     // Changes of different kinds are read one after the other: which one is sent last is not defined.
-    await earner.until(() => earner.told().length >= 5)
-    await merchant.until(() => merchant.told().length >= 9)
-    assert.equal(earner.told().sort(), [
+    await earner.until(() => earner.received().length >= 5)
+    await merchant.until(() => merchant.received().length >= 9)
+    assert.equal(earner.received().sort(), [
       'payout paid',
       'payout pending',
       'payout submitted',
       'sale accepted',
       'sale rejected',
     ])
-    assert.equal(merchant.told().sort(), [
+    assert.equal(merchant.received().sort(), [
       'billing_cycle charged',
       'billing_cycle closed',
       'billing_cycle invoiced',
@@ -93,7 +93,7 @@ for (const dialect of testDialects()) {
       'sale accepted',
       'sale rejected',
     ])
-    assert.equal(stranger.told(), [])
+    assert.equal(stranger.received(), [])
     for (const { data } of earner.events) {
       if (data.kind === 'sale') assert.is(data.sale.platform_fee, undefined)
       if (data.kind === 'payout') assert.is(data.payout.amount, '1250.00')
@@ -118,8 +118,8 @@ for (const dialect of testDialects()) {
     market.clock.pass(1000)
     await market.deliver(shop, unpaid.replace('"pending"', '"paid"'))
     await market.drainUntilIdle()
-    await earner.until(() => earner.told().length > 0)
-    assert.equal(earner.told(), ['sale accepted'])
+    await earner.until(() => earner.received().length > 0)
+    assert.equal(earner.received(), ['sale accepted'])
     const event = earner.events.find(({ data }) => data.kind === 'sale')?.data
     earner.stop()
     const sale = event?.kind === 'sale' ? event.sale : null
@@ -140,23 +140,23 @@ for (const dialect of testDialects()) {
     const first = await started(follow(web.base, token))
     await market.order(shop, link, 20_000)
     await market.drainUntilIdle()
-    await first.until(() => first.told().length === 1)
+    await first.until(() => first.received().length === 1)
     first.stop()
     await liveStreams(platform).idle()
     for (let number = 0; number < 260; number += 1) await market.order(shop, link, 1000 + number)
     await market.drainUntilIdle()
 
     const second = follow(web.base, token, first.lastId())
-    await second.until(() => second.told().length === 260)
+    await second.until(() => second.received().length === 260)
     await market.order(shop, link, 30_000)
     await market.drainUntilIdle()
-    await second.until(() => second.told().length === 261)
+    await second.until(() => second.received().length === 261)
     const ids = second.events.map(({ data }) => data.kind === 'sale' && data.sale.id)
     assert.is(new Set(ids).size, 261)
 
     // From the middle, too: what had been sent after that is sent again, and nothing before it.
     const third = follow(web.base, token, second.events[99]?.id)
-    await third.until(() => third.told().length === 161)
+    await third.until(() => third.received().length === 161)
     assert.equal(
       third.events.map(({ data }) => data.kind === 'sale' && data.sale.id),
       ids.slice(100),
@@ -178,15 +178,15 @@ for (const dialect of testDialects()) {
       const follower = await started(follow(`http://127.0.0.1:${proxy.port}`, await logIn(platform, creator)))
       await market.order(shop, link, 10_000)
       await market.drainUntilIdle()
-      await follower.until(() => follower.told().length === 1)
+      await follower.until(() => follower.received().length === 1)
       await proxy.cut()
       await market.order(shop, link, 20_000)
       await market.drainUntilIdle()
       await proxy.mend()
-      await follower.until(() => follower.connections() === 2 && follower.told().length === 2)
+      await follower.until(() => follower.connections() === 2 && follower.received().length === 2)
       await market.order(shop, link, 30_000)
       await market.drainUntilIdle()
-      await follower.until(() => follower.told().length === 3)
+      await follower.until(() => follower.received().length === 3)
       assert.is(follower.events.filter(({ data }) => data.kind === 'start').length, 1)
       follower.stop()
     } finally {
@@ -203,7 +203,7 @@ for (const dialect of testDialects()) {
     const follower = await started(follow(web.base, token))
     await market.order(shop, link, 10_000, { financialStatus: 'pending' })
     await market.drainUntilIdle()
-    await follower.until(() => follower.told().length === 1)
+    await follower.until(() => follower.received().length === 1)
     const sale = await platform.database.reader.selectFrom('sales').selectAll().executeTakeFirstOrThrow()
     const id = `${firstIdAt(clock.now() - 60_000).slice(0, 18)}${platform.ids.next().slice(18)}`
     await platform.database.transaction((tx) =>
@@ -212,11 +212,11 @@ for (const dialect of testDialects()) {
         .values({ ...sale, id, order_id: 'late' })
         .execute(),
     )
-    await follower.until(() => follower.told().length === 2)
+    await follower.until(() => follower.received().length === 2)
     assert.is(follower.events.at(-1)?.data.kind === 'sale' && follower.events.at(-1)?.id.includes('.'), true)
     follower.stop()
     const again = follow(web.base, token, follower.events[1]?.id)
-    await again.until(() => again.told().length === 1)
+    await again.until(() => again.received().length === 1)
     assert.equal(again.events[0]?.data, follower.events[2]?.data)
     again.stop()
   })
@@ -231,7 +231,7 @@ for (const dialect of testDialects()) {
       const follower = await started(follow(there.base, await logIn(platform, creator)))
       await market.order(shop, link, 10_000)
       await market.drainUntilIdle()
-      await follower.until(() => follower.told().length === 1)
+      await follower.until(() => follower.received().length === 1)
       follower.stop()
     } finally {
       await there.close()
@@ -327,8 +327,8 @@ for (const dialect of testDialects()) {
     await market.drainUntilIdle()
     const after = await openWebSide(platform)
     const resumed = follow(after.base, token, follower.lastId())
-    await resumed.until(() => resumed.told().length === 2)
-    assert.equal(resumed.told().sort(), ['billing_cycle opened', 'sale accepted'])
+    await resumed.until(() => resumed.received().length === 2)
+    assert.equal(resumed.received().sort(), ['billing_cycle opened', 'sale accepted'])
     resumed.stop()
     await after.close()
   })

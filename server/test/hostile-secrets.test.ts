@@ -184,7 +184,7 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     return rows
   }
 
-  function putBack({ market }: World, rows: Rows): Promise<void> {
+  function restoreRows({ market }: World, rows: Rows): Promise<void> {
     market.platform.caches.clear('store')
     return market.platform.database.transaction(async (tx) => {
       for (const table of TABLES) {
@@ -207,7 +207,7 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     try {
       await work()
     } finally {
-      await putBack(world, before)
+      await restoreRows(world, before)
     }
   }
 
@@ -292,7 +292,7 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
         assert.is(outcome?.kind, 'waits')
       },
     )
-    await putBack(world, before)
+    await restoreRows(world, before)
   })
 
   it('cannot have a payout that is on its way sent elsewhere', async (world) => {

@@ -10,7 +10,7 @@ import { suspensionLines } from '../users/suspension-report.ts'
 import { flagLines } from './flag-report.ts'
 import { eventOf, openSubject, type Subject } from './flag-subject.ts'
 
-interface Walk {
+interface Review {
   app: App
   out: Output
   terminal: Terminal
@@ -75,11 +75,11 @@ async function isResolved(app: App, flag: FlagRow): Promise<boolean> {
   return (await getFlag(app.platform, flag.id))?.status === 'resolved'
 }
 
-async function decide(walk: Walk, flag: FlagRow): Promise<Step> {
+async function decide(review: Review, flag: FlagRow): Promise<Step> {
   for (;;) {
-    const subject = await openSubject(walk.app, walk.out, flag)
+    const subject = await openSubject(review.app, review.out, flag)
     const choices = choicesFor(flag, subject)
-    const answer = await walk.terminal.ask(`${choices.map(({ label }) => label).join('  ')} > `)
+    const answer = await review.terminal.ask(`${choices.map(({ label }) => label).join('  ')} > `)
     if (answer === null) return 'quit'
     const choice = choices.find(({ key }) => key === answer.toLowerCase())
     if (!choice) {
@@ -90,7 +90,7 @@ async function decide(walk: Walk, flag: FlagRow): Promise<Step> {
       )
       continue
     }
-    const step = await attempt(() => choice.act(walk, flag, subject))
+    const step = await attempt(() => choice.act(review, flag, subject))
     if (step !== 'again') return step
   }
 }
@@ -109,7 +109,7 @@ async function attempt(act: () => Promise<Step>): Promise<Step> {
 interface Choice {
   key: string
   label: string
-  act(walk: Walk, flag: FlagRow, subject: Subject): Promise<Step>
+  act(review: Review, flag: FlagRow, subject: Subject): Promise<Step>
 }
 
 function choicesFor(flag: FlagRow, subject: Subject): Choice[] {
@@ -124,7 +124,7 @@ function choicesFor(flag: FlagRow, subject: Subject): Choice[] {
   ]
 }
 
-async function show({ app, out }: Walk, _flag: FlagRow, subject: Subject): Promise<Step> {
+async function show({ app, out }: Review, _flag: FlagRow, subject: Subject): Promise<Step> {
   const { peopleOf, nameOf } = await import('../../people.ts')
   const person = await peopleOf(
     app,
@@ -136,7 +136,7 @@ async function show({ app, out }: Walk, _flag: FlagRow, subject: Subject): Promi
   return 'again'
 }
 
-async function resolve({ app, terminal }: Walk, flag: FlagRow): Promise<Step> {
+async function resolve({ app, terminal }: Review, flag: FlagRow): Promise<Step> {
   const note = await terminal.ask('What was found and done? ')
   if (note === null) return 'quit'
   if (note === '' || note.length > 2000) {
@@ -148,11 +148,11 @@ async function resolve({ app, terminal }: Walk, flag: FlagRow): Promise<Step> {
   return 'next'
 }
 
-async function suspend(walk: Walk, flag: FlagRow, subject: Subject): Promise<Step> {
-  const { app, terminal } = walk
+async function suspend(review: Review, flag: FlagRow, subject: Subject): Promise<Step> {
+  const { app, terminal } = review
   const { findUser, suspendUser } = await import('../../../server/users/users.service.ts')
   const { previewSuspension } = await import('../../../server/reports/suspension-preview.service.ts')
-  const userId = await chosenPerson(walk, subject)
+  const userId = await chosenPerson(review, subject)
   if (userId === null) return 'again'
   const user = await findUser(app.platform, userId)
   if (user.suspendedAt !== null) {
@@ -169,7 +169,7 @@ async function suspend(walk: Walk, flag: FlagRow, subject: Subject): Promise<Ste
   return 'again'
 }
 
-async function chosenPerson({ app, terminal }: Walk, { people }: Subject): Promise<string | null> {
+async function chosenPerson({ app, terminal }: Review, { people }: Subject): Promise<string | null> {
   const [only] = people
   if (people.length === 1) return only?.id ?? null
   const { peopleOf, nameOf } = await import('../../people.ts')
@@ -182,7 +182,7 @@ async function chosenPerson({ app, terminal }: Walk, { people }: Subject): Promi
   return people[Number(answer) - 1]?.id ?? null
 }
 
-async function vet({ app, terminal }: Walk, flag: FlagRow): Promise<Step> {
+async function vet({ app, terminal }: Review, flag: FlagRow): Promise<Step> {
   const { vetOffer } = await import('../../../server/offers/offers.service.ts')
   const { offerRecords } = await import('../../../server/offers/offers.service.ts')
   const offer = (await offerRecords(app.platform, app.database.reader, [flag.subject_id])).get(
@@ -209,7 +209,7 @@ async function vet({ app, terminal }: Walk, flag: FlagRow): Promise<Step> {
   return flag.kind === 'offer_vetting' ? 'next' : 'again'
 }
 
-async function tryAgain({ app }: Walk, flag: FlagRow): Promise<Step> {
+async function tryAgain({ app }: Review, flag: FlagRow): Promise<Step> {
   if (flag.subject_type === 'processor_event_type') {
     const { retryUnmapped } = await import('../../../server/inbox/set-aside.service.ts')
     const retried = await retryUnmapped(app.platform, flag.subject_id, `flag ${flag.id}`)

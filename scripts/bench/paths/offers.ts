@@ -67,7 +67,7 @@ export async function benchOffers(bed: Bed): Promise<(Comparison | Measurement)[
 }
 
 function loadOf(paths: readonly string[]): Load {
-  return { requests: paths.map((path) => ({ method: 'GET', path })), status: 200, inTurn: true }
+  return { requests: paths.map((path) => ({ method: 'GET', path })), status: 200, sequential: true }
 }
 
 function firstPages(): Variant[] {

@@ -26,11 +26,13 @@ function multiplier(bad: readonly number[], error?: Error) {
 
 it('takes them in pages, answers what came out in order, and tells how far it is', async ({ bed }) => {
   const { asked, work } = multiplier([])
-  const told: [number, number][] = []
-  const outcomes = await processInBatches(bed.platform, NUMBERS, 3, work, (at, all) => told.push([at, all]))
+  const reported: [number, number][] = []
+  const outcomes = await processInBatches(bed.platform, NUMBERS, 3, work, (at, all) =>
+    reported.push([at, all]),
+  )
   assert.equal(outcomes, [10, 20, 40, 50, 60, 70])
   assert.equal(asked, [[1, 2, 3], [4, 5, 6], [7]])
-  assert.equal(told, [
+  assert.equal(reported, [
     [1, 7],
     [4, 7],
     [7, 7],

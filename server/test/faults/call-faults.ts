@@ -9,7 +9,7 @@ export type Reply =
   | { kind: 'no_connection' }
 
 /** What is known when a faulty answer is written. */
-export interface Told {
+export interface CallContext {
   /** The processor's id of what the call made; made up where it made nothing. */
   id: string
   /** The id of another account's invoice or payout. */
@@ -28,7 +28,7 @@ export interface CallFault {
   means?: 'refused' | 'wrong_id'
   /** How long it asks us to wait. */
   waitMs?: number
-  reply(told: Told): Reply
+  reply(context: CallContext): Reply
 }
 
 const json = (status: number, body: unknown, headers: Record<string, string> = {}): Reply => ({
@@ -46,7 +46,7 @@ const raw = (status: number, body: string, headers: Record<string, string> = {})
 const error = (status: number, headers?: Record<string, string>) => () =>
   json(status, { message: `status ${status}` }, headers)
 const silence = (): Reply => ({ kind: 'silence' })
-const created = ({ id }: Told) => json(201, { id, hosted_url: `https://pay.example/${id}` })
+const created = ({ id }: CallContext) => json(201, { id, hosted_url: `https://pay.example/${id}` })
 
 /** Beyond what an answer may have. */
 export const HUGE = 'x'.repeat(100_000)

@@ -11,7 +11,7 @@ import { giveDestination, type Marketplace, openMarketplace } from '../testkit/m
 import { DAY, HOUR, MINUTE } from '../testkit/testbed.ts'
 import { writeUnsynced } from '../testkit/unsynced.ts'
 import { Announcer } from './announcer.ts'
-import { complaintsInBetween, type Told, toldOf } from './judge.ts'
+import { complaintsInBetween, judgeStory, type StoryOutcome } from './judge.ts'
 import { installPatience, type Patience } from './patience.ts'
 import { openProcessorDouble, type ProcessorDouble } from './processor-double.ts'
 import type { Round, Story } from './story.ts'
@@ -29,7 +29,7 @@ const OTHER_IBAN = 'PK24SCBL0000001171495101'
 export interface FaultWorld {
   market: Marketplace
   /** Lets the stories happen side by side, in rounds that they share; answers what became of each. */
-  tell(stories: readonly Story[], rounds: readonly Round[]): Promise<Told[]>
+  tell(stories: readonly Story[], rounds: readonly Round[]): Promise<StoryOutcome[]>
   close(): Promise<void>
 }
 
@@ -113,7 +113,7 @@ class Stage {
     for (const held of this.#double.held) this.#double.othersIds[held.kind] = held.id
   }
 
-  async tell(stories: readonly Story[], rounds: readonly Round[]): Promise<Told[]> {
+  async tell(stories: readonly Story[], rounds: readonly Round[]): Promise<StoryOutcome[]> {
     if (stories.length > MOST_STORIES) throw new Error('more stories than a worker takes up at once')
     const subjects = await this.#cast(stories)
     const complaints: string[] = []
@@ -127,16 +127,16 @@ class Stage {
     }
     await this.#announcer.announceAll(this.#double.held)
     await this.#applyEvents()
-    const told: Told[] = []
+    const judged: StoryOutcome[] = []
     const heard = rounds.every(({ dies }) => !dies)
     for (const [index, subject] of subjects.entries()) {
       const story = stories[index] as Story
-      told.push(await toldOf(this.#market, this.#double, this.#announcer, subject, story, heard))
+      judged.push(await judgeStory(this.#market, this.#double, this.#announcer, subject, story, heard))
     }
-    told[0]?.complaints.push(...complaints, ...this.#double.complaints.splice(0))
+    judged[0]?.complaints.push(...complaints, ...this.#double.complaints.splice(0))
     for (const { id } of subjects) this.#double.plan(id, { calls: [], lookups: [] })
     await this.#settleWithPayouts()
-    return told
+    return judged
   }
 
   /** Makes what the stories are about, each with the processor's behaviour towards it. */

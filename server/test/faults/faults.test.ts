@@ -33,12 +33,12 @@ for (const dialect of testDialects()) {
   const play = async (part: readonly Cell[], rounds: readonly Round[]) => {
     for (let from = 0; from < part.length; from += MOST_STORIES) {
       const some = part.slice(from, from + MOST_STORIES)
-      const told = await world.tell(
+      const judged = await world.tell(
         some.map(({ story }) => story),
         rounds,
       )
       const wrong = some.flatMap(({ name, story, ends }, index) => {
-        const { ending, complaints, flags } = told[index] ?? { ending: 'silent', complaints: [], flags: [] }
+        const { ending, complaints, flags } = judged[index] ?? { ending: 'silent', complaints: [], flags: [] }
         endings.set(ending, (endings.get(ending) ?? 0) + 1)
         if (ending === ends && complaints.length === 0) return []
         const what = [`ended ${ending} (${flags.join() || 'no flags'}), not ${ends}`, ...complaints]
@@ -109,8 +109,8 @@ async function playRandom(dialect: TestDialect, numRuns: number): Promise<void> 
 }
 
 async function playOne(world: FaultWorld, { story, rounds }: RandomStory): Promise<void> {
-  const [told] = await world.tell([story], rounds)
-  if (!told || told.complaints.length > 0) throw new Error(told?.complaints.join('; '))
+  const [judged] = await world.tell([story], rounds)
+  if (!judged || judged.complaints.length > 0) throw new Error(judged?.complaints.join('; '))
   await world.market.verify()
 }
 

@@ -12,7 +12,7 @@ import { attemptsFor, type Standing, type Subject, standingsOf } from './subject
  */
 export type Ending = 'settled' | 'refused' | 'flagged' | 'silent'
 
-export interface Told {
+export interface StoryOutcome {
   ending: Ending
   /** What must not be. */
   complaints: string[]
@@ -41,7 +41,7 @@ export async function complaintsInBetween(
   })
 }
 
-export async function toldOf(
+export async function judgeStory(
   market: Marketplace,
   double: ProcessorDouble,
   announcer: Announcer,
@@ -49,7 +49,7 @@ export async function toldOf(
   story: Story,
   /** Whether every answer reached a worker that lived on. */
   heard: boolean,
-): Promise<Told> {
+): Promise<StoryOutcome> {
   const held = double.held.filter(({ reference }) => reference === subject.id)
   const seen = double.seen(subject.id)
   const standing = (await standingsOf(market, [subject])).get(subject.id)

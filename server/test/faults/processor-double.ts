@@ -173,8 +173,8 @@ async function takeCall(state: State, kind: CallKind, asked: IncomingMessage): P
   const held = fault.takesEffect ? state.takeEffect(kind, key, body) : null
   if (held && held.body !== body) state.complaints.push(`key ${key} came with two bodies`)
   if (held && fault.eventFirst) await state.moments.onEventFirst(held)
-  const told = { id: held?.id ?? 'd_nothing', othersId: state.othersIds[kind], now: state.moments.now() }
-  return { reference, reply: fault.reply(told) }
+  const context = { id: held?.id ?? 'd_nothing', othersId: state.othersIds[kind], now: state.moments.now() }
+  return { reference, reply: fault.reply(context) }
 }
 
 function lookUp(state: State, kind: CallKind, url: URL): ReplyTo {

@@ -44,13 +44,13 @@ function hearPayment(state: State, word: PaymentWord, now: number): Outcome {
 function hearPayout(state: State, word: PayoutWord, now: number): Outcome {
   const payout = state.payouts.find(({ name }) => name === word.payout)
   if (!payout || payout.state === 'pending') return 'not_yet'
-  const told = word.kind === 'payout_confirmed' ? 'paid' : 'failed'
-  const contradicts = payout.state !== 'submitted' && payout.state !== told
+  const reported = word.kind === 'payout_confirmed' ? 'paid' : 'failed'
+  const contradicts = payout.state !== 'submitted' && payout.state !== reported
   if (!word.rightId || contradicts) return flagged(state, 'payout_contradiction', payout.name)
   if (word.currency !== 'PKR' || word.amount !== payout.amount) {
     return flagged(state, 'payout_amount_mismatch', payout.name)
   }
-  if (payout.state === told) return 'ignored'
-  settlePayout(state, payout, told === 'failed' ? word.reason : null, now)
+  if (payout.state === reported) return 'ignored'
+  settlePayout(state, payout, reported === 'failed' ? word.reason : null, now)
   return 'done'
 }

@@ -10,10 +10,10 @@ import {
   eventStates,
   flagsAbout,
   type Game,
+  outcomeTexts,
   PAST_EVENT_LEASE,
   SALE,
   sell,
-  told,
 } from './game.ts'
 import { flagAbout } from './tasks.ts'
 
@@ -73,7 +73,7 @@ export const DESK_GAMES: Game[] = [
             await market.drainUntilIdle()
             const second = same ? 'known' : 'conflict'
             return [
-              ...differs('receipts', told(outcomes), [`ok "${second}"`, 'ok "stored"']),
+              ...differs('receipts', outcomeTexts(outcomes), [`ok "${second}"`, 'ok "stored"']),
               ...differs(
                 'events',
                 await eventStates(arena, [deliveryId]),
@@ -114,7 +114,7 @@ export const DESK_GAMES: Game[] = [
               ...differs('links', links.length, status === 'approved' ? 1 : 0),
               ...differs('refusals', refusals.length, other === 'reject' ? 1 : 0),
               ...(other === 'approve'
-                ? differs('outcomes', new Set(told(outcomes)), new Set([told(outcomes)[0]]))
+                ? differs('outcomes', new Set(outcomeTexts(outcomes)), new Set([outcomeTexts(outcomes)[0]]))
                 : []),
             ]
           },
@@ -165,7 +165,7 @@ export const DESK_GAMES: Game[] = [
         return {
           tasks: [tasks[0], tasks[1]],
           async check(outcomes) {
-            return differs('granted', told(outcomes), wanted)
+            return differs('granted', outcomeTexts(outcomes), wanted)
           },
         }
       }

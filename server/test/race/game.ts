@@ -48,7 +48,7 @@ export function differs(what: string, found: unknown, wanted: unknown): string[]
 }
 
 /** The outcomes as text, in an order that does not depend on who won. */
-export function told(outcomes: readonly Outcome[]): string[] {
+export function outcomeTexts(outcomes: readonly Outcome[]): string[] {
   return outcomes
     .map((outcome) => ('ok' in outcome ? `ok ${JSON.stringify(outcome.ok)}` : JSON.stringify(outcome)))
     .sort()

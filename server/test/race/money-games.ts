@@ -6,11 +6,11 @@ import {
   COMMISSION,
   differs,
   type Game,
+  outcomeTexts,
   PAST_EVENT_LEASE,
   payoutsOf,
   SALE,
   sell,
-  told,
 } from './game.ts'
 
 /** Cycles and payouts: what the schedule does, done by two at once. */
@@ -85,7 +85,7 @@ export const MONEY_GAMES: Game[] = [
             const { state, amount_due } = await cycleOf(market.platform, cycle.id)
             const attempts = await attemptsOf(market.platform, cycle.id)
             return [
-              ...differs('closed', told(outcomes), ['ok 0', 'ok 1']),
+              ...differs('closed', outcomeTexts(outcomes), ['ok 0', 'ok 1']),
               ...differs('cycle', [state, amount_due, attempts.length], ['closed', BILLED, 1]),
             ]
           },
@@ -232,7 +232,7 @@ export const MONEY_GAMES: Game[] = [
           async check(outcomes) {
             const cycles = await cyclesOf(market.platform, shop.merchantId)
             return [
-              ...differs('applied', told(outcomes), ['ok 1', 'ok 1']),
+              ...differs('applied', outcomeTexts(outcomes), ['ok 1', 'ok 1']),
               ...differs(
                 'cycles',
                 cycles.map(({ state, sales_count }) => [state, sales_count]),

@@ -13,11 +13,11 @@ import {
   eventStates,
   flagsAbout,
   type Game,
+  outcomeTexts,
   PAST_ATTEMPT_LEASE,
   PAST_EVENT_LEASE,
   payoutsOf,
   SALE,
-  told,
 } from './game.ts'
 
 /** Calls to the processor and what it says: done by two at once. */
@@ -38,7 +38,7 @@ export const PROCESSOR_GAMES: Game[] = [
               ...differs('attempts', [attempt?.state, others.length], ['created', 0]),
               ...differs('held', heldUnder(arena, reference), [attempt?.id]),
               // A second worker may only come in where the first one's lease is over.
-              ...(late ? [] : differs('taken up', told(outcomes), ['ok 0', 'ok 1'])),
+              ...(late ? [] : differs('taken up', outcomeTexts(outcomes), ['ok 0', 'ok 1'])),
               ...(late ? [] : differs('exchanges', arena.double.seen(reference).length, 1)),
             ]
           },

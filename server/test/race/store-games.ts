@@ -1,6 +1,6 @@
 import { connectStore, MAX_CLAIMS_PER_DOMAIN } from '../../stores/stores.service.ts'
 import { addUser } from '../testkit/people.ts'
-import { type Arena, differs, type Game, told } from './game.ts'
+import { type Arena, differs, type Game, outcomeTexts } from './game.ts'
 
 /** Merchants who claim one shop domain at the same moment. */
 export const STORE_GAMES: Game[] = [
@@ -27,7 +27,7 @@ export const STORE_GAMES: Game[] = [
             return [
               ...differs(
                 'outcomes',
-                told(outcomes),
+                outcomeTexts(outcomes),
                 crowded ? ['ok true', CONFLICT].sort() : ['ok true', 'ok true'],
               ),
               ...differs('claims', claims, crowded ? MAX_CLAIMS_PER_DOMAIN : 2),

@@ -11,7 +11,7 @@ import type { Step, Story, Wait } from './story.ts'
 import { receiveDue, WORK, work, workThroughAll } from './workers.ts'
 
 /** The result of a story without a difference. */
-export interface Told {
+export interface StoryResult {
   /** Things that happened: deliveries, words, runs, changes. */
   events: number
   sales: { accepted: number; rejected: string[] }
@@ -22,22 +22,26 @@ export interface Told {
 
 /** A story that failed, with its lines up to the failure. */
 export class StoryFailed extends Error {
-  readonly told: readonly string[]
+  readonly log: readonly string[]
 
-  constructor(told: readonly string[], cause: unknown) {
+  constructor(log: readonly string[], cause: unknown) {
     super(cause instanceof Error ? (cause.stack ?? cause.message) : String(cause), { cause })
     this.name = 'StoryFailed'
-    this.told = told
+    this.log = log
   }
 }
 
 /** Tells a story to the model and to the services, and compares them on the way and at the end. */
-export async function runStory(platform: Platform, database: OpenDatabase, story: Story): Promise<Told> {
+export async function runStory(
+  platform: Platform,
+  database: OpenDatabase,
+  story: Story,
+): Promise<StoryResult> {
   const scene = await openScene(platform, database, story)
   try {
     await tellAll(scene)
   } catch (error) {
-    throw new StoryFailed(scene.told, error)
+    throw new StoryFailed(scene.log, error)
   } finally {
     await scene.services.idle()
   }
@@ -100,10 +104,10 @@ async function verify(scene: Scene): Promise<void> {
   if (breaches.length > 0) throw new Difference(breaches)
 }
 
-function summary({ model, told }: Scene): Told {
+function summary({ model, log }: Scene): StoryResult {
   const reasons = model.sales.map((sale) => sale.reason)
   return {
-    events: told.filter((line) => !line.endsWith(WORK)).length,
+    events: log.filter((line) => !line.endsWith(WORK)).length,
     sales: {
       accepted: reasons.filter((reason) => reason === null).length,
       rejected: reasons.filter((reason) => reason !== null),

@@ -20,7 +20,7 @@ export interface Scene {
   services: Services
   clock: ManualClock
   /** What happened, one line a thing. */
-  told: string[]
+  log: string[]
   /** What is on its way to the service: due at a moment, in the order of their sending. */
   underWay: { at: number; arrive: () => Promise<void> }[]
   /** Numbers for orders, deliveries and the like. */
@@ -59,7 +59,7 @@ export async function openScene(platform: Platform, database: OpenDatabase, stor
     }),
     services: new Services({ ...platform, ...parts, config }, answerTo),
     clock,
-    told: [],
+    log: [],
     underWay: [],
     next: () => ++count,
     answerTo,
@@ -119,7 +119,7 @@ export function termsOf(plan: OfferTerms): Terms {
 export function tell(scene: Scene, text: string): void {
   const now = scene.clock.now()
   const day = Math.floor((now - scene.story.start) / DAY) + 1
-  scene.told.push(`day ${day}, ${clockText(now)}  ${text}`)
+  scene.log.push(`day ${day}, ${clockText(now)}  ${text}`)
 }
 
 /** Something to arrive at a moment, or now if that has passed. */

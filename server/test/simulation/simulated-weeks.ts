@@ -4,7 +4,7 @@ import { fc } from '../testkit/property.ts'
 import { openTestbed } from '../testkit/testbed.ts'
 import { Difference } from './difference.ts'
 import { type FreshBooks, openFreshBooks } from './fresh-books.ts'
-import { runStory, StoryFailed, type Told } from './run-story.ts'
+import { runStory, StoryFailed, type StoryResult } from './run-story.ts'
 import { storiesOf } from './stories.ts'
 import type { Story } from './story.ts'
 
@@ -130,15 +130,15 @@ async function tellOn(platform: Platform, books: FreshBooks, telling: Telling): 
   return tally
 }
 
-function add(tally: Tally, told: Told): void {
+function add(tally: Tally, result: StoryResult): void {
   tally.stories += 1
-  tally.events += told.events
-  tally.accepted += told.sales.accepted
-  tally.rejected += told.sales.rejected.length
-  for (const reason of told.sales.rejected) tally.reasons.add(reason)
-  tally.cyclesCharged += told.cyclesCharged
-  tally.payoutsPaid += told.payoutsPaid
-  tally.payoutsFailed += told.payoutsFailed
+  tally.events += result.events
+  tally.accepted += result.sales.accepted
+  tally.rejected += result.sales.rejected.length
+  for (const reason of result.sales.rejected) tally.reasons.add(reason)
+  tally.cyclesCharged += result.cyclesCharged
+  tally.payoutsPaid += result.payoutsPaid
+  tally.payoutsFailed += result.payoutsFailed
 }
 
 /** The failing story, the difference, and how to tell it again. */
@@ -149,7 +149,7 @@ function inWords(telling: Telling, run: fc.RunDetails<[Story]>): string {
   return [
     `story ${run.numRuns} on ${telling.dialect} went wrong; made short ${run.numShrinks} times it goes:`,
     ...(story ? settingLines(story) : []),
-    ...(failure instanceof StoryFailed ? failure.told : []).map((line) => `  ${line}`),
+    ...(failure instanceof StoryFailed ? failure.log : []).map((line) => `  ${line}`),
     'and then:',
     ...(cause instanceof Difference ? cause.lines : [failureText(cause)]).map((line) => `  ${line}`),
     `to repeat it: STORY_ON=${telling.dialect} TEST_SEED=${run.seed} STORY_PATH=${run.counterexamplePath}`,

@@ -237,11 +237,11 @@ const payout = fc
     mostly(90),
   )
   .map(
-    ([said, creator, back, told, honest]): Action => ({
+    ([said, creator, back, reported, honest]): Action => ({
       kind: 'payout',
       creator,
       back,
-      word: told,
+      word: reported,
       honest,
       ...said,
     }),

@@ -72,7 +72,7 @@ export async function logIn(platform: Platform, actor: Actor): Promise<string> {
 export interface Follower {
   events: { id: string; data: LiveEvent }[]
   /** In short: `sale accepted`, `payout paid`, `billing_cycle closed`; without `start`. */
-  told(): string[]
+  received(): string[]
   /** The code of the refusal that ended it; `null` while it lives. */
   refusal(): string | null
   connections(): number
@@ -121,7 +121,7 @@ export function follow(base: string, token: string | null, lastEventId?: string)
   })
   const follower: Follower = {
     events,
-    told: () => events.flatMap(({ data }) => (data.kind === 'start' ? [] : [inShort(data)])),
+    received: () => events.flatMap(({ data }) => (data.kind === 'start' ? [] : [inShort(data)])),
     refusal: () => refused,
     connections: () => connected,
     lastId: () => events.at(-1)?.id ?? '',
@@ -139,7 +139,9 @@ export function follow(base: string, token: string | null, lastEventId?: string)
         const timer = setTimeout(() => {
           end()
           reject(
-            new Error(`not after 10 s: ${JSON.stringify({ told: follower.told(), refused, connected })}`),
+            new Error(
+              `not after 10 s: ${JSON.stringify({ received: follower.received(), refused, connected })}`,
+            ),
           )
         }, 10_000)
         waiting.add(look)

@@ -26,8 +26,8 @@ for (const dialect of testDialects()) {
 
   const salesFor = (actor: Actor) => salesRouter.createCaller(requestOf(market.platform, actor))
 
-  /** An accepted sale of 16,000.00, inList two lines that do not count, with its first payout failed and its second paid. */
-  async function tellingSale() {
+  /** An accepted sale of 16,000.00 with two lines that do not count, with its first payout failed and its second paid. */
+  async function soldAndExplained() {
     const { platform, clock, processor } = market
     const shop = await market.addShop('Chenab Lawn')
     const creator = await market.addCreator('Sana Mirza')
@@ -58,15 +58,18 @@ for (const dialect of testDialects()) {
   }
 
   it('has the same click, terms, checks and arithmetic for both', async () => {
-    const { id, shop, creator } = await tellingSale()
+    const { id, shop, creator } = await soldAndExplained()
     const [merchants, creators] = [
       await salesFor(shop.actor).get({ id }),
       await salesFor(creator).get({ id }),
     ]
-    for (const told of [merchants, creators]) {
-      assert.equal([told.merchant.display_name, told.creator?.display_name], ['Chenab Lawn', 'Sana Mirza'])
-      assert.is(told.offer?.title, 'Lawn suit')
-      const { receipt } = told
+    for (const explained of [merchants, creators]) {
+      assert.equal(
+        [explained.merchant.display_name, explained.creator?.display_name],
+        ['Chenab Lawn', 'Sana Mirza'],
+      )
+      assert.is(explained.offer?.title, 'Lawn suit')
+      const { receipt } = explained
       assert.equal(
         [receipt.rule_version, receipt.checks.length, receipt.commission_rate, receipt.commission],
         [SALE_RULE_VERSION, 14, 12.5, '2000.00'],
@@ -85,7 +88,7 @@ for (const dialect of testDialects()) {
         counted: true,
         why_not: null,
       })
-      assert.equal([told.outcome.billing_cycle?.state, told.outcome.payouts], ['open', []])
+      assert.equal([explained.outcome.billing_cycle?.state, explained.outcome.payouts], ['open', []])
     }
     assert.equal(
       [merchants.receipt.platform_fee, merchants.receipt.platform_fee_rate, merchants.platform_fee],
@@ -100,7 +103,7 @@ for (const dialect of testDialects()) {
   })
 
   it('goes on to the invoice for the merchant, and to every payout for both', async () => {
-    const { id, shop, creator, bill, pay } = await tellingSale()
+    const { id, shop, creator, bill, pay } = await soldAndExplained()
     await bill()
     await pay()
     const [merchants, creators] = [
@@ -130,7 +133,7 @@ for (const dialect of testDialects()) {
   })
 
   it('keeps from each what is private to the other, and the buyer from both', async () => {
-    const { id, shop, creator, bill, pay } = await tellingSale()
+    const { id, shop, creator, bill, pay } = await soldAndExplained()
     await bill()
     await pay()
     const merchants = JSON.stringify(await salesFor(shop.actor).get({ id }))
@@ -159,8 +162,8 @@ for (const dialect of testDialects()) {
       [merchants, 'buyer', ['bushra.buyer', 'Buyerova', '923331234567']],
       [creators, 'buyer', ['bushra.buyer', 'Buyerova', '923331234567', 'Bushra']],
     ] as const
-    for (const [told, whose, texts] of hidden) {
-      for (const text of texts) assert.not(told.includes(text), `${text} is the ${whose}'s`)
+    for (const [explained, whose, texts] of hidden) {
+      for (const text of texts) assert.not(explained.includes(text), `${text} is the ${whose}'s`)
     }
     const strangers = [await market.addShop(), { actor: await market.addCreator() }]
     for (const { actor } of strangers) {
@@ -175,13 +178,19 @@ for (const dialect of testDialects()) {
     await market.order(other, link, 100_000)
     await market.drainUntilIdle()
     const [sale] = (await salesFor(other.actor).list({})).items
-    const told = await salesFor(other.actor).get({ id: sale?.id ?? '' })
+    const explained = await salesFor(other.actor).get({ id: sale?.id ?? '' })
     assert.equal(
-      [told.rejection_reason, told.creator, told.offer, told.receipt.clicked_at, told.receipt.product_ids],
+      [
+        explained.rejection_reason,
+        explained.creator,
+        explained.offer,
+        explained.receipt.clicked_at,
+        explained.receipt.product_ids,
+      ],
       ['other_merchants_link', null, null, null, null],
     )
-    assert.equal(told.outcome, { billing_cycle: null, payouts: [] })
-    assert.not(JSON.stringify(told).includes(creator.userId))
+    assert.equal(explained.outcome, { billing_cycle: null, payouts: [] })
+    assert.not(JSON.stringify(explained).includes(creator.userId))
     assert.is(await outcomeOf(salesFor(creator).get({ id: sale?.id ?? '' })), 'not_found')
   })
 
