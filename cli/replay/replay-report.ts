@@ -9,8 +9,8 @@ export function replayLines(replays: readonly Replay[], out: Output): string[] {
       { title: 'Fixture' },
       { title: 'Answers' },
       { title: 'Event' },
-      { title: 'Led to', flexible: true },
-      { title: 'Must lead to', flexible: true },
+      { title: 'Actual', flexible: true },
+      { title: 'Expected', flexible: true },
     ],
     replays.map((replay) => [
       replay.fixture,

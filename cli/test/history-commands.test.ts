@@ -45,7 +45,7 @@ for (const dialect of testDialects()) {
     )
     assert.match(
       human.stdout,
-      /^4 events, 3 judged again\.\n {2}1 that cannot be read.*\nNothing would differ\.\n$/,
+      /^4 events, 3 decided again\.\n {2}1 unreadable.*\nNothing would differ\.\n$/,
     )
     assert.equal([one.counts.events, one.store, later.counts.events], [2, domain, 0])
     assert.is(changed.code, 0, changed.stderr)

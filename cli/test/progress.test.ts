@@ -59,7 +59,7 @@ const CASES: Record<string, Case> = {
     args: ['--dry-run'],
     at: 'inbound_bodies',
     said: /^judging the stored events again$/,
-    printed: /^4 events, 3 judged again\./,
+    printed: /^4 events, 3 decided again\./,
   },
   'billing close': {
     args: ['--as-of', '2099-01-01', '--yes'],

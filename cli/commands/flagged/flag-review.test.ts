@@ -50,7 +50,7 @@ atTerminal(
       ],
     })
     assert.is(code, 0, screen)
-    assert.match(screen, /The offer is rejected at 45 %\.\n\n2 of 2 looked at, 1 resolved\./)
+    assert.match(screen, /The offer is rejected at 45 %\.\n\n2 of 2 reviewed, 1 resolved\./)
     assert.equal(await audited(), ['user.suspend by operator', 'offer.vet by operator'])
     const flags = await openFlagsOf(platform)
     assert.is(flags.length, 1)
@@ -70,7 +70,7 @@ atTerminal('is left at any question without harm, and taken up again', async () 
     [atChoice, atNote, quit].map(({ code }) => code),
     [0, 0, 0],
   )
-  for (const { screen } of [atChoice, atNote, quit]) assert.match(screen, /1 of 1 looked at, 0 resolved/)
+  for (const { screen } of [atChoice, atNote, quit]) assert.match(screen, /1 of 1 reviewed, 0 resolved/)
   const { screen } = await books.pty(['flagged', 'walk'], {
     typed: [
       answer('r'),
@@ -79,7 +79,7 @@ atTerminal('is left at any question without harm, and taken up again', async () 
       { after: /What was found and done\? /, keys: 'informed the shop\n' },
     ],
   })
-  assert.match(screen, /Resolved\.\n\n1 of 1 looked at, 1 resolved/)
+  assert.match(screen, /Resolved\.\n\n1 of 1 reviewed, 1 resolved/)
   assert.equal(await openFlagsOf(books.market.platform), [])
   assert.match((await books.pty(['flagged'])).screen, /Nothing waits for a person\./)
 })

@@ -47,7 +47,7 @@ export async function walkFlags(
 }
 
 function endLine({ seen, resolved }: { seen: number; resolved: number }, all: number): string {
-  return `${seen} of ${all} looked at, ${resolved} resolved. The others stay in the queue.`
+  return `${seen} of ${all} reviewed, ${resolved} resolved. The others stay in the queue.`
 }
 
 function say(...lines: string[]): void {

@@ -36,8 +36,8 @@ export function eventTable(out: Output, rows: readonly EventRow[], senders: Even
       { title: 'From', flexible: true },
       { title: 'Topic' },
       { title: 'State' },
-      { title: 'Tries', right: true },
-      { title: 'What became of it', flexible: true },
+      { title: 'Attempts', right: true },
+      { title: 'Outcome', flexible: true },
       { title: 'Id' },
     ],
     rows.map((row) => [
@@ -101,10 +101,10 @@ export function eventPairs(out: Output, row: EventRow, { domain, origin }: Event
     ['Topic', row.topic ?? '–'],
     ['Received', out.time(row.received_at)],
     ['State', row.state],
-    ['Tries', String(row.attempts)],
+    ['Attempts', String(row.attempts)],
     ...(row.state === 'pending' ? [['Next try', out.time(row.next_attempt_at)] as [string, string]] : []),
     ...(row.finished_at === null ? [] : [['Finished', out.time(row.finished_at)] as [string, string]]),
-    ['What became of it', outcomeText(row)],
+    ['Outcome', outcomeText(row)],
     ['Body hash', `sha256 ${row.body_hash}`],
   ]
 }

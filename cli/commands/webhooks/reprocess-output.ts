@@ -105,8 +105,8 @@ function signed(amount: number): string {
 
 function remarksOn({ from, lost, before, after }: Difference): string[] {
   return [
-    ...(from === 'receipt' ? ['its raw body is gone: judged from its receipt'] : []),
-    ...lost.map((fact) => `${fact.replaceAll('_', ' ')} of the time is not known: today's is taken`),
+    ...(from === 'receipt' ? ['the raw body was deleted: decided from the receipt'] : []),
+    ...lost.map((fact) => `${fact.replaceAll('_', ' ')} was not recorded: today's value is used`),
     ...(before.creatorId !== after.creatorId ? ['for another creator'] : []),
   ]
 }
@@ -202,20 +202,20 @@ function totalLines(
 
 function countLines(counts: ReprocessCounts): string[] {
   const shown: [number, string][] = [
-    [counts.repeats, 'deliveries of an order that had been reported before'],
+    [counts.repeats, 'repeated deliveries of an order'],
     [
       counts.bodiesGone,
-      'whose raw body is past the retention time: where it made a sale, judged from its receipt',
+      'whose raw body was deleted: decided from the receipt, if there is a sale',
     ],
-    [counts.unreadable, 'that cannot be read, then as today'],
+    [counts.unreadable, 'unreadable, then as today'],
     [counts.otherTopics, 'of other topics'],
-    [counts.conflicting, 'with a delivery id that came before with another body'],
-    [counts.waiting, 'that still wait to be processed'],
-    [counts.unknownStores, 'of a store that is not known'],
-    [counts.uncertain, 'judged with a fact of today, since the fact of that time was not kept'],
+    [counts.conflicting, 'with the delivery id of another body'],
+    [counts.waiting, 'not processed yet'],
+    [counts.unknownStores, 'of unknown stores'],
+    [counts.uncertain, "decided with today's value for a fact that was not recorded"],
   ]
   return [
-    `${counts.events} events, ${counts.judged} judged again.`,
+    `${counts.events} events, ${counts.judged} decided again.`,
     ...shown.filter(([number]) => number > 0).map(([number, words]) => `  ${number} ${words}`),
   ]
 }

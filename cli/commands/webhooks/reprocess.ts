@@ -13,7 +13,7 @@ export function addReprocessCommand(group: Command): void {
   group
     .command('reprocess')
     .description(
-      "run the stored orders through today's rule and show, in money, what would come out otherwise; changes nothing",
+      "decide the stored orders by today's rule and show what would differ, in money; changes nothing",
     )
     .option('--dry-run', 'must be given: books are never rewritten')
     .option('--since <time>', 'received since, RFC 3339, or a date: its midnight in BILLING_TIMEZONE')
@@ -47,14 +47,14 @@ async function reprocess(options: ReprocessCommandOptions, command: Command): Pr
       const storeIds = options.store === undefined ? null : await storesMeant(database.reader, options.store)
       const output = new ReprocessOutput(out, database.reader)
       output.begin({ since, store: options.store ?? null })
-      out.progress('judging the stored events again')
+      out.progress('deciding the stored events again')
       const report = await reprocessOrders(
         { config, database },
         {
           since,
           storeIds,
           onDifference: (difference) => output.add(difference),
-          onProgress: (done, all) => out.progress(`judged ${done} of ${all} events again`),
+          onProgress: (done, all) => out.progress(`decided ${done} of ${all} events again`),
         },
       )
       out.endProgress()

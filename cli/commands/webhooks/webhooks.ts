@@ -41,7 +41,7 @@ async function fixtures(command: Command): Promise<void> {
   const titles = [
     { title: 'Fixture' },
     { title: 'What it is', flexible: true },
-    { title: 'Must lead to', flexible: true },
+    { title: 'Expected', flexible: true },
   ]
   out.show({ store_sales: storeSales, processor }, () => [
     out.heading('Orders (orders/paid), on the terms that the manifest names'),
@@ -52,7 +52,7 @@ async function fixtures(command: Command): Promise<void> {
     '',
     out.heading('Events of the processor'),
     ...out.table(
-      [...titles.slice(0, 2), { title: 'Needs' }, { title: 'Must lead to', flexible: true }],
+      [...titles.slice(0, 2), { title: 'Needs' }, { title: 'Expected', flexible: true }],
       processor.map((fixture) => [fixture.name, fixture.title, fixture.needs, expectedEvent(fixture)]),
     ),
     '',
