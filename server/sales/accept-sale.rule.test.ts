@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { OracleReason } from '../test/oracle/sale.ts'
 import { fc } from '../test/testkit/property.ts'
 import {
   CLOCK_TOLERANCE_MS,
@@ -83,7 +84,8 @@ test('an order in order is accepted, with every check on the receipt and half pa
   assert.is(decision.platform_fee, 6_249)
 })
 
-const EXAMPLES: Record<RejectionReason, SaleFacts[]> = {
+/** By the oracle's reasons, so that this does not compile while the oracle lacks one of the rule's. */
+const EXAMPLES: Record<OracleReason, SaleFacts[]> = {
   test_order: [withOrder({ test: true })],
   not_paid: [
     withOrder({ financial_status: null }),

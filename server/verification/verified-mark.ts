@@ -9,8 +9,8 @@ import type { Covered, VerifiedHead } from './scope.ts'
 import type { Books } from './verify-books.ts'
 
 /*
- * What the last successful verification has covered. It is sealed with APP_KEY, so whoever writes to the database without
- * that key can only delete it, or put back an older one; both make the next verification check more.
+ * What the last successful verification has covered. It is sealed with APP_KEY, so a writer to the
+ * database without that key can only delete it, or restore an older one; both make the next verification check more.
  */
 
 const NAME = 'verified'

@@ -1,13 +1,14 @@
-import type { RejectionReason } from '../../sales/accept-sale.rule.ts'
 import { DAY, MINUTE } from './calendar.ts'
 import { share } from './exact.ts'
 import type { Order, OrderLine } from './order.ts'
 import { type Click, known, type State } from './state.ts'
 
+export type OracleReason = NonNullable<ReturnType<typeof firstFailure>>
+
 /** What becomes of one order. Amounts in paisa. */
 export interface Verdict {
   /** The first check that fails; `null`: accepted. */
-  reason: RejectionReason | null
+  reason: OracleReason | null
   basis: number
   /** Of the link, if that is the reporting merchant's. */
   rate: number | null
@@ -66,11 +67,6 @@ function firstFailure(state: State, facts: Facts) {
   if (reachesMailbox(order.buyerEmail, known(state.people, click.link.creator).email)) return 'self_purchase'
   if (!order.lines.some((line) => isCovered(line, facts.named))) return noProduct(facts.named)
   return facts.commission > 0 ? null : 'nothing_payable'
-}
-
-/** Does not compile while the oracle lacks one of the service's reasons. */
-export function oracleReason(reason: RejectionReason): NonNullable<ReturnType<typeof firstFailure>> {
-  return reason
 }
 
 export function paid(order: Order): boolean {
