@@ -3,7 +3,9 @@
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
 if (major < 22 || (major === 22 && minor < 19)) {
-  console.error(`affiliate: Node.js 22.19 or newer is needed, this is ${process.versions.node}.`)
+  console.error(
+    `affiliate: this is Node.js ${process.versions.node}; 22.19 or later is needed. In the project's folder, run ./cli/affiliate after npm ci: it uses the project's own Node.`,
+  )
   process.exit(1)
 }
 

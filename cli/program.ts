@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
 import { Command } from 'commander'
 import { addBillingCommands } from './commands/billing/billing.ts'
 import { addSecondTryCommands } from './commands/billing/retry-calls.ts'
@@ -14,12 +16,19 @@ import { addOfferCommands } from './commands/offers.ts'
 import { addPayoutCommands } from './commands/payouts.ts'
 import { addSaleCommands } from './commands/sales/sales.ts'
 import { addSaleListCommand } from './commands/sales/sales-list.ts'
+import { addSeedCommand } from './commands/seed.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addStatusCommand } from './commands/status/status.ts'
 import { addStoreCommands } from './commands/stores.ts'
 import { addUserCommands } from './commands/users/users.ts'
 import { addWebhookEventCommands } from './commands/webhooks/webhook-events.ts'
 import { addWebhookCommands } from './commands/webhooks/webhooks.ts'
+
+/** From the package's own file, in the source tree and in the built package. */
+function version(): string {
+  const file = findPackageJSON(import.meta.url) ?? ''
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
+}
 
 /**
  * The whole command line. Only commander is loaded here: each action imports what it needs, so that `--help` and a
@@ -30,6 +39,7 @@ export function buildProgram(): Command {
     .description(
       "Affiliate marketplace for Pakistan's online stores: run it, look into it, act as its operator.",
     )
+    .version(version(), '--version', 'print the version')
     .option('--json', 'one JSON document on stdout, errors as problem objects on stderr')
     .option('--database-url <url>', 'sqlite:PATH or postgres://…, instead of DATABASE_URL')
     .option('--yes', 'do not ask for confirmation')
@@ -40,8 +50,8 @@ export function buildProgram(): Command {
       'after',
       `
 Users are named by id or e-mail, orders by the store's order id or their name such as '#1001'.
-Settings are read from the environment and from .env; see the README.
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
+Settings are read from the environment and from .env; see server/guides/settings.md.
+Exit codes: 0 success, 1 failure, 2 usage error.
 
 Examples:
   $ affiliate serve
@@ -49,6 +59,7 @@ Examples:
   $ affiliate sales explain '#1001'`,
     )
   addServeCommand(program)
+  addSeedCommand(program)
   addDemoCommand(program)
   addDatabaseCommands(program)
   addGrantsCommand(program)

@@ -2,7 +2,7 @@ import type { ZodError } from 'zod'
 import { checkSealStorage } from './ledger/seals/stored-seals.service.ts'
 import { Caches } from './platform/cache/caches.ts'
 import { publishInvalidations } from './platform/cache/invalidations.ts'
-import { systemClock } from './platform/clock.ts'
+import { type Clock, systemClock } from './platform/clock.ts'
 import { type Config, readConfig, SettingError } from './platform/config.ts'
 import { refuseForeignKeys } from './platform/crypto/app-key-check.ts'
 import {
@@ -13,7 +13,7 @@ import {
 } from './platform/crypto/app-keys.ts'
 import { createVault } from './platform/crypto/vault.ts'
 import { type OpenDatabase, openDatabase } from './platform/database/open-database.ts'
-import { systemIds } from './platform/ids.ts'
+import { createIds, systemIds } from './platform/ids.ts'
 import { createLog } from './platform/log.ts'
 import type { Platform } from './platform/platform.ts'
 import { Signals } from './platform/signals.ts'
@@ -50,6 +50,8 @@ export interface OpenOptions {
   /** The running sandbox's address, where this process runs it itself. */
   sandboxUrl?: () => string | null
   logLevel?: string
+  /** The system's clock by default. Ids follow it too. */
+  clock?: Clock
 }
 
 /** The composition root: settings → database → services. Throws `SettingError` on a setting that makes no sense. */
@@ -66,8 +68,8 @@ export async function openApp(options: OpenOptions): Promise<App> {
   const platform: Platform = {
     config,
     database,
-    clock: systemClock,
-    ids: systemIds,
+    clock: options.clock ?? systemClock,
+    ids: options.clock ? createIds(options.clock) : systemIds,
     keys,
     vault: createVault(keys),
     log: createLog(options.logLevel ?? config.LOG_LEVEL),

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { readConfig, SettingError } from './platform/config.ts'
 import { type OpenDatabase, openDatabase } from './platform/database/open-database.ts'
-import { isProduction, markDevelopment, markProduction } from './production-mark.ts'
+import { isProduction, markDevelopment, markProduction, markSeeded } from './production-mark.ts'
 import { marketSuites } from './test/testkit/market-suites.ts'
 import type { Testbed } from './test/testkit/testbed.ts'
 
@@ -32,6 +32,15 @@ for (const { it, dialect } of marketSuites<{ database: OpenDatabase }>('the mark
     assert.is(await isProduction(database.reader), true)
     await markProduction(database, { ...PRODUCTION, NODE_ENV: 'development' })
     assert.is(await isProduction(database.reader), true)
+  })
+
+  it('is refused on a database that was seeded', async ({ bed, database }) => {
+    await markSeeded(database, bed.platform.clock.now())
+    const refusal = await markProduction(database, PRODUCTION).catch((error: unknown) => error)
+    assert.instance(refusal, SettingError)
+    assert.match((refusal as Error).message, /^setting DATABASE_URL: .*affiliate seed/)
+    assert.is(await isProduction(database.reader), false)
+    await markProduction(database, bed.platform.config)
   })
 
   it('refuses a start with the sandbox processor', async ({ bed, database }) => {

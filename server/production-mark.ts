@@ -2,21 +2,30 @@ import { statSync } from 'node:fs'
 import { sql } from 'kysely'
 import { OPERATOR, recordAudit } from './moderation/audit.service.ts'
 import { Refusal } from './platform/api/refusal.ts'
+import { isoTime } from './platform/clock.ts'
 import type { Config } from './platform/config.ts'
 import { SettingError } from './platform/config.ts'
-import type { Queries } from './platform/database/database.ts'
+import type { Database, Queries } from './platform/database/database.ts'
 import type { OpenDatabase } from './platform/database/open-database.ts'
 import { deleteWatermark, readWatermark, setWatermark } from './platform/database/watermarks.ts'
 import type { Platform } from './platform/platform.ts'
 
 const MARK = 'production'
+const SEEDED = 'seeded'
 
 /**
  * Marks the database as a production database when the service starts with NODE_ENV=production. The mark stays, also in a backup.
- * Refuses to start with the sandbox processor on a marked database, because the sandbox confirms payments that were never made.
+ * Refuses to start with the sandbox processor on a marked database, because the sandbox confirms payments that were never made, and in
+ * production on a seeded one.
  */
 export async function markProduction(database: OpenDatabase, config: Config): Promise<void> {
   if (config.NODE_ENV === 'production') {
+    if ((await readWatermark(database.reader, SEEDED)) !== undefined) {
+      throw new SettingError(
+        'DATABASE_URL',
+        'this database was filled by "affiliate seed": its accounts have a published password. Use another one in production',
+      )
+    }
     const identity = await databaseIdentity(database)
     await database.transaction((tx) => setWatermark(tx, MARK, identity))
     return
@@ -26,6 +35,11 @@ export async function markProduction(database: OpenDatabase, config: Config): Pr
     'PROCESSOR',
     'the sandbox is refused on a production database. Set NODE_ENV=production, or on a copy run "affiliate db mark-development"',
   )
+}
+
+/** Marks a database that `affiliate seed` fills: production refuses it for good. */
+export async function markSeeded(database: Database, at: number): Promise<void> {
+  await database.transaction((tx) => setWatermark(tx, SEEDED, isoTime(at)))
 }
 
 /** Whether a service with NODE_ENV=production has used this database, or the one that it was copied from. */

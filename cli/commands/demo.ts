@@ -85,7 +85,7 @@ function keptLines({ url, sandbox_url, pid, folder, database_url, accounts, stor
     '',
     'Ask it something:',
     `  curl -s ${url}/sales -H 'Authorization: Bearer ${accounts[0]?.token}'`,
-    `  npx affiliate ledger balances --database-url ${database_url}`,
+    `  ./cli/affiliate ledger balances --database-url ${database_url}`,
     '',
     'End it:',
     `  kill ${pid}; while kill -0 ${pid} 2>/dev/null; do sleep 0.1; done; rm -r ${folder}`,

@@ -2,25 +2,28 @@ import type { Command } from 'commander'
 import type { Service } from '../../server/service.ts'
 import { exampleText } from '../command.ts'
 import { type CommandContext, databasePlace, openContext } from '../context.ts'
+import type { Seeded } from '../seed/seed.ts'
 
 export function addServeCommand(program: Command): void {
   program
     .command('serve')
     .description('run the service: web, worker, scheduler and the sandbox processor, as ROLES says')
+    .option('--seed', 'fill an empty development database first, as "affiliate seed" does')
     .addHelpText(
       'after',
-      exampleText('serve', 'serve --database-url postgres://affiliate@localhost/affiliate'),
+      exampleText('serve', 'serve --seed', 'serve --database-url postgres://affiliate@localhost/affiliate'),
     )
-    .action((_options: object, command: Command) => serve(command))
+    .action((options: { seed?: boolean }, command: Command) => serve(options.seed ?? false, command))
 }
 
-async function serve(command: Command): Promise<void> {
+async function serve(seeds: boolean, command: Command): Promise<void> {
   const context = await openContext(command)
+  const seeded = seeds ? await (await import('./seed.ts')).seedDatabase(context) : null
   const { startService } = await import('../../server/service.ts')
   const interruption = catchSignals()
   const service = await startService({ environment: context.environment })
   try {
-    await announce(context, service)
+    await announce(context, service, seeded)
     await interruption
   } finally {
     await service.stop()
@@ -44,7 +47,30 @@ function catchSignals(): Promise<void> {
   })
 }
 
-async function announce({ out, config }: CommandContext, service: Service): Promise<void> {
+type Steps = readonly (readonly [line: string, what: string])[]
+
+const FIRST_STEPS: Steps = [
+  ['npm run demo', 'one order all the way to a paid payout, over a database of its own'],
+  ['./cli/affiliate users create-admin you@example.com --password-stdin', 'an admin account'],
+  ['./cli/affiliate webhooks fixtures', 'signed orders to send to this service, with the expected results'],
+  ['./cli/affiliate --help', 'all other commands'],
+]
+
+/** What to try with a seeded database. */
+function seededSteps({ slugs }: Seeded, url: string | null): Steps {
+  return [
+    [`curl -i ${url ?? ''}/go/${slugs[0]}`, 'follow a link as a visitor does'],
+    [`./cli/affiliate webhooks replay path-landing-site --link ${slugs[0]}`, 'report a signed order'],
+    ['./cli/affiliate sales list', 'see what became of the orders'],
+  ]
+}
+
+async function announce(
+  { out, config }: CommandContext,
+  service: Service,
+  seeded: Seeded | null,
+): Promise<void> {
+  const { seededLines } = await import('./seed.ts')
   const { url, sandboxUrl, migrated } = service
   const database = await databasePlace(config)
   const { resolve } = await import('node:path')
@@ -58,25 +84,23 @@ async function announce({ out, config }: CommandContext, service: Service): Prom
     data_folder: folder,
     roles: config.ROLES,
     migrated,
+    ...(seeded && { seeded }),
   }
   out.show(document, () => {
     const places: [string, string | null][] = [
       ['Service', url],
+      ['API reference', url && `${url}/docs`],
       ['OpenAPI', document.openapi_url],
       ['Sandbox processor', sandboxUrl],
       ['Database', migrated.length > 0 ? `${database} (${migrated.length} migrations applied)` : database],
       ['Keys and files', folder],
       ['Roles', config.ROLES.join(', ')],
     ]
-    const steps = [
-      ['npm run demo', 'one order all the way to a paid payout, over a database of its own'],
-      ['npx affiliate users create-admin you@example.com --password-stdin', 'an admin account'],
-      ['npx affiliate webhooks fixtures', 'signed orders to send to this service, and what they lead to'],
-      ['npx affiliate --help', 'everything else an operator does'],
-    ] as const
+    const steps = seeded ? seededSteps(seeded, url) : FIRST_STEPS
     return [
       out.heading('The affiliate marketplace is running. Ctrl-C ends it.'),
       '',
+      ...(seeded ? [...seededLines(seeded, url), ''] : []),
       ...places.flatMap(([name, place]) => (place === null ? [] : [`  ${name.padEnd(18)} ${place}`])),
       '',
       out.heading('What to do next, in another terminal'),

@@ -25,10 +25,10 @@ export async function examineDatabase(config: Config, database: OpenDatabase): P
   const { executed, pending } = await migrationState(database)
   const migrations =
     pending.length === 0
-      ? ok('migrations', `${executed.length} have run, none waits`)
+      ? ok('migrations', `${executed.length} applied, none pending`)
       : fail(
           'migrations',
-          `${pending.join(', ')} wait`,
+          `${pending.join(', ')} pending`,
           'Run "affiliate db migrate"; "affiliate serve" does it too.',
         )
   const own =

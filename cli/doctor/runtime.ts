@@ -35,7 +35,8 @@ function readable(environment: Record<string, string | undefined>): Finding {
 
 /** In .env there are our settings only, so a name that is none of them is a slip of the pen. */
 function unknownNames(): Finding[] {
-  if (!existsSync('.env')) return [info('settings', 'there is no .env here: the environment alone counts')]
+  if (!existsSync('.env'))
+    return [info('settings', 'no .env file in this folder: settings come from the environment')]
   const names = Object.keys(parseEnv(readFileSync('.env', 'utf8')))
   return names.flatMap((name) => {
     if (SETTING_NAMES.includes(name)) return []

@@ -11,7 +11,7 @@ import { NO_PTY, type Typed } from './run-in-pty.ts'
 
 /** Every command that an operator has been promised. */
 const PROMISED = [
-  ...['serve', 'demo', 'db migrate', 'db status', 'db mark-development', 'db backup'],
+  ...['serve', 'seed', 'demo', 'db migrate', 'db status', 'db mark-development', 'db backup'],
   ...['db restore', 'db grants'],
   ...['users list', 'users create-admin', 'users set-password', 'users suspend', 'users reinstate'],
   ...['stores list', 'stores release', 'stores allow', 'offers list', 'offers vet'],
@@ -147,10 +147,11 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'ledger seal': { wide: true },
     'keys rotate': { wide: true },
     serve: {
-      typed: [{ after: /everything else an operator does/, keys: CTRL_C }],
+      typed: [{ after: /all other commands/, keys: CTRL_C }],
       wide: true,
       jsonElsewhere: 'serve.test.ts',
     },
+    seed: { code: 1, wide: true },
     demo: {
       typed: [{ after: /1\. {2}/, keys: CTRL_C }],
       code: 1,

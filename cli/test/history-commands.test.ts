@@ -43,10 +43,7 @@ for (const dialect of testDialects()) {
       [same.counts.events, same.counts.judged, same.counts.different, same.counts.unreadable],
       [4, 3, 0, 1],
     )
-    assert.match(
-      human.stdout,
-      /^4 events, 3 decided again\.\n {2}1 unreadable.*\nNothing would differ\.\n$/,
-    )
+    assert.match(human.stdout, /^4 events, 3 decided again\.\n {2}1 unreadable.*\nNothing would differ\.\n$/)
     assert.equal([one.counts.events, one.store, later.counts.events], [2, domain, 0])
     assert.is(changed.code, 0, changed.stderr)
     assert.match(

@@ -16,6 +16,7 @@ import { openProcessorStub } from './processor-stub.ts'
 const OWN: Record<string, Recipe> = {
   serve: 'is the running service itself',
   demo: 'works on a database of its own',
+  seed: 'refuses a database in use',
   'flagged walk': 'does what users suspend, offers vet and flagged resolve do, each at its own moment',
   'webhooks listen': 'looks for news as webhooks events does, without end',
   'db migrate': way(),

@@ -1,9 +1,10 @@
 // time limit: 240 s
 // database: none
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -94,7 +95,14 @@ test('a group alone shows its commands as wrong usage; asked-for help is none', 
   assert.match(help.stdout, /create-admin/)
 })
 
-test('no command but serve, demo and db migrate makes a database or a key', async () => {
+test('the launcher finds the Node of the project, from any folder; --version is that of the package', async () => {
+  const launcher = join(fileURLToPath(new URL('..', import.meta.url)), 'affiliate')
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const env = { PATH: '/usr/bin:/bin' }
+  assert.is(execFileSync(launcher, ['--version'], { cwd: folder, env, encoding: 'utf8' }), `${version}\n`)
+})
+
+test('no command but serve, seed, demo and db migrate makes a database or a key', async () => {
   const commands = [
     ['users', 'list'],
     ['db', 'status'],

@@ -57,6 +57,15 @@ it('is one page and its assets, all of them ours', async ({ bed }) => {
     assert.is((await fetch(bed.base + path)).status, 404, path)
 })
 
+it('is where the bare address leads a browser; other clients get the addresses', async ({ bed }) => {
+  const browser = await fetch(`${bed.base}/`, { headers: { accept: 'text/html,*/*' }, redirect: 'manual' })
+  assert.equal([browser.status, browser.headers.get('location')], [302, 'docs'])
+  assert.is((await fetch(`${bed.base}/`, { headers: { accept: 'text/html' } })).url, `${bed.base}/docs`)
+  const index = (await (await fetch(`${bed.base}/`)).json()) as Record<string, string>
+  for (const path of [index.docs, index.openapi, index.health])
+    assert.is((await fetch(bed.base + path)).status, 200, path)
+})
+
 it('is sent compressed to a client that takes that', async ({ bed }) => {
   const url = `${bed.base}/docs/swagger-ui.css`
   const plain = await (await fetch(url, { headers: { 'accept-encoding': 'identity' } })).arrayBuffer()

@@ -60,6 +60,15 @@ const ASSET_CACHE = 'public, max-age=3600'
 
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
+/** `GET /`: leads browsers to the API reference; other clients get the addresses. */
+export function registerIndex(server: FastifyInstance, guard: Guard): void {
+  server.get('/', { onRequest: guard }, async (request, reply) => {
+    reply.header('vary', 'Accept')
+    if (request.headers.accept?.includes('text/html')) return reply.redirect('docs')
+    return { name: 'Affiliate marketplace', docs: '/docs', openapi: '/openapi.json', health: '/readyz' }
+  })
+}
+
 /** `GET /docs`: the API reference, Swagger UI over /openapi.json. `guard` runs before the page is served. */
 export function registerDocs(server: FastifyInstance, guard: Guard): void {
   server.get('/docs', { onRequest: guard }, async (_request, reply) =>

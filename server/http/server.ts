@@ -5,7 +5,7 @@ import { withStatementTimeout } from '../platform/database/database.ts'
 import { answerBrokenRequest, closeUnusedConnections } from './connections.ts'
 import type { HttpApp } from './context.ts'
 import { allowOrigins } from './cors.ts'
-import { registerDocs } from './docs.ts'
+import { registerDocs, registerIndex } from './docs.ts'
 import { logRequest, sendProblem } from './errors.ts'
 import { registerJobFile } from './job-file.ts'
 import { createMetrics, type Metrics, registerMetrics } from './metrics/metrics.ts'
@@ -120,6 +120,7 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   registerMetrics(scope, metrics)
   registerProbes(scope, app)
   registerOpenApi(scope, app, limits)
+  registerIndex(scope, limits.admitPublic)
   registerDocs(scope, limits.admitPublic)
   registerRest(scope, platform, appRouter, limits.admit)
   registerTrpc(scope, platform, appRouter, limits.admit)

@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import { v7 } from 'uuid'
+import { type Clock, systemClock } from './clock.ts'
 
 /** The only source of ids: UUIDv7. */
 export interface Ids {
@@ -19,21 +20,25 @@ function nextRandomness(): Uint8Array {
   return randomness.subarray(used - 16, used)
 }
 
-let msecs = 0
-let seq = 0
-
-/** Ids of one process are in ascending order: within a millisecond, a counter with a random start follows the time. */
-export const systemIds: Ids = {
-  next() {
-    const random = nextRandomness()
-    const now = Date.now()
-    if (now > msecs) {
-      msecs = now
-      seq = new DataView(random.buffer, random.byteOffset).getUint32(0) >>> 1
-    } else seq += 1
-    return v7({ random, msecs, seq })
-  },
+/** Ids by this clock, in ascending order: within a millisecond, a counter with a random start follows the time. */
+export function createIds(clock: Clock): Ids {
+  let msecs = 0
+  let seq = 0
+  return {
+    next() {
+      const random = nextRandomness()
+      const now = clock.now()
+      if (now > msecs) {
+        msecs = now
+        seq = new DataView(random.buffer, random.byteOffset).getUint32(0) >>> 1
+      } else seq += 1
+      return v7({ random, msecs, seq })
+    },
+  }
 }
+
+/** The ids of this process. */
+export const systemIds: Ids = createIds(systemClock)
 
 /** The owner of the platform's own accounts in the journal. */
 export const NIL_ID = '00000000-0000-0000-0000-000000000000'

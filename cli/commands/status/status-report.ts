@@ -158,11 +158,20 @@ function scheduleRows(out: Output, { schedule }: Status): [string, string][] {
 function runText(out: Output, run: ScheduleRunRow | null): string {
   if (run === null) return 'never run so far'
   if (run.finished_at === null) return `began ${out.time(run.started_at)}, and has not finished`
-  const outcome = Object.entries(JSON.parse(run.outcome ?? '{}') as Record<string, unknown>)
-  const what = outcome
+  const what = outcomeText(JSON.parse(run.outcome ?? '{}') as Record<string, unknown>)
+  return `${out.time(run.started_at)}, ${durationText(run.finished_at - run.started_at)}${what === '' ? '' : `: ${what}`}`
+}
+
+function outcomeText(outcome: Record<string, unknown>): string {
+  const { compared, differing, unanswered, complete } = outcome
+  if (compared !== undefined) {
+    const found = differing === 0 ? 'no differences' : `${differing} differ`
+    const open = unanswered === 0 ? '' : `, ${unanswered} unanswered`
+    return `${compared} compared, ${found}${open}${complete === false ? ', not complete' : ''}`
+  }
+  return Object.entries(outcome)
     .flatMap(([name, value]) => (value === null ? [] : [`${name} ${String(value)}`]))
     .join(', ')
-  return `${out.time(run.started_at)}, ${durationText(run.finished_at - run.started_at)}${what === '' ? '' : `: ${what}`}`
 }
 
 function keyRows(out: Output, { rotateKeys }: Status): [string, string][] {

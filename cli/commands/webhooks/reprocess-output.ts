@@ -203,10 +203,7 @@ function totalLines(
 function countLines(counts: ReprocessCounts): string[] {
   const shown: [number, string][] = [
     [counts.repeats, 'repeated deliveries of an order'],
-    [
-      counts.bodiesGone,
-      'whose raw body was deleted: decided from the receipt, if there is a sale',
-    ],
+    [counts.bodiesGone, 'whose raw body was deleted: decided from the receipt, if there is a sale'],
     [counts.unreadable, 'unreadable, then as today'],
     [counts.otherTopics, 'of other topics'],
     [counts.conflicting, 'with the delivery id of another body'],

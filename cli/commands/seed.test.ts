@@ -1,0 +1,70 @@
+// time limit: 180 s
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openTestDatabase, type TestDatabase, testDialects } from '../../server/test/testkit/databases.ts'
+import { runHere } from '../test/run-here.ts'
+
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  PROCESSOR: 'http',
+  PROCESSOR_URL: 'https://processor.example.com',
+  PROCESSOR_API_KEY: 'key',
+  PROCESSOR_WEBHOOK_SECRETS: `whsec_${Buffer.alloc(24).toString('base64')}`,
+}
+
+interface World {
+  database: TestDatabase
+  settings: Record<string, string>
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<World>(`affiliate seed on ${dialect}`)
+
+  it.before(async (world) => {
+    world.database = await openTestDatabase(dialect, { migrated: false })
+    world.settings = { DATABASE_URL: world.database.url, DATA_DIR: world.database.folder }
+  })
+  it.after(({ database }) => database.close())
+
+  it('fills an empty database with accounts, links, clicks and a week of sales', async ({ settings }) => {
+    const seeded = await runHere(['seed', '--json'], settings)
+    assert.is(seeded.code, 0, seeded.stderr)
+    const { accounts, slugs, orders, clicks } = JSON.parse(seeded.stdout)
+    assert.equal(
+      accounts.map(({ role }: { role: string }) => role),
+      ['merchant', 'creator', 'creator', 'admin'],
+    )
+    assert.equal([slugs.length, orders, clicks], [3, 18, 84])
+    const { items } = JSON.parse((await runHere(['sales', 'list', '--json'], settings)).stdout)
+    assert.is(items.length, orders)
+    const reasons = new Set(
+      items.map(({ rejection_reason }: { rejection_reason: string }) => rejection_reason),
+    )
+    for (const reason of [null, 'test_order', 'not_paid', 'currency_not_pkr', 'self_purchase'])
+      assert.ok(reasons.has(reason as string), String(reason))
+    const now = Date.now()
+    for (const { created_at, ordered_at } of items) {
+      assert.ok(Date.parse(created_at) < now && Date.parse(ordered_at) < now, created_at)
+      assert.ok(now - Date.parse(created_at) < 8 * 86_400_000, created_at)
+    }
+  })
+
+  it('leaves books in which every invariant holds', async ({ settings }) => {
+    const verified = await runHere(['ledger', 'verify', '--full'], settings)
+    assert.is(verified.code, 0, verified.stdout)
+  })
+
+  it('refuses a database with accounts', async ({ settings }) => {
+    const again = await runHere(['seed'], settings)
+    assert.is(again.code, 1)
+    assert.match(again.stderr, /^affiliate: Refused: the database has accounts\. .*\n$/)
+  })
+
+  it('is refused in production', async ({ settings }) => {
+    const refused = await runHere(['seed'], { ...settings, ...PRODUCTION })
+    assert.is(refused.code, 1)
+    assert.match(refused.stderr, /^affiliate: .*production.*\n$/)
+  })
+
+  it.run()
+}

@@ -1,0 +1,287 @@
+import { randomBytes } from 'node:crypto'
+import { FIXTURE_PRODUCT_ID, fillFixture } from '../../fixtures/fill-fixture.ts'
+import { freshOrder } from '../../fixtures/fresh-order.ts'
+import type { App } from '../../server/app.ts'
+import { applyToOffer, decideOnApplication } from '../../server/applications/applications.service.ts'
+import { type ClickRecorder, createClickRecorder, rollUpClicks } from '../../server/clicks/clicks.service.ts'
+import { createInboxRecorder } from '../../server/inbox/intake.service.ts'
+import { lastRuns } from '../../server/jobs/schedule-runs.service.ts'
+import { drainUntilIdle } from '../../server/jobs/worker.ts'
+import { type LinkRecord, resolveLink } from '../../server/links/links.service.ts'
+import { createOffer, setOfferStatus } from '../../server/offers/offers.service.ts'
+import type { Platform } from '../../server/platform/platform.ts'
+import { isProduction, markSeeded } from '../../server/production-mark.ts'
+import { connectStore } from '../../server/stores/stores.service.ts'
+import { register } from '../../server/users/credentials.service.ts'
+import { updateProfile } from '../../server/users/profile.service.ts'
+import { createAdmin, listUsers } from '../../server/users/users.service.ts'
+import { Failure } from '../failures.ts'
+import { readFixture, readFixtures, type StoreFixture } from '../replay/fixture-files.ts'
+import type { MovingClock } from './moving-clock.ts'
+
+/** The password of every seeded account. Production refuses a seeded database, because anyone can read it here. */
+export const SEED_PASSWORD = 'saffron-kurta-lantern'
+const SHOP_DOMAIN = 'chenab-lawn.myshopify.com'
+const MERCHANT = { email: 'owner@chenab-lawn.example.pk', displayName: 'Chenab Lawn' }
+const ADMIN = { email: 'admin@example.pk', displayName: 'Admin' }
+const CREATORS = [
+  { email: 'sana@reels.example.pk', displayName: 'Sana Mirza', iban: 'PK36SCBL0000001123456702' },
+  { email: 'bilal@vlogs.example.pk', displayName: 'Bilal Ahmed', iban: 'PK29HABB0000001123456705' },
+] as const
+
+const OFFERS = [
+  {
+    title: 'Embroidered Lawn Suit, 3 Piece',
+    product_url: `https://${SHOP_DOMAIN}/products/embroidered-lawn-suit`,
+    category: 'Fashion',
+    niche: 'Lawn',
+    commission_rate: 1000,
+    attribution_window_days: 30,
+    product_ids: [FIXTURE_PRODUCT_ID],
+  },
+  {
+    title: 'Anything from the summer collection',
+    product_url: `https://${SHOP_DOMAIN}/collections/summer`,
+    category: 'Fashion',
+    niche: 'Summer',
+    commission_rate: 750,
+    attribution_window_days: 14,
+    product_ids: null,
+  },
+  {
+    title: 'Hand-stitched Khussa',
+    product_url: `https://${SHOP_DOMAIN}/products/khussa`,
+    category: 'Footwear',
+    niche: 'Khussa',
+    commission_rate: 1250,
+    attribution_window_days: 30,
+    product_ids: null,
+  },
+] as const
+
+/** One day's orders, in turn. Each was created within two hours of its click. */
+const ORDERS = [
+  ['path-landing-site', 'several-lines-with-discounts', 'test-order'],
+  ['note-attributes-before-landing-site', 'taxes-included'],
+  ['named-product-among-others', 'not-paid', 'taxes-on-top'],
+  ['draft-order', 'path-landing-site', 'other-currency'],
+  ['note-attributes-without-landing-site', 'gift-card'],
+  ['presentment-currency', 'several-lines-with-discounts', 'self-purchase'],
+  ['path-landing-site', 'taxes-included'],
+] as const
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const VISITS_A_DAY = 9
+const AGENT =
+  'Mozilla/5.0 (Linux; Android 14; SM-A155F) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Mobile Safari/537.36'
+
+export interface Seeded {
+  password: string
+  accounts: { role: 'merchant' | 'creator' | 'admin'; email: string; display_name: string }[]
+  shop_domain: string
+  offers: number
+  /** Of the approved links: the first creator's to the first offer comes first. */
+  slugs: string[]
+  clicks: number
+  orders: number
+}
+
+/** When the story begins, so that it ends at `now` (epoch ms): old enough for a click whose window is over. */
+export function storyStart(now: number): number {
+  return now - 40 * DAY
+}
+
+export function refuseProductionSettings({ platform }: App): void {
+  if (platform.config.NODE_ENV !== 'production') return
+  throw new Failure('Refused: NODE_ENV is production, and a seed is for development.', { code: 'forbidden' })
+}
+
+/** Refuses a database of production, with accounts, or on which the service has run. It must be migrated. */
+export async function refuseUsedDatabase({ platform, database }: App): Promise<void> {
+  if (await isProduction(database.reader)) {
+    throw new Failure('Refused: this is a database of production.', { code: 'forbidden' })
+  }
+  const { items } = await listUsers(platform, { limit: 1 })
+  const used = (await lastRuns(platform)).length > 0
+  if (items.length === 0 && !used) return
+  const what = items.length > 0 ? 'has accounts' : 'has been used by the service'
+  throw new Failure(`Refused: the database ${what}. A seed fills a new one: remove it, or name another.`, {
+    code: 'conflict',
+  })
+}
+
+/**
+ * Fills an empty development database through the services: a merchant with a store, two creators and an admin, offers, approved links,
+ * clicks and a week of orders, under a clock that ends at `now` (epoch ms).
+ */
+export async function seed(app: App, clock: MovingClock, now: number): Promise<Seeded> {
+  const { platform } = app
+  await markSeeded(app.database, now)
+  const people = await registerPeople(platform)
+  const store = await connectStore(platform, people.merchant, {
+    shop_domain: SHOP_DOMAIN,
+    webhook_secret: randomBytes(32).toString('hex'),
+  })
+  const offers = []
+  for (const offer of OFFERS) {
+    const { id } = await createOffer(platform, people.merchant, {
+      description: null,
+      image_url: null,
+      ...offer,
+      product_ids: offer.product_ids && [...offer.product_ids],
+    })
+    await setOfferStatus(platform, people.merchant, id, 'live')
+    offers.push(id)
+  }
+  const [suit = '', summer = '', khussa = ''] = offers
+  const [sana = '', bilal = ''] = people.creators
+  const slugs = [
+    await approvedLink(platform, people.merchant, sana, suit),
+    await approvedLink(platform, people.merchant, bilal, suit),
+    await approvedLink(platform, people.merchant, sana, summer),
+  ]
+  await applyToOffer(platform, bilal, khussa, { message: 'Khussa reviews every Friday', promotion_url: null })
+  const links = await Promise.all(slugs.map((slug) => resolveLink(platform, slug)))
+  const emails = new Map(people.creators.map((id, index) => [id, CREATORS[index]?.email ?? '']))
+  const story = new Story(app, clock, store.id, links, emails)
+  await story.tell(now)
+  return {
+    password: SEED_PASSWORD,
+    accounts: [
+      { role: 'merchant', email: MERCHANT.email, display_name: MERCHANT.displayName },
+      ...CREATORS.map(({ email, displayName }) => ({
+        role: 'creator' as const,
+        email,
+        display_name: displayName,
+      })),
+      { role: 'admin', email: ADMIN.email, display_name: ADMIN.displayName },
+    ],
+    shop_domain: SHOP_DOMAIN,
+    offers: offers.length,
+    slugs,
+    clicks: story.clicks,
+    orders: story.orders,
+  }
+}
+
+async function registerPeople(platform: Platform): Promise<{ merchant: string; creators: string[] }> {
+  await createAdmin(platform, ADMIN.email, SEED_PASSWORD, ADMIN.displayName)
+  const merchant = await register(platform, { ...MERCHANT, password: SEED_PASSWORD, role: 'merchant' })
+  const creators: string[] = []
+  for (const { email, displayName, iban } of CREATORS) {
+    const opened = await register(platform, { email, displayName, password: SEED_PASSWORD, role: 'creator' })
+    const { id } = opened.profile.user
+    await updateProfile(platform, id, {
+      destination: { iban, account_title: displayName.toUpperCase() },
+      currentPassword: SEED_PASSWORD,
+    })
+    creators.push(id)
+  }
+  return { merchant: merchant.profile.user.id, creators }
+}
+
+async function approvedLink(
+  platform: Platform,
+  merchant: string,
+  creator: string,
+  offerId: string,
+): Promise<string> {
+  const { id } = await applyToOffer(platform, creator, offerId, { message: null, promotion_url: null })
+  const approved = await decideOnApplication(platform, merchant, id, { decision: 'approve', reason: null })
+  if (!approved.link) throw new Error('an approval makes a link')
+  return approved.link.slug
+}
+
+/** Visitors and orders of the last week, and one old click. */
+class Story {
+  clicks = 0
+  orders = 0
+  readonly #app: App
+  readonly #clock: MovingClock
+  readonly #storeId: string
+  readonly #links: readonly LinkRecord[]
+  readonly #emails: ReadonlyMap<string, string>
+  readonly #recorder: ClickRecorder
+
+  constructor(
+    app: App,
+    clock: MovingClock,
+    storeId: string,
+    links: readonly LinkRecord[],
+    emails: ReadonlyMap<string, string>,
+  ) {
+    this.#emails = emails
+    this.#app = app
+    this.#clock = clock
+    this.#storeId = storeId
+    this.#links = links
+    this.#recorder = createClickRecorder(app.platform)
+  }
+
+  async tell(now: number): Promise<void> {
+    const { storeSales } = await readFixtures()
+    this.#clock.moveTo(now - 35 * DAY)
+    for (const link of this.#links) await this.#visit(link)
+    for (const [day, names] of ORDERS.entries()) {
+      this.#clock.moveTo(now - (ORDERS.length - day) * DAY)
+      for (let visit = 0; visit < VISITS_A_DAY; visit += 1) {
+        await this.#visit(this.#link(visit))
+        this.#clock.moveTo(this.#clock.now() + HOUR)
+      }
+      for (const [at, name] of names.entries()) {
+        const fixture = storeSales.find((one) => one.name === name)
+        if (!fixture) throw new Error(`there is no fixture ${name}`)
+        await this.#order(fixture, this.#link(day + at))
+      }
+    }
+    await this.#recorder.idle()
+    this.#clock.moveTo(now)
+    await rollUpClicks(this.#app.platform)
+  }
+
+  #link(index: number): LinkRecord {
+    return this.#links[index % this.#links.length] as LinkRecord
+  }
+
+  async #visit(link: LinkRecord): Promise<string> {
+    const { platform } = this.#app
+    const id = platform.ids.next()
+    this.clicks += 1
+    await this.#recorder.record({
+      id,
+      linkId: link.id,
+      tracked: true,
+      kind: 'visit',
+      createdAt: this.#clock.now(),
+      // A documentation network (RFC 5737); each visitor has an address of their own.
+      address: `203.0.113.${this.clicks}`,
+      agent: AGENT,
+    })
+    return id
+  }
+
+  /** A visitor buys, and the store reports it two hours later. */
+  async #order(fixture: StoreFixture, link: LinkRecord): Promise<void> {
+    const { platform, processor, eventRules } = this.#app
+    const clickAt = this.#clock.now()
+    const text = freshOrder(await readFixture('store-sales', fixture.file), fixture, 1001 + this.orders)
+    const body = fillFixture(text, {
+      click: await this.#visit(link),
+      clickAt,
+      creatorEmail: this.#emails.get(link.creatorId) ?? '',
+      productId: FIXTURE_PRODUCT_ID,
+    })
+    this.#clock.moveTo(clickAt + 2 * HOUR)
+    const inbox = createInboxRecorder(platform)
+    await inbox.record({
+      source: 'store',
+      scope: this.#storeId,
+      deliveryId: platform.ids.next(),
+      topic: 'orders/paid',
+      rawBody: Buffer.from(body),
+    })
+    await drainUntilIdle({ platform, processor, eventRules })
+    this.orders += 1
+  }
+}
