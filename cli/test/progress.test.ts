@@ -58,7 +58,7 @@ const CASES: Record<string, Case> = {
   'webhooks reprocess': {
     args: ['--dry-run'],
     at: 'inbound_bodies',
-    said: /^judging the stored events again$/,
+    said: /^deciding the stored events again$/,
     printed: /^4 events, 3 decided again\./,
   },
   'billing close': {

@@ -232,7 +232,7 @@ for (const dialect of testDialects()) {
 
   it('finds nothing at a path that leaves out its id', async ({ bed }) => {
     const paths = ['/offers/', '/offers/?limit=1', '/offers//applications', '/affiliate-links/', '/go/']
-    for (const path of [...paths, '/sales/', '/jobs/', '/jobs//file', '/trpc/', '/me/', '/']) {
+    for (const path of [...paths, '/sales/', '/jobs/', '/jobs//file', '/trpc/', '/me/']) {
       const answer = await bed.ask('GET', path)
       assert.is(answer.status, 404, path)
       assert.equal([answer.body.code, answer.body.status], ['not_found', 404], path)
