@@ -95,7 +95,8 @@ function flawOf(args: readonly string[], { code, stdout, stderr }: EndedHere): s
   if (![0, 1, 2].includes(code)) return `exit code ${code}`
   if (/\n\s+at .*:\d+:\d+\)?$/m.test(stderr) || /"code":"internal"/.test(stderr)) return 'shows a bug'
   if (code !== 0 && stderr.trim() === '' && stdout.trim() === '') return 'fails without a word'
-  const asJson = args.includes('--json') && !args.includes('--') && !args.includes('--help') && !args.includes('--version')
+  const asJson =
+    args.includes('--json') && !args.includes('--') && !args.includes('--help') && !args.includes('--version')
   if (!asJson || stdout === '' || /^Usage: /.test(stdout)) return null
   try {
     JSON.parse(stdout)
