@@ -18,6 +18,7 @@ export const ERROR_STATUS = {
   email_taken: 409,
   store_taken: 409,
   secret_taken: 409,
+  coupon_taken: 409,
   quota_exceeded: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,

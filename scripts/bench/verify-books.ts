@@ -112,6 +112,7 @@ function makeOrder({ platform, clock }: Marketplace, deals: readonly Deal[], num
       shop_hosts: [],
       tracking_reference: clickId,
       tracking_source: 'note_attributes',
+      discount_codes: [],
       lines,
     },
   }

@@ -61,7 +61,14 @@ export const applicationsProcedures = {
     summary: 'Approve or reject an application',
     description:
       "An approval creates the creator's affiliate link and locks the offer's present rate, window and product ids.",
-    errors: ['not_found', 'already_decided', 'offer_not_live', 'vetting_required'],
+    errors: [
+      'not_found',
+      'already_decided',
+      'offer_not_live',
+      'vetting_required',
+      'coupon_taken',
+      'quota_exceeded',
+    ],
   })
     .input(decideApplicationInput)
     .output(application)

@@ -1,6 +1,7 @@
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Application as WireApplication } from '../../shared/schemas/applications.ts'
 import { idParam } from '../../shared/schemas/common.ts'
+import { changeCoupon, couponCodesOf } from '../links/coupons.service.ts'
 import { createLink, type LinkRecord, linksOfApplications, linkUrl } from '../links/links.service.ts'
 import { type OfferRecord, offerNotFound, offerRecords } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
@@ -31,7 +32,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 export interface ShownApplication extends ApplicationRow {
   creator: { id: string; display_name: string }
   /** The link that the approval created, with its locked terms. */
-  link: LinkRecord | null
+  link: (LinkRecord & { couponCode: string | null }) | null
 }
 
 interface ListQuery {
@@ -87,15 +88,19 @@ export async function applyToOffer(
 
 /**
  * Records a merchant's decision; repeating it changes nothing. An approval creates the affiliate link, which locks the offer's present rate,
- * window and product ids, in the same transaction. Refuses with `not_found`, `already_decided`, `offer_not_live` and
- * `vetting_required`.
+ * window and product ids, and gives it the coupon code, in the same transaction. Refuses with `not_found`, `already_decided`,
+ * `offer_not_live`, `vetting_required`, `coupon_taken`, `quota_exceeded` and `validation_failed` (a code with a rejection).
  */
 export async function decideOnApplication(
   platform: Platform,
   merchantId: string,
   applicationId: string,
-  answer: { decision: 'approve' | 'reject'; reason: string | null },
+  answer: { decision: 'approve' | 'reject'; reason: string | null; coupon_code?: string | null },
 ): Promise<ShownApplication> {
+  const code = answer.coupon_code ?? null
+  if (code !== null && answer.decision === 'reject') {
+    throw invalidFields([{ path: 'coupon_code', message: 'is for approvals only' }])
+  }
   const row = await platform.database.transaction(async (tx) => {
     const { em, Application } = await entities(tx)
     const application = await em.findOne(Application, { id: applicationId, merchant_id: merchantId }, LOCK)
@@ -113,7 +118,7 @@ export async function decideOnApplication(
     application.decision_reason = answer.reason
     application.decided_at = platform.clock.now()
     if (decision.kind === 'approve') {
-      await createLink(platform, tx, {
+      const link = await createLink(platform, tx, {
         applicationId,
         offerId: offer.id,
         merchantId,
@@ -122,6 +127,10 @@ export async function decideOnApplication(
         attributionWindowDays: offer.attribution_window_days,
         productIds: offer.product_ids,
       })
+      if (code !== null) {
+        await em.flush()
+        await changeCoupon(platform, tx, link, { actor: merchantId, code })
+      }
     }
     return application
   })
@@ -182,11 +191,18 @@ async function shownApplications(
   const names = await displayNamesOf(reader, [...new Set(rows.map((row) => row.creator_id))])
   const approved = rows.filter((row) => row.status === 'approved').map((row) => row.id)
   const links = await linksOfApplications(reader, approved)
-  return rows.map((row) => ({
-    ...row,
-    creator: { id: row.creator_id, display_name: names.get(row.creator_id) ?? '' },
-    link: links.get(row.id) ?? null,
-  }))
+  const codes = await couponCodesOf(
+    reader,
+    [...links.values()].map((link) => link.id),
+  )
+  return rows.map((row) => {
+    const link = links.get(row.id)
+    return {
+      ...row,
+      creator: { id: row.creator_id, display_name: names.get(row.creator_id) ?? '' },
+      link: link ? { ...link, couponCode: codes.get(link.id) ?? null } : null,
+    }
+  })
 }
 
 function checkedAddress(text: string): string {
@@ -217,7 +233,11 @@ export function wireApplication(platform: Platform, row: ShownApplication): Wire
     message: row.message,
     promotion_url: row.promotion_url,
     locked_commission_rate: row.link && basisPointsToPercent(row.link.commissionRate),
-    affiliate_link: row.link && { slug: row.link.slug, url: linkUrl(platform, row.link.slug) },
+    affiliate_link: row.link && {
+      slug: row.link.slug,
+      url: linkUrl(platform, row.link.slug),
+      coupon_code: row.link.couponCode,
+    },
     decision_reason: row.decision_reason,
     decided_at: row.decided_at === null ? null : isoTime(row.decided_at),
     created_at: isoTime(row.created_at),

@@ -1,4 +1,4 @@
-import { type LinkRecord, linkRecords } from '../links/links.service.ts'
+import { type LinkRecord, type LockedTerms, linkRecords, lockedTerms } from '../links/links.service.ts'
 import { createClickWatch } from '../moderation/watches/click-watch.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
@@ -141,19 +141,7 @@ async function writeClicks(
 /** A click and the link it followed, with the terms that its approval locked: what the sale decision looks at. */
 export interface LinkedClick {
   click: { id: string; created_at: number; tracked: boolean }
-  link: {
-    id: string
-    slug: string
-    merchant_id: string
-    offer_id: string
-    creator_id: string
-    /** Basis points. */
-    commission_rate: number
-    attribution_window_days: number
-    product_ids: string[] | null
-    /** Epoch ms, like every time here. */
-    locked_at: number
-  }
+  link: LockedTerms
 }
 
 /** Clicks with their links, by click id. What cannot be an id, or is none of ours, is missing. */
@@ -177,17 +165,7 @@ export async function linksOfClicks(
 function linkedClickOf(click: ClickRow, link: LinkRecord): LinkedClick {
   return {
     click: { id: click.id, created_at: click.created_at, tracked: click.tracked === 1 },
-    link: {
-      id: link.id,
-      slug: link.slug,
-      merchant_id: link.merchantId,
-      offer_id: link.offerId,
-      creator_id: link.creatorId,
-      commission_rate: link.commissionRate,
-      attribution_window_days: link.attributionWindowDays,
-      product_ids: link.productIds,
-      locked_at: link.createdAt,
-    },
+    link: lockedTerms(link),
   }
 }
 

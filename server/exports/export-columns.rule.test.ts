@@ -54,7 +54,8 @@ test('columns of sales keep their positions: a new one is the last, for every ro
   const ends = { creator: ['created_at'], merchant: ['created_at'], admin: ['created_at', 'merchant_id'] }
   for (const [role, end] of Object.entries(ends)) {
     const paths = exportColumns('sales', role as keyof typeof ends).map(({ path }) => path)
-    assert.equal(paths.slice(-end.length - 2), ['ordered_at', ...end, 'decided_at'], role)
+    const expected = ['ordered_at', ...end, 'decided_at', 'attributed_by']
+    assert.equal(paths.slice(-expected.length), expected, role)
   }
 })
 

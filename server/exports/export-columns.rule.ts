@@ -30,7 +30,7 @@ export function exportColumns(resource: ExportResource, role: Role): Column[] {
         ...(role === 'creator' ? [] : number('platform_fee')),
         ...text('currency', 'billing_cycle_id', 'ordered_at', 'created_at'),
         ...(role === 'admin' ? text('merchant_id') : []),
-        ...text('decided_at'),
+        ...text('decided_at', 'attributed_by'),
       ]
     case 'payouts':
       return [
@@ -55,6 +55,7 @@ export function exportColumns(resource: ExportResource, role: Role): Column[] {
         ...text('promotion_url'),
         ...number('locked_commission_rate'),
         ...text('affiliate_link.slug', 'affiliate_link.url', 'decision_reason', 'decided_at', 'created_at'),
+        ...text('affiliate_link.coupon_code'),
       ]
     case 'clicks':
       return text('id', 'affiliate_link_slug', 'tracked', 'kind', 'created_at')

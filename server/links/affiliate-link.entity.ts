@@ -33,3 +33,31 @@ export const AffiliateLink = defineEntity({
     { name: 'affiliate_links_offer', properties: ['offer_id'] },
   ],
 })
+
+/**
+ * When a link had which coupon code. Rows are only added; the one later change is that a row ends. At most one row of a link and one
+ * of a merchant's code is in force.
+ */
+export const LinkCoupon = defineEntity({
+  name: 'LinkCoupon',
+  tableName: 'link_coupons',
+  properties: {
+    id: id().primary(),
+    link_id: () => refersTo(AffiliateLink, 'link_id'),
+    merchant_id: () => refersTo(User, 'merchant_id'),
+    /** Upper case. */
+    code: text(),
+    starts_at: epochMs(),
+    /** Exclusive; `null` while in force. */
+    ends_at: epochMs().strictNullable(),
+  },
+  checks: [{ name: 'link_coupons_dates_check', expression: 'ends_at is null or ends_at >= starts_at' }],
+  uniques: [
+    { name: 'link_coupons_code_in_force', properties: ['merchant_id', 'code'], where: 'ends_at is null' },
+    { name: 'link_coupons_link_in_force', properties: ['link_id'], where: 'ends_at is null' },
+  ],
+  indexes: [
+    { name: 'link_coupons_code', properties: ['merchant_id', 'code', 'starts_at'] },
+    { name: 'link_coupons_link', properties: ['link_id', 'starts_at'] },
+  ],
+})

@@ -2,18 +2,21 @@ import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import {
   type AffiliateLink,
+  affiliateLink,
   linkPage,
   listLinksInput,
   type ResolvedLink,
   resolvedLink,
   resolveLinkInput,
+  setCouponInput,
 } from '../../shared/schemas/links.ts'
 import { productHostOf } from '../offers/product-url.rule.ts'
 import { mapPage } from '../platform/api/page.ts'
-import { procedure, publicProcedure, router } from '../platform/api/procedure.ts'
+import { type Actor, procedure, publicProcedure, router } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
-import { type CreatorLink, listCreatorLinks } from './creator-links.service.ts'
+import { couponCodesOf, setCoupon } from './coupons.service.ts'
+import { type CreatorLink, listCreatorLinks, withEarnings } from './creator-links.service.ts'
 import { linkUrl, resolveLink, type ShownLink } from './links.service.ts'
 
 export const linksRouter = router({
@@ -25,7 +28,13 @@ export const linksRouter = router({
   })
     .input(resolveLinkInput)
     .output(resolvedLink)
-    .query(async ({ ctx, input }) => wireResolved(ctx.platform, await resolveLink(ctx.platform, input.slug))),
+    .query(async ({ ctx, input }) => {
+      const link = await resolveLink(ctx.platform, input.slug)
+      const resolved = wireResolved(ctx.platform, link)
+      if (!isParty(ctx.actor, link)) return resolved
+      const codes = await couponCodesOf(ctx.platform.database.reader, [link.id])
+      return { ...resolved, coupon_code: codes.get(link.id) ?? null }
+    }),
 
   list: procedure(['creator'], {
     rest: { method: 'GET', path: '/affiliate-links' },
@@ -37,7 +46,29 @@ export const linksRouter = router({
       const page = await listCreatorLinks(ctx.platform, ctx.actor.userId, input)
       return mapPage(page, (link) => wireLink(ctx.platform, link))
     }),
+
+  setCoupon: procedure(['merchant'], {
+    rest: { method: 'PATCH', path: '/affiliate-links/:slug' },
+    summary: 'Give a link a coupon code, or take it away',
+    description:
+      'Orders of the store with this discount code are credited to the link from now on, before any click. Create the code in the store as well. `null` takes the code away; orders created before keep it.',
+    errors: ['not_found', 'coupon_taken', 'quota_exceeded'],
+  })
+    .input(setCouponInput)
+    .output(affiliateLink)
+    .mutation(async ({ ctx, input }) => {
+      const { slug, coupon_code: code } = input
+      const link = await setCoupon(ctx.platform, { slug, code, actor: ctx.actor.userId })
+      const [shown] = await withEarnings(ctx.platform, [link])
+      if (!shown) throw new Error('a link was lost')
+      return wireLink(ctx.platform, shown)
+    }),
 })
+
+function isParty(actor: Actor | null, link: ShownLink): boolean {
+  if (actor === null) return false
+  return actor.role === 'admin' || [link.creatorId, link.merchantId].includes(actor.userId)
+}
 
 function wireResolved(platform: Platform, link: ShownLink): ResolvedLink {
   return {
@@ -55,6 +86,7 @@ function wireLink(platform: Platform, link: CreatorLink): AffiliateLink {
     slug: link.slug,
     url: linkUrl(platform, link.slug),
     active: link.active,
+    coupon_code: link.couponCode,
     offer: wireLinkedOffer(link.offer),
     product_host: productHostOf(link.offer.product_url),
     commission_rate: basisPointsToPercent(link.commissionRate),

@@ -27,6 +27,34 @@ export interface LinkRecord extends NewLink {
   createdAt: number
 }
 
+/** A link and the terms that its approval locked, as the decision about a sale sees them. */
+export interface LockedTerms {
+  id: string
+  slug: string
+  merchant_id: string
+  offer_id: string
+  creator_id: string
+  commission_rate: BasisPoints
+  attribution_window_days: number
+  product_ids: string[] | null
+  /** Epoch ms. */
+  locked_at: number
+}
+
+export function lockedTerms(link: LinkRecord): LockedTerms {
+  return {
+    id: link.id,
+    slug: link.slug,
+    merchant_id: link.merchantId,
+    offer_id: link.offerId,
+    creator_id: link.creatorId,
+    commission_rate: link.commissionRate,
+    attribution_window_days: link.attributionWindowDays,
+    product_ids: link.productIds,
+    locked_at: link.createdAt,
+  }
+}
+
 /** Creates the link of an approved application, in the transaction of the approval. */
 export async function createLink(platform: Platform, tx: Tx, link: NewLink): Promise<LinkRecord> {
   const { em, AffiliateLink } = await entities(tx)
@@ -48,6 +76,12 @@ export async function createLink(platform: Platform, tx: Tx, link: NewLink): Pro
 /** The address that a creator shares. */
 export function linkUrl(platform: Platform, slug: string): string {
   return `${platform.publicBaseUrl}/go/${slug}`
+}
+
+/** The link of a slug; `null` for an unknown one. */
+export async function linkOfSlug(db: Queries | Tx, slug: string): Promise<LinkRecord | null> {
+  const row = canBeSlug(slug) ? await linkBySlug(db, slug) : undefined
+  return row ? linkRecordOf(row) : null
 }
 
 /** Links by id; unknown ids are missing. */
@@ -127,8 +161,8 @@ export interface ShownLink extends LinkRecord {
 
 /** A link for the public; stores no click. Refuses with `not_found`. */
 export async function resolveLink(platform: Platform, slug: string): Promise<ShownLink> {
-  const row = canBeSlug(slug) ? await linkBySlug(platform.database.reader, slug) : undefined
-  const [shown] = row ? await shownLinks(platform, [linkRecordOf(row)]) : []
+  const link = await linkOfSlug(platform.database.reader, slug)
+  const [shown] = link ? await shownLinks(platform, [link]) : []
   if (!shown) throw new Refusal('not_found', 'Affiliate link not found.')
   return shown
 }

@@ -14,7 +14,7 @@ export function linksByApplication(db: Queries | Tx, applicationIds: readonly st
   return db.selectFrom('affiliate_links').selectAll().where('application_id', 'in', applicationIds).execute()
 }
 
-export function linkBySlug(db: Queries, slug: string): Promise<LinkRow | undefined> {
+export function linkBySlug(db: Queries | Tx, slug: string): Promise<LinkRow | undefined> {
   return db.selectFrom('affiliate_links').selectAll().where('slug', '=', slug).executeTakeFirst()
 }
 

@@ -114,3 +114,19 @@ export const UNKEYED_SQLITE = (hash: string) => `length(${hash}) <> 73 or substr
 /** The same, inside a quoted function body. */
 export const UNKEYED_POSTGRESQL = (hash: string) => `length(${hash}) <> 73 or substr(${hash}, 9, 1) <> ''.''
   or exists (select from ledger_seals where retires = substr(${hash}, 1, 8))`
+
+/*
+ * What the migration `00025-coupons` makes triggers of. Never edited either.
+ */
+
+/** The one update of a link's coupon code: it ends. */
+export const ALLOWED_COUPON_UPDATE = `old.ends_at is null and new.ends_at is not null
+  and ${['id', 'link_id', 'merchant_id', 'code', 'starts_at'].map((column) => `new.${column} = old.${column}`).join(' and ')}`
+
+/** The number of an offer's change of status `new`. */
+export const STATUS_SEQUENCE =
+  '(select coalesce(max(sequence), 0) + 1 from offer_status_changes where offer_id = new.id)'
+
+/** Offers that were there before get one row: the status that they had since they were created, for all that is known. */
+export const STATUSES_OF_EARLIER_OFFERS = `insert into offer_status_changes (offer_id, sequence, status, changed_at)
+  select id, 1, status, created_at from offers`

@@ -42,6 +42,7 @@ export const FLAG_KINDS = {
   order_changed: 'medium',
   order_date_suspicious: 'medium',
   click_reused: 'high',
+  coupon_leak: 'medium',
   conversion_dropped: 'medium',
   offer_paused_in_traffic: 'medium',
   cycle_unpaid: 'medium',

@@ -58,6 +58,23 @@ export const Offer = defineEntity({
   ],
 })
 
+/**
+ * Every status that an offer has had, from its creation on. A trigger on `offers` adds the rows, so no change is missed; they are only
+ * ever added.
+ */
+export const OfferStatusChange = defineEntity({
+  name: 'OfferStatusChange',
+  tableName: 'offer_status_changes',
+  properties: {
+    offer_id: () => refersTo(Offer, 'offer_id').primary(),
+    /** From 1 for each offer. */
+    sequence: count().primary(),
+    status: enumText<(typeof OFFER_STATUSES)[number]>(),
+    changed_at: epochMs(),
+  },
+  checks: [oneOf('offer_status_changes', 'status', OFFER_STATUSES)],
+})
+
 /** One index for each order of the list; a merchant sees own offers in every status, all others only live ones. */
 function listIndexes(prefix: string, equal: string[]) {
   const orders = {

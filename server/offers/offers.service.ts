@@ -23,8 +23,10 @@ import {
   lockLiveOffers,
   lockOffer,
   type OfferChange,
+  type OfferMoment,
   type OfferRow,
   offersById,
+  statusesAt,
 } from './offers.store.ts'
 import { flagUnverifiedHost } from './product-host.service.ts'
 import { checkProductUrl } from './product-url.rule.ts'
@@ -469,4 +471,12 @@ function checkedAddresses(fields: Partial<OfferFields>): Pick<OfferChange, 'prod
 
 export function offerNotFound(): Refusal {
   return new Refusal('not_found', 'Offer not found.')
+}
+
+/** The status that each offer had at its time (epoch ms), in the given order; `null` before its creation. */
+export function offerStatusesAt(
+  db: Queries | Tx,
+  moments: readonly OfferMoment[],
+): Promise<(OfferStatus | null)[]> {
+  return statusesAt(db, moments)
 }

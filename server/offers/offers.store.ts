@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { BasisPoints } from '../../shared/rates.ts'
-import { inList } from '../platform/database/bulk-values.ts'
+import { inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'
 import { foldedKey, foldedWords } from '../platform/database/folded-text.ts'
@@ -122,4 +122,34 @@ export function findEveryOffer(db: Queries, filter: EveryOfferFilter): Promise<O
   if (filter.above !== null) query = query.where('commission_rate', '>', filter.above)
   if (filter.before !== null) query = query.where('id', '<', filter.before)
   return query.execute()
+}
+
+/** An offer at a time, epoch ms. */
+export interface OfferMoment {
+  offer_id: string
+  at: number
+}
+
+const askedMoments = valuesTable<OfferMoment & { place: number }>('asked', {
+  place: 'int',
+  offer_id: 'uuid',
+  at: 'bigint',
+})
+
+/** The status that each offer had at its time, in the given order; `null` before its creation. */
+export async function statusesAt(
+  db: Queries | Tx,
+  moments: readonly OfferMoment[],
+): Promise<(OfferStatus | null)[]> {
+  if (moments.length === 0) return []
+  const asked = moments.map((moment, place) => ({ ...moment, place }))
+  const found = await sql<{ status: OfferStatus | null }>`
+    select (
+      select change.status from offer_status_changes as change
+      where change.offer_id = asked.offer_id and change.changed_at <= asked.at
+      order by change.sequence desc limit 1
+    ) as status
+    from ${askedMoments(dialectOf(db), asked)}
+    order by asked.place`.execute(db)
+  return found.rows.map(({ status }) => status)
 }

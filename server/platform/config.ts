@@ -224,6 +224,9 @@ const SETTINGS = z.object({
   FLAG_REJECTED_SALES_TIMES: whole(2, 1000).default(4),
   /** Flags a click that more accepted orders than this name. */
   FLAG_ORDERS_PER_CLICK: whole(1, 1_000_000).default(3),
+  /** Flags a coupon code with this many accepted orders in FLAG_COUPON_LEAK_DAYS and no click on its creator's links; 0 = off. */
+  FLAG_COUPON_LEAK: whole(0, 1_000_000).default(20),
+  FLAG_COUPON_LEAK_DAYS: whole(1, 30).default(7),
   /** Flags a link with this many expected sales in FLAG_CONVERSION_DAYS and less than a tenth of them accepted; 0 = off. */
   FLAG_CONVERSION_DROP_SALES: whole(0, 1_000_000).default(10),
   /** Flags an offer, paused or ended, with this many untracked visits within a day after at least as many tracked ones; 0 = off. */

@@ -35,6 +35,8 @@ export interface Outcomes {
   from: number
   to: number
   accepted: number
+  /** Of the accepted ones. */
+  byCoupon: number
   /** Of the accepted sales, paisa. */
   commission: Paisa
   rejected: number
@@ -118,6 +120,7 @@ async function outcomesOf(platform: Platform, scope: OwnScope, asked: AskedPerio
     from,
     to,
     accepted: accepted?.sales ?? 0,
+    byCoupon: accepted?.by_coupon ?? 0,
     commission: accepted?.commission ?? 0,
     rejected: byReason.reduce((sum, { sales }) => sum + sales, 0),
     byReason,

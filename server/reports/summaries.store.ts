@@ -18,6 +18,8 @@ export interface OutcomeCount {
   /** `null`: accepted. */
   rejection_reason: string | null
   sales: number
+  /** Of these, by a coupon code. */
+  by_coupon: number
   /** Paisa. */
   commission: number
 }
@@ -28,6 +30,7 @@ function outcomesIn(db: Queries, scope: OwnScope) {
     .select([
       'rejection_reason',
       sql<number>`count(*)`.as('sales'),
+      sql<number>`count(coupon_code)`.as('by_coupon'),
       sql<number>`sum(commission)`.as('commission'),
     ])
     .where(ownedBy(scope))
@@ -70,9 +73,13 @@ export async function countOutcomes(db: Queries, scope: OwnScope, period: Period
   ]
   const counts = new Map<string | null, OutcomeCount>()
   for (const row of rows) {
-    const former = counts.get(row.rejection_reason) ?? { ...row, sales: 0, commission: 0 }
-    const sales = former.sales + row.sales
-    counts.set(row.rejection_reason, { ...row, sales, commission: former.commission + row.commission })
+    const former = counts.get(row.rejection_reason) ?? { ...row, sales: 0, by_coupon: 0, commission: 0 }
+    counts.set(row.rejection_reason, {
+      rejection_reason: row.rejection_reason,
+      sales: former.sales + row.sales,
+      by_coupon: former.by_coupon + row.by_coupon,
+      commission: former.commission + row.commission,
+    })
   }
   const word = (count: OutcomeCount) => count.rejection_reason ?? ''
   return [...counts.values()].sort((a, b) => b.sales - a.sales || (word(a) < word(b) ? -1 : 1))

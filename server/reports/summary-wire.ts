@@ -70,6 +70,7 @@ function wireOutcomes(sales: Outcomes) {
     from: isoTime(sales.from),
     to: isoTime(sales.to),
     accepted: sales.accepted,
+    attributed_by: { coupon: sales.byCoupon, click: sales.accepted - sales.byCoupon },
     commission: formatMoney(sales.commission),
     rejected: sales.rejected,
     rejected_by_reason: sales.byReason,

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import type { OracleReason } from '../test/oracle/sale.ts'
 import { fc } from '../test/testkit/property.ts'
 import {
+  attributionOf,
   CLOCK_TOLERANCE_MS,
   decideSale,
   isRuleVersion,
@@ -10,7 +11,7 @@ import {
   SALE_REJECTION_REASONS,
   SALE_RULE_VERSION,
 } from './accept-sale.rule.ts'
-import type { LinkTerms, SaleClick, SaleFacts, SaleOrder } from './sale-facts.ts'
+import type { LinkTerms, SaleClick, SaleCoupon, SaleFacts, SaleOrder } from './sale-facts.ts'
 
 const SUIT = '8123456789012'
 const CLICK_ID = '0197a3c0-5b1e-7d42-9c3f-2a64d1f0b8e7'
@@ -62,6 +63,26 @@ const facts: SaleFacts = {
   platform_fee_rate: 1000,
 }
 
+const coupon: SaleCoupon = {
+  code: 'BILAL10',
+  starts_at: CLICKED_AT - DAY,
+  ends_at: null,
+  offer_status: 'live',
+  creator_suspended: false,
+  buyer_is_creator: false,
+  buyer_name_matches: false,
+  link: { ...link, id: 'link of the code', creator_id: 'other creator', commission_rate: 1000 },
+}
+const untracked: SaleFacts = {
+  ...facts,
+  order: { ...order, tracking_reference: null, tracking_source: null },
+  click: null,
+}
+const withCoupon = (changes: Partial<SaleCoupon>, given = facts): SaleFacts => ({
+  ...given,
+  coupons: [{ ...coupon, ...changes }],
+})
+
 const withOrder = (changes: Partial<SaleOrder>): SaleFacts => ({ ...facts, order: { ...order, ...changes } })
 const withClick = (changes: Partial<SaleClick>): SaleFacts => ({ ...facts, click: { ...click, ...changes } })
 const withLink = (changes: Partial<LinkTerms>): SaleFacts => withClick({ link: { ...link, ...changes } })
@@ -76,8 +97,12 @@ test('an order in order is accepted, with every check on the receipt and half pa
   assert.is(decision.rejection_reason, null)
   assert.equal(
     decision.checks.map(({ name, verdict }) => [name, verdict]),
-    SALE_REJECTION_REASONS.map((name) => [name, 'passed']),
+    SALE_REJECTION_REASONS.map((name) => [
+      name,
+      name === 'coupon_not_in_force' ? 'not_applicable' : 'passed',
+    ]),
   )
+  assert.is(decision.attributed_by, 'click')
   assert.is(decision.net_amount, 499_900)
   assert.is(decision.commission_rate, 1250)
   assert.is(decision.commission, 62_488)
@@ -96,6 +121,13 @@ const EXAMPLES: Record<OracleReason, SaleFacts[]> = {
   ],
   currency_not_pkr: [withOrder({ currency: 'USD' }), withOrder({ currency: 'INR' })],
   no_tracking_reference: [{ ...withOrder({ tracking_reference: null, tracking_source: null }), click: null }],
+  coupon_not_in_force: [
+    withCoupon({ ends_at: order.created_at }, untracked),
+    withCoupon({ starts_at: order.created_at + 1 }, untracked),
+    ...(['draft', 'paused', 'ended', null] as const).map((offer_status) =>
+      withCoupon({ offer_status }, untracked),
+    ),
+  ],
   unknown_tracking_reference: [
     { ...facts, click: null },
     { ...withOrder({ tracking_reference: null }), click: null },
@@ -107,10 +139,14 @@ const EXAMPLES: Record<OracleReason, SaleFacts[]> = {
     withOrder({ created_at: CLICKED_AT + 30 * DAY + 1 }),
     withLink({ attribution_window_days: 0 }),
   ],
-  creator_suspended: [{ ...facts, creator_suspended: true }],
+  creator_suspended: [{ ...facts, creator_suspended: true }, withCoupon({ creator_suspended: true })],
   merchant_suspended: [{ ...facts, merchant_suspended: true }],
-  self_purchase: [{ ...facts, buyer_is_creator: true }],
-  product_not_in_offer: [withLink({ product_ids: ['5'] }), withOrder({ lines: [] })],
+  self_purchase: [{ ...facts, buyer_is_creator: true }, withCoupon({ buyer_is_creator: true })],
+  product_not_in_offer: [
+    withCoupon({ link: { ...coupon.link, product_ids: ['5'] } }),
+    withLink({ product_ids: ['5'] }),
+    withOrder({ lines: [] }),
+  ],
   nothing_payable: [
     withOrder({ lines: [{ ...line, discount: 499_900 }] }),
     withOrder({ lines: [{ ...line, unit_price: 3 }] }),
@@ -185,6 +221,70 @@ test('terms that name no product let every product pass', () => {
   }
 })
 
+test('a coupon code in force comes before the click, whose checks then do not apply', () => {
+  const decision = decideSale({ ...withCoupon({}), creator_suspended: true, buyer_is_creator: true })
+  assert.is(decision.acceptance_status, 'accepted')
+  assert.is(decision.attributed_by, 'coupon')
+  assert.is(decision.commission_rate, 1000)
+  assert.is(decision.commission, 49_990)
+  assert.equal(
+    decision.checks.filter((check) => check.verdict === 'not_applicable').map((check) => check.name),
+    [
+      'unknown_tracking_reference',
+      'other_merchants_link',
+      'untracked_click',
+      'click_after_order',
+      'outside_attribution_window',
+    ],
+  )
+  const old = withCoupon({}, withOrder({ created_at: CLICKED_AT + 300 * DAY }))
+  assert.is(reasonFor(old), null, 'a code has no attribution window')
+})
+
+test('a coupon code earns without a tracking reference, from its first millisecond to before its end', () => {
+  const { created_at } = order
+  const decision = decideSale(withCoupon({ starts_at: created_at, ends_at: created_at + 1 }, untracked))
+  assert.is(decision.rejection_reason, null)
+  assert.is(decision.attributed_by, 'coupon')
+  assert.is(attributionOf(withCoupon({}, untracked))?.code, 'BILAL10')
+})
+
+test('a coupon code that is not in force falls back to the click', () => {
+  const given = withCoupon({ ends_at: order.created_at })
+  const decision = decideSale(given)
+  assert.is(decision.rejection_reason, null)
+  assert.is(decision.attributed_by, 'click')
+  assert.is(decision.commission_rate, 1250)
+  assert.equal(verdictOf(given, 'coupon_not_in_force'), {
+    name: 'coupon_not_in_force',
+    verdict: 'not_applicable',
+    saw: {
+      coupon_code: 'BILAL10',
+      starts_at: coupon.starts_at,
+      ends_at: order.created_at,
+      offer_status: 'live',
+      ordered_at: order.created_at,
+    },
+  })
+  assert.is(reasonFor({ ...given, click: null }), 'unknown_tracking_reference')
+})
+
+test('of several coupon codes the first in force in the order of the list counts', () => {
+  const ended = { ...coupon, code: 'ENDED', ends_at: CLICKED_AT }
+  const second = { ...coupon, code: 'SANA15', link }
+  assert.is(attributionOf({ ...facts, coupons: [ended, coupon, second] })?.code, 'BILAL10')
+  assert.is(attributionOf({ ...facts, coupons: [ended, second, coupon] })?.code, 'SANA15')
+})
+
+test('earlier versions know no coupon codes', () => {
+  for (const version of [1, 2]) {
+    const decision = decideSale(facts, version)
+    assert.not.ok('attributed_by' in decision)
+    assert.not.ok(decision.checks.some((check) => check.name === 'coupon_not_in_force'))
+    assert.is(decision.commission, decideSale(facts).commission)
+  }
+})
+
 const anyLine = fc.record({
   product_id: fc.constantFrom(SUIT, '5', null),
   title: fc.constant('x'),
@@ -196,6 +296,16 @@ const anyLine = fc.record({
   gift_card: fc.boolean(),
 })
 const rarely = fc.nat(9).map((roll) => roll === 0)
+const anyCoupon: fc.Arbitrary<SaleCoupon> = fc.record({
+  code: fc.constantFrom('BILAL10', 'SANA15'),
+  starts_at: fc.integer({ min: CLICKED_AT - DAY, max: CLICKED_AT + 20 * DAY }),
+  ends_at: fc.option(fc.integer({ min: CLICKED_AT + 20 * DAY, max: CLICKED_AT + 40 * DAY })),
+  offer_status: fc.constantFrom('live', 'live', 'paused', null),
+  creator_suspended: rarely,
+  buyer_is_creator: rarely,
+  buyer_name_matches: rarely,
+  link: fc.constant(coupon.link),
+})
 const anyFacts: fc.Arbitrary<SaleFacts> = fc.record({
   order: fc.record({
     order_id: fc.constant('1'),
@@ -210,6 +320,7 @@ const anyFacts: fc.Arbitrary<SaleFacts> = fc.record({
     tracking_source: fc.constantFrom('landing_site' as const, 'note_attributes' as const, null),
     lines: fc.array(anyLine, { maxLength: 5 }),
   }),
+  coupons: fc.array(anyCoupon, { maxLength: 2 }),
   buyer_is_creator: rarely,
   reporting_merchant_id: fc.constantFrom('merchant', 'merchant', 'merchant', 'other'),
   click: fc.option(
@@ -250,7 +361,10 @@ test('the reason is the first failed check; only an accepted sale pays, and neve
       assert.is(decision.commission > 0, !failed)
       assert.ok(decision.commission <= decision.net_amount)
       assert.ok(decision.platform_fee >= 0 && decision.platform_fee <= decision.commission)
-      if (!failed) assert.is(decision.commission_rate, given.click?.link.commission_rate)
+      if (!failed) {
+        const earns = decision.attributed_by === 'coupon' ? coupon : given.click
+        assert.is(decision.commission_rate, earns?.link.commission_rate)
+      }
     }),
     { numRuns: 2000 },
   )

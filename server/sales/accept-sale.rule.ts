@@ -8,13 +8,16 @@ import {
   isCovered,
   platformFeeOn,
 } from './commission.rule.ts'
-import type { SaleClick, SaleFacts, SaleOrder } from './sale-facts.ts'
+import type { LinkTerms, SaleClick, SaleCoupon, SaleFacts, SaleOrder } from './sale-facts.ts'
 
 /**
  * Stored on each receipt. Raise it with every change that could decide or compute a stored sale differently. Version 2:
- * `buyer_is_creator` compares mailboxes, and the facts have `buyer_name_matches`.
+ * `buyer_is_creator` compares mailboxes, and the facts have `buyer_name_matches`. Version 3: coupon codes.
  */
-export const SALE_RULE_VERSION = 2
+export const SALE_RULE_VERSION = 3
+
+/** The first version that knows coupon codes. */
+const COUPON_VERSION = 3
 
 /** The checks in their order. The first that fails is the rejection reason. */
 export const SALE_REJECTION_REASONS = [
@@ -22,6 +25,7 @@ export const SALE_REJECTION_REASONS = [
   'not_paid',
   'currency_not_pkr',
   'no_tracking_reference',
+  'coupon_not_in_force',
   'unknown_tracking_reference',
   'other_merchants_link',
   'untracked_click',
@@ -47,6 +51,8 @@ export interface SaleDecision {
   rule_version: number
   acceptance_status: 'accepted' | 'rejected'
   rejection_reason: RejectionReason | null
+  /** What leads to the link; `null` without a link of the reporting merchant. Missing before version 3: a click, if anything. */
+  attributed_by?: 'coupon' | 'click' | null
   checks: SaleCheck[]
   /** Empty for an order that is not in PKR. */
   basis_lines: BasisLine[]
@@ -84,13 +90,64 @@ const DAY_MS = 86_400_000
 
 const PAID = ['paid', 'partially_refunded']
 
+/** The link that a sale is credited to, and what leads to it. */
+export interface Attribution {
+  by: 'coupon' | 'click'
+  /** The coupon code; `null` for a click. */
+  code: string | null
+  /** `null` for a coupon code. */
+  click: SaleClick | null
+  link: LinkTerms
+  creator_suspended: boolean
+  buyer_is_creator: boolean
+  buyer_name_matches: boolean
+}
+
+/**
+ * A coupon code in force comes before any click, because buyers type it on purpose; of several, the first in the order's list. A click
+ * counts if its link belongs to the reporting merchant: terms of another merchant's link do not apply to this order and must not be
+ * shown. `null` without either.
+ */
+export function attributionOf(facts: SaleFacts): Attribution | null {
+  const coupon = facts.coupons?.find((one) => isInForce(one, facts.order))
+  if (coupon) return { by: 'coupon', code: coupon.code, click: null, link: coupon.link, ...partiesOf(coupon) }
+  const { click } = facts
+  if (click?.link.merchant_id !== facts.reporting_merchant_id) return null
+  return { by: 'click', code: null, click, link: click.link, ...partiesOf(facts) }
+}
+
+function partiesOf({
+  creator_suspended,
+  buyer_is_creator,
+  buyer_name_matches = false,
+}: SaleCoupon | SaleFacts) {
+  return { creator_suspended, buyer_is_creator, buyer_name_matches }
+}
+
+/** Whether the link had the code, and its offer was live, when the order was created. */
+export function isInForce(coupon: SaleCoupon, { created_at }: Pick<SaleOrder, 'created_at'>): boolean {
+  const { starts_at, ends_at, offer_status } = coupon
+  return offer_status === 'live' && starts_at <= created_at && (ends_at === null || created_at < ends_at)
+}
+
+/** What a sale's row says of its attribution. */
+export function namedBy(attribution: Attribution | null) {
+  return {
+    offer_id: attribution?.link.offer_id ?? null,
+    creator_id: attribution?.link.creator_id ?? null,
+    link_id: attribution?.link.id ?? null,
+    click_id: attribution?.click?.id ?? null,
+    coupon_code: attribution?.code ?? null,
+    buyer_name_matches: attribution?.buyer_name_matches ? 1 : 0,
+  }
+}
+
 interface Evidence {
   facts: SaleFacts
-  /**
-   * The click, if its link belongs to the reporting merchant. Terms of another merchant's link do not apply to this order and must
-   * not be shown, so no check looks at them.
-   */
+  attribution: Attribution | null
+  /** The click of the attribution: no check looks at another one. */
   click: SaleClick | null
+  coupons: SaleCoupon[]
   basis: Basis | null
   commission: Paisa
 }
@@ -101,11 +158,13 @@ const NOT_APPLICABLE: Finding = { verdict: 'not_applicable', saw: {} }
 
 /**
  * Decides whether a reported order becomes an accepted sale, and what it pays. All checks run and are kept. `version` replays an
- * earlier version of the rule on its stored facts. Versions 1 and 2 differ in how facts are gathered, not in their checks.
+ * earlier version of the rule on its stored facts: versions 1 and 2 differ in how facts are gathered, and neither knows coupon codes.
  */
 export function decideSale(facts: SaleFacts, version = SALE_RULE_VERSION): SaleDecision {
+  const knowsCoupons = version >= COUPON_VERSION
   const evidence = gather(facts)
-  const checks = SALE_REJECTION_REASONS.map((name): SaleCheck => {
+  const names = SALE_REJECTION_REASONS.filter((name) => knowsCoupons || name !== 'coupon_not_in_force')
+  const checks = names.map((name): SaleCheck => {
     const { verdict, saw } = CHECKS[name](evidence)
     return { name, verdict, saw }
   })
@@ -115,10 +174,11 @@ export function decideSale(facts: SaleFacts, version = SALE_RULE_VERSION): SaleD
     rule_version: version,
     acceptance_status: rejection_reason === null ? 'accepted' : 'rejected',
     rejection_reason,
+    ...(knowsCoupons && { attributed_by: evidence.attribution?.by ?? null }),
     checks,
     basis_lines: evidence.basis?.lines ?? [],
     net_amount: evidence.basis?.netAmount ?? 0,
-    commission_rate: evidence.click?.link.commission_rate ?? null,
+    commission_rate: evidence.attribution?.link.commission_rate ?? null,
     commission,
     platform_fee_rate: facts.platform_fee_rate,
     platform_fee: platformFeeOn(commission, facts.platform_fee_rate),
@@ -136,11 +196,13 @@ export function isPaid(order: Pick<SaleOrder, 'financial_status' | 'cancelled'>)
 }
 
 function gather(facts: SaleFacts): Evidence {
-  const click = facts.click?.link.merchant_id === facts.reporting_merchant_id ? facts.click : null
+  const attribution = attributionOf(facts)
   const inPkr = facts.order.currency === CURRENCY
-  const basis = inPkr ? basisOf(facts.order, click?.link.product_ids ?? null) : null
-  const commission = basis && click ? commissionOn(basis.netAmount, click.link.commission_rate) : 0
-  return { facts, click, basis, commission }
+  const basis = inPkr ? basisOf(facts.order, attribution?.link.product_ids ?? null) : null
+  const commission =
+    basis && attribution ? commissionOn(basis.netAmount, attribution.link.commission_rate) : 0
+  const click = attribution?.click ?? null
+  return { facts, attribution, click, coupons: facts.coupons ?? [], basis, commission }
 }
 
 const CHECKS: Record<RejectionReason, (evidence: Evidence) => Finding> = {
@@ -156,19 +218,36 @@ const CHECKS: Record<RejectionReason, (evidence: Evidence) => Finding> = {
   currency_not_pkr: ({ facts }) =>
     finding(facts.order.currency === CURRENCY, { currency: facts.order.currency }),
 
-  no_tracking_reference: ({ facts }) =>
-    finding(facts.order.tracking_source !== null, { tracking_source: facts.order.tracking_source }),
+  no_tracking_reference({ facts: { order }, coupons }) {
+    if (order.tracking_source === null && coupons.length > 0) return NOT_APPLICABLE
+    return finding(order.tracking_source !== null, { tracking_source: order.tracking_source })
+  },
 
-  unknown_tracking_reference({ facts: { order, click } }) {
-    if (order.tracking_source === null) return NOT_APPLICABLE
+  // Fails only without a tracking reference: then there is no click to fall back to.
+  coupon_not_in_force({ facts: { order }, attribution, coupons }) {
+    const coupon = coupons.find((one) => isInForce(one, order)) ?? coupons[0]
+    if (!coupon) return NOT_APPLICABLE
+    const saw = {
+      coupon_code: coupon.code,
+      starts_at: coupon.starts_at,
+      ends_at: coupon.ends_at,
+      offer_status: coupon.offer_status,
+      ordered_at: order.created_at,
+    }
+    if (attribution?.by === 'coupon') return finding(true, saw)
+    return order.tracking_source === null ? finding(false, saw) : { verdict: 'not_applicable', saw }
+  },
+
+  unknown_tracking_reference({ facts: { order, click }, attribution }) {
+    if (order.tracking_source === null || attribution?.by === 'coupon') return NOT_APPLICABLE
     return finding(click !== null, {
       tracking_source: order.tracking_source,
       tracking_reference: order.tracking_reference,
     })
   },
 
-  other_merchants_link({ facts, click }) {
-    if (facts.click === null) return NOT_APPLICABLE
+  other_merchants_link({ facts, attribution, click }) {
+    if (facts.click === null || attribution?.by === 'coupon') return NOT_APPLICABLE
     return finding(click !== null, { link_is_of_reporting_merchant: click !== null })
   },
 
@@ -199,21 +278,23 @@ const CHECKS: Record<RejectionReason, (evidence: Evidence) => Finding> = {
     })
   },
 
-  creator_suspended({ facts, click }) {
-    if (click === null) return NOT_APPLICABLE
-    return finding(!facts.creator_suspended, { creator_suspended: facts.creator_suspended })
+  creator_suspended({ attribution }) {
+    if (attribution === null) return NOT_APPLICABLE
+    const { creator_suspended } = attribution
+    return finding(!creator_suspended, { creator_suspended })
   },
 
   merchant_suspended: ({ facts }) =>
     finding(!facts.merchant_suspended, { merchant_suspended: facts.merchant_suspended }),
 
-  self_purchase({ facts, click }) {
-    if (click === null) return NOT_APPLICABLE
-    return finding(!facts.buyer_is_creator, { buyer_is_creator: facts.buyer_is_creator })
+  self_purchase({ attribution }) {
+    if (attribution === null) return NOT_APPLICABLE
+    const { buyer_is_creator } = attribution
+    return finding(!buyer_is_creator, { buyer_is_creator })
   },
 
-  product_not_in_offer({ facts, click }) {
-    const covered = click?.link.product_ids ?? []
+  product_not_in_offer({ facts, attribution }) {
+    const covered = attribution?.link.product_ids ?? []
     if (covered.length === 0) return NOT_APPLICABLE
     const matching = facts.order.lines.filter((line) => isCovered(line.product_id, covered)).length
     return finding(matching > 0, {
@@ -224,8 +305,8 @@ const CHECKS: Record<RejectionReason, (evidence: Evidence) => Finding> = {
   },
 
   // Also when the basis is so small that its commission rounds to 0.
-  nothing_payable({ click, basis, commission }) {
-    if (click === null || basis === null) return NOT_APPLICABLE
+  nothing_payable({ attribution, basis, commission }) {
+    if (attribution === null || basis === null) return NOT_APPLICABLE
     return finding(commission > 0, { net_amount: basis.netAmount, commission })
   },
 }

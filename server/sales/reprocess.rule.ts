@@ -1,7 +1,7 @@
 import type { Paisa } from '../../shared/money.ts'
 import type { BasisPoints } from '../../shared/rates.ts'
-import type { SaleDecision } from './accept-sale.rule.ts'
-import type { SaleFacts } from './sale-facts.ts'
+import { attributionOf, type SaleDecision } from './accept-sale.rule.ts'
+import type { SaleCoupon, SaleFacts } from './sale-facts.ts'
 
 /** The result of a recorded or new decision. `none`: the event made no sale; `reason` says why. */
 export interface Verdict {
@@ -36,7 +36,7 @@ export function factsOfTheTime(today: SaleFacts, then: SaleFacts | null, pruned:
   const reference = today.order.tracking_reference
   const clickGone = today.click === null && reference !== null && reference < pruned
   if (then === null) {
-    const ofCreator: LostFact[] = today.click === null ? [] : ['creator_suspended']
+    const ofCreator: LostFact[] = today.click === null && !today.coupons ? [] : ['creator_suspended']
     const ofClick: LostFact[] = clickGone ? ['click'] : []
     return { facts: today, lost: ['merchant_suspended', ...ofCreator, 'platform_fee_rate', ...ofClick] }
   }
@@ -49,9 +49,14 @@ export function factsOfTheTime(today: SaleFacts, then: SaleFacts | null, pruned:
   const compared = click === null || click.id === today.click?.id
   if (!compared) lost.push('buyer_is_creator')
   if (clickGone && !sameReference) lost.push('click')
+  const coupons = today.coupons?.map((coupon) => couponOfTheTime(coupon, then.coupons ?? []))
+  if (coupons?.some((coupon) => coupon.lost) && !lost.includes('creator_suspended')) {
+    lost.push('creator_suspended')
+  }
   return {
     facts: {
       order: today.order,
+      ...(coupons && { coupons: coupons.map(({ facts }) => facts) }),
       buyer_is_creator: click !== null && (compared ? today : then).buyer_is_creator,
       buyer_name_matches: click !== null && ((compared ? today : then).buyer_name_matches ?? false),
       reporting_merchant_id: then.reporting_merchant_id,
@@ -64,12 +69,21 @@ export function factsOfTheTime(today: SaleFacts, then: SaleFacts | null, pruned:
   }
 }
 
+/** The history of a code does not change, so only its creator's suspension comes from the receipt. */
+function couponOfTheTime(
+  today: SaleCoupon,
+  then: readonly SaleCoupon[],
+): { facts: SaleCoupon; lost: boolean } {
+  const same = then.find(({ code, link }) => code === today.code && link.id === today.link.id)
+  if (!same) return { facts: today, lost: true }
+  return { facts: { ...today, creator_suspended: same.creator_suspended }, lost: false }
+}
+
 export function verdictOf(decision: SaleDecision, facts: SaleFacts): Verdict {
-  const { click, reporting_merchant_id } = facts
   return {
     verdict: decision.acceptance_status,
     reason: decision.rejection_reason,
-    creatorId: click?.link.merchant_id === reporting_merchant_id ? click.link.creator_id : null,
+    creatorId: attributionOf(facts)?.link.creator_id ?? null,
     netAmount: decision.net_amount,
     commissionRate: decision.commission_rate,
     commission: decision.commission,

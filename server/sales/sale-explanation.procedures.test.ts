@@ -72,7 +72,7 @@ for (const dialect of testDialects()) {
       const { receipt } = explained
       assert.equal(
         [receipt.rule_version, receipt.checks.length, receipt.commission_rate, receipt.commission],
-        [SALE_RULE_VERSION, 14, 12.5, '2000.00'],
+        [SALE_RULE_VERSION, 15, 12.5, '2000.00'],
       )
       assert.equal([receipt.attribution_window_days, receipt.product_ids], [30, [PRODUCT]])
       assert.ok((receipt.terms_locked_at ?? '') <= (receipt.clicked_at ?? ''))

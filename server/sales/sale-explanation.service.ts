@@ -11,8 +11,8 @@ import type { Platform } from '../platform/platform.ts'
 import { listAttempts } from '../processor/attempts.service.ts'
 import { shopDomainsOf, storeIdsOf } from '../stores/stores.service.ts'
 import { displayNamesOf, emailsOf } from '../users/users.service.ts'
-import type { SaleDecision, SaleReceipt } from './accept-sale.rule.ts'
-import type { SaleClick } from './sale-facts.ts'
+import { attributionOf, type SaleDecision, type SaleReceipt } from './accept-sale.rule.ts'
+import type { LinkTerms, SaleClick, SaleCoupon } from './sale-facts.ts'
 import {
   findSale,
   findSalesByOrder,
@@ -137,8 +137,12 @@ export interface SaleExplanation extends SaleOutcome {
   decidedAt: number
   store: { id: string; shopDomain: string | null }
   merchant: Party
-  /** The click, its link and the locked terms; `null` unless the order named a link of this merchant. */
+  /** The click that the order named; `null` unless its link belongs to this merchant. Earns nothing if `coupon` is set. */
   click: SaleClick | null
+  /** The coupon code that earned the commission. */
+  coupon: SaleCoupon | null
+  /** The link that the sale is credited to, with its locked terms. */
+  link: LinkTerms | null
   creator: Party | null
   offer: { id: string; title: string | null } | null
   decision: SaleDecision
@@ -170,8 +174,7 @@ export async function explainSale(platform: Platform, saleId: string): Promise<S
     decidedAt: sale.decided_at ?? sale.created_at,
     store: { id: sale.store_id, shopDomain: domains.get(sale.store_id) ?? null },
     merchant: party(sale.merchant_id),
-    // Another merchant's click is on the receipt but not part of this sale.
-    click: sale.click_id === null ? null : receipt.facts.click,
+    ...evidenceOf(receipt),
     creator: sale.creator_id === null ? null : party(sale.creator_id),
     offer: sale.offer_id === null ? null : { id: sale.offer_id, title: offerTitle },
     decision: receipt.decision,
@@ -181,6 +184,17 @@ export async function explainSale(platform: Platform, saleId: string): Promise<S
       decision,
     })),
     ...outcome,
+  }
+}
+
+/** Another merchant's click is on the receipt but not part of this sale. */
+function evidenceOf({ facts }: SaleReceipt): Pick<SaleExplanation, 'click' | 'coupon' | 'link'> {
+  const attribution = attributionOf(facts)
+  const ofMerchant = facts.click?.link.merchant_id === facts.reporting_merchant_id
+  return {
+    click: ofMerchant ? facts.click : null,
+    coupon: facts.coupons?.find(({ code }) => code === attribution?.code) ?? null,
+    link: attribution?.link ?? null,
   }
 }
 

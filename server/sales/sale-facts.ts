@@ -1,5 +1,6 @@
 import type { BasisPoints } from '../../shared/rates.ts'
 import { mailboxOf } from '../moderation/watches/mailbox.rule.ts'
+import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
 
 /**
@@ -19,6 +20,11 @@ export interface SaleFacts {
   reporting_merchant_id: string
   /** The click of the tracking reference; `null` without one. */
   click: SaleClick | null
+  /**
+   * The order's coupon codes that belong or belonged to links of the reporting merchant, in the order's sequence. Other codes are the
+   * shop's own. Missing on receipts before version 3.
+   */
+  coupons?: SaleCoupon[]
   /** Suspensions when the order is processed: of the link's creator (false without a click) and of the reporting merchant. */
   creator_suspended: boolean
   merchant_suspended: boolean
@@ -30,7 +36,7 @@ export interface SaleFacts {
  * An order without what describes its buyer. A tracking reference that is not a click id is not stored either (`null` with a source),
  * because a visitor can put anything into an address, including personal data.
  */
-export type SaleOrder = Omit<OrderFacts, 'buyer_email' | 'buyer_names' | 'shop_hosts'>
+export type SaleOrder = Omit<OrderFacts, 'buyer_email' | 'buyer_names' | 'shop_hosts' | 'discount_codes'>
 
 export interface SaleClick {
   id: string
@@ -40,7 +46,23 @@ export interface SaleClick {
   link: LinkTerms
 }
 
-/** The click's link with the terms that were locked when it was approved. */
+/** A coupon code of an order, and the link that it belonged to when the order was created, or else the link that had it last. */
+export interface SaleCoupon {
+  /** Upper case. */
+  code: string
+  /** When the link had the code; `ends_at` is exclusive, and `null` while it has it. */
+  starts_at: number
+  ends_at: number | null
+  /** The status of the link's offer when the order was created; `null` before the offer's creation. */
+  offer_status: OfferStatus | null
+  /** As for the click's creator. */
+  creator_suspended: boolean
+  buyer_is_creator: boolean
+  buyer_name_matches: boolean
+  link: LinkTerms
+}
+
+/** A link with the terms that were locked when it was approved. */
 export interface LinkTerms {
   id: string
   slug: string

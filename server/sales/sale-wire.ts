@@ -3,8 +3,9 @@ import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { Sale, SaleOutcomeWire, SaleReceiptWire, SaleWithReceipt } from '../../shared/schemas/sales.ts'
 import { isoTime } from '../platform/clock.ts'
-import type { SaleCheck, SaleReceipt } from './accept-sale.rule.ts'
+import { attributionOf, isInForce, type SaleCheck, type SaleReceipt } from './accept-sale.rule.ts'
 import type { FormerReceipt, PartyExplanation, SaleCycle, SaleOutcome } from './sale-explanation.service.ts'
+import type { LinkTerms } from './sale-facts.ts'
 import type { SaleWithSlug } from './sales.store.ts'
 
 type ShownSale = Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'>
@@ -15,6 +16,7 @@ export function wireSale(row: ShownSale, role: Role): Sale {
     id: row.id,
     acceptance_status: row.acceptance_status,
     rejection_reason: row.rejection_reason,
+    attributed_by: row.coupon_code !== null ? 'coupon' : row.link_id !== null ? 'click' : null,
     offer_id: row.offer_id,
     creator_id: row.creator_id,
     affiliate_link_slug: row.slug,
@@ -41,7 +43,7 @@ export function wireExplanation(explanation: PartyExplanation, role: Role): Sale
     merchant: { id: merchant.id, display_name: merchant.displayName },
     creator: creator && { id: creator.id, display_name: creator.displayName },
     offer: explanation.offer,
-    receipt: wireReceipt(explanation.receipt, role),
+    receipt: wireReceipt(explanation.receipt, role, sale.creator_id),
     former_decisions: explanation.formerReceipts.flatMap((former) => wireFormer(former, sale, role)),
     outcome: wireOutcome(explanation.outcome, role),
   }
@@ -53,22 +55,35 @@ function wireFormer(
   sale: SaleWithSlug,
   role: Role,
 ): SaleWithReceipt['former_decisions'] {
-  if (role !== 'merchant' && receipt.facts.click?.link.creator_id !== sale.creator_id) return []
+  if (role !== 'merchant' && attributionOf(receipt.facts)?.link.creator_id !== sale.creator_id) return []
   const { acceptance_status, rejection_reason } = receipt.decision
   const decided_at = isoTime(decidedAt)
-  return [{ decided_at, acceptance_status, rejection_reason, receipt: wireReceipt(receipt, role) }]
+  return [
+    { decided_at, acceptance_status, rejection_reason, receipt: wireReceipt(receipt, role, sale.creator_id) },
+  ]
 }
 
 /**
- * A stored receipt for the merchant or creator. It omits a click on another merchant's link, and for the creator all lines that do not
- * count.
+ * A stored receipt for the merchant or creator. It omits a click on another merchant's link; for the creator also all lines that do
+ * not count, and clicks and codes of other creators.
  */
-function wireReceipt({ facts, decision }: SaleReceipt, role: Role): SaleReceiptWire {
-  const click = facts.click?.link.merchant_id === facts.reporting_merchant_id ? facts.click : null
+function wireReceipt(
+  { facts, decision }: SaleReceipt,
+  role: Role,
+  creatorId: string | null,
+): SaleReceiptWire {
+  const isShown = ({ link }: { link: LinkTerms }) =>
+    link.merchant_id === facts.reporting_merchant_id && (role === 'merchant' || link.creator_id === creatorId)
+  const click = facts.click && isShown(facts.click) ? facts.click : null
+  const coupons = (facts.coupons ?? []).filter(isShown)
+  const attribution = attributionOf(facts)
   const lines = decision.basis_lines.filter((line) => line.counted || role === 'merchant')
   return {
     rule_version: decision.rule_version,
-    checks: decision.checks.map((check) => ({ ...check, saw: wireSaw(check.saw) })),
+    checks: decision.checks.map((check) => ({
+      ...check,
+      saw: check.name === 'coupon_not_in_force' && coupons.length === 0 ? {} : wireSaw(check.saw),
+    })),
     lines: lines.map((line) => ({
       title: line.title,
       product_id: line.product_id,
@@ -90,10 +105,20 @@ function wireReceipt({ facts, decision }: SaleReceipt, role: Role): SaleReceiptW
       platform_fee_rate: basisPointsToPercent(decision.platform_fee_rate),
       platform_fee: formatMoney(decision.platform_fee),
     }),
+    attributed_by: attribution?.by ?? null,
+    coupons: coupons.map((coupon) => ({
+      code: coupon.code,
+      affiliate_link_slug: coupon.link.slug,
+      in_force: isInForce(coupon, facts.order),
+      starts_at: isoTime(coupon.starts_at),
+      ends_at: coupon.ends_at === null ? null : isoTime(coupon.ends_at),
+      offer_status: coupon.offer_status,
+    })),
     clicked_at: click && isoTime(click.created_at),
-    terms_locked_at: click && isoTime(click.link.locked_at),
-    attribution_window_days: click?.link.attribution_window_days ?? null,
-    product_ids: click?.link.product_ids ?? null,
+    clicked_link_slug: click?.link.slug ?? null,
+    terms_locked_at: attribution && isoTime(attribution.link.locked_at),
+    attribution_window_days: attribution?.link.attribution_window_days ?? null,
+    product_ids: attribution?.link.product_ids ?? null,
   }
 }
 

@@ -31,11 +31,14 @@ export const Sale = defineEntity({
     order_name: text().strictNullable(),
     acceptance_status: enumText<'accepted' | 'rejected'>(),
     rejection_reason: text().strictNullable(),
-    /** Set only when the tracking reference is a click on a link of this merchant. */
+    /** Set only when a coupon code or the tracking reference leads to a link of this merchant. */
     offer_id: id().strictNullable(),
     creator_id: id().strictNullable(),
     link_id: id().strictNullable(),
+    /** The click that earned the commission; `null` when a coupon code did. */
     click_id: id().strictNullable(),
+    /** The coupon code that earned the commission; `null` when a click did. */
+    coupon_code: text().strictNullable(),
     net_amount: paisa(),
     commission_rate: basisPoints().strictNullable(),
     commission: paisa(),
@@ -67,6 +70,7 @@ export const Sale = defineEntity({
     { name: 'sales_creator', properties: ['creator_id', 'id'] },
     { name: 'sales_cycle', properties: ['billing_cycle_id'] },
     { name: 'sales_link', properties: ['link_id', 'click_id'] },
+    { name: 'sales_coupon', properties: ['link_id', 'id'], where: 'coupon_code is not null' },
     { name: 'sales_decided_again', properties: ['decided_at'], where: 'decided_at is not null' },
   ],
 })

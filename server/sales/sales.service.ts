@@ -3,6 +3,7 @@ import { addSalesToCycles, type SaleToBill } from '../billing/billing.service.ts
 import { linksOfClicks } from '../clicks/clicks.service.ts'
 import { saleAccepted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
+import { couponsOfOrders } from '../links/coupons.service.ts'
 import { flagOrders, type OrderNote } from '../moderation/order-flags.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
@@ -12,7 +13,14 @@ import { userTopic } from '../platform/signals.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
 import { accountTitlesOf } from '../users/payout-destinations.service.ts'
 import { standingOf } from '../users/users.service.ts'
-import { decideSale, isPaid, type SaleDecision, type SaleReceipt } from './accept-sale.rule.ts'
+import {
+  attributionOf,
+  decideSale,
+  isPaid,
+  namedBy,
+  type SaleDecision,
+  type SaleReceipt,
+} from './accept-sale.rule.ts'
 import { changesInTurn } from './order-change.rule.ts'
 import { type SuspiciousDate, suspiciousDates } from './order-dates.rule.ts'
 import { hasBuyerName, isBuyer, type SaleFacts, saleOrderOf } from './sale-facts.ts'
@@ -197,7 +205,16 @@ export async function loadFacts(
     db,
     orders.flatMap((order) => order.tracking_reference ?? []),
   )
-  const creatorIds = [...new Set([...clicks.values()].map(({ link }) => link.creator_id))]
+  const coupons = await couponsOfOrders(
+    db,
+    reports.map(({ merchantId, order }) => ({
+      merchantId,
+      codes: order.discount_codes,
+      createdAt: order.created_at,
+    })),
+  )
+  const links = [...clicks.values(), ...coupons.flat()].map(({ link }) => link)
+  const creatorIds = [...new Set(links.map((link) => link.creator_id))]
   const merchantIds = [...new Set(reports.map((report) => report.merchantId))]
   const { suspended, emails } = await standingOf(db, [...creatorIds, ...merchantIds])
   const named = reports.some((report) => report.order.buyer_names.length > 0)
@@ -205,21 +222,25 @@ export async function loadFacts(
   return reports.map((report, index) => {
     const order = orders[index] as SaleFacts['order']
     const found = clicks.get(order.tracking_reference ?? '') ?? null
-    const creatorId = found?.link.creator_id
+    const aboutCreator = (link: { creator_id: string } | undefined) => ({
+      creator_suspended: link !== undefined && suspended.has(link.creator_id),
+      buyer_is_creator: link !== undefined && isBuyer(report.order, emails.get(link.creator_id) ?? null),
+      buyer_name_matches: link !== undefined && hasBuyerName(report.order, titles.get(link.creator_id) ?? []),
+    })
+    const codes = (coupons[index] ?? []).map((coupon) => ({ ...coupon, ...aboutCreator(coupon.link) }))
     return {
       order,
-      buyer_is_creator: creatorId !== undefined && isBuyer(report.order, emails.get(creatorId) ?? null),
-      buyer_name_matches: creatorId !== undefined && hasBuyerName(report.order, titles.get(creatorId) ?? []),
       reporting_merchant_id: report.merchantId,
       click: found && { ...found.click, link: found.link },
-      creator_suspended: creatorId !== undefined && suspended.has(creatorId),
+      ...(codes.length > 0 && { coupons: codes }),
+      ...aboutCreator(found?.link),
       merchant_suspended: suspended.has(report.merchantId),
       platform_fee_rate: platform.config.PLATFORM_FEE_RATE,
     }
   })
 }
 
-/** The row of a decided sale, without its billing cycle. A click on another merchant's link is only on the receipt. */
+/** The row of a decided sale, without its billing cycle. A click or code that earns nothing is only on the receipt. */
 function saleRow(
   id: string,
   { report, former }: DecisionTask,
@@ -227,7 +248,7 @@ function saleRow(
   decision: SaleDecision,
   decidedAt: number,
 ): SaleRow {
-  const click = ownClick(facts)
+  const attribution = attributionOf(facts)
   const receipt: SaleReceipt = { facts, decision }
   return {
     id,
@@ -237,10 +258,7 @@ function saleRow(
     order_name: report.order.order_name,
     acceptance_status: decision.acceptance_status,
     rejection_reason: decision.rejection_reason,
-    offer_id: click?.link.offer_id ?? null,
-    creator_id: click?.link.creator_id ?? null,
-    link_id: click?.link.id ?? null,
-    click_id: click?.id ?? null,
+    ...namedBy(attribution),
     net_amount: decision.net_amount,
     commission_rate: decision.commission_rate,
     commission: decision.commission,
@@ -251,12 +269,7 @@ function saleRow(
     decided_at: former ? decidedAt : null,
     event_id: report.eventId,
     receipt: JSON.stringify(receipt),
-    buyer_name_matches: click && facts.buyer_name_matches ? 1 : 0,
   }
-}
-
-function ownClick({ click, reporting_merchant_id }: SaleFacts): SaleFacts['click'] {
-  return click?.link.merchant_id === reporting_merchant_id ? click : null
 }
 
 /** What an accepted sale is billed for; `null` for a rejected one. */
@@ -343,7 +356,7 @@ function datesOf(
     createdAt: facts.order.created_at,
     receivedAt: report.receivedAt ?? decidedAt,
     triggeredAt: report.triggeredAt ?? null,
-    clickedAt: ownClick(facts)?.created_at ?? null,
+    clickedAt: attributionOf(facts)?.click?.created_at ?? null,
   }
   return suspiciousDates(dates, config.FLAG_ORDER_AGE_DAYS)
 }

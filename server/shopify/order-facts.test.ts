@@ -60,6 +60,7 @@ test('an order becomes plain, checked facts', () => {
     buyer_email: 'ayesha.k@example.com',
     buyer_names: [],
     shop_hosts: [],
+    discount_codes: [],
     tracking_reference: null,
     tracking_source: null,
     lines: [
@@ -321,6 +322,17 @@ test('the buyer’s names are those of the customer and of both addresses', () =
     ['Mirza', 'S. Mirza', 'Sana Mirza'],
   )
   assert.equal(names({ customer: null, billing_address: 'x' }), [])
+})
+
+test('discount codes that can be coupon codes are read upper case, once, in the sequence of the order', () => {
+  const codes = [' sana10 ', 'WELCOME10', 'Sana10', 'ten off', '', 'AB', null, 7]
+  const discount_codes = codes.map((code) => ({ code, amount: '10.00', type: 'percentage' }))
+  assert.equal(read({ discount_codes }).discount_codes, ['SANA10', 'WELCOME10'])
+  for (const odd of [undefined, null, 'SANA10', {}, [null, 'SANA10', []]]) {
+    assert.equal(read({ discount_codes: odd }).discount_codes, [])
+  }
+  const many = Array.from({ length: 100 }, (_, index) => ({ code: `CODE-${index}` }))
+  assert.is(read({ discount_codes: many }).discount_codes.length, 25)
 })
 
 test.run()

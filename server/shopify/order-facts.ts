@@ -1,6 +1,7 @@
 import type { Paisa } from '../../shared/money.ts'
 import { shopDomain } from '../../shared/schemas/stores.ts'
 import { parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
+import { readDiscountCodes } from './discount-codes.ts'
 import {
   type Fields,
   isFields,
@@ -49,6 +50,8 @@ export interface OrderFacts extends Tracking {
   buyer_names: string[]
   /** Host names under which the order shows its shop. */
   shop_hosts: string[]
+  /** In the order's sequence, upper case. Most are the shop's own, so only those that belong to links are stored with a sale. */
+  discount_codes: string[]
   lines: OrderLine[]
 }
 
@@ -112,6 +115,7 @@ function factsOf(order: Fields, trackingParameter: string): OrderFacts {
     buyer_email: readBuyerEmail(order),
     buyer_names: readBuyerNames(order),
     shop_hosts: readShopHosts(order),
+    discount_codes: readDiscountCodes(order),
     ...readTracking(order, trackingParameter),
     lines: readLines(order.line_items),
   }

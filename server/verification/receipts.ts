@@ -4,7 +4,14 @@ import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { isId, NIL_ID } from '../platform/ids.ts'
-import { decideSale, isRuleVersion, type SaleDecision, type SaleReceipt } from '../sales/accept-sale.rule.ts'
+import {
+  attributionOf,
+  decideSale,
+  isRuleVersion,
+  namedBy,
+  type SaleDecision,
+  type SaleReceipt,
+} from '../sales/accept-sale.rule.ts'
 import { type Breach, type Invariant, inPages } from './invariant.ts'
 import { readFormerDecisions, readSales, type StoredFormer, type StoredSale } from './stored-sales.ts'
 
@@ -145,16 +152,11 @@ function differenceOf(sale: StoredSale, receipt: ReplayedReceipt): string | null
   const detail = decisionDifferenceOf(receipt)
   if (detail !== null) return detail
   const { facts, decision } = receipt
-  // A link of another merchant's is not named on the sale.
-  const click = facts.click?.link.merchant_id === facts.reporting_merchant_id ? facts.click : null
   const stored = {
     merchant_id: facts.reporting_merchant_id,
     order_id: facts.order.order_id,
     order_name: facts.order.order_name,
-    offer_id: click?.link.offer_id ?? null,
-    creator_id: click?.link.creator_id ?? null,
-    link_id: click?.link.id ?? null,
-    click_id: click?.id ?? null,
+    ...namedBy(attributionOf(facts)),
     ordered_at: facts.order.created_at,
     acceptance_status: decision.acceptance_status,
     rejection_reason: decision.rejection_reason,
@@ -162,7 +164,6 @@ function differenceOf(sale: StoredSale, receipt: ReplayedReceipt): string | null
     commission_rate: decision.commission_rate,
     commission: decision.commission,
     platform_fee: decision.platform_fee,
-    buyer_name_matches: click && facts.buyer_name_matches ? 1 : 0,
   }
   for (const column in stored) {
     const name = column as keyof typeof stored

@@ -56,6 +56,28 @@ export const SALE_INVARIANTS: Invariant[] = [
           or sale.creator_id is null or sale.creator_id <> link.creator_id)))`,
   }),
   sqlInvariant({
+    name: 'coupon-sales-in-force',
+    statement:
+      'A sale that a coupon code earned names a link that had the code, with a live offer, when the order was created.',
+    table: 'sales',
+    breaches: (scope) => sql`
+      select 'sale ' || sale.id as subject,
+        'link ' || coalesce(cast(sale.link_id as text), '–') || ' did not have the code ' || sale.coupon_code
+          || ' in force at ' || sale.ordered_at as detail
+      from sales as sale
+      where sale.coupon_code is not null and ${scope.isNewSale('sale.id')} and (
+        not exists (
+          select 1 from link_coupons as coupon
+          where coupon.link_id = sale.link_id and coupon.code = sale.coupon_code
+            and coupon.merchant_id = sale.merchant_id and coupon.starts_at <= sale.ordered_at
+            and (coupon.ends_at is null or coupon.ends_at > sale.ordered_at
+              or coupon.ends_at > coalesce(sale.decided_at, sale.created_at)))
+        or coalesce((
+          select change.status from offer_status_changes as change
+          where change.offer_id = sale.offer_id and change.changed_at <= sale.ordered_at
+          order by change.sequence desc limit 1), '') <> 'live')`,
+  }),
+  sqlInvariant({
     name: 'sales-after-events',
     statement: 'No decision about a sale is dated before the event that it rests on was received.',
     table: 'sales',

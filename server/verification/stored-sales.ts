@@ -20,6 +20,7 @@ export function readSales(db: Queries, after: string | null, scope: Scope) {
       'sale.creator_id',
       'sale.link_id',
       'sale.click_id',
+      'sale.coupon_code',
       'sale.ordered_at',
       'sale.acceptance_status',
       'sale.rejection_reason',

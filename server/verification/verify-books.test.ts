@@ -6,12 +6,14 @@ import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { grantCredit } from '../billing/credits.service.ts'
 import { retryInvoice } from '../billing/invoices.service.ts'
 import { sealLedger } from '../ledger/seals/seals.service.ts'
+import { setCoupon } from '../links/coupons.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import { retryPayout } from '../payouts/retry-payout.service.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, type Marketplace } from '../test/testkit/marketplace.ts'
+import { orderBody } from '../test/testkit/orders.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
 import { suspendUser } from '../users/users.service.ts'
@@ -31,6 +33,9 @@ async function fillBooks(market: Marketplace): Promise<void> {
   const [shop, other] = [await market.addShop('shop'), await market.addShop('other')]
   const [ayesha, bilal] = [await market.addCreator('Ayesha'), await market.addCreator('Bilal')]
   const links = { ayesha: await market.addLink(shop, ayesha), bilal: await market.addLink(other, bilal) }
+  await setCoupon(platform, { slug: links.ayesha.slug, actor: shop.merchantId, code: 'AYESHA10' })
+  const second = await market.addLink(shop, bilal)
+  await setCoupon(platform, { slug: second.slug, actor: shop.merchantId, code: 'BILAL10' })
   const askAnew = async (kind: 'invoice' | 'payout') => {
     const reissue = { actor: 'operator', reason: 'corrected' }
     const subject = processor.calls.findLast((call) => call.kind === kind)?.reference ?? ''
@@ -75,6 +80,10 @@ async function fillBooks(market: Marketplace): Promise<void> {
   const body = await market.order(shop, links.ayesha, 200_000)
   await market.deliver(shop, body)
   await market.order(other, links.ayesha, 200_000)
+  await market.deliver(
+    shop,
+    orderBody({ createdAt: market.clock.now(), price: 200_000, codes: ['AYESHA10'] }),
+  )
   await market.order(shop, links.ayesha, 200_000, { createdAt: 0 })
   await market.deliver(shop, '{}', { deliveryId: 'twice' })
   await market.deliver(shop, '[]', { deliveryId: 'twice' })

@@ -6,6 +6,7 @@ import { CHAIN_INVARIANTS } from './chain.ts'
 import { EVENT_INVARIANTS } from './events.ts'
 import { type Breach, countRows, type Invariant } from './invariant.ts'
 import { JOURNAL_INVARIANTS } from './journal.ts'
+import { LINK_INVARIANTS } from './links.ts'
 import { OPERATION_INVARIANTS } from './operations.ts'
 import { PAYOUT_INVARIANTS } from './payouts.ts'
 import { FORMER_DECISIONS_REPLAY, RECEIPTS_REPLAY } from './receipts.ts'
@@ -18,6 +19,7 @@ export const INVARIANTS: readonly Invariant[] = [
   ...JOURNAL_INVARIANTS,
   ...CHAIN_INVARIANTS,
   SEALS_HOLD,
+  ...LINK_INVARIANTS,
   ...SALE_INVARIANTS,
   RECEIPTS_REPLAY,
   FORMER_DECISIONS_REPLAY,

@@ -36,6 +36,7 @@ export const flagKind = z
     'order_changed',
     'order_date_suspicious',
     'click_reused',
+    'coupon_leak',
     'conversion_dropped',
     'offer_paused_in_traffic',
     'cycle_unpaid',

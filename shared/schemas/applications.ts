@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { idParam, lineOfText, longText, pageInput, pageOf, percent, wireTime } from './common.ts'
-import { linkReference } from './links.ts'
+import { couponCode, linkReference } from './links.ts'
 import { party } from './offers.ts'
 
 export const applicationStatus = z.enum(['pending', 'approved', 'rejected'])
@@ -14,7 +14,10 @@ export const application = z
     message: z.string().nullable(),
     promotion_url: z.string().nullable(),
     locked_commission_rate: percent.nullable().describe('The rate of the approval; null before it.'),
-    affiliate_link: linkReference.nullable().describe('Made by the approval.'),
+    affiliate_link: linkReference
+      .extend({ coupon_code: couponCode.nullable() })
+      .nullable()
+      .describe('Made by the approval.'),
     decision_reason: z.string().nullable(),
     decided_at: wireTime.nullable(),
     created_at: wireTime,
@@ -44,6 +47,12 @@ export const decideApplicationInput = z.strictObject({
   id: idParam,
   decision: z.enum(['approve', 'reject']),
   reason: longText(0, 1000).nullable().default(null),
+  coupon_code: couponCode
+    .nullable()
+    .default(null)
+    .describe(
+      "With an approval: a discount code of the merchant's store that credits its orders to the link.",
+    ),
 })
 
 export const applicationPage = pageOf(application)

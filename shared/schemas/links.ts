@@ -8,6 +8,14 @@ export const slug = z
   .max(64)
   .meta({ description: 'The last part of a link.', example: 'k7m2xq9wpd' })
 
+/** A discount code of the merchant's store that credits its orders to a link. */
+export const couponCode = z
+  .string()
+  .trim()
+  .toUpperCase()
+  .regex(/^[A-Z0-9_-]{3,40}$/, 'must be 3 to 40 letters, digits, hyphens or underscores')
+  .meta({ description: 'Compared without case.', example: 'SANA10' })
+
 const linkUrl = z.string().meta({
   description: 'The address to share.',
   example: 'https://go.example.com/go/k7m2xq9wpd',
@@ -35,6 +43,10 @@ export const resolvedLink = z
     active: z.boolean().describe('Whether visitors who follow it can earn the creator commission now.'),
     creator: party,
     offer: linkedOffer,
+    coupon_code: couponCode
+      .nullable()
+      .optional()
+      .describe("For the link's merchant and creator and for admins only."),
   })
   .meta({ id: 'ResolvedLink' })
 export type ResolvedLink = z.infer<typeof resolvedLink>
@@ -45,6 +57,9 @@ export const affiliateLink = z
     slug,
     url: linkUrl,
     active: z.boolean(),
+    coupon_code: couponCode
+      .nullable()
+      .describe('The code that credits orders of the store to this link, now.'),
     offer: linkedOffer,
     product_host: z
       .string()
@@ -67,4 +82,5 @@ export type AffiliateLink = z.infer<typeof affiliateLink>
 
 export const resolveLinkInput = z.strictObject({ slug })
 export const listLinksInput = z.strictObject({ ...pageInput }).prefault({})
+export const setCouponInput = z.strictObject({ slug, coupon_code: couponCode.nullable() })
 export const linkPage = pageOf(affiliateLink)

@@ -9,7 +9,7 @@ import {
   wireTime,
   wireTimeInput,
 } from './common.ts'
-import { party } from './offers.ts'
+import { offerStatus, party } from './offers.ts'
 
 export const acceptanceStatus = z.enum(['accepted', 'rejected'])
 
@@ -21,6 +21,10 @@ export const sale = z
       .string()
       .nullable()
       .meta({ description: 'The first check that failed.', example: null }),
+    attributed_by: z
+      .enum(['coupon', 'click'])
+      .nullable()
+      .describe('What credits the order to the link; null without a link.'),
     offer_id: idParam.nullable(),
     creator_id: idParam.nullable(),
     affiliate_link_slug: z.string().nullable(),
@@ -78,7 +82,25 @@ export const saleReceipt = z
     commission: moneyText,
     platform_fee_rate: percent.optional().describe('For the merchant only.'),
     platform_fee: moneyText.optional().describe('For the merchant only.'),
-    clicked_at: wireTime.nullable(),
+    attributed_by: z.enum(['coupon', 'click']).nullable(),
+    coupons: z
+      .array(
+        z.object({
+          code: z.string(),
+          affiliate_link_slug: z.string(),
+          in_force: z
+            .boolean()
+            .describe('Whether the link had the code, with a live offer, when the order was created.'),
+          starts_at: wireTime,
+          ends_at: wireTime.nullable(),
+          offer_status: offerStatus.nullable().describe('When the order was created.'),
+        }),
+      )
+      .describe("The order's codes that belong or belonged to links. A creator sees own ones."),
+    clicked_at: wireTime
+      .nullable()
+      .describe('The click that the order names, also when a coupon code comes before it.'),
+    clicked_link_slug: z.string().nullable(),
     terms_locked_at: wireTime.nullable(),
     attribution_window_days: z.int().nullable().describe('As locked with the other terms.'),
     product_ids: z.array(z.string()).nullable().describe('As locked; null stands for every product.'),

@@ -12,6 +12,9 @@ const outcomes = z
     from: wireTime,
     to: wireTime.describe('Exclusive.'),
     accepted: count,
+    attributed_by: z
+      .object({ coupon: count, click: count })
+      .describe('The accepted sales by what credits them to a link.'),
     commission: moneyText.describe('Of the accepted sales.'),
     rejected: count,
     rejected_by_reason: z

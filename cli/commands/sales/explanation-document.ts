@@ -5,7 +5,7 @@ import { wireTime } from '../../terminal/output.ts'
 
 /** The story of a sale for `--json`, in the wire's words: rupees, percent, RFC 3339. */
 export function storyDocument(story: SaleExplanation) {
-  const { decision, click } = story
+  const { decision, click, coupon, link } = story
   return {
     sale_id: story.saleId,
     event_id: story.eventId,
@@ -14,6 +14,7 @@ export function storyDocument(story: SaleExplanation) {
     order_name: story.orderName,
     acceptance_status: decision.acceptance_status,
     rejection_reason: decision.rejection_reason,
+    attributed_by: coupon ? 'coupon' : link ? 'click' : null,
     rule_version: decision.rule_version,
     ordered_at: wireTime(story.orderedAt),
     decided_at: wireTime(story.decidedAt),
@@ -31,13 +32,18 @@ export function storyDocument(story: SaleExplanation) {
     creator: story.creator && party(story.creator),
     offer: story.offer,
     click: click && { id: click.id, created_at: wireTime(click.created_at), tracked: click.tracked },
-    link: click && {
-      id: click.link.id,
-      slug: click.link.slug,
-      commission_rate: basisPointsToPercent(click.link.commission_rate),
-      attribution_window_days: click.link.attribution_window_days,
-      product_ids: click.link.product_ids,
-      locked_at: wireTime(click.link.locked_at),
+    coupon: coupon && {
+      code: coupon.code,
+      starts_at: wireTime(coupon.starts_at),
+      ends_at: wireTime(coupon.ends_at),
+    },
+    link: link && {
+      id: link.id,
+      slug: link.slug,
+      commission_rate: basisPointsToPercent(link.commission_rate),
+      attribution_window_days: link.attribution_window_days,
+      product_ids: link.product_ids,
+      locked_at: wireTime(link.locked_at),
     },
     checks: decision.checks,
     basis_lines: decision.basis_lines.map((line) => ({

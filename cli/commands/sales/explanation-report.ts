@@ -39,24 +39,30 @@ function nameOf({ displayName, email, id }: SaleExplanation['merchant']): string
 }
 
 function eventLines(story: SaleExplanation, out: Output): string[] {
-  const { click } = story
+  const { click, coupon, link } = story
   const timeline: [number, string][] = []
-  if (click) {
-    const { link } = click
+  if (link) {
     const products = link.product_ids?.length ? `products ${link.product_ids.join(', ')}` : 'every product'
-    const terms = `${basisPointsToPercent(link.commission_rate)} % on ${products}, for orders within ${link.attribution_window_days} days of the click`
+    const window = coupon ? '' : `, for orders within ${link.attribution_window_days} days of the click`
+    const terms = `${basisPointsToPercent(link.commission_rate)} % on ${products}${window}`
     const offer = story.offer?.title ? `"${story.offer.title}"` : `offer ${link.offer_id}`
     const creator = story.creator ? nameOf(story.creator) : link.creator_id
     timeline.push([
       link.locked_at,
       `The merchant approved ${creator} for ${offer}; link ${link.slug} locked ${terms}.`,
     ])
+  }
+  if (coupon)
+    timeline.push([coupon.starts_at, `Link ${coupon.link.slug} got the coupon code ${coupon.code}.`])
+  if (click) {
+    const unused = coupon ? '; the coupon code comes before it' : ''
     timeline.push([
       click.created_at,
-      `A visitor followed /go/${link.slug}: click ${click.id}${click.tracked ? '' : ' (untracked)'}.`,
+      `A visitor followed /go/${click.link.slug}: click ${click.id}${click.tracked ? '' : ' (untracked)'}${unused}.`,
     ])
   }
-  timeline.push([story.orderedAt, 'The order was placed in the store.'])
+  const code = coupon ? ` with the coupon code ${coupon.code}` : ''
+  timeline.push([story.orderedAt, `The order was placed in the store${code}.`])
   for (const former of story.formerDecisions) {
     const reason = former.decision.rejection_reason
     timeline.push([
@@ -73,7 +79,8 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
   ])
   timeline.sort(([one], [other]) => one - other)
   const lines = timeline.map(([moment, text]) => `  ${out.time(moment)}  ${text}`)
-  return click ? lines : [...lines, '  The order led to no click on a link of this merchant.']
+  if (link) return lines
+  return [...lines, '  The order led to no click on a link of this merchant and has no coupon code in force.']
 }
 
 function basisLines({ decision }: SaleExplanation, out: Output): string[] {

@@ -9,6 +9,7 @@ const SENTENCES: Record<Check['name'], string> = {
   not_paid: 'It is paid and not cancelled',
   currency_not_pkr: 'It is in PKR',
   no_tracking_reference: 'It carries a tracking reference',
+  coupon_not_in_force: 'Its coupon code was in force',
   unknown_tracking_reference: 'The reference is a click that we logged',
   other_merchants_link: 'The link is of this merchant',
   untracked_click: 'The click was tracked',

@@ -16,6 +16,7 @@ import { Migration00021OperatorDeliveries } from './00021-operator-deliveries.ts
 import { Migration00022SecondDecisions } from './00022-second-decisions.ts'
 import { Migration00023StoreClaims } from './00023-store-claims.ts'
 import { Migration00024OfferRejections } from './00024-offer-rejections.ts'
+import { Migration00025Coupons } from './00025-coupons.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const sqliteMigrations = [
@@ -37,4 +38,5 @@ export const sqliteMigrations = [
   { name: '00022-second-decisions', class: Migration00022SecondDecisions },
   { name: '00023-store-claims', class: Migration00023StoreClaims },
   { name: '00024-offer-rejections', class: Migration00024OfferRejections },
+  { name: '00025-coupons', class: Migration00025Coupons },
 ]

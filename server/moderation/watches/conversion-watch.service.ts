@@ -64,7 +64,8 @@ async function checkDay(platform: Platform, tx: Tx, day: number): Promise<void> 
   }
   await flagDropped(platform, tx, firstDay, day)
   await flagPaused(platform, tx, day)
-  await deleteDaysBefore(tx, firstDay - PAST_SPANS * days)
+  const { FLAG_COUPON_LEAK_DAYS: couponDays } = platform.config
+  await deleteDaysBefore(tx, Math.min(firstDay - PAST_SPANS * days, day - couponDays))
 }
 
 /** A link's conversion is compared with that of this many earlier spans of FLAG_CONVERSION_DAYS. */

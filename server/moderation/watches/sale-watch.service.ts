@@ -20,6 +20,7 @@ import {
   type OwnOrders,
   type StoreOrders,
   salesBetween,
+  tallyCoupons,
 } from './watches.store.ts'
 
 const WATERMARK = 'moderation.sales'
@@ -29,8 +30,8 @@ const HOUR_MS = 3_600_000
 export const SALES_LAG_MS = 30_000
 
 /**
- * Checks new decisions on sales: creators who buy through their own links, stores with many rejected orders, and clicks that many orders
- * name. Returns whether there are more.
+ * Checks new decisions on sales: creators who buy through their own links, stores with many rejected orders, clicks that many orders
+ * name, and coupon codes that buyers seem to know from elsewhere. Returns whether there are more.
  */
 export function watchSales(platform: Platform): Promise<boolean> {
   const { config, clock } = platform
@@ -51,6 +52,7 @@ export function watchSales(platform: Platform): Promise<boolean> {
     await flagSelfPurchases(platform, tx, sales, now)
     await flagBursts(platform, tx, rejected, now)
     await flagReusedClicks(platform, tx, sales)
+    await flagCouponLeaks(platform, tx, sales, now)
     await setWatermark(tx, WATERMARK, next)
     return more
   })
@@ -133,6 +135,41 @@ async function flagReusedClicks(platform: Platform, tx: Tx, sales: NewSale[]): P
         ),
         merchant_id: accepted.find((sale) => sale.link_id === linkId)?.merchant_id,
         creator_id: accepted.find((sale) => sale.link_id === linkId)?.creator_id,
+      },
+    })
+  }
+}
+
+/** A code that many orders use while no one clicks on its creator's links has probably been published by someone else. */
+async function flagCouponLeaks(platform: Platform, tx: Tx, sales: NewSale[], now: number): Promise<void> {
+  const { FLAG_COUPON_LEAK: least, FLAG_COUPON_LEAK_DAYS: days } = platform.config
+  if (least === 0) return
+  const withCode = sales.filter((sale) => sale.acceptance_status === 'accepted' && sale.coupon_code !== null)
+  const leaked = await unusualSubjects(
+    tx,
+    {
+      kind: 'coupon_leak',
+      windowStart: now - days * DAY_MS,
+      // Clicks are totals by day: after a resolved flag, counting starts with the next whole day.
+      tally: (linkIds, since) => tallyCoupons(tx, linkIds, Math.ceil(since / DAY_MS)),
+      isUnusual: ({ orders, clicks }) => orders >= least && clicks === 0,
+    },
+    [...new Set(withCode.flatMap((sale) => sale.link_id ?? []))],
+  )
+  for (const [linkId, { orders, creator_id, merchant_id }] of leaked) {
+    await raiseFlag(platform, tx, {
+      kind: 'coupon_leak',
+      subjectType: 'affiliate_link',
+      subjectId: linkId,
+      summary: `${orders} orders used a link's coupon code within ${days} days without any click on its creator's links.`,
+      evidence: {
+        orders,
+        within_days: days,
+        coupon_codes: [
+          ...new Set(withCode.filter((sale) => sale.link_id === linkId).map((sale) => sale.coupon_code)),
+        ],
+        creator_id,
+        merchant_id,
       },
     })
   }

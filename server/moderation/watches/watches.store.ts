@@ -13,6 +13,7 @@ const NEW_SALE = [
   'creator_id',
   'link_id',
   'click_id',
+  'coupon_code',
   'acceptance_status',
   'rejection_reason',
   'buyer_name_matches',
@@ -293,7 +294,7 @@ export async function firstDayWithVisits(db: Queries): Promise<number | null> {
 }
 
 /**
- * Visits and accepted sales of these links from `pastDay` to before `sinceDay`, and from `sinceDay` to the end of `lastDay`. A sale counts
+ * Visits and the accepted sales from clicks of these links, from `pastDay` to before `sinceDay`, and from `sinceDay` to the end of `lastDay`. A sale counts
  * on the day of its acceptance, because an order may be paid weeks after its click.
  */
 export async function linkCourses(
@@ -328,6 +329,7 @@ export async function linkCourses(
     ])
     .where('link_id', 'in', linkIds)
     .where('acceptance_status', '=', 'accepted')
+    .where('coupon_code', 'is', null)
     .where(decided, '>=', pastDay * DAY_MS)
     .where(decided, '<', (lastDay + 1) * DAY_MS)
     .groupBy('link_id')
@@ -344,6 +346,60 @@ export async function linkCourses(
       },
     ]),
   )
+}
+
+/** The orders that a link's coupon codes earned, and the clicks on all links of its creator, in the same days. */
+export interface CouponTally {
+  orders: number
+  clicks: number
+  creator_id: string
+  merchant_id: string
+}
+
+/** By link, for the days from `sinceDay` on. Links without such orders are missing. */
+export async function tallyCoupons(
+  db: Queries,
+  linkIds: readonly string[],
+  sinceDay: number,
+): Promise<Map<string, CouponTally>> {
+  if (linkIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('sales')
+    .select((eb) => ['link_id', 'creator_id', 'merchant_id', eb.fn.countAll<number>().as('orders')])
+    .where('link_id', 'in', linkIds)
+    .where('id', '>=', firstIdAt(sinceDay * DAY_MS))
+    .where('coupon_code', 'is not', null)
+    .where('acceptance_status', '=', 'accepted')
+    .groupBy(['link_id', 'creator_id', 'merchant_id'])
+    .execute()
+  const clicks = await clicksByCreator(
+    db,
+    [...new Set(rows.flatMap((row) => row.creator_id ?? []))],
+    sinceDay,
+  )
+  return new Map(
+    rows.map(({ link_id, creator_id, merchant_id, orders }) => [
+      link_id ?? '',
+      { orders, clicks: clicks.get(creator_id ?? '') ?? 0, creator_id: creator_id ?? '', merchant_id },
+    ]),
+  )
+}
+
+async function clicksByCreator(
+  db: Queries,
+  creatorIds: readonly string[],
+  sinceDay: number,
+): Promise<Map<string, number>> {
+  if (creatorIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('affiliate_links as link')
+    .innerJoin('link_days', 'link_days.link_id', 'link.id')
+    .select((eb) => ['link.creator_id', eb.fn.sum<number>('link_days.clicks').as('clicks')])
+    .where('link.creator_id', 'in', creatorIds)
+    .where('link_days.day', '>=', sinceDay)
+    .groupBy('link.creator_id')
+    .execute()
+  return new Map(rows.map((row) => [row.creator_id, Number(row.clicks)]))
 }
 
 export interface OfferTrafficRow extends OfferTraffic {

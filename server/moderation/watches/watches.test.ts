@@ -1,6 +1,7 @@
 // time limit: 120 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { setCoupon } from '../../links/coupons.service.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { addMerchant } from '../../test/testkit/listings.ts'
 import { giveDestination } from '../../test/testkit/marketplace.ts'
@@ -14,6 +15,7 @@ const SETTINGS = {
   FLAG_REJECTED_SALES: '4',
   FLAG_CONVERSION_VISITS: '10',
   FLAG_CONVERSION_NONE: '40',
+  FLAG_COUPON_LEAK: '4',
 }
 
 for (const dialect of testDialects()) {
@@ -158,6 +160,37 @@ for (const dialect of testDialects()) {
     await world.order({ click: later as string })
     await world.watch()
     assert.equal(await world.flags('conversion_unusual'), [], 'only later visits and sales count')
+  })
+
+  it('flags a coupon code that many use while no one clicks, once', async ({ world }) => {
+    await setCoupon(world.platform, {
+      slug: world.link.slug,
+      actor: world.merchant.userId,
+      code: 'SANA10',
+    })
+    const use = async (times: number) => {
+      for (let count = 0; count < times; count += 1) await world.order({ codes: ['SANA10'] })
+      await world.watch()
+    }
+    await use(3)
+    assert.equal(await world.flags('coupon_leak'), [])
+    await use(1)
+    const [flag, ...others] = await world.flags('coupon_leak')
+    assert.is(flag?.subject_id, world.link.id)
+    assert.is(flag?.evidence.orders, 4)
+    assert.equal(flag?.evidence.coupon_codes, ['SANA10'])
+    assert.equal(others, [])
+    assert.equal(await world.flags('conversion_unusual'), [], 'orders without a click are no conversion')
+  })
+
+  it('is quiet about a coupon code whose creator sends visitors', async ({ world }) => {
+    const { slug } = world.link
+    await setCoupon(world.platform, { slug, actor: world.merchant.userId, code: 'SANA10' })
+    await world.visit(1)
+    await world.watch()
+    for (let count = 0; count < 10; count += 1) await world.order({ codes: ['SANA10'] })
+    await world.watch()
+    assert.equal(await world.flags('coupon_leak'), [])
   })
 
   it('flags visits in numbers that bought nothing, when their day is over', async ({ world }) => {

@@ -7,11 +7,11 @@ import { InboundBody, InboundEvent, OperatorDelivery } from '../../inbox/inbound
 import { ScheduleRun } from '../../jobs/schedule-run.entity.ts'
 import { LedgerEntry, LedgerHead, LedgerPosting } from '../../ledger/ledger.entity.ts'
 import { LedgerSeal, LedgerSealHead } from '../../ledger/seals/seal.entity.ts'
-import { AffiliateLink } from '../../links/affiliate-link.entity.ts'
+import { AffiliateLink, LinkCoupon } from '../../links/affiliate-link.entity.ts'
 import { AuditEntry } from '../../moderation/audit-entry.entity.ts'
 import { Flag } from '../../moderation/flag.entity.ts'
 import { LinkDay, Mailbox } from '../../moderation/watches/watched.entity.ts'
-import { Offer } from '../../offers/offer.entity.ts'
+import { Offer, OfferStatusChange } from '../../offers/offer.entity.ts'
 import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
@@ -29,8 +29,10 @@ export const ENTITIES = {
   StoreSecret,
   StoreHost,
   Offer,
+  OfferStatusChange,
   Application,
   AffiliateLink,
+  LinkCoupon,
   Click,
   ClickCount,
   BillingCycle,

@@ -124,7 +124,7 @@ function decide(state: State, event: InboxEvent, order: Order, now: number): Sal
   if (accepted) {
     post(state, [
       ['merchant_unbilled', merchant, verdict.commission + verdict.fee],
-      ['creator_pending', click?.link.creator ?? '', -verdict.commission],
+      ['creator_pending', verdict.link?.creator ?? '', -verdict.commission],
       ['platform_fees', 'the platform', -verdict.fee],
     ])
   }
@@ -133,7 +133,6 @@ function decide(state: State, event: InboxEvent, order: Order, now: number): Sal
     merchant,
     orderId: order.id,
     ...verdict,
-    link: click?.link ?? null,
     placedAt: order.placedAt,
     decidedAt: now,
     formerlyDecidedAt: null,

@@ -52,13 +52,13 @@ export function rotateSecret(state: State, name: string, secret: string, now: nu
 }
 
 /** A merchant's last store takes the live offers with it: they are paused. */
-export function removeStore(state: State, name: string): void {
+export function removeStore(state: State, name: string, now: number): void {
   const store = known(state.stores, name)
   store.inUse = false
   store.secrets = []
   if (hasStore(state, store.merchant)) return
   for (const offer of state.offers.values())
-    if (offer.merchant === store.merchant && offer.status === 'live') offer.status = 'paused'
+    if (offer.merchant === store.merchant && offer.status === 'live') moveTo(offer, 'paused', now)
 }
 
 function hasStore(state: State, merchant: string): boolean {
@@ -72,8 +72,14 @@ export function connectAgain(state: State, name: string, secret: string): void {
   store.secrets = [{ secret, until: null }]
 }
 
-export function addLiveOffer(state: State, name: string, merchant: string, terms: Terms): void {
-  state.offers.set(name, { name, merchant, status: 'live', terms })
+export function addLiveOffer(state: State, name: string, merchant: string, terms: Terms, now: number): void {
+  const statuses: Offer['statuses'] = [{ status: 'live', since: now }]
+  state.offers.set(name, { name, merchant, status: 'live', statuses, terms })
+}
+
+function moveTo(offer: Offer, status: Offer['status'], now: number): void {
+  offer.status = status
+  offer.statuses.push({ status, since: now })
 }
 
 /** For later approvals only; an ended offer stays as it is. */
@@ -92,11 +98,11 @@ const MOVES: Record<Offer['status'], Offer['status'][]> = {
 }
 
 /** Whether the offer has the status then. Going live takes a store in use. */
-export function setOfferStatus(state: State, name: string, to: Offer['status']): boolean {
+export function setOfferStatus(state: State, name: string, to: Offer['status'], now: number): boolean {
   const offer = known(state.offers, name)
   if (offer.status === to) return true
   if (!MOVES[offer.status].includes(to) || (to === 'live' && !hasStore(state, offer.merchant))) return false
-  offer.status = to
+  moveTo(offer, to, now)
   return true
 }
 
@@ -104,9 +110,21 @@ export function setOfferStatus(state: State, name: string, to: Offer['status']):
 export function approve(state: State, name: string, offerName: string, creator: string): Link | null {
   const offer = known(state.offers, offerName)
   if (offer.status !== 'live' || known(state.people, offer.merchant).suspended) return null
-  const link = { name, offer: offerName, merchant: offer.merchant, creator, terms: { ...offer.terms } }
+  const terms = { ...offer.terms }
+  const link: Link = { name, offer: offerName, merchant: offer.merchant, creator, terms, codes: [] }
   state.links.set(name, link)
   return link
+}
+
+/** A link's new coupon code, or none. `false`: another link of the merchant has it. */
+export function setCoupon(state: State, link: Link, code: string | null, now: number): boolean {
+  const present = link.codes.find(({ until }) => until === null)
+  if ((present?.code ?? null) === code) return true
+  const others = [...state.links.values()].filter(({ merchant }) => merchant === link.merchant)
+  if (others.some(({ codes }) => codes.some((one) => one.code === code && one.until === null))) return false
+  if (present) present.until = now
+  if (code !== null) link.codes.push({ code, from: now, until: null })
+  return true
 }
 
 /** What a visit of the link would be now. */

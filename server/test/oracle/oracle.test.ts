@@ -37,7 +37,7 @@ function verdictOn(body: string, terms: Terms) {
   })
   addPerson(state, { name: 'A', role: 'merchant', email: 'a@example.com' })
   addPerson(state, { name: 'K', role: 'creator', email: values.creatorEmail })
-  addLiveOffer(state, 'offer', 'A', terms)
+  addLiveOffer(state, 'offer', 'A', terms, values.clickAt)
   const link = approve(state, 'link', 'offer', 'K')
   const order = readOrder(body, 'aff_ref')
   if (!link || !order) throw new Error('no link or no order')

@@ -13,6 +13,8 @@ export interface Order {
   buyerEmail: string | null
   /** What stood where a tracking reference belongs; `null` when nothing did. */
   reference: string | null
+  /** Discount codes, upper case, in the body's sequence. */
+  codes: string[]
   lines: OrderLine[]
 }
 
@@ -63,6 +65,7 @@ function orderOf(body: Fields, parameter: string): Order {
     taxesIncluded: flagOf(body.taxes_included),
     buyerEmail: emailOf(body),
     reference: notedReference(body, parameter) ?? landingReference(body, parameter),
+    codes: codesOf(body),
     lines: listOf(body.line_items).map(lineOf),
   }
 }
@@ -150,6 +153,13 @@ function emailOf(body: Fields): string | null {
     (value) => typeof value === 'string' && value.trim() !== '',
   )
   return typeof given === 'string' ? given.trim().toLowerCase() : null
+}
+
+function codesOf(body: Fields): string[] {
+  const discounts = Array.isArray(body.discount_codes) ? (body.discount_codes as Fields[]) : []
+  return discounts.flatMap((discount) =>
+    typeof discount?.code === 'string' ? discount.code.trim().toUpperCase() : [],
+  )
 }
 
 function notedReference(body: Fields, parameter: string): string | null {

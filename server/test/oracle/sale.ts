@@ -1,7 +1,7 @@
 import { DAY, MINUTE } from './calendar.ts'
 import { share } from './exact.ts'
 import type { Order, OrderLine } from './order.ts'
-import { type Click, known, type State } from './state.ts'
+import { type Click, known, type Link, type State } from './state.ts'
 
 export type OracleReason = NonNullable<ReturnType<typeof firstFailure>>
 
@@ -14,7 +14,8 @@ export interface Verdict {
   rate: number | null
   commission: number
   fee: number
-  /** The click, if its link is the reporting merchant's. */
+  /** The link that the order is credited to, and the click that does it; `null` for a coupon code. */
+  link: Link | null
   click: Click | null
 }
 
@@ -25,19 +26,50 @@ const WHOLE = 10_000
 export function judge(state: State, merchant: string, order: Order): Verdict {
   const found = state.clicks.get(order.reference?.toLowerCase() ?? '') ?? null
   const click = found?.link.merchant === merchant ? found : null
-  const named = click?.link.terms.productIds ?? []
+  const ofMerchant = [...state.links.values()].filter((link) => link.merchant === merchant)
+  const coupon =
+    order.codes
+      .map((code) => ofMerchant.find((link) => hadCode(link, code, order) && wasLive(state, link, order)))
+      .find((link) => link !== undefined) ?? null
+  const everKnown = order.codes.some((code) =>
+    ofMerchant.some(({ codes }) => codes.some((one) => one.code === code)),
+  )
+  const link = coupon ?? click?.link ?? null
+  const named = link?.terms.productIds ?? []
   const basis = order.currency === 'PKR' ? basisOf(order, named) : 0
-  const commission = click ? share(basis, click.link.terms.rate, WHOLE) : 0
-  const reason = firstFailure(state, { merchant, order, found, click, named, commission })
+  const commission = link ? share(basis, link.terms.rate, WHOLE) : 0
+  const reason = firstFailure(state, {
+    merchant,
+    order,
+    found,
+    click,
+    coupon,
+    everKnown,
+    link,
+    named,
+    commission,
+  })
   const earned = reason === null ? commission : 0
   return {
     reason,
     basis,
-    rate: click?.link.terms.rate ?? null,
+    rate: link?.terms.rate ?? null,
     commission: earned,
     fee: share(earned, state.settings.platformFeeRate, WHOLE),
-    click,
+    link,
+    click: coupon ? null : click,
   }
+}
+
+function hadCode(link: Link, code: string, { placedAt }: Order): boolean {
+  return link.codes.some(
+    (one) => one.code === code && one.from <= placedAt && (one.until === null || placedAt < one.until),
+  )
+}
+
+function wasLive(state: State, link: Link, { placedAt }: Order): boolean {
+  const before = known(state.offers, link.offer).statuses.filter(({ since }) => since <= placedAt)
+  return before.at(-1)?.status === 'live'
 }
 
 interface Facts {
@@ -47,6 +79,12 @@ interface Facts {
   found: Click | null
   /** Of this merchant's link. */
   click: Click | null
+  /** The link of the first code that it had, while its offer was live. */
+  coupon: Link | null
+  /** Whether the order has a code that any link of the merchant ever had. */
+  everKnown: boolean
+  /** By code or click. */
+  link: Link | null
   named: readonly string[]
   commission: number
 }
@@ -56,15 +94,18 @@ function firstFailure(state: State, facts: Facts) {
   if (order.test) return 'test_order'
   if (!paid(order)) return 'not_paid'
   if (order.currency !== 'PKR') return 'currency_not_pkr'
-  if (order.reference === null) return 'no_tracking_reference'
-  if (found === null) return 'unknown_tracking_reference'
-  if (click === null) return 'other_merchants_link'
-  if (!click.tracked) return 'untracked_click'
-  if (click.at > order.placedAt + FIVE_MINUTES) return 'click_after_order'
-  if (order.placedAt > click.at + click.link.terms.windowDays * DAY) return 'outside_attribution_window'
-  if (known(state.people, click.link.creator).suspended) return 'creator_suspended'
+  if (facts.coupon === null) {
+    if (order.reference === null) return facts.everKnown ? 'coupon_not_in_force' : 'no_tracking_reference'
+    if (found === null) return 'unknown_tracking_reference'
+    if (click === null) return 'other_merchants_link'
+    if (!click.tracked) return 'untracked_click'
+    if (click.at > order.placedAt + FIVE_MINUTES) return 'click_after_order'
+    if (order.placedAt > click.at + click.link.terms.windowDays * DAY) return 'outside_attribution_window'
+  }
+  const creator = known(state.people, facts.link?.creator ?? '')
+  if (creator.suspended) return 'creator_suspended'
   if (known(state.people, merchant).suspended) return 'merchant_suspended'
-  if (reachesMailbox(order.buyerEmail, known(state.people, click.link.creator).email)) return 'self_purchase'
+  if (reachesMailbox(order.buyerEmail, creator.email)) return 'self_purchase'
   if (!order.lines.some((line) => isCovered(line, facts.named))) return noProduct(facts.named)
   return facts.commission > 0 ? null : 'nothing_payable'
 }

@@ -60,6 +60,8 @@ export interface Offer {
   name: string
   merchant: string
   status: 'draft' | 'live' | 'paused' | 'ended'
+  /** Each status with its time, oldest first. */
+  statuses: { status: Offer['status']; since: number }[]
   terms: Terms
 }
 
@@ -69,6 +71,8 @@ export interface Link {
   merchant: string
   creator: string
   terms: Terms
+  /** Its coupon codes, oldest first; `until` is `null` for the present one. */
+  codes: { code: string; from: number; until: number | null }[]
 }
 
 export interface Click {

@@ -6,6 +6,7 @@ import {
   connectAgain,
   removeStore,
   rotateSecret,
+  setCoupon,
   setOfferStatus,
   setSuspended,
 } from '../oracle/marketplace.ts'
@@ -17,7 +18,7 @@ import { sell } from './sell.ts'
 import { sayAllSettled, sayPaid, saySettled, sayStray } from './speak.ts'
 import type { Action } from './story.ts'
 import { receiveDue, work } from './workers.ts'
-import { namesOf, offerNames, pick, storeNames } from './world.ts'
+import { linkName, namesOf, offerNames, pick, storeNames } from './world.ts'
 
 type Of<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>
 
@@ -30,6 +31,8 @@ export async function act(scene: Scene, action: Action): Promise<void> {
       return changeTerms(scene, action)
     case 'status':
       return changeStatus(scene, action)
+    case 'coupon':
+      return giveCoupon(scene, action)
     case 'suspend':
     case 'reinstate':
       return suspend(scene, action)
@@ -82,13 +85,25 @@ async function changeTerms(scene: Scene, action: Of<'terms'>): Promise<void> {
 async function changeStatus(scene: Scene, action: Of<'status'>): Promise<void> {
   const merchant = merchantOf(scene, action.merchant)
   const offer = pick(offerNames(scene.story, merchant), action.offer)
-  const moved = setOfferStatus(scene.model, offer, action.to)
+  const moved = setOfferStatus(scene.model, offer, action.to, scene.clock.now())
   tell(scene, `${offer} is set to ${action.to}: ${moved}`)
   mustAgree(
     `${offer} to ${action.to}`,
     moved,
     await scene.services.setOfferStatus(offer, merchant, action.to),
   )
+}
+
+/** Of a link that is there. */
+async function giveCoupon(scene: Scene, action: Of<'coupon'>): Promise<void> {
+  const merchant = merchantOf(scene, action.merchant)
+  const offer = pick(offerNames(scene.story, merchant), action.offer)
+  const link = scene.model.links.get(linkName(creatorOf(scene, action.creator), offer))
+  if (!link) return
+  const given = setCoupon(scene.model, link, action.code, scene.clock.now())
+  const words = `${link.name} gets the coupon code ${action.code}`
+  tell(scene, `${words}: ${given}`)
+  mustAgree(words, given, await scene.services.setCoupon(link.name, merchant, action.code))
 }
 
 async function suspend(scene: Scene, action: Of<'suspend' | 'reinstate'>): Promise<void> {
@@ -177,7 +192,7 @@ async function changeStore(
   if (inUse === (action.kind === 'connect store')) return
   tell(scene, `${name}: ${action.kind}`)
   if (action.kind === 'remove store') {
-    removeStore(model, name)
+    removeStore(model, name, scene.clock.now())
     return services.removeStore(name, merchant)
   }
   const secret = `secret of ${name}, ${scene.next()}`

@@ -27,6 +27,7 @@ export function orderBody(plan: OrderPlan, facts: OrderFacts): string {
     taxes_included: plan.taxesIncluded,
     ...buyer(plan, facts),
     ...trackedBy(plan, facts.reference),
+    discount_codes: plan.codes.map((code) => ({ code, amount: '0.00', type: 'fixed_amount' })),
     line_items: plan.lines.map((line, index) => lineItem(line, index === 0 ? plan.broken : 'no')),
   }
   // Put in as digits: they can be more than a JavaScript number holds.

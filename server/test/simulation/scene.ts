@@ -96,7 +96,7 @@ async function furnish(scene: Scene): Promise<void> {
     for (const [index, offer] of offerNames(story, merchant).entries()) {
       const terms = termsOf(plans[index] as OfferTerms)
       await services.addLiveOffer(offer, merchant, terms)
-      addLiveOffer(model, offer, merchant, terms)
+      addLiveOffer(model, offer, merchant, terms, clock.now())
     }
   }
   for (const [index, creator] of creators.entries()) {

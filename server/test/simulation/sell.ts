@@ -132,6 +132,7 @@ function orderText({ order, gap }: SaleAction, after: number): string {
     ...(order.test ? ['a test'] : []),
     ...(order.currency === 'PKR' ? [] : [order.currency]),
     ...(order.buyer === 'a stranger' ? [] : [`buyer: ${order.buyer}`]),
+    ...(order.codes.length === 0 ? [] : [`codes: ${order.codes.join(', ')}`]),
     ...(order.broken === 'no' ? [] : [`broken: ${order.broken}`]),
     ...(order.taxesIncluded ? ['taxes included'] : []),
     `reference: ${order.reference.what} in ${order.reference.place}`,

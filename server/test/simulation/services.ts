@@ -3,6 +3,7 @@ import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import { grantCredit } from '../../billing/credits.service.ts'
 import { type ClickRecorder, createClickRecorder } from '../../clicks/clicks.service.ts'
 import { createInboxRecorder, type InboxRecorder } from '../../inbox/intake.service.ts'
+import { setCoupon } from '../../links/coupons.service.ts'
 import { resolveTarget } from '../../links/links.service.ts'
 import { OPERATOR } from '../../moderation/audit.service.ts'
 import { openFlagAbout, resolveFlag } from '../../moderation/flags.service.ts'
@@ -118,6 +119,12 @@ export class Services {
     )
     const answer = { decision: 'approve', reason: null } as const
     return decideOnApplication(this.platform, this.ids.id('person', merchant), application.id, answer)
+  }
+
+  /** False when another link of the merchant has the code. */
+  async setCoupon(link: string, merchant: string, code: string | null): Promise<boolean> {
+    const change = { slug: this.ids.slug(link), actor: this.ids.id('person', merchant), code }
+    return (await outcomeOf(setCoupon(this.platform, change))) === 'ok'
   }
 
   /** Follows a link, as the redirect does; the click's id, and whether the visitor got it along. */

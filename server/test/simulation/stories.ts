@@ -76,9 +76,13 @@ const line: fc.Arbitrary<LinePlan> = fc.record({
   giftCard: mostly(5),
 })
 
+const CODES = ['SANA10', 'LAWN-5', 'EID_2026']
+/** In any case, and codes that belong to no link. */
+const TYPED_CODES = [...CODES, ...CODES, ' sana10 ', 'eid_2026', 'WELCOME10', 'ten off']
+
 const order: fc.Arbitrary<OrderPlan> = fc.record({
   reference: fc.record({
-    place: oftener<OrderPlan['reference']['place']>([8, 'landing'], [6, 'note'], [3, 'url'], [1, 'none']),
+    place: oftener<OrderPlan['reference']['place']>([8, 'landing'], [6, 'note'], [3, 'url'], [2, 'none']),
     what: oftener<OrderPlan['reference']['what']>(
       [50, 'click'],
       [2, 'upper case'],
@@ -86,6 +90,10 @@ const order: fc.Arbitrary<OrderPlan> = fc.record({
       [1, 'words'],
     ),
   }),
+  codes: fc.oneof(
+    { weight: 3, arbitrary: none },
+    { weight: 2, arbitrary: fc.array(fc.constantFrom(...TYPED_CODES), { minLength: 1, maxLength: 2 }) },
+  ),
   buyer: oftener<OrderPlan['buyer']>(
     [30, 'a stranger'],
     [2, 'unknown'],
@@ -259,6 +267,16 @@ const action: fc.Arbitrary<Action> = fc.oneof(
       merchant: anyOf,
       offer: anyOf,
       to: oftener<'live' | 'paused' | 'ended'>([12, 'live'], [3, 'paused'], [1, 'ended']),
+    }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant('coupon'),
+      merchant: anyOf,
+      offer: anyOf,
+      creator: anyOf,
+      code: fc.constantFrom(...CODES, ...CODES, null),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('suspend'), role, who: anyOf }) },

@@ -42,6 +42,7 @@ export type Action =
   | SaleAction
   | { kind: 'terms'; merchant: number; offer: number; terms: OfferTerms }
   | { kind: 'status'; merchant: number; offer: number; to: 'live' | 'paused' | 'ended' }
+  | { kind: 'coupon'; merchant: number; offer: number; creator: number; code: string | null }
   | { kind: 'suspend' | 'reinstate'; role: 'merchant' | 'creator'; who: number }
   | { kind: 'credit'; merchant: number; size: CreditSize; reference: 'new' | 'again' | 'taken' }
   | { kind: 'close'; ahead: boolean }
@@ -80,6 +81,8 @@ export interface OrderPlan {
     place: 'note' | 'landing' | 'url' | 'none'
     what: 'click' | 'upper case' | 'unknown' | 'words'
   }
+  /** Discount codes as the buyer typed them. */
+  codes: string[]
   buyer: 'a stranger' | 'the creator' | "the creator's mailbox" | 'unknown'
   test: boolean
   status: 'paid' | 'partially_refunded' | 'pending' | 'refunded' | 'cancelled'

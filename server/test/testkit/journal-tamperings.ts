@@ -96,7 +96,36 @@ function former(invariant: string, what: string, assignment: string): Tampering 
   }
 }
 
+const COUPON_SALE = 'coupon_code is not null'
+
 export const SALE_TAMPERINGS: Tampering[] = [
+  changed('offer-statuses', 'an offer paused in passing', 'offers', "status = 'paused'", "status = 'live'"),
+  changed('coupons-of-links', 'a code of another merchant', 'link_coupons', `merchant_id = '${NO_USER}'`),
+  {
+    invariant: 'coupons-of-links',
+    what: 'a code that two links have',
+    statement: sql`update link_coupons set code = 'BOTH', ends_at = null`,
+    subject: sql`select min(cast(id as text)) as subject from link_coupons`,
+  },
+  changed(
+    'coupon-sales-in-force',
+    'a code that the link never had',
+    'sales',
+    "coupon_code = 'OTHER'",
+    COUPON_SALE,
+  ),
+  {
+    invariant: 'coupon-sales-in-force',
+    what: 'a code that began after the order',
+    statement: sql`update link_coupons set starts_at = starts_at + 86400000000`,
+    subject: oneOf('sales', COUPON_SALE),
+  },
+  {
+    invariant: 'coupon-sales-in-force',
+    what: 'an offer that was not live at the order',
+    statement: sql`update offer_status_changes set status = 'paused'`,
+    subject: oneOf('sales', COUPON_SALE),
+  },
   {
     invariant: 'one-sale-an-order',
     what: 'an order with two sales',

@@ -207,6 +207,8 @@ export const ONE_OF_EACH: Rows = {
       created_at: AT,
     },
   ],
+  // The offer's own row is made by a trigger.
+  offer_status_changes: [{ offer_id: OFFER, sequence: 2, status: 'live', changed_at: AT }],
   affiliate_links: [
     {
       id: LINK,
@@ -220,6 +222,9 @@ export const ONE_OF_EACH: Rows = {
       product_ids: null,
       created_at: AT,
     },
+  ],
+  link_coupons: [
+    { id: idNumber(41), link_id: LINK, merchant_id: MERCHANT, code: 'SANA10', starts_at: AT, ends_at: null },
   ],
   clicks: [{ id: idNumber(50), link_id: LINK, tracked: 1, kind: 'visit', repeated: 0, created_at: AT }],
   click_counts: [{ link_id: LINK, clicks: 1, unique_clicks: 1 }],

@@ -13,6 +13,8 @@ export interface OrderChanges {
   financialStatus?: string
   test?: boolean
   currency?: string
+  /** Discount codes. */
+  codes?: string[]
   buyerName?: { first_name: string; last_name: string }
 }
 
@@ -35,6 +37,7 @@ export function orderBody(changes: OrderChanges): string {
     customer: changes.buyerName ?? { first_name: 'Bushra', last_name: 'Buyerova' },
     landing_site: changes.click === undefined ? '/' : `/products/kurta?aff_ref=${changes.click}`,
     note_attributes: [],
+    discount_codes: (changes.codes ?? []).map((code) => ({ code, amount: '0.00', type: 'percentage' })),
     line_items: [
       { product_id: 8_123_456_789_012, title: 'Kurta', quantity: 1, price: formatMoney(changes.price) },
     ],

@@ -1,0 +1,157 @@
+import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
+import type { OfferStatus } from '../offers/offer-status.rule.ts'
+import { offerStatusesAt } from '../offers/offers.service.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { checkQuota, lockAccount } from '../users/users.service.ts'
+import {
+  addCoupon,
+  type CouponRow,
+  countCodesSince,
+  couponsInForce,
+  endCoupon,
+  historyOfCodes,
+  lastOfCode,
+} from './coupons.store.ts'
+import { type LinkRecord, type LockedTerms, linkOfSlug, linkRecords, lockedTerms } from './links.service.ts'
+
+export const MAX_CODES_PER_DAY = 200
+const DAY_MS = 86_400_000
+
+export interface CouponChange {
+  slug: string
+  /** The link's merchant; `OPERATOR` may change every link. */
+  actor: string
+  /** Upper case; `null` takes the link's code away. */
+  code: string | null
+}
+
+/**
+ * Gives a link a coupon code in place of the one that it has, or takes it away. The code that it has already changes nothing. Refuses
+ * with `not_found`, `coupon_taken` (another link of the merchant has the code) and `quota_exceeded`.
+ */
+export function setCoupon(platform: Platform, { slug, actor, code }: CouponChange): Promise<LinkRecord> {
+  return platform.database.transaction(async (tx) => {
+    const link = await linkOfSlug(tx, slug)
+    const mayChange = link && (actor === OPERATOR || actor === link.merchantId)
+    if (!mayChange) throw new Refusal('not_found', 'Affiliate link not found.')
+    await changeCoupon(platform, tx, link, { actor, code })
+    return link
+  })
+}
+
+/** `setCoupon` for a link at hand, in the caller's transaction. */
+export async function changeCoupon(
+  platform: Platform,
+  tx: Tx,
+  link: Pick<LinkRecord, 'id' | 'merchantId'>,
+  { actor, code }: Pick<CouponChange, 'actor' | 'code'>,
+): Promise<void> {
+  const now = platform.clock.now()
+  // So that two changes of one merchant run one after the other.
+  await lockAccount(tx, link.merchantId)
+  const [former] = await couponsInForce(tx, [link.id])
+  if ((former?.code ?? null) === code) return
+  const last = code === null ? undefined : await lastOfCode(tx, link.merchantId, code)
+  if (last && last.ends_at === null) {
+    throw new Refusal('coupon_taken', `Another of the merchant's links has the coupon code ${code}.`)
+  }
+  if (code !== null) {
+    await checkQuota(tx, link.merchantId, {
+      most: MAX_CODES_PER_DAY,
+      count: () => countCodesSince(tx, link.merchantId, now - DAY_MS),
+      detail: `At most ${MAX_CODES_PER_DAY} new coupon codes within 24 hours. Try again later.`,
+    })
+  }
+  // Never before an earlier end or start, also when the clock was set back: no two rows of a code may overlap.
+  const at = Math.max(now, former?.starts_at ?? 0, last?.ends_at ?? 0)
+  if (former) await endCoupon(tx, former.id, at)
+  if (code !== null) {
+    const row = { link_id: link.id, merchant_id: link.merchantId, code, starts_at: at, ends_at: null }
+    await addCoupon(tx, { id: platform.ids.next(), ...row })
+  }
+  await recordAudit(platform, tx, {
+    actor,
+    action: 'link.coupon',
+    subjectType: 'affiliate_link',
+    subjectId: link.id,
+    reason: null,
+    before: { coupon_code: former?.code ?? null },
+    after: { coupon_code: code },
+  })
+}
+
+/** The coupon codes in force by link id. Links without one are missing. */
+export async function couponCodesOf(
+  db: Queries | Tx,
+  linkIds: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await couponsInForce(db, linkIds)
+  return new Map(rows.map((row) => [row.link_id, row.code]))
+}
+
+/** An order of a merchant's store with its discount codes, upper case. */
+export interface CodedOrder {
+  merchantId: string
+  codes: readonly string[]
+  /** Epoch ms. */
+  createdAt: number
+}
+
+/** A discount code that belonged to a link; times in epoch ms. */
+export interface OrderCoupon {
+  code: string
+  starts_at: number
+  /** Exclusive; `null` while in force. */
+  ends_at: number | null
+  /** The status of the link's offer when the order was created. */
+  offer_status: OfferStatus | null
+  link: LockedTerms
+}
+
+/**
+ * For each order those of its codes that are, or ever were, on a link of its merchant, in the order's sequence: with the link that had
+ * the code when the order was created, or else the one that had it last before, or first after.
+ */
+export async function couponsOfOrders(
+  db: Queries | Tx,
+  orders: readonly CodedOrder[],
+): Promise<OrderCoupon[][]> {
+  const wanted = new Map(
+    orders.flatMap(({ merchantId, codes }) =>
+      codes.map((code) => [keyOf(merchantId, code), { merchant_id: merchantId, code }] as const),
+    ),
+  )
+  const history = Map.groupBy(await historyOfCodes(db, [...wanted.values()]), (row) =>
+    keyOf(row.merchant_id, row.code),
+  )
+  if (history.size === 0) return orders.map(() => [])
+  const found = orders.map(({ merchantId, codes, createdAt }) =>
+    codes.flatMap((code) => rowAt(history.get(keyOf(merchantId, code)) ?? [], createdAt) ?? []),
+  )
+  const links = await linkRecords(db, [...new Set(found.flat().map((row) => row.link_id))])
+  const asked = found.flatMap((rows, index) =>
+    rows.map((row) => ({
+      offer_id: links.get(row.link_id)?.offerId ?? '',
+      at: orders[index]?.createdAt ?? 0,
+    })),
+  )
+  const statuses = (await offerStatusesAt(db, asked)).values()
+  return found.map((rows) =>
+    rows.flatMap(({ code, starts_at, ends_at, link_id }) => {
+      const offer_status = statuses.next().value ?? null
+      const link = links.get(link_id)
+      return link ? [{ code, starts_at, ends_at, offer_status, link: lockedTerms(link) }] : []
+    }),
+  )
+}
+
+function keyOf(merchantId: string, code: string): string {
+  return `${merchantId} ${code}`
+}
+
+/** Of a code's rows, oldest first, the last that had begun at `at`, or else the first. */
+function rowAt(rows: readonly CouponRow[], at: number): CouponRow | undefined {
+  return rows.findLast((row) => row.starts_at <= at) ?? rows[0]
+}

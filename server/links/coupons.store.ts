@@ -1,0 +1,72 @@
+import { type Selectable, sql } from 'kysely'
+import { valuesTable } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
+
+export type CouponRow = Selectable<Schema['link_coupons']>
+
+/** The coupon codes in force of these links. */
+export function couponsInForce(db: Queries | Tx, linkIds: readonly string[]): Promise<CouponRow[]> {
+  if (linkIds.length === 0) return Promise.resolve([])
+  return db
+    .selectFrom('link_coupons')
+    .selectAll()
+    .where('link_id', 'in', linkIds)
+    .where('ends_at', 'is', null)
+    .execute()
+}
+
+/** The last row of a merchant's code: the one in force, if any is. */
+export function lastOfCode(
+  db: Queries | Tx,
+  merchantId: string,
+  code: string,
+): Promise<CouponRow | undefined> {
+  return db
+    .selectFrom('link_coupons')
+    .selectAll()
+    .where('merchant_id', '=', merchantId)
+    .where('code', '=', code)
+    .orderBy(sql`ends_at is null`, 'desc')
+    .orderBy('starts_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** The number of a merchant's codes that began since `since` (epoch ms). */
+export async function countCodesSince(tx: Tx, merchantId: string, since: number): Promise<number> {
+  const { codes } = await tx
+    .selectFrom('link_coupons')
+    .select((eb) => eb.fn.countAll<number>().as('codes'))
+    .where('merchant_id', '=', merchantId)
+    .where('starts_at', '>', since)
+    .executeTakeFirstOrThrow()
+  return codes
+}
+
+export async function addCoupon(tx: Tx, row: CouponRow): Promise<void> {
+  await tx.insertInto('link_coupons').values(row).execute()
+}
+
+export async function endCoupon(tx: Tx, id: string, endsAt: number): Promise<void> {
+  await tx.updateTable('link_coupons').set({ ends_at: endsAt }).where('id', '=', id).execute()
+}
+
+/** A code that an order of a merchant's store carries. */
+export interface MerchantCode {
+  merchant_id: string
+  code: string
+}
+
+const wantedCodes = valuesTable<MerchantCode>('wanted', { merchant_id: 'uuid', code: 'text' })
+
+/** Every time that one of these codes belonged to a link, oldest first. */
+export async function historyOfCodes(db: Queries | Tx, codes: readonly MerchantCode[]): Promise<CouponRow[]> {
+  if (codes.length === 0) return []
+  const found = await sql<CouponRow>`
+    select coupon.*
+    from ${wantedCodes(dialectOf(db), codes)}
+    join link_coupons as coupon on coupon.merchant_id = wanted.merchant_id and coupon.code = wanted.code
+    order by coupon.starts_at, coupon.id`.execute(db)
+  return found.rows
+}
