@@ -1,13 +1,15 @@
 import { createClickRecorder } from '../../server/clicks/clicks.service.ts'
 import { createInboxRecorder, type ReceivedEvent } from '../../server/inbox/intake.service.ts'
+import { setCoupon } from '../../server/links/coupons.service.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import { addLink, addLiveOffer, addMerchant, storeIdOf } from '../../server/test/testkit/listings.ts'
 import { addUser } from '../../server/test/testkit/people.ts'
-import { storeOrder } from './orders.ts'
+import { BENCH_CODE, storeOrder } from './orders.ts'
 
 const SHOPS = 20
 const CREATORS = 3
 const AT_ONCE = 250
+const DAY_MS = 86_400_000
 
 /** What an order of a shop may come through. */
 export interface ShopLink {
@@ -15,8 +17,9 @@ export interface ShopLink {
   storeId: string
 }
 
-/** Twenty shops with three creators each. */
-export async function openShops(platform: Platform): Promise<ShopLink[]> {
+/** Twenty shops with three creators each, the first of them with a coupon code, since yesterday. */
+export async function openShops(now: Platform): Promise<ShopLink[]> {
+  const platform = { ...now, clock: { now: () => now.clock.now() - DAY_MS } }
   const links: ShopLink[] = []
   for (let shop = 0; shop < SHOPS; shop += 1) {
     const merchant = await addMerchant(platform)
@@ -25,6 +28,8 @@ export async function openShops(platform: Platform): Promise<ShopLink[]> {
     for (let creator = 0; creator < CREATORS; creator += 1) {
       const link = await addLink(platform, merchant, await addUser(platform, 'creator'), offer.id)
       links.push({ linkId: link.id, storeId })
+      if (creator > 0) continue
+      await setCoupon(platform, { slug: link.slug, actor: merchant.userId, code: BENCH_CODE })
     }
   }
   return links

@@ -54,16 +54,40 @@ const ARITHMETIC: PlantedBug[] = [
     replace: 'const window_ends_at = click.created_at + (click.link.attribution_window_days + 1) * DAY_MS',
   }),
   simulated({
+    name: 'a coupon code earns for a day after its end',
+    file: 'server/sales/accept-sale.rule.ts',
+    find: '(ends_at === null || created_at < ends_at)',
+    replace: '(ends_at === null || created_at < ends_at + DAY_MS)',
+  }),
+  simulated({
+    name: 'a coupon code earns while its offer is paused',
+    file: 'server/sales/accept-sale.rule.ts',
+    find: "return offer_status === 'live' &&",
+    replace: 'return offer_status !== null &&',
+  }),
+  simulated({
+    name: 'of several coupon codes the last one earns',
+    file: 'server/sales/accept-sale.rule.ts',
+    find: 'facts.coupons?.find((one)',
+    replace: 'facts.coupons?.findLast((one)',
+  }),
+  simulated({
+    name: 'a reused coupon code earns for the link that had it first',
+    file: 'server/links/coupons.service.ts',
+    find: 'rows.findLast((row) => row.starts_at <= at) ?? rows[0]',
+    replace: 'rows.find((row) => row.starts_at <= at) ?? rows[0]',
+  }),
+  simulated({
     name: "another merchant's link earns",
     file: 'server/sales/accept-sale.rule.ts',
-    find: 'const click = facts.click?.link.merchant_id === facts.reporting_merchant_id ? facts.click : null',
-    replace: 'const click = facts.click',
+    find: 'if (click?.link.merchant_id !== facts.reporting_merchant_id) return null',
+    replace: 'if (!click) return null',
   }),
   simulated({
     name: "a suspended creator's sales are accepted",
     file: 'server/sales/sales.service.ts',
-    find: 'creator_suspended: creatorId !== undefined && suspended.has(creatorId)',
-    replace: 'creator_suspended: creatorId !== undefined && suspended.has(report.merchantId)',
+    find: 'creator_suspended: link !== undefined && suspended.has(link.creator_id)',
+    replace: 'creator_suspended: link !== undefined && suspended.has(report.merchantId)',
   }),
 ]
 

@@ -10,13 +10,19 @@ import type { SaleWithSlug } from './sales.store.ts'
 
 type ShownSale = Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'>
 
+/** What credits a sale to its link; `null` without a link. */
+export function attributedBy(row: Pick<ShownSale, 'coupon_code' | 'link_id'>): Sale['attributed_by'] {
+  if (row.coupon_code !== null) return 'coupon'
+  return row.link_id === null ? null : 'click'
+}
+
 /** A sale as its merchant or creator sees it. Only the merchant sees the platform fee. */
 export function wireSale(row: ShownSale, role: Role): Sale {
   return {
     id: row.id,
     acceptance_status: row.acceptance_status,
     rejection_reason: row.rejection_reason,
-    attributed_by: row.coupon_code !== null ? 'coupon' : row.link_id !== null ? 'click' : null,
+    attributed_by: attributedBy(row),
     offer_id: row.offer_id,
     creator_id: row.creator_id,
     affiliate_link_slug: row.slug,

@@ -58,8 +58,9 @@ function list(options: ListOptions, command: Command): Promise<void> {
       const domains = await shopDomainsOf(app.database.reader, [
         ...new Set(sales.map((sale) => sale.store_id)),
       ])
+      const { attributedBy } = await import('../../../server/sales/sale-wire.ts')
       const shop = (sale: SaleWithSlug) => domains.get(sale.store_id) ?? null
-      out.show({ items: sales.map((sale) => wireSale(sale, shop(sale), person)) }, () =>
+      out.show({ items: sales.map((sale) => wireSale(sale, shop(sale), person, attributedBy)) }, () =>
         saleTable(out, sales, shop, person),
       )
     },
@@ -120,11 +121,17 @@ function saleTable(
   )
 }
 
-function wireSale(sale: SaleWithSlug, shopDomain: string | null, person: (id: string) => Person) {
+function wireSale(
+  sale: SaleWithSlug,
+  shopDomain: string | null,
+  person: (id: string) => Person,
+  attributedBy: (sale: SaleWithSlug) => 'coupon' | 'click' | null,
+) {
   return {
     id: sale.id,
     acceptance_status: sale.acceptance_status,
     rejection_reason: sale.rejection_reason,
+    attributed_by: attributedBy(sale),
     store: { id: sale.store_id, shop_domain: shopDomain },
     merchant: person(sale.merchant_id),
     creator: sale.creator_id === null ? null : person(sale.creator_id),
