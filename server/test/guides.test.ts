@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { headingAnchor } from '../http/guides/render-guide.ts'
 import { SETTING_NAMES } from '../platform/config.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -26,12 +27,7 @@ const DOCUMENTS = [
 
 /** The anchors that headings get in rendered Markdown. */
 function anchorsOf(text: string): string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} -]/gu, '')
-      .replaceAll(' ', '-'),
-  )
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => headingAnchor(heading))
 }
 
 /** Links in `text` that lead to no file or heading. */
@@ -80,7 +76,7 @@ guides('a dead link is found', () => {
 
 guides('the README links every guide', () => {
   const text = readFileSync(join(ROOT, 'README.md'), 'utf8')
-  const missing = readdirSync(GUIDES).filter((name) => !text.includes(`server/guides/${name}`))
+  const missing = markdownIn(GUIDES).filter((path) => !text.includes(`(${path.slice(ROOT.length)})`))
   assert.equal(missing, [])
 })
 
