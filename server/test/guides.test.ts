@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { headingAnchor } from '../http/guides/render-guide.ts'
-import { SETTING_NAMES } from '../platform/config.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const GUIDES = join(ROOT, 'server', 'guides')
@@ -47,18 +46,6 @@ const guides = suite('README and guides')
 
 guides('the README is at most 8 KB', () => {
   assert.ok(statSync(join(ROOT, 'README.md')).size <= README_BYTES)
-})
-
-guides('the settings guide lists every setting and no other', () => {
-  const text = readFileSync(join(GUIDES, 'settings.md'), 'utf8')
-  const listed = [...text.matchAll(/^\|.*$/gm)].flatMap(([row]) =>
-    row
-      .split('|')
-      .flatMap((cell) =>
-        /^ `[A-Z]/.test(cell) ? [...cell.matchAll(/`([A-Z][A-Z0-9_]+)`/g)].map(([, name]) => name) : [],
-      ),
-  )
-  assert.equal(listed.sort(), [...SETTING_NAMES].sort())
 })
 
 guides('every link leads to a file or heading', () => {
