@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { ERROR_STATUS } from '../../shared/error-codes.ts'
 import { headingAnchor } from '../http/guides/render-guide.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -53,6 +54,12 @@ guides('every link leads to a file or heading', () => {
     deadLinks(path, readFileSync(path, 'utf8')).map((link) => `${path.slice(ROOT.length)}: ${link}`),
   )
   assert.equal(dead, [])
+})
+
+guides('the API guide explains every error code', () => {
+  const text = readFileSync(join(GUIDES, 'api.md'), 'utf8')
+  const rows = [...text.matchAll(/^\| `([a-z_]+)` \| (\d{3}) \| .{5}/gm)]
+  assert.equal(Object.fromEntries(rows.map(([, code, status]) => [code, Number(status)])), ERROR_STATUS)
 })
 
 guides('a dead link is found', () => {
