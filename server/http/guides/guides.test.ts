@@ -37,6 +37,7 @@ it('are pages without scripts, whose links lead to pages and sections that exist
   for (const [path, text] of pages) {
     assert.not.match(text, /<script|<style| style=|\son\w+=/)
     for (const [, href = ''] of text.matchAll(/(?:href|src)="([^"]+)"/g)) {
+      assert.not.match(href, /^\//, 'relative, for a proxy with a path prefix')
       const url = new URL(href, bed.base + path)
       if (url.origin !== bed.base) continue
       const target = pages.get(url.pathname)

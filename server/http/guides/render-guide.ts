@@ -57,19 +57,25 @@ export function renderGuide(markdown: string, names: readonly string[]): Rendere
         if (/^<br ?\/?>$/.test(text)) return '<br>'
         return /^<!--[\s\S]*-->\s*$/.test(text) ? '' : escapeHtml(text)
       },
-      table(token) {
+      table({ header, rows }) {
+        const labels = header.map(({ text }) => text)
+        // Narrow screens show the cells of such a row one below the other, each after the first with its label.
+        const stacked = labels.length <= 3 && labels.every((label) => label !== '')
         const row = (cells: Tokens.TableCell[], tag: 'th' | 'td') =>
           cells
-            .map(({ tokens, align }) => {
+            .map(({ tokens, align }, n) => {
               const style = align === 'right' ? ' class="right"' : ''
-              return `<${tag}${style}>${this.parser.parseInline(tokens)}</${tag}>`
+              const label =
+                stacked && tag === 'td' && n > 0 ? ` data-label="${escapeHtml(labels[n] ?? '')}"` : ''
+              return `<${tag}${style}${label}>${this.parser.parseInline(tokens)}</${tag}>`
             })
             .join('')
-        const head = token.header.some(({ text }) => text !== '')
-          ? `<thead><tr>${row(token.header, 'th')}</tr></thead>\n`
+        const head = labels.some((label) => label !== '')
+          ? `<thead><tr>${row(header, 'th')}</tr></thead>\n`
           : ''
-        const body = token.rows.map((cells) => `<tr>${row(cells, 'td')}</tr>\n`).join('')
-        return `<div class="table"><table>\n${head}<tbody>\n${body}</tbody></table></div>\n`
+        const body = rows.map((cells) => `<tr>${row(cells, 'td')}</tr>\n`).join('')
+        const shape = stacked ? ' class="stacked"' : labels.length > 4 ? ' class="wide"' : ''
+        return `<div class="table"><table${shape}>\n${head}<tbody>\n${body}</tbody></table></div>\n`
       },
     },
   })
