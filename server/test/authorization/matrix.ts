@@ -44,6 +44,7 @@ const PROCEDURES = `
   applications.decide       401        ok        403      403    401        401    401      401
   links.resolve             ok         ok        ok       ok     ok         ok     ok       ok
   links.list                401        403       ok       403    401        401    401      401
+  links.setCoupon           401        ok        403      403    401        401    401      401
   sales.list                401        ok        ok       403    401        401    401      401
   sales.get                 401        ok        ok       403    401        401    401      401
   sales.requestCredit       401        ok        403      403    401        401    401      401
@@ -82,6 +83,9 @@ const EDGES = `
   GET /docs/start.js                ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/swagger-ui.css          ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/swagger-ui-bundle.js    ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/guides                  ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/guides/:name            ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/guides.css              ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/favicon-32x32.png       ok         ok        ok       ok     ok         ok     ok       ok
 `
 

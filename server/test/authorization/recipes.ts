@@ -88,6 +88,7 @@ export const RECIPES: Record<string, Recipe> = {
 
   'links.resolve': ({ tenant }) => ({ slug: tenant.link.slug }),
   'links.list': () => ({}),
+  'links.setCoupon': ({ tenant }) => ({ slug: tenant.link.slug, coupon_code: 'SANA10' }),
 
   'sales.list': () => ({}),
   'sales.get': async ({ scene, tenant }) => ({ id: await freshSale(scene, tenant) }),
