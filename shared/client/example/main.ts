@@ -25,7 +25,7 @@ showOffers().catch(show)
 async function showOffers(): Promise<void> {
   const { items } = await client.offers.list.query({ sort: 'commission_desc' })
   for (const { title, merchant, commission_rate } of items)
-    addLine('offers', `${title} from ${merchant.display_name}: ${commission_rate} %`)
+    element('offers').append(line(`${title} from ${merchant.display_name}: ${commission_rate} %`))
 }
 
 async function logIn(fields: FormData): Promise<void> {
@@ -34,11 +34,11 @@ async function logIn(fields: FormData): Promise<void> {
   token = session.token
   form.hidden = true
   element('message').textContent = ''
-  for (const sale of (await client.sales.list.query({ limit: 5 })).items.reverse()) showSale(sale)
   client.live.changes.subscribe(
     {},
     {
       onData({ data }) {
+        if (data.kind === 'start') showRecentSales().catch(show)
         if (data.kind === 'sale') showSale(data.sale)
       },
       onError: show,
@@ -46,9 +46,17 @@ async function logIn(fields: FormData): Promise<void> {
   )
 }
 
-function showSale({ order_name, order_id, acceptance_status, commission }: Sale): void {
+async function showRecentSales(): Promise<void> {
+  const { items } = await client.sales.list.query({ limit: 5 })
+  for (const sale of items.reverse()) showSale(sale)
+}
+
+function showSale({ id, order_name, order_id, acceptance_status, commission }: Sale): void {
   const amount = displayMoney(parseMoney(commission) ?? 0)
-  addLine('sales', `Order ${order_name ?? order_id}: ${acceptance_status}, commission ${amount}`)
+  const shown = line(`Order ${order_name ?? order_id}: ${acceptance_status}, commission ${amount}`)
+  shown.id = id
+  document.getElementById(id)?.remove()
+  element('sales').prepend(shown)
 }
 
 function show(error: unknown): void {
@@ -56,10 +64,10 @@ function show(error: unknown): void {
   element('message').textContent = text ?? 'The service does not answer. Try again later.'
 }
 
-function addLine(list: string, text: string): void {
-  const line = document.createElement('li')
-  line.textContent = text
-  element(list).prepend(line)
+function line(text: string): HTMLElement {
+  const item = document.createElement('li')
+  item.textContent = text
+  return item
 }
 
 function element<Kind extends HTMLElement>(id: string): Kind {
