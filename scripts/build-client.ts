@@ -37,6 +37,8 @@ export async function buildClient(folder: string): Promise<void> {
       platform: 'neutral',
       mainFields: ['module', 'main'],
       target: ['es2022'],
+      // An error's stack shows the name of its class.
+      keepNames: true,
       metafile: true,
       absWorkingDir: ROOT,
       logLevel: 'warning',

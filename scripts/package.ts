@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildClient } from './build-client.ts'
 
@@ -33,14 +33,14 @@ function pack(project: string, folder: string): string {
   return join(folder, printed.trim().split('\n').at(-1) ?? '')
 }
 
-/** Builds both tarballs and moves them to dist/packages/, because a build replaces dist/. */
+/** Builds both tarballs. They move to dist/packages/ at the end, because building the service replaces dist/. */
 async function main(): Promise<void> {
   const scratch = mkdtempSync(join(ROOT, 'node_modules', '.packages-'))
   try {
-    packService(scratch)
-    await packClient(scratch)
+    const tarballs = [packService(scratch), await packClient(scratch)]
     const packages = join(ROOT, 'dist', 'packages')
-    renameSync(scratch, packages)
+    mkdirSync(packages, { recursive: true })
+    for (const tarball of tarballs) renameSync(tarball, join(packages, basename(tarball)))
     console.log(`Both packages are in ${packages}.`)
   } finally {
     rmSync(scratch, { recursive: true, force: true })
