@@ -8,12 +8,12 @@ import { compile } from './compile.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CLIENT = join(ROOT, 'shared', 'client')
 
-/** The declarations that the package needs, from the repository's root; types/ holds them without `shared/`. */
+/** The files of shared/ whose declarations the package needs; it has them in types/. */
 const DECLARATIONS = ['client/index', 'client/procedures', 'error-codes', 'money', 'rates']
 
 /**
  * Writes the client package to `folder`: one JavaScript file that contains its libraries, and declarations that refer to
- * nothing outside the package. So an application installs one package, and none of the service's.
+ * nothing outside the package. An application installs this one package and none of the service's.
  */
 export async function buildClient(folder: string): Promise<void> {
   const scratch = mkdtempSync(join(ROOT, 'node_modules', '.build-client-'))

@@ -127,7 +127,7 @@ import type { Inputs, Outputs } from './project/node_modules/${NAME}/types/clien
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 type Names<Groups> = { [Group in keyof Groups]: keyof Groups[Group] }
-/** The procedures of which the two differ. tRPC adds void to inputs that may be left out. */
+/** The procedures that differ. tRPC adds void to inputs that may be left out. */
 type Different<A, B> = {
   [Group in keyof (A | B)]: {
     [Name in keyof (A[Group] | B[Group])]: Same<Exclude<A[Group][Name], void>, Exclude<B[Group][Name], void>> extends true
@@ -458,7 +458,7 @@ async function firstDocument(service: ChildProcess): Promise<Announced> {
   throw new Error('the service ended')
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: an answer of the REST API, of which a test reads two fields
+// biome-ignore lint/suspicious/noExplicitAny: any answer of the REST API
 async function ask(url: string, body?: object, token?: string): Promise<any> {
   const response = await fetch(url, {
     method: body ? 'POST' : 'GET',

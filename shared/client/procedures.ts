@@ -44,7 +44,7 @@ export interface StreamHandlers<Event> {
   onError?: (error: Error) => void
   /** Called each time the stream is connected. It reconnects by itself and misses no event. */
   onStarted?: () => void
-  /** Called when the stream ends, whatever the reason. */
+  /** Called when the service ends the stream. */
   onStopped?: () => void
   /** Ends the stream. */
   signal?: AbortSignal
