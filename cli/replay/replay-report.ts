@@ -1,25 +1,44 @@
 import { CURRENCY, displayMoney, formatMoney } from '../../shared/money.ts'
+import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Replay } from './replay.ts'
+import type { PickedLink } from './pick-link.ts'
+import type { Replay, ReplayReport } from './replay.ts'
 
-/** What was sent and what became of it, for people. */
-export function replayLines(replays: readonly Replay[], out: Output): string[] {
-  return out.table(
-    [
-      { title: 'Fixture' },
-      { title: 'Answers' },
-      { title: 'Event' },
-      { title: 'Actual', flexible: true },
-      { title: 'Expected', flexible: true },
-    ],
-    replays.map((replay) => [
-      replay.fixture,
-      answersText(replay),
-      replay.event?.state ?? '–',
-      ledTo(replay),
-      replay.expected ?? '–',
-    ]),
-  )
+/** What was sent, what became of it, and whether that is as expected, for people. At a terminal without the columns that say nothing. */
+export function replayLines({ replays, skipped }: ReplayReport, out: Output): string[] {
+  const isPiped = out.layout.width === null
+  const columns = [
+    { title: '', show: true, cell: verdict },
+    { title: 'Fixture', show: true, cell: ({ fixture }: Replay) => fixture },
+    {
+      title: 'Answers',
+      show: isPiped || replays.some((one) => answersText(one) !== '200'),
+      cell: answersText,
+    },
+    {
+      title: 'Event',
+      show: isPiped || replays.some(({ event }) => event?.state !== 'done'),
+      cell: ({ event }: Replay) => event?.state ?? '–',
+    },
+    { title: 'Actual', flexible: true, show: true, cell: ledTo },
+    {
+      title: 'Expected',
+      flexible: true,
+      show: isPiped || replays.some(({ asExpected }) => asExpected === false),
+      cell: ({ expected }: Replay) => expected ?? '–',
+    },
+  ].filter(({ show }) => show)
+  return [
+    ...out.table(
+      columns,
+      replays.map((replay) => columns.map(({ cell }) => cell(replay))),
+    ),
+    ...skipped.map(({ fixture, reason }) => `Not sent: ${fixture}, because ${reason}.`),
+  ]
+}
+
+function verdict({ asExpected }: Replay): string {
+  return asExpected === null ? '–' : asExpected ? '✓' : '✗'
 }
 
 /** `200`, or `3 × 200, 401`. */
@@ -52,11 +71,25 @@ function refusalOf(body: string): string {
   return body.slice(0, 200)
 }
 
-export function wireReplay({ fixture, expected, deliveryId, answers, event, sale }: Replay) {
+export function wireReport({ replays, skipped, link }: ReplayReport) {
+  return { items: replays.map(wireReplay), skipped, link: link && wireLink(link) }
+}
+
+function wireLink({ link }: PickedLink) {
+  return {
+    slug: link.slug,
+    commission_rate: basisPointsToPercent(link.commissionRate),
+    attribution_window_days: link.attributionWindowDays,
+    product_ids: link.productIds,
+  }
+}
+
+function wireReplay({ fixture, expected, asExpected, deliveryId, answers, event, sale }: Replay) {
   const last = answers.at(-1)
   return {
     fixture,
     expected,
+    as_expected: asExpected,
     delivery_id: deliveryId,
     answer: last && { status: last.status, body: parsed(last.body) },
     answers: answers.map(({ status }) => status),

@@ -18,6 +18,11 @@ export function linkBySlug(db: Queries, slug: string): Promise<LinkRow | undefin
   return db.selectFrom('affiliate_links').selectAll().where('slug', '=', slug).executeTakeFirst()
 }
 
+/** Newest first. */
+export function linksByAge(db: Queries, limit: number): Promise<LinkRow[]> {
+  return db.selectFrom('affiliate_links').selectAll().orderBy('id', 'desc').limit(limit).execute()
+}
+
 /** The creator's links, newest first, after the id `after`. */
 export function linksOf(
   db: Queries,
