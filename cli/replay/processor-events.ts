@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { App } from '../../server/app.ts'
 import { type CycleRow, getCycle, listCycles } from '../../server/billing/billing.service.ts'
-import { listFlags } from '../../server/moderation/flags.service.ts'
+import { type FlagRow, listFlags } from '../../server/moderation/flags.service.ts'
 import { getPayout, listPayouts, type PayoutRow } from '../../server/payouts/payouts.service.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { Failure } from '../failures.ts'
@@ -55,23 +55,21 @@ async function expectEvent(
       }
       if (expect.at_first !== undefined) return true
       const after = await flagsAbout(app, [cycleId, payoutId, type, event.id])
-      // An open flag about the same subject is refreshed, not raised once more.
-      return [...after].some(([id, evidence]) => before.get(id) !== evidence) === expect.flagged
+      const known = new Map(before.map(({ id, evidence }) => [id, evidence]))
+      const reason = event.reason?.replaceAll('_', ' ')
+      // An open flag that says the same already stays as it is.
+      const isRaised = ({ id, evidence, summary }: FlagRow) =>
+        known.get(id) !== evidence || (reason !== undefined && summary.includes(reason))
+      return after.some(isRaised) === expect.flagged
     },
   }
 }
 
 const MOST_FLAGS = 1000
 
-/** The evidence of open flags by flag id. */
-async function flagsAbout(
-  { platform }: App,
-  subjects: readonly (string | null)[],
-): Promise<Map<string, string>> {
+async function flagsAbout({ platform }: App, subjects: readonly (string | null)[]): Promise<FlagRow[]> {
   const { items } = await listFlags(platform, { status: 'open', limit: MOST_FLAGS })
-  return new Map(
-    items.filter((flag) => subjects.includes(flag.subject_id)).map((flag) => [flag.id, flag.evidence]),
-  )
+  return items.filter((flag) => subjects.includes(flag.subject_id))
 }
 
 const SECRETS_MISSING =

@@ -4,7 +4,10 @@ import type { Output } from '../terminal/output.ts'
 import type { PickedLink } from './pick-link.ts'
 import type { Replay, ReplayReport } from './replay.ts'
 
-/** What was sent, what became of it, and whether that is as expected, for people. At a terminal without the columns that say nothing. */
+/**
+ * What was sent, what became of it, and whether that is as expected, for people. A terminal has no room for columns that say nothing, nor
+ * for ids; for one sale it names the command that explains it.
+ */
 export function replayLines({ replays, skipped }: ReplayReport, out: Output): string[] {
   const isPiped = out.layout.width === null
   const columns = [
@@ -15,12 +18,8 @@ export function replayLines({ replays, skipped }: ReplayReport, out: Output): st
       show: isPiped || replays.some((one) => answersText(one) !== '200'),
       cell: answersText,
     },
-    {
-      title: 'Event',
-      show: isPiped || replays.some(({ event }) => event?.state !== 'done'),
-      cell: ({ event }: Replay) => event?.state ?? '–',
-    },
-    { title: 'Actual', flexible: true, show: true, cell: ledTo },
+    { title: 'Event', show: isPiped, cell: ({ event }: Replay) => event?.state ?? '–' },
+    { title: 'Actual', flexible: true, show: true, cell: isPiped ? ledTo : brieflyLedTo },
     {
       title: 'Expected',
       flexible: true,
@@ -28,13 +27,18 @@ export function replayLines({ replays, skipped }: ReplayReport, out: Output): st
       cell: ({ expected }: Replay) => expected ?? '–',
     },
   ].filter(({ show }) => show)
+  const rows = replays.map((replay) => columns.map(({ cell }) => cell(replay)))
+  const [alone] = replays.length === 1 ? replays : []
   return [
-    ...out.table(
-      columns,
-      replays.map((replay) => columns.map(({ cell }) => cell(replay))),
-    ),
+    ...out.table(columns, rows),
     ...skipped.map(({ fixture, reason }) => `Not sent: ${fixture}, because ${reason}.`),
+    ...(alone?.sale && !isPiped ? [`Explain it: affiliate sales explain ${saleName(alone.sale)}`] : []),
   ]
+}
+
+/** The order's name where a shell takes it, else the sale's id. */
+function saleName({ id, order_name }: NonNullable<Replay['sale']>): string {
+  return order_name !== null && /^#?\w+$/.test(order_name) ? `'${order_name}'` : id
 }
 
 function verdict({ asExpected }: Replay): string {
@@ -48,13 +52,9 @@ function answersText({ answers }: Replay): string {
     .join(', ')
 }
 
-function ledTo({ answers, event, sale }: Replay): string {
-  if (sale) {
-    const { acceptance_status, rejection_reason, net_amount, commission, platform_fee } = sale
-    if (acceptance_status === 'rejected') return `rejected: ${rejection_reason} (sale ${sale.id})`
-    const amounts = `net ${displayMoney(net_amount)}, commission ${displayMoney(commission)}, fee ${displayMoney(platform_fee)}`
-    return `accepted: ${amounts} (sale ${sale.id})`
-  }
+function ledTo(replay: Replay): string {
+  const { answers, event, sale } = replay
+  if (sale) return `${saleText(sale)} (sale ${sale.id})`
   if (!event) return refusalOf(answers.at(-1)?.body ?? '')
   if (event.reason !== null)
     return event.state === 'pending' ? `tried again later: ${event.reason}` : event.reason
@@ -62,6 +62,24 @@ function ledTo({ answers, event, sale }: Replay): string {
   return Object.entries(result)
     .map(([name, value]) => `${name} ${value}`)
     .join(', ')
+}
+
+function brieflyLedTo(replay: Replay): string {
+  const { event, sale } = replay
+  if (sale) return saleText(sale)
+  const text = ledTo(replay)
+  return event === null || event.state === 'pending' ? text : `${event.state.replace('_', ' ')}: ${text}`
+}
+
+function saleText({
+  acceptance_status,
+  rejection_reason,
+  net_amount,
+  commission,
+  platform_fee,
+}: NonNullable<Replay['sale']>): string {
+  if (acceptance_status === 'rejected') return `rejected: ${rejection_reason}`
+  return `accepted: net ${displayMoney(net_amount)}, commission ${displayMoney(commission)}, fee ${displayMoney(platform_fee)}`
 }
 
 /** The service's own words for its refusal. */

@@ -48,8 +48,9 @@ export async function prepareOrders(
 ): Promise<PreparedOrders> {
   const texts = await Promise.all(wanted.map(({ fixture }) => readFixture('store-sales', fixture.file)))
   if (picked === null && texts.some(needsClick)) throw await noLink(app, options.store)
-  const sender = await sendingStore(app, { store: options.store, link: picked?.link.slug })
   const prepared: PreparedOrders = { events: [], skipped: [] }
+  if (wanted.length === 0) return prepared
+  const sender = await sendingStore(app, { store: options.store, link: picked?.link.slug })
   for (const [at, { fixture, deliveryId }] of wanted.entries()) {
     const text = texts[at] ?? ''
     const link = picked && needsClick(text) ? picked.link : null

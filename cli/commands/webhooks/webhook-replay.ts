@@ -78,7 +78,7 @@ function replay(fixture: string | undefined, options: ReplayOptions, command: Co
     const { replays, link } = report
     if (link && link.among > 1 && !out.json) {
       printLines(
-        [`The link is ${link.link.slug}, the newest of ${link.among}; --link names another.`],
+        [`The clicks are on ${link.link.slug}, one of ${link.among} links; --link names another.`],
         process.stderr,
       )
     }
