@@ -20,20 +20,20 @@ export function replayLines({ replays, skipped }: ReplayReport, out: Output): st
     },
     { title: 'Event', show: isPiped, cell: ({ event }: Replay) => event?.state ?? '–' },
     { title: 'Actual', flexible: true, show: true, cell: isPiped ? ledTo : brieflyLedTo },
-    {
-      title: 'Expected',
-      flexible: true,
-      show: isPiped || replays.some(({ asExpected }) => asExpected === false),
-      cell: ({ expected }: Replay) => expected ?? '–',
-    },
+    { title: 'Expected', show: isPiped, cell: ({ expected }: Replay) => expected ?? '–' },
   ].filter(({ show }) => show)
   const rows = replays.map((replay) => columns.map(({ cell }) => cell(replay)))
   const [alone] = replays.length === 1 ? replays : []
   return [
     ...out.table(columns, rows),
+    ...(isPiped ? [] : replays.filter(({ asExpected }) => asExpected === false).flatMap(differenceLines)),
     ...skipped.map(({ fixture, reason }) => `Not sent: ${fixture}, because ${reason}.`),
     ...(alone?.sale && !isPiped ? [`Explain it: affiliate sales explain ${saleName(alone.sale)}`] : []),
   ]
+}
+
+function differenceLines(replay: Replay): string[] {
+  return [`✗ ${replay.fixture}`, `    Expected  ${replay.expected}`, `    Actual    ${brieflyLedTo(replay)}`]
 }
 
 /** The order's name where a shell takes it, else the sale's id. */

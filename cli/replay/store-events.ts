@@ -36,6 +36,7 @@ export interface PreparedOrders {
   events: SignedEvent[]
   /** Fixtures that need what the database does not have, with the reason. */
   skipped: { fixture: string; reason: string }[]
+  hasClicks: boolean
 }
 
 /** Orders as the store would send them, each from a click of its own and signed with the store's secret. No date is in the future. */
@@ -48,7 +49,7 @@ export async function prepareOrders(
 ): Promise<PreparedOrders> {
   const texts = await Promise.all(wanted.map(({ fixture }) => readFixture('store-sales', fixture.file)))
   if (picked === null && texts.some(needsClick)) throw await noLink(app, options.store)
-  const prepared: PreparedOrders = { events: [], skipped: [] }
+  const prepared: PreparedOrders = { events: [], skipped: [], hasClicks: texts.some(needsClick) }
   if (wanted.length === 0) return prepared
   const sender = await sendingStore(app, { store: options.store, link: picked?.link.slug })
   for (const [at, { fixture, deliveryId }] of wanted.entries()) {

@@ -51,9 +51,14 @@ export function addReplayCommand(group: Command): void {
     .addHelpText(
       'after',
       `
-The service must run: start it with "npm start". A ✓ says that the fixture led to what it must lead to on the terms of the link; after a ✗
-the exit code is 1. For events of the processor a sale, its closed billing cycle and a payout are made in the sandbox where they are missing.
-Each delivery is audited, and its event has the origin "operator": "ledger verify" lists what rests on such events.
+The service must run: start it with "npm start". A ✓ says that a fixture led to
+what it must lead to on the terms of the link; after a ✗ the exit code is 1.
+
+What an event of the processor is about is made in the sandbox where it is
+missing: a sale, its billing cycle (closed before its end), a payout run.
+
+Each delivery is audited, and its event has the origin "operator":
+"ledger verify" lists what rests on such events.
 ${exampleText(
   'webhooks replay --all',
   'webhooks replay path-landing-site',
