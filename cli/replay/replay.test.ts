@@ -83,7 +83,7 @@ it('expects what the terms of the link say, with dates that are not in the futur
       return [item.fixture, item.sale]
     }),
   ) as Map<string, Record<string, string>>
-  // Three lines, of which the link covers one.
+  // The link covers one of its three lines.
   const { net_amount, commission } = sales.get('several-lines-with-discounts') ?? {}
   assert.equal([net_amount, commission], ['4498.20', '562.28'])
   assert.is(sales.get('gift-card')?.rejection_reason, 'product_not_in_offer')

@@ -111,7 +111,7 @@ export class SandboxState {
     )
   }
 
-  /** A payout of which the sandbox is about to say this. */
+  /** A payout whose own event in the sandbox says this. */
   async #submittedPayout(outcome: 'confirmed' | 'failed'): Promise<PayoutRow> {
     const there = await this.#payoutOf(outcome)
     if (there) return there
