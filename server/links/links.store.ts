@@ -18,11 +18,6 @@ export function linkBySlug(db: Queries, slug: string): Promise<LinkRow | undefin
   return db.selectFrom('affiliate_links').selectAll().where('slug', '=', slug).executeTakeFirst()
 }
 
-/** Newest first. */
-export function linksByAge(db: Queries, limit: number): Promise<LinkRow[]> {
-  return db.selectFrom('affiliate_links').selectAll().orderBy('id', 'desc').limit(limit).execute()
-}
-
 /** The creator's links, newest first, after the id `after`. */
 export function linksOf(
   db: Queries,
@@ -51,4 +46,9 @@ export function targetOfSlug(db: Queries, slug: string) {
     ])
     .where('link.slug', '=', slug)
     .executeTakeFirst()
+}
+
+/** Newest first. */
+export function linksByAge(db: Queries, limit: number): Promise<LinkRow[]> {
+  return db.selectFrom('affiliate_links').selectAll().orderBy('id', 'desc').limit(limit).execute()
 }
