@@ -57,6 +57,8 @@ export interface ProcedureMeta {
    * validate responses.
    */
   answers?: z.ZodType
+  /** For a public procedure whose response depends on the caller, if there is a token. */
+  acceptsToken?: true
   /** The codes that the procedure itself can refuse with, besides those of its input and callers. */
   errors?: readonly ErrorCode[]
 }
