@@ -47,7 +47,7 @@ export function openApiDocument(appRouter: AnyRouter, serverUrl: string): Record
   }
   return {
     openapi: '3.1.0',
-    info: infoOf(),
+    info: infoOf(serverUrl),
     servers: [{ url: serverUrl }],
     tags: TAGS,
     security: [{ bearer: [] }],
@@ -70,7 +70,7 @@ function inOrderOfTags(paths: Paths): Paths {
   return Object.fromEntries(Object.entries(paths).sort(([, a], [, b]) => placeOf(a) - placeOf(b)))
 }
 
-function infoOf(): Record<string, unknown> {
+function infoOf(serverUrl: string): Record<string, unknown> {
   const file = findPackageJSON(import.meta.url)
   if (!file) throw new Error('package.json is missing')
   const { version, license } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>
@@ -78,7 +78,7 @@ function infoOf(): Record<string, unknown> {
     title: 'Affiliate offer marketplace',
     version,
     license: { name: license, identifier: license },
-    description: introduction(),
+    description: introduction(serverUrl),
   }
 }
 
