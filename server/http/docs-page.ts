@@ -91,30 +91,36 @@ html.dark-mode body { background: #1c2022; }
 /* The introduction. */
 .swagger-ui .info { margin: 32px 0; }
 .swagger-ui .info__license { display: none; }
-.swagger-ui .info .markdown :is(p, li) { max-width: 50em; line-height: 1.55; }
-.swagger-ui .info .markdown h2 { margin: 1.6em 0 0.6em; }
-.swagger-ui .info .markdown pre { padding: 12px; overflow-x: auto; border-radius: 4px; background: #f3f4f6; }
-.swagger-ui .info .markdown pre code { padding: 0; background: none; white-space: pre; line-height: 1.5; }
-.swagger-ui .info .markdown table { width: auto; }
-.swagger-ui .info .markdown :is(td, th) { min-width: 0; padding: 6px 20px 6px 0; line-height: 1.45; vertical-align: top; }
-.swagger-ui .info .markdown tbody tr td:first-of-type { min-width: 0; max-width: none; width: auto; padding: 6px 20px 6px 0; white-space: nowrap; }
-html.dark-mode .swagger-ui .info .markdown pre { background: #2a2e30; }
+.swagger-ui .info .renderedMarkdown :is(p, li) { max-width: 50em; margin: 1em 0; line-height: 1.55; }
+.swagger-ui .info .renderedMarkdown h2 { margin: 1.6em 0 0.6em; }
+.swagger-ui .info .renderedMarkdown pre { margin: 1em 0; padding: 12px; overflow-x: auto; border-radius: 4px; background: #f3f4f6; }
+.swagger-ui .info .renderedMarkdown pre code { padding: 0; background: none; white-space: pre; line-height: 1.5; }
+.swagger-ui .info .renderedMarkdown table { width: auto; }
+.swagger-ui .info .renderedMarkdown :is(td, th) { min-width: 0; padding: 6px 20px 6px 0; line-height: 1.45; vertical-align: top; }
+.swagger-ui .info .renderedMarkdown tbody tr td:first-of-type { min-width: 0; max-width: none; width: auto; padding: 6px 20px 6px 0; white-space: nowrap; }
+html.dark-mode .swagger-ui .info .renderedMarkdown pre { background: #2a2e30; }
 
 /* Contrast: at least 4.5 to 1. */
-html:not(.dark-mode) .swagger-ui :is(.markdown code, .renderedMarkdown code) { color: #2f3b52; font-weight: 500; }
-html:not(.dark-mode) .swagger-ui .markdown a { color: #0b5cad; }
+html:not(.dark-mode) .swagger-ui .renderedMarkdown code { color: #24304a; font-weight: 500; }
+html:not(.dark-mode) .swagger-ui .renderedMarkdown a { color: #0b5cad; }
 html:not(.dark-mode) .swagger-ui .opblock-get .opblock-summary-method { background: #1664b0; }
 html:not(.dark-mode) .swagger-ui .opblock-post .opblock-summary-method { background: #14733f; }
 html:not(.dark-mode) .swagger-ui .opblock-patch .opblock-summary-method { background: #0b6e69; }
 html:not(.dark-mode) .swagger-ui .opblock-delete .opblock-summary-method { background: #b3261e; }
 html:not(.dark-mode) .swagger-ui .btn.authorize { border-color: #14733f; color: #14733f; }
-html:not(.dark-mode) .swagger-ui .btn.authorize svg { fill: #14733f; }
+html:not(.dark-mode) .swagger-ui .btn.authorize svg { color: #14733f; fill: #14733f; }
 html:not(.dark-mode) .swagger-ui .btn.execute { border-color: #1664b0; background: #1664b0; }
 html:not(.dark-mode) .swagger-ui .json-schema-2020-12-expand-deep-button { color: #5c6370; }
 html:not(.dark-mode) .swagger-ui .json-schema-2020-12__constraint--string { background: #8a5a00; }
-html:not(.dark-mode) .swagger-ui :is(.parameter__in, .parameter__type, .response-col_links) { color: #565c68; }
+html:not(.dark-mode) .swagger-ui .info .title small { background: #565c68; }
+html:not(.dark-mode) .swagger-ui .info .title small.version-stamp { background: #3f6b00; }
+.swagger-ui .microlight span[style*="rgb(211, 99, 99)"] { color: #ff9a9a !important; }
+html:not(.dark-mode) .swagger-ui :is(.parameter__in, .parameter__type) { color: #565c68; }
 .swagger-ui :is(button, a, input, select, textarea):focus-visible { outline: 2px solid #1664b0; outline-offset: 2px; }
 html.dark-mode .swagger-ui :is(button, a, input, select, textarea):focus-visible { outline-color: #51a8ff; }
+
+/* The document has no links between responses. */
+.swagger-ui .response-col_links { display: none; }
 
 /* Who may call. */
 .access { display: inline-flex; align-items: center; gap: 4px; padding: 1px 8px; border-radius: 10px;
@@ -128,15 +134,15 @@ html.dark-mode .access-open { color: #7fd6a4; }
 @media (max-width: 640px) {
   .swagger-ui .wrapper { padding: 0 12px; }
   .swagger-ui .info .title { font-size: 28px; }
-  .swagger-ui .info .markdown thead { display: none; }
-  .swagger-ui .info .markdown :is(table, tbody, tr) { display: block; }
-  .swagger-ui .info .markdown tr { padding: 8px 0; border-bottom: 1px solid #d5d8dd; }
-  .swagger-ui .info .markdown tbody tr td, .swagger-ui .info .markdown tbody tr td:first-of-type { display: inline; padding: 0 6px 0 0; }
-  .swagger-ui .info .markdown tbody tr td:nth-of-type(n + 3) { display: block; padding: 2px 0 0; }
+  .swagger-ui .info .renderedMarkdown thead { display: none; }
+  .swagger-ui .info .renderedMarkdown :is(table, tbody, tr) { display: block; }
+  .swagger-ui .info .renderedMarkdown tr { padding: 8px 0; border-bottom: 1px solid #d5d8dd; }
+  .swagger-ui .info .renderedMarkdown tbody tr td, .swagger-ui .info .renderedMarkdown tbody tr td:first-of-type { display: inline; padding: 0 6px 0 0; }
+  .swagger-ui .info .renderedMarkdown tbody tr td:nth-of-type(n + 3) { display: block; padding: 2px 0 0; }
   .swagger-ui .opblock .opblock-summary { align-items: flex-start; padding: 8px 6px; }
-  .swagger-ui .opblock .opblock-summary-control { flex-wrap: wrap; gap: 6px; min-width: 0; }
-  .swagger-ui .opblock .opblock-summary-method { min-width: 64px; padding: 4px 0; font-size: 12px; }
-  .swagger-ui .opblock-summary-path-description-wrapper { flex-flow: row wrap; gap: 4px 8px; padding: 0; }
+  .swagger-ui .opblock .opblock-summary-control { align-items: flex-start; gap: 8px; min-width: 0; }
+  .swagger-ui .opblock .opblock-summary-method { min-width: 60px; padding: 4px 0; font-size: 12px; }
+  .swagger-ui .opblock-summary-path-description-wrapper { flex-flow: row wrap; flex: 1; gap: 4px 8px; min-width: 0; padding: 0; }
   .swagger-ui .opblock .opblock-summary-path { max-width: 100%; padding: 0; font-size: 14px; }
   .swagger-ui .opblock .opblock-summary-description { flex-basis: 100%; }
   .swagger-ui .opblock-tag { flex-wrap: wrap; font-size: 20px; }
@@ -145,9 +151,8 @@ html.dark-mode .access-open { color: #7fd6a4; }
   .swagger-ui .opblock-body table.parameters td { max-width: 100%; padding: 4px 0; }
   .swagger-ui .opblock-body :is(.table-container, .responses-inner) { padding: 10px; }
   .swagger-ui .opblock-body :is(input[type=text], textarea, select) { max-width: 100%; min-width: 0; }
-  .swagger-ui .responses-inner > div > table > tbody > tr > td:first-of-type { width: 44px; min-width: 0; max-width: 44px; padding-right: 6px; }
+  .swagger-ui .responses-table .response-col_status { width: 40px; min-width: 0; padding-right: 6px; }
   .swagger-ui :is(pre, .highlight-code, .model-box, .json-schema-2020-12) { max-width: 100%; overflow-x: auto; }
-  .swagger-ui .response-col_links { display: none; }
   .swagger-ui .scheme-container .schemes { flex-wrap: wrap; gap: 12px; }
 }
 `

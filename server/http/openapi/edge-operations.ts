@@ -114,7 +114,7 @@ export const EDGE_PATHS = {
       security: [{ storeSignature: [] }],
       summary: "A store's orders/paid event",
       description:
-        'Sent by Shopify. The signature is base64(HMAC-SHA256) over the raw body with the secret of the store. If several merchants have connected the domain, the event belongs to the one whose secret verifies it. Other topics are stored and ignored. A redelivery changes nothing.',
+        'Sent by Shopify. `X-Shopify-Hmac-Sha256` is base64 of HMAC-SHA256 over the raw body, with the webhook secret of the store. If several merchants have connected the domain, the event belongs to the one whose secret verifies it. Other topics are stored and ignored. A redelivery changes nothing.',
       parameters: [
         header('X-Shopify-Shop-Domain', "The store's domain.", STORE_DELIVERY_EXAMPLE.domain),
         header('X-Shopify-Topic', '`orders/paid`', 'orders/paid', false),
@@ -145,7 +145,7 @@ export const EDGE_PATHS = {
       security: [{ processorSignature: [] }],
       summary: "The payment processor's event",
       description:
-        'A confirmed billing payment, a confirmed payout, or a failed payout. A redelivery changes nothing. These are the headers of Standard Webhooks, the default; `PROCESSOR_SIGNATURE` in the settings can choose others.',
+        'A confirmed billing payment, a confirmed payout, or a failed payout. A redelivery changes nothing. `webhook-signature` is `v1,` and base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, with the webhook secret of the processor. These are the headers of Standard Webhooks, the default; `PROCESSOR_SIGNATURE` in the settings can choose others.',
       parameters: [
         header('webhook-id', 'The delivery id; the same on retries.', 'msg_2mN8pQ4rT6vX', false),
         header('webhook-timestamp', 'When it was sent, in Unix seconds.', '1796204487', false),
