@@ -281,10 +281,12 @@ function schemaOf(
   return withComponentRefs(schema)
 }
 
-/** Responses may gain fields, so the document must not forbid them. A date's format replaces its pattern. */
+/** Responses may gain fields, so the document must not forbid them. A date's format replaces its pattern; any integer needs no bounds. */
 function forReaders({ jsonSchema }: { jsonSchema: { [keyword: string]: unknown } }): void {
   if (jsonSchema.type === 'object') delete jsonSchema.additionalProperties
   if (jsonSchema.format === 'date-time') delete jsonSchema.pattern
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
 function withComponentRefs(schema: JsonSchema): JsonSchema {
