@@ -30,7 +30,7 @@ for (const operation of Object.values(spec.paths).flatMap((path) => Object.value
   for (const parameter of operation.parameters ?? []) {
     if (parameter.required || parameter.example === undefined) continue
     const values = parameter.schema.enum || 'default' in parameter.schema
-    if (!values) parameter.description += \`\\n\\nExample: \\\`\${parameter.example}\\\`\`
+    if (!values) parameter.description = (parameter.description ?? '') + \`\\n\\nExample: \\\`\${parameter.example}\\\`\`
     delete parameter.example
   }
 }

@@ -135,7 +135,7 @@ function codesOf(meta: DeclaredMeta, facts: { hasBody: boolean; restricted: bool
 
 /** Examples of refusals that fit the operation's input and callers. */
 function factsOf({ callers }: DeclaredMeta, { fields }: InputShape): ProblemFacts {
-  const stranger = role.options.find((one) => !callers.includes(one))
+  const stranger = callers === 'public' ? undefined : role.options.find((one) => !callers.includes(one))
   const [required] = [...fields].find(([, field]) => field.required && field.source === 'body') ?? []
   const [path, message] = required
     ? [required, 'is required']
@@ -281,7 +281,10 @@ function schemaOf(
   return withComponentRefs(schema)
 }
 
-/** Responses may gain fields, so the document must not forbid them. A date's format replaces its pattern; any integer needs no bounds. */
+/**
+ * Responses may gain fields, so the document must not forbid them. A date's format replaces its pattern. The bounds of a plain
+ * integer say nothing.
+ */
 function forReaders({ jsonSchema }: { jsonSchema: { [keyword: string]: unknown } }): void {
   if (jsonSchema.type === 'object') delete jsonSchema.additionalProperties
   if (jsonSchema.format === 'date-time') delete jsonSchema.pattern
