@@ -33,7 +33,7 @@ curl -s "$BASE/offers/$OFFER/applications" -H "authorization: Bearer $TOKEN" \\
   -H 'content-type: application/json' -d '{}'
 \`\`\`
 
-On this page, choose **Authorize**, paste the token under **bearer**, and use **Try it out**.
+On this page, choose **Authorize**, paste the token, and use **Try it out**.
 
 ## Conventions
 
