@@ -51,7 +51,7 @@ type Steps = readonly (readonly [line: string, what: string])[]
 
 const FIRST_STEPS: Steps = [
   ['npm run demo', 'one order all the way to a paid payout, over a database of its own'],
-  ['./cli/affiliate users create-admin you@example.com --password-stdin', 'an admin account'],
+  ['./cli/affiliate users create-admin you@example.com', 'an admin account'],
   ['./cli/affiliate webhooks fixtures', 'signed orders to send to this service, with the expected results'],
   ['./cli/affiliate --help', 'all other commands'],
 ]

@@ -133,15 +133,41 @@ if (NO_PTY === null) {
   })
 
   it('ask before a password is typed', async () => {
-    const password = ['users', 'set-password', books.creatorId, '--password-stdin']
-    const { screen, code } = await books.pty(password, {
+    const agreed = {
+      after: /Set a new password for creator .*\? All sessions end\. \[y\/N\] /,
+      keys: 'y\n',
+    }
+    const { screen, code } = await books.pty(['users', 'set-password', books.creatorId], {
       typed: [
-        { after: /Set a new password for creator .*\? All sessions end\. \[y\/N\] /, keys: 'y\n' },
+        agreed,
         { after: /Password: /, keys: 'a long passphrase\n' },
+        { after: /Password again: /, keys: 'a long passphrase\n' },
       ],
     })
     assert.is(code, 0, screen)
     assert.match(screen, /has a new password/)
+    assert.not.match(screen, /a long passphrase/)
+  })
+
+  it('change nothing when the passwords differ, when none is typed and after Ctrl-C', async () => {
+    const { reader } = books.market.platform.database
+    const before = await tableDigests(reader)
+    for (const [first, again, code, why] of [
+      ['a long passphrase\n', 'another passphrase\n', 1, /The passwords differ; nothing was done/],
+      ['\u0004', null, 2, /No password was typed/],
+      ['secret\u0003', null, 130, /Interrupted; nothing was done/],
+    ] as const) {
+      const ended = await books.pty(['users', 'create-admin', 'typed@example.pk'], {
+        typed: [
+          { after: /Password: /, keys: first },
+          ...(again === null ? [] : [{ after: /Password again: /, keys: again }]),
+        ],
+      })
+      assert.is(ended.code, code, ended.screen)
+      assert.match(ended.screen, why)
+      assert.not.match(ended.screen, /passphrase|secret/)
+    }
+    assert.equal(changedTables(before, await tableDigests(reader)), [])
   })
 }
 

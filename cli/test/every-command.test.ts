@@ -44,7 +44,10 @@ interface Way {
 const CTRL_C = '\u0003'
 const PASSWORD = 'a long passphrase'
 const NOBODY = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
-const typedPassword: Typed[] = [{ after: /Password: /, keys: `${PASSWORD}\n` }]
+const typedPassword: Typed[] = [
+  { after: /Password: /, keys: `${PASSWORD}\n` },
+  { after: /Password again: /, keys: `${PASSWORD}\n` },
+]
 
 /** How each command is run; those that change something in this order. */
 function waysOver(books: Books, known: Known): Record<string, Way> {
