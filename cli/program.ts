@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { Command } from 'commander'
+import { addApplicationCommands } from './commands/applications.ts'
 import { addBillingCommands } from './commands/billing/billing.ts'
 import { addSecondTryCommands } from './commands/billing/retry-calls.ts'
 import { addCompletionCommand } from './commands/completion.ts'
@@ -12,6 +13,7 @@ import { addFlagCommands } from './commands/flagged/flagged.ts'
 import { addJobCommands } from './commands/jobs.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLedgerCommands } from './commands/ledger/ledger.ts'
+import { addLinkCommands } from './commands/links.ts'
 import { addOfferCommands } from './commands/offers.ts'
 import { addPayoutCommands } from './commands/payouts.ts'
 import { addSaleCommands } from './commands/sales/sales.ts'
@@ -66,6 +68,8 @@ Examples:
   addUserCommands(program)
   addStoreCommands(program)
   addOfferCommands(program)
+  addApplicationCommands(program)
+  addLinkCommands(program)
   addFlagCommands(program)
   addSaleCommands(program)
   addSaleListCommand(program)

@@ -1,13 +1,14 @@
+import type { Page } from '../../server/platform/api/page.ts'
 import { printable, printJson, printLines, type Style, styled } from './printable-text.ts'
 import { type Column, type Layout, layoutTable } from './table.ts'
 
 export { displayMoney, formatMoney } from '../../shared/money.ts'
 export { printLines } from './printable-text.ts'
 
-/** What a command has to say: one document with `--json`, else text for people. Nothing else goes to stdout. */
 /** Work that takes no longer than this shows no progress, ms. */
 const QUICK_MS = 1000
 
+/** What a command has to say: one document with `--json`, else text for people. Nothing else goes to stdout. */
 export class Output {
   readonly json: boolean
   readonly layout: Layout
@@ -28,6 +29,14 @@ export class Output {
     this.endProgress()
     if (this.json) printJson(document, this.layout.width === null ? 0 : 2)
     else printLines(human())
+  }
+
+  /** One page of a list. Text for people says on stderr how to see the next page, so that stdout holds rows only. */
+  showPage({ items, next_cursor }: Page<unknown>, human: () => readonly string[]): void {
+    this.show({ items, next_cursor, more: next_cursor !== null }, human)
+    if (!this.json && next_cursor !== null) {
+      printLines([`There are more: add --cursor ${next_cursor}`], process.stderr)
+    }
   }
 
   table(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {

@@ -2,8 +2,9 @@ import type { Command } from 'commander'
 import type { App } from '../../../server/app.ts'
 import { wireUser } from '../../../server/users/user-wire.ts'
 import type { UserRecord } from '../../../server/users/users.service.ts'
-import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../../command.ts'
+import { addGroup, exampleText, oneOf } from '../../command.ts'
 import { type CommandContext, confirm, isAsked, READS, withApp } from '../../context.ts'
+import { addPageOptions, type PageOptions } from '../../pages.ts'
 import { type Output, printLines } from '../../terminal/output.ts'
 
 type RoleName = UserRecord['role']
@@ -13,10 +14,9 @@ interface SuspendOptions {
   dryRun?: boolean
 }
 
-interface ListOptions {
+interface ListOptions extends PageOptions {
   role?: RoleName
   suspended?: boolean
-  limit: number
 }
 
 interface PasswordOptions {
@@ -27,12 +27,13 @@ const PASSWORD_STDIN = 'read it from the first line of stdin instead of asking f
 
 export function addUserCommands(program: Command): void {
   const group = addGroup(program, 'users', 'accounts: list them, make admins, suspend and reinstate')
-  group
-    .command('list')
-    .description('the newest accounts')
-    .option('--role <role>', 'merchant, creator or admin', oneOf(['merchant', 'creator', 'admin']))
-    .option('--suspended', 'only suspended ones')
-    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+  addPageOptions(
+    group
+      .command('list')
+      .description('the newest accounts')
+      .option('--role <role>', 'merchant, creator or admin', oneOf(['merchant', 'creator', 'admin']))
+      .option('--suspended', 'only suspended ones'),
+  )
     .addHelpText('after', exampleText('users list --role merchant --limit 10'))
     .action((options: ListOptions, command: Command) => list(options, command))
   group
@@ -92,7 +93,7 @@ function list(options: ListOptions, command: Command): Promise<void> {
     async ({ app, out }) => {
       const { listUsers } = await import('../../../server/users/users.service.ts')
       const { items, next_cursor } = await listUsers(app.platform, options)
-      out.show({ items: items.map(wireUser), more: next_cursor !== null }, () => userTable(out, items))
+      out.showPage({ items: items.map(wireUser), next_cursor }, () => userTable(out, items))
     },
     READS,
   )

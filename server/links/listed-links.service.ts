@@ -5,25 +5,25 @@ import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/p
 import type { Platform } from '../platform/platform.ts'
 import { linkEarnings } from '../sales/sales.service.ts'
 import { linkRecordOf, type ShownLink, shownLinks } from './links.service.ts'
-import { linksOf } from './links.store.ts'
+import { type LinkScope, linksOf } from './links.store.ts'
 
-/** A creator's link with its visits and earnings. */
-export interface CreatorLink extends ShownLink {
+/** A link with its visits and earnings. */
+export interface ListedLink extends ShownLink {
   clicks: number
   uniqueClicks: number
   acceptedSales: number
   commissionEarned: Paisa
 }
 
-/** A creator's own links, newest first. Refuses another list's cursor with `validation_failed`. */
-export async function listCreatorLinks(
+/** A creator's own links or, for the operator, any, newest first. Refuses another list's cursor with `validation_failed`. */
+export async function listLinks(
   platform: Platform,
-  creatorId: string,
+  scope: LinkScope,
   query: { limit: number; cursor?: string | undefined },
-): Promise<Page<CreatorLink>> {
+): Promise<Page<ListedLink>> {
   const { reader } = platform.database
   const after = decodeCursor(query.cursor, idParam)
-  const rows = await linksOf(reader, creatorId, after, query.limit + 1)
+  const rows = await linksOf(reader, scope, after, query.limit + 1)
   const page = pageOf(rows, query.limit, (last) => encodeCursor(last.id))
   const ids = page.items.map((row) => row.id)
   const visits = await countVisits(reader, ids)
