@@ -81,7 +81,7 @@ function applicationTable(
       { title: 'Link' },
     ],
     rows.map((row) => [
-      out.time(row.created_at),
+      out.shortTime(row.created_at),
       nameOf(person(row.creator_id)),
       titleOf(row),
       row.status,

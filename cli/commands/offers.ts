@@ -89,7 +89,7 @@ function offerTable(out: Output, offers: readonly ShownOffer[]): string[] {
       `${offer.commission_rate / 100} %`,
       offer.status,
       offer.vetting,
-      out.time(offer.created_at),
+      out.shortTime(offer.created_at),
       offer.id,
     ]),
   )

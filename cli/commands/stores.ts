@@ -76,14 +76,14 @@ function list(options: ListOptions, command: Command): Promise<void> {
             { title: 'Domain', flexible: true },
             { title: 'Merchant', flexible: true },
             { title: 'State' },
-            { title: 'Since' },
-            { title: 'Id' },
+            { title: 'Since', optional: true },
+            { title: 'Id', optional: true },
           ],
           items.map((store) => [
             store.shop_domain,
             nameOf(person(store.merchant_id)),
             stateText(store, out),
-            out.time(store.created_at),
+            out.shortTime(store.created_at),
             store.id,
           ]),
         ),
@@ -94,8 +94,8 @@ function list(options: ListOptions, command: Command): Promise<void> {
 }
 
 function stateText(store: StoreRow, out: Output): string {
-  if (store.released_at !== null) return `released ${out.time(store.released_at)}`
-  return store.removed_at === null ? 'in use' : `removed ${out.time(store.removed_at)}`
+  if (store.released_at !== null) return `released ${out.shortTime(store.released_at)}`
+  return store.removed_at === null ? 'in use' : `removed ${out.shortTime(store.removed_at)}`
 }
 
 function wireStore(store: StoreRow, merchant: Person) {

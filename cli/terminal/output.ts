@@ -1,6 +1,6 @@
 import type { Page } from '../../server/platform/api/page.ts'
 import { printable, printJson, printLines, type Style, styled } from './printable-text.ts'
-import { type Column, type Layout, layoutTable } from './table.ts'
+import { type Column, type Layout, layoutTable, wrapLine } from './table.ts'
 
 export { displayMoney, formatMoney } from '../../shared/money.ts'
 export { printLines } from './printable-text.ts'
@@ -28,7 +28,13 @@ export class Output {
   show(document: unknown, human: () => readonly string[]): void {
     this.endProgress()
     if (this.json) printJson(document, this.layout.width === null ? 0 : 2)
-    else printLines(human())
+    else this.print(human())
+  }
+
+  /** Prints lines for people, broken between words to the terminal's width. */
+  print(lines: readonly string[], stream: NodeJS.WriteStream = process.stdout): void {
+    const { width } = this.layout
+    printLines(width === null ? lines : lines.flatMap((line) => wrapLine(line, width)), stream)
   }
 
   /** One page of a list. Text for people says on stderr how to see the next page, so that stdout holds rows only. */
@@ -46,6 +52,12 @@ export class Output {
   /** A moment (epoch ms) on the clock of BILLING_TIMEZONE; a dash for none. */
   time(moment: number | null): string {
     return moment === null ? '–' : timeText(moment, this.#zone)
+  }
+
+  /** The same to the minute and without the offset at a terminal, where a table has little room. */
+  shortTime(moment: number | null): string {
+    const text = this.time(moment)
+    return this.layout.width === null ? text : text.slice(0, 'YYYY-MM-DD hh:mm'.length)
   }
 
   style(style: Style, text: string): string {

@@ -18,6 +18,16 @@ export function styled(style: Style, text: string): string {
   return `${mark(open)}${text}${mark(close)}`
 }
 
+/** A line without the marks of its styles: what is measured. */
+export function unstyled(line: string): string {
+  return line.includes(NONCE)
+    ? line
+        .split(MARK)
+        .filter((_, at) => at % 2 === 0)
+        .join('')
+    : line
+}
+
 function mark(code: number): string {
   return `\u0001${NONCE}:${code}\u0001`
 }

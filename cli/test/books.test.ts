@@ -100,7 +100,7 @@ for (const dialect of testDialects()) {
     }
     assert.equal((await books.json('applications', 'list', '--status', 'pending')).items, [])
     const text = await books.affiliate(['links', 'list'])
-    assert.match(text.stdout, new RegExp(`^${link.slug}\t.*\tactive\t12\\.5 %\t2\t2\tRs 5,624\\.88$`, 'm'))
+    assert.match(text.stdout, new RegExp(`^${link.slug}\t.*\tyes\t12\\.5 %\t2\t2\tRs 5,624\\.88$`, 'm'))
   })
 
   it('continues every list at its cursor', async () => {

@@ -9,7 +9,7 @@ import { type CommandContext, confirm, isAsked, READS, withApp } from '../../con
 import { Failure } from '../../failures.ts'
 import { addPageOptions, type PageOptions, readPage } from '../../pages.ts'
 import { nameOf, type Person, peopleOf } from '../../people.ts'
-import { displayMoney, formatMoney, type Output, printLines, wireTime } from '../../terminal/output.ts'
+import { displayMoney, formatMoney, type Output, wireTime } from '../../terminal/output.ts'
 import { type CallState, callStates, callText, wireCall } from './call-state.ts'
 import { addReconcileCommand } from './reconcile.ts'
 
@@ -123,8 +123,8 @@ function cycleTable(
     rows.map((row) => [
       nameOf(person(row.merchant_id)),
       row.state,
-      out.time(row.period_start),
-      out.time(row.period_end),
+      out.shortTime(row.period_start),
+      out.shortTime(row.period_end),
       String(row.sales_count),
       displayMoney(row.commission_total),
       displayMoney(row.fee_total),
@@ -154,7 +154,7 @@ function close(options: CloseOptions, command: Command): Promise<void> {
       const early = await earlyLines(context, preview, now)
       const writes = !dryRun && preview.length > 0
       if (writes) {
-        if (isAsked(context)) printLines(early, process.stderr)
+        if (isAsked(context)) out.print(early, process.stderr)
         await confirm(context, closeQuestion(preview))
       }
       const outcomes = !writes

@@ -99,15 +99,15 @@ function saleTable(
     [
       { title: 'Recorded' },
       { title: 'Order' },
-      { title: 'Store', flexible: true },
+      { title: 'Store', flexible: true, optional: true },
       { title: 'Decision', flexible: true },
       { title: 'Net', right: true },
       { title: 'Commission', right: true },
-      { title: 'Fee', right: true },
+      { title: 'Fee', right: true, optional: true },
       { title: 'Creator', flexible: true },
     ],
     sales.map((sale) => [
-      out.time(sale.created_at),
+      out.shortTime(sale.created_at),
       sale.order_name ?? sale.order_id,
       shop(sale) ?? sale.store_id,
       sale.rejection_reason ?? sale.acceptance_status,

@@ -5,7 +5,7 @@ import type { UserRecord } from '../../../server/users/users.service.ts'
 import { addGroup, exampleText, oneOf } from '../../command.ts'
 import { type CommandContext, confirm, isAsked, READS, withApp } from '../../context.ts'
 import { addPageOptions, type PageOptions } from '../../pages.ts'
-import { type Output, printLines } from '../../terminal/output.ts'
+import type { Output } from '../../terminal/output.ts'
 
 type RoleName = UserRecord['role']
 
@@ -106,15 +106,15 @@ function userTable(out: Output, users: readonly UserRecord[]): string[] {
       { title: 'Role' },
       { title: 'Name', flexible: true },
       { title: 'State' },
-      { title: 'Since' },
-      { title: 'Id' },
+      { title: 'Since', optional: true },
+      { title: 'Id', optional: true },
     ],
     users.map((user) => [
       user.email,
       user.role,
       user.displayName,
       user.suspendedAt === null ? 'active' : 'suspended',
-      out.time(user.createdAt),
+      out.shortTime(user.createdAt),
       user.id,
     ]),
   )
@@ -172,7 +172,7 @@ async function suspend(user: string, options: SuspendOptions, command: Command):
         'Nothing was done.',
       ])
     }
-    if (isAsked(context)) printLines(lines, process.stderr)
+    if (isAsked(context)) out.print(lines, process.stderr)
     await confirm(context, `Suspend ${found.role} ${found.email}?`)
     const after = await users.suspendUser(app.platform, { userId: found.id, actor: OPERATOR, reason })
     out.show({ ...wireUser(after), changed: true, effects }, () => [
