@@ -2,7 +2,7 @@
 // time limit: 180 s
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,8 +43,12 @@ interface Served {
 }
 
 /** Starts a server and waits until it says where it listens. */
-async function startServer(args: readonly string[], more: Record<string, string> = {}): Promise<Served> {
-  const child = spawn(process.execPath, args, { cwd: folder, env: environmentOf({ ...settings, ...more }) })
+async function startServer(
+  args: readonly string[],
+  more: Record<string, string> = {},
+  cwd = folder,
+): Promise<Served> {
+  const child = spawn(process.execPath, args, { cwd, env: environmentOf({ ...settings, ...more }) })
   running.add(child)
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -210,6 +214,21 @@ test('the entry of containers is the same, and ends with 0', async () => {
   child.kill('SIGTERM')
   const { code, stderr } = await ended
   assert.equal([code, stderr], [0, ''])
+})
+
+test('a service whose folder was deleted still ends, and says so', async () => {
+  const own = mkdtempSync(join(tmpdir(), 'affiliate-deleted-'))
+  const places = { DATA_DIR: 'data', DATABASE_URL: 'sqlite:data/affiliate.db' }
+  const { child, ended } = await startServer([ENTRY, 'serve', '--json'], places, own)
+  rmSync(own, { recursive: true })
+  child.kill('SIGTERM')
+  const { code, stderr } = await ended
+  assert.is(code, 1)
+  assert.is(
+    JSON.parse(stderr).detail,
+    'setting DATA_DIR: data was deleted while the service ran; what it wrote there is lost',
+  )
+  assert.not.ok(existsSync(own))
 })
 
 test('the banner says what to do next', async () => {
