@@ -177,9 +177,9 @@ async function faultReport(error: unknown): Promise<Report | null> {
 }
 
 function listenProblem(error: NodeJS.ErrnoException & { address?: string; port?: number }): string {
-  const place = `${error.address ?? ''}:${error.port ?? ''}`
+  const place = [error.address, error.port].filter(Boolean).join(':')
   if (error.code === 'EADDRINUSE') return `${place} is in use already. Set PORT to another one.`
-  return `cannot listen on ${place} (${error.code}). Set HOST and PORT.`
+  return `Cannot listen on ${place} (${error.code}). Set HOST and PORT.`
 }
 
 function unavailable(detail: string): Report {

@@ -27,6 +27,7 @@ const settings = {
   SCHEDULE_PAYOUTS: 'off',
   LOG_LEVEL: 'warn',
 }
+const OTHER_KEY = Buffer.alloc(32, 9).toString('base64')
 const running = new Set<ChildProcess>()
 
 interface Served {
@@ -178,13 +179,25 @@ test('a processor event is signed with the sandbox secret', async () => {
   assert.match(nobody.stderr, /No service answers at http:\/\/127\.0\.0\.1:9 /)
 })
 
-test('a port in use and a wrong setting end the start with one line', async () => {
-  const [used, wrong] = await Promise.all([
-    runAffiliate(['serve'], { environment: { ...settings, PORT: new URL(server.url).port }, folder }),
+test('a port in use, another key and a wrong setting end the start with one line, and nothing is written', async () => {
+  const fresh = {
+    PORT: new URL(server.url).port,
+    DATA_DIR: join(folder, 'fresh'),
+    DATABASE_URL: `sqlite:${join(folder, 'fresh', 'a.db')}`,
+  }
+  const [used, otherKey, wrong] = await Promise.all([
+    runAffiliate(['serve', '--seed'], { environment: { ...settings, ...fresh }, folder }),
+    runAffiliate(['serve'], { environment: { ...settings, DATA_DIR: folder, APP_KEY: OTHER_KEY }, folder }),
     runAffiliate(['serve'], { environment: { ...settings, PORT: 'http' }, folder }),
   ])
   assert.equal([used.code, used.stdout, wrong.code, wrong.stdout], [1, '', 1, ''])
   assert.match(used.stderr, /^affiliate: 127\.0\.0\.1:\d+ is in use already\. Set PORT to another one\.\n$/)
+  assert.not.ok(existsSync(fresh.DATA_DIR))
+  assert.equal([otherKey.code, otherKey.stdout], [1, ''])
+  assert.match(
+    otherKey.stderr,
+    /^affiliate: setting APP_KEY: is not the key that this database was sealed with .*: set that key, .*\n$/,
+  )
   assert.match(wrong.stderr, /^affiliate: setting PORT: must be a whole number from 0 to 65535\n$/)
 })
 

@@ -111,7 +111,7 @@ function walk(options: WalkOptions, command: Command): Promise<void> {
     await assertKind(options.kind)
     if (context.out.json || !process.stdin.isTTY || !process.stdout.isTTY) {
       throw wrongUsage(
-        'The walk needs a terminal. Use "affiliate flagged list" and "affiliate flagged resolve".',
+        'Interactive review needs a terminal. Use "affiliate flagged list" and "affiliate flagged resolve".',
       )
     }
     const { walkFlags } = await import('./flag-review.ts')
