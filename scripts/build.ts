@@ -20,6 +20,7 @@ function build(): void {
       recursive: true,
       filter: (path) => !path.endsWith('.ts') && path !== databases,
     })
+    cpSync(join(ROOT, 'server', 'guides'), join(made, 'server', 'guides'), { recursive: true })
     addClientTypes(join(scratch, 'types'), made)
     const dist = join(ROOT, 'dist')
     rmSync(dist, { recursive: true, force: true })
