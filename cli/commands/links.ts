@@ -30,8 +30,7 @@ function list(options: ListOptions, command: Command): Promise<void> {
   return withApp(
     command,
     async ({ app, out }) => {
-      const { listLinks } = await import('../../server/links/listed-links.service.ts')
-      const { wireLink } = await import('../../server/links/link-wire.ts')
+      const { listLinks, wireLink } = await import('../../server/links/listed-links.service.ts')
       const { items: links, next_cursor } = await listLinks(
         app.platform,
         await scopeOf(app, options),

@@ -1,9 +1,8 @@
 import { linkPage, listLinksInput, resolvedLink, resolveLinkInput } from '../../shared/schemas/links.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure, publicProcedure, router } from '../platform/api/procedure.ts'
-import { wireLink, wireResolved } from './link-wire.ts'
-import { resolveLink } from './links.service.ts'
-import { listLinks } from './listed-links.service.ts'
+import { resolveLink, wireResolved } from './links.service.ts'
+import { listLinks, wireLink } from './listed-links.service.ts'
 
 export const linksRouter = router({
   resolve: publicProcedure({

@@ -1,10 +1,14 @@
-import type { Paisa } from '../../shared/money.ts'
+import { CURRENCY, formatMoney, type Paisa } from '../../shared/money.ts'
+import { basisPointsToPercent } from '../../shared/rates.ts'
 import { idParam } from '../../shared/schemas/common.ts'
+import type { AffiliateLink } from '../../shared/schemas/links.ts'
 import { countVisits } from '../clicks/clicks.service.ts'
+import { productHostOf } from '../offers/product-url.rule.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
 import { linkEarnings } from '../sales/sales.service.ts'
-import { linkRecordOf, type ShownLink, shownLinks } from './links.service.ts'
+import { linkRecordOf, linkUrl, type ShownLink, shownLinks, wireLinkedOffer } from './links.service.ts'
 import { type LinkScope, linksOf } from './links.store.ts'
 
 /** A link with its visits and earnings. */
@@ -37,4 +41,25 @@ export async function listLinks(
     commissionEarned: earnings.get(link.id)?.commission ?? 0,
   }))
   return { ...page, items }
+}
+
+/** A link as its creator sees it. */
+export function wireLink(platform: Platform, link: ListedLink): AffiliateLink {
+  return {
+    id: link.id,
+    slug: link.slug,
+    url: linkUrl(platform, link.slug),
+    active: link.active,
+    offer: wireLinkedOffer(link.offer),
+    product_host: productHostOf(link.offer.product_url),
+    commission_rate: basisPointsToPercent(link.commissionRate),
+    attribution_window_days: link.attributionWindowDays,
+    product_ids: link.productIds,
+    clicks: link.clicks,
+    unique_clicks: link.uniqueClicks,
+    accepted_sales: link.acceptedSales,
+    commission_earned: formatMoney(link.commissionEarned),
+    currency: CURRENCY,
+    created_at: isoTime(link.createdAt),
+  }
 }
