@@ -41,7 +41,7 @@ interface Way {
   /** What is typed at the terminal. */
   typed?: Typed[]
   input?: string
-  /** Prints what is for no terminal's width: a script, a body, a digest in the log. */
+  /** Prints what is for no terminal's width: a script, a body. */
   wide?: boolean
   /** With `--json` one document a line. */
   lines?: boolean
@@ -153,7 +153,6 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'keys rotate': {},
     serve: {
       typed: [{ after: /all other commands/, keys: CTRL_C }],
-      wide: true,
       jsonElsewhere: 'serve.test.ts',
     },
     seed: { code: 1 },
@@ -174,6 +173,8 @@ interface Known {
 
 const SETTINGS = { HOST: '127.0.0.1', PORT: '0', SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off' }
 const COLUMNS = 80
+/** A path or a digest, which is not broken. */
+const LONG_WORD = /\S{41}/
 
 const it = suite('every command')
 let books: Books
@@ -236,7 +237,7 @@ async function runBoth(name: string): Promise<void> {
     assert.is(ended.code, code, `${name} at a terminal: ${ended.screen}`)
     // An error is one line, and so is a question; the terminal itself breaks them.
     const lines = ended.screen.split('\n').filter((line) => !/^affiliate: |\[y\/N\] /.test(shown(line)))
-    const tooWide = lines.filter((line) => [...shown(line)].length > COLUMNS)
+    const tooWide = lines.map(shown).filter((line) => [...line].length > COLUMNS && !LONG_WORD.test(line))
     if (!wide) assert.equal(tooWide, [], name)
   }
   if (jsonElsewhere !== undefined) return
