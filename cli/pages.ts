@@ -15,7 +15,7 @@ export function addPageOptions(command: Command): Command {
     .option('--cursor <text>', 'the next page: next_cursor of the one before')
 }
 
-/** Reads one page of rows that are sorted by id. Refuses another list's cursor with `validation_failed`. */
+/** Reads one page of rows that are sorted by id. Refuses what is no cursor with `validation_failed`. */
 export async function readPage<Row extends { id: string }>(
   { limit, cursor }: PageOptions,
   /** Up to `limit` rows, newest first, before the id `before`. */
