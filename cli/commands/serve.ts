@@ -72,8 +72,8 @@ const FIRST_STEPS: Steps = [
 function seededSteps({ slugs }: Seeded, url: string | null): Steps {
   return [
     [`curl -i ${url ?? ''}/go/${slugs[0]}`, 'follow a link as a visitor does'],
-    [`./cli/affiliate webhooks replay path-landing-site --link ${slugs[0]}`, 'report a signed order'],
-    ['./cli/affiliate sales list', 'see what became of the orders'],
+    ['./cli/affiliate webhooks replay path-landing-site', 'report a signed order, and see what became of it'],
+    ['./cli/affiliate webhooks replay --all', 'every kind of order and processor event, each checked'],
   ]
 }
 

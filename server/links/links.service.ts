@@ -7,7 +7,14 @@ import type { Queries, Tx } from '../platform/database/database.ts'
 import { entities } from '../platform/database/entities.ts'
 import type { Platform } from '../platform/platform.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
-import { type LinkRow, linkBySlug, linksByApplication, linksById, targetOfSlug } from './links.store.ts'
+import {
+  type LinkRow,
+  linkBySlug,
+  linksByAge,
+  linksByApplication,
+  linksById,
+  targetOfSlug,
+} from './links.store.ts'
 import { canBeSlug, LINK_TARGETS, randomSlug } from './slug.ts'
 
 /** The terms that an approval locks. Rate in basis points. */
@@ -132,6 +139,12 @@ export async function resolveLink(platform: Platform, slug: string): Promise<Sho
   const [shown] = row ? await shownLinks(platform, [linkRecordOf(row)]) : []
   if (!shown) throw new Refusal('not_found', 'Affiliate link not found.')
   return shown
+}
+
+/** The newest links of all creators, for the operator. */
+export async function newestLinks(platform: Platform, limit: number): Promise<ShownLink[]> {
+  const rows = await linksByAge(platform.database.reader, limit)
+  return shownLinks(platform, rows.map(linkRecordOf))
 }
 
 /** Links with the present state of their offers, merchants and creators, in the given order. */

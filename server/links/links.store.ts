@@ -57,3 +57,8 @@ export function targetOfSlug(db: Queries, slug: string) {
     .where('link.slug', '=', slug)
     .executeTakeFirst()
 }
+
+/** Newest first. */
+export function linksByAge(db: Queries, limit: number): Promise<LinkRow[]> {
+  return db.selectFrom('affiliate_links').selectAll().orderBy('id', 'desc').limit(limit).execute()
+}

@@ -49,7 +49,7 @@ async function fixtures(command: Command): Promise<void> {
     out.heading('Orders (orders/paid), on the terms that the manifest names'),
     ...out.table(
       titles,
-      storeSales.map((fixture) => [fixture.name, fixture.title, expectedSale(fixture)]),
+      storeSales.map((fixture) => [fixture.name, fixture.title, expectedSale(fixture.expect)]),
     ),
     '',
     out.heading('Events of the processor'),
@@ -58,7 +58,7 @@ async function fixtures(command: Command): Promise<void> {
       processor.map((fixture) => [fixture.name, fixture.title, fixture.needs, expectedEvent(fixture)]),
     ),
     '',
-    'Send one: affiliate webhooks replay path-landing-site --link SLUG',
+    'Send one: affiliate webhooks replay path-landing-site. Send all: affiliate webhooks replay --all',
   ])
 }
 
