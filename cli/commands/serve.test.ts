@@ -2,7 +2,7 @@
 // time limit: 180 s
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,6 +27,7 @@ const settings = {
   SCHEDULE_PAYOUTS: 'off',
   LOG_LEVEL: 'warn',
 }
+const OTHER_KEY = Buffer.alloc(32, 9).toString('base64')
 const running = new Set<ChildProcess>()
 
 interface Served {
@@ -43,8 +44,12 @@ interface Served {
 }
 
 /** Starts a server and waits until it says where it listens. */
-async function startServer(args: readonly string[], more: Record<string, string> = {}): Promise<Served> {
-  const child = spawn(process.execPath, args, { cwd: folder, env: environmentOf({ ...settings, ...more }) })
+async function startServer(
+  args: readonly string[],
+  more: Record<string, string> = {},
+  cwd = folder,
+): Promise<Served> {
+  const child = spawn(process.execPath, args, { cwd, env: environmentOf({ ...settings, ...more }) })
   running.add(child)
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -177,13 +182,25 @@ test('a processor event is signed with the sandbox secret', async () => {
   assert.match(nobody.stderr, /No service answers at http:\/\/127\.0\.0\.1:9 /)
 })
 
-test('a port in use and a wrong setting end the start with one line', async () => {
-  const [used, wrong] = await Promise.all([
-    runAffiliate(['serve'], { environment: { ...settings, PORT: new URL(server.url).port }, folder }),
+test('a port in use, another key and a wrong setting end the start with one line, and nothing is written', async () => {
+  const fresh = {
+    PORT: new URL(server.url).port,
+    DATA_DIR: join(folder, 'fresh'),
+    DATABASE_URL: `sqlite:${join(folder, 'fresh', 'a.db')}`,
+  }
+  const [used, otherKey, wrong] = await Promise.all([
+    runAffiliate(['serve', '--seed'], { environment: { ...settings, ...fresh }, folder }),
+    runAffiliate(['serve'], { environment: { ...settings, DATA_DIR: folder, APP_KEY: OTHER_KEY }, folder }),
     runAffiliate(['serve'], { environment: { ...settings, PORT: 'http' }, folder }),
   ])
   assert.equal([used.code, used.stdout, wrong.code, wrong.stdout], [1, '', 1, ''])
   assert.match(used.stderr, /^affiliate: 127\.0\.0\.1:\d+ is in use already\. Set PORT to another one\.\n$/)
+  assert.not.ok(existsSync(fresh.DATA_DIR))
+  assert.equal([otherKey.code, otherKey.stdout], [1, ''])
+  assert.match(
+    otherKey.stderr,
+    /^affiliate: setting APP_KEY: is not the key that this database was sealed with .*: set that key, .*\n$/,
+  )
   assert.match(wrong.stderr, /^affiliate: setting PORT: must be a whole number from 0 to 65535\n$/)
 })
 
@@ -213,6 +230,21 @@ test('the entry of containers is the same, and ends with 0', async () => {
   child.kill('SIGTERM')
   const { code, stderr } = await ended
   assert.equal([code, stderr], [0, ''])
+})
+
+test('a service whose folder was deleted still ends, and says so', async () => {
+  const own = mkdtempSync(join(tmpdir(), 'affiliate-deleted-'))
+  const places = { DATA_DIR: 'data', DATABASE_URL: 'sqlite:data/affiliate.db' }
+  const { child, ended } = await startServer([ENTRY, 'serve', '--json'], places, own)
+  rmSync(own, { recursive: true })
+  child.kill('SIGTERM')
+  const { code, stderr } = await ended
+  assert.is(code, 1)
+  assert.is(
+    JSON.parse(stderr).detail,
+    'setting DATA_DIR: data was deleted while the service ran; what it wrote there is lost',
+  )
+  assert.not.ok(existsSync(own))
 })
 
 test('the banner says what to do next', async () => {

@@ -1,4 +1,5 @@
 import type { BasisPoints } from '../../shared/rates.ts'
+import type { ResolvedLink } from '../../shared/schemas/links.ts'
 import { type OfferRecord, offerRecords } from '../offers/offers.service.ts'
 import { withTrackingReference } from '../offers/product-url.rule.ts'
 import { Refusal } from '../platform/api/refusal.ts'
@@ -184,4 +185,20 @@ export function linkRecordOf(row: LinkRow): LinkRecord {
     productIds: row.product_ids === null ? null : JSON.parse(row.product_ids),
     createdAt: row.created_at,
   }
+}
+
+/** A link for the public. */
+export function wireResolved(platform: Platform, link: ShownLink): ResolvedLink {
+  return {
+    slug: link.slug,
+    url: linkUrl(platform, link.slug),
+    active: link.active,
+    creator: link.creator,
+    offer: wireLinkedOffer(link.offer),
+  }
+}
+
+/** The offer of a link, on the wire. */
+export function wireLinkedOffer({ id, title, category, niche, status, merchant }: ShownLink['offer']) {
+  return { id, title, category, niche, status, merchant }
 }
