@@ -48,24 +48,24 @@ export function registerGauges(registry: Registry, { platform, clicks, inbox }: 
   new Gauge({
     name: 'affiliate_schedule_started_timestamp_seconds',
     help: 'When the last run of a scheduled job started.',
-    labelNames: ['job'],
+    labelNames: ['schedule'],
     registers,
     async collect() {
       this.reset()
       for (const { name, started_at } of (await figures())?.runs ?? []) {
-        this.set({ job: name }, started_at / 1000)
+        this.set({ schedule: name }, started_at / 1000)
       }
     },
   })
   new Gauge({
     name: 'affiliate_schedule_finished',
     help: 'Whether the last run of a scheduled job finished; 0 while it runs and after it failed.',
-    labelNames: ['job'],
+    labelNames: ['schedule'],
     registers,
     async collect() {
       this.reset()
       for (const { name, finished_at } of (await figures())?.runs ?? []) {
-        this.set({ job: name }, finished_at === null ? 0 : 1)
+        this.set({ schedule: name }, finished_at === null ? 0 : 1)
       }
     },
   })

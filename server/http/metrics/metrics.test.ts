@@ -179,9 +179,9 @@ for (const dialect of testDialects()) {
         assert.is(figureOf(text, 'affiliate_inbox_waiting{source="store"}'), 2)
         assert.is(figureOf(text, 'affiliate_inbox_oldest_seconds{source="store"}'), 90)
         assert.is(figureOf(text, 'affiliate_inbox_waiting{source="processor"}'), 0)
-        assert.is(figureOf(text, 'affiliate_schedule_started_timestamp_seconds{job="billing"}'), started)
-        assert.is(figureOf(text, 'affiliate_schedule_finished{job="billing"}'), 0)
-        assert.is(figureOf(text, 'affiliate_schedule_finished{job="payouts"}'), 1)
+        assert.is(figureOf(text, 'affiliate_schedule_started_timestamp_seconds{schedule="billing"}'), started)
+        assert.is(figureOf(text, 'affiliate_schedule_finished{schedule="billing"}'), 0)
+        assert.is(figureOf(text, 'affiliate_schedule_finished{schedule="payouts"}'), 1)
       }
       assert.is(asked, 4, 'one question a source, one for the schedule and one for the flags')
     } finally {
