@@ -14,7 +14,7 @@ file=$folder/affiliate-$(date -u +%Y%m%dT%H%M%SZ).backup
 
 # What is left of a drill that failed makes room: its log said why.
 rm -f -- "$folder"/affiliate-*.unverified
-"$affiliate" db backup "$file.unverified"
+"$affiliate" db backup "$file.unverified" >/dev/null
 "$affiliate" db restore "$file.unverified" --discard
 mv -- "$file.unverified" "$file"
 ls -1 -- "$folder"/affiliate-*.backup | head -n "-${BACKUP_KEEP:-14}" | while read -r old; do rm -f -- "$old"; done
