@@ -187,7 +187,7 @@ export function openFlags(db: Queries, kind: FlagKind, subjectId?: string): Prom
 }
 
 /** How many flags of every kind are open, also of kinds with none. */
-export async function openFlagCounts(
+export async function openFlagsByKind(
   db: Queries,
 ): Promise<{ kind: FlagKind; severity: FlagRow['severity']; count: number }[]> {
   const counts = new Map((await countOpenFlags(db)).map(({ kind, count }) => [kind, Number(count)]))

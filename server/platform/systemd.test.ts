@@ -29,7 +29,8 @@ if (canRun('systemd-notify', '--version') && canRun('python3', '--version')) {
     })
     assert.is(await next(), 'STATUS=Waiting for the database')
     healthy = true
-    assert.equal([await next(), await next()], ['READY=1', 'STATUS=Ready'])
+    await socket.until('READY=1')
+    assert.is(await next(), 'STATUS=Ready')
     assert.equal([await next(), await next()], ['WATCHDOG=1', 'WATCHDOG=1'])
     healthy = false
     let line = await next()

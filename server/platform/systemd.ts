@@ -25,11 +25,12 @@ export interface SystemdOptions {
  * Node has no Unix datagram sockets, so systemd's own program sends; the unit needs `NotifyAccess=all`.
  */
 export function notifySystemd({ environment, log, isHealthy }: SystemdOptions): () => Promise<void> {
-  if (!environment.NOTIFY_SOCKET) return async () => {}
+  const { NOTIFY_SOCKET, PATH } = environment
+  if (!NOTIFY_SOCKET) return async () => {}
   const stopped = new AbortController()
   const send = async (...assignments: string[]) => {
     try {
-      await run('systemd-notify', assignments, { env: environment, timeout: SEND_TIMEOUT_MS })
+      await run('systemd-notify', assignments, { env: { NOTIFY_SOCKET, PATH }, timeout: SEND_TIMEOUT_MS })
     } catch (error) {
       log.error({ err: error }, 'systemd-notify failed; systemd may restart this service')
     }

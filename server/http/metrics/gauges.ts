@@ -2,12 +2,12 @@ import type { Pool } from 'pg'
 import { Gauge, type Registry } from 'prom-client'
 import { EVENT_SOURCES, eventBacklog } from '../../inbox/inbox.service.ts'
 import { lastRuns } from '../../jobs/schedule-runs.service.ts'
-import { openFlagCounts } from '../../moderation/flags.service.ts'
+import { openFlagsByKind } from '../../moderation/flags.service.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { liveStreams } from '../../reports/live-streams.ts'
 import type { HttpApp } from '../context.ts'
 
-/** However often metrics are scraped, its figures are read once in this time. */
+/** However often metrics are scraped, the database is read once in this time. */
 const CACHED_MS = 5000
 
 /** Registers the gauges. They are read when metrics are scraped. */
@@ -134,7 +134,7 @@ async function readFigures(platform: Platform) {
     EVENT_SOURCES.map(async (source) => ({ source, ...(await eventBacklog(platform, source)) })),
   )
   const runs = await lastRuns(platform)
-  const flags = await openFlagCounts(platform.database.reader)
+  const flags = await openFlagsByKind(platform.database.reader)
   return { backlog, runs, flags }
 }
 
