@@ -24,10 +24,13 @@ async function serve(seeds: boolean, command: Command): Promise<void> {
   const { startService } = await import('../../server/service.ts')
   const interruption = catchSignals()
   const service = await startService({ environment: context.environment })
+  let notifyStopping = async () => {}
   try {
+    notifyStopping = await superviseBySystemd(service)
     await announce(context, service, seeded)
     await interruption
   } finally {
+    await notifyStopping()
     await service.stop()
   }
 }
@@ -40,6 +43,14 @@ async function refuseTakenPort({ config }: CommandContext): Promise<void> {
   await once(probe, 'listening')
   probe.close()
   await once(probe, 'close')
+}
+
+/** Lets systemd know when the service is ready and that it lives; does nothing elsewhere. */
+async function superviseBySystemd({ app }: Service): Promise<() => Promise<void>> {
+  const { notifySystemd } = await import('../../server/platform/systemd.ts')
+  const { migrationState } = await import('../../server/platform/database/migration-state.ts')
+  const isHealthy = async () => (await migrationState(app.database)).pending.length === 0
+  return notifySystemd({ environment: process.env, log: app.platform.log, isHealthy })
 }
 
 /** The terminal and npm both send a Ctrl-C: two signals within this time count as one. */

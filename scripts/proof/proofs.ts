@@ -117,6 +117,12 @@ export const PROOFS: readonly Proof[] = [
     files: ['scripts/client-package.test'],
   },
   {
+    name: 'deployment',
+    promise:
+      'units, alert rules and Caddyfile are valid and work; a backup counts once its restore drill succeeded',
+    files: ['scripts/deploy/deployment.test'],
+  },
+  {
     name: 'migrations',
     promise: 'each migration runs on databases with rows in every table',
     files: ['server/migrations/migrations'],
