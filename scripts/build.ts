@@ -20,6 +20,8 @@ function build(): void {
       recursive: true,
       filter: (path) => !path.endsWith('.ts') && path !== databases,
     })
+    const storeScript = join('shared', 'store-script', 'store.min.js')
+    cpSync(join(ROOT, storeScript), join(made, storeScript))
     addClientTypes(join(scratch, 'types'), made)
     const dist = join(ROOT, 'dist')
     rmSync(dist, { recursive: true, force: true })
