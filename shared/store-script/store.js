@@ -8,7 +8,7 @@
 
   const { dataset = {} } = document.currentScript ?? {}
   // The service fills in its TRACKING_PARAMETER.
-  const name = /^[a-z][\w-]{0,39}$/i.test(dataset.parameter) ? dataset.parameter : 'TRACKING_PARAMETER'
+  const name = /^[a-z][\w-]{0,39}$/i.test(dataset.parameter ?? '') ? dataset.parameter : 'TRACKING_PARAMETER'
   const keepSeconds = (dataset.days > 0 && dataset.days <= 365 ? dataset.days : 30) * 86400
 
   const FORMS = 'form[action*="/cart/add"]'
@@ -71,7 +71,10 @@
         keepalive: true,
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ attributes: { [name]: ref } }),
-      }).catch(() => {})
+      })
+        // A request whose body is not read stays open.
+        .then((answer) => answer.text())
+        .catch(() => {})
   }
 
   /** Writes the reference unless the cart has it, or that of a later click. One write at a time: two could create two carts. */

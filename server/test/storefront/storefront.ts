@@ -58,6 +58,7 @@ export class Storefront {
   readonly carts = new Map<string, Cart>()
   /** Method and path of each request since `reopen`. */
   requests: string[] = []
+  #lastRequestAt = 0
   /** Ids of the orders since `reopen`. */
   orders: string[] = []
   #server: Server
@@ -114,6 +115,11 @@ export class Storefront {
     }
   }
 
+  /** Whether the last request was half a second ago. */
+  isQuiet(): boolean {
+    return Date.now() - this.#lastRequestAt > 500
+  }
+
   countOf(request: string): number {
     return this.requests.filter((one) => one === request).length
   }
@@ -133,6 +139,7 @@ export class Storefront {
   async #answer(request: IncomingMessage): Promise<Answer> {
     const url = new URL(request.url ?? '/', `https://${this.host}`)
     this.requests.push(`${request.method} ${url.pathname}`)
+    this.#lastRequestAt = Date.now()
     const body = await bodyOf(request)
     const token = /(?:^|; )cart=([^;]*)/.exec(request.headers.cookie ?? '')?.[1] ?? ''
     const cart = this.carts.get(token) ?? { token: '', attributes: {}, lines: [], touchedAt: this.now() }

@@ -27,7 +27,9 @@ function platformScript({ marketingAllowed, hasConsentApi }: StoreSettings): str
       updateCart({ attributes }) {
         const event = new Event('shopify:cart:attributes-update', { bubbles: true })
         event.attributes = attributes
-        event.promise = fetch('/api/cart-attributes', { method: 'POST', body: JSON.stringify(attributes) })
+        event.promise = fetch('/api/cart-attributes', { method: 'POST', body: JSON.stringify(attributes) }).then(
+          (answer) => answer.text(),
+        )
         document.dispatchEvent(event)
         return event.promise
       },
@@ -40,7 +42,11 @@ const THEME_SCRIPT = `
   const render = () => {
     document.querySelector('#product').innerHTML = document.querySelector('#form').innerHTML
   }
-  const post = (path, body) => fetch(path, { method: 'POST', body })
+  const post = async (path, body) => {
+    const answer = await fetch(path, { method: 'POST', body })
+    await answer.text()
+    return answer
+  }
   const said = (text) => { document.querySelector('output').textContent += text }
   render()
   document.querySelector('#variant').addEventListener('change', render)
