@@ -593,6 +593,7 @@ function scenarios(): void {
       await visitor.follow(page, links.sana)
       await visitor.add(page)
       await visitor.checkOut(page)
+      assert.equal(await visitor.outcomes(), [UNKNOWN])
       store.reopen({
         scriptTag: `<script src="${bed.url}/stores.js" async></script>`,
         tellsLandingSite: true,
