@@ -116,6 +116,12 @@ export const PROOFS: readonly Proof[] = [
     files: ['scripts/package.test', 'server/test/quick-start'],
   },
   {
+    name: 'client package',
+    promise:
+      'one small package with exact types; calls the service on Node 20, 22 and 24 and in a browser; its README runs as written',
+    files: ['scripts/client-package.test'],
+  },
+  {
     name: 'migrations',
     promise: 'each migration runs on databases with rows in every table',
     files: ['server/migrations/migrations'],

@@ -68,7 +68,7 @@ export function describeTest(path: string, text: string): TestFile {
   return {
     path,
     limit: Number(seconds) * 1000,
-    measured: path.endsWith('.rule.test.ts') || /^shared\/[^/]+\.test\.ts$/.test(path),
+    measured: path.endsWith('.rule.test.ts') || /^shared\/(?:client\/)?[^/]+\.test\.ts$/.test(path),
     waits: /^\/\/ mostly waits$/m.test(header),
     proofOnly: /^\/\/ proof only$/m.test(header),
     database: !pure && !/^\/\/ database: none$/m.test(header),

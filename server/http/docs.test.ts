@@ -62,7 +62,7 @@ it('is where the bare address leads a browser; other clients get the addresses',
   assert.equal([browser.status, browser.headers.get('location')], [302, 'docs'])
   assert.is((await fetch(`${bed.base}/`, { headers: { accept: 'text/html' } })).url, `${bed.base}/docs`)
   const index = (await (await fetch(`${bed.base}/`)).json()) as Record<string, string>
-  for (const path of [index.docs, index.openapi, index.health])
+  for (const path of [index.docs, index.guides, index.openapi, index.health])
     assert.is((await fetch(bed.base + path)).status, 200, path)
 })
 

@@ -65,7 +65,13 @@ export function registerIndex(server: FastifyInstance, guard: Guard): void {
   server.get('/', { onRequest: guard }, async (request, reply) => {
     reply.header('vary', 'Accept')
     if (request.headers.accept?.includes('text/html')) return reply.redirect('docs')
-    return { name: 'Affiliate marketplace', docs: '/docs', openapi: '/openapi.json', health: '/readyz' }
+    return {
+      name: 'Affiliate marketplace',
+      docs: '/docs',
+      guides: '/docs/guides',
+      openapi: '/openapi.json',
+      health: '/readyz',
+    }
   })
 }
 

@@ -1,6 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { ERROR_STATUS, type ErrorCode } from '../../../shared/error-codes.ts'
-import type { Problem } from '../../../shared/schemas/common.ts'
+import { ERROR_STATUS, type ErrorCode, type Problem } from '../../../shared/error-codes.ts'
 
 const EXAMPLE_REQUEST_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
 

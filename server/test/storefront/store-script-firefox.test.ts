@@ -1,5 +1,5 @@
 // proof only
-// time limit: 120 s
+// time limit: 240 s
 // database: none
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,5 +1,5 @@
 // proof only
-// time limit: 120 s
+// time limit: 240 s
 // database: none
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
