@@ -81,6 +81,7 @@ const EDGES = `
   GET /openapi.json                 ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs                         ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/start.js                ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/style.css               ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/swagger-ui.css          ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/swagger-ui-bundle.js    ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/guides                  ok         ok        ok       ok     ok         ok     ok       ok

@@ -12,6 +12,7 @@ const EDGE_PATHS = [
   '/openapi.json',
   '/docs',
   '/docs/start.js',
+  '/docs/style.css',
   '/docs/swagger-ui.css',
   '/docs/',
   '/docs/guides',
