@@ -78,7 +78,13 @@ const line: fc.Arbitrary<LinePlan> = fc.record({
 
 const order: fc.Arbitrary<OrderPlan> = fc.record({
   reference: fc.record({
-    place: oftener<OrderPlan['reference']['place']>([8, 'landing'], [6, 'note'], [3, 'url'], [1, 'none']),
+    place: oftener<OrderPlan['reference']['place']>(
+      [8, 'landing'],
+      [6, 'note'],
+      [3, 'line'],
+      [3, 'url'],
+      [1, 'none'],
+    ),
     what: oftener<OrderPlan['reference']['what']>(
       [50, 'click'],
       [2, 'upper case'],

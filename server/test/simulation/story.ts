@@ -77,7 +77,7 @@ export interface SaleAction {
 export interface OrderPlan {
   /** What the reference's place holds. */
   reference: {
-    place: 'note' | 'landing' | 'url' | 'none'
+    place: 'note' | 'line' | 'landing' | 'url' | 'none'
     what: 'click' | 'upper case' | 'unknown' | 'words'
   }
   buyer: 'a stranger' | 'the creator' | "the creator's mailbox" | 'unknown'
