@@ -89,6 +89,7 @@ it('runs the whole service where it is installed', async ({ project, folder }) =
     assert.is(document.info.version, JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version)
     assert.is((await fetch(`${url}/docs/swagger-ui-bundle.js`)).status, 200)
     assert.is((await fetch(`${url}/docs/guides/settings`)).status, 200)
+    assert.match(await (await fetch(`${url}/store.js`)).text(), /affiliateReference/)
   } finally {
     service.kill('SIGTERM')
     const [code] = service.exitCode === null ? await once(service, 'exit') : [service.exitCode]

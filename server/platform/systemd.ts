@@ -46,15 +46,18 @@ export function notifySystemd({ environment, log, isHealthy }: SystemdOptions): 
     await send('READY=1', 'STATUS=Ready')
     const interval = watchdogInterval(environment)
     let [status, shown] = ['Ready', 'Ready']
-    let examined: Promise<void> | null = null
+    let isExamining = false
     while (interval !== null && !stopped.signal.aborted) {
       await send('WATCHDOG=1', ...(status === shown ? [] : [`STATUS=${status}`]))
       shown = status
       // Not awaited: a database that hangs must not keep the sign of life back.
-      examined ??= examine().then((healthy) => {
-        status = healthy ? 'Ready' : 'The database does not answer'
-        examined = null
-      })
+      if (!isExamining) {
+        isExamining = true
+        examine().then((healthy) => {
+          status = healthy ? 'Ready' : 'The database does not answer'
+          isExamining = false
+        })
+      }
       await pause(interval)
     }
   }

@@ -101,6 +101,11 @@ const ERROR_GUIDE: Record<ErrorCode, ErrorAdvice> = {
     next: "Use this store's own secret.",
     detail: 'This webhook secret belongs to another store. Each store needs its own.',
   },
+  coupon_taken: {
+    meaning: "Another of the merchant's links has the coupon code.",
+    next: 'Choose another code, or take it away from the other link first.',
+    detail: "Another of the merchant's links has the coupon code SANA10.",
+  },
   quota_exceeded: {
     meaning: 'The account has as many of these as it may.',
     next: 'Finish or remove one, or ask the operator.',

@@ -84,7 +84,7 @@ const application: Application = {
   message: 'I review lawn collections for 48,000 followers and would show this suit before Eid.',
   promotion_url: 'https://reels.example.pk/sana.mirza',
   locked_commission_rate: 12.5,
-  affiliate_link: link,
+  affiliate_link: { ...link, coupon_code: 'SANA10' },
   decision_reason: null,
   decided_at: TERMS_LOCKED_AT,
   created_at: '2026-10-06T14:22:09.405Z',
@@ -94,6 +94,7 @@ const sale: Sale = {
   id: ID.sale,
   acceptance_status: 'accepted',
   rejection_reason: null,
+  attributed_by: 'click',
   offer_id: ID.offer,
   creator_id: ID.creator,
   affiliate_link_slug: SLUG,
@@ -144,7 +145,10 @@ const saleWithReceipt: SaleWithReceipt = {
   creator,
   offer: { id: offer.id, title: offer.title },
   receipt: {
-    rule_version: 2,
+    rule_version: 3,
+    attributed_by: 'click',
+    coupons: [],
+    clicked_link_slug: SLUG,
     checks: [
       {
         name: 'not_paid',
@@ -242,6 +246,7 @@ const affiliateLink: AffiliateLink = {
   id: ID.link,
   ...link,
   active: true,
+  coupon_code: 'SANA10',
   offer: linkedOffer,
   product_host: 'chenab-lawn.example.pk',
   commission_rate: 12.5,
@@ -355,6 +360,7 @@ const creatorSummary: CreatorSummaryWire = {
   sales: {
     ...MONTH,
     accepted: 5,
+    attributed_by: { coupon: 1, click: 4 },
     commission: '4375.00',
     rejected: 1,
     rejected_by_reason: [{ reason: 'not_paid', sales: 1 }],
@@ -378,6 +384,7 @@ const merchantSummary: MerchantSummaryWire = {
   sales: {
     ...MONTH,
     accepted: 21,
+    attributed_by: { coupon: 6, click: 15 },
     commission: '18450.00',
     rejected: 3,
     rejected_by_reason: [

@@ -1,0 +1,509 @@
+// proof only
+// time limit: 240 s
+// database: none
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Browser, chromium } from 'playwright-core'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { eventually } from '../testkit/service-bed.ts'
+import { HOME, HOST, isThere, Market } from './market.ts'
+import type { StoreSettings } from './theme.ts'
+import { Visitor } from './visitor.ts'
+
+const CHROMIUM = '/usr/bin/chromium'
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+interface World {
+  market: Market
+  browser: Browser
+}
+
+const it = suite<World>('a visitor in Chromium')
+
+function scenario(
+  name: string,
+  settings: Partial<StoreSettings>,
+  work: (visitor: Visitor, market: Market) => Promise<void>,
+): void {
+  it(name, async ({ market, browser }) => {
+    market.store.reopen(settings)
+    const context = await browser.newContext({ ignoreHTTPSErrors: true })
+    context.setDefaultTimeout(10_000)
+    try {
+      const visitor = new Visitor(market, context)
+      await work(visitor, market)
+      assert.equal(visitor.errors, [], 'no error on the page')
+    } finally {
+      await context.close()
+    }
+  })
+}
+
+const NOTHING_KEPT = { storage: null, cookie: null, others: [] }
+const UNKNOWN = 'rejected: no_tracking_reference'
+
+function scenarios(): void {
+  it.before(async (world) => {
+    world.market = await Market.open()
+    world.browser = await chromium.launch({
+      executablePath: CHROMIUM,
+      args: [...FLAGS, `--host-resolver-rules=MAP ${HOST}:443 127.0.0.1:${world.market.port}`],
+    })
+  })
+  it.after(async ({ market, browser }) => {
+    await browser?.close()
+    await market?.close()
+  })
+
+  scenario(
+    'buys from the cart; the cart carries the reference before anything is in it',
+    {},
+    async (visitor, market) => {
+      const page = await visitor.tab()
+      const before = Date.now()
+      const click = await visitor.follow(page, market.links.sana)
+      await market.carried(click)
+      await visitor.remembered(click)
+      assert.is([...market.store.carts.values()][0]?.lines.length, 0)
+      const { storage, cookie, others } = await visitor.kept(page)
+      assert.equal(storage, cookie)
+      const { ref, at } = storage as { ref: string; at: number }
+      assert.is(ref, click)
+      assert.ok(at >= before && at <= Date.now())
+      assert.equal(others, [])
+      assert.is(await page.evaluate('affiliateReference()'), click)
+      await visitor.add(page)
+      await market.quiet()
+      assert.is(market.store.countOf('POST /cart/update.js'), 1)
+      assert.is(market.store.countOf('GET /products/lawn'), 1, 'never reloads')
+      await visitor.checkOut(page)
+      assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
+    },
+  )
+
+  scenario('buys now, past the cart', {}, async (visitor, market) => {
+    const page = await visitor.tab()
+    const click = await visitor.follow(page, market.links.sana)
+    await visitor.buyNow(page)
+    assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`])
+  })
+
+  scenario('buys now after the theme has replaced the form', {}, async (visitor, market) => {
+    const page = await visitor.tab()
+    const click = await visitor.follow(page, market.links.sana)
+    await page.waitForSelector('input[name="properties[_aff_ref]"]', { state: 'attached' })
+    await page.selectOption('#variant', 'Medium')
+    // Not by a click, which fills forms too: a wallet's button is in a frame of its own.
+    await page.waitForSelector(`input[name="properties[_aff_ref]"][value="${click}"]`, { state: 'attached' })
+    await page.selectOption('#variant', 'Small')
+    await visitor.buyNow(page)
+    assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`])
+  })
+
+  scenario(
+    'gets no hidden field where there is no buy-now button',
+    { buyNow: false },
+    async (visitor, market) => {
+      const page = await visitor.tab()
+      const click = await visitor.follow(page, market.links.sana)
+      await market.carried(click)
+      assert.is(await page.locator('input[name^=properties]').count(), 0)
+    },
+  )
+
+  scenario('buys again after the checkout has ended the cart', { buyNow: false }, async (visitor, market) => {
+    const page = await visitor.tab()
+    const click = await visitor.follow(page, market.links.sana)
+    await market.carried(click)
+    await visitor.remembered(click)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    await page.goto(HOME)
+    await market.carried(click)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    assert.equal(await market.outcomes(), Array(2).fill(`accepted by note_attributes: ${click}`))
+  })
+
+  scenario(
+    'gets a new cart in the same page, by the theme or by another tab',
+    { buyNow: false },
+    async (visitor, market) => {
+      const page = await visitor.tab()
+      const click = await visitor.follow(page, market.links.sana)
+      await market.carried(click)
+      await visitor.remembered(click)
+      const [first] = market.store.carts.keys()
+      await page.click('#empty')
+      await eventually(
+        async () => [...market.store.carts.keys()],
+        (tokens) => tokens.length > 0 && tokens[0] !== first,
+      )
+      await market.carried(click)
+      // Another tab checks out; this one is still open and adds.
+      const other = await visitor.tab()
+      await other.goto(HOME)
+      await visitor.add(other)
+      await visitor.checkOut(other)
+      await visitor.add(page)
+      await market.carried(click)
+      await visitor.checkOut(page)
+      assert.equal(await market.outcomes(), Array(2).fill(`accepted by note_attributes: ${click}`))
+    },
+  )
+
+  scenario(
+    'meets a script that replaces all attributes, once and again and again',
+    { buyNow: false },
+    async (visitor, market) => {
+      const page = await visitor.tab()
+      const click = await visitor.follow(page, market.links.sana)
+      await market.carried(click)
+      await page.evaluate(
+        'Shopify.actions.updateCart({ attributes: [{ key: "delivery", value: "Friday" }] })',
+      )
+      await market.carried(click)
+      const [cart] = market.store.carts.values()
+      assert.is(cart?.attributes.delivery, 'Friday', 'and what the other script wrote stays')
+      // A rival that undoes every write.
+      await page.evaluate(`
+        new PerformanceObserver((list) => {
+          if (list.getEntries().some(({ name }) => name.endsWith('/cart/update.js')))
+            Shopify.actions.updateCart({ attributes: [] })
+        }).observe({ entryTypes: ['resource'] })
+        Shopify.actions.updateCart({ attributes: [] })`)
+      await eventually(
+        async () => market.store.countOf('POST /cart/update.js'),
+        (count) => count === 10,
+      )
+      await market.quiet()
+      assert.is(market.store.countOf('POST /cart/update.js'), 10, 'gives in')
+      assert.is(market.store.countOf('GET /products/lawn'), 1)
+      await visitor.add(page)
+      await visitor.checkOut(page)
+      assert.equal(await market.outcomes(), [UNKNOWN])
+    },
+  )
+
+  scenario('follows two links in two tabs: the later click counts in both', {}, async (visitor, market) => {
+    const first = await visitor.tab()
+    const earlier = await visitor.follow(first, market.links.sana)
+    await market.carried(earlier)
+    const second = await visitor.tab()
+    const later = await visitor.follow(second, market.links.bilal)
+    await market.carried(later)
+    await first.waitForSelector(`input[name="properties[_aff_ref]"][value="${later}"]`, {
+      state: 'attached',
+    })
+    assert.is(await first.evaluate('affiliateReference()'), later)
+    await first.reload()
+    await market.quiet()
+    assert.is(await first.evaluate('affiliateReference()'), later, 'an old address is not a new click')
+    await visitor.add(first)
+    await visitor.checkOut(first)
+    await visitor.buyNow(second)
+    assert.equal(await market.outcomes(), [
+      `accepted by note_attributes: ${later}`,
+      `accepted by line_item: ${later}`,
+    ])
+  })
+
+  scenario(
+    'comes back to a page that the browser has kept in memory',
+    { buyNow: false },
+    async (visitor, market) => {
+      const page = await visitor.tab()
+      const click = await visitor.follow(page, market.links.sana)
+      await market.carried(click)
+      market.store.carts.clear()
+      await page.evaluate('dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }))')
+      await market.carried(click)
+    },
+  )
+
+  scenario('returns after 20 days by the plain address', {}, async (visitor, market) => {
+    const page = await visitor.tab()
+    const click = await visitor.follow(page, market.links.sana)
+    await market.carried(click)
+    await visitor.remembered(click)
+    await visitor.passDays(20)
+    await page.goto(HOME)
+    await market.carried(click)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    await visitor.open(page)
+    await visitor.buyNow(page)
+    assert.equal(await market.outcomes(), [
+      `accepted by note_attributes: ${click}`,
+      `accepted by line_item: ${click}`,
+    ])
+  })
+
+  scenario('returns after 31 days: nothing is claimed', {}, async (visitor, market) => {
+    const page = await visitor.tab()
+    await visitor.remembered(await visitor.follow(page, market.links.sana))
+    await market.quiet()
+    await visitor.passDays(31)
+    await visitor.open(page)
+    assert.is(await page.evaluate('affiliateReference()'), null)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    await visitor.open(page)
+    await visitor.buyNow(page)
+    assert.equal(await market.outcomes(), [UNKNOWN, UNKNOWN])
+    assert.is(market.store.countOf('POST /cart/update.js'), 1)
+  })
+
+  scenario(
+    'refuses consent: only what the address carries is used, and nothing kept',
+    { marketingAllowed: false },
+    async (visitor, market) => {
+      const page = await visitor.tab()
+      const click = await visitor.follow(page, market.links.sana)
+      await market.carried(click)
+      await market.quiet()
+      assert.equal(await visitor.kept(page), NOTHING_KEPT)
+      await visitor.buyNow(page)
+      await visitor.follow(page, market.links.sana)
+      await visitor.add(page)
+      await market.quiet()
+      await visitor.checkOut(page)
+      await visitor.open(page)
+      assert.is(await page.evaluate('affiliateReference()'), null)
+      await visitor.add(page)
+      await visitor.checkOut(page)
+      const [byForm, byCart, later] = await market.outcomes()
+      assert.is(byForm, `accepted by line_item: ${click}`)
+      assert.match(byCart ?? '', /^accepted by note_attributes/)
+      assert.is(later, UNKNOWN)
+      assert.is(market.store.countOf('POST /cart/update.js'), 2)
+    },
+  )
+
+  scenario('consents later, then withdraws', { marketingAllowed: false }, async (visitor, market) => {
+    const page = await visitor.tab()
+    const click = await visitor.follow(page, market.links.sana)
+    await market.carried(click)
+    await page.waitForFunction('Shopify.customerPrivacy')
+    const answer = (marketing: boolean) =>
+      page.evaluate(
+        `new Promise((done) => Shopify.customerPrivacy.setTrackingConsent({ marketing: ${marketing} }, done))`,
+      )
+    await answer(true)
+    const { storage, cookie } = await visitor.kept(page)
+    assert.is((storage as { ref: string }).ref, click)
+    assert.equal(cookie, storage)
+    await visitor.passDays(15)
+    await page.goto(HOME)
+    await market.carried(click)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    await visitor.open(page)
+    await answer(false)
+    assert.equal(await visitor.kept(page), NOTHING_KEPT)
+    assert.is(await page.locator('input[name^=properties]').count(), 0)
+    market.store.carts.clear()
+    await visitor.open(page)
+    await visitor.buyNow(page)
+    assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`, UNKNOWN])
+  })
+
+  scenario(
+    'has withdrawn consent elsewhere: the next page deletes what was kept',
+    {},
+    async (visitor, market) => {
+      const page = await visitor.tab()
+      await visitor.remembered(await visitor.follow(page, market.links.sana))
+      await market.quiet()
+      market.store.reopen({ marketingAllowed: false })
+      await page.goto(HOME)
+      await page.waitForFunction('!localStorage.aff_ref && !document.cookie.includes("aff_ref")')
+      await visitor.buyNow(page)
+      assert.equal(await market.outcomes(), [UNKNOWN])
+      assert.is(market.store.countOf('POST /cart/update.js'), 0)
+    },
+  )
+
+  scenario(
+    'browses a store without the consent API',
+    { hasConsentApi: false, buyNow: false },
+    async (visitor, market) => {
+      const page = await visitor.tab()
+      const click = await visitor.follow(page, market.links.sana)
+      await market.carried(click)
+      await visitor.remembered(click)
+      await visitor.open(page)
+      assert.is(await page.evaluate('affiliateReference()'), click)
+    },
+  )
+
+  scenario('meets the attributes of the script tag', { marketingAllowed: false }, async (visitor, market) => {
+    const tag = `<script src="${market.bed.url}/store.js" data-parameter="via" data-days="3" data-consent="off" async></script>`
+    market.store.settings.scriptTag = tag.repeat(2)
+    const page = await visitor.tab()
+    const click = await visitor.follow(page, market.links.sana)
+    await page.goto(`${HOME}?aff_ref=x&via=${click}`)
+    await page.waitForSelector(`input[name="properties[_via]"][value="${click}"]`, { state: 'attached' })
+    await market.quiet()
+    assert.equal(
+      [...market.store.carts.values()].map(({ attributes }) => attributes),
+      [{ via: click }],
+    )
+    assert.is(market.store.countOf('POST /cart/update.js'), 1, 'the tag twice in the theme is the tag once')
+    await visitor.passDays(2)
+    await visitor.open(page)
+    assert.is(await page.evaluate('affiliateReference()'), click)
+    await visitor.passDays(2)
+    await visitor.open(page)
+    assert.is(await page.evaluate('affiliateReference()'), null)
+  })
+
+  scenario('has localStorage blocked: the cookie carries on', { buyNow: false }, async (visitor, market) => {
+    await visitor.context.addInitScript(
+      'Object.defineProperty(window, "localStorage", { get() { throw new DOMException("blocked", "SecurityError") } })',
+    )
+    const page = await visitor.tab()
+    const click = await visitor.follow(page, market.links.sana)
+    await market.carried(click)
+    await visitor.remembered(click)
+    await visitor.passDays(5)
+    market.store.carts.clear()
+    await page.goto(HOME)
+    await market.carried(click)
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
+  })
+
+  scenario(
+    'has cookies and storage blocked: the page with the reference still sells',
+    { setsCookies: false },
+    async (visitor, market) => {
+      await visitor.context.addInitScript(`
+      const blocked = { get() { throw new DOMException("blocked", "SecurityError") }, set() { throw new DOMException("blocked", "SecurityError") } }
+      Object.defineProperty(window, "localStorage", blocked)
+      Object.defineProperty(Document.prototype, "cookie", blocked)`)
+      const page = await visitor.tab()
+      const click = await visitor.follow(page, market.links.sana)
+      await visitor.buyNow(page)
+      await visitor.open(page)
+      await visitor.buyNow(page)
+      assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`, UNKNOWN])
+    },
+  )
+
+  for (const cartUpdates of ['refused', 'unanswered'] as const) {
+    scenario(
+      `shops where /cart/update.js is ${cartUpdates}: the form still carries the reference`,
+      { cartUpdates },
+      async (visitor, market) => {
+        const page = await visitor.tab()
+        const click = await visitor.follow(page, market.links.sana)
+        await page.waitForSelector('input[name="properties[_aff_ref]"]', { state: 'attached' })
+        await visitor.add(page)
+        await visitor.checkOut(page)
+        market.store.settings.buyNow = false
+        await page.goto(HOME)
+        await visitor.add(page)
+        await visitor.checkOut(page)
+        assert.equal(await market.outcomes(), [`accepted by line_item: ${click}`, UNKNOWN])
+        assert.ok(market.store.countOf('POST /cart/update.js') <= 6)
+      },
+    )
+  }
+
+  scenario(
+    'meets a script tag with a wrong origin: the first page is the fallback',
+    {},
+    async (visitor, market) => {
+      market.store.settings.scriptTag = '<script src="https://affiliate.invalid/store.js" async></script>'
+      const page = await visitor.tab()
+      await visitor.follow(page, market.links.sana)
+      await visitor.add(page)
+      await visitor.checkOut(page)
+      assert.equal(await market.outcomes(), [UNKNOWN])
+      market.store.reopen({
+        scriptTag: `<script src="${market.bed.url}/stores.js" async></script>`,
+        tellsLandingSite: true,
+      })
+      const click = await visitor.follow(page, market.links.sana)
+      await visitor.add(page)
+      await visitor.checkOut(page)
+      assert.equal(await market.outcomes(), [`accepted by landing_site: ${click}`])
+    },
+  )
+
+  scenario(
+    'returns while the service is down: the browser has the script',
+    { buyNow: false },
+    async (visitor, market) => {
+      const relay = createServer(async (_request, response) => {
+        const answer = await fetch(`${market.bed.url}/store.js`, {
+          headers: { 'accept-encoding': 'identity' },
+        })
+        response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
+      }).listen(0, '127.0.0.1')
+      await new Promise((resolve) => relay.once('listening', resolve))
+      const { port } = relay.address() as AddressInfo
+      market.store.settings.scriptTag = `<script src="http://127.0.0.1:${port}/store.js" async></script>`
+      const page = await visitor.tab()
+      const click = await visitor.follow(page, market.links.sana)
+      await market.carried(click)
+      await visitor.remembered(click)
+      relay.closeAllConnections()
+      await new Promise((resolve) => relay.close(resolve))
+      market.store.carts.clear()
+      await page.goto(HOME)
+      await market.carried(click)
+      // Without a stored copy there is no script, and the store works as ever.
+      market.store.settings.scriptTag = `<script src="http://127.0.0.1:${port}/store.js?new" async></script>`
+      await page.goto(HOME)
+      await visitor.add(page)
+      await visitor.checkOut(page)
+      assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
+    },
+  )
+
+  scenario('opens an address with something else in the reference', {}, async (visitor, market) => {
+    const page = await visitor.tab()
+    for (const text of ['%3Cscript%3E', '1', '019c3f5e-8a40-4cc2-9d6e-0f8a3c1b2d4e', 'x'.repeat(3000), '']) {
+      await page.goto(`${HOME}?aff_ref=${text}`)
+      assert.is(await page.evaluate('affiliateReference()'), null)
+    }
+    await page.evaluate('localStorage.aff_ref = JSON.stringify({ ref: "<img>", at: Date.now() })')
+    await visitor.open(page)
+    assert.is(await page.evaluate('affiliateReference()'), null)
+    assert.is(market.store.countOf('POST /cart/update.js'), 0)
+    assert.is(await page.locator('input[name^=properties]').count(), 0)
+  })
+
+  scenario(
+    'takes a cart permalink that a headless store makes with affiliateReference()',
+    {},
+    async (visitor, market) => {
+      const page = await visitor.tab()
+      const click = await visitor.follow(page, market.links.sana)
+      await page.waitForFunction('window.affiliateReference')
+      await page.evaluate('location = "/cart/45000000000102:1?attributes[aff_ref]=" + affiliateReference()')
+      await page.waitForURL('**/thanks/*')
+      assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
+    },
+  )
+}
+
+if (isThere(CHROMIUM)) {
+  scenarios()
+} else {
+  it.skip('there is no Chromium at /usr/bin/chromium to visit the store with', () => {})
+}
+
+it.run()
