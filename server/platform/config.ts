@@ -167,6 +167,14 @@ const sealStorage = z
     'must be s3://BUCKET/PREFIX or a folder',
   )
 
+/** Stands in a line of its own, so it holds no control characters. */
+const contact = z
+  .string()
+  .refine(
+    (text) => /^(?:https:\/\/|mailto:)[\x21-\x7e]+$/.test(text) && URL.canParse(text),
+    'must be an https or mailto address, such as mailto:security@example.com',
+  )
+
 const SETTINGS = z.object({
   /** A typo would switch the production rules off, so only these values are accepted. */
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
@@ -259,6 +267,8 @@ const SETTINGS = z.object({
   CORS_ORIGINS: origins.optional(),
   /** The bearer token for /metrics. Without it /metrics answers on loopback only, and not at all in production. */
   METRICS_TOKEN: bearerToken.optional(),
+  /** Where to report a vulnerability, for /.well-known/security.txt. */
+  SECURITY_CONTACT: contact.optional(),
   RAW_EVENT_RETENTION_DAYS: whole(1, 3650).default(90),
   /** Older clicks are deleted, on PostgreSQL by whole months; 0 = keep all. */
   CLICK_RETENTION_DAYS: whole(0, 36_500).default(0),
