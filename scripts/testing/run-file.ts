@@ -57,27 +57,29 @@ export async function runFile(file: TestFile, setting: FileSetting): Promise<Fil
 }
 
 /**
- * Runs test files one after the other in one process, which starts and loads the code once. Unless everything about it is well,
- * each file runs again in a process of its own, and those results count: a file never fails because of its neighbors unnoticed,
- * and what fails is reported by itself.
+ * Runs test files one after the other in one process, which starts and loads the code only once. If anything fails, each file runs
+ * again in a process of its own, and those results are reported. If all of them pass alone, the file that failed beside the others
+ * still counts as failed.
  */
 export async function runTogether(files: TestFile[], setting: FileSetting): Promise<FileResult[]> {
-  const limit = GROUP_LIMIT_FACTOR * Math.max(...files.map((file) => file.limit))
   const paths = files.map(({ path }) => path)
+  const limit = GROUP_LIMIT_FACTOR * Math.max(...files.map((file) => file.limit))
   const { ending, output } = await runProcess([SHARED_PROCESS, ...paths], limit, setting)
   const parts = splitOutput(output)
-  const results = files.map((file, at) => {
-    const { text = '', took = 0, cpu = 0 } = parts[at] ?? {}
-    return resultOf(file, parts.length === files.length ? ending : FINE, text, took, cpu)
+  const together = files.map((file, at) => {
+    const { text, took, cpu } = parts[at] ?? { text: '', took: 0, cpu: 0 }
+    // How the process ends is known to concern a file only if that is the last one.
+    return resultOf(file, at === files.length - 1 ? ending : FINE, text, took, cpu)
   })
-  if (parts.length === files.length && results.every(({ failed }) => failed === 0)) return results
+  const broken = together.findIndex(({ failed }) => failed > 0)
+  if (broken < 0) return together
   const alone: FileResult[] = []
   for (const file of files) alone.push(await runFile(file, setting))
-  const first = results.findIndex(({ failed }) => failed > 0)
-  const suspect = alone[first]
+  const suspect = alone[broken]
   if (suspect && alone.every(({ failed }) => failed === 0)) {
-    const problem = `fails in one process with ${paths.slice(0, first).join(', ')}: mark it "// own process"`
-    alone[first] = { ...suspect, failed: 1, problem, output: `${output}\n${suspect.output}` }
+    const others = paths.filter((path) => path !== suspect.path).join(', ')
+    const problem = `passes alone, but not in one process with ${others}: clean up, or mark it "// own process"`
+    alone[broken] = { ...suspect, failed: 1, problem, output }
   }
   return alone
 }
