@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
 import type { App } from '../../server/app.ts'
 import type { StoreRow } from '../../server/stores/stores.service.ts'
-import { addGroup, DEFAULT_ROWS, exampleText, rowLimit } from '../command.ts'
+import { addGroup, exampleText } from '../command.ts'
 import { confirm, READS, withApp } from '../context.ts'
 import { Failure } from '../failures.ts'
+import { addPageOptions, type PageOptions } from '../pages.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
 
-interface ListOptions {
+interface ListOptions extends PageOptions {
   merchant?: string
-  limit: number
 }
 
 interface DecisionOptions {
@@ -19,11 +19,12 @@ interface DecisionOptions {
 
 export function addStoreCommands(program: Command): void {
   const group = addGroup(program, 'stores', 'connected shops: list them, decide who may claim a domain')
-  group
-    .command('list')
-    .description('the newest stores, removed ones too')
-    .option('--merchant <user>', 'of one merchant, by id or e-mail: those in use')
-    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+  addPageOptions(
+    group
+      .command('list')
+      .description('the newest stores, removed ones too')
+      .option('--merchant <user>', 'of one merchant, by id or e-mail: those in use'),
+  )
     .addHelpText('after', exampleText('stores list --merchant shop@example.com'))
     .action((options: ListOptions, command: Command) => list(options, command))
   group
@@ -61,29 +62,28 @@ function list(options: ListOptions, command: Command): Promise<void> {
       const { listEveryStore, listStores } = await import('../../server/stores/stores.service.ts')
       const { findUser } = await import('../../server/users/users.service.ts')
       const merchant = options.merchant === undefined ? null : await findUser(app.platform, options.merchant)
-      const page = { limit: options.limit }
       const { items, next_cursor } = merchant
-        ? await listStores(app.platform, merchant.id, page)
-        : await listEveryStore(app.platform, page)
+        ? await listStores(app.platform, merchant.id, options)
+        : await listEveryStore(app.platform, options)
       const person = await peopleOf(
         app,
         items.map((store) => store.merchant_id),
       )
       const wire = items.map((store) => wireStore(store, person(store.merchant_id)))
-      out.show({ items: wire, more: next_cursor !== null }, () =>
+      out.showPage({ items: wire, next_cursor }, () =>
         out.table(
           [
             { title: 'Domain', flexible: true },
             { title: 'Merchant', flexible: true },
             { title: 'State' },
-            { title: 'Since' },
-            { title: 'Id' },
+            { title: 'Since', optional: true },
+            { title: 'Id', optional: true },
           ],
           items.map((store) => [
             store.shop_domain,
             nameOf(person(store.merchant_id)),
             stateText(store, out),
-            out.time(store.created_at),
+            out.shortTime(store.created_at),
             store.id,
           ]),
         ),
@@ -94,8 +94,8 @@ function list(options: ListOptions, command: Command): Promise<void> {
 }
 
 function stateText(store: StoreRow, out: Output): string {
-  if (store.released_at !== null) return `released ${out.time(store.released_at)}`
-  return store.removed_at === null ? 'in use' : `removed ${out.time(store.removed_at)}`
+  if (store.released_at !== null) return `released ${out.shortTime(store.released_at)}`
+  return store.removed_at === null ? 'in use' : `removed ${out.shortTime(store.removed_at)}`
 }
 
 function wireStore(store: StoreRow, merchant: Person) {

@@ -53,6 +53,8 @@ export const DESK_WORK: Record<string, Recipe> = {
     const { id } = await addLiveOffer(books.market.platform, books.otherShop.actor)
     return { args: [id, '--approve', '--reason', 'as agreed', '--yes'] }
   },
+  'applications list': way(),
+  'links list': way(),
   'flagged list': way(),
   'flagged resolve': async (world) => ({ args: [await freshFlag(world), '--note', 'looked at it'] }),
   'flagged walk': 'asks a person about each flag; its own test looks at the audit rows',

@@ -54,7 +54,11 @@ test('wrong usage: exit 2 and one line, from any folder', async () => {
     [['webhooks', 'replay', 'x', '--times', '0'], /whole number from 1 to 1000/],
     [['users', 'list', '--limit', '0'], /whole number from 1 to 1000/],
     [['users', 'list', '--role', 'king'], /one of merchant, creator, admin/],
-    [['users', 'create-admin', 'a@x.pk'], /--password-stdin/],
+    [
+      ['users', 'create-admin', 'a@x.pk'],
+      /Not a terminal; pass the password on stdin with --password-stdin\./,
+    ],
+    [['users', 'set-password', 'a@x.pk'], /with --password-stdin/],
     [['billing', 'credit', 'a@x.pk', '1.005', '--reference', 'r', '--reason', 'x'], /at most two decimals/],
     [['billing', 'credit', 'a@x.pk', '0', '--reference', 'r', '--reason', 'x'], /above zero/],
     [

@@ -93,7 +93,7 @@ export const PROOFS: readonly Proof[] = [
   {
     name: 'commands',
     promise:
-      'commands fit a terminal of 80 columns, hold no lock for long, survive signals, full and broken disks; the demo survives kill -9',
+      'commands fit a terminal of 80 columns, hold no lock for long, survive signals, full and broken disks; the demo survives kill -9; every fixture leads to what it must',
     files: [
       'cli/test/every-command',
       'cli/test/interruption',
@@ -101,6 +101,7 @@ export const PROOFS: readonly Proof[] = [
       'cli/test/bad-disk',
       'cli/test/full-disk',
       'cli/demo/run-demo',
+      'cli/replay/replay-all',
     ],
     counts: { short: { DEMO_KILLS: 4 }, long: { DEMO_KILLS: 100 } },
   },
@@ -108,6 +109,12 @@ export const PROOFS: readonly Proof[] = [
     name: 'package',
     promise: 'the packed package installs and runs in an empty folder; the README works line by line',
     files: ['scripts/package.test', 'scripts/describe-packages.test', 'server/test/quick-start'],
+  },
+  {
+    name: 'client package',
+    promise:
+      'one small package with exact types; calls the service on Node 20, 22 and 24 and in a browser; its README runs as written',
+    files: ['scripts/client-package.test'],
   },
   {
     name: 'migrations',

@@ -61,7 +61,8 @@ export async function findTests(root: string, filters: string[] = []): Promise<T
 
 /**
  * Reads what a test file says of itself in the comment lines at its top: `// time limit: 300 s`, `// database: none`,
- * `// mostly waits`, `// own process` and `// proof only`. All but those with one of the last three may share a process. Rules and shared code never need a database, so their tests do not have to say it.
+ * `// mostly waits`, `// own process` and `// proof only`. All but those with one of the last three may share a process. Rules and
+ * shared code never need a database, so their tests do not have to say it.
  */
 export function describeTest(path: string, text: string): TestFile {
   const header = /^(?:\/\/.*\n)*/.exec(text)?.[0] ?? ''
@@ -71,7 +72,7 @@ export function describeTest(path: string, text: string): TestFile {
   return {
     path,
     limit: Number(seconds) * 1000,
-    measured: path.endsWith('.rule.test.ts') || /^shared\/[^/]+\.test\.ts$/.test(path),
+    measured: path.endsWith('.rule.test.ts') || /^shared\/(?:client\/)?[^/]+\.test\.ts$/.test(path),
     waits,
     shares: !waits && !/^\/\/ (own process|proof only)$/m.test(header),
     proofOnly: /^\/\/ proof only$/m.test(header),

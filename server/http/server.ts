@@ -7,6 +7,7 @@ import type { HttpApp } from './context.ts'
 import { allowOrigins } from './cors.ts'
 import { registerDocs, registerIndex } from './docs.ts'
 import { logRequest, sendProblem } from './errors.ts'
+import { registerGuides } from './guides/guides.ts'
 import { registerJobFile } from './job-file.ts'
 import { createMetrics, type Metrics, registerMetrics } from './metrics/metrics.ts'
 import { openApiDocument } from './openapi/openapi.ts'
@@ -124,6 +125,7 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   registerOpenApi(scope, app, limits)
   registerIndex(scope, limits.admitPublic)
   registerDocs(scope, limits.admitPublic)
+  registerGuides(scope, limits.admitPublic)
   registerRest(scope, platform, appRouter, limits.admit)
   registerTrpc(scope, platform, appRouter, limits.admit)
   registerJobFile(scope, app, limits)

@@ -14,6 +14,8 @@ interface ManifestEntry {
   order_id: string
   order_name: string
   terms: { commission_rate_percent: number; attribution_window_days: number; product_ids: string[] | null }
+  /** Where the net amount depends on the products that a link names. */
+  lines?: { product_id: string; net: string }[]
   expect: {
     acceptance_status: string
     rejection_reason: string | null
@@ -74,6 +76,13 @@ function decide(entry: ManifestEntry): SaleDecision {
   return decideSale(facts)
 }
 
+function linesOf({ basis_lines }: SaleDecision) {
+  return basis_lines.map(({ product_id, net, why_not }) => ({
+    product_id: product_id === FIXTURE_PRODUCT_ID ? '{{product_id}}' : product_id,
+    net: formatMoney(why_not === 'gift_card' ? 0 : net),
+  }))
+}
+
 for (const entry of manifest) {
   test(`${entry.file}: ${entry.title}`, () => {
     const decision = decide(entry)
@@ -92,6 +101,7 @@ for (const entry of manifest) {
     const alsoNothingPayable = entry.expect.rejection_reason === 'product_not_in_offer'
     const expected = entry.expect.rejection_reason === null ? [] : [entry.expect.rejection_reason]
     assert.equal(failed, alsoNothingPayable ? [...expected, 'nothing_payable'] : expected)
+    if (entry.lines) assert.equal(linesOf(decision), entry.lines)
   })
 }
 

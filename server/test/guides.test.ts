@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { SETTING_NAMES } from '../platform/config.ts'
+import { ERROR_STATUS } from '../../shared/error-codes.ts'
+import { headingAnchor } from '../http/guides/render-guide.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const GUIDES = join(ROOT, 'server', 'guides')
@@ -26,12 +27,7 @@ const DOCUMENTS = [
 
 /** The anchors that headings get in rendered Markdown. */
 function anchorsOf(text: string): string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} -]/gu, '')
-      .replaceAll(' ', '-'),
-  )
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => headingAnchor(heading))
 }
 
 /** Links in `text` that lead to no file or heading. */
@@ -53,23 +49,17 @@ guides('the README is at most 8 KB', () => {
   assert.ok(statSync(join(ROOT, 'README.md')).size <= README_BYTES)
 })
 
-guides('the settings guide lists every setting and no other', () => {
-  const text = readFileSync(join(GUIDES, 'settings.md'), 'utf8')
-  const listed = [...text.matchAll(/^\|.*$/gm)].flatMap(([row]) =>
-    row
-      .split('|')
-      .flatMap((cell) =>
-        /^ `[A-Z]/.test(cell) ? [...cell.matchAll(/`([A-Z][A-Z0-9_]+)`/g)].map(([, name]) => name) : [],
-      ),
-  )
-  assert.equal(listed.sort(), [...SETTING_NAMES].sort())
-})
-
 guides('every link leads to a file or heading', () => {
   const dead = DOCUMENTS.flatMap((path) =>
     deadLinks(path, readFileSync(path, 'utf8')).map((link) => `${path.slice(ROOT.length)}: ${link}`),
   )
   assert.equal(dead, [])
+})
+
+guides('the API guide explains every error code', () => {
+  const text = readFileSync(join(GUIDES, 'api.md'), 'utf8')
+  const rows = [...text.matchAll(/^\| `([a-z_]+)` \| (\d{3}) \| .{5}/gm)]
+  assert.equal(Object.fromEntries(rows.map(([, code, status]) => [code, Number(status)])), ERROR_STATUS)
 })
 
 guides('a dead link is found', () => {
@@ -80,7 +70,7 @@ guides('a dead link is found', () => {
 
 guides('the README links every guide', () => {
   const text = readFileSync(join(ROOT, 'README.md'), 'utf8')
-  const missing = readdirSync(GUIDES).filter((name) => !text.includes(`server/guides/${name}`))
+  const missing = markdownIn(GUIDES).filter((path) => !text.includes(`(${path.slice(ROOT.length)})`))
   assert.equal(missing, [])
 })
 

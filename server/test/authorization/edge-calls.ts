@@ -14,6 +14,7 @@ export const EDGE_CALLS: Record<string, EdgeCall> = {
     method: 'GET',
     path: `/jobs/${await freshJob(scene.platform, me)}/file`,
   }),
+  'GET /docs/guides/:name': () => ({ method: 'GET', path: '/docs/guides/settings' }),
   'POST /webhooks/store-sales+signed': (occasion) => storeDelivery(occasion, true),
   'POST /webhooks/store-sales+forged': (occasion) => storeDelivery(occasion, false),
   'POST /webhooks/processor+signed': (occasion) => processorDelivery(occasion, WEB_TESTBED_SECRET),

@@ -81,8 +81,12 @@ const EDGES = `
   GET /openapi.json                 ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs                         ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/start.js                ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/style.css               ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/swagger-ui.css          ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/swagger-ui-bundle.js    ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/guides                  ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/guides/:name            ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/guides.css              ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/favicon-32x32.png       ok         ok        ok       ok     ok         ok     ok       ok
 `
 

@@ -84,6 +84,16 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
   },
   'GET /openapi.json': { file: 'http/server.ts', test: 'http/server.test.ts', callers: 'public' },
   'GET /docs': { file: 'http/docs.ts', test: 'http/docs.test.ts', callers: 'public' },
+  'GET /docs/guides': {
+    file: 'http/guides/guides.ts',
+    test: 'http/guides/guides.test.ts',
+    callers: 'public',
+  },
+  'GET /docs/guides/:name': {
+    file: 'http/guides/guides.ts',
+    test: 'http/guides/guides.test.ts',
+    callers: 'public',
+  },
 }
 
 /** Every route, those of the specification first and in its order. Throws for an undeclared route. */
@@ -103,7 +113,7 @@ export function routeRows(): RouteRow[] {
     return [{ route, answeredBy: name, callers: callersText(meta.callers), test, mentions }]
   })
   const edges = [...new Set([...EDGE_CELLS.keys()].map(procedureOf))].filter(
-    (route) => !/^GET \/docs\//.test(route),
+    (route) => !/^GET \/docs\/.*\.\w+$/.test(route),
   )
   const rest = edges.map((route): RouteRow => {
     const edge = EDGES[route]

@@ -1,0 +1,165 @@
+import { createRequire } from 'node:module'
+import { isIP } from 'node:net'
+import { z } from 'zod'
+import { parseMoney } from '../../shared/money.ts'
+import { percentToBasisPoints } from '../../shared/rates.ts'
+
+// The kinds of settings: each reads the text of an environment variable, or says what it must be.
+
+export const money = z.string().transform((text, context) => {
+  const amount = parseMoney(text)
+  if (amount !== null && amount >= 0) return amount
+  context.addIssue({ code: 'custom', message: 'must be an amount in rupees such as 1000.00' })
+  return z.NEVER
+})
+
+export const rate = z.string().transform((text, context) => {
+  const basisPoints = /^\d+(\.\d+)?$/.test(text) ? percentToBasisPoints(Number(text)) : null
+  if (basisPoints !== null && basisPoints <= 10_000) return basisPoints
+  context.addIssue({
+    code: 'custom',
+    message: 'must be a percentage from 0 to 100 with at most two decimals',
+  })
+  return z.NEVER
+})
+
+export const whole = (least: number, most: number) =>
+  z.string().transform((text, context) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value
+    context.addIssue({ code: 'custom', message: `must be a whole number from ${least} to ${most}` })
+    return z.NEVER
+  })
+
+/** Paths are appended to it, so it has no query and no fragment. A password in it would reach logs and links. */
+export const httpUrl = z
+  .string()
+  .refine((text) => {
+    const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null
+    return url !== null && !/[?#]/.test(text) && url.username === '' && url.password === ''
+  }, 'must be an http or https address without user, query and fragment')
+  .transform((text) => text.replace(/\/+$/, ''))
+
+export const timeZone = z.string().refine((zone) => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: zone })
+    return true
+  } catch {
+    return false
+  }
+}, 'must be a time zone such as Asia/Karachi')
+
+export const roles = z.string().transform((text, context) => {
+  const names = text.split(',').map((name) => name.trim())
+  const known = names.filter((name): name is ProcessRole => PROCESS_ROLES.includes(name as ProcessRole))
+  if (known.length === names.length && known.length > 0) return [...new Set(known)]
+  context.addIssue({ code: 'custom', message: `must be one or more of ${PROCESS_ROLES.join(', ')}` })
+  return z.NEVER
+})
+
+export const PROCESS_ROLES = ['web', 'worker', 'scheduler'] as const
+export type ProcessRole = (typeof PROCESS_ROLES)[number]
+
+/** Loads node-cron only for a schedule that is not the default, to keep commands fast. */
+function isSchedule(text: string): boolean {
+  const cron: typeof import('node-cron') = createRequire(import.meta.url)('node-cron')
+  return text.trim().split(/\s+/).length === 5 && cron.validate(text)
+}
+
+export const cronOrOff = z
+  .string()
+  .refine(
+    (text) => text === 'off' || isSchedule(text),
+    'must be off, or five cron fields that match at least one day',
+  )
+
+/** `sqlite:PATH`, `sqlite:///ABSOLUTE` or a PostgreSQL address. Not `:memory:`: each process opens the file twice. */
+export const databaseUrl = z.string().refine((text) => {
+  const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/s.exec(text)?.[1]
+  if (file !== undefined) return file !== ':memory:' && !/^\/\/|\/$|\0/.test(file)
+  return /^postgres(ql)?:\/\/./.test(text) && URL.canParse(text.replace('@/', '@socket/'))
+}, 'must be sqlite:PATH of a file or postgres://…')
+
+/** Names of address ranges that the web server accepts besides addresses and networks. */
+const PROXY_NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
+
+function isProxyAddress(text: string): boolean {
+  if (PROXY_NETWORKS.includes(text)) return true
+  const [address = '', bits, ...more] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || more.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+const MAX_PROXY_HOPS = 10
+
+/** A number of hops as a number, anything else as text. */
+export const proxies = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .refine(
+    (parts) => parts.every(isProxyAddress) || (parts.length === 1 && isProxyWord(parts[0] ?? '')),
+    `must be the number of proxies in front (1 to ${MAX_PROXY_HOPS}), or their addresses and networks separated by commas`,
+  )
+  .transform((parts) => (/^\d+$/.test(parts[0] ?? '') ? Number(parts[0]) : parts.join(',')))
+
+function isProxyWord(text: string): boolean {
+  if (/^\d{1,2}$/.test(text)) return Number(text) >= 1 && Number(text) <= MAX_PROXY_HOPS
+  return text === 'true' || text === 'false'
+}
+
+export const host = z
+  .string()
+  .refine(
+    (text) => isIP(text) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(text),
+    'must be an address or a host name, without a port',
+  )
+
+/** Buffer.from skips characters that are not base64, so a mistyped key would silently become another key. */
+export const appKey = z
+  .string()
+  .refine((text) => /^[A-Za-z0-9+/_-]{43}=?$/.test(text), 'must be 32 bytes in base64')
+
+export const formerKeys = z
+  .string()
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean),
+  )
+  .pipe(z.array(appKey))
+
+export const flag = z
+  .string()
+  .refine((text) => text === 'true' || text === 'false', 'must be true or false')
+  .transform((text) => text === 'true')
+
+/** As a browser sends it: scheme, host and any port other than the scheme's default. */
+export const origins = z
+  .string()
+  .transform((text) => [...new Set(text.split(',').map((part) => part.trim()))])
+  .refine(
+    (parts) =>
+      parts.every((part) => /^https?:\/\/[a-z0-9.:[\]-]+$/.test(part) && URL.parse(part)?.origin === part),
+    'must be origins such as https://app.example.com, separated by commas, without a trailing slash',
+  )
+
+export const bearerToken = z
+  .string()
+  .refine((text) => /^[\x21-\x7e]{16,}$/.test(text), 'must be at least 16 characters without spaces')
+
+/** Stands in a line of its own, so it holds no control characters. */
+export const contactAddress = z
+  .string()
+  .refine(
+    (text) => /^(?:https:\/\/|mailto:)[\x21-\x7e]+$/.test(text) && URL.canParse(text),
+    'must be an https or mailto address, such as mailto:security@example.com',
+  )
+
+export const sealStorage = z
+  .string()
+  .refine(
+    (text) => !text.includes('://') || /^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](\/[^\s?#]*)?$/.test(text),
+    'must be s3://BUCKET/PREFIX or a folder',
+  )

@@ -1,0 +1,280 @@
+import { z } from 'zod'
+import {
+  appKey,
+  bearerToken,
+  contactAddress,
+  cronOrOff,
+  databaseUrl,
+  flag,
+  formerKeys,
+  host,
+  httpUrl,
+  money,
+  origins,
+  proxies,
+  rate,
+  roles,
+  sealStorage,
+  timeZone,
+  whole,
+} from './setting-kinds.ts'
+
+/**
+ * Every setting with its default and its meaning, in the order of `guides/settings.md`. `npm run settings:guide` writes the
+ * tables there: `description` is the meaning, in Markdown, and `unset` says what applies without a value and a default. A
+ * `prefault` is written as in the environment.
+ */
+const SERVICE = {
+  // A typo would switch the production rules off, so only these values are accepted.
+  NODE_ENV: z
+    .enum(['development', 'test', 'production'])
+    .default('development')
+    .describe('`production` enables the checks for production: see [Security](security.md#in-production)'),
+  HOST: host.default('127.0.0.1').describe('the address that the service listens on'),
+  PORT: whole(0, 65_535).prefault('3000').describe('the port that it listens on; 0 picks a free one'),
+  PUBLIC_BASE_URL: httpUrl.optional().meta({
+    description: 'what affiliate links start with: the https address that leads to this service',
+    unset: '`http://HOST:PORT`',
+  }),
+  ROLES: roles
+    .prefault('web,worker,scheduler')
+    .describe('what this process does; any subset, comma-separated'),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+    .default('info')
+    .describe('`trace`, `debug`, `info`, `warn`, `error` or `silent`'),
+  TRUST_PROXY: proxies
+    .optional()
+    .describe(
+      'the proxies that may name the client: how many stand in front of the service, or their addresses, comma-separated',
+    ),
+  CORS_ORIGINS: origins
+    .optional()
+    .describe('origins of other web pages that may call the API from a browser, comma-separated'),
+  METRICS_TOKEN: bearerToken
+    .optional()
+    .describe(
+      'the bearer token of `/metrics`. Without it, `/metrics` answers on this machine only, and not in production',
+    ),
+  SECURITY_CONTACT: contactAddress
+    .optional()
+    .describe(
+      'an https or mailto address for reports of vulnerabilities, shown at `/.well-known/security.txt`; without it, that is 404',
+    ),
+  LIVE_STREAMS: whole(0, 100_000)
+    .prefault('500')
+    .describe('open live streams per process. Accounts without an accepted sale share half of them'),
+  LIVE_STREAMS_PER_USER: whole(1, 1000).prefault('5').describe('open live streams per user'),
+}
+
+const DATA = {
+  DATABASE_URL: databaseUrl
+    .default('sqlite:./data/affiliate.db')
+    .describe('`sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`'),
+  DATA_DIR: z.string().min(1).optional().meta({
+    description: "the folder of keys, export files and the sandbox's state",
+    unset: 'the folder of the SQLite file; `./data` with PostgreSQL',
+  }),
+  APP_KEY: appKey.optional().meta({
+    description:
+      '32 random bytes in base64 (`openssl rand -base64 32`): encrypts secrets and signs the journal. Required in production. Keep a copy elsewhere',
+    unset: 'created in `DATA_DIR/app.key`',
+  }),
+  APP_KEYS_FORMER: formerKeys
+    .default([])
+    .describe(
+      'keys that `APP_KEY` has replaced, comma-separated: see [Security](security.md#replace-the-key)',
+    ),
+  RAW_EVENT_RETENTION_DAYS: whole(1, 3650)
+    .prefault('90')
+    .describe("days that raw webhook bodies, which hold buyers' data, are kept"),
+  CLICK_RETENTION_DAYS: whole(0, 36_500)
+    .prefault('0')
+    .describe(
+      'days that clicks are kept, on PostgreSQL by whole months; 0 = forever. At least 396 plus `RAW_EVENT_RETENTION_DAYS`',
+    ),
+  SEAL_STORAGE: sealStorage
+    .optional()
+    .describe(
+      "write-once storage for copies of the journal's seals: `s3://BUCKET/PREFIX` with object lock, or a folder outside `DATA_DIR`",
+    ),
+  EXPORT_STORAGE: z
+    .enum(['local', 's3'])
+    .default('local')
+    .describe('where export files are kept: `local`, the folder `exports` in `DATA_DIR`, or `s3`'),
+  S3_BUCKET: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('the bucket of export files; required with `EXPORT_STORAGE=s3`'),
+  S3_REGION: z.string().min(1).default('us-east-1').describe('the region of the S3 storage'),
+  S3_ENDPOINT: httpUrl.optional().describe('the address of an S3-compatible storage; not needed for AWS'),
+  S3_ACCESS_KEY_ID: z.string().min(1).optional().describe('the access key of exports and seals in S3'),
+  S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe('its secret'),
+  S3_FORCE_PATH_STYLE: flag
+    .prefault('false')
+    .describe(
+      '`true` puts the bucket into the path instead of the host name, as most servers other than AWS need it',
+    ),
+}
+
+const MONEY = {
+  PLATFORM_FEE_RATE: rate
+    .prefault('10')
+    .describe('fee as a percentage of the commission, billed to the merchant on top of it'),
+  PAYOUT_THRESHOLD: money.prefault('1000.00').describe('the least balance that is paid out'),
+  HIGH_COMMISSION_RATE: rate.prefault('30').describe("offers above this rate need an admin's approval"),
+  BILLING_PERIOD: z
+    .enum(['monthly', 'weekly', 'daily'])
+    .default('monthly')
+    .describe('the length of a billing cycle: `monthly`, `weekly` or `daily`'),
+  BILLING_TIMEZONE: timeZone
+    .default('Asia/Karachi')
+    .describe('the time zone of billing periods and of the schedules'),
+  SCHEDULE_BILLING: cronOrOff
+    .default('5 0 * * *')
+    .describe('when billing cycles are closed: five cron fields in the billing time zone, or `off`'),
+  SCHEDULE_PAYOUTS: cronOrOff.default('*/15 * * * *').describe('when payouts are made'),
+  SCHEDULE_RECONCILIATION: cronOrOff
+    .default('35 4 * * *')
+    .describe("when invoices and payouts are compared with the processor's records"),
+  TRACKING_PARAMETER: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9_-]{0,39}$/, 'must be a plain query parameter name')
+    .default('aff_ref')
+    .describe('the query parameter, and the note attribute of an order, that carries the tracking reference'),
+}
+
+const PROCESSOR = {
+  PROCESSOR: z
+    .enum(['sandbox', 'http'])
+    .default('sandbox')
+    .describe('`sandbox` (part of the service, moves no money, refused in production) or `http`'),
+  PROCESSOR_URL: httpUrl.optional().describe('the address of its API; required with `PROCESSOR=http`'),
+  PROCESSOR_API_KEY: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('the key for its API; required with `PROCESSOR=http`'),
+  PROCESSOR_WEBHOOK_SECRETS: z
+    .string()
+    .transform((text) =>
+      text
+        .split(',')
+        .map((secret) => secret.trim())
+        .filter(Boolean),
+    )
+    .refine((secrets) => secrets.length > 0, 'must hold at least one secret')
+    .optional()
+    .describe(
+      'secrets that its events may be signed with, comma-separated; required with `PROCESSOR=http`. Several during a rotation',
+    ),
+  PROCESSOR_SIGNATURE: z
+    .enum(['standard-webhooks', 'safepay-raast', 'safepay-v2', 'hmac'])
+    .default('standard-webhooks')
+    .describe('how its events are signed: `standard-webhooks`, `safepay-raast`, `safepay-v2` or `hmac`'),
+  PROCESSOR_SIGNATURE_HMAC: z
+    .string()
+    .optional()
+    .describe('the details of an `hmac` signature, in [JSON](#a-signature-of-your-own)'),
+  PROCESSOR_EVENTS: z.string().optional().meta({
+    description: 'what its event types mean, in [JSON](#event-types-of-your-own)',
+    unset: 'built-in rules',
+  }),
+  PROCESSOR_TIMEOUT_MS: whole(100, 120_000)
+    .prefault('10000')
+    .describe('how long a call to it may take, in milliseconds'),
+}
+
+const LIMITS = {
+  RATE_LIMIT_AUTH: whole(0, 1_000_000)
+    .prefault('20')
+    .describe(
+      'log-ins, registrations and other password attempts a minute per address; 0 = off, also per account',
+    ),
+  RATE_LIMIT_PUBLIC: whole(0, 1_000_000)
+    .prefault('600')
+    .describe('calls of other public routes a minute per address; 0 = off'),
+  RATE_LIMIT_USER: whole(0, 1_000_000)
+    .prefault('300')
+    .describe('calls a minute per account, over REST and tRPC; 0 = off'),
+  WEBHOOK_EVENTS_PER_MINUTE: whole(0, 1_000_000_000)
+    .prefault('120000')
+    .describe('new, validly signed deliveries a minute per store and process; 0 = off'),
+  WEBHOOK_BYTES_PER_MINUTE: whole(0, 1_000_000_000_000)
+    .prefault('1500000000')
+    .describe('their bytes; 0 = off'),
+}
+
+const FLAGS = {
+  FLAG_CLICKS: whole(0, 1_000_000)
+    .prefault('100')
+    .describe(
+      'visits of a link from one address within `FLAG_CLICKS_SECONDS` that raise `click_velocity`; 0 = off',
+    ),
+  FLAG_CLICKS_SECONDS: whole(10, 3600).prefault('600').describe('the time for `FLAG_CLICKS`, in seconds'),
+  FLAG_CONVERSION_RATE: rate
+    .prefault('30')
+    .describe(
+      'the share of the visits of a link that become accepted sales, in percent, above which `conversion_unusual` is raised',
+    ),
+  FLAG_CONVERSION_VISITS: whole(1, 1_000_000)
+    .prefault('50')
+    .describe('the least visits for `FLAG_CONVERSION_RATE`, and for `conversion_dropped`'),
+  FLAG_CONVERSION_NONE: whole(0, 1_000_000_000)
+    .prefault('5000')
+    .describe('visits of a link without an accepted sale that raise `conversion_unusual`; 0 = off'),
+  FLAG_CONVERSION_DAYS: whole(1, 90)
+    .prefault('14')
+    .describe('the days that `conversion_unusual` and `conversion_dropped` look at'),
+  FLAG_CONVERSION_DROP_SALES: whole(0, 1_000_000)
+    .prefault('10')
+    .describe(
+      'the least sales that were to be expected of a link within `FLAG_CONVERSION_DAYS`; `conversion_dropped` is raised when at most a tenth came; 0 = off',
+    ),
+  FLAG_SELF_PURCHASES: whole(1, 1_000_000)
+    .prefault('1')
+    .describe(
+      "a creator's orders through their own link within `FLAG_SELF_PURCHASES_DAYS` that raise `self_purchase`",
+    ),
+  FLAG_SELF_PURCHASES_DAYS: whole(1, 365).prefault('30').describe('the days for `FLAG_SELF_PURCHASES`'),
+  FLAG_REJECTED_SALES: whole(1, 1_000_000)
+    .prefault('20')
+    .describe(
+      "a store's rejected orders with a tracking reference within `FLAG_REJECTED_SALES_HOURS` that raise `rejected_sales_burst`, if they are also `FLAG_REJECTED_SALES_RATE` of all its orders with one",
+    ),
+  FLAG_REJECTED_SALES_RATE: rate.prefault('50').describe('the share for `FLAG_REJECTED_SALES`, in percent'),
+  FLAG_REJECTED_SALES_HOURS: whole(1, 720).prefault('24').describe('the hours for `FLAG_REJECTED_SALES`'),
+  FLAG_REJECTED_SALES_LEAST: whole(0, 1_000_000)
+    .prefault('5')
+    .describe(
+      "flags fewer rejections too, from this many on, if their share is `FLAG_REJECTED_SALES_TIMES` the store's share of 30 days; 0 = off",
+    ),
+  FLAG_REJECTED_SALES_TIMES: whole(2, 1000)
+    .prefault('4')
+    .describe('the factor for `FLAG_REJECTED_SALES_LEAST`'),
+  FLAG_ORDERS_PER_CLICK: whole(1, 1_000_000)
+    .prefault('3')
+    .describe('accepted orders that may name one click; more raise `click_reused`'),
+  FLAG_PAUSED_VISITS: whole(0, 1_000_000_000)
+    .prefault('50')
+    .describe(
+      'visits of a paused or ended offer within a day, after at least as many tracked ones, that raise `offer_paused_in_traffic`; 0 = off',
+    ),
+  FLAG_ORDER_AGE_DAYS: whole(0, 3650)
+    .prefault('90')
+    .describe("days from an order's creation to its payment; more raise `order_date_suspicious`; 0 = off"),
+  FLAG_CYCLE_UNPAID_DAYS: whole(1, 365)
+    .prefault('14')
+    .describe('days after which a closed billing cycle that is not paid raises `cycle_unpaid`'),
+}
+
+/** The settings by section of the guide. */
+export const SETTING_GROUPS = {
+  Service: SERVICE,
+  Data: DATA,
+  Money: MONEY,
+  Processor: PROCESSOR,
+  Limits: LIMITS,
+  Flags: FLAGS,
+}
