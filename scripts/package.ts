@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildClient } from './build-client.ts'
+import { describePackages } from './describe-packages.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -41,7 +42,8 @@ async function main(): Promise<void> {
     const packages = join(ROOT, 'dist', 'packages')
     mkdirSync(packages, { recursive: true })
     for (const tarball of tarballs) renameSync(tarball, join(packages, basename(tarball)))
-    console.log(`Both packages are in ${packages}.`)
+    describePackages(ROOT, packages)
+    console.log(`Both packages, the service's bill of materials and the checksums are in ${packages}.`)
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }

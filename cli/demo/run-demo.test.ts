@@ -1,3 +1,4 @@
+// own process
 // time limit: 400 s
 // database: none
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'

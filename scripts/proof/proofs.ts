@@ -114,7 +114,7 @@ export const PROOFS: readonly Proof[] = [
   {
     name: 'package',
     promise: 'the packed package installs and runs in an empty folder; the README works line by line',
-    files: ['scripts/package.test', 'server/test/quick-start'],
+    files: ['scripts/package.test', 'scripts/describe-packages.test', 'server/test/quick-start'],
   },
   {
     name: 'client package',

@@ -246,4 +246,25 @@ export const EDGE_PATHS = {
       },
     },
   },
+  '/.well-known/security.txt': {
+    get: {
+      operationId: 'securityTxt',
+      tags: ['operation'],
+      security: [],
+      summary: 'Where to report a vulnerability (RFC 9116)',
+      description: 'Available if SECURITY_CONTACT is set.',
+      responses: {
+        200: {
+          description: 'The contact, and until when it is valid.',
+          content: {
+            'text/plain': {
+              schema: { type: 'string' },
+              example: 'Contact: mailto:security@example.com\nExpires: 2027-05-01T07:00:00.000Z\n',
+            },
+          },
+        },
+        ...problemResponses(['not_found', 'rate_limited']),
+      },
+    },
+  },
 }

@@ -46,6 +46,7 @@ test('describes every procedure that has a route, and the routes that are no pro
     'health',
     'readiness',
     'metrics',
+    'securityTxt',
   ]
   assert.equal(
     operations.map(({ operationId }) => operationId).sort(),

@@ -9,6 +9,7 @@ const EDGE_PATHS = [
   '/healthz',
   '/readyz',
   '/metrics',
+  '/.well-known/security.txt',
   '/openapi.json',
   '/docs',
   '/docs/start.js',
