@@ -10,7 +10,12 @@ const { storeSales } = await readFixtures()
 
 async function filled(fixture: StoreFixture): Promise<FilledOrder> {
   const text = await readFixture('store-sales', fixture.file)
-  const values = { click: 'click', creatorEmail: 'sana@reels.example', productId: FIXTURE_PRODUCT_ID }
+  const values = {
+    click: 'click',
+    creatorEmail: 'sana@reels.example',
+    productId: FIXTURE_PRODUCT_ID,
+    coupon: 'SANA10',
+  }
   const { created_at } = JSON.parse(fillFixture(text, { ...values, clickAt: CLICKED_AT }))
   const { commission_rate_percent, attribution_window_days, product_ids } = fixture.terms
   const terms = {
@@ -19,7 +24,8 @@ async function filled(fixture: StoreFixture): Promise<FilledOrder> {
     productIds: product_ids,
   }
   return {
-    terms: text.includes('{{click}}') ? terms : null,
+    terms: /\{\{(click|coupon)\}\}/.test(text) ? terms : null,
+    byCoupon: text.includes('{{coupon}}'),
     linkOfSender: true,
     clickedAt: CLICKED_AT,
     orderedAt: Date.parse(created_at),

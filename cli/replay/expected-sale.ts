@@ -25,6 +25,8 @@ export interface FilledOrder {
   /** False when another merchant's store sends it. */
   linkOfSender: boolean
   clickedAt: number
+  /** Whether a coupon code of the link stands in the order, instead of the click. */
+  byCoupon: boolean
   orderedAt: number
   /** The product that stands for `{{product_id}}`. */
   productId: string
@@ -45,10 +47,12 @@ export function expectSale(fixture: StoreFixture, filled: FilledOrder): SaleExpe
   const reasons = new Set<RejectionReason>()
   const { rejection_reason: own } = fixture.expect
   if (own !== null && !(terms && OF_TERMS.includes(own))) reasons.add(own)
-  if (filled.terms !== null && terms === null) reasons.add('other_merchants_link')
+  if (filled.terms !== null && terms === null) {
+    reasons.add(filled.byCoupon ? 'no_tracking_reference' : 'other_merchants_link')
+  }
   if (terms !== null) {
     const windowEnd = filled.clickedAt + terms.attributionWindowDays * DAY_MS
-    if (filled.orderedAt > windowEnd) reasons.add('outside_attribution_window')
+    if (!filled.byCoupon && filled.orderedAt > windowEnd) reasons.add('outside_attribution_window')
     if (covered.length === 0) reasons.add('product_not_in_offer')
     if (commission === 0) reasons.add('nothing_payable')
   }

@@ -3,6 +3,7 @@ import { FIXTURE_PRODUCT_ID, type FixtureValues, fillFixture } from '../../fixtu
 import { freshOrder } from '../../fixtures/fresh-order.ts'
 import type { App } from '../../server/app.ts'
 import { earlierVisits, linksOfClicks } from '../../server/clicks/clicks.service.ts'
+import { couponCodesOf } from '../../server/links/coupons.service.ts'
 import { resolveLink, type ShownLink } from '../../server/links/links.service.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import { signShopifyBody } from '../../server/shopify/signature.ts'
@@ -56,9 +57,9 @@ export async function prepareOrders(
     const text = texts[at] ?? ''
     const link = picked && needsClick(text) ? picked.link : null
     const values = link ? await valuesFor(app, caller, link, fixture) : valuesWithoutClick(app)
-    if (values === null) {
-      const reason = `it needs a click on ${link?.slug} of ${fixture.click?.days_ago} days ago`
-      prepared.skipped.push({ fixture: fixture.name, reason })
+    const reason = lackOf(fixture, text, link, values)
+    if (values === null || reason !== null) {
+      prepared.skipped.push({ fixture: fixture.name, reason: reason ?? '' })
       continue
     }
     const { body, expected } = await fillOrder(app, sender, { fixture, text, values }, link, options)
@@ -93,7 +94,23 @@ export async function prepareSale(
 }
 
 function needsClick(text: string): boolean {
-  return /\{\{(click|creator_email)\}\}/.test(text)
+  return /\{\{(click|creator_email|coupon)\}\}/.test(text)
+}
+
+function needsCoupon(text: string): boolean {
+  return text.includes('{{coupon}}')
+}
+
+/** What the database does not have for the fixture; `null` if it has everything. */
+function lackOf(
+  fixture: StoreFixture,
+  text: string,
+  link: ShownLink | null,
+  values: FixtureValues | null,
+): string | null {
+  if (values === null) return `it needs a click on ${link?.slug} of ${fixture.click?.days_ago} days ago`
+  if (!needsCoupon(text) || values.coupon !== undefined) return null
+  return `link ${link?.slug} has no coupon code. Give it one: affiliate links set-coupon ${link?.slug} CODE`
 }
 
 async function fillOrder(
@@ -115,6 +132,7 @@ async function fillOrder(
     linkOfSender: link?.merchantId === sender.store.merchantId,
     clickedAt: values.clickAt,
     orderedAt: Date.parse(created_at),
+    byCoupon: needsCoupon(text),
     productId: values.productId,
     platformFeeRate: app.platform.config.PLATFORM_FEE_RATE,
   })
@@ -251,8 +269,11 @@ async function valuesFor(
 }
 
 async function linkValues(app: App, link: ShownLink) {
-  const emails = await emailsOf(app.database.reader, [link.creatorId])
+  const { reader } = app.database
+  const emails = await emailsOf(reader, [link.creatorId])
+  const coupon = (await couponCodesOf(reader, [link.id])).get(link.id)
   return {
+    ...(coupon !== undefined && { coupon }),
     creatorEmail: emails.get(link.creatorId) ?? NO_CLICK,
     productId: link.productIds?.[0] ?? FIXTURE_PRODUCT_ID,
   }

@@ -35,6 +35,7 @@ const values = {
   clickAt: Date.UTC(2026, 1, 28, 19, 30, 15, 250),
   creatorEmail: 'Sana.Creates@example.com',
   productId: FIXTURE_PRODUCT_ID,
+  coupon: 'SANA10',
 }
 
 function linkWith(terms: ManifestEntry['terms']): LinkTerms {
@@ -68,6 +69,18 @@ function decide(entry: ManifestEntry): SaleDecision {
     buyer_is_creator: isBuyer(order, values.creatorEmail),
     reporting_merchant_id: 'merchant',
     click: order.tracking_reference === values.click ? click : null,
+    coupons: order.discount_codes
+      .filter((code) => code === values.coupon)
+      .map((code) => ({
+        code,
+        starts_at: values.clickAt,
+        ends_at: null,
+        offer_status: 'live',
+        creator_suspended: false,
+        buyer_is_creator: false,
+        buyer_name_matches: false,
+        link: linkWith(entry.terms),
+      })),
     creator_suspended: false,
     merchant_suspended: false,
     platform_fee_rate: 1000,
