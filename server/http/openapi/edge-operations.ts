@@ -44,9 +44,15 @@ const status = (value: string) => ({
   },
 })
 
+const SCRIPT_ETAG = 'W/"EVkuiji-7wVAmy2aftY4hT"'
+const SCRIPT_CACHE = 'public, max-age=3600'
 const SCRIPT_HEADERS = {
-  ETag: { required: true, schema: { type: 'string' } },
-  'Cache-Control': { required: true, schema: { type: 'string', const: 'public, max-age=3600' } },
+  ETag: { required: true, schema: { type: 'string' }, example: SCRIPT_ETAG },
+  'Cache-Control': {
+    required: true,
+    schema: { type: 'string', const: SCRIPT_CACHE },
+    example: SCRIPT_CACHE,
+  },
 }
 
 export const EDGE_PATHS = {
@@ -120,9 +126,7 @@ export const EDGE_PATHS = {
       summary: "The script for a store's theme",
       description:
         'Carries the tracking reference from the landing page into the order: as a cart attribute and, for buy-now buttons, as a line property. Attributes of the script tag: `data-parameter` (default: the TRACKING_PARAMETER of the service), `data-days` (how long a reference is kept; default 30), `data-consent="off"` (does not ask Shopify\'s consent API). Any origin may load it.',
-      parameters: [
-        header('If-None-Match', 'The `ETag` of a stored response.', 'W/"EVkuiji-7wVAmy2aftY4hT"', false),
-      ],
+      parameters: [header('If-None-Match', 'The `ETag` of a stored response.', SCRIPT_ETAG, false)],
       responses: {
         200: {
           description: 'The script, minified.',
