@@ -22,6 +22,7 @@ const PROMISED = [
     'offers vet',
     'applications list',
     'links list',
+    'links set-coupon',
   ],
   ...['flagged list', 'flagged resolve', 'flagged walk', 'sales list', 'sales explain'],
   ...['webhooks fixtures', 'webhooks replay', 'webhooks listen', 'webhooks events', 'webhooks show'],
@@ -112,6 +113,7 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
       typed: [{ after: /\[y\/N\] /, keys: 'yes\n' }],
       jsonCode: 1,
     },
+    'links set-coupon': { args: [books.slug, 'SANA10'] },
     'flagged resolve': { args: [known.flagId, '--note', 'looked at it'] },
     'flagged walk': { jsonCode: 2 },
     'stores release': {
