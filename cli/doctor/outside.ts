@@ -10,7 +10,7 @@ export async function examineProcessor(environment: Environment): Promise<Findin
   try {
     const app = await openApp({ create: false, readOnly: true, environment, logLevel: 'silent' })
     try {
-      const answer = await app.processor.findInvoices(randomUUID())
+      const answer = await app.processor.findInvoices({ reference: randomUUID(), attemptIds: [randomUUID()] })
       if (answer.kind === 'found') return [ok('processor', 'answers look-ups')]
       return [unreachable(app.platform.config, answer.detail)]
     } finally {

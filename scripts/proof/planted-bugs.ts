@@ -126,14 +126,14 @@ const BOOKS: PlantedBug[] = [
   simulated({
     name: 'a balance of exactly the threshold is not paid',
     file: 'server/payouts/payout-eligibility.rule.ts',
-    find: 'facts.released < facts.threshold',
-    replace: 'facts.released <= facts.threshold',
+    find: 'amount < facts.threshold',
+    replace: 'amount <= facts.threshold',
   }),
   simulated({
     name: 'a failed payout keeps its shares',
     file: 'server/payouts/payout-events.service.ts',
-    find: "if (event.kind === 'payout_failed') await freeShares(tx, payout.id)",
-    replace: "if (event.kind === 'payout_confirmed' && !moved) await freeShares(tx, payout.id)",
+    find: "if (event.kind === 'payout_failed')",
+    replace: "if (event.kind === 'payout_confirmed' && !moved)",
   }),
   simulated({
     name: 'a fourth payout follows three failed ones',

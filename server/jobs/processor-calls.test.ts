@@ -225,9 +225,10 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
           await makeDueCalls(rival.platform, processor)
           return late
         },
+        payoutUnit: 1,
         createPayout: (call) => processor.createPayout(call),
-        findInvoices: (reference) => processor.findInvoices(reference),
-        findPayouts: (reference) => processor.findPayouts(reference),
+        findInvoices: (keys) => processor.findInvoices(keys),
+        findPayouts: (keys) => processor.findPayouts(keys),
       }
       await makeDueCalls(market.platform, slow)
       await rival.close()

@@ -6,11 +6,13 @@ import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
+  attemptState,
   type ClaimedAttempt,
   claimAttempts,
   defer,
   flagDisagreement,
   listAttempts,
+  lookUpRecords,
   postpone,
   settleCreated,
   settleRefused,
@@ -127,16 +129,11 @@ function recordBroken(
 type Found = LookupItem | 'unknown_there' | { unclear: string } | { disagrees: string }
 
 async function lookUp(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<Found> {
-  const found =
-    attempt.kind === 'invoice'
-      ? await processor.findInvoices(attempt.subjectId)
-      : await processor.findPayouts(attempt.subjectId)
+  const { reader } = platform.database
+  const found = await lookUpRecords(reader, processor, attempt.kind, attempt.subjectId)
   if (found.kind === 'unavailable') return { unclear: found.detail }
-  const attempts = await listAttempts(platform.database.reader, attempt.kind, attempt.subjectId)
-  const items = itemsThatCount(
-    found.items.filter((item) => item.reference === attempt.subjectId),
-    attempts.map((one) => one.state),
-  )
+  const attempts = await listAttempts(reader, attempt.kind, attempt.subjectId)
+  const items = itemsThatCount(found.items, attempts.map(attemptState))
   const [item, ...others] = items
   if (!item) return 'unknown_there'
   if (others.length > 0) return { disagrees: `the processor holds ${items.length} under one reference` }

@@ -13,7 +13,7 @@ import { isoTime } from '../platform/clock.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { RecordFilter } from '../processor/attempts.service.ts'
+import { lookUpRecords, type RecordFilter } from '../processor/attempts.service.ts'
 import type { LookupItem, Processor } from '../processor/processor.ts'
 import { compareRecords, type OurRecord, type RecordDifference } from '../processor/records.rule.ts'
 import { lastRuns, readState, saveState } from './schedule-runs.service.ts'
@@ -231,9 +231,7 @@ class Reconciliation {
     }
     this.#lookups += 1
     this.#lookedUp = { kind, after: id }
-    const found = await (kind === 'invoice'
-      ? this.#processor.findInvoices(id)
-      : this.#processor.findPayouts(id))
+    const found = await lookUpRecords(this.#platform.database.reader, this.#processor, kind, id)
     if (found.kind === 'unavailable') {
       this.#unansweredInARow += 1
       this.#outcome.unanswered.push({ kind, id, detail: found.detail })
@@ -245,8 +243,7 @@ class Reconciliation {
     if (this.#streak?.first.id === id) this.#streak = null
     this.#outcome.compared += 1
     this.#options.onProgress?.(this.#outcome.compared)
-    const items = found.items.filter((item) => item.reference === id)
-    await this.#note(ours, items, flagged)
+    await this.#note(ours, found.items, flagged)
   }
 
   async #note(ours: OurRecord, items: LookupItem[], flagged: boolean): Promise<void> {

@@ -10,7 +10,7 @@ import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
 import { decidePayoutEvent } from './payout-event.rule.ts'
-import { lockPayout, movePayout, type PayoutRow } from './payouts.store.ts'
+import { linesOf, lockPayout, movePayout, type PayoutRow } from './payouts.store.ts'
 
 export type PayoutEvent = Extract<ProcessorEvent, { kind: 'payout_confirmed' | 'payout_failed' }>
 
@@ -87,7 +87,7 @@ async function settlePayout(
       : { state: 'failed', settled_at: now, failure_reason: event.reason },
   )
   if (!moved) throw new Error(`payout ${payout.id} is no longer submitted`)
-  if (event.kind === 'payout_failed') await freeShares(tx, payout.id)
+  if (event.kind === 'payout_failed') await freeShares(tx, payout.creator_id, await linesOf(tx, payout.id))
   await writeEntries(
     platform,
     tx,

@@ -6,9 +6,15 @@ import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 import type { AttemptKind } from './attempt.entity.ts'
 import { ATTEMPT_QUEUE, type AttemptRow, insertAttempts, listAttempts } from './attempts.store.ts'
+import type { LookupOutcome, Processor } from './processor.ts'
 import type { OurRecord, Standing } from './records.rule.ts'
+import type { AttemptStanding } from './retry.rule.ts'
 
 export { listAttempts } from './attempts.store.ts'
+
+export function attemptState({ state, failed_at }: Pick<AttemptRow, 'state' | 'failed_at'>): AttemptStanding {
+  return state === 'created' && failed_at !== null ? 'failed' : state
+}
 
 export interface NewAttempt {
   kind: AttemptKind
@@ -62,6 +68,7 @@ function waitingRow(platform: Platform, attempt: NewAttempt): AttemptRow {
     detail: null,
     created_at: now,
     settled_at: null,
+    failed_at: null,
   }
 }
 
@@ -200,6 +207,20 @@ async function flag(
     summary: about.summary,
     evidence: { attempt_id: attempt.id, amount: formatMoney(attempt.amount), detail: about.detail },
   })
+}
+
+/** Everything that the processor holds for one billing cycle or payout. */
+export async function lookUpRecords(
+  db: Queries,
+  processor: Processor,
+  kind: AttemptKind,
+  subjectId: string,
+): Promise<LookupOutcome> {
+  const attempts = await listAttempts(db, kind, subjectId)
+  const keys = { reference: subjectId, attemptIds: attempts.map(({ id }) => id) }
+  const found = await (kind === 'invoice' ? processor.findInvoices(keys) : processor.findPayouts(keys))
+  if (found.kind === 'unavailable') return found
+  return { kind: 'found', items: found.items.filter((item) => item.reference === subjectId) }
 }
 
 /** When the next attempt is due (epoch ms); `null` while none waits. */

@@ -6,7 +6,7 @@ import type { Queries, Tx } from '../platform/database/database.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { AttemptKind } from './attempt.entity.ts'
-import { listAttempts, queueAttempt } from './attempts.service.ts'
+import { attemptState, listAttempts, lookUpRecords, queueAttempt } from './attempts.service.ts'
 import type { LookupOutcome, Processor } from './processor.ts'
 import { decideRetry } from './retry.rule.ts'
 
@@ -53,7 +53,7 @@ export async function retryCall<Row>(
 ): Promise<Retried<Row>> {
   const { reader } = platform.database
   await prepare(reader, call, id, isId(id) ? await call.find(reader, id) : undefined, null)
-  const lookup = await (call.kind === 'invoice' ? processor.findInvoices(id) : processor.findPayouts(id))
+  const lookup = await lookUpRecords(reader, processor, call.kind, id)
   return platform.database.transaction(async (tx) => {
     const { row, adopts, refused, request } = await prepare(tx, call, id, await call.lock(tx, id), lookup)
     const attempt = { kind: call.kind, subjectId: id, amount: call.amount(row), request, lookUpFirst: true }
@@ -92,7 +92,7 @@ async function prepare<Row>(
 ) {
   call.assertWaiting(row)
   const attempts = await listAttempts(db, call.kind, id)
-  const states = attempts.map((attempt) => attempt.state)
+  const states = attempts.map(attemptState)
   const decision = decideRetry({ attempts: states, amount: call.amount(row), lookup })
   if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
   return { row, adopts: decision.adopts, refused: attempts.at(-1), request: await call.request(db, row) }

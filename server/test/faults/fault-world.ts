@@ -83,8 +83,9 @@ function storyProcessor(market: Marketplace, double: ProcessorDouble, patience: 
   const processor: Processor = {
     createInvoice: (call) => ask('call', call.reference, () => client.createInvoice(call)),
     createPayout: (call) => ask('call', call.reference, () => client.createPayout(call)),
-    findInvoices: (reference) => ask('lookup', reference, () => client.findInvoices(reference)),
-    findPayouts: (reference) => ask('lookup', reference, () => client.findPayouts(reference)),
+    payoutUnit: client.payoutUnit,
+    findInvoices: (keys) => ask('lookup', keys.reference, () => client.findInvoices(keys)),
+    findPayouts: (keys) => ask('lookup', keys.reference, () => client.findPayouts(keys)),
   }
   return { processor, close: () => client.close() }
 }
@@ -191,8 +192,9 @@ class Stage {
     const dying: Processor = {
       createInvoice: (call) => last(createInvoice(call)),
       createPayout: (call) => last(createPayout(call)),
-      findInvoices: (reference) => last(findInvoices(reference)),
-      findPayouts: (reference) => last(findPayouts(reference)),
+      payoutUnit: this.#processor.payoutUnit,
+      findInvoices: (keys) => last(findInvoices(keys)),
+      findPayouts: (keys) => last(findPayouts(keys)),
     }
     await Promise.race([dead, makeDueCalls(platform, dying)])
   }
