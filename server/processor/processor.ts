@@ -9,8 +9,11 @@ import type { Paisa } from '../../shared/money.ts'
 export interface Processor {
   /** Payouts are whole multiples of this, paisa; the rest of a balance waits for a later payout. */
   readonly payoutUnit: Paisa
-  /** Invoices are requested from the merchant's billing account: without one they wait. */
-  readonly needsBillingAccount?: true
+  /**
+   * Invoices are requests to a merchant's bank account, so `createInvoice` needs `billingAccount`. An invoice without one is not sent: it waits
+   * until the merchant has given an account.
+   */
+  readonly needsBillingAccount?: boolean
   /** Creates an invoice. `reference` is our billing cycle's id. */
   createInvoice(call: InvoiceCall): Promise<CallOutcome>
   /** Creates a payout. `reference` is our payout's id. */
@@ -39,7 +42,10 @@ export interface InvoiceCall {
   reference: string
   amount: Paisa
   customer: { id: string; email: string; name: string }
-  /** The account that the money is requested from; for processors that need one. */
+  /**
+   * Present where `needsBillingAccount`, and the same in every try of an attempt: an IBAN in electronic form, or a Raast ID in national
+   * form (03001234567).
+   */
   billingAccount?: BillingAccount
 }
 
