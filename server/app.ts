@@ -20,6 +20,9 @@ import { Signals } from './platform/signals.ts'
 import { type ProcessorEventRules, processorEventsSchema } from './processor/events.settings.ts'
 import { createHttpProcessor } from './processor/http-processor.ts'
 import type { Processor } from './processor/processor.ts'
+import type { SafepayOptions } from './processor/safepay/safepay-api.ts'
+import { safepayEventRules } from './processor/safepay/safepay-events.ts'
+import { createSafepayProcessor } from './processor/safepay/safepay-processor.ts'
 import {
   createSignatureScheme,
   hmacSettingsSchema,
@@ -100,6 +103,9 @@ function ownAddress({ HOST, PORT }: Config): string {
 }
 
 function readEventRules(config: Config): ProcessorEventRules {
+  if (config.PROCESSOR === 'safepay-raast' && config.PROCESSOR_EVENTS === undefined) {
+    return safepayEventRules(config.SAFEPAY_PAYOUT_EVENT_UNIT)
+  }
   const parsed = processorEventsSchema.safeParse(readJson('PROCESSOR_EVENTS', config.PROCESSOR_EVENTS))
   if (parsed.success) return parsed.data
   throw new SettingError('PROCESSOR_EVENTS', firstProblem(parsed.error))
@@ -145,7 +151,24 @@ function createProcessor(
   sandbox: SandboxAccess | null,
   sandboxUrl: OpenOptions['sandboxUrl'],
 ): Processor & { close(): Promise<void> } {
+  if (config.PROCESSOR === 'safepay-raast') {
+    return createSafepayProcessor({
+      ...safepayOptions(config),
+      merchantId: config.SAFEPAY_MERCHANT_ID ?? '',
+      payoutEventUnit: config.SAFEPAY_PAYOUT_EVENT_UNIT,
+    })
+  }
   const apiKey = config.PROCESSOR_API_KEY ?? sandbox?.api_key ?? ''
   const url = config.PROCESSOR_URL ?? (() => sandboxUrl?.() ?? sandbox?.url ?? null)
   return createHttpProcessor({ url, apiKey, timeoutMs: config.PROCESSOR_TIMEOUT_MS })
+}
+
+/** Requires the settings of `PROCESSOR=safepay-raast`. */
+export function safepayOptions(config: Config): SafepayOptions {
+  return {
+    url: config.SAFEPAY_URL,
+    aggregatorId: config.SAFEPAY_AGGREGATOR_ID ?? '',
+    secretKey: config.SAFEPAY_SECRET_KEY ?? '',
+    timeoutMs: config.PROCESSOR_TIMEOUT_MS,
+  }
 }

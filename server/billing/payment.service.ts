@@ -6,6 +6,7 @@ import { type FlagKind, raiseFlag } from '../moderation/flags.service.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
+import { isCallWaiting } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
 import {
   type CycleRow,
@@ -31,6 +32,10 @@ export async function applyPaymentConfirmation(
   const found = await findCycleByInvoice(tx, event.invoice_id)
   const cycle = found && (await lockCycle(tx, platform.database.dialect, found.id))
   if (!cycle) return { kind: 'retry', reason: `no billing cycle has invoice ${event.invoice_id} yet` }
+  // A second invoice is on its way: charged now, the cycle could be paid twice.
+  if (cycle.state === 'closed' && (await isCallWaiting(tx, 'invoice', cycle.id))) {
+    return { kind: 'retry', reason: `billing cycle ${cycle.id} is being invoiced again` }
+  }
   const decision = decidePaymentConfirmation({
     state: cycle.state,
     amountDue: cycle.amount_due,

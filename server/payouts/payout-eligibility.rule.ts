@@ -31,7 +31,9 @@ export interface PayoutFacts {
   openFailureFlag: boolean
 }
 
+/** Why a creator is not paid now. `balance_too_low` holds back a whole run. */
 export type PayoutWait =
+  | 'balance_too_low'
   | 'below_threshold'
   | 'suspended'
   | 'no_destination'
@@ -43,7 +45,7 @@ export type PayoutWait =
 export type PayoutDecision =
   | { kind: 'pay'; amount: Paisa }
   /** `raiseFlag`: an operator must act, and no flag says so yet. */
-  | { kind: 'wait'; why: PayoutWait; raiseFlag: boolean }
+  | { kind: 'wait'; why: Exclude<PayoutWait, 'balance_too_low'>; raiseFlag: boolean }
 
 /**
  * Decides whether a creator is paid now: the whole released balance in units of the processor, from the threshold on, and never zero. The
@@ -80,6 +82,6 @@ export function cutShares<Share extends { free: Paisa }>(
   return parts
 }
 
-function wait(why: PayoutWait, raiseFlag = false): PayoutDecision {
+function wait(why: Exclude<PayoutWait, 'balance_too_low'>, raiseFlag = false): PayoutDecision {
   return { kind: 'wait', why, raiseFlag }
 }

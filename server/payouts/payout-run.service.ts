@@ -8,7 +8,7 @@ import {
 import { payoutCreated } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
-import { openFlags, raiseFlag, resolvedFlagTimes } from '../moderation/flags.service.ts'
+import { closeFlag, openFlags, raiseFlag, resolvedFlagTimes } from '../moderation/flags.service.ts'
 import { forEachIsolated } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -35,6 +35,7 @@ import {
   failuresSinceLastPaid,
   insertPayout,
   type PayoutRow,
+  unsentAmount,
 } from './payouts.store.ts'
 
 /** What a payout run did for one creator, or with `dryRun` would do. */
@@ -53,10 +54,14 @@ export async function runPayouts(
   options: { dryRun?: boolean; actor?: string; progress?: (at: number, all: number) => void } = {},
 ): Promise<PayoutRunOutcome[]> {
   const creators = await releasedByCreator(platform.database.reader)
+  const shortage = await checkBalance(platform, processor, creators, options.dryRun ?? false)
   type Creator = (typeof creators)[number]
   const work = async ({ creator_id: creatorId, released }: Creator): Promise<PayoutRunOutcome | null> => {
     const { reader } = platform.database
     const facts = await gatherCheckedFacts(platform, reader, creatorId, released, processor.payoutUnit)
+    if (shortage !== null && decidePayout(facts).kind === 'pay') {
+      return { creatorId, kind: 'waits', why: shortage, amount: released }
+    }
     const lookup = await lookUpReplaced(platform, processor, facts)
     if (options.dryRun) return preview(creatorId, facts, lookup)
     return platform.database.transaction(async (tx) => {
@@ -66,6 +71,63 @@ export async function runPayouts(
     })
   }
   return forEachIsolated(platform, creators, work, options.progress)
+}
+
+/**
+ * Why nothing may be sent now, where the processor shows what payouts are made from: it does not answer, or holds less than this run and
+ * the payouts that are not sent yet. Too little is flagged once, until a run finds enough.
+ */
+async function checkBalance(
+  platform: Platform,
+  processor: Processor,
+  creators: readonly { creator_id: string; released: Paisa }[],
+  dryRun: boolean,
+): Promise<'processor_unavailable' | 'balance_too_low' | null> {
+  const { reader } = platform.database
+  if (!processor.balance) return null
+  let planned = 0
+  for (const { creator_id, released } of creators) {
+    const decision = decidePayout(
+      await gatherFacts(platform, reader, creator_id, released, processor.payoutUnit),
+    )
+    if (decision.kind === 'pay') planned += decision.amount
+  }
+  if (planned === 0) return null
+  const found = await processor.balance()
+  if (found.kind === 'unavailable') {
+    platform.log.warn({ detail: found.detail }, 'no payouts: the processor does not show its balance')
+    return 'processor_unavailable'
+  }
+  const unsent = await unsentAmount(reader)
+  const isEnough = planned + unsent <= found.amount
+  if (!dryRun) await flagBalance(platform, isEnough, { balance: found.amount, planned, unsent })
+  return isEnough ? null : 'balance_too_low'
+}
+
+async function flagBalance(
+  platform: Platform,
+  isEnough: boolean,
+  figures: { balance: Paisa; planned: Paisa; unsent: Paisa },
+): Promise<void> {
+  const subject = {
+    kind: 'processor_balance_low',
+    subjectType: 'processor',
+    subjectId: platform.config.PROCESSOR,
+  } as const
+  await platform.database.transaction(async (tx) => {
+    if (isEnough) {
+      await closeFlag(platform, tx, subject, 'The balance is enough for the payouts.')
+      return
+    }
+    await raiseFlag(platform, tx, {
+      ...subject,
+      summary:
+        'The balance at the processor is too low for the payouts that are due. No payouts are made until it is enough.',
+      evidence: Object.fromEntries(
+        Object.entries(figures).map(([name, amount]) => [name, formatMoney(amount)]),
+      ),
+    })
+  })
 }
 
 async function auditPayout(
@@ -151,7 +213,7 @@ export interface NextPayout {
   amount: Paisa
   threshold: Paisa
   /** `null`: the run pays, provided that the processor answers where it must be asked. */
-  waitsFor: Exclude<PayoutWait, 'processor_unavailable'> | null
+  waitsFor: Exclude<PayoutWait, 'processor_unavailable' | 'balance_too_low'> | null
   /** Whether the run first asks the processor about failed payouts that this one would replace. */
   replacesFailed: boolean
 }

@@ -80,6 +80,39 @@ export function findPayout(db: Queries, payoutId: string): Promise<PayoutRow | u
   return db.selectFrom('payouts').selectAll().where('id', '=', payoutId).executeTakeFirst()
 }
 
+const RECENT = 1000
+
+/** A creator's latest paid payouts. */
+export async function paidPayoutIds(db: Queries, creatorId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('payouts')
+    .select('id')
+    .where('creator_id', '=', creatorId)
+    .where('state', '=', 'paid')
+    .orderBy('id', 'desc')
+    .limit(RECENT)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** The sum of the payouts that have not been sent yet, paisa. */
+export async function unsentAmount(db: Queries): Promise<Paisa> {
+  const row = await db
+    .selectFrom('payouts')
+    .select((query) => query.fn.sum<number | null>('amount').as('amount'))
+    .where('state', '=', 'pending')
+    .executeTakeFirstOrThrow()
+  return row.amount ?? 0
+}
+
+export function findPayoutByProcessorId(db: Queries, processorId: string): Promise<PayoutRow | undefined> {
+  return db
+    .selectFrom('payouts')
+    .selectAll()
+    .where('processor_payout_id', '=', processorId)
+    .executeTakeFirst()
+}
+
 /** A creator's payouts that failed since the last paid one, newest first. */
 export function failuresSinceLastPaid(db: Queries, creatorId: string): Promise<PayoutRow[]> {
   const paid = db

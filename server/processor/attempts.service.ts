@@ -91,8 +91,8 @@ export interface ClaimedAttempt {
 /** Claims due attempts. A try is counted before its call, so that a crash in between counts as an unknown outcome. */
 export async function claimAttempts(platform: Platform, limit: number): Promise<ClaimedAttempt[]> {
   const now = platform.clock.now()
-  // Longer than a look-up and a call can take: the lease must not end during a call.
-  const until = now + 2 * platform.config.PROCESSOR_TIMEOUT_MS + 5000
+  // Longer than a look-up, a check of the account and a call can take: the lease must not end during a call.
+  const until = now + 3 * platform.config.PROCESSOR_TIMEOUT_MS + 5000
   const lease = { token: platform.ids.next(), until }
   const rows = await ATTEMPT_QUEUE.claim(platform.database, { now, limit, lease, set: { unknown_at: now } })
   return rows.map((row) => ({
@@ -124,15 +124,82 @@ export function settleCreated(
   })
 }
 
+/** The processor reports that what a successful call created has failed. Returns false if that is known. */
+export async function markFailed(
+  platform: Platform,
+  tx: Tx,
+  kind: AttemptKind,
+  processorId: string,
+): Promise<boolean> {
+  const marked = await tx
+    .updateTable('processor_attempts')
+    .set({ failed_at: platform.clock.now() })
+    .where('processor_id', '=', processorId)
+    .where('kind', '=', kind)
+    .where('state', '=', 'created')
+    .where('failed_at', 'is', null)
+    .executeTakeFirst()
+  return marked.numUpdatedRows > 0n
+}
+
+/** Whether the processor's id belongs to a call that it refused: then its events about it say nothing new. */
+export async function wasRefused(db: Queries, kind: AttemptKind, processorId: string): Promise<boolean> {
+  const refused = await db
+    .selectFrom('processor_attempts')
+    .select('id')
+    .where('processor_id', '=', processorId)
+    .where('kind', '=', kind)
+    .where('state', '=', 'refused')
+    .executeTakeFirst()
+  return refused !== undefined
+}
+
+/** Whether one of these billing cycles or payouts was created by a call with exactly this request. */
+export async function wasSentWith(
+  db: Queries,
+  kind: AttemptKind,
+  request: NewAttempt['request'],
+  subjectIds: readonly string[],
+): Promise<boolean> {
+  if (subjectIds.length === 0) return false
+  const sent = await db
+    .selectFrom('processor_attempts')
+    .select('id')
+    .where('subject_id', 'in', subjectIds)
+    .where('kind', '=', kind)
+    .where('state', '=', 'created')
+    .where('request', '=', JSON.stringify(request))
+    .limit(1)
+    .executeTakeFirst()
+  return sent !== undefined
+}
+
+/** Whether a call about a billing cycle or payout has no outcome yet. */
+export async function isCallWaiting(db: Queries, kind: AttemptKind, subjectId: string): Promise<boolean> {
+  return (await listAttempts(db, kind, subjectId)).some(({ state }) => state === 'waiting')
+}
+
+export interface Refusal {
+  detail: string
+  summary: string
+  /** Of the record that the processor keeps for it. */
+  processorId?: string | undefined
+}
+
 /** A final refusal by the processor or by us: the call did not happen, and a person decides what follows. */
 export async function settleRefused(
   platform: Platform,
   tx: Tx,
   attempt: ClaimedAttempt,
-  { detail, summary }: { detail: string; summary: string },
+  { detail, summary, processorId }: Refusal,
 ): Promise<void> {
-  const settled_at = platform.clock.now()
-  if (!(await ATTEMPT_QUEUE.complete(tx, attempt, { state: 'refused', settled_at, detail }))) return
+  const change = {
+    state: 'refused',
+    settled_at: platform.clock.now(),
+    detail,
+    processor_id: processorId ?? null,
+  } as const
+  if (!(await ATTEMPT_QUEUE.complete(tx, attempt, change))) return
   await flag(platform, tx, attempt, { kind: 'processor_refusal', summary, detail })
 }
 
@@ -241,7 +308,7 @@ export interface RecordFilter {
   always: readonly string[]
 }
 
-/** A billing cycle or payout before its call's outcome is known. `standing` null: the processor has no id for it yet. */
+/** One of our billing cycles or payouts. `standing` null: only the attempts show it. */
 export interface RecordRow {
   id: string
   amount: number
@@ -249,7 +316,7 @@ export interface RecordRow {
   standing: Exclude<Standing, 'unsent' | 'refused'> | null
 }
 
-/** Our side of a reconciliation. A row without a standing is `refused` or `unsent`, by its last attempt. */
+/** Our side of a reconciliation. */
 export async function recordsOf(
   db: Queries,
   kind: AttemptKind,
@@ -263,7 +330,9 @@ export async function recordsOf(
   return records
 }
 
+const STANDINGS = { waiting: 'unsent', created: 'open', refused: 'refused', failed: 'failed' } as const
+
 async function unsettledStanding(db: Queries, kind: AttemptKind, subjectId: string): Promise<Standing> {
   const attempt = (await listAttempts(db, kind, subjectId)).at(-1)
-  return attempt?.state === 'refused' ? 'refused' : 'unsent'
+  return attempt ? STANDINGS[attemptState(attempt)] : 'unsent'
 }
