@@ -39,7 +39,8 @@ export async function applyInvoiceFailure(
     await raiseFlag(platform, tx, { kind: 'payment_reversed', ...about, summary, evidence })
     return { kind: 'set_aside', reason: 'contradiction', flagged: true }
   }
-  if (!(await markFailed(platform, tx, 'invoice', event.invoice_id))) {
+  const attemptId = await markFailed(platform, tx, 'invoice', event.invoice_id)
+  if (attemptId === null) {
     return { kind: 'ignored', reason: `invoice ${event.invoice_id} has already failed` }
   }
   await raiseFlag(platform, tx, {
@@ -48,5 +49,5 @@ export async function applyInvoiceFailure(
     summary: `The request for this cycle's payment failed (${event.reason}). Ask the merchant, then run "affiliate billing reissue".`,
     evidence,
   })
-  return { kind: 'done', result: { billing_cycle_id: cycle.id, state: 'closed' } }
+  return { kind: 'done', result: { failed_attempt_id: attemptId } }
 }

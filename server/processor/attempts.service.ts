@@ -124,13 +124,13 @@ export function settleCreated(
   })
 }
 
-/** The processor reports that what a successful call created has failed. Returns false if that is known. */
+/** The processor reports that what a successful call created has failed. Returns the attempt's id, or `null` if that is known. */
 export async function markFailed(
   platform: Platform,
   tx: Tx,
   kind: AttemptKind,
   processorId: string,
-): Promise<boolean> {
+): Promise<string | null> {
   const marked = await tx
     .updateTable('processor_attempts')
     .set({ failed_at: platform.clock.now() })
@@ -138,8 +138,9 @@ export async function markFailed(
     .where('kind', '=', kind)
     .where('state', '=', 'created')
     .where('failed_at', 'is', null)
+    .returning('id')
     .executeTakeFirst()
-  return marked.numUpdatedRows > 0n
+  return marked?.id ?? null
 }
 
 /** Whether the processor's id belongs to a call that it refused: then its events about it say nothing new. */

@@ -78,7 +78,7 @@ export const EVENT_INVARIANTS: Invariant[] = [
     name: 'settled-by-events',
     // An event's outcome is kept as the JSON that its applier returned.
     statement:
-      'Each charged cycle and each settled payout is the outcome of one event of the processor, and each such event has its outcome.',
+      'Each charged cycle, each settled payout and each failed invoice is the outcome of one event of the processor, and each such event has its outcome.',
     table: 'billing_cycles',
     breaches: sql`
       select coalesce(ours.subject, theirs.subject) as subject,
@@ -90,6 +90,9 @@ export const EVENT_INVARIANTS: Invariant[] = [
         union all
         select 'payout ' || id, '{"payout_id":"' || id || '","state":"' || state || '"}'
           from payouts where state in ('paid', 'failed')
+        union all
+        select 'attempt ' || id, '{"failed_attempt_id":"' || id || '"}'
+          from processor_attempts where failed_at is not null
       ) as ours
       full join (
         select result, 'event ' || min(cast(id as text)) as subject, count(*) as events
