@@ -23,7 +23,7 @@ export const RECONCILIATION = 'reconciliation'
 
 const DAY_MS = 86_400_000
 /** Settled invoices and payouts are compared for this long, because a bank can reverse a payment weeks later. */
-export const RECONCILED_DAYS = 35
+export const RECONCILED_DAYS = 40
 /** Newer changes wait for the next run, because the processor's event may still be on its way. */
 const QUIET_MS = 15 * 60_000
 /** At most ten look-ups a second in each run. */

@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
 import { retryInvoice } from '../../billing/invoices.service.ts'
+import { reconcile } from '../../jobs/reconciliation.ts'
+import { flagUndelivered } from '../../jobs/undelivered-events.ts'
 import { openFlags, resolveFlag } from '../../moderation/flags.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { retryPayout } from '../../payouts/retry-payout.service.ts'
@@ -156,7 +158,7 @@ for (const { it } of marketSuites<Context>('Safepay', { verify: true, settings: 
     const { market, world } = context
     const { platform, clock } = market
     const payoutId = await makePayout(context)
-    world.double.title = 'Somebody Else'
+    world.double.title = 'Another Holder'
     world.double.instead.set('GET title-fetch', [{ status: 500, body: 'busy' }])
     await world.drain()
     assert.equal(await openFlagsOf(platform), [])
@@ -186,7 +188,7 @@ for (const { it } of marketSuites<Context>('Safepay', { verify: true, settings: 
     const { market, world, creator } = context
     const { platform, clock } = market
     const payoutId = await makePayout(context)
-    world.double.titles.set('PK36SCBL0000001123456702', 'Somebody Else')
+    world.double.titles.set('PK36SCBL0000001123456702', 'Another Holder')
     await world.drain()
     await giveDestination(platform, creator.userId, OTHER_IBAN)
     clock.pass(2 * DAY)
@@ -214,6 +216,40 @@ for (const { it } of marketSuites<Context>('Safepay', { verify: true, settings: 
     world.double.balance = 100_000
     assert.is((await run(context))[0]?.kind, 'paid_out')
     assert.equal(await openFlagsOf(platform), [])
+  })
+
+  it('reconciles by request id, and flags events that were given up; both move nothing', async (context) => {
+    const { market, world, cycleId } = context
+    const { platform, clock } = market
+    const { processor } = world.parts
+    clock.pass(DAY)
+    const [lost] = world.double.settle(last(context), 'paid')
+    world.double.endpoints.push({
+      token: 'wh_1',
+      url: 'https://x',
+      enabled: true,
+      event_types: [],
+      secret: '',
+    })
+    const created_at = new Date(clock.now()).toISOString()
+    world.double.dead.push({ event_id: lost?.identifier ?? '', type: 'payment.completed', created_at })
+    const outcome = await reconcile(platform, processor, { pauseMs: 0 })
+    assert.equal(
+      outcome.differing.map(({ ours, differences }) => [ours.id, differences]),
+      [[cycleId, ['paid_there']]],
+    )
+    assert.is(await flagUndelivered(platform, processor), 1)
+    assert.is((await cycleOf(platform, cycleId)).state, 'closed')
+    const flags = [`events_undelivered safepay-raast`, `reconciliation_difference ${cycleId}`]
+    assert.equal(await openFlagsOf(platform), flags)
+    // Seen by a person, it is not flagged again; once it has arrived, there is none.
+    const [flag] = await openFlags(platform.database.reader, 'events_undelivered')
+    await resolveFlag(platform, { flagId: flag?.id ?? '', actor: 'operator', note: 'asked for it' })
+    assert.is(await flagUndelivered(platform, processor), 1)
+    assert.equal(await openFlagsOf(platform), [flags[1]])
+    if (lost) await world.tell([lost])
+    assert.is(await flagUndelivered(platform, processor), 0)
+    assert.is((await cycleOf(platform, cycleId)).state, 'charged')
   })
 
   it('moves nothing for money that came back, or an amount in another unit', async (context) => {
