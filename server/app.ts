@@ -20,9 +20,9 @@ import { Signals } from './platform/signals.ts'
 import { type ProcessorEventRules, processorEventsSchema } from './processor/events.settings.ts'
 import { createHttpProcessor } from './processor/http-processor.ts'
 import type { Processor } from './processor/processor.ts'
-import type { SafepayOptions } from './processor/safepay/safepay-api.ts'
 import { safepayEventRules } from './processor/safepay/safepay-events.ts'
 import { createSafepayProcessor } from './processor/safepay/safepay-processor.ts'
+import { safepayOptions } from './processor/safepay/safepay-settings.ts'
 import {
   createSignatureScheme,
   hmacSettingsSchema,
@@ -152,23 +152,9 @@ function createProcessor(
   sandboxUrl: OpenOptions['sandboxUrl'],
 ): Processor & { close(): Promise<void> } {
   if (config.PROCESSOR === 'safepay-raast') {
-    return createSafepayProcessor({
-      ...safepayOptions(config),
-      merchantId: config.SAFEPAY_MERCHANT_ID ?? '',
-      payoutEventUnit: config.SAFEPAY_PAYOUT_EVENT_UNIT,
-    })
+    return createSafepayProcessor(safepayOptions(config))
   }
   const apiKey = config.PROCESSOR_API_KEY ?? sandbox?.api_key ?? ''
   const url = config.PROCESSOR_URL ?? (() => sandboxUrl?.() ?? sandbox?.url ?? null)
   return createHttpProcessor({ url, apiKey, timeoutMs: config.PROCESSOR_TIMEOUT_MS })
-}
-
-/** Requires the settings of `PROCESSOR=safepay-raast`. */
-export function safepayOptions(config: Config): SafepayOptions {
-  return {
-    url: config.SAFEPAY_URL,
-    aggregatorId: config.SAFEPAY_AGGREGATOR_ID ?? '',
-    secretKey: config.SAFEPAY_SECRET_KEY ?? '',
-    timeoutMs: config.PROCESSOR_TIMEOUT_MS,
-  }
 }

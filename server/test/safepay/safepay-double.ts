@@ -23,7 +23,7 @@ export interface SafepaySwitches {
   nothing: 'empty' | 'null' | 'absent'
   /** Whether the ledger is one account or a list. */
   ledger: 'account' | 'list'
-  /** Whether events and records say `type: "PAYOUT"` for payouts is published; amounts as text or number is not. */
+  /** Whether amounts in records are text or numbers. */
   amounts: 'text' | 'number'
   /** The status that new requests get. */
   status: string
@@ -209,6 +209,9 @@ export class SafepayDouble {
       const account = { account_type: 'ACCT_AGGREGATOR', currency: 'PKR', balance: String(this.balance) }
       return this.#data(this.switches.ledger === 'list' ? [account] : account)
     }
+    if (path === `merchants/${MERCHANT_ID}`)
+      return this.#data({ aggregator_merchant_identifier: MERCHANT_ID })
+    if (path.startsWith('merchants/')) return this.#error(404, 'error.not_found', 'merchant not found')
     return this.#webhooks(method, path, body)
   }
 

@@ -62,6 +62,7 @@ const RULES: RequestRule[] = [
   },
   { method: 'GET', path: /^title-fetch$/, query: z.strictObject({ iban }), body: z.null() },
   { method: 'GET', path: /^ledger\/accounts$/, query: none, body: z.null() },
+  { method: 'GET', path: /^merchants\/[^/]+$/, query: none, body: z.null() },
   { method: 'GET', path: /^webhooks$/, query: z.strictObject(page), body: z.null() },
   { method: 'POST', path: /^webhooks$/, query: none, body: webhook },
   { method: 'PUT', path: /^webhooks\/[^/]+$/, query: none, body: webhook.partial() },
