@@ -157,7 +157,7 @@ atTerminal('an order that is replayed at a terminal leads to the sale that is sh
   })
   assert.is(code, 0, screen)
   const said =
-    /accepted: net Rs 2,750\.00, commission Rs 343\.75, fee Rs 34\.38\s+Explain it: affiliate sales explain '(#\d+)'/
+    /accepted: net Rs 2,750\.00, commission Rs 343\.75, fee Rs 34\.38\s+Explain it: \.\/cli\/affiliate sales explain '(#\d+)'/
   const [, name = ''] = said.exec(stripVTControlCharacters(screen)) ?? []
   const explained = await beside('sales', 'list', '--json')
   const sale = JSON.parse(explained.stdout).items.find(

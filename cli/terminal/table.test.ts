@@ -34,6 +34,17 @@ test('a narrow terminal cuts the flexible column, never amounts and ids', () => 
   }
 })
 
+test('a column that wraps is broken between words, and its neighbors stay in the first line', () => {
+  const columns = [{ title: 'Id' }, { title: 'What', flexible: 'wrap' as const }, { title: 'Code' }]
+  const rows = [['1', 'The sum is zero.', 'ab']]
+  assert.equal(layoutTable(columns, rows, { width: 19, colour: false }), [
+    'Id  What       Code',
+    '1   The sum    ab',
+    '    is zero.',
+  ])
+  assert.equal(layoutTable(columns, rows, { width: null, colour: false })[1], '1\tThe sum is zero.\tab')
+})
+
 test('optional columns make room, the last one first', () => {
   const columns = [
     ...COLUMNS.slice(0, 2),
