@@ -6,6 +6,7 @@ import { runHere } from '../test/run-here.ts'
 
 const PRODUCTION = {
   NODE_ENV: 'production',
+  PUBLIC_BASE_URL: 'https://offers.example',
   PROCESSOR: 'http',
   PROCESSOR_URL: 'https://processor.example.com',
   PROCESSOR_API_KEY: 'key',

@@ -79,6 +79,12 @@ const FIRST_STEPS: Steps = [
   ['./cli/affiliate --help', 'all other commands'],
 ]
 
+const PRODUCTION_STEPS: Steps = [
+  ['affiliate doctor', 'what is left to set up'],
+  ['affiliate users create-admin you@example.com', 'an admin account'],
+  ['affiliate --help', 'all other commands'],
+]
+
 /** What to try with a seeded database. */
 function seededSteps({ slugs }: Seeded, url: string | null): Steps {
   return [
@@ -119,7 +125,8 @@ async function announce(
       ['Keys and files', folder],
       ['Roles', config.ROLES.join(', ')],
     ]
-    const steps = seeded ? seededSteps(seeded, url) : FIRST_STEPS
+    const firstSteps = config.NODE_ENV === 'production' ? PRODUCTION_STEPS : FIRST_STEPS
+    const steps = seeded ? seededSteps(seeded, url) : firstSteps
     return [
       out.heading('The affiliate marketplace is running. Ctrl-C ends it.'),
       '',

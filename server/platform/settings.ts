@@ -33,7 +33,8 @@ const SERVICE = {
   HOST: host.default('127.0.0.1').describe('the address that the service listens on'),
   PORT: whole(0, 65_535).prefault('3000').describe('the port that it listens on; 0 picks a free one'),
   PUBLIC_BASE_URL: httpUrl.optional().meta({
-    description: 'what affiliate links start with: the https address that leads to this service',
+    description:
+      'what affiliate links start with: the https address that leads to this service. Production needs it',
     unset: '`http://HOST:PORT`',
   }),
   ROLES: roles
