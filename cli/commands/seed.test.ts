@@ -58,7 +58,7 @@ for (const dialect of testDialects()) {
   it('refuses a database with accounts', async ({ settings }) => {
     const again = await runHere(['seed'], settings)
     assert.is(again.code, 1)
-    assert.match(again.stderr, /^affiliate: Refused: the database has accounts\. .*\n$/)
+    assert.match(again.stderr, /^affiliate: Refused: the database has accounts, .*\n$/)
   })
 
   it('is refused in production', async ({ settings }) => {
