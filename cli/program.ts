@@ -54,7 +54,7 @@ export function buildProgram(): Command {
 Lists are tables at a terminal, and tab-separated in a pipe or file.
 Users are named by id or e-mail, orders by the store's order id or their name such as '#1001'.
 Settings are read from the environment and from .env; see server/guides/settings.md.
-Exit codes: 0 success, 1 failure, 2 usage error.
+Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted by Ctrl-C.
 
 Examples:
   $ affiliate serve
