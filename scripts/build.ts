@@ -21,6 +21,8 @@ function build(): void {
       filter: (path) => !path.endsWith('.ts') && path !== databases,
     })
     cpSync(join(ROOT, 'server', 'guides'), join(made, 'server', 'guides'), { recursive: true })
+    const storeScript = join('shared', 'store-script', 'store.min.js')
+    cpSync(join(ROOT, storeScript), join(made, storeScript))
     addClientTypes(join(scratch, 'types'), made)
     const dist = join(ROOT, 'dist')
     rmSync(dist, { recursive: true, force: true })

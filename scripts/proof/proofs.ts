@@ -86,6 +86,12 @@ export const PROOFS: readonly Proof[] = [
     },
   },
   {
+    name: 'store script',
+    promise:
+      'in a real browser, from the affiliate link to the accepted sale: cart, buy now, two tabs, return, consent, blocked storage',
+    files: ['server/test/storefront/'],
+  },
+  {
     name: 'authorization',
     promise: 'every route answers exactly the callers it is for, and no id of another account',
     files: ['server/test/authorization/'],

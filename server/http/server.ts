@@ -17,6 +17,7 @@ import { endEmptyBodies } from './request-body.ts'
 import { registerRest } from './rest.ts'
 import { appRouter } from './router.ts'
 import { setDefaultHeaders } from './security-headers.ts'
+import { registerStoreScript } from './store-script.ts'
 import { registerTrpc } from './trpc.ts'
 import { answerUnknownRoutes, collectRoutes, refuseEmptyParameters } from './unknown-routes.ts'
 import { registerWebhooks } from './webhooks/webhooks.ts'
@@ -92,7 +93,7 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
   return server
 }
 
-/** The redirect and the webhooks. Their successful responses have fewer headers; see `setShortHeaders`. */
+/** The redirect, the webhooks and the stores' script. Their successful responses have fewer headers; see `setShortHeaders`. */
 async function registerHotPaths(scope: FastifyInstance, { counted, recordTime }: Metrics): Promise<void> {
   const { platform } = counted
   scope.addHook('onResponse', (request, reply, done) => {
@@ -107,6 +108,7 @@ async function registerHotPaths(scope: FastifyInstance, { counted, recordTime }:
     sendProblem(platform, request, setDefaultHeaders(request, reply), error),
   )
   registerRedirect(scope, counted)
+  registerStoreScript(scope, counted)
   await registerWebhooks(scope, counted)
 }
 

@@ -28,6 +28,38 @@ test('note_attributes come before landing_site, and an empty or odd place is pas
   assert.equal(found({}), [null, null])
 })
 
+test("a line's property comes after note_attributes and before landing_site", () => {
+  const landing_site = '/products/x?aff_ref=landed'
+  const bought = (value: unknown, name = '_aff_ref') => [
+    { properties: [{ name: '_bundle', value: 'a' }] },
+    {
+      properties: [
+        { name: 'Engraving', value: 'To Sana' },
+        { name, value },
+      ],
+    },
+    { properties: [{ name: '_aff_ref', value: 'third' }] },
+  ]
+  const found = (changes: Record<string, unknown>) => {
+    const { tracking_reference, tracking_source } = readTracking({ landing_site, ...changes }, 'aff_ref')
+    return [tracking_reference, tracking_source]
+  }
+  const note_attributes = [{ name: 'aff_ref', value: 'noted' }]
+  assert.equal(found({ note_attributes, line_items: bought('b') }), ['noted', 'note_attributes'])
+  assert.equal(found({ note_attributes: [], line_items: bought(' b ') }), ['b', 'line_item'])
+  for (const value of ['', null, {}, 7])
+    assert.equal(found({ line_items: bought(value) }), ['third', 'line_item'])
+  assert.equal(found({ line_items: bought('b', 'aff_ref') }), ['third', 'line_item'], 'another name')
+  for (const line_items of [
+    [null, 7, 'x', {}, { properties: {} }, { properties: [null, 3] }],
+    [{ properties: [{ name: 'aff_ref', value: 'without the underscore' }] }],
+    {},
+    null,
+  ]) {
+    assert.equal(found({ line_items }), ['landed', 'landing_site'])
+  }
+})
+
 test('landing_site may be a path or an address, with broken escapes, fragments and repeats', () => {
   const from = (landing_site: unknown) => readTracking({ landing_site }, 'aff_ref').tracking_reference
   assert.is(from('/products/x?utm=1&aff_ref=a-1'), 'a-1')

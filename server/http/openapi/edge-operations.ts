@@ -85,6 +85,11 @@ const PAYMENT_EVENT = {
   data: { invoice_id: 'inv_1', payment_reference: 'pay_1', amount: '1250.00', currency: 'PKR' },
 }
 
+const SCRIPT_HEADERS = {
+  ETag: { required: true, schema: { type: 'string' } },
+  'Cache-Control': { required: true, schema: { type: 'string', const: 'public, max-age=3600' } },
+}
+
 export const EDGE_PATHS = {
   '/jobs/{id}/file': {
     get: {
@@ -137,6 +142,26 @@ export const EDGE_PATHS = {
         },
         410: { description: 'The merchant is suspended.' },
         ...problemResponses(['not_found', 'internal', 'unavailable']),
+      },
+    },
+  },
+  '/store.js': {
+    get: {
+      operationId: 'stores.script',
+      tags: ['stores'],
+      security: [],
+      summary: "The script for a store's theme",
+      description:
+        'Carries the tracking reference from the landing page into the order: as a cart attribute and, for buy-now buttons, as a line property. Attributes of the script tag: `data-parameter` (default: the TRACKING_PARAMETER of the service), `data-days` (how long a reference is kept; default 30), `data-consent="off"` (does not ask Shopify\'s consent API). Any origin may load it.',
+      parameters: [header('If-None-Match', 'The `ETag` of a stored response.', false)],
+      responses: {
+        200: {
+          description: 'The script, minified.',
+          headers: SCRIPT_HEADERS,
+          content: { 'text/javascript': { schema: { type: 'string' }, example: '(()=>{})();' } },
+        },
+        304: { description: 'The stored response is still current. No body.', headers: SCRIPT_HEADERS },
+        ...problemResponses(['method_not_allowed', 'internal']),
       },
     },
   },

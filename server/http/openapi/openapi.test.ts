@@ -39,6 +39,7 @@ test('describes every procedure that has a route, and the routes that are no pro
   const edges = [
     'redirect',
     'jobs.file',
+    'stores.script',
     'webhooks.storeSales',
     'webhooks.processor',
     'health',
@@ -129,7 +130,7 @@ test('tells that every procedure and file is counted', () => {
   const uncounted = operations
     .filter(({ responses }) => !responses['429'])
     .map(({ operationId }) => operationId)
-  const edges = ['health', 'metrics', 'readiness', 'redirect', 'webhooks.processor']
+  const edges = ['health', 'metrics', 'readiness', 'redirect', 'stores.script', 'webhooks.processor']
   assert.equal(uncounted.sort(), edges)
   const headers = Object.keys(byName('offers.list').responses['429']?.headers ?? {})
   assert.equal(headers, ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'])
@@ -137,7 +138,11 @@ test('tells that every procedure and file is counted', () => {
 
 test('says which answers have a tag, and that a client that sends it may get 304', () => {
   const tagged = operations.filter(({ responses }) => '304' in responses)
-  assert.equal(tagged.map(({ operationId }) => operationId).sort(), ['offers.get', 'offers.list'])
+  assert.equal(tagged.map(({ operationId }) => operationId).sort(), [
+    'offers.get',
+    'offers.list',
+    'stores.script',
+  ])
   for (const { operationId, parameters, responses } of tagged) {
     assert.ok(
       parameters.some((one) => one.in === 'header' && one.name === 'If-None-Match' && !one.required),

@@ -71,6 +71,7 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
     callers: 'processor, signed',
   },
   'GET /': { file: 'http/docs.ts', test: 'http/docs.test.ts', callers: 'public' },
+  'GET /store.js': { file: 'http/store-script.ts', test: 'http/store-script.test.ts', callers: 'public' },
   'GET /healthz': { file: 'http/server.ts', test: 'http/server.test.ts', callers: 'public' },
   'GET /readyz': { file: 'http/server.ts', test: 'http/server.test.ts', callers: 'public' },
   'GET /metrics': {

@@ -5,6 +5,7 @@ import type { FuzzRequest } from './requests.ts'
 
 const EDGE_PATHS = [
   '/',
+  '/store.js',
   '/healthz',
   '/readyz',
   '/metrics',

@@ -64,7 +64,10 @@ function orderOf(body: Fields, parameter: string): Order {
     cancelled: body.cancelled_at !== null && body.cancelled_at !== undefined,
     taxesIncluded: flagOf(body.taxes_included),
     buyerEmail: emailOf(body),
-    reference: notedReference(body, parameter) ?? landingReference(body, parameter),
+    reference:
+      attributeIn(body.note_attributes, parameter) ??
+      lineReference(body.line_items, `_${parameter}`) ??
+      landingReference(body, parameter),
     codes: codesOf(body),
     lines: listOf(body.line_items).map(lineOf),
   }
@@ -162,10 +165,14 @@ function codesOf(body: Fields): string[] {
   )
 }
 
-function notedReference(body: Fields, parameter: string): string | null {
-  const notes = Array.isArray(body.note_attributes) ? (body.note_attributes as Fields[]) : []
-  const noted = notes.filter((note) => note?.name === parameter).map((note) => note.value)
-  return firstText(noted)
+function attributeIn(list: unknown, name: string): string | null {
+  const attributes = Array.isArray(list) ? (list as Fields[]) : []
+  return firstText(attributes.filter((one) => one?.name === name).map((one) => one.value))
+}
+
+function lineReference(list: unknown, property: string): string | null {
+  const lines = Array.isArray(list) ? (list as Fields[]) : []
+  return firstText(lines.map((line) => attributeIn(line?.properties, property)))
 }
 
 function landingReference(body: Fields, parameter: string): string | null {

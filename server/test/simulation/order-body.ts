@@ -28,7 +28,10 @@ export function orderBody(plan: OrderPlan, facts: OrderFacts): string {
     ...buyer(plan, facts),
     ...trackedBy(plan, facts.reference),
     discount_codes: plan.codes.map((code) => ({ code, amount: '0.00', type: 'fixed_amount' })),
-    line_items: plan.lines.map((line, index) => lineItem(line, index === 0 ? plan.broken : 'no')),
+    line_items: plan.lines.map((line, index) => ({
+      ...lineItem(line, index === 0 ? plan.broken : 'no'),
+      ...(index === 0 && plan.reference.place === 'line' && { properties: propertiesWith(facts.reference) }),
+    })),
   }
   // Put in as digits: they can be more than a JavaScript number holds.
   const text = JSON.stringify(body)
@@ -75,13 +78,21 @@ function trackedBy(plan: OrderPlan, reference: string): Record<string, unknown> 
           ]
         : [],
     landing_site: {
-      // What the shop's script noted comes before the first page.
+      // What the store's script wrote comes before the first page.
       note: '/products/kurta?aff_ref=somebody-else',
+      line: '/products/kurta?aff_ref=somebody-else',
       landing: `/products/kurta?${query}`,
       url: `https://shop.pk/products/kurta?${query}#reviews`,
       none: plan.taxesIncluded ? null : '/',
     }[place],
   }
+}
+
+function propertiesWith(reference: string): Record<string, string>[] {
+  return [
+    { name: 'Engraving', value: 'aff_ref' },
+    { name: '_aff_ref', value: reference },
+  ]
 }
 
 const OFFSETS = { Z: 0, '+05:00': 5 * 60, '-03:30': -(3 * 60 + 30) }

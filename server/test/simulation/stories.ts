@@ -82,7 +82,13 @@ const TYPED_CODES = [...CODES, ...CODES, ' sana10 ', 'eid_2026', 'WELCOME10', 't
 
 const order: fc.Arbitrary<OrderPlan> = fc.record({
   reference: fc.record({
-    place: oftener<OrderPlan['reference']['place']>([8, 'landing'], [6, 'note'], [3, 'url'], [2, 'none']),
+    place: oftener<OrderPlan['reference']['place']>(
+      [8, 'landing'],
+      [6, 'note'],
+      [3, 'line'],
+      [3, 'url'],
+      [2, 'none'],
+    ),
     what: oftener<OrderPlan['reference']['what']>(
       [50, 'click'],
       [2, 'upper case'],

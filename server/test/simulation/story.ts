@@ -78,7 +78,7 @@ export interface SaleAction {
 export interface OrderPlan {
   /** What the reference's place holds. */
   reference: {
-    place: 'note' | 'landing' | 'url' | 'none'
+    place: 'note' | 'line' | 'landing' | 'url' | 'none'
     what: 'click' | 'upper case' | 'unknown' | 'words'
   }
   /** Discount codes as the buyer typed them. */

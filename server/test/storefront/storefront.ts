@@ -1,0 +1,277 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import { FIXTURE_PRODUCT_ID, fillFixture } from '../../../fixtures/fill-fixture.ts'
+import { signShopifyBody } from '../../shopify/signature.ts'
+import { DAY } from '../testkit/testbed.ts'
+import { selfSigned } from './self-signed.ts'
+import { productPage } from './theme.ts'
+
+const FIXTURE = new URL(
+  '../../../fixtures/store-sales/note-attributes-without-landing-site.json',
+  import.meta.url,
+)
+/** Shopify forgets a cart that nobody has touched for so long. */
+const CART_DAYS = 14
+
+export interface StoreSettings {
+  scriptTag: string
+  buyNow: boolean
+  hasConsentApi: boolean
+  /** What the visitor's consent, or the law where they are, allows when a page is loaded. */
+  marketingAllowed: boolean
+  /** What a firewall or an app of the store makes of `/cart/update.js`. */
+  cartUpdates: 'accepted' | 'refused' | 'unanswered'
+  /** False: the browser takes no cookie, so each request has a cart of its own. */
+  setsCookies: boolean
+  /** Whether orders tell the session's first page. */
+  tellsLandingSite: boolean
+}
+
+interface Line {
+  properties: { name: string; value: string }[]
+}
+
+interface Cart {
+  token: string
+  attributes: Record<string, string>
+  lines: Line[]
+  touchedAt: number
+}
+
+interface Answer {
+  status?: number
+  headers?: Record<string, string | string[]>
+  body?: string
+}
+
+/**
+ * A Shopify store as far as its Ajax API and its orders are documented: carts by the cookie `cart`, attributes that `/cart/update.js` merges
+ * and the standard action replaces, a checkout that ends the cart, a buy-now button that goes without it. Each purchase is reported as a
+ * signed `orders/paid`.
+ */
+export class Storefront {
+  readonly host: string
+  settings: StoreSettings
+  readonly carts = new Map<string, Cart>()
+  /** Method and path of each request since `reopen`. */
+  requests: string[] = []
+  #lastRequestAt = 0
+  /** Ids of the orders since `reopen`. */
+  orders: string[] = []
+  #server: Server
+  #service: { url: string; shopDomain: string; secret: string }
+  #clockAhead = 0
+  #landingSite: string | null = null
+  #orderNumber = 2000
+
+  constructor(host: string, service: { url: string; shopDomain: string; secret: string }) {
+    this.host = host
+    this.#service = service
+    this.settings = this.#usual()
+    this.#server = createServer(selfSigned(host), (request, response) => {
+      this.#answer(request).then(
+        ({ status = 200, headers = {}, body = '' }) => response.writeHead(status, headers).end(body),
+        (error: unknown) => response.writeHead(500).end(String(error)),
+      )
+    })
+  }
+
+  /** Answers the port. */
+  async open(): Promise<number> {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+    const address = this.#server.address()
+    return typeof address === 'object' && address ? address.port : 0
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+
+  /** Starts over with other settings: no cart, no order, the clock right. */
+  reopen(settings: Partial<StoreSettings> = {}): void {
+    this.settings = { ...this.#usual(), ...settings }
+    this.carts.clear()
+    this.requests = []
+    this.orders = []
+    this.#clockAhead = 0
+    this.#landingSite = null
+  }
+
+  now(): number {
+    return Date.now() + this.#clockAhead
+  }
+
+  /** Moves the store's clock on. Carts that are too old then are gone. */
+  passDays(days: number): void {
+    this.#clockAhead += days * DAY
+    for (const [token, { touchedAt }] of this.carts) {
+      if (this.now() - touchedAt > CART_DAYS * DAY) this.carts.delete(token)
+    }
+  }
+
+  /** Whether the last request was half a second ago. */
+  isQuiet(): boolean {
+    return Date.now() - this.#lastRequestAt > 500
+  }
+
+  countOf(request: string): number {
+    return this.requests.filter((one) => one === request).length
+  }
+
+  #usual(): StoreSettings {
+    return {
+      scriptTag: `<script src="${this.#service.url}/store.js" async></script>`,
+      buyNow: true,
+      hasConsentApi: true,
+      marketingAllowed: true,
+      cartUpdates: 'accepted',
+      setsCookies: true,
+      tellsLandingSite: false,
+    }
+  }
+
+  async #answer(request: IncomingMessage): Promise<Answer> {
+    const url = new URL(request.url ?? '/', `https://${this.host}`)
+    this.requests.push(`${request.method} ${url.pathname}`)
+    this.#lastRequestAt = Date.now()
+    const body = await bodyOf(request)
+    const token = /(?:^|; )cart=([^;]*)/.exec(request.headers.cookie ?? '')?.[1] ?? ''
+    const cart = this.carts.get(token) ?? { token: '', attributes: {}, lines: [], touchedAt: this.now() }
+    switch (url.pathname) {
+      case '/cart.js':
+        return cartAnswer(cart)
+      case '/cart/update.js':
+        if (this.settings.cartUpdates === 'refused') return { status: 403, body: 'Forbidden' }
+        if (this.settings.cartUpdates === 'unanswered') return new Promise(() => {})
+        merge(cart, JSON.parse(body.toString()).attributes)
+        return this.#kept(cart)
+      case '/cart/add.js':
+        cart.lines.push(await lineIn(request, body))
+        return this.#kept(cart)
+      case '/cart/clear.js':
+        // What some apps do when they empty a cart: the next one has another token.
+        this.carts.delete(cart.token)
+        return this.#kept({ ...cart, token: '', attributes: {}, lines: [] })
+      case '/api/cart-attributes':
+        cart.attributes = Object.fromEntries(
+          (JSON.parse(body.toString()) as { key: string; value: string }[]).map(({ key, value }) => [
+            key,
+            value,
+          ]),
+        )
+        return this.#kept(cart)
+      case '/consent':
+        this.settings.marketingAllowed = body.toString() === 'true'
+        return {}
+      case '/checkout': {
+        this.carts.delete(cart.token)
+        const location = await this.#order(cart.lines, cart.attributes)
+        return { status: 302, headers: { location, 'set-cookie': 'cart=; Path=/; Max-Age=0' } }
+      }
+      case '/checkouts/buy-now':
+        return { headers: { location: await this.#order([await lineIn(request, body)], {}) } }
+      default:
+        return this.#page(url)
+    }
+  }
+
+  async #page(url: URL): Promise<Answer> {
+    const html = { 'content-type': 'text/html; charset=utf-8' }
+    if (url.pathname.startsWith('/thanks/')) return { headers: html, body: '<h1>Thank you</h1>' }
+    if (url.pathname === '/favicon.ico') return { status: 404 }
+    const permalink = /^\/cart\/\d+:1$/.test(url.pathname)
+    if (permalink) {
+      const attributes = [...url.searchParams].flatMap(([name, value]) => {
+        const key = /^attributes\[(.+)\]$/.exec(name)?.[1]
+        return key === undefined ? [] : [[key, value]]
+      })
+      return {
+        status: 302,
+        headers: { location: await this.#order([{ properties: [] }], Object.fromEntries(attributes)) },
+      }
+    }
+    this.#landingSite ??= url.pathname + url.search
+    return { headers: html, body: productPage(this.settings) }
+  }
+
+  #kept(cart: Cart): Answer {
+    if (cart.token === '') cart.token = `hWN${randomUUID()}`
+    cart.touchedAt = this.now()
+    this.carts.set(cart.token, cart)
+    const answer = cartAnswer(cart)
+    if (!this.settings.setsCookies) return answer
+    const cookie = `cart=${cart.token}; Path=/; Max-Age=${CART_DAYS * 86_400}; SameSite=Lax`
+    return { ...answer, headers: { ...answer.headers, 'set-cookie': cookie } }
+  }
+
+  /** Reports the order before the buyer sees its page; answers that page's path. */
+  async #order(lines: Line[], attributes: Record<string, string>): Promise<string> {
+    this.#orderNumber += 1
+    const id = 6_200_000_000_000 + this.#orderNumber
+    const unfilled = { click: 'none', clickAt: this.now(), creatorEmail: 'x', productId: FIXTURE_PRODUCT_ID }
+    const order = JSON.parse(fillFixture(readFileSync(FIXTURE, 'utf8'), unfilled))
+    const [line] = order.line_items
+    const body = JSON.stringify({
+      ...order,
+      id,
+      name: `#${this.#orderNumber}`,
+      order_number: this.#orderNumber,
+      created_at: new Date(this.now()).toISOString(),
+      landing_site: this.settings.tellsLandingSite ? this.#landingSite : null,
+      note_attributes: Object.entries(attributes).map(([name, value]) => ({ name, value })),
+      line_items: lines.map(({ properties }, index) => ({ ...line, id: line.id + index, properties })),
+    })
+    const { url, shopDomain, secret } = this.#service
+    const raw = Buffer.from(body.replaceAll('/', '\\/'))
+    const answer = await fetch(`${url}/webhooks/store-sales`, {
+      method: 'POST',
+      body: raw,
+      headers: {
+        'content-type': 'application/json',
+        'x-shopify-topic': 'orders/paid',
+        'x-shopify-shop-domain': shopDomain,
+        'x-shopify-webhook-id': randomUUID(),
+        'x-shopify-hmac-sha256': signShopifyBody(raw, secret),
+      },
+    })
+    if (!answer.ok) throw new Error(`the webhook was answered ${answer.status}: ${await answer.text()}`)
+    this.orders.push(String(id))
+    return `/thanks/${id}`
+  }
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
+
+function cartAnswer({ token, attributes, lines }: Cart): Answer {
+  const body = JSON.stringify({ token, note: null, attributes, item_count: lines.length, items: lines })
+  return { headers: { 'content-type': 'application/json', 'cache-control': 'no-store' }, body }
+}
+
+/** As documented: named attributes are set, an empty one is removed, others stay. */
+function merge(cart: Cart, attributes: Record<string, string | null>): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value) cart.attributes[name] = value
+    else delete cart.attributes[name]
+  }
+}
+
+/** A product form's line with its properties. */
+async function lineIn(request: IncomingMessage, body: Buffer): Promise<Line> {
+  const headers = { 'content-type': request.headers['content-type'] ?? '' }
+  const form = await new Response(new Uint8Array(body), { headers }).formData()
+  const properties = [...form].flatMap(([field, value]) => {
+    const name = /^properties\[(.+)\]$/.exec(field)?.[1]
+    return name === undefined ? [] : [{ name, value: String(value) }]
+  })
+  return { properties }
+}

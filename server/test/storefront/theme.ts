@@ -1,0 +1,97 @@
+import type { StoreSettings } from './storefront.ts'
+
+/** What Shopify puts into the head of every page, as far as scripts may use it: the consent API and the standard actions. */
+function platformScript({ marketingAllowed, hasConsentApi }: StoreSettings): string {
+  return `
+  let allowed = ${marketingAllowed}
+  window.Shopify = {
+    ${hasConsentApi ? '' : '/*'}
+    loadFeatures(features, done) {
+      if (!features.some(({ name }) => name === 'consent-tracking-api')) return done(new Error('unknown feature'))
+      setTimeout(() => {
+        Shopify.customerPrivacy = {
+          marketingAllowed: () => allowed,
+          setTrackingConsent({ marketing }, answered) {
+            allowed = marketing
+            fetch('/consent', { method: 'POST', body: String(marketing) }).then(() => {
+              document.dispatchEvent(new CustomEvent('visitorConsentCollected', { detail: { marketingAllowed: marketing } }))
+              answered()
+            })
+          },
+        }
+        done()
+      }, 30)
+    },
+    ${hasConsentApi ? '' : '*/'}
+    actions: {
+      updateCart({ attributes }) {
+        const event = new Event('shopify:cart:attributes-update', { bubbles: true })
+        event.attributes = attributes
+        event.promise = fetch('/api/cart-attributes', { method: 'POST', body: JSON.stringify(attributes) }).then(
+          (answer) => answer.text(),
+        )
+        document.dispatchEvent(event)
+        return event.promise
+      },
+    },
+  }`
+}
+
+/** A theme as many are: adds by fetch, replaces its product form as a whole when the variant changes. */
+const THEME_SCRIPT = `
+  const render = () => {
+    document.querySelector('#product').innerHTML = document.querySelector('#form').innerHTML
+  }
+  const post = async (path, body) => {
+    const answer = await fetch(path, { method: 'POST', body })
+    await answer.text()
+    return answer
+  }
+  const said = (text) => { document.querySelector('output').textContent += text }
+  render()
+  document.querySelector('#variant').addEventListener('change', render)
+  document.addEventListener('submit', async (event) => {
+    event.preventDefault()
+    await post('/cart/add.js', new FormData(event.target))
+    said('added ')
+  })
+  document.addEventListener('click', async ({ target }) => {
+    if (target.closest('.shopify-payment-button')) {
+      const bought = await post('/checkouts/buy-now', new FormData(target.closest('form')))
+      location = bought.headers.get('location')
+    }
+    if (target.id === 'empty') {
+      await post('/cart/clear.js')
+      said('cleared ')
+    }
+  })`
+
+export function productPage(settings: StoreSettings): string {
+  const buyNow = settings.buyNow
+    ? '<div data-shopify="payment-button" class="shopify-payment-button"><button type="button">Buy it now</button></div>'
+    : ''
+  return `<!doctype html>
+<html>
+<head>
+<meta charset="utf-8">
+<title>Lawn kurta</title>
+<script>${platformScript(settings)}</script>
+${settings.scriptTag}
+</head>
+<body>
+<select id="variant" aria-label="Size"><option>Small<option>Medium</select>
+<div id="product"></div>
+<template id="form">
+  <form method="post" action="/cart/add" class="product-form">
+    <input type="hidden" name="id" value="45000000000102">
+    <button name="add">Add to cart</button>
+    ${buyNow}
+  </form>
+</template>
+<button id="empty" type="button">Empty the cart</button>
+<a href="/checkout">Check out</a>
+<output></output>
+<script>${THEME_SCRIPT}</script>
+</body>
+</html>`
+}

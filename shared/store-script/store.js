@@ -1,0 +1,186 @@
+/*
+ * The script of GET /store.js for a store's theme: carries the tracking reference of an affiliate link from the landing page into
+ * the order. It runs on other people's pages and in old browsers: ES2020 syntax, no dependency, every failure is silent.
+ */
+;(() => {
+  // The tag may be in the theme twice.
+  if (window.affiliateReference) return
+
+  const { dataset = {} } = document.currentScript ?? {}
+  // The service fills in its TRACKING_PARAMETER.
+  const name = /^[a-z][\w-]{0,39}$/i.test(dataset.parameter ?? '') ? dataset.parameter : 'TRACKING_PARAMETER'
+  const keepSeconds = (dataset.days > 0 && dataset.days <= 365 ? dataset.days : 30) * 86400
+
+  const FORMS = 'form[action*="/cart/add"]'
+  const BUY_NOW = '.shopify-payment-button,shopify-accelerated-checkout'
+  const FIELD = `properties[_${name}]`
+  // Another script may undo what this one does. After so many attempts in one page view, this one gives in.
+  const MAX_WRITES = 10
+  const MAX_INPUTS = 99
+
+  /** The reference in the page's URL: known until the page is left, with or without consent. */
+  let landed = ''
+  /** Undefined until the answer is known. */
+  let consent
+  let writes = 0
+  let inputs = 0
+  let lastWrite
+  let compareTimer
+  let fillTimer
+
+  const quietly = (work) => {
+    try {
+      return work()
+    } catch {}
+  }
+
+  /** A click's id is a UUID of version 7; anything else is no reference. */
+  const referenceIn = (text) =>
+    /^[\da-f]{8}-[\da-f]{4}-7[\da-f-]{21}$/i.test(text) ? text.toLowerCase() : ''
+
+  /** Ids of later clicks are greater, so the last click wins even if an earlier landing page is opened again. */
+  const newer = (a, b) => (a > b ? a : b)
+
+  /** The reference in a kept `{ ref, at }`. An entry from the future is as good as expired. */
+  const fresh = (read) =>
+    quietly(() => {
+      const { ref, at } = JSON.parse(read())
+      return Math.abs(Date.now() - at) < keepSeconds * 1000 && referenceIn(ref)
+    }) || ''
+
+  const kept = () =>
+    newer(
+      fresh(() => localStorage.getItem(name)),
+      fresh(() => decodeURIComponent(document.cookie.match(`(?:^|; )${name}=([^;]*)`)[1])),
+    )
+
+  const reference = () => (consent ? newer(landed, kept()) : landed)
+
+  const store = (entry, seconds) => {
+    quietly(() => (seconds ? localStorage.setItem(name, entry) : localStorage.removeItem(name)))
+    quietly(() => {
+      // biome-ignore lint/suspicious/noDocumentCookie: Firefox and older browsers have no other way
+      document.cookie = `${name}=${encodeURIComponent(entry)};path=/;max-age=${seconds};samesite=lax`
+    })
+  }
+
+  const write = (ref) => {
+    if (writes++ < MAX_WRITES)
+      lastWrite = fetch('/cart/update.js', {
+        method: 'POST',
+        keepalive: true,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ attributes: { [name]: ref } }),
+      })
+        // A request whose body is not read stays open.
+        .then((answer) => answer.text())
+        .catch(() => {})
+  }
+
+  /** Writes the reference unless the cart has it, or that of a later click. One write at a time: two could create two carts. */
+  const compare = () => {
+    const ref = reference()
+    if (ref)
+      Promise.resolve(lastWrite)
+        .then(() => fetch('/cart.js'))
+        .then((answer) => answer.json())
+        .then(({ attributes }) => referenceIn(attributes[name]) < ref && write(ref))
+        .catch(() => {})
+  }
+
+  /** Several changes in a row need one comparison. */
+  const compareSoon = () => {
+    clearTimeout(compareTimer)
+    compareTimer = setTimeout(compare, 200)
+  }
+
+  /** Buy-now buttons skip the cart with its attributes, but send the properties in their form. */
+  const fillForms = () => {
+    const ref = reference()
+    fillTimer = 0
+    for (const form of document.querySelectorAll(FORMS)) {
+      let input = form.querySelector(`[name="${FIELD}"]`)
+      if (!input && ref && form.querySelector(BUY_NOW) && inputs++ < MAX_INPUTS) {
+        input = document.createElement('input')
+        input.type = 'hidden'
+        input.name = FIELD
+        form.append(input)
+      }
+      if (ref && input) input.value = ref
+      else input?.remove()
+    }
+  }
+
+  const setConsent = (allowed) => {
+    consent = allowed
+    if (!allowed) store('', 0)
+    else if (landed && landed >= kept()) store(JSON.stringify({ ref: landed, at: Date.now() }), keepSeconds)
+    fillForms()
+    compareSoon()
+  }
+
+  const askConsent = () => {
+    const shop = window.Shopify
+    const answer = () => setConsent(shop.customerPrivacy.marketingAllowed())
+    if (dataset.consent === 'off') setConsent(true)
+    else if (shop?.customerPrivacy?.marketingAllowed) answer()
+    else if (shop?.loadFeatures)
+      shop.loadFeatures(
+        [{ name: 'consent-tracking-api', version: '0.1' }],
+        (error) => error || quietly(answer),
+      )
+    // A page without Shopify's consent API.
+    else if (document.readyState === 'complete') setConsent(true)
+  }
+
+  const readPage = () => {
+    const ref = referenceIn(new URLSearchParams(location.search).get(name))
+    const isNew = ref > landed
+    landed = newer(landed, ref)
+    quietly(askConsent)
+    fillForms()
+    if (isNew && reference() === landed) write(landed)
+    else compareSoon()
+  }
+
+  const listen = (target, event, work, capture) =>
+    target.addEventListener(event, (happened) => quietly(() => work(happened)), capture)
+
+  window.affiliateReference = () => reference() || null
+
+  listen(window, 'pageshow', ({ persisted }) => {
+    if (persisted) {
+      landed = ''
+      writes = inputs = 0
+    }
+    readPage()
+  })
+  listen(window, 'storage', ({ key }) => {
+    if (key !== name) return
+    fillForms()
+    compareSoon()
+  })
+  // The cart may have been checked out in another tab.
+  listen(document, 'visibilitychange', () => document.hidden || compareSoon())
+  listen(document, 'visitorConsentCollected', askConsent)
+  // Fired before the cart changes, with a promise of the change.
+  for (const changed of ['attributes', 'lines'])
+    listen(document, `shopify:cart:${changed}-update`, ({ promise }) =>
+      Promise.resolve(promise).then(compareSoon, compareSoon),
+    )
+  // Before the theme and its buttons read the form.
+  listen(document, 'click', fillForms, true)
+  quietly(readPage)
+  // Notices the theme's requests without touching fetch. The script's own, /cart/update, must not be among them.
+  quietly(() =>
+    new PerformanceObserver((list) => {
+      if (list.getEntries().some((entry) => /\/cart\/(add|clear|change)/.test(entry.name))) compareSoon()
+    }).observe({ entryTypes: ['resource'] }),
+  )
+  // Themes replace their forms.
+  quietly(() =>
+    new MutationObserver(() => {
+      fillTimer = fillTimer || setTimeout(fillForms, 50)
+    }).observe(document, { childList: true, subtree: true }),
+  )
+})()
