@@ -12,7 +12,8 @@ import { addLink, addLiveOffer, addMerchant, OFFER } from '../testkit/listings.t
 import { addUser } from '../testkit/people.ts'
 import { eventually, openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
 import { DAY } from '../testkit/testbed.ts'
-import { Storefront, type StoreSettings } from './storefront.ts'
+import { Storefront } from './storefront.ts'
+import type { StoreSettings } from './theme.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 const FLAGS = [
@@ -470,6 +471,22 @@ function scenarios(): void {
   )
 
   scenario(
+    'has withdrawn consent elsewhere: the next page deletes what was kept',
+    {},
+    async (visitor, world) => {
+      const page = await visitor.tab()
+      await visitor.remembered(await visitor.follow(page, world.links.sana))
+      await visitor.quiet()
+      world.store.reopen({ marketingAllowed: false })
+      await page.goto(HOME)
+      await page.waitForFunction('!localStorage.aff_ref && !document.cookie.includes("aff_ref")')
+      await visitor.buyNow(page)
+      assert.equal(await visitor.outcomes(), [UNKNOWN])
+      assert.is(world.store.countOf('POST /cart/update.js'), 0)
+    },
+  )
+
+  scenario(
     'browses a store without the consent API',
     { hasConsentApi: false, buyNow: false },
     async (visitor, { links }) => {
@@ -619,7 +636,7 @@ function scenarios(): void {
   scenario('opens an address with something else in the reference', {}, async (visitor, { store }) => {
     const page = await visitor.tab()
     for (const text of ['%3Cscript%3E', '1', '019c3f5e-8a40-4cc2-9d6e-0f8a3c1b2d4e', 'x'.repeat(3000), '']) {
-      await visitor.open(page, `?aff_ref=${text}`)
+      await page.goto(`${HOME}?aff_ref=${text}`)
       assert.is(await page.evaluate('affiliateReference()'), null)
     }
     await page.evaluate('localStorage.aff_ref = JSON.stringify({ ref: "<img>", at: Date.now() })')

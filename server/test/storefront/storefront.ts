@@ -7,28 +7,14 @@ import { FIXTURE_PRODUCT_ID, fillFixture } from '../../../fixtures/fill-fixture.
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { DAY } from '../testkit/testbed.ts'
 import { selfSigned } from './self-signed.ts'
-import { productPage } from './theme.ts'
+import { productPage, type StoreSettings } from './theme.ts'
 
 const FIXTURE = new URL(
   '../../../fixtures/store-sales/note-attributes-without-landing-site.json',
   import.meta.url,
 )
-/** Shopify forgets a cart that nobody has touched for so long. */
+/** Shopify deletes a cart after so many days without a change. */
 const CART_DAYS = 14
-
-export interface StoreSettings {
-  scriptTag: string
-  buyNow: boolean
-  hasConsentApi: boolean
-  /** What the visitor's consent, or the law where they are, allows when a page is loaded. */
-  marketingAllowed: boolean
-  /** What a firewall or an app of the store makes of `/cart/update.js`. */
-  cartUpdates: 'accepted' | 'refused' | 'unanswered'
-  /** False: the browser takes no cookie, so each request has a cart of its own. */
-  setsCookies: boolean
-  /** Whether orders tell the session's first page. */
-  tellsLandingSite: boolean
-}
 
 interface Line {
   properties: { name: string; value: string }[]

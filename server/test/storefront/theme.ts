@@ -1,4 +1,16 @@
-import type { StoreSettings } from './storefront.ts'
+export interface StoreSettings {
+  scriptTag: string
+  buyNow: boolean
+  hasConsentApi: boolean
+  /** What the visitor's consent, or the law where they are, allows when a page is loaded. */
+  marketingAllowed: boolean
+  /** What a firewall or an app of the store makes of `/cart/update.js`. */
+  cartUpdates: 'accepted' | 'refused' | 'unanswered'
+  /** False: the browser takes no cookie, so each request has a cart of its own. */
+  setsCookies: boolean
+  /** Whether orders tell the session's first page. */
+  tellsLandingSite: boolean
+}
 
 /** What Shopify puts into the head of every page, as far as scripts may use it: the consent API and the standard actions. */
 function platformScript({ marketingAllowed, hasConsentApi }: StoreSettings): string {
