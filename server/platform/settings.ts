@@ -256,6 +256,22 @@ const FLAGS = {
       "accepted orders with a link's coupon code within `FLAG_COUPON_LEAK_DAYS`, without any click on its creator's links, that raise `coupon_leak`; 0 = off",
     ),
   FLAG_COUPON_LEAK_DAYS: whole(1, 30).prefault('7').describe('the days for `FLAG_COUPON_LEAK`'),
+  FLAG_TRACKING_SHIFT: rate
+    .prefault('50')
+    .describe(
+      "the share of a store's orders, in percent, that must move within a week to another way of naming their link (cart, line, landing page, coupon code, none) to raise `tracking_source_shift`; more than this share raises it",
+    ),
+  FLAG_TRACKING_SHIFT_ORDERS: whole(0, 1_000_000)
+    .prefault('20')
+    .describe('the least orders in each of the two weeks for `FLAG_TRACKING_SHIFT`; 0 = off'),
+  FLAG_STORE_SILENT_DAYS: whole(1, 90)
+    .prefault('7')
+    .describe('days without any event after which a store with regular orders raises `store_silent`'),
+  FLAG_STORE_SILENT_REGULAR: whole(0, 28)
+    .prefault('14')
+    .describe(
+      'days with orders, of the 28 up to the last event, that make orders regular for `FLAG_STORE_SILENT_DAYS`; 0 = off',
+    ),
   FLAG_PAUSED_VISITS: whole(0, 1_000_000_000)
     .prefault('50')
     .describe(

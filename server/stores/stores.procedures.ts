@@ -5,16 +5,13 @@ import {
   listStoresInput,
   removeStoreInput,
   rotateSecretInput,
-  type Store,
   store,
   storePage,
 } from '../../shared/schemas/stores.ts'
-import { countUnreadableOrders } from '../inbox/set-aside.service.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
-import { isoTime } from '../platform/clock.ts'
-import type { Platform } from '../platform/platform.ts'
 import { removeStore } from './remove-store.service.ts'
-import { connectStore, getStore, listStores, rotateSecret, type StoreRow } from './stores.service.ts'
+import { connectStore, getStore, listStores, rotateSecret } from './stores.service.ts'
+import { wireStore, wireStores } from './stores-wire.ts'
 
 export const storesRouter = router({
   connect: procedure(['merchant'], {
@@ -95,21 +92,3 @@ export const storesRouter = router({
       if (ctx.answerHeaders) ctx.answerHeaders['x-offers-paused'] = String(offersPaused)
     }),
 })
-
-async function wireStore(platform: Platform, row: StoreRow): Promise<Store> {
-  const [wire] = await wireStores(platform, [row])
-  if (!wire) throw new Error('one row gives one store')
-  return wire
-}
-
-async function wireStores({ database, clock }: Platform, rows: readonly StoreRow[]): Promise<Store[]> {
-  const ids = rows.map(({ id }) => id)
-  const unreadable = await countUnreadableOrders(database.reader, ids, clock.now())
-  return rows.map((row) => ({
-    id: row.id,
-    platform: 'shopify',
-    shop_domain: row.shop_domain,
-    unreadable_7d: unreadable.get(row.id) ?? 0,
-    created_at: isoTime(row.created_at),
-  }))
-}

@@ -64,6 +64,9 @@ export async function connectStore(
     const store = former ?? em.create(Store, newStore(platform, merchantId, domain))
     store.removed_at = null
     store.first_event_at = null
+    store.connected_at = platform.clock.now()
+    store.last_refused_at = null
+    store.last_refusal = null
     await addSecret(platform, tx, store, input.webhook_secret)
     await recordAudit(platform, tx, {
       ...storeAction(merchantId, 'store.connect', store),
@@ -95,6 +98,9 @@ function newStore(platform: Platform, merchantId: string, domain: string): Store
     removed_at: null,
     released_at: null,
     first_event_at: null,
+    connected_at: null,
+    last_refused_at: null,
+    last_refusal: null,
   }
 }
 
