@@ -86,17 +86,17 @@ function summarize(days: readonly StoreDayRow[], since: number): StoreActivity {
 }
 
 /**
- * Stores in use that sent something from `fromDay` on, by id after the id `after`, with their days since, or the 28 days up to their
- * last event if those begin earlier.
+ * Stores in use that sent something from `activeFrom` on, by id after the id `after`, with their days from `fromDay` on and the 28 days
+ * up to their last event. Days, as `dayOf` counts them.
  */
 export async function recentlyActive(
-  tx: Tx,
-  fromDay: number,
+  db: Queries,
+  { activeFrom, fromDay }: { activeFrom: number; fromDay: number },
   page: { after: string; limit: number },
 ): Promise<{ store: StoreRow; days: StoreDayRow[]; activity: StoreActivity }[]> {
-  const stores = await storesActiveSince(tx, fromDay, page.after, page.limit)
+  const stores = await storesActiveSince(db, activeFrom, page.after, page.limit)
   const ids = stores.map(({ id }) => id)
-  const rows = Map.groupBy(await daysOfStores(tx, ids, fromDay), (row) => row.store_id)
+  const rows = Map.groupBy(await daysOfStores(db, ids, fromDay), (row) => row.store_id)
   return stores.map((store) => {
     const days = rows.get(store.id) ?? []
     return { store, days, activity: summarize(days, fromDay) }

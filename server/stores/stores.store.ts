@@ -209,7 +209,7 @@ export function daysOfStores(
 
 /** Stores in use that sent something from `fromDay` on, by id after the id `after`. */
 export function storesActiveSince(
-  db: Queries | Tx,
+  db: Queries,
   fromDay: number,
   after: string,
   limit: number,
@@ -219,7 +219,15 @@ export function storesActiveSince(
     .selectAll()
     .where('removed_at', 'is', null)
     .where('id', '>', after)
-    .where('id', 'in', (eb) => eb.selectFrom('store_days').select('store_id').where('day', '>=', fromDay))
+    .where((where) =>
+      where.exists(
+        where
+          .selectFrom('store_days')
+          .select('day')
+          .whereRef('store_days.store_id', '=', 'stores.id')
+          .where('day', '>=', fromDay),
+      ),
+    )
     .orderBy('id')
     .limit(limit)
     .execute()
