@@ -28,6 +28,7 @@ import { type SuspiciousDate, suspiciousDates } from './order-dates.rule.ts'
 import { hasBuyerName, isBuyer, type SaleFacts, saleOrderOf } from './sale-facts.ts'
 import { wireSale } from './sale-wire.ts'
 import {
+  countRejections,
   countSales,
   findRecorded,
   findSale,
@@ -403,6 +404,16 @@ export function linkEarnings(
   linkIds: readonly string[],
 ): Promise<Map<string, { accepted_sales: number; commission: number }>> {
   return sumByLink(db, linkIds)
+}
+
+/** How many orders of a store were rejected since `since` (epoch ms), by reason. */
+export async function rejectionsOf(
+  { database }: Platform,
+  store: { id: string; merchant_id: string },
+  since: number,
+): Promise<Record<string, number>> {
+  const rows = await countRejections(database.reader, store, since)
+  return Object.fromEntries(rows.map((row) => [row.rejection_reason ?? '', row.orders]))
 }
 
 /** The store's order id and name of a sale. */

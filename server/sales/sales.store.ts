@@ -3,6 +3,7 @@ import { bulkInsert, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import { firstIdAt } from '../platform/ids.ts'
 
 export type SaleRow = Selectable<Schema['sales']>
 
@@ -179,6 +180,26 @@ export async function sumByLink(
       row.link_id ?? '',
       { accepted_sales: row.accepted_sales, commission: row.commission },
     ]),
+  )
+}
+
+/** The rejected sales of a store recorded since `since` (epoch ms), by reason. */
+export async function countRejections(
+  db: Queries,
+  store: { id: string; merchant_id: string },
+  since: number,
+): Promise<{ rejection_reason: string | null; orders: number }[]> {
+  return (
+    db
+      .selectFrom('sales')
+      .select((eb) => ['rejection_reason', eb.fn.countAll<number>().as('orders')])
+      // By the index of a merchant's sales.
+      .where('merchant_id', '=', store.merchant_id)
+      .where('id', '>=', firstIdAt(since))
+      .where('store_id', '=', store.id)
+      .where('acceptance_status', '=', 'rejected')
+      .groupBy('rejection_reason')
+      .execute()
   )
 }
 

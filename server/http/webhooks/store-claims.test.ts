@@ -26,7 +26,7 @@ for (const dialect of testDialects()) {
   /** A merchant with a token, and the store that they connect. */
   async function connect(bed: WebTestbed, secret: string, domain = DOMAIN) {
     const actor = await addUser(bed.platform, 'merchant')
-    const { authorization } = await authorize(bed.platform, actor.userId, 30 * DAY)
+    const { authorization } = await authorize(bed.platform, actor.userId, 90 * DAY)
     const token = authorization.slice('Bearer '.length)
     const body = { shop_domain: domain, webhook_secret: secret }
     const answer = await bed.ask('POST', '/stores', { token, body })
