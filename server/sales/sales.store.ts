@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { bulkInsert, valuesTable } from '../platform/database/bulk-values.ts'
+import { bulkInsert, inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -23,6 +23,22 @@ export async function findRecorded(db: Queries, orders: readonly OrderKey[]): Pr
     from ${reportedOrders(dialectOf(db), orders)}
     join sales as sale on sale.store_id = reported.store_id and sale.order_id = reported.order_id`.execute(db)
   return found.rows
+}
+
+/** The sales of these stores with these order names, which repeat across stores. */
+export function findSalesByName(
+  db: Queries,
+  storeIds: readonly string[],
+  names: readonly string[],
+): Promise<SaleRow[]> {
+  if (names.length === 0) return Promise.resolve([])
+  const dialect = dialectOf(db)
+  return db
+    .selectFrom('sales')
+    .selectAll()
+    .where(sql<boolean>`store_id ${inList(dialect, 'uuid', storeIds)}`)
+    .where(sql<boolean>`order_name ${inList(dialect, 'text', names)}`)
+    .execute()
 }
 
 export const insertSales = bulkInsert<SaleRow>('sales', {

@@ -218,11 +218,15 @@ export async function shopDomainsOf(db: Queries, storeIds: readonly string[]): P
   return new Map([...stores].map(([id, store]) => [id, store.shop_domain]))
 }
 
-/** The ids of the stores with this id or shop domain, removed ones too. */
-export async function storeIdsOf(db: Queries, idOrDomain: string): Promise<string[]> {
+/** The stores with this id or shop domain, removed ones too. */
+export function claimsOf(db: Queries, idOrDomain: string): Promise<StoreRow[]> {
   const text = idOrDomain.trim().toLowerCase()
-  const stores = isId(text) ? await storesById(db, [text]) : await claimsOnDomain(db, text)
-  return stores.map((store) => store.id)
+  return isId(text) ? storesById(db, [text]) : claimsOnDomain(db, text)
+}
+
+/** The ids of `claimsOf`. */
+export async function storeIdsOf(db: Queries, idOrDomain: string): Promise<string[]> {
+  return (await claimsOf(db, idOrDomain)).map((store) => store.id)
 }
 
 /** The common fields of an audit entry about a store. */

@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
 import type { App } from '../../../server/app.ts'
 import type { StoreRow } from '../../../server/stores/stores.service.ts'
-import { addGroup, DEFAULT_ROWS, exampleText, rowLimit } from '../../command.ts'
+import { addGroup, DEFAULT_ROWS, exampleText, rowLimit, wholeNumber } from '../../command.ts'
 import { confirm, READS, withApp } from '../../context.ts'
 import { Failure } from '../../failures.ts'
 import { nameOf, type Person, peopleOf } from '../../people.ts'
 import { type Output, wireTime } from '../../terminal/output.ts'
+import type { CompareOptions } from './compare.ts'
 
 interface ListOptions {
   merchant?: string
@@ -40,6 +41,17 @@ export function addStoreCommands(program: Command): void {
     .addHelpText('after', exampleText('stores check my-shop.myshopify.com'))
     .action((domain: string, options: { merchant?: string }, command: Command) =>
       check(domain, options, command),
+    )
+  group
+    .command('compare')
+    .description('the paid orders of a Shopify order export that were never reported, rejected, or differ')
+    .argument('<domain>', 'such as my-shop.myshopify.com')
+    .argument('<file>', 'orders_export.csv as Shopify exports it')
+    .option('--limit <n>', 'how many orders each list shows', wholeNumber(1, 100_000), 1000)
+    .option('--all', 'list rejected orders without a tracking reference too, instead of counting them')
+    .addHelpText('after', exampleText('stores compare my-shop.myshopify.com orders_export.csv'))
+    .action((domain: string, file: string, options: CompareOptions, command: Command) =>
+      compare(domain, file, options, command),
     )
   group
     .command('release')
@@ -138,6 +150,17 @@ function check(domain: string, { merchant }: { merchant?: string }, command: Com
       const { checkStores } = await import('./check.ts')
       const claims = await claimsOf(app, domain, merchant)
       await checkStores(app, out, claims, (await claimsInUse(app.platform, domain)).length)
+    },
+    READS,
+  )
+}
+
+function compare(domain: string, file: string, options: CompareOptions, command: Command): Promise<void> {
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { compareExport } = await import('./compare.ts')
+      await compareExport(app, out, domain, file, options)
     },
     READS,
   )
