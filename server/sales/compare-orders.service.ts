@@ -7,7 +7,7 @@ import type { ExportedOrder } from '../shopify/order-export.ts'
 import { claimsOf } from '../stores/stores.service.ts'
 import { readReceipt } from './accept-sale.rule.ts'
 import { type ComparedSale, compareOrder, otherSubtotal } from './order-comparison.rule.ts'
-import { findRecorded, findSalesByName, type SaleRow } from './sales.store.ts'
+import { type ComparedSaleRow, findCompared, findComparedByName } from './sales.store.ts'
 
 const BATCH = 1000
 
@@ -91,20 +91,20 @@ async function salesOfOrders(
   db: Queries,
   storeIds: readonly string[],
   orders: readonly ExportedOrder[],
-): Promise<Map<string, SaleRow>> {
+): Promise<Map<string, ComparedSaleRow>> {
   const keys = orders.flatMap(({ id }) =>
     id === null ? [] : storeIds.map((store_id) => ({ store_id, order_id: id })),
   )
   const names = orders.flatMap(({ id, name }) => (id === null ? name : []))
   return new Map([
-    ...(await findSalesByName(db, storeIds, names)).map((sale) => [sale.order_name ?? '', sale] as const),
-    ...(await findRecorded(db, keys)).map((sale) => [sale.order_id, sale] as const),
+    ...(await findComparedByName(db, storeIds, names)).map((sale) => [sale.order_name ?? '', sale] as const),
+    ...(await findCompared(db, keys)).map((sale) => [sale.order_id, sale] as const),
   ])
 }
 
 interface Batch extends Pick<CompareOptions, 'limit' | 'all'> {
   orders: readonly ExportedOrder[]
-  sales: ReadonlyMap<string, SaleRow>
+  sales: ReadonlyMap<string, ComparedSaleRow>
   storeIds: readonly string[]
   connectedAt: number
 }
@@ -129,8 +129,7 @@ async function addBatch(db: Queries, to: OrderComparison, batch: Batch): Promise
       if ((all || reason !== 'no_tracking_reference') && rejected.items.length < limit)
         rejected.items.push({ ...listed, reason, saleId: row?.id ?? '' })
     }
-    if (found.kind !== 'accepted' && found.kind !== 'rejected') continue
-    const reported = sale && otherSubtotal(exported, sale)
+    const reported = found.kind === 'accepted' && sale ? otherSubtotal(exported, sale) : null
     if (reported === null) continue
     to.otherAmounts.count += 1
     if (to.otherAmounts.items.length < limit)
@@ -145,8 +144,11 @@ async function addBatch(db: Queries, to: OrderComparison, batch: Batch): Promise
   )
 }
 
-function comparedSale(row: SaleRow): ComparedSale {
-  return { rejection_reason: row.rejection_reason, order: readReceipt(row.receipt)?.facts.order ?? null }
+function comparedSale(row: ComparedSaleRow): ComparedSale {
+  return {
+    rejection_reason: row.rejection_reason,
+    order: readReceipt(row.receipt ?? '')?.facts.order ?? null,
+  }
 }
 
 function listedOrder({ id, name, paid_at, subtotal, currency }: ExportedOrder): ListedOrder {

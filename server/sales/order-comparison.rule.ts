@@ -6,7 +6,7 @@ import type { SaleOrder } from './sale-facts.ts'
 /** A sale as far as it is compared with an exported order. */
 export interface ComparedSale {
   rejection_reason: RejectionReason | string | null
-  /** `null` for a receipt that cannot be read. */
+  /** `null` for a rejected sale, and for a receipt that cannot be read. */
   order: Pick<SaleOrder, 'currency' | 'lines'> | null
 }
 

@@ -25,20 +25,39 @@ export async function findRecorded(db: Queries, orders: readonly OrderKey[]): Pr
   return found.rows
 }
 
+/** A sale for the comparison with a store's own orders. `receipt`: of an accepted sale, otherwise `null`. */
+export type ComparedSaleRow = Pick<SaleRow, 'id' | 'order_id' | 'order_name' | 'rejection_reason'> & {
+  receipt: string | null
+}
+
+/** Most orders of a shop are rejected, and their receipts are large. */
+const COMPARED = sql.raw(`sale.id, sale.order_id, sale.order_name, sale.rejection_reason,
+  case when sale.rejection_reason is null then sale.receipt end as receipt`)
+
+/** The sales that exist for these orders. */
+export async function findCompared(db: Queries, orders: readonly OrderKey[]): Promise<ComparedSaleRow[]> {
+  if (orders.length === 0) return []
+  const found = await sql<ComparedSaleRow>`
+    select ${COMPARED}
+    from ${reportedOrders(dialectOf(db), orders)}
+    join sales as sale on sale.store_id = reported.store_id and sale.order_id = reported.order_id`.execute(db)
+  return found.rows
+}
+
 /** The sales of these stores with these order names, which repeat across stores. */
-export function findSalesByName(
+export async function findComparedByName(
   db: Queries,
   storeIds: readonly string[],
   names: readonly string[],
-): Promise<SaleRow[]> {
-  if (names.length === 0) return Promise.resolve([])
+): Promise<ComparedSaleRow[]> {
+  if (names.length === 0) return []
   const dialect = dialectOf(db)
-  return db
-    .selectFrom('sales')
-    .selectAll()
-    .where(sql<boolean>`store_id ${inList(dialect, 'uuid', storeIds)}`)
-    .where(sql<boolean>`order_name ${inList(dialect, 'text', names)}`)
-    .execute()
+  const found = await sql<ComparedSaleRow>`
+    select ${COMPARED} from sales as sale
+    where sale.store_id ${inList(dialect, 'uuid', storeIds)} and sale.order_name ${inList(dialect, 'text', names)}`.execute(
+    db,
+  )
+  return found.rows
 }
 
 export const insertSales = bulkInsert<SaleRow>('sales', {
