@@ -125,7 +125,7 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   registerOpenApi(scope, app, limits)
   registerIndex(scope, limits.admitPublic)
   registerDocs(scope, limits.admitPublic)
-  registerGuides(scope, limits.admitPublic)
+  registerGuides(scope, platform, limits.admitPublic)
   registerRest(scope, platform, appRouter, limits.admit)
   registerTrpc(scope, platform, appRouter, limits.admit)
   registerJobFile(scope, app, limits)

@@ -36,7 +36,7 @@ const LONGEST_ROW = 1_000_000
 
 /**
  * Reads an order export as it streams in, so that a file of any size needs the same memory. An order with several lines spans several
- * rows, of which the first has the order's own fields. Throws `UnreadableExport`.
+ * rows; only the first has the order's own fields. Throws `UnreadableExport`.
  */
 export async function* readOrderExport(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<ExportedOrder> {
   const parser = parse({ skip_empty_lines: true, max_record_size: LONGEST_ROW })

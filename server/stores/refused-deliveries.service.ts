@@ -10,7 +10,7 @@ const COLLECT_MS = 1000
 const MAX_DOMAINS = 1000
 
 /**
- * Notes when deliveries in the name of connected shops fail verification, so that their merchants see it. Anybody can cause a
+ * Notes when deliveries in the name of connected shops fail verification, so that their merchants see it. Anyone can cause a
  * refusal, so nothing of the delivery is kept, and a flood costs one small write a second at most.
  */
 export class RefusedDeliveries {

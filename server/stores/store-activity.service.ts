@@ -1,7 +1,8 @@
-import { ORDER_SOURCES, type OrderSource } from '../../shared/schemas/stores.ts'
+import { ORDER_SOURCES, type OrderSource, type Store } from '../../shared/schemas/stores.ts'
+import { countUnreadableOrders } from '../inbox/set-aside.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { REGULAR_SPAN_DAYS, type SourceCounts } from './store-status.rule.ts'
+import { REGULAR_SPAN_DAYS, type SourceCounts, silenceLimits } from './store-status.rule.ts'
 import {
   addToStoreDays,
   daysOfStores,
@@ -9,6 +10,7 @@ import {
   type StoreRow,
   storesActiveSince,
 } from './stores.store.ts'
+import { wireStore } from './stores-wire.ts'
 
 const DAY_MS = 86_400_000
 
@@ -59,7 +61,7 @@ export interface StoreActivity {
   tracked: SourceCounts
 }
 
-export const NO_ACTIVITY: StoreActivity = { lastEventAt: null, orderDays: 0, tracked: noOrders() }
+const NO_ACTIVITY: StoreActivity = { lastEventAt: null, orderDays: 0, tracked: noOrders() }
 
 /** The activity of each of these stores; a store without any has zeros. */
 export async function activityOf(
@@ -101,6 +103,31 @@ export async function recentlyActive(
     const days = rows.get(store.id) ?? []
     return { store, days, activity: summarize(days, fromDay) }
   })
+}
+
+/** A merchant's store with what arrived from it and what was refused. */
+export async function showStore(platform: Platform, row: StoreRow): Promise<Store> {
+  const [shown] = await showStores(platform, [row])
+  if (!shown) throw new Error('one row gives one store')
+  return shown
+}
+
+/** As `showStore`, for several stores. */
+export async function showStores(platform: Platform, rows: readonly StoreRow[]): Promise<Store[]> {
+  const { config, database, publicBaseUrl } = platform
+  const now = platform.clock.now()
+  const ids = rows.map(({ id }) => id)
+  const unreadable = await countUnreadableOrders(database.reader, ids, now)
+  const activity = await activityOf(database.reader, ids, now)
+  return rows.map((row) =>
+    wireStore(row, {
+      ...(activity.get(row.id) ?? NO_ACTIVITY),
+      unreadable: unreadable.get(row.id) ?? 0,
+      limits: silenceLimits(config),
+      publicBaseUrl,
+      now,
+    }),
+  )
 }
 
 /** The orders of these days, by source. */

@@ -62,7 +62,7 @@ function refusals(store: CheckedStore, timeText: (time: string) => string): Stor
   if (last_refused_at === null) return ok('No delivery was refused.')
   const reason = last_refusal === 'no_signature' ? 'it had no signature' : 'its signature is wrong'
   const refused = `A delivery was refused ${timeText(last_refused_at)}: ${reason}`
-  if (status !== 'rejecting') return note(`${refused}. Nothing to do: signed ones arrive since.`)
+  if (status !== 'rejecting') return note(`${refused}. Nothing to do: signed ones have arrived since.`)
   return todo(
     `${refused}, and no signed one arrived since.`,
     last_refusal === 'no_signature'

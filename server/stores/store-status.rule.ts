@@ -1,4 +1,5 @@
 import { ORDER_SOURCES, type OrderSource } from '../../shared/schemas/stores.ts'
+import type { Config } from '../platform/config.ts'
 
 const DAY_MS = 86_400_000
 
@@ -11,6 +12,12 @@ export interface SilenceLimits {
   days: number
   /** Days with orders, of the 28 up to the last event, that make them regular; 0 = never silent. */
   regularDays: number
+}
+
+export function silenceLimits(
+  config: Pick<Config, 'FLAG_STORE_SILENT_DAYS' | 'FLAG_STORE_SILENT_REGULAR'>,
+): SilenceLimits {
+  return { days: config.FLAG_STORE_SILENT_DAYS, regularDays: config.FLAG_STORE_SILENT_REGULAR }
 }
 
 /** What is known of a store's deliveries. Times in epoch ms. */
@@ -32,7 +39,7 @@ export function storeStatus(signs: StoreSigns, now: number, limits: SilenceLimit
   return isSilent({ lastEventAt, orderDays: signs.orderDays }, now, limits) ? 'silent' : 'receiving'
 }
 
-/** Whether a store whose orders came regularly sends nothing any more. */
+/** Whether a store whose orders came regularly sends nothing. */
 export function isSilent(
   { lastEventAt, orderDays }: { lastEventAt: number; orderDays: number },
   now: number,

@@ -23,7 +23,7 @@ export const Store = defineEntity({
     first_event_at: epochMs().strictNullable(),
     /** When it was connected, or connected again; `null` for stores that were connected before migration 26. */
     connected_at: epochMs().strictNullable(),
-    /** When a delivery in this shop's name last failed verification, to the minute, and why. Anybody can send one. */
+    /** When a delivery in this shop's name last failed verification, to the minute, and why. Anyone can send one. */
     last_refused_at: epochMs().strictNullable(),
     last_refusal: enumText<RefusalReason>().strictNullable(),
   },

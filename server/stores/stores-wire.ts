@@ -1,14 +1,10 @@
 import type { Store } from '../../shared/schemas/stores.ts'
-import { countUnreadableOrders } from '../inbox/set-aside.service.ts'
 import { isoTime } from '../platform/clock.ts'
-import type { Config } from '../platform/config.ts'
-import type { Platform } from '../platform/platform.ts'
-import { activityOf, NO_ACTIVITY } from './store-activity.service.ts'
-import { type SilenceLimits, storeStatus } from './store-status.rule.ts'
+import { type SilenceLimits, type SourceCounts, storeStatus } from './store-status.rule.ts'
 import type { StoreRow } from './stores.store.ts'
 
 /** What a store's owner enters in the store's admin. */
-export function storeAddresses(publicBaseUrl: string) {
+function addressesAt(publicBaseUrl: string) {
   const script_url = `${publicBaseUrl}/store.js`
   return {
     webhook_url: `${publicBaseUrl}/webhooks/store-sales`,
@@ -17,39 +13,33 @@ export function storeAddresses(publicBaseUrl: string) {
   }
 }
 
-export function silenceLimits(config: Config): SilenceLimits {
-  return { days: config.FLAG_STORE_SILENT_DAYS, regularDays: config.FLAG_STORE_SILENT_REGULAR }
+/** What is shown of a store besides its row. Times in epoch ms. */
+export interface StoreSurroundings {
+  lastEventAt: number | null
+  /** Days with orders, of the 28 up to the last event. */
+  orderDays: number
+  tracked: SourceCounts
+  /** Orders of the last 7 days. */
+  unreadable: number
+  limits: SilenceLimits
+  publicBaseUrl: string
+  now: number
 }
 
-export async function wireStore(platform: Platform, row: StoreRow): Promise<Store> {
-  const [wire] = await wireStores(platform, [row])
-  if (!wire) throw new Error('one row gives one store')
-  return wire
-}
-
-/** Stores with what arrived from them and what was refused. */
-export async function wireStores(platform: Platform, rows: readonly StoreRow[]): Promise<Store[]> {
-  const { config, database } = platform
-  const now = platform.clock.now()
-  const ids = rows.map(({ id }) => id)
-  const unreadable = await countUnreadableOrders(database.reader, ids, now)
-  const activity = await activityOf(database.reader, ids, now)
-  const addresses = storeAddresses(platform.publicBaseUrl)
-  return rows.map((row) => {
-    const { lastEventAt, orderDays, tracked } = activity.get(row.id) ?? NO_ACTIVITY
-    const { connected_at: connectedAt, last_refused_at: lastRefusedAt } = row
-    const signs = { connectedAt, lastEventAt, lastRefusedAt, orderDays }
-    return {
-      id: row.id,
-      platform: 'shopify',
-      shop_domain: row.shop_domain,
-      status: storeStatus(signs, now, silenceLimits(config)),
-      ...addresses,
-      last_event_at: lastEventAt === null ? null : isoTime(lastEventAt),
-      last_refused_at: lastRefusedAt === null ? null : isoTime(lastRefusedAt),
-      unreadable_7d: unreadable.get(row.id) ?? 0,
-      tracked_30d: tracked,
-      created_at: isoTime(row.created_at),
-    }
-  })
+export function wireStore(row: StoreRow, around: StoreSurroundings): Store {
+  const { lastEventAt, orderDays } = around
+  const { connected_at: connectedAt, last_refused_at: lastRefusedAt } = row
+  const signs = { connectedAt, lastEventAt, lastRefusedAt, orderDays }
+  return {
+    id: row.id,
+    platform: 'shopify',
+    shop_domain: row.shop_domain,
+    status: storeStatus(signs, around.now, around.limits),
+    ...addressesAt(around.publicBaseUrl),
+    last_event_at: lastEventAt === null ? null : isoTime(lastEventAt),
+    last_refused_at: lastRefusedAt === null ? null : isoTime(lastRefusedAt),
+    unreadable_7d: around.unreadable,
+    tracked_30d: around.tracked,
+    created_at: isoTime(row.created_at),
+  }
 }

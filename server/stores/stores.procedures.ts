@@ -10,8 +10,8 @@ import {
 } from '../../shared/schemas/stores.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
 import { removeStore } from './remove-store.service.ts'
+import { showStore, showStores } from './store-activity.service.ts'
 import { connectStore, getStore, listStores, rotateSecret } from './stores.service.ts'
-import { wireStore, wireStores } from './stores-wire.ts'
 
 export const storesRouter = router({
   connect: procedure(['merchant'], {
@@ -24,7 +24,7 @@ export const storesRouter = router({
     .input(connectStoreInput)
     .output(store)
     .mutation(async ({ ctx, input }) =>
-      wireStore(ctx.platform, await connectStore(ctx.platform, ctx.actor.userId, input)),
+      showStore(ctx.platform, await connectStore(ctx.platform, ctx.actor.userId, input)),
     ),
 
   list: procedure(['merchant'], {
@@ -35,7 +35,7 @@ export const storesRouter = router({
     .output(storePage)
     .query(async ({ ctx, input }) => {
       const { items, ...page } = await listStores(ctx.platform, ctx.actor.userId, input)
-      return { ...page, items: await wireStores(ctx.platform, items) }
+      return { ...page, items: await showStores(ctx.platform, items) }
     }),
 
   get: procedure(['merchant'], {
@@ -46,7 +46,7 @@ export const storesRouter = router({
     .input(getStoreInput)
     .output(store)
     .query(async ({ ctx, input }) =>
-      wireStore(ctx.platform, await getStore(ctx.platform, ctx.actor.userId, input.id)),
+      showStore(ctx.platform, await getStore(ctx.platform, ctx.actor.userId, input.id)),
     ),
 
   rotateSecret: procedure(['merchant'], {
@@ -59,7 +59,7 @@ export const storesRouter = router({
     .input(rotateSecretInput)
     .output(store)
     .mutation(async ({ ctx, input }) =>
-      wireStore(
+      showStore(
         ctx.platform,
         await rotateSecret(ctx.platform, ctx.actor.userId, input.id, {
           secret: input.webhook_secret,

@@ -61,7 +61,7 @@ export const store = z
     last_refused_at: wireTime
       .nullable()
       .describe(
-        'When a delivery in the name of this shop last failed verification, to the minute. Anybody can send one.',
+        'When a delivery in the name of this shop last failed verification, to the minute. Anyone can send one.',
       ),
     unreadable_7d: z
       .int()

@@ -19,14 +19,14 @@ export async function checkStores(
   domainClaims: number,
 ): Promise<void> {
   const { checkStore } = await import('../../../server/stores/store-check.rule.ts')
-  const { wireStores } = await import('../../../server/stores/stores-wire.ts')
+  const { showStores } = await import('../../../server/stores/store-activity.service.ts')
   const { rejectionsOf } = await import('../../../server/sales/sales.service.ts')
   const person = await peopleOf(
     app,
     claims.map((claim) => claim.merchant_id),
   )
   const since = app.platform.clock.now() - 30 * 86_400_000
-  const stores = await wireStores(app.platform, claims)
+  const stores = await showStores(app.platform, claims)
   const checks: Check[] = []
   for (const [index, claim] of claims.entries()) {
     const store = {

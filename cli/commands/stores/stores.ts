@@ -96,8 +96,8 @@ function list(options: ListOptions, command: Command): Promise<void> {
         app,
         items.map((store) => store.merchant_id),
       )
-      const { wireStores } = await import('../../../server/stores/stores-wire.ts')
-      const seen = await wireStores(app.platform, items)
+      const { showStores } = await import('../../../server/stores/store-activity.service.ts')
+      const seen = await showStores(app.platform, items)
       const wire = items.map((store, index) => ({
         ...seen[index],
         ...wireStore(store, person(store.merchant_id)),

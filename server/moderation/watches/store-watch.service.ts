@@ -4,8 +4,7 @@ import { lockWatermark, readWatermark, setWatermark } from '../../platform/datab
 import { firstIdAt, NIL_ID } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { activityOf, dayOf, recentlyActive, sumOf } from '../../stores/store-activity.service.ts'
-import { isSilent, type SourceCounts, sourceShift } from '../../stores/store-status.rule.ts'
-import { silenceLimits } from '../../stores/stores-wire.ts'
+import { isSilent, type SourceCounts, silenceLimits, sourceShift } from '../../stores/store-status.rule.ts'
 import { closeFlag, openFlags, raiseFlag, resolvedFlagTimes } from '../flags.service.ts'
 import { DAY_MS } from './watches.store.ts'
 
