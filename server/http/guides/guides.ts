@@ -139,8 +139,8 @@ async function fillIn(page: string, store: unknown, publicBaseUrl: string): Prom
     .replaceAll(EXAMPLES.address, () => address)
     .replaceAll(EXAMPLES.domain, (example) => domain ?? example)
   const about = domain
-    ? `This page shows the values of <code>${domain}</code>.`
-    : `This page shows the addresses of this service. For your shop's domain too, write <code>?store=my-shop.myshopify.com</code> in its address.`
+    ? `Filled in for <code>${domain}</code>.`
+    : `Filled in with the addresses of this service. For your shop's domain too, write <code>?store=my-shop.myshopify.com</code> in its address.`
   return filled.replace('<main id="content">', (main) => `${main}\n<p class="filled">${about}</p>`)
 }
 
