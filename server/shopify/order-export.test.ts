@@ -70,6 +70,7 @@ const BROKEN: [what: string, file: string | Uint8Array, message: RegExp][] = [
   ['a picture', Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0), /is no text/],
   ['a row with fewer cells', `${HEAD}\n#1001,x\n`, /Line 2 has another number of cells/],
   ['a quote that does not end', `${HEAD}\n"${'x'.repeat(1_100_000)}`, /Line \d+ is too long/],
+  ['a script', '#!/bin/sh\nA="b"\n', /Line 2 is no CSV/],
   ['a quote within a cell', `${HEAD}\n${row('"#1"2', '1')}\n`, /Line 2 is no CSV/],
   [
     'ids that a spreadsheet program has rounded',

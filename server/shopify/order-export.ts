@@ -1,5 +1,5 @@
 import { pipeline, Readable } from 'node:stream'
-import { type CsvError, parse } from 'csv-parse'
+import { CsvError, parse } from 'csv-parse'
 import { type Paisa, parseMoney } from '../../shared/money.ts'
 
 /** An order of Shopify's order export (`orders_export.csv`). Amounts in hundredths of `currency`, times in epoch ms. */
@@ -60,7 +60,7 @@ export async function* readOrderExport(bytes: AsyncIterable<Uint8Array>): AsyncG
       yield orderIn(cell)
     }
   } catch (error) {
-    throw isCsvError(error) ? brokenRow(error) : error
+    throw error instanceof CsvError ? brokenRow(error) : error
   }
   if (!places) throw new UnreadableExport(`The file is empty. ${EXPORT_AGAIN}`)
 }
@@ -138,10 +138,6 @@ function orderIn(cell: CellReader): ExportedOrder {
 function timeIn(text: string): number | null {
   const time = /^\d{4}-\d{2}-\d{2} /.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(time) ? null : time
-}
-
-function isCsvError(error: unknown): error is CsvError {
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('CSV_')
 }
 
 function brokenRow({ code, lines }: CsvError): UnreadableExport {
