@@ -24,13 +24,27 @@ export class Failure extends Error {
   }
 }
 
+/** Ctrl-C at a question. */
+export class Interrupted extends Error {
+  constructor() {
+    super('Interrupted; nothing was done.')
+    this.name = 'Interrupted'
+  }
+}
+
 /** A command line that can never be right, whatever is in the database. */
 export function wrongUsage(message: string): Failure {
   return new Failure(message, { code: 'validation_failed' })
 }
 
+/** What the process ends with. */
+type ExitCode = 0 | 1 | 2 | typeof INTERRUPTED
+
+/** 128 and the number of SIGINT, as shells count. */
+const INTERRUPTED = 130
+
 interface Report {
-  exitCode: 0 | 1 | 2
+  exitCode: ExitCode
   code: ErrorCode
   detail: string
   extra?: Record<string, unknown>
@@ -43,7 +57,7 @@ export async function reportFailure(
   args: readonly string[],
   /** Of every command, such as `sales explain`. */
   commandNames: readonly string[] = [],
-): Promise<0 | 1 | 2> {
+): Promise<ExitCode> {
   const report = (await commanderReport(error, commandNames)) ?? (await reportOf(error))
   if (report.exitCode === 0 || report.detail === '') return report.exitCode
   const afterDashes = args.indexOf('--')
@@ -88,6 +102,7 @@ async function reportOf(error: unknown): Promise<Report> {
     const { code, message, extra, lines } = error
     return { exitCode: error.usage ? 2 : 1, code, detail: message, extra, lines }
   }
+  if (error instanceof Interrupted) return { exitCode: INTERRUPTED, code: 'conflict', detail: error.message }
   return (
     (await refusalReport(error)) ?? (await settingReport(error)) ?? (await faultReport(error)) ?? bug(error)
   )
@@ -162,9 +177,9 @@ async function faultReport(error: unknown): Promise<Report | null> {
 }
 
 function listenProblem(error: NodeJS.ErrnoException & { address?: string; port?: number }): string {
-  const place = `${error.address ?? ''}:${error.port ?? ''}`
+  const place = [error.address, error.port].filter(Boolean).join(':')
   if (error.code === 'EADDRINUSE') return `${place} is in use already. Set PORT to another one.`
-  return `cannot listen on ${place} (${error.code}). Set HOST and PORT.`
+  return `Cannot listen on ${place} (${error.code}). Set HOST and PORT.`
 }
 
 function unavailable(detail: string): Report {

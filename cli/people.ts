@@ -35,3 +35,18 @@ export async function peopleIn(reader: Queries, ids: readonly string[]): Promise
 export function nameOf(person: Person): string {
   return person.email ?? person.id
 }
+
+/** What `--merchant`, `--creator` and `--offer` narrow a list to. Refuses an unknown user, and what is no id (exit 2). */
+export async function scopeOf(
+  app: App,
+  options: { merchant?: string; creator?: string; offer?: string },
+): Promise<{ merchantId?: string; creatorId?: string; offerId?: string }> {
+  const { findUser } = await import('../server/users/users.service.ts')
+  const { readId } = await import('./arguments.ts')
+  const { merchant, creator, offer } = options
+  return {
+    ...(offer !== undefined && { offerId: readId('offer', offer) }),
+    ...(merchant !== undefined && { merchantId: (await findUser(app.platform, merchant)).id }),
+    ...(creator !== undefined && { creatorId: (await findUser(app.platform, creator)).id }),
+  }
+}

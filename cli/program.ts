@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { Command } from 'commander'
+import { addApplicationCommands } from './commands/applications.ts'
 import { addBillingCommands } from './commands/billing/billing.ts'
 import { addSecondTryCommands } from './commands/billing/retry-calls.ts'
 import { addCompletionCommand } from './commands/completion.ts'
@@ -12,6 +13,7 @@ import { addFlagCommands } from './commands/flagged/flagged.ts'
 import { addJobCommands } from './commands/jobs.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLedgerCommands } from './commands/ledger/ledger.ts'
+import { addLinkCommands } from './commands/links.ts'
 import { addOfferCommands } from './commands/offers.ts'
 import { addPayoutCommands } from './commands/payouts.ts'
 import { addSaleCommands } from './commands/sales/sales.ts'
@@ -49,6 +51,7 @@ export function buildProgram(): Command {
     .addHelpText(
       'after',
       `
+Lists are tables at a terminal, and tab-separated in a pipe or file.
 Users are named by id or e-mail, orders by the store's order id or their name such as '#1001'.
 Settings are read from the environment and from .env; see server/guides/settings.md.
 Exit codes: 0 success, 1 failure, 2 usage error.
@@ -66,6 +69,8 @@ Examples:
   addUserCommands(program)
   addStoreCommands(program)
   addOfferCommands(program)
+  addApplicationCommands(program)
+  addLinkCommands(program)
   addFlagCommands(program)
   addSaleCommands(program)
   addSaleListCommand(program)

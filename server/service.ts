@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type App, openApp } from './app.ts'
 import { createClickRecorder } from './clicks/clicks.service.ts'
@@ -22,7 +23,7 @@ export interface Service {
   sandboxUrl: string | null
   /** Names of the migrations that this start applied. */
   migrated: string[]
-  /** Stops taking requests, finishes what is under way, and closes everything. */
+  /** Stops taking requests, finishes what is under way, and closes everything. Then throws the first error of a part, if any. */
   stop(): Promise<void>
 }
 
@@ -43,7 +44,12 @@ export async function startService(
   })
   const stops: (() => Promise<void>)[] = [() => app.close()]
   const stop = async () => {
-    for (const end of stops.splice(0).reverse()) await end()
+    const errors: unknown[] = []
+    // A part that fails must not keep the others running, or the process would never end.
+    for (const end of stops.splice(0).reverse()) {
+      await end().catch((error: unknown) => errors.push(error))
+    }
+    if (errors.length > 0) throw errors[0]
   }
   try {
     const { config } = app.platform
@@ -69,7 +75,7 @@ export async function startService(
     setTimeout(() => void loadOrm(app.database.dialect), LOAD_ORM_AFTER_MS).unref()
     return { app, url: listening, sandboxUrl: sandbox?.url ?? null, migrated, stop }
   } catch (error) {
-    await stop()
+    await stop().catch(() => undefined)
     throw error
   }
 }
@@ -150,5 +156,13 @@ function takenBy(folder: string): string {
 
 async function endSandbox(app: App, sandbox: Sandbox | null): Promise<void> {
   await sandbox?.close()
-  if (app.sandbox) writeSandboxAccess(app.platform.config, { ...app.sandbox, url: null })
+  const { config } = app.platform
+  const folder = dataFolder(config)
+  if (!existsSync(folder)) {
+    throw new SettingError(
+      'DATA_DIR',
+      `${folder} was deleted while the service ran; what it wrote there is lost`,
+    )
+  }
+  if (app.sandbox) writeSandboxAccess(config, { ...app.sandbox, url: null })
 }

@@ -28,3 +28,20 @@ export const ERROR_STATUS = {
 } as const
 
 export type ErrorCode = keyof typeof ERROR_STATUS
+
+/** What the service says about a failed call (RFC 9457). */
+export interface Problem {
+  /** Always `about:blank`: `code` distinguishes problems. */
+  type: string
+  /** The name of the HTTP status. */
+  title: string
+  status: number
+  /** For people. */
+  detail: string
+  /** For programs; stable. */
+  code: ErrorCode
+  /** Identifies the request in the service's log. */
+  request_id: string
+  /** The invalid fields, for `validation_failed`. */
+  issues?: { path: string; message: string }[] | undefined
+}

@@ -1,31 +1,32 @@
 import type { Command } from 'commander'
 import type { ExportJobRow } from '../../server/exports/exports.service.ts'
-import { addGroup, DEFAULT_ROWS, exampleText, rowLimit } from '../command.ts'
+import { addGroup, exampleText } from '../command.ts'
 import { READS, withApp } from '../context.ts'
+import { addPageOptions, type PageOptions, readPage } from '../pages.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
 import { wireTime } from '../terminal/output.ts'
 
 export function addJobCommands(program: Command): void {
   const group = addGroup(program, 'jobs', 'exports that users started')
-  group
-    .command('list')
-    .description('the newest jobs, how far they are, and what went wrong')
-    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+  addPageOptions(group.command('list').description('the newest jobs, how far they are, and what went wrong'))
     .addHelpText('after', exampleText('jobs list', 'jobs list --limit 10 --json'))
-    .action((options: { limit: number }, command: Command) => list(options.limit, command))
+    .action((options: PageOptions, command: Command) => list(options, command))
 }
 
-function list(limit: number, command: Command): Promise<void> {
+function list(options: PageOptions, command: Command): Promise<void> {
   return withApp(
     command,
     async ({ app, out }) => {
       const { listExports } = await import('../../server/exports/exports.service.ts')
-      const jobs = await listExports(app.platform, limit)
+      const { items: jobs, next_cursor } = await readPage(options, (request) =>
+        listExports(app.platform, request),
+      )
       const person = await peopleOf(
         app,
         jobs.map((job) => job.user_id),
       )
-      out.show({ items: jobs.map((job) => wireJob(job, person(job.user_id))) }, () =>
+      const items = jobs.map((job) => wireJob(job, person(job.user_id)))
+      out.showPage({ items, next_cursor }, () =>
         out.table(
           [
             { title: 'Started by', flexible: true },
@@ -42,8 +43,8 @@ function list(limit: number, command: Command): Promise<void> {
             `${job.resource} as ${job.format}`,
             job.state,
             rowsText(job),
-            out.time(job.created_at),
-            out.time(job.finished_at),
+            out.shortTime(job.created_at),
+            out.shortTime(job.finished_at),
             job.error ?? '–',
             job.id,
           ]),

@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
 import type { ShownOffer } from '../../server/offers/offers.service.ts'
-import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
+import { addGroup, exampleText, oneOf } from '../command.ts'
 import { confirm, READS, withApp } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
+import { addPageOptions, type PageOptions, readPage } from '../pages.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
 
-interface ListOptions {
+interface ListOptions extends PageOptions {
   merchant?: string
   status?: ShownOffer['status']
   vetting?: ShownOffer['vetting']
-  limit: number
 }
 
 interface VetOptions {
@@ -24,13 +24,14 @@ const VETTINGS = ['not_required', 'pending', 'approved', 'rejected']
 
 export function addOfferCommands(program: Command): void {
   const group = addGroup(program, 'offers', "merchants' offers: look at them, decide on high commissions")
-  group
-    .command('list')
-    .description('the newest offers, in every status')
-    .option('--merchant <user>', 'of one merchant, by id or e-mail')
-    .option('--status <status>', STATUSES.join(', '), oneOf(STATUSES))
-    .option('--vetting <state>', VETTINGS.join(', '), oneOf(VETTINGS))
-    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+  addPageOptions(
+    group
+      .command('list')
+      .description('the newest offers, in every status')
+      .option('--merchant <user>', 'of one merchant, by id or e-mail')
+      .option('--status <status>', STATUSES.join(', '), oneOf(STATUSES))
+      .option('--vetting <state>', VETTINGS.join(', '), oneOf(VETTINGS)),
+  )
     .addHelpText('after', exampleText('offers list --vetting pending'))
     .action((options: ListOptions, command: Command) => list(options, command))
   group
@@ -57,13 +58,15 @@ function list(options: ListOptions, command: Command): Promise<void> {
       const { listEveryOffer } = await import('../../server/offers/offers.service.ts')
       const { findUser } = await import('../../server/users/users.service.ts')
       const merchant = options.merchant === undefined ? null : await findUser(app.platform, options.merchant)
-      const offers = await listEveryOffer(app.platform, {
-        merchantId: merchant?.id ?? null,
-        status: options.status ?? null,
-        vetting: options.vetting ?? null,
-        limit: options.limit,
-      })
-      out.show({ items: offers.map(wireOffer) }, () => offerTable(out, offers))
+      const { items, next_cursor } = await readPage(options, (request) =>
+        listEveryOffer(app.platform, {
+          merchantId: merchant?.id ?? null,
+          status: options.status ?? null,
+          vetting: options.vetting ?? null,
+          ...request,
+        }),
+      )
+      out.showPage({ items: items.map(wireOffer), next_cursor }, () => offerTable(out, items))
     },
     READS,
   )
@@ -86,7 +89,7 @@ function offerTable(out: Output, offers: readonly ShownOffer[]): string[] {
       `${offer.commission_rate / 100} %`,
       offer.status,
       offer.vetting,
-      out.time(offer.created_at),
+      out.shortTime(offer.created_at),
       offer.id,
     ]),
   )

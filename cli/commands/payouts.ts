@@ -3,30 +3,31 @@ import type { PayoutRunOutcome } from '../../server/payouts/payout-run.service.t
 import { wirePayout } from '../../server/payouts/payout-wire.ts'
 import type { PayoutRow } from '../../server/payouts/payouts.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
-import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../command.ts'
+import { addGroup, exampleText, oneOf } from '../command.ts'
 import { type CommandContext, confirm, READS, withApp } from '../context.ts'
+import { addPageOptions, type PageOptions, readPage } from '../pages.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
 import { displayMoney, formatMoney, type Output } from '../terminal/output.ts'
 import { type CallState, callStates, callText, wireCall } from './billing/call-state.ts'
 
-interface ListOptions {
+interface ListOptions extends PageOptions {
   creator?: string
   state?: PayoutRow['state']
-  limit: number
 }
 
 export function addPayoutCommands(program: Command): void {
   const group = addGroup(program, 'payouts', 'payouts to creators: look at them, start a run')
-  group
-    .command('list')
-    .description('the newest payouts')
-    .option('--creator <user>', 'of one creator, by id or e-mail')
-    .option(
-      '--state <state>',
-      'pending, submitted, paid or failed',
-      oneOf(['pending', 'submitted', 'paid', 'failed']),
-    )
-    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+  addPageOptions(
+    group
+      .command('list')
+      .description('the newest payouts')
+      .option('--creator <user>', 'of one creator, by id or e-mail')
+      .option(
+        '--state <state>',
+        'pending, submitted, paid or failed',
+        oneOf(['pending', 'submitted', 'paid', 'failed']),
+      ),
+  )
     .addHelpText('after', exampleText('payouts list --state failed'))
     .action((options: ListOptions, command: Command) => list(options, command))
   group
@@ -44,11 +45,9 @@ function list(options: ListOptions, command: Command): Promise<void> {
       const { listPayouts } = await import('../../server/payouts/payouts.service.ts')
       const { findUser } = await import('../../server/users/users.service.ts')
       const creator = options.creator === undefined ? null : await findUser(app.platform, options.creator)
-      const rows = await listPayouts(app.platform, creator?.id ?? null, {
-        state: options.state ?? null,
-        limit: options.limit,
-        before: null,
-      })
+      const { items: rows, next_cursor } = await readPage(options, (request) =>
+        listPayouts(app.platform, creator?.id ?? null, { state: options.state ?? null, ...request }),
+      )
       const person = await peopleOf(
         app,
         rows.map((row) => row.creator_id),
@@ -60,7 +59,7 @@ function list(options: ListOptions, command: Command): Promise<void> {
         creator: person(row.creator_id),
         call: wireCall(calls.get(row.id)),
       }))
-      out.show({ items }, () => payoutTable(out, rows, person, calls))
+      out.showPage({ items, next_cursor }, () => payoutTable(out, rows, person, calls))
     },
     READS,
   )
@@ -86,8 +85,8 @@ function payoutTable(
       nameOf(person(row.creator_id)),
       row.state,
       displayMoney(row.amount),
-      out.time(row.created_at),
-      out.time(row.settled_at),
+      out.shortTime(row.created_at),
+      out.shortTime(row.settled_at),
       row.failure_reason ?? callText(out, calls.get(row.id), `payouts retry ${row.id}`),
       row.id,
     ]),

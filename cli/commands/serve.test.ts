@@ -2,7 +2,7 @@
 // time limit: 180 s
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,6 +27,7 @@ const settings = {
   SCHEDULE_PAYOUTS: 'off',
   LOG_LEVEL: 'warn',
 }
+const OTHER_KEY = Buffer.alloc(32, 9).toString('base64')
 const running = new Set<ChildProcess>()
 
 interface Served {
@@ -43,8 +44,12 @@ interface Served {
 }
 
 /** Starts a server and waits until it says where it listens. */
-async function startServer(args: readonly string[], more: Record<string, string> = {}): Promise<Served> {
-  const child = spawn(process.execPath, args, { cwd: folder, env: environmentOf({ ...settings, ...more }) })
+async function startServer(
+  args: readonly string[],
+  more: Record<string, string> = {},
+  cwd = folder,
+): Promise<Served> {
+  const child = spawn(process.execPath, args, { cwd, env: environmentOf({ ...settings, ...more }) })
   running.add(child)
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -114,11 +119,10 @@ test('serve says where everything is', async () => {
 
 test('a replayed order comes from a real click, and ends as the manifest says', async () => {
   const replay = (...args: string[]) => beside('webhooks', 'replay', ...args, '--url', server.url)
-  const [first, rejected, unknown, noLink] = await Promise.all([
-    replay('path-landing-site', '--link', slug, '--event-id', 'd-1', '--json'),
+  const [first, rejected, unknown] = await Promise.all([
+    replay('path-landing-site', '--same', '--event-id', 'd-1', '--json'),
     replay('self-purchase', '--link', slug),
     replay('no-such-thing'),
-    replay('path-landing-site'),
   ])
   assert.is(first.code, 0, first.stderr)
   const [{ answer, event, sale }] = JSON.parse(first.stdout).items
@@ -132,12 +136,12 @@ test('a replayed order comes from a real click, and ends as the manifest says', 
     rejected.stdout,
     /self-purchase\t200\tdone\trejected: self_purchase \(sale .*\)\trejected: self_purchase\n/,
   )
-  assert.equal([unknown.code, noLink.code], [2, 2])
-  assert.match(noLink.stderr, /name an affiliate link with --link/)
-  const again = await replay('path-landing-site', '--link', slug)
+  assert.is(unknown.code, 2)
+  const again = await replay('path-landing-site', '--same')
   assert.is(again.code, 0)
   assert.match(again.stdout, /ignored\torder 6100000001009 is recorded already as sale /)
-  const forged = await replay('path-landing-site', '--link', slug, '--event-id', 'd-1')
+  const forged = await replay('path-landing-site', '--event-id', 'd-1')
+  assert.is(forged.code, 1)
   assert.match(forged.stdout, /set_aside\tthis delivery id came before with another body/)
 })
 
@@ -152,10 +156,13 @@ atTerminal('an order that is replayed at a terminal leads to the sale that is sh
     columns: 400,
   })
   assert.is(code, 0, screen)
-  const said = / 200 +done +accepted: net Rs 2,750\.00, commission Rs 343\.75, fee Rs 34\.38 \(sale (\S+)\) /
-  const [, saleId = ''] = said.exec(stripVTControlCharacters(screen)) ?? []
+  const said =
+    /accepted: net Rs 2,750\.00, commission Rs 343\.75, fee Rs 34\.38\s+Explain it: affiliate sales explain '(#\d+)'/
+  const [, name = ''] = said.exec(stripVTControlCharacters(screen)) ?? []
   const explained = await beside('sales', 'list', '--json')
-  const sale = JSON.parse(explained.stdout).items.find(({ id }: { id: string }) => id === saleId)
+  const sale = JSON.parse(explained.stdout).items.find(
+    (one: { order_name: string }) => one.order_name === name,
+  )
   assert.equal([sale?.acceptance_status, sale?.commission], ['accepted', '343.75'], screen)
 })
 
@@ -167,20 +174,33 @@ test('a processor event is signed with the sandbox secret', async () => {
     beside('webhooks', 'replay', 'draft-order', '--url', 'http://127.0.0.1:9'),
   ])
   // No one asked for that invoice yet, so it is tried again later.
-  assert.is(odd.code, 1)
-  assert.match(odd.stderr, /Not decided so far: payment-unknown-invoice/)
-  assert.match(JSON.parse(odd.stdout).items[0].event.reason, /no billing cycle has invoice/)
-  assert.match(none.stderr, /about a submitted payout that the processor knows, and there is none/)
+  assert.is(odd.code, 0, odd.stderr)
+  const [{ as_expected, event }] = JSON.parse(odd.stdout).items
+  assert.equal([as_expected, event.state], [true, 'pending'])
+  assert.match(event.reason, /no billing cycle has invoice/)
+  assert.match(none.stderr, /has no payout destination, so no payout can be made/)
   assert.match(nobody.stderr, /No service answers at http:\/\/127\.0\.0\.1:9 /)
 })
 
-test('a port in use and a wrong setting end the start with one line', async () => {
-  const [used, wrong] = await Promise.all([
-    runAffiliate(['serve'], { environment: { ...settings, PORT: new URL(server.url).port }, folder }),
+test('a port in use, another key and a wrong setting end the start with one line, and nothing is written', async () => {
+  const fresh = {
+    PORT: new URL(server.url).port,
+    DATA_DIR: join(folder, 'fresh'),
+    DATABASE_URL: `sqlite:${join(folder, 'fresh', 'a.db')}`,
+  }
+  const [used, otherKey, wrong] = await Promise.all([
+    runAffiliate(['serve', '--seed'], { environment: { ...settings, ...fresh }, folder }),
+    runAffiliate(['serve'], { environment: { ...settings, DATA_DIR: folder, APP_KEY: OTHER_KEY }, folder }),
     runAffiliate(['serve'], { environment: { ...settings, PORT: 'http' }, folder }),
   ])
   assert.equal([used.code, used.stdout, wrong.code, wrong.stdout], [1, '', 1, ''])
   assert.match(used.stderr, /^affiliate: 127\.0\.0\.1:\d+ is in use already\. Set PORT to another one\.\n$/)
+  assert.not.ok(existsSync(fresh.DATA_DIR))
+  assert.equal([otherKey.code, otherKey.stdout], [1, ''])
+  assert.match(
+    otherKey.stderr,
+    /^affiliate: setting APP_KEY: is not the key that this database was sealed with .*: set that key, .*\n$/,
+  )
   assert.match(wrong.stderr, /^affiliate: setting PORT: must be a whole number from 0 to 65535\n$/)
 })
 
@@ -210,6 +230,21 @@ test('the entry of containers is the same, and ends with 0', async () => {
   child.kill('SIGTERM')
   const { code, stderr } = await ended
   assert.equal([code, stderr], [0, ''])
+})
+
+test('a service whose folder was deleted still ends, and says so', async () => {
+  const own = mkdtempSync(join(tmpdir(), 'affiliate-deleted-'))
+  const places = { DATA_DIR: 'data', DATABASE_URL: 'sqlite:data/affiliate.db' }
+  const { child, ended } = await startServer([ENTRY, 'serve', '--json'], places, own)
+  rmSync(own, { recursive: true })
+  child.kill('SIGTERM')
+  const { code, stderr } = await ended
+  assert.is(code, 1)
+  assert.is(
+    JSON.parse(stderr).detail,
+    'setting DATA_DIR: data was deleted while the service ran; what it wrote there is lost',
+  )
+  assert.not.ok(existsSync(own))
 })
 
 test('the banner says what to do next', async () => {

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { Command } from 'commander'
 import type { Service } from '../../server/service.ts'
 import { exampleText } from '../command.ts'
@@ -18,16 +19,38 @@ export function addServeCommand(program: Command): void {
 
 async function serve(seeds: boolean, command: Command): Promise<void> {
   const context = await openContext(command)
+  await refuseTakenPort(context)
   const seeded = seeds ? await (await import('./seed.ts')).seedDatabase(context) : null
   const { startService } = await import('../../server/service.ts')
   const interruption = catchSignals()
   const service = await startService({ environment: context.environment })
+  let notifyStopping = async () => {}
   try {
+    notifyStopping = await superviseBySystemd(service)
     await announce(context, service, seeded)
     await interruption
   } finally {
+    await notifyStopping()
     await service.stop()
   }
+}
+
+/** Throws what listening would throw, before anything is written. */
+async function refuseTakenPort({ config }: CommandContext): Promise<void> {
+  if (!config.ROLES.includes('web')) return
+  const { createServer } = await import('node:net')
+  const probe = createServer().listen(config.PORT, config.HOST)
+  await once(probe, 'listening')
+  probe.close()
+  await once(probe, 'close')
+}
+
+/** Lets systemd know when the service is ready and that it lives; does nothing elsewhere. */
+async function superviseBySystemd({ app }: Service): Promise<() => Promise<void>> {
+  const { notifySystemd } = await import('../../server/platform/systemd.ts')
+  const { migrationState } = await import('../../server/platform/database/migration-state.ts')
+  const isHealthy = async () => (await migrationState(app.database)).pending.length === 0
+  return notifySystemd({ environment: process.env, log: app.platform.log, isHealthy })
 }
 
 /** The terminal and npm both send a Ctrl-C: two signals within this time count as one. */
@@ -51,7 +74,7 @@ type Steps = readonly (readonly [line: string, what: string])[]
 
 const FIRST_STEPS: Steps = [
   ['npm run demo', 'one order all the way to a paid payout, over a database of its own'],
-  ['./cli/affiliate users create-admin you@example.com --password-stdin', 'an admin account'],
+  ['./cli/affiliate users create-admin you@example.com', 'an admin account'],
   ['./cli/affiliate webhooks fixtures', 'signed orders to send to this service, with the expected results'],
   ['./cli/affiliate --help', 'all other commands'],
 ]
@@ -60,8 +83,8 @@ const FIRST_STEPS: Steps = [
 function seededSteps({ slugs }: Seeded, url: string | null): Steps {
   return [
     [`curl -i ${url ?? ''}/go/${slugs[0]}`, 'follow a link as a visitor does'],
-    [`./cli/affiliate webhooks replay path-landing-site --link ${slugs[0]}`, 'report a signed order'],
-    ['./cli/affiliate sales list', 'see what became of the orders'],
+    ['./cli/affiliate webhooks replay path-landing-site', 'report a signed order, and see what became of it'],
+    ['./cli/affiliate webhooks replay --all', 'every kind of order and processor event, each checked'],
   ]
 }
 

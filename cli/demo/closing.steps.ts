@@ -159,8 +159,8 @@ function wireFigures({ merchant, creator, platform }: ClosingFigures): WireFigur
   }
 }
 
-/** Nine orders, one replay of another id and the later order; one payment and two payouts, however often they came. */
-const STORE_EVENTS = 11
+/** Ten orders, one replay of another id and the later order; one payment and two payouts, however often they came. */
+const STORE_EVENTS = 12
 const PROCESSOR_EVENTS = 3
 
 export function showVerification(report: StepReport, { invariants, holds, events: inbox }: Closing): void {

@@ -3,7 +3,7 @@ import { resolvedLink } from '../../shared/schemas/links.ts'
 import { type Offer, offer, offerPage } from '../../shared/schemas/offers.ts'
 import type { Demo } from './demo.ts'
 import type { People, Person } from './people.steps.ts'
-import { OFFER } from './scenario.ts'
+import { COUPON_CODE, OFFER } from './scenario.ts'
 import { Refused, refusedBy } from './service-client.ts'
 import type { StepReport } from './step-report.ts'
 
@@ -70,12 +70,16 @@ export async function decideApplications(
   merchant: Person,
   { first, second }: Applications,
 ): Promise<string> {
-  const decide = (id: string, body: { decision: string; reason?: string }) =>
+  const decide = (id: string, body: { decision: string; reason?: string; coupon_code?: string }) =>
     demo.client.call('PATCH', `/applications/${id}`, application, { token: merchant.token, body })
-  const approved = await decide(first.id, { decision: 'approve' })
+  const approved = await decide(first.id, { decision: 'approve', coupon_code: COUPON_CODE })
   const rejected = await decide(second.id, { decision: 'reject', reason: 'We look for fashion channels.' })
   const rate = approved.locked_commission_rate
-  report.row(approved.creator.display_name, approved.status, `rate locked at ${rate} %`)
+  report.row(
+    approved.creator.display_name,
+    approved.status,
+    `rate locked at ${rate} %, coupon code ${COUPON_CODE}`,
+  )
   report.row(rejected.creator.display_name, rejected.status, rejected.decision_reason ?? '')
   report.check('decision on the first application', approved.status, 'approved')
   report.check('decision on the second application', rejected.status, 'rejected')

@@ -6,7 +6,7 @@ import type { Demo } from './demo.ts'
 import type { Visit } from './offer.steps.ts'
 import type { People, Person } from './people.steps.ts'
 import { rupees } from './rupees.ts'
-import { CREATOR, paisa, SHOP_DOMAIN, type StoryOrder, type StoryOrders } from './scenario.ts'
+import { COUPON_CODE, CREATOR, paisa, SHOP_DOMAIN, type StoryOrder, type StoryOrders } from './scenario.ts'
 import { refusedBy } from './service-client.ts'
 import type { StepReport } from './step-report.ts'
 
@@ -29,7 +29,12 @@ export function makeDeliveries(orders: StoryOrders, visits: readonly Visit[]): D
   const delivery = (order: StoryOrder, index: number): Delivery => {
     const visit = visits[index % visits.length]
     if (!visit) throw new Error('the story needs a visit')
-    const fill = { click: visit.clickId, clickAt: visit.at, creatorEmail: CREATOR.email }
+    const fill = {
+      click: visit.clickId,
+      clickAt: visit.at,
+      creatorEmail: CREATOR.email,
+      coupon: COUPON_CODE,
+    }
     const body = fillFixture(order.template, { ...fill, productId: FIXTURE_PRODUCT_ID })
     return { order, webhookId: randomUUID(), body: Buffer.from(body) }
   }

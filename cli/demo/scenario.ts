@@ -9,6 +9,7 @@ export const CREATOR = { email: 'sana@reels.example.pk', name: 'Sana Mirza' }
 export const OTHER_CREATOR = { email: 'bilal@vlogs.example.pk', name: 'Bilal Ahmed' }
 export const SHOP_DOMAIN = 'chenab-lawn.myshopify.com'
 export const DESTINATION = { iban: 'PK36SCBL0000001123456702', account_title: 'SANA MIRZA' }
+export const COUPON_CODE = 'SANA10'
 export const FAILURE_REASON = 'the account is closed for credits today'
 /** 10 % is also the default platform fee, of the commission, on top of it. */
 export const OFFER = {
@@ -26,6 +27,7 @@ const FIRST_ORDERS: [file: string, what: string][] = [
   ['note-attributes-before-landing-site.json', 'reference kept in the cart'],
   ['named-product-among-others.json', 'only the offer’s product counts'],
   ['cash-on-delivery-paid-late.json', 'cash on delivery, paid 20 days later'],
+  ['coupon-code.json', 'the creator’s coupon code, without a click'],
   ['test-order.json', 'test order'],
   ['other-currency.json', 'paid in US dollars'],
   ['unknown-reference.json', 'reference of no click'],

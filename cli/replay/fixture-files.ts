@@ -1,7 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
+import { SALE_REJECTION_REASONS } from '../../server/sales/accept-sale.rule.ts'
 
 const FIXTURES = new URL('../../fixtures/', import.meta.url)
+
+const saleExpectation = z.object({
+  acceptance_status: z.enum(['accepted', 'rejected']),
+  rejection_reason: z.enum(SALE_REJECTION_REASONS).nullable(),
+  net_amount: z.string(),
+  commission: z.string(),
+  platform_fee: z.string(),
+})
 
 const storeFixture = z.object({
   file: z.string(),
@@ -13,13 +22,11 @@ const storeFixture = z.object({
     attribution_window_days: z.number(),
     product_ids: z.array(z.string()).nullable(),
   }),
-  expect: z.object({
-    acceptance_status: z.enum(['accepted', 'rejected']),
-    rejection_reason: z.string().nullable(),
-    net_amount: z.string(),
-    commission: z.string(),
-    platform_fee: z.string(),
-  }),
+  /** The net amount of each line, where it depends on the products that a link names. */
+  lines: z.array(z.object({ product_id: z.string(), net: z.string() })).optional(),
+  /** The fixture is about time: it starts from a click of at least so many days ago. */
+  click: z.object({ days_ago: z.number(), required: z.boolean() }).optional(),
+  expect: saleExpectation,
   why: z.string(),
 })
 
@@ -29,6 +36,8 @@ const processorFixture = z.object({
   needs: z.enum(['nothing', 'closed cycle', 'charged cycle', 'submitted payout', 'paid payout']),
   expect: z.object({
     reading: z.string(),
+    /** The event's state until its retries have ended. */
+    at_first: z.literal('pending').optional(),
     event: z.enum(['done', 'ignored', 'set_aside']),
     cycle: z.string().optional(),
     payout: z.string().optional(),
@@ -36,6 +45,7 @@ const processorFixture = z.object({
   }),
 })
 
+export type SaleExpectation = z.infer<typeof saleExpectation>
 export type StoreFixture = z.infer<typeof storeFixture> & { name: string }
 export type ProcessorFixture = z.infer<typeof processorFixture> & { name: string }
 
@@ -63,8 +73,8 @@ export function readFixture(kind: 'store-sales' | 'processor', file: string): Pr
   return readFile(new URL(`${kind}/${file}`, FIXTURES), 'utf8')
 }
 
-/** What a store fixture must lead to, for people. */
-export function expectedSale({ expect }: StoreFixture): string {
+/** What an order must lead to, for people. */
+export function expectedSale(expect: SaleExpectation): string {
   if (expect.acceptance_status === 'rejected') return `rejected: ${expect.rejection_reason}`
   return `accepted: net ${expect.net_amount}, commission ${expect.commission}, fee ${expect.platform_fee}`
 }
@@ -72,6 +82,7 @@ export function expectedSale({ expect }: StoreFixture): string {
 /** What a processor fixture must lead to, for people. */
 export function expectedEvent({ expect }: ProcessorFixture): string {
   const parts = [
+    ...(expect.at_first ? ['tried again for half an hour'] : []),
     `event ${expect.event}`,
     ...(expect.cycle ? [`cycle ${expect.cycle}`] : []),
     ...(expect.payout ? [`payout ${expect.payout}`] : []),

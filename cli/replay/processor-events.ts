@@ -1,24 +1,75 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { App } from '../../server/app.ts'
-import { getCycle, listCycles } from '../../server/billing/billing.service.ts'
-import { getPayout, listPayouts } from '../../server/payouts/payouts.service.ts'
+import { type CycleRow, getCycle, listCycles } from '../../server/billing/billing.service.ts'
+import { type FlagRow, listFlags } from '../../server/moderation/flags.service.ts'
+import { getPayout, listPayouts, type PayoutRow } from '../../server/payouts/payouts.service.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { Failure } from '../failures.ts'
-import { type ProcessorFixture, readFixture } from './fixture-files.ts'
-import type { ReplayOptions, SignedEvent } from './signed-event.ts'
+import { expectedEvent, type ProcessorFixture, readFixture } from './fixture-files.ts'
+import type { Expectation, ReplayOptions, SignedEvent } from './signed-event.ts'
 
 /** An event as the processor would send it about a cycle or payout of ours, signed with its webhook secret. */
 export async function prepareProcessorEvent(
   app: App,
   fixture: ProcessorFixture,
-  expected: string,
+  subject: Subject,
   deliveryId: string,
-  options: ReplayOptions,
+  options: Pick<ReplayOptions, 'corrupt'>,
 ): Promise<SignedEvent> {
-  const values = await subjectValues(app, fixture, options)
   const template = await readFixture('processor', fixture.file)
-  const text = template.replace(/\{\{(\w+)\}\}/g, (_whole, name: string) => jsonText(values[name] ?? ''))
+  const text = template.replace(/\{\{(\w+)\}\}/g, (_whole, name: string) =>
+    jsonText(subject.values[name] ?? ''),
+  )
+  const expected = await expectEvent(app, fixture, subject, text)
   return signAsProcessor(app, { fixture: fixture.name, expected, deliveryId }, Buffer.from(text), options)
+}
+
+/** The cycle or payout that an event is about, and what its placeholders stand for. */
+export interface Subject {
+  cycleId: string | null
+  payoutId: string | null
+  values: Record<string, string>
+}
+
+export const NO_SUBJECT: Subject = { cycleId: null, payoutId: null, values: {} }
+
+/** Compares the event, its subject and the flags about them with the manifest. Call it before the event is sent. */
+async function expectEvent(
+  app: App,
+  fixture: ProcessorFixture,
+  { cycleId, payoutId }: Subject,
+  body: string,
+): Promise<Expectation> {
+  const { expect } = fixture
+  const { type } = JSON.parse(body) as { type: string }
+  const before = await flagsAbout(app, [cycleId, payoutId, type])
+  return {
+    text: expectedEvent(fixture),
+    async isMet({ event }) {
+      if (event?.state !== (expect.at_first ?? expect.event)) return false
+      if (cycleId !== null && expect.cycle !== undefined) {
+        if ((await getCycle(app.database.reader, cycleId))?.state !== expect.cycle) return false
+      }
+      if (payoutId !== null && expect.payout !== undefined) {
+        if ((await getPayout(app.platform, payoutId))?.state !== expect.payout) return false
+      }
+      if (expect.at_first !== undefined) return true
+      const after = await flagsAbout(app, [cycleId, payoutId, type, event.id])
+      const known = new Map(before.map(({ id, evidence }) => [id, evidence]))
+      const reason = event.reason?.replaceAll('_', ' ')
+      // An open flag that says the same already stays as it is.
+      const isRaised = ({ id, evidence, summary }: FlagRow) =>
+        known.get(id) !== evidence || (reason !== undefined && summary.includes(reason))
+      return after.some(isRaised) === expect.flagged
+    },
+  }
+}
+
+const MOST_FLAGS = 1000
+
+async function flagsAbout({ platform }: App, subjects: readonly (string | null)[]): Promise<FlagRow[]> {
+  const { items } = await listFlags(platform, { status: 'open', limit: MOST_FLAGS })
+  return items.filter((flag) => subjects.includes(flag.subject_id))
 }
 
 const SECRETS_MISSING =
@@ -29,7 +80,7 @@ const STALE_MS = 3_600_000
 /** The bytes under the processor's signature, or what `--corrupt` makes of it. */
 export function signAsProcessor(
   app: App,
-  event: { fixture: string; expected: string | null; deliveryId: string },
+  event: { fixture: string; expected: Expectation | null; deliveryId: string },
   body: Buffer,
   { corrupt }: Pick<ReplayOptions, 'corrupt'>,
 ): SignedEvent {
@@ -67,43 +118,52 @@ function jsonText(value: string): string {
   return JSON.stringify(value).slice(1, -1)
 }
 
-async function subjectValues(
+/** The cycle or payout that a fixture needs, as the operator named it or as it is there; `null` if there is none. */
+export async function subjectOf(
   app: App,
-  { name, needs }: ProcessorFixture,
-  options: ReplayOptions,
-): Promise<Record<string, string>> {
-  const values =
-    needs === 'nothing'
-      ? {}
-      : needs === 'closed cycle' || needs === 'charged cycle'
-        ? await cycleValues(app, needs === 'closed cycle' ? 'closed' : 'charged', options.cycle)
-        : await payoutValues(app, needs === 'submitted payout' ? 'submitted' : 'paid', options.payout)
-  if (values) return values
-  throw new Failure(`${name} is about a ${needs} that the processor knows, and there is none.`, {
-    code: 'not_found',
-  })
+  { needs }: ProcessorFixture,
+  options: Pick<ReplayOptions, 'cycle' | 'payout'>,
+): Promise<Subject | null> {
+  if (needs === 'nothing') return NO_SUBJECT
+  if (needs === 'closed cycle') return knownCycle(app, 'closed', options.cycle)
+  if (needs === 'charged cycle') return knownCycle(app, 'charged', options.cycle)
+  return knownPayout(app, needs === 'submitted payout' ? 'submitted' : 'paid', options.payout)
 }
 
-async function cycleValues(app: App, state: 'closed' | 'charged', id: string | undefined) {
+async function knownCycle(app: App, state: 'closed' | 'charged', id: string | undefined) {
   const cycle =
     id === undefined
       ? (await listCycles(app.platform, { merchantId: null, state, limit: 100, before: null })).find(
           (one) => one.processor_invoice_id !== null,
         )
       : await getCycle(app.database.reader, id)
-  if (!cycle?.processor_invoice_id) return null
-  return { invoice_id: cycle.processor_invoice_id, amount: formatMoney(cycle.amount_due) }
+  return cycle ? cycleSubject(cycle) : null
 }
 
-async function payoutValues(app: App, state: 'submitted' | 'paid', id: string | undefined) {
+export function cycleSubject(cycle: CycleRow, paymentReference = `pay_${randomUUID()}`): Subject | null {
+  if (!cycle.processor_invoice_id) return null
+  const values = {
+    invoice_id: cycle.processor_invoice_id,
+    payment_reference: paymentReference,
+    amount: formatMoney(cycle.amount_due),
+  }
+  return { cycleId: cycle.id, payoutId: null, values }
+}
+
+async function knownPayout(app: App, state: 'submitted' | 'paid', id: string | undefined) {
   const payout =
     id === undefined
       ? (await listPayouts(app.platform, null, { state, limit: 1, before: null }))[0]
       : await getPayout(app.platform, id)
-  if (!payout?.processor_payout_id) return null
-  return {
+  return payout ? payoutSubject(payout) : null
+}
+
+export function payoutSubject(payout: PayoutRow): Subject | null {
+  if (!payout.processor_payout_id) return null
+  const values = {
     payout_id: payout.processor_payout_id,
     reference: payout.id,
     amount: formatMoney(payout.amount),
   }
+  return { cycleId: null, payoutId: payout.id, values }
 }

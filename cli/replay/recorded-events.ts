@@ -1,6 +1,7 @@
 import { fillFixture } from '../../fixtures/fill-fixture.ts'
 import type { App } from '../../server/app.ts'
 import { eventBody, findEventsNamed } from '../../server/inbox/events.service.ts'
+import { resolveLink } from '../../server/links/links.service.ts'
 import { MalformedOrder } from '../../server/shopify/malformed-order.ts'
 import { readOrderFacts } from '../../server/shopify/order-facts.ts'
 import { Failure, wrongUsage } from '../failures.ts'
@@ -83,10 +84,11 @@ async function pointAtLink(
     if (placeholders) throw wrongUsage('The body has placeholders: name an affiliate link with --link SLUG.')
     return body
   }
-  if (placeholders) return Buffer.from(fillFixture(text, await clickValues(app, caller, link)))
-  const reference = referenceIn(text, app.platform.config.TRACKING_PARAMETER)
-  const { click } = await clickValues(app, caller, link)
-  return Buffer.from(text.replaceAll(JSON.stringify(reference).slice(1, -1), click))
+  const { platform } = app
+  const reference = placeholders ? null : referenceIn(text, platform.config.TRACKING_PARAMETER)
+  const values = await clickValues(app, caller, await resolveLink(platform, link))
+  if (reference === null) return Buffer.from(fillFixture(text, { ...values, notAfter: platform.clock.now() }))
+  return Buffer.from(text.replaceAll(JSON.stringify(reference).slice(1, -1), values.click))
 }
 
 function referenceIn(text: string, parameter: string): string {

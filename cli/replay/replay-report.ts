@@ -1,25 +1,48 @@
 import { CURRENCY, displayMoney, formatMoney } from '../../shared/money.ts'
+import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Replay } from './replay.ts'
+import type { PickedLink } from './pick-link.ts'
+import type { Replay, ReplayReport } from './replay.ts'
 
-/** What was sent and what became of it, for people. */
-export function replayLines(replays: readonly Replay[], out: Output): string[] {
-  return out.table(
-    [
-      { title: 'Fixture' },
-      { title: 'Answers' },
-      { title: 'Event' },
-      { title: 'Actual', flexible: true },
-      { title: 'Expected', flexible: true },
-    ],
-    replays.map((replay) => [
-      replay.fixture,
-      answersText(replay),
-      replay.event?.state ?? '–',
-      ledTo(replay),
-      replay.expected ?? '–',
-    ]),
-  )
+/**
+ * What was sent, what became of it, and whether that is as expected, for people. A terminal has no room for columns that say nothing, nor
+ * for ids; for one sale it names the command that explains it.
+ */
+export function replayLines({ replays, skipped }: ReplayReport, out: Output): string[] {
+  const isPiped = out.layout.width === null
+  const columns = [
+    { title: '', show: true, cell: verdict },
+    { title: 'Fixture', show: true, cell: ({ fixture }: Replay) => fixture },
+    {
+      title: 'Answers',
+      show: isPiped || replays.some((one) => answersText(one) !== '200'),
+      cell: answersText,
+    },
+    { title: 'Event', show: isPiped, cell: ({ event }: Replay) => event?.state ?? '–' },
+    { title: 'Actual', flexible: true, show: true, cell: isPiped ? ledTo : brieflyLedTo },
+    { title: 'Expected', show: isPiped, cell: ({ expected }: Replay) => expected ?? '–' },
+  ].filter(({ show }) => show)
+  const rows = replays.map((replay) => columns.map(({ cell }) => cell(replay)))
+  const [alone] = replays.length === 1 ? replays : []
+  return [
+    ...out.table(columns, rows),
+    ...(isPiped ? [] : replays.filter(({ asExpected }) => asExpected === false).flatMap(differenceLines)),
+    ...skipped.map(({ fixture, reason }) => `Not sent: ${fixture}, because ${reason}.`),
+    ...(alone?.sale && !isPiped ? [`Explain it: affiliate sales explain ${saleName(alone.sale)}`] : []),
+  ]
+}
+
+function differenceLines(replay: Replay): string[] {
+  return [`✗ ${replay.fixture}`, `    Expected  ${replay.expected}`, `    Actual    ${brieflyLedTo(replay)}`]
+}
+
+/** The order's name where a shell takes it, else the sale's id. */
+function saleName({ id, order_name }: NonNullable<Replay['sale']>): string {
+  return order_name !== null && /^#?\w+$/.test(order_name) ? `'${order_name}'` : id
+}
+
+function verdict({ asExpected }: Replay): string {
+  return asExpected === null ? '–' : asExpected ? '✓' : '✗'
 }
 
 /** `200`, or `3 × 200, 401`. */
@@ -29,13 +52,9 @@ function answersText({ answers }: Replay): string {
     .join(', ')
 }
 
-function ledTo({ answers, event, sale }: Replay): string {
-  if (sale) {
-    const { acceptance_status, rejection_reason, net_amount, commission, platform_fee } = sale
-    if (acceptance_status === 'rejected') return `rejected: ${rejection_reason} (sale ${sale.id})`
-    const amounts = `net ${displayMoney(net_amount)}, commission ${displayMoney(commission)}, fee ${displayMoney(platform_fee)}`
-    return `accepted: ${amounts} (sale ${sale.id})`
-  }
+function ledTo(replay: Replay): string {
+  const { answers, event, sale } = replay
+  if (sale) return `${saleText(sale)} (sale ${sale.id})`
   if (!event) return refusalOf(answers.at(-1)?.body ?? '')
   if (event.reason !== null)
     return event.state === 'pending' ? `tried again later: ${event.reason}` : event.reason
@@ -45,6 +64,24 @@ function ledTo({ answers, event, sale }: Replay): string {
     .join(', ')
 }
 
+function brieflyLedTo(replay: Replay): string {
+  const { event, sale } = replay
+  if (sale) return saleText(sale)
+  const text = ledTo(replay)
+  return event === null || event.state === 'pending' ? text : `${event.state.replace('_', ' ')}: ${text}`
+}
+
+function saleText({
+  acceptance_status,
+  rejection_reason,
+  net_amount,
+  commission,
+  platform_fee,
+}: NonNullable<Replay['sale']>): string {
+  if (acceptance_status === 'rejected') return `rejected: ${rejection_reason}`
+  return `accepted: net ${displayMoney(net_amount)}, commission ${displayMoney(commission)}, fee ${displayMoney(platform_fee)}`
+}
+
 /** The service's own words for its refusal. */
 function refusalOf(body: string): string {
   const problem = parsed(body) as { code?: unknown; detail?: unknown } | null
@@ -52,11 +89,25 @@ function refusalOf(body: string): string {
   return body.slice(0, 200)
 }
 
-export function wireReplay({ fixture, expected, deliveryId, answers, event, sale }: Replay) {
+export function wireReport({ replays, skipped, link }: ReplayReport) {
+  return { items: replays.map(wireReplay), skipped, link: link && wireLink(link) }
+}
+
+function wireLink({ link }: PickedLink) {
+  return {
+    slug: link.slug,
+    commission_rate: basisPointsToPercent(link.commissionRate),
+    attribution_window_days: link.attributionWindowDays,
+    product_ids: link.productIds,
+  }
+}
+
+function wireReplay({ fixture, expected, asExpected, deliveryId, answers, event, sale }: Replay) {
   const last = answers.at(-1)
   return {
     fixture,
     expected,
+    as_expected: asExpected,
     delivery_id: deliveryId,
     answer: last && { status: last.status, body: parsed(last.body) },
     answers: answers.map(({ status }) => status),

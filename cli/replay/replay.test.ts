@@ -8,9 +8,11 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { listEvents } from '../../server/inbox/events.service.ts'
+import { openFlags } from '../../server/moderation/flags.service.ts'
 import { signShopifyBody } from '../../server/shopify/signature.ts'
 import { connectStore } from '../../server/stores/stores.service.ts'
 import { addLink, addLiveOffer } from '../../server/test/testkit/listings.ts'
+import { giveDestination } from '../../server/test/testkit/marketplace.ts'
 import { orderBody } from '../../server/test/testkit/orders.ts'
 import { addUser } from '../../server/test/testkit/people.ts'
 import { call, eventually, openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
@@ -22,6 +24,7 @@ import { startAffiliate } from '../test/running-affiliate.ts'
 const it = suite('replaying to a running service')
 let bed: ServiceBed
 let slug: string
+let creatorId: string
 let settings: Record<string, string>
 const DOMAIN = 'chenab-lawn.myshopify.com'
 
@@ -30,6 +33,7 @@ it.before(async () => {
   const { platform } = bed.service.app
   const merchant = await addUser(platform, 'merchant', 'Chenab Lawn')
   const creator = await addUser(platform, 'creator', 'Sana Mirza')
+  creatorId = creator.userId
   await connectStore(platform, merchant.userId, {
     shop_domain: DOMAIN,
     webhook_secret: 'a-secret-of-the-store',
@@ -59,9 +63,64 @@ it('delivers all orders several times in any order, and each counts once', async
   for (const item of items) assert.equal(item.answers, [200, 200], item.fixture)
   const orders = items.map((item: { sale: { order_id: string } | null }) => item.sale?.order_id)
   assert.equal([new Set(orders).size, orders.includes(undefined)], [items.length, false])
-  const again = await replay('draft-order', '--times', '3')
-  assert.match(again.stdout, /draft-order\t3 × 200\tignored\torder .* is recorded already/)
+  // The link is the only one there is; the fixtures' own order ids come once.
+  const same = await replay('all', '--same')
+  assert.is(same.code, 0, same.stderr)
+  const again = await replay('draft-order', '--same', '--times', '3')
+  assert.match(again.stdout, /✓\tdraft-order\t3 × 200\tignored\torder .* is recorded already/)
 })
+
+it('expects what the terms of the link say, with dates that are not in the future', async () => {
+  const { items, skipped, link } = JSON.parse((await replay('all', '--json')).stdout)
+  assert.equal([link.slug, link.commission_rate, link.product_ids], [slug, 12.5, ['8123456789012']])
+  assert.equal(
+    skipped.map(({ fixture }: { fixture: string }) => fixture),
+    ['coupon-code', 'outside-attribution-window'],
+  )
+  const sales = new Map(
+    items.map((item: { fixture: string; as_expected: boolean; sale: Record<string, string> }) => {
+      assert.is(item.as_expected, true, item.fixture)
+      return [item.fixture, item.sale]
+    }),
+  ) as Map<string, Record<string, string>>
+  // The link covers one of its three lines.
+  const { net_amount, commission } = sales.get('several-lines-with-discounts') ?? {}
+  assert.equal([net_amount, commission], ['4498.20', '562.28'])
+  assert.is(sales.get('gift-card')?.rejection_reason, 'product_not_in_offer')
+  const flags = await openFlags(bed.service.app.database.reader, 'order_date_suspicious')
+  const orders = flags.flatMap(({ evidence }) => JSON.parse(evidence).latest_orders)
+  const suspicious = new Set(orders.map(({ suspicious: why }: { suspicious: string[] }) => why.join()))
+  assert.equal([...suspicious], ['before_click'])
+})
+
+it('fails with ✗ where the service decides otherwise', async () => {
+  const args = ['webhooks', 'replay', 'path-landing-site', '--url', bed.url]
+  const { code, stdout, stderr } = await runHere(args, { ...settings, PLATFORM_FEE_RATE: '20' })
+  assert.equal([code, stderr], [1, 'affiliate: Not as expected: path-landing-site.\n'])
+  assert.match(stdout, /✗\tpath-landing-site\t200\tdone\t.*fee Rs 62\.49 .*\t.*, fee 124\.98\n/)
+})
+
+it('makes the billing cycle and the payout that an event of the processor is about', async () => {
+  const { platform } = bed.service.app
+  const refused = await replay('payout-failed-after-paid')
+  assert.match(refused.stderr, /^affiliate: Sana Mirza has no payout destination/)
+  await giveDestination(platform, creatorId)
+  const paid = await replay('payout-failed-after-paid', '--json')
+  assert.is(paid.code, 0, paid.stderr)
+  const [{ as_expected, event }] = JSON.parse(paid.stdout).items
+  assert.equal([as_expected, event.state, event.reason], [true, 'set_aside', 'contradiction'])
+  // Once it is no longer held, the sandbox's own word repeats what was sent in its name.
+  const sandboxEvents = async () => await listEvents(platform, { source: 'processor', limit: 100 })
+  const settled = await eventually(sandboxEvents, (events) =>
+    events.every(({ state }) => state !== 'pending'),
+  )
+  assert.equal(new Set(settled.map(({ state }) => state)), new Set(['done', 'set_aside']))
+  assert.equal(await brokenInvariants(), [])
+})
+
+async function brokenInvariants() {
+  return (await verifyBooks(bed.service.app.platform)).filter(({ breaches }) => breaches.length > 0)
+}
 
 it('breaks signature, body or timestamp, which the service refuses', async () => {
   const cases = [
@@ -74,7 +133,7 @@ it('breaks signature, body or timestamp, which the service refuses', async () =>
   for (const args of cases) {
     const { code, stdout, stderr } = await replay(...args, '--times', '2')
     assert.is(code, 0, `${args}: ${stderr}`)
-    assert.match(stdout, /\t2 × 401\t–\tinvalid_signature: /)
+    assert.match(stdout, /✓\t.*\t2 × 401\t–\tinvalid_signature: /)
   }
   const unsigned = await replay('draft-order', '--corrupt', 'timestamp')
   assert.is(unsigned.code, 2)
@@ -97,7 +156,7 @@ it('sends a file or stdin, pointed at a link', async () => {
     },
   )
   assert.is(piped.code, 0, piped.stderr)
-  assert.match(piped.stdout, /^stdin\t200\tdone\trejected: no_tracking_reference/m)
+  assert.match(piped.stdout, /^–\tstdin\t200\tdone\trejected: no_tracking_reference/m)
   writeFileSync(file, orderBody({ price: 250_000, createdAt: Date.now() }))
   const [unpointed, missing, both, none, typo] = [
     await replay('--body', file, '--link', slug),
@@ -123,7 +182,7 @@ it('sends a recorded event once more', async () => {
   const [event] = JSON.parse(stdout).items
   const again = await replay(event.id)
   assert.is(again.code, 0, again.stderr)
-  assert.match(again.stdout, new RegExp(`^${event.id}\t200\tignored\torder .* is recorded already`, 'm'))
+  assert.match(again.stdout, new RegExp(`^–\t${event.id}\t200\tignored\torder .* is recorded already`, 'm'))
   // Under its own delivery id it is the same event.
   const same = await replay(event.id, '--event-id', event.delivery_id)
   assert.match(same.stdout, /\t200\tdone\t/)
@@ -237,8 +296,7 @@ it('is ended at once by Ctrl-C, leaves sound books, and does it all when run aga
   await eventually(events, (states) => !states.includes('pending'))
   const again = await replay('all', '--link', slug, '--times', '2', '--json')
   assert.is(again.code, 0, again.stderr)
-  const broken = (await verifyBooks(bed.service.app.platform)).filter(({ breaches }) => breaches.length > 0)
-  assert.equal(broken, [])
+  assert.equal(await brokenInvariants(), [])
 })
 
 /** A listener in a process of its own, with what it has printed so far. */

@@ -2,56 +2,112 @@ import { randomInt, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { App } from '../../server/app.ts'
 import { type EventRow, listEvents } from '../../server/inbox/events.service.ts'
+import type { ShownLink } from '../../server/links/links.service.ts'
 import { isId } from '../../server/platform/ids.ts'
-import { getSale, type SaleWithSlug } from '../../server/sales/sales.service.ts'
+import { getSale } from '../../server/sales/sales.service.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 import { didYouMean } from '../nearest-word.ts'
-import { expectedEvent, expectedSale, readFixtures } from './fixture-files.ts'
-import { prepareProcessorEvent } from './processor-events.ts'
+import { type Fixtures, type ProcessorFixture, readFixtures } from './fixture-files.ts'
+import { type PickedLink, pickLink } from './pick-link.ts'
+import { NO_SUBJECT, prepareProcessorEvent, type Subject, subjectOf } from './processor-events.ts'
+import { type SandboxControl, sandboxOf } from './sandbox-control.ts'
+import { refuseWithoutDestination, SandboxState } from './sandbox-state.ts'
 import { type Answer, ServiceCaller } from './service-caller.ts'
-import type { ReplayOptions, SignedEvent } from './signed-event.ts'
-import { prepareOrders } from './store-events.ts'
+import type { Outcome, ReplayOptions, SignedEvent } from './signed-event.ts'
+import { prepareOrders, prepareSale } from './store-events.ts'
 
-export interface Replay {
+export interface Replay extends Outcome {
   fixture: string
   expected: string | null
+  /** `null` where no manifest knows what is expected. */
+  asExpected: boolean | null
   deliveryId: string
   /** One a delivery. */
   answers: Answer[]
-  /** `null`: refused, or not in this database. */
-  event: EventRow | null
-  sale: SaleWithSlug | null
+}
+
+export interface ReplayReport {
+  replays: Replay[]
+  /** Fixtures that were not sent, because they need what the database does not have. */
+  skipped: { fixture: string; reason: string }[]
+  /** Where clicks come from, if there are any. */
+  link: PickedLink | null
 }
 
 /**
- * Signs events as their sender would, records them as sent by an operator, and sends them to the running service, one after the other. Refuses
- * production, by the settings, the database and the service. The secrets come from
- * the database and the keys, the fixtures' gaps from a click that is made first, or from a cycle or payout that is there.
+ * Signs events as their sender would, records them as sent by an operator, sends them to the running service, and compares what they lead to
+ * with what is expected. Refuses production, by the settings, the database and the service. The secrets come from the database and the keys,
+ * the orders' gaps from a click that is made first, the processor's from a cycle or payout that is there or made in the sandbox.
  */
 export async function replayEvents(
   app: App,
   name: string | undefined,
   options: ReplayOptions,
   progress: (text: string) => void,
-): Promise<Replay[]> {
+): Promise<ReplayReport> {
+  refuseContradictions(name, options)
   await refuseProductionDatabase(app)
   const caller = new ServiceCaller(options.url ?? listeningAddress(app))
   try {
     await refuseAddress(caller, name, options)
-    const events = await prepare(app, caller, name, options)
-    for (const event of events) await recordDelivery(app, caller, event)
-    const answers = await sendAll(caller, events, options, progress)
-    const deadline = performance.now() + PATIENCE_MS
-    const replays: Replay[] = []
-    for (const event of events) {
-      progress(`waiting for what comes of ${event.fixture}`)
-      const replay = await outcomeOf(app, event, answers.get(event) ?? [], deadline)
-      replays.push(options.corrupt === undefined ? replay : { ...replay, expected: 'refused' })
-    }
-    return replays
+    const session: Session = { app, caller, options, progress }
+    const single = await prepareSingle(session, name)
+    if (single) return { replays: await sendEvents(session, [single]), skipped: [], link: null }
+    return await replayFixtures(session, await selectFixtures(name, options))
   } finally {
     await caller.close()
   }
+}
+
+interface Session {
+  app: App
+  caller: ServiceCaller
+  options: ReplayOptions
+  progress: (text: string) => void
+}
+
+function refuseContradictions(name: string | undefined, options: ReplayOptions): void {
+  const { all, body, eventId, cycle, payout } = options
+  if (all && (name ?? body ?? eventId ?? cycle ?? payout) !== undefined) {
+    throw wrongUsage(
+      '--all sends every fixture: leave out the name, --body, --event-id, --cycle and --payout.',
+    )
+  }
+  if (all || name !== undefined || body !== undefined) return
+  throw wrongUsage('Name a fixture, a recorded event, or a file with --body, or pass --all.')
+}
+
+async function sendEvents(session: Session, events: readonly SignedEvent[]): Promise<Replay[]> {
+  const { app, caller, options, progress } = session
+  for (const event of events) await recordDelivery(app, caller, event)
+  const answers = await sendAll(caller, events, options, progress)
+  const deadline = performance.now() + PATIENCE_MS
+  const replays: Replay[] = []
+  for (const event of events) {
+    progress(`waiting for what comes of ${event.fixture}`)
+    replays.push(await replayOf(session, event, answers.get(event) ?? [], deadline))
+  }
+  return replays
+}
+
+async function replayOf(
+  { app, options }: Session,
+  event: SignedEvent,
+  answers: Answer[],
+  deadline: number,
+): Promise<Replay> {
+  const outcome = await outcomeOf(app, event, answers, deadline)
+  const { fixture, delivery } = event
+  const replay = { fixture, deliveryId: delivery.deliveryId, answers, ...outcome }
+  if (options.corrupt !== undefined) {
+    return { ...replay, expected: 'refused', asExpected: !answers.some(({ status }) => isTaken(status)) }
+  }
+  const asExpected = event.expected && (await event.expected.isMet(outcome))
+  return { ...replay, expected: event.expected?.text ?? null, asExpected }
+}
+
+export function isTaken(status: number): boolean {
+  return status >= 200 && status < 300
 }
 
 async function refuseProductionDatabase({ platform, database }: App): Promise<void> {
@@ -137,64 +193,133 @@ function listeningAddress({ platform: { config } }: App): string {
   return `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${config.PORT}`
 }
 
-async function prepare(
-  app: App,
-  caller: ServiceCaller,
+/** A file or a recorded event; `null` for fixtures. */
+async function prepareSingle(
+  { app, caller, options }: Session,
   name: string | undefined,
-  options: ReplayOptions,
-): Promise<SignedEvent[]> {
+): Promise<SignedEvent | null> {
   const deliveryId = options.eventId ?? randomUUID()
   if (options.body !== undefined) {
     if (name !== undefined) throw wrongUsage('Name a fixture or a file with --body, not both.')
     const { prepareFile } = await import('./recorded-events.ts')
-    return [await prepareFile(app, caller, options.body, deliveryId, options)]
+    return prepareFile(app, caller, options.body, deliveryId, options)
   }
-  if (name === undefined) throw wrongUsage('Name a fixture, a recorded event, or a file with --body.')
-  if (isId(name)) {
-    const { prepareRecorded } = await import('./recorded-events.ts')
-    return [await prepareRecorded(app, caller, name, deliveryId, options)]
-  }
-  return prepareFixtures(app, caller, name, deliveryId, options)
+  if (name === undefined || !isId(name)) return null
+  const { prepareRecorded } = await import('./recorded-events.ts')
+  return prepareRecorded(app, caller, name, deliveryId, options)
 }
 
-async function prepareFixtures(
-  app: App,
-  caller: ServiceCaller,
-  name: string,
-  deliveryId: string,
-  options: ReplayOptions,
-): Promise<SignedEvent[]> {
-  const { storeSales, processor } = await readFixtures()
-  const processorFixture = processor.find((fixture) => fixture.name === name)
-  if (processorFixture) {
-    const expected = expectedEvent(processorFixture)
-    return [await prepareProcessorEvent(app, processorFixture, expected, deliveryId, options)]
+async function selectFixtures(name: string | undefined, { all, eventId }: ReplayOptions): Promise<Fixtures> {
+  const fixtures = await readFixtures()
+  if (all) return fixtures
+  const selected = {
+    storeSales: fixtures.storeSales.filter((fixture) => name === 'all' || fixture.name === name),
+    processor: fixtures.processor.filter((fixture) => fixture.name === name),
   }
-  const orders = storeSales.filter((fixture) => name === 'all' || fixture.name === name)
-  if (orders.length === 0) {
-    const names = [...storeSales, ...processor].map((fixture) => fixture.name)
-    throw wrongUsage(
-      `There is no fixture ${name}.${didYouMean(name, names)} See "affiliate webhooks fixtures".`,
-    )
-  }
-  if (orders.length > 1 && options.eventId !== undefined) {
+  if (selected.storeSales.length > 1 && eventId !== undefined) {
     throw wrongUsage('--event-id is for one fixture: a delivery id stands for one body.')
   }
-  const wanted = orders.map((fixture) => ({
-    fixture,
-    expected: expectedSale(fixture),
-    deliveryId: orders.length === 1 ? deliveryId : randomUUID(),
-  }))
-  return prepareOrders(app, caller, wanted, options)
+  if (selected.storeSales.length + selected.processor.length > 0) return selected
+  const names = [...fixtures.storeSales, ...fixtures.processor].map((fixture) => fixture.name)
+  throw wrongUsage(
+    `There is no fixture ${name}.${didYouMean(name ?? '', names)} See "affiliate webhooks fixtures".`,
+  )
 }
 
-async function outcomeOf(app: App, event: SignedEvent, answers: Answer[], deadline: number): Promise<Replay> {
-  const { fixture, expected, delivery } = event
-  const taken = answers.some(({ status }) => status >= 200 && status < 300)
-  const row = taken ? await settledEvent(app, delivery, await hashOf(event.rawBody), deadline) : null
+async function replayFixtures(session: Session, { storeSales, processor }: Fixtures): Promise<ReplayReport> {
+  const { app, caller, options } = session
+  const isOwn = options.url === undefined || caller.isLocal
+  const sandbox = options.corrupt === undefined && isOwn ? sandboxOf(app) : null
+  const payouts = processor.some(({ needs }) => needs.endsWith('payout'))
+  const link = await pickLink(app, options, { payable: payouts })
+  const needed = sandbox && processor.some((fixture) => isMade(fixture, options))
+  if (needed && payouts) await refuseWithoutDestination(app, link?.link ?? null)
+  const wanted = storeSales.map((fixture) => ({ fixture, deliveryId: options.eventId ?? randomUUID() }))
+  const orders = await prepareOrders(app, caller, wanted, link, options)
+  const [alone] = storeSales.length + processor.length === 1 ? orders.skipped : []
+  if (alone) throw new Failure(`${alone.fixture} was not sent: ${alone.reason}.`, { code: 'not_found' })
+  const report: ReplayReport = {
+    replays: await sendEvents(session, orders.events),
+    skipped: orders.skipped,
+    link: orders.hasClicks || needed ? link : null,
+  }
+  try {
+    for (const fixture of processor)
+      report.replays.push(await replayProcessor(session, fixture, sandbox, link))
+  } finally {
+    if (needed) await sandbox.release()
+  }
+  return report
+}
+
+/** Whether the sandbox is to have what the fixture is about. */
+function isMade({ needs }: ProcessorFixture, { cycle, payout }: ReplayOptions): boolean {
+  return needs !== 'nothing' && (needs.endsWith('cycle') ? cycle : payout) === undefined
+}
+
+async function replayProcessor(
+  session: Session,
+  fixture: ProcessorFixture,
+  sandbox: SandboxControl | null,
+  picked: PickedLink | null,
+): Promise<Replay> {
+  const { app, options, progress } = session
+  progress(`preparing ${fixture.name}`)
+  const subject =
+    sandbox && isMade(fixture, options)
+      ? await madeSubject(session, fixture, sandbox, picked)
+      : await subjectOf(app, fixture, options)
+  // What is corrupted is refused, whatever it is about.
+  const about = subject ?? (options.corrupt === undefined ? null : NO_SUBJECT)
+  if (about === null) {
+    throw new Failure(
+      `${fixture.name} is about a ${fixture.needs} that the processor knows, and there is none.`,
+      { code: 'not_found' },
+    )
+  }
+  const deliveryId = options.eventId ?? randomUUID()
+  const event = await prepareProcessorEvent(app, fixture, about, deliveryId, options)
+  const [replay] = await sendEvents(session, [event])
+  return replay as Replay
+}
+
+async function madeSubject(
+  session: Session,
+  fixture: ProcessorFixture,
+  sandbox: SandboxControl,
+  picked: PickedLink | null,
+): Promise<Subject> {
+  const { app, caller, options } = session
+  const once: Session = { ...session, options: { as: 'store', times: 1 } }
+  const send = async (event: SignedEvent): Promise<Outcome> => (await sendEvents(once, [event]))[0] as Outcome
+  const sell = async (commission: number, link: ShownLink) => {
+    const { event, sale } = await send(await prepareSale(app, caller, link, commission, options))
+    if (sale?.acceptance_status === 'accepted') return sale
+    const why = sale?.rejection_reason ?? event?.reason ?? 'the service did not take it'
+    throw new Failure(`The sale that ${fixture.name} needs was not accepted: ${why}.`)
+  }
+  const state = new SandboxState({
+    app,
+    sandbox,
+    link: picked?.link ?? null,
+    store: options.store,
+    sell,
+    send,
+  })
+  return state.subjectFor(fixture)
+}
+
+async function outcomeOf(
+  app: App,
+  event: SignedEvent,
+  answers: Answer[],
+  deadline: number,
+): Promise<Outcome> {
+  const taken = answers.some(({ status }) => isTaken(status))
+  const row = taken ? await settledEvent(app, event.delivery, await hashOf(event.rawBody), deadline) : null
   const saleId = row?.result ? (JSON.parse(row.result) as { sale_id?: string }).sale_id : undefined
   const sale = saleId ? ((await getSale(app.platform, 'all', saleId)) ?? null) : null
-  return { fixture, expected, deliveryId: delivery.deliveryId, answers, event: row, sale }
+  return { event: row, sale }
 }
 
 async function hashOf(bytes: Buffer): Promise<string> {

@@ -1,6 +1,13 @@
+import type { EventRow } from '../../server/inbox/events.service.ts'
+import type { SaleWithSlug } from '../../server/sales/sales.service.ts'
+
 export interface ReplayOptions {
   url?: string
   allowRemote?: boolean
+  /** Every fixture of stores and processor. */
+  all?: boolean
+  /** The fixtures' own order ids and names, not new ones. */
+  same?: boolean
   link?: string
   store?: string
   eventId?: string
@@ -15,6 +22,18 @@ export interface ReplayOptions {
   corrupt?: 'signature' | 'body' | 'timestamp'
 }
 
+/** What became of an event: its row in the inbox and its sale, each `null` where there is none. */
+export interface Outcome {
+  event: EventRow | null
+  sale: SaleWithSlug | null
+}
+
+export interface Expectation {
+  /** For people. */
+  text: string
+  isMet(outcome: Outcome): boolean | Promise<boolean>
+}
+
 /** A signed event, ready to be sent. */
 export interface SignedEvent {
   fixture: string
@@ -23,8 +42,6 @@ export interface SignedEvent {
   rawBody: Buffer
   /** How the inbox tells it apart. */
   delivery: { scope: string; deliveryId: string }
-  /** What the manifest says that it must lead to; `null` where no manifest knows it. */
-  expected: string | null
+  /** `null` where no manifest knows it. */
+  expected: Expectation | null
 }
-
-/** What was answered to an event, and what it led to. */

@@ -1,43 +1,169 @@
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { FIXTURE_PRODUCT_ID, type FixtureValues, fillFixture } from '../../fixtures/fill-fixture.ts'
+import { freshOrder } from '../../fixtures/fresh-order.ts'
 import type { App } from '../../server/app.ts'
-import { linksOfClicks } from '../../server/clicks/clicks.service.ts'
-import { resolveLink } from '../../server/links/links.service.ts'
+import { earlierVisits, linksOfClicks } from '../../server/clicks/clicks.service.ts'
+import { couponCodesOf } from '../../server/links/coupons.service.ts'
+import { resolveLink, type ShownLink } from '../../server/links/links.service.ts'
+import { Refusal } from '../../server/platform/api/refusal.ts'
 import { signShopifyBody } from '../../server/shopify/signature.ts'
 import { listEveryStore, listStores, shopDomainsOf } from '../../server/stores/stores.service.ts'
 import { claimsForWebhook, type WebhookClaim } from '../../server/stores/webhook-claims.service.ts'
 import { emailsOf } from '../../server/users/users.service.ts'
+import { formatMoney } from '../../shared/money.ts'
 import { Failure, wrongUsage } from '../failures.ts'
-import { readFixture, type StoreFixture } from './fixture-files.ts'
+import { expectSale } from './expected-sale.ts'
+import {
+  expectedSale,
+  readFixture,
+  readFixtures,
+  type SaleExpectation,
+  type StoreFixture,
+} from './fixture-files.ts'
+import { noLink, type PickedLink } from './pick-link.ts'
 import { changed } from './processor-events.ts'
 import type { ServiceCaller } from './service-caller.ts'
-import type { ReplayOptions, SignedEvent } from './signed-event.ts'
+import type { Expectation, Outcome, ReplayOptions, SignedEvent } from './signed-event.ts'
 
 const NO_CLICK = 'no-click'
+const DAY_MS = 86_400_000
 
-/** Orders as the store would send them, filled with one click on the link and signed with the store's secret. */
+export interface WantedOrder {
+  fixture: StoreFixture
+  deliveryId: string
+}
+
+export interface PreparedOrders {
+  events: SignedEvent[]
+  /** Fixtures that need what the database does not have, with the reason. */
+  skipped: { fixture: string; reason: string }[]
+  hasClicks: boolean
+}
+
+/** Orders as the store would send them, each from a click of its own and signed with the store's secret. No date is in the future. */
 export async function prepareOrders(
   app: App,
   caller: ServiceCaller,
-  wanted: readonly { fixture: StoreFixture; expected: string; deliveryId: string }[],
+  wanted: readonly WantedOrder[],
+  picked: PickedLink | null,
   options: ReplayOptions,
-): Promise<SignedEvent[]> {
+): Promise<PreparedOrders> {
   const texts = await Promise.all(wanted.map(({ fixture }) => readFixture('store-sales', fixture.file)))
-  const needClick = wanted.filter((_, at) => /\{\{(click|creator_email)\}\}/.test(texts[at] ?? ''))
-  if (needClick.length > 0 && options.link === undefined) {
-    const names =
-      needClick.length > 3
-        ? `${needClick.length} of these orders`
-        : needClick.map((one) => one.fixture.name).join(', ')
-    throw wrongUsage(`A click belongs into ${names}: name an affiliate link with --link SLUG.`)
+  if (picked === null && texts.some(needsClick)) throw await noLink(app, options.store)
+  const prepared: PreparedOrders = { events: [], skipped: [], hasClicks: texts.some(needsClick) }
+  if (wanted.length === 0) return prepared
+  const sender = await sendingStore(app, { store: options.store, link: picked?.link.slug })
+  for (const [at, { fixture, deliveryId }] of wanted.entries()) {
+    const text = texts[at] ?? ''
+    const link = picked && needsClick(text) ? picked.link : null
+    const values = link ? await valuesFor(app, caller, link, fixture) : valuesWithoutClick(app)
+    const reason = lackOf(fixture, text, link, values)
+    if (values === null || reason !== null) {
+      prepared.skipped.push({ fixture: fixture.name, reason: reason ?? '' })
+      continue
+    }
+    const { body, expected } = await fillOrder(app, sender, { fixture, text, values }, link, options)
+    prepared.events.push(
+      signAsStore(app, sender, { fixture: fixture.name, expected, deliveryId }, body, options),
+    )
   }
-  const sender = await sendingStore(app, options)
-  const values =
-    options.link === undefined ? valuesWithoutClick(app) : await clickValues(app, caller, options.link)
-  return wanted.map(({ fixture, expected, deliveryId }, at) => {
-    const body = Buffer.from(fillFixture(texts[at] ?? '', values))
-    return signAsStore(app, sender, { fixture: fixture.name, expected, deliveryId }, body, options)
+  return prepared
+}
+
+const SALE = 'path-landing-site'
+const SALE_PRICE = '4999.00'
+const LEAST_PRICE = 499_900
+
+/** An order through the link whose commission is at least `commission` (paisa). */
+export async function prepareSale(
+  app: App,
+  caller: ServiceCaller,
+  link: ShownLink,
+  commission: number,
+  options: Pick<ReplayOptions, 'store'>,
+): Promise<SignedEvent> {
+  const { storeSales } = await readFixtures()
+  const fixture = storeSales.find(({ name }) => name === SALE)
+  if (!fixture) throw new Error(`there is no fixture ${SALE}`)
+  const price = Math.max(LEAST_PRICE, Math.ceil((commission * 10_000) / link.commissionRate))
+  const text = freshOrder(await readFixture('store-sales', fixture.file), fixture)
+  const values = { ...(await clickValues(app, caller, link)), notAfter: app.platform.clock.now() }
+  const body = Buffer.from(fillFixture(text.replaceAll(SALE_PRICE, formatMoney(price)), values))
+  const sender = await sendingStore(app, { store: options.store, link: link.slug })
+  return signAsStore(app, sender, { fixture: SALE, expected: null, deliveryId: randomUUID() }, body, {})
+}
+
+function needsClick(text: string): boolean {
+  return /\{\{(click|creator_email|coupon)\}\}/.test(text)
+}
+
+function needsCoupon(text: string): boolean {
+  return text.includes('{{coupon}}')
+}
+
+/** What the database does not have for the fixture; `null` if it has everything. */
+function lackOf(
+  fixture: StoreFixture,
+  text: string,
+  link: ShownLink | null,
+  values: FixtureValues | null,
+): string | null {
+  if (values === null) return `it needs a click on ${link?.slug} of ${fixture.click?.days_ago} days ago`
+  if (!needsCoupon(text) || values.coupon !== undefined) return null
+  return `link ${link?.slug} has no coupon code. Give it one: affiliate links set-coupon ${link?.slug} CODE`
+}
+
+async function fillOrder(
+  app: App,
+  sender: Sender,
+  { fixture, text, values }: { fixture: StoreFixture; text: string; values: FixtureValues },
+  link: ShownLink | null,
+  { same }: Pick<ReplayOptions, 'same'>,
+): Promise<{ body: Buffer; expected: Expectation }> {
+  const notAfter = app.platform.clock.now()
+  const filled = fillFixture(same ? text : freshOrder(text, fixture), { ...values, notAfter })
+  const body = Buffer.from(filled)
+  if (same && (await isRecorded(app, fixture.order_id, sender.store.storeId))) {
+    return { body, expected: RECORDED_ALREADY }
+  }
+  const { created_at } = JSON.parse(filled) as { created_at: string }
+  const expect = expectSale(fixture, {
+    terms: link,
+    linkOfSender: link?.merchantId === sender.store.merchantId,
+    clickedAt: values.clickAt,
+    orderedAt: Date.parse(created_at),
+    byCoupon: needsCoupon(text),
+    productId: values.productId,
+    platformFeeRate: app.platform.config.PLATFORM_FEE_RATE,
   })
+  return { body, expected: { text: expectedSale(expect), isMet: ({ sale }) => isAsExpected(sale, expect) } }
+}
+
+/** A second report of an order changes nothing. */
+const RECORDED_ALREADY: Expectation = {
+  text: 'ignored: recorded already',
+  isMet: ({ event }) => event?.state === 'ignored',
+}
+
+async function isRecorded({ platform }: App, orderId: string, storeId: string): Promise<boolean> {
+  const { findOrder } = await import('../../server/sales/sale-explanation.service.ts')
+  return findOrder(platform, orderId, storeId).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof Refusal && error.code === 'not_found') return false
+      throw error
+    },
+  )
+}
+
+function isAsExpected(sale: Outcome['sale'], expect: SaleExpectation): boolean {
+  return (
+    sale?.acceptance_status === expect.acceptance_status &&
+    sale.rejection_reason === expect.rejection_reason &&
+    formatMoney(sale.net_amount) === expect.net_amount &&
+    formatMoney(sale.commission) === expect.commission &&
+    formatMoney(sale.platform_fee) === expect.platform_fee
+  )
 }
 
 export interface Sender {
@@ -49,7 +175,7 @@ export interface Sender {
 export function signAsStore(
   app: App,
   { domain, store }: Sender,
-  event: { fixture: string; expected: string | null; deliveryId: string; topic?: string | null },
+  event: { fixture: string; expected: Expectation | null; deliveryId: string; topic?: string | null },
   body: Buffer,
   { corrupt }: Pick<ReplayOptions, 'corrupt'>,
 ): SignedEvent {
@@ -75,10 +201,10 @@ export function signAsStore(
   }
 }
 
-/** The store named, else the only one of the link's merchant, else the only one there is. */
+/** The store named, else the newest of the link's merchant, else the only one there is. */
 export async function sendingStore(
   app: App,
-  options: Pick<ReplayOptions, 'store' | 'link'>,
+  options: { store?: string | undefined; link?: string | undefined },
 ): Promise<Sender> {
   const named = options.store ?? (await onlyStore(app, options.link))
   const domain = (await shopDomainsOf(app.database.reader, [named])).get(named) ?? named.toLowerCase()
@@ -96,7 +222,7 @@ export async function sendingStore(
   )
 }
 
-/** The id of the one store that can be meant. */
+/** The id of the store that is meant. */
 async function onlyStore({ platform }: App, slug: string | undefined): Promise<string> {
   const page = { limit: 100 }
   const { items } =
@@ -104,10 +230,13 @@ async function onlyStore({ platform }: App, slug: string | undefined): Promise<s
       ? await listEveryStore(platform, page)
       : await listStores(platform, (await resolveLink(platform, slug)).merchantId, page)
   const stores = items.filter((store) => store.removed_at === null)
-  const [only] = stores
-  if (only !== undefined && stores.length === 1) return only.id
-  if (only === undefined)
-    throw new Failure('No store is connected that could send it.', { code: 'not_found' })
+  const [first] = stores
+  if (first === undefined) {
+    throw new Failure('No store is connected that could send it. Connect one with POST /stores.', {
+      code: 'not_found',
+    })
+  }
+  if (slug !== undefined || stores.length === 1) return first.id
   const domains = stores.map((store) => store.shop_domain)
   throw new Failure(`There are ${domains.length} stores. Name the one that sends it with --store.`, {
     extra: { candidates: domains },
@@ -120,11 +249,40 @@ function valuesWithoutClick(app: App): FixtureValues {
   return { click: NO_CLICK, clickAt, creatorEmail: NO_CLICK, productId: FIXTURE_PRODUCT_ID }
 }
 
+const MOST_VISITS = 100
+
+/** A click of the age that the fixture needs, else a new one; `null` if the fixture cannot do without its age. */
+async function valuesFor(
+  app: App,
+  caller: ServiceCaller,
+  link: ShownLink,
+  { click: needed }: StoreFixture,
+): Promise<FixtureValues | null> {
+  if (needed === undefined) return clickValues(app, caller, link)
+  const { reader } = app.database
+  const before = app.platform.clock.now() - needed.days_ago * DAY_MS
+  const visits = await earlierVisits(reader, link.id, before, MOST_VISITS)
+  // Any of them: many orders from one click would raise a flag.
+  const visit = visits[randomInt(Math.max(1, visits.length))]
+  if (visit) return { click: visit.id, clickAt: visit.createdAt, ...(await linkValues(app, link)) }
+  return needed.required ? null : clickValues(app, caller, link)
+}
+
+async function linkValues(app: App, link: ShownLink) {
+  const { reader } = app.database
+  const emails = await emailsOf(reader, [link.creatorId])
+  const coupon = (await couponCodesOf(reader, [link.id])).get(link.id)
+  return {
+    ...(coupon !== undefined && { coupon }),
+    creatorEmail: emails.get(link.creatorId) ?? NO_CLICK,
+    productId: link.productIds?.[0] ?? FIXTURE_PRODUCT_ID,
+  }
+}
+
 const SERVER_ERRORS = 500
 
 /** Follows the link over HTTP like a visitor, and reads the tracking reference from the redirect. */
-export async function clickValues(app: App, caller: ServiceCaller, slug: string): Promise<FixtureValues> {
-  const link = await resolveLink(app.platform, slug)
+export async function clickValues(app: App, caller: ServiceCaller, link: ShownLink): Promise<FixtureValues> {
   const { status, location } = await caller.visit(`/go/${encodeURIComponent(link.slug)}`)
   if (status >= SERVER_ERRORS) {
     throw new Failure(
@@ -132,25 +290,24 @@ export async function clickValues(app: App, caller: ServiceCaller, slug: string)
       { code: 'unavailable' },
     )
   }
-  const { reader } = app.database
   const parameter = app.platform.config.TRACKING_PARAMETER
   const click = location === null ? null : new URL(location).searchParams.get(parameter)
-  if (click === null) {
-    throw new Failure(
-      `Link ${link.slug} gave no tracking reference (HTTP ${status}): its offer is not live, or a party is suspended.`,
-    )
-  }
-  const found = (await linksOfClicks(reader, [click])).get(click)
+  if (click === null) throw new Failure(untracked(link, status))
+  const found = (await linksOfClicks(app.database.reader, [click])).get(click)
   if (!found) {
     throw new Failure(
       'The service logged the click, but it is not in this database. Is --database-url the one it uses?',
     )
   }
-  const emails = await emailsOf(reader, [link.creatorId])
-  return {
-    click,
-    clickAt: found.click.created_at,
-    creatorEmail: emails.get(link.creatorId) ?? NO_CLICK,
-    productId: link.productIds?.[0] ?? FIXTURE_PRODUCT_ID,
-  }
+  return { click, clickAt: found.click.created_at, ...(await linkValues(app, link)) }
+}
+
+function untracked({ slug, offer }: ShownLink, status: number): string {
+  const why =
+    status === 404
+      ? 'the service does not know it. Is --database-url the database it uses?'
+      : offer.status === 'live'
+        ? 'a party is suspended, or the service refuses more visits for now.'
+        : `its offer is ${offer.status}. Set it live, or name another link with --link.`
+  return `Link ${slug} gave no tracking reference (HTTP ${status}): ${why}`
 }

@@ -7,6 +7,7 @@ import { type ClickRecorder, createClickRecorder, rollUpClicks } from '../../ser
 import { createInboxRecorder } from '../../server/inbox/intake.service.ts'
 import { lastRuns } from '../../server/jobs/schedule-runs.service.ts'
 import { drainUntilIdle } from '../../server/jobs/worker.ts'
+import { couponCodesOf } from '../../server/links/coupons.service.ts'
 import { type LinkRecord, resolveLink } from '../../server/links/links.service.ts'
 import { createOffer, setOfferStatus } from '../../server/offers/offers.service.ts'
 import type { Platform } from '../../server/platform/platform.ts'
@@ -64,7 +65,7 @@ const ORDERS = [
   ['path-landing-site', 'several-lines-with-discounts', 'test-order'],
   ['note-attributes-before-landing-site', 'taxes-included'],
   ['named-product-among-others', 'not-paid', 'taxes-on-top'],
-  ['draft-order', 'path-landing-site', 'other-currency'],
+  ['draft-order', 'coupon-code', 'other-currency'],
   ['note-attributes-without-landing-site', 'gift-card'],
   ['presentment-currency', 'several-lines-with-discounts', 'self-purchase'],
   ['path-landing-site', 'taxes-included'],
@@ -137,9 +138,9 @@ export async function seed(app: App, clock: MovingClock, now: number): Promise<S
   const [suit = '', summer = '', khussa = ''] = offers
   const [sana = '', bilal = ''] = people.creators
   const slugs = [
-    await approvedLink(platform, people.merchant, sana, suit),
-    await approvedLink(platform, people.merchant, bilal, suit),
-    await approvedLink(platform, people.merchant, sana, summer),
+    await approvedLink(platform, people.merchant, sana, suit, 'SANA10'),
+    await approvedLink(platform, people.merchant, bilal, suit, 'BILAL10'),
+    await approvedLink(platform, people.merchant, sana, summer, 'SUMMER5'),
   ]
   await applyToOffer(platform, bilal, khussa, { message: 'Khussa reviews every Friday', promotion_url: null })
   const links = await Promise.all(slugs.map((slug) => resolveLink(platform, slug)))
@@ -186,9 +187,14 @@ async function approvedLink(
   merchant: string,
   creator: string,
   offerId: string,
+  coupon_code: string,
 ): Promise<string> {
   const { id } = await applyToOffer(platform, creator, offerId, { message: null, promotion_url: null })
-  const approved = await decideOnApplication(platform, merchant, id, { decision: 'approve', reason: null })
+  const approved = await decideOnApplication(platform, merchant, id, {
+    decision: 'approve',
+    reason: null,
+    coupon_code,
+  })
   if (!approved.link) throw new Error('an approval makes a link')
   return approved.link.slug
 }
@@ -271,6 +277,7 @@ class Story {
       clickAt,
       creatorEmail: this.#emails.get(link.creatorId) ?? '',
       productId: FIXTURE_PRODUCT_ID,
+      coupon: (await couponCodesOf(platform.database.reader, [link.id])).get(link.id) ?? '',
     })
     this.#clock.moveTo(clickAt + 2 * HOUR)
     const inbox = createInboxRecorder(platform)

@@ -36,7 +36,7 @@ export class GrowingOutput<Item> {
 
   begin(document: Record<string, unknown>, lines: readonly string[]): void {
     if (this.#out.json) this.#document.add(`${jsonText(document).slice(0, -1)},"items":[`)
-    else printLines(lines)
+    else this.#out.print(lines)
   }
 
   add(item: Item): void {
@@ -55,7 +55,7 @@ export class GrowingOutput<Item> {
       return this.#document.print()
     }
     this.#flush()
-    printLines(lines)
+    this.#out.print(lines)
   }
 
   #flush(): void {

@@ -1,13 +1,14 @@
+import type { Page } from '../../server/platform/api/page.ts'
 import { printable, printJson, printLines, type Style, styled } from './printable-text.ts'
-import { type Column, type Layout, layoutTable } from './table.ts'
+import { type Column, type Layout, layoutTable, wrapLine } from './table.ts'
 
 export { displayMoney, formatMoney } from '../../shared/money.ts'
 export { printLines } from './printable-text.ts'
 
-/** What a command has to say: one document with `--json`, else text for people. Nothing else goes to stdout. */
 /** Work that takes no longer than this shows no progress, ms. */
 const QUICK_MS = 1000
 
+/** What a command has to say: one document with `--json`, else text for people. Nothing else goes to stdout. */
 export class Output {
   readonly json: boolean
   readonly layout: Layout
@@ -27,7 +28,21 @@ export class Output {
   show(document: unknown, human: () => readonly string[]): void {
     this.endProgress()
     if (this.json) printJson(document, this.layout.width === null ? 0 : 2)
-    else printLines(human())
+    else this.print(human())
+  }
+
+  /** Prints lines for people, broken between words to the terminal's width. */
+  print(lines: readonly string[], stream: NodeJS.WriteStream = process.stdout): void {
+    const { width } = this.layout
+    printLines(width === null ? lines : lines.flatMap((line) => wrapLine(line, width)), stream)
+  }
+
+  /** One page of a list. Text for people says on stderr how to see the next page, so that stdout holds rows only. */
+  showPage({ items, next_cursor }: Page<unknown>, human: () => readonly string[]): void {
+    this.show({ items, next_cursor, more: next_cursor !== null }, human)
+    if (!this.json && next_cursor !== null) {
+      printLines([`There are more: add --cursor ${next_cursor}`], process.stderr)
+    }
   }
 
   table(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
@@ -37,6 +52,12 @@ export class Output {
   /** A moment (epoch ms) on the clock of BILLING_TIMEZONE; a dash for none. */
   time(moment: number | null): string {
     return moment === null ? '–' : timeText(moment, this.#zone)
+  }
+
+  /** The same to the minute and without the offset at a terminal, where a table has little room. */
+  shortTime(moment: number | null): string {
+    const text = this.time(moment)
+    return this.layout.width === null ? text : text.slice(0, 'YYYY-MM-DD hh:mm'.length)
   }
 
   style(style: Style, text: string): string {

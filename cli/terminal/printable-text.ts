@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { inspect, type styleText } from 'node:util'
+import { printable, UNPRINTABLE } from '../../server/platform/printable.ts'
+
+export { printable } from '../../server/platform/printable.ts'
 
 export type Style = Extract<Parameters<typeof styleText>[0], 'bold' | 'dim' | 'green' | 'red' | 'yellow'>
 
@@ -18,20 +21,18 @@ export function styled(style: Style, text: string): string {
   return `${mark(open)}${text}${mark(close)}`
 }
 
-function mark(code: number): string {
-  return `\u0001${NONCE}:${code}\u0001`
+/** A line without the marks of its styles: what is measured. */
+export function unstyled(line: string): string {
+  return line.includes(NONCE)
+    ? line
+        .split(MARK)
+        .filter((_, at) => at % 2 === 0)
+        .join('')
+    : line
 }
 
-/**
- * Controls, line breaks, lone surrogates and characters that show nothing: bidi controls, zero-width characters, tags. A joiner
- * between letters (Urdu) or emoji and an emoji's variation selector stay.
- */
-const UNPRINTABLE =
-  /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\ufff9-\ufffb]|(?!\ufe0f|(?<=(?![\0-\x7f])[\p{L}\p{M}\p{So}\p{Emoji_Modifier}])[\u200c\u200d])\p{DI}/gu
-
-/** The text with a replacement character for each that could steer the terminal, break the line or hide. */
-export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, '\ufffd')
+function mark(code: number): string {
+  return `\u0001${NONCE}:${code}\u0001`
 }
 
 /** One line as it is sent to a terminal: printable, with its tabs and the escape sequences of its styles. */

@@ -2,7 +2,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { timeText } from './output.ts'
-import { layoutTable } from './table.ts'
+import { styled } from './printable-text.ts'
+import { layoutTable, wrapLine } from './table.ts'
 
 const COLUMNS = [{ title: 'Name', flexible: true }, { title: 'Amount', right: true }, { title: 'Id' }]
 const ROWS = [
@@ -31,6 +32,34 @@ test('a narrow terminal cuts the flexible column, never amounts and ids', () => 
     )
     assert.ok(longest <= width, `${longest} > ${width}`)
   }
+})
+
+test('optional columns make room, the last one first', () => {
+  const columns = [
+    ...COLUMNS.slice(0, 2),
+    { title: 'Since', optional: true },
+    { title: 'Id', optional: true },
+  ]
+  const rows = ROWS.map(([name = '', amount = '', id = '']) => [name, amount, '2026-11-24', id])
+  const titles = (width: number) => layoutTable(columns, rows, { width, colour: false })[0]
+  assert.is(titles(48), 'Name                    Amount  Since       Id')
+  assert.is(titles(46), 'Name                        Amount  Since')
+  assert.is(titles(40), 'Name                              Amount')
+  assert.is(layoutTable(columns, rows, { width: null, colour: false })[0], 'Name\tAmount\tSince\tId')
+})
+
+test('prose is broken between words, under its own text', () => {
+  assert.equal(wrapLine('  10:00  A visitor followed the link twice', 24), [
+    '  10:00  A visitor',
+    '         followed the',
+    '         link twice',
+  ])
+  assert.equal(wrapLine('  - a list entry that is long', 16), ['  - a list entry', '  that is long'])
+  assert.equal(wrapLine('short', 5), ['short'])
+  assert.equal(wrapLine(`see ${'x'.repeat(30)} now`, 20), ['see', 'x'.repeat(30), 'now'])
+  const styledWord = styled('bold', 'heavy')
+  assert.equal(wrapLine(`${styledWord} words`, 11), [`${styledWord} words`])
+  assert.equal(wrapLine(`${styledWord} words`, 10), [styledWord, 'words'])
 })
 
 test('what cannot be cut to the width stands as one block a row', () => {

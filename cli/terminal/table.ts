@@ -1,4 +1,4 @@
-import { printable, styled } from './printable-text.ts'
+import { printable, styled, unstyled } from './printable-text.ts'
 
 /** Where the output goes: the width of a terminal, or `null` for a pipe or file. */
 export interface Layout {
@@ -12,15 +12,19 @@ export interface Column {
   right?: boolean
   /** Cut to fit a narrow terminal; ids and amounts never are. */
   flexible?: boolean
+  /** Left out where a terminal is too narrow for all columns, the last one first. */
+  optional?: boolean
 }
 
 const GAP = '  '
 const NARROWEST = 8
+/** Optional columns make room until the flexible ones have this width. */
+const COMFORTABLE = 16
 
 /**
  * Rows under titles: aligned and cut to the terminal's width, or with tabs between the cells where no person reads
- * (whole values, for `cut` and `awk`). What cannot be cut to the width, since ids and amounts never are, stands as one
- * block a row.
+ * (whole values, for `cut` and `awk`). A table that cannot be cut to the width, since ids and amounts never are, is
+ * printed as one block a row.
  */
 export function layoutTable(
   columns: readonly Column[],
@@ -30,11 +34,17 @@ export function layoutTable(
   const titles = columns.map((column) => column.title)
   const lines = [titles, ...rows].map((row) => row.map(printable))
   if (layout.width === null) return lines.map((row) => row.join('\t'))
-  const widths = fit(columns, naturalWidths(lines), layout.width)
+  const natural = naturalWidths(lines)
+  const shown = columnsThatFit(columns, natural, layout.width)
+  const widths = fit(
+    shown.map((at) => columns[at] ?? { title: '' }),
+    shown.map((at) => natural[at] ?? 0),
+    layout.width,
+  )
   if (totalWidth(widths) > layout.width && rows.length > 0) return layoutBlocks(columns, lines, layout)
   return lines.map((row, index) => {
-    const cells = row.map((cell, at) =>
-      align(cut(cell, widths[at] ?? 0), widths[at] ?? 0, columns[at]?.right),
+    const cells = shown.map((at, place) =>
+      align(cut(row[at] ?? '', widths[place] ?? 0), widths[place] ?? 0, columns[at]?.right),
     )
     const line = cells.join(GAP).trimEnd()
     return index === 0 ? bold(line, layout) : line
@@ -62,19 +72,35 @@ function layoutBlocks(
   return rows.flatMap((row, index) => (index > 0 ? ['', ...block(row)] : block(row)))
 }
 
-/** Parts of at most `width` columns, cut between words where there are any. */
-export function wrap(text: string, width: number): string[] {
-  const parts: string[] = []
-  let part = ''
-  for (const word of text.split(' ')) {
-    const longer = part === '' ? word : `${part} ${word}`
-    if (lengthOf(longer) <= width || part === '') part = longer
+/** The text in lines of at most `width` columns, broken between words, with `indent` blanks before all but the first. */
+export function wrap(text: string, width: number, indent = 0): string[] {
+  const [first = '', ...words] = text.split(' ')
+  const lines: string[] = []
+  let line = first
+  for (const word of words) {
+    const longer = `${line} ${word}`
+    const length = lengthOf(unstyled(line))
+    // Nothing is broken before the indent: a line would hold nothing else.
+    if (length <= indent || lengthOf(unstyled(longer)) <= width) line = longer
     else {
-      parts.push(part)
-      part = word
+      lines.push(line.trimEnd())
+      line = ' '.repeat(indent) + word
     }
   }
-  return [...parts, part]
+  return [...lines, line]
+}
+
+/** What is beside a label, which ends with two blanks or more, stays beside it. */
+const LABEL = /^ *(?:[^ ]+(?: [^ ]+)* {2,})?/
+
+/** A line of prose in lines of at most `width` columns, each with the indent of the first one's text. */
+export function wrapLine(line: string, width: number): string[] {
+  if (line.length <= width) return [line]
+  const text = unstyled(line)
+  if (lengthOf(text) <= width) return [line]
+  const label = lengthOf(LABEL.exec(text)?.[0] ?? '')
+  const blanks = text.length - text.trimStart().length
+  return wrap(line, width, label <= width / 2 ? label : blanks)
 }
 
 function bold(line: string, layout: Layout): string {
@@ -88,6 +114,24 @@ function naturalWidths(lines: readonly (readonly string[])[]): number[] {
 
 function totalWidth(widths: readonly number[]): number {
   return widths.reduce((sum, one) => sum + one, 0) + GAP.length * (widths.length - 1)
+}
+
+/** The places of the columns to show: all, or fewer where optional ones must make room. */
+function columnsThatFit(columns: readonly Column[], natural: readonly number[], width: number): number[] {
+  let shown = columns.map((_, at) => at)
+  const least = () =>
+    totalWidth(
+      shown.map((at) => {
+        const whole = natural[at] ?? 0
+        return columns[at]?.flexible ? Math.min(whole, COMFORTABLE) : whole
+      }),
+    )
+  while (least() > width) {
+    const last = shown.findLast((at) => columns[at]?.optional)
+    if (last === undefined) break
+    shown = shown.filter((at) => at !== last)
+  }
+  return shown
 }
 
 /** Takes from the widest flexible column until the row fits, or nothing more can be taken. */

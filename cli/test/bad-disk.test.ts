@@ -24,11 +24,15 @@ interface Done {
   stderr: string
 }
 
-function run(words: readonly string[], url: string, more: { limit?: number; uid?: number } = {}): Done {
+function run(
+  words: readonly string[],
+  url: string,
+  more: { limit?: number; uid?: number; dataFolder?: string } = {},
+): Done {
   const line = [process.execPath, ENTRY, ...words].map((word) => `'${word}'`).join(' ')
   const limited = more.limit === undefined ? line : `ulimit -f ${more.limit}; exec ${line}`
   const { status, stdout, stderr } = spawnSync('sh', ['-c', limited], {
-    env: environmentOf({ DATABASE_URL: url, APP_KEY, DATA_DIR: tmpdir() }),
+    env: environmentOf({ DATABASE_URL: url, APP_KEY, DATA_DIR: more.dataFolder ?? tmpdir(), PORT: '0' }),
     encoding: 'utf8',
     ...(more.uid === undefined ? {} : { uid: more.uid, gid: more.uid }),
   })
@@ -101,6 +105,24 @@ it('that is read-only gives one line with the fix, and reading goes on', async (
     rmSync(source, { recursive: true, force: true })
   }
   assert.not(existsSync(source))
+})
+
+it('whose folder cannot be written gives a new service one line', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'affiliate-unwritable-'))
+  chmodSync(folder, 0o555)
+  const who = process.getuid?.() === 0 ? { uid: 65_534 } : {}
+  try {
+    for (const words of [['serve'], ['seed']]) {
+      const { code, stdout, stderr } = run(words, `sqlite:${folder}/a.db`, { ...who, dataFolder: folder })
+      assert.equal([code, stdout], [1, ''], words.join(' '))
+      assert.match(stderr, ONE_LINE)
+      assert.match(stderr, /setting DATA_DIR: .* make its folder writable for this user, or name another\n$/)
+    }
+    assert.equal(readdirSync(folder), [])
+  } finally {
+    chmodSync(folder, 0o755)
+    rmSync(folder, { recursive: true })
+  }
 })
 
 it.run()

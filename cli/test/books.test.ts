@@ -78,6 +78,58 @@ for (const dialect of testDialects()) {
     assert.is(human.stdout.trim().split('\n').length, 2)
   })
 
+  it('lists links and applications of a merchant, creator and offer', async () => {
+    const [link] = (await books.json('links', 'list')).items
+    assert.equal(
+      [link.creator.email, link.offer.merchant.id, link.clicks, link.accepted_sales, link.commission_earned],
+      [`${books.creatorId}@example.com`, books.shop.merchantId, 2, 2, '5624.88'],
+    )
+    const [application] = (await books.json('applications', 'list', '--status', 'approved')).items
+    assert.is(application.affiliate_link.slug, link.slug)
+    assert.equal([application.creator.id, application.merchant.id], [books.creatorId, books.shop.merchantId])
+    for (const list of ['links', 'applications']) {
+      const idsOf = async (...options: string[]) =>
+        (await books.json(list, 'list', ...options)).items.map(({ id }: { id: string }) => id)
+      const all = await idsOf()
+      assert.is(all.length, 1)
+      assert.equal(await idsOf('--merchant', books.shop.merchantId, '--creator', books.creatorId), all)
+      assert.equal(await idsOf('--offer', link.offer.id), all)
+      assert.equal(await idsOf('--merchant', books.otherShop.merchantId), [])
+      assert.equal(await idsOf('--creator', books.otherShop.merchantId), [])
+      assert.equal(await idsOf('--offer', link.id), [])
+    }
+    assert.equal((await books.json('applications', 'list', '--status', 'pending')).items, [])
+    const text = await books.affiliate(['links', 'list'])
+    assert.match(text.stdout, new RegExp(`^${link.slug}\t.*\tyes\t12\\.5 %\t2\t2\tRs 5,624\\.88$`, 'm'))
+  })
+
+  it('continues every list at its cursor', async () => {
+    for (const name of [
+      ...['users list', 'stores list', 'offers list', 'applications list', 'links list', 'sales list'],
+      ...['webhooks events', 'flagged list', 'billing cycles', 'payouts list', 'jobs list'],
+    ]) {
+      const words = name.split(' ')
+      const all = await books.json(...words)
+      assert.is(all.next_cursor, null, name)
+      const read = []
+      for (let cursor: string[] = []; ; ) {
+        const page = await books.json(...words, '--limit', '1', ...cursor)
+        assert.ok(page.items.length <= 1, name)
+        read.push(...page.items)
+        if (page.next_cursor === null) break
+        cursor = ['--cursor', page.next_cursor]
+      }
+      assert.equal(read, all.items, name)
+    }
+    const wrong = await books.affiliate(['sales', 'list', '--cursor', 'x'])
+    assert.is(wrong.code, 2)
+    assert.match(wrong.stderr, /^affiliate: cursor: must be the next_cursor of the previous page\n$/)
+    const text = await books.affiliate(['sales', 'list', '--limit', '1'])
+    const [, cursor = ''] = /^There are more: add --cursor (\S+)\n$/.exec(text.stderr) ?? []
+    const next = await books.affiliate(['sales', 'list', '--cursor', cursor])
+    assert.equal([next.code, next.stderr, next.stdout.trim().split('\n').length], [0, '', 3])
+  })
+
   it('shows balances that sum to zero, and books that hold', async () => {
     const [all, own, human, verdict, lines] = await Promise.all([
       books.json('ledger', 'balances'),

@@ -11,6 +11,8 @@ export interface Books {
   shop: Shop
   otherShop: Shop
   creatorId: string
+  /** Of the creator's link. */
+  slug: string
   /** Runs a command over these books. */
   affiliate(args: string[], environment?: Record<string, string>, input?: string): Promise<Ended>
   /** Runs it with `--json`, expects exit 0, and answers its document. */
@@ -49,6 +51,7 @@ export async function openBooks(
     shop,
     otherShop,
     creatorId: creator.userId,
+    slug: link.slug,
     affiliate,
     pty: (args, options = {}) =>
       runInPty(args, { folder, ...options, environment: { ...settings, ...options.environment } }),

@@ -23,6 +23,9 @@ const PROMISED = [
     'stores allow',
     'offers list',
     'offers vet',
+    'applications list',
+    'links list',
+    'links set-coupon',
   ],
   ...['flagged list', 'flagged resolve', 'flagged walk', 'sales list', 'sales explain'],
   ...['webhooks fixtures', 'webhooks replay', 'webhooks listen', 'webhooks events', 'webhooks show'],
@@ -42,7 +45,7 @@ interface Way {
   /** What is typed at the terminal. */
   typed?: Typed[]
   input?: string
-  /** Prints what is for no terminal's width: a script, a body, an address to copy. */
+  /** Prints what is for no terminal's width: a script, a body. */
   wide?: boolean
   /** With `--json` one document a line. */
   lines?: boolean
@@ -53,21 +56,26 @@ interface Way {
 const CTRL_C = '\u0003'
 const PASSWORD = 'a long passphrase'
 const NOBODY = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
-const typedPassword: Typed[] = [{ after: /Password: /, keys: `${PASSWORD}\n` }]
+const typedPassword: Typed[] = [
+  { after: /Password: /, keys: `${PASSWORD}\n` },
+  { after: /Password again: /, keys: `${PASSWORD}\n` },
+]
 
 /** How each command is run; those that change something in this order. */
 function waysOver(books: Books, known: Known): Record<string, Way> {
   const { folder } = books.market.bed.testDatabase
   return {
-    'db status': { wide: true },
+    'db status': {},
     'users list': {},
     'stores list': {},
     'stores compare': { args: [`s${books.shop.merchantId}.myshopify.com`, `${folder}/orders_export.csv`] },
-    'stores check': { args: [`s${books.shop.merchantId}.myshopify.com`], code: 1, wide: true },
+    'stores check': { args: [`s${books.shop.merchantId}.myshopify.com`], code: 1 },
     'offers list': {},
+    'applications list': {},
+    'links list': {},
     'flagged list': {},
     'sales list': {},
-    'sales explain': { args: ['6100000001009'], wide: true },
+    'sales explain': { args: ['6100000001009'] },
     'webhooks fixtures': {},
     'webhooks events': {},
     'webhooks show': { args: [known.eventId, '--body'], wide: true },
@@ -75,17 +83,17 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'billing cycles': {},
     'payouts list': {},
     'ledger balances': {},
-    'ledger verify': { wide: true },
+    'ledger verify': {},
     'ledger statement': { args: [books.shop.merchantId] },
     'jobs list': {},
-    status: { wide: true },
-    doctor: { wide: true },
+    status: {},
+    doctor: {},
     completion: { args: ['bash'], wide: true },
-    'db migrate': { wide: true },
+    'db migrate': {},
     'db mark-development': {},
-    'db backup': { args: [`${folder}/copy.db`], jsonCode: 1, wide: true },
-    'db grants': { code: 1, wide: true },
-    'db restore': { args: [`${folder}/copy.db`], jsonCode: 1, wide: true },
+    'db backup': { args: [`${folder}/copy.db`], jsonCode: 1 },
+    'db grants': { code: 1 },
+    'db restore': { args: [`${folder}/copy.db`], jsonCode: 1 },
     'users create-admin': {
       args: ['op@example.com', '--password-stdin'],
       typed: typedPassword,
@@ -96,30 +104,27 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
       args: ['op@example.com', '--password-stdin'],
       typed: [{ after: /All sessions end\. \[y\/N\] /, keys: 'y\n' }, ...typedPassword],
       jsonCode: 1,
-      wide: true,
     },
     'users suspend': {
       args: [books.creatorId],
       typed: [{ after: /Suspend creator .*\? \[y\/N\] /, keys: 'y\n' }],
-      wide: true,
     },
     'users reinstate': {
       args: [books.creatorId],
       typed: [{ after: /Reinstate creator .*\? \[y\/N\] /, keys: 'y\n' }],
-      wide: true,
     },
     'offers vet': {
       args: [known.offerId, '--approve'],
       typed: [{ after: /\[y\/N\] /, keys: 'yes\n' }],
       jsonCode: 1,
     },
+    'links set-coupon': { args: [books.slug, 'SANA10'] },
     'flagged resolve': { args: [known.flagId, '--note', 'looked at it'] },
     'flagged walk': { jsonCode: 2 },
     'stores release': {
       args: [`s${books.otherShop.merchantId}.myshopify.com`],
       typed: [{ after: /\[y\/N\] /, keys: 'n\n' }],
       code: 1,
-      wide: true,
     },
     'stores allow': {
       args: [`s${books.otherShop.merchantId}.myshopify.com`, '--merchant', books.otherShop.merchantId],
@@ -129,12 +134,10 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
       args: [known.eventId],
       typed: [{ after: /again\? \[y\/N\] /, keys: 'y\n' }],
       jsonCode: 1,
-      wide: true,
     },
     'webhooks replay': {
       args: ['draft-order', '--store', known.domain, '--url', 'http://127.0.0.1:9'],
       code: 1,
-      wide: true,
     },
     'webhooks listen': {
       typed: [{ after: /Ctrl-C ends it/, keys: CTRL_C }],
@@ -144,29 +147,25 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
       args: [books.shop.merchantId, '100', '--reference', 'CR-1', '--reason', 'returned'],
       typed: [{ after: /cannot be taken back\. \[y\/N\] /, keys: 'y\n' }],
       jsonCode: 1,
-      wide: true,
     },
     'billing reconcile': {},
     'billing close': { args: ['--as-of', '2020-01-01'] },
     'billing reissue': {
       args: [NOBODY],
       code: 1,
-      wide: true,
     },
     'payouts run': {},
-    'payouts retry': { args: [NOBODY], code: 1, wide: true },
-    'ledger seal': { wide: true },
-    'keys rotate': { wide: true },
+    'payouts retry': { args: [NOBODY], code: 1 },
+    'ledger seal': {},
+    'keys rotate': {},
     serve: {
       typed: [{ after: /all other commands/, keys: CTRL_C }],
-      wide: true,
       jsonElsewhere: 'serve.test.ts',
     },
-    seed: { code: 1, wide: true },
+    seed: { code: 1 },
     demo: {
       typed: [{ after: /1\. {2}/, keys: CTRL_C }],
       code: 1,
-      wide: true,
       jsonElsewhere: 'demo/run-demo.test.ts',
     },
   }
@@ -180,7 +179,9 @@ interface Known {
 }
 
 const SETTINGS = { HOST: '127.0.0.1', PORT: '0', SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off' }
-const COLUMNS = 100
+const COLUMNS = 80
+/** A path or a digest, which is not broken. */
+const LONG_WORD = /\S{41}/
 
 const it = suite('every command')
 let books: Books
@@ -243,7 +244,9 @@ async function runBoth(name: string): Promise<void> {
   if (NO_PTY === null) {
     const ended = await books.pty(words, { columns: COLUMNS, typed, environment: SETTINGS })
     assert.is(ended.code, code, `${name} at a terminal: ${ended.screen}`)
-    const tooWide = ended.screen.split('\n').filter((line) => [...shown(line)].length > COLUMNS)
+    // An error is one line, and so is a question; the terminal itself breaks them.
+    const lines = ended.screen.split('\n').filter((line) => !/^affiliate: |\[y\/N\] /.test(shown(line)))
+    const tooWide = lines.map(shown).filter((line) => [...line].length > COLUMNS && !LONG_WORD.test(line))
     if (!wide) assert.equal(tooWide, [], name)
   }
   if (jsonElsewhere !== undefined) return

@@ -53,6 +53,9 @@ export const DESK_WORK: Record<string, Recipe> = {
     const { id } = await addLiveOffer(books.market.platform, books.otherShop.actor)
     return { args: [id, '--approve', '--reason', 'as agreed', '--yes'] }
   },
+  'applications list': way(),
+  'links list': way(),
+  'links set-coupon': ({ books }) => ({ args: [books.slug, 'SANA10'] }),
   'flagged list': way(),
   'flagged resolve': async (world) => ({ args: [await freshFlag(world), '--note', 'looked at it'] }),
   'flagged walk': 'asks a person about each flag; its own test looks at the audit rows',
@@ -113,6 +116,7 @@ export const AUDITED: Record<string, string> = {
   'users suspend': 'user.suspend',
   'users reinstate': 'user.reinstate',
   'offers vet': 'offer.vet',
+  'links set-coupon': 'link.coupon',
   'flagged resolve': 'flag.resolve',
   'webhooks retry': 'event.retry',
   'stores release': 'store.release',

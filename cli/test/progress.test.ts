@@ -118,7 +118,7 @@ here('"webhooks replay" says it, and what went wrong stands on a line of its own
       { typed: [{ after: /sending draft-order \(1 of 2\)/, keys: '', onSeen: see }] },
     )
     const rest = judge(ended, /^sending draft-order \(1 of 2\)$/, 1)
-    assert.match(rest, /^Fixture +Answers(.|\n)*\naffiliate: The service refused draft-order\.\n$/)
+    assert.match(rest, /^ *Fixture +Answers(.|\n)*\naffiliate: The service refused draft-order\.\n$/)
   } finally {
     slow.closeAllConnections()
     slow.close()

@@ -143,6 +143,15 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     assert.is((await places()).length, before.length + 1)
   })
 
+  it('deletes the copy of a drill once it is verified', async ({ backup, affiliate, places }) => {
+    const before = await places()
+    const drill = await affiliate(['db', 'restore', backup, '--discard'])
+    assert.is(drill.code, 0, drill.stderr)
+    assert.match(drill.stdout, /checked [1-9]\d* rows, and deleted the copy\.\nAll \d+ invariants hold\.\n$/)
+    assert.equal(await places(), before)
+    assert.is((await affiliate(['db', 'restore', backup, '--discard', '--to', 'x'])).code, 2)
+  })
+
   const refused: {
     what: string
     says: RegExp
@@ -247,6 +256,13 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     assert.is(ended.code, 1)
     assert.match(ended.stderr, /The books of the backup do not hold: .*ledger verify --database-url/)
     assert.not.match(ended.stdout, /rename|mv |DATABASE_URL/)
+    assert.is((await places()).length, before.length + 1)
+    const drill = await affiliate(['db', 'restore', file, '--discard'])
+    assert.is(drill.code, 1)
+    assert.match(
+      drill.stderr,
+      /^affiliate: The books of the backup do not hold: .*without --discard[^\n]*\n$/,
+    )
     assert.is((await places()).length, before.length + 1)
   })
 

@@ -1,3 +1,4 @@
+import { commandNames } from '../command.ts'
 import { reportFailure } from '../failures.ts'
 import { buildProgram } from '../program.ts'
 import { APP_KEY, type Ended } from './run-affiliate.ts'
@@ -25,6 +26,7 @@ async function runNow(args: readonly string[], environment: Record<string, strin
   const ended: EndedHere = { code: 0, stdout: '', stderr: '' }
   const writes = { stdout: process.stdout.write, stderr: process.stderr.write }
   const before = { ...process.env }
+  const program = buildProgram()
   Object.assign(process.env, environment)
   Object.defineProperty(process.stdin, 'isTTY', { value: false, configurable: true })
   for (const name of ['stdout', 'stderr'] as const) {
@@ -34,9 +36,9 @@ async function runNow(args: readonly string[], environment: Record<string, strin
     }
   }
   try {
-    await buildProgram().parseAsync(args, { from: 'user' })
+    await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    ended.code = await reportFailure(error, args)
+    ended.code = await reportFailure(error, args, commandNames(program))
   } finally {
     Object.assign(process.stdout, { write: writes.stdout })
     Object.assign(process.stderr, { write: writes.stderr })

@@ -9,7 +9,8 @@ import type { Command } from 'commander'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { buildProgram } from '../program.ts'
-import { ENTRY, environmentOf, runAffiliate } from './run-affiliate.ts'
+import { ENTRY, type Ended, environmentOf, runAffiliate } from './run-affiliate.ts'
+import { runHere } from './run-here.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'affiliate-cli-'))
 test.after(() => rmSync(folder, { recursive: true, force: true }))
@@ -53,7 +54,11 @@ test('wrong usage: exit 2 and one line, from any folder', async () => {
     [['webhooks', 'replay', 'x', '--times', '0'], /whole number from 1 to 1000/],
     [['users', 'list', '--limit', '0'], /whole number from 1 to 1000/],
     [['users', 'list', '--role', 'king'], /one of merchant, creator, admin/],
-    [['users', 'create-admin', 'a@x.pk'], /--password-stdin/],
+    [
+      ['users', 'create-admin', 'a@x.pk'],
+      /Not a terminal; pass the password on stdin with --password-stdin\./,
+    ],
+    [['users', 'set-password', 'a@x.pk'], /with --password-stdin/],
     [['billing', 'credit', 'a@x.pk', '1.005', '--reference', 'r', '--reason', 'x'], /at most two decimals/],
     [['billing', 'credit', 'a@x.pk', '0', '--reference', 'r', '--reason', 'x'], /above zero/],
     [
@@ -63,14 +68,14 @@ test('wrong usage: exit 2 and one line, from any folder', async () => {
     [['sales', 'explain'], /missing required argument 'order'/],
     [['ledger', 'verify', 'too', 'much'], /too many arguments/],
   ]
-  const results = await Promise.all(cases.map(([args]) => runAffiliate(args, { folder })))
-  results.forEach(({ code, stdout, stderr }, at) => {
-    const [args, pattern] = cases[at] as (typeof cases)[number]
+  const check = ({ code, stdout, stderr }: Ended, [args, pattern]: (typeof cases)[number]) => {
     assert.is(code, 2, `${args}: ${stderr}`)
     assert.is(stdout, '')
     assert.match(stderr, pattern)
     assert.match(stderr, /^affiliate: .*\n$/)
-  })
+  }
+  for (const one of cases) check(await runHere(one[0]), one)
+  for (const one of cases.slice(0, 1)) check(await runAffiliate(one[0], { folder }), one)
 })
 
 test('with --json an error is a problem object on stderr', async () => {

@@ -99,7 +99,7 @@ export const PROOFS: readonly Proof[] = [
   {
     name: 'commands',
     promise:
-      'commands fit a terminal of 80 columns, hold no lock for long, survive signals, full and broken disks; the demo survives kill -9',
+      'commands fit a terminal of 80 columns, hold no lock for long, survive signals, full and broken disks; the demo survives kill -9; every fixture leads to what it must',
     files: [
       'cli/test/every-command',
       'cli/test/compare-large-export',
@@ -108,13 +108,26 @@ export const PROOFS: readonly Proof[] = [
       'cli/test/bad-disk',
       'cli/test/full-disk',
       'cli/demo/run-demo',
+      'cli/replay/replay-all',
     ],
     counts: { short: { DEMO_KILLS: 4 }, long: { DEMO_KILLS: 100 } },
   },
   {
     name: 'package',
     promise: 'the packed package installs and runs in an empty folder; the README works line by line',
-    files: ['scripts/package.test', 'server/test/quick-start'],
+    files: ['scripts/package.test', 'scripts/describe-packages.test', 'server/test/quick-start'],
+  },
+  {
+    name: 'client package',
+    promise:
+      'one small package with exact types; calls the service on Node 20, 22 and 24 and in a browser; its README runs as written',
+    files: ['scripts/client-package.test'],
+  },
+  {
+    name: 'deployment',
+    promise:
+      'units, alert rules and Caddyfile are valid and work; a backup counts once its restore drill succeeded',
+    files: ['scripts/deploy/deployment.test'],
   },
   {
     name: 'migrations',

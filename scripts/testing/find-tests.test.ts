@@ -13,12 +13,15 @@ test('a file states its time limit and its databases in the comments at its top'
     measured: false,
     database: false,
     waits: false,
+    shares: true,
     proofOnly: false,
     skips: [],
   })
   const below = describeTest('server/a.test.ts', 'import x\n// time limit: 300 s\n// database: none\n')
   assert.is(below.limit, 120_000)
   assert.is(below.database, true)
+  assert.ok(below.shares)
+  assert.not.ok(describeTest('server/a.test.ts', '// own process\nimport x\n').shares)
   assert.ok(describeTest('server/a.test.ts', '// mostly waits\nimport x\n').waits)
   assert.ok(describeTest('server/a.test.ts', '// proof only\n// database: none\nimport x\n').proofOnly)
 })

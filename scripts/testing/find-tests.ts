@@ -19,6 +19,8 @@ export interface TestFile {
   measured: boolean
   /** Whether it runs only with a proof, or when a filter names it. */
   proofOnly: boolean
+  /** Whether it may run in one process with its neighbors. */
+  shares: boolean
   /** What the file gives as the names of its skipped tests. */
   skips: string[]
 }
@@ -59,21 +61,40 @@ export async function findTests(root: string, filters: string[] = []): Promise<T
 
 /**
  * Reads what a test file says of itself in the comment lines at its top: `// time limit: 300 s`, `// database: none`,
- * `// mostly waits` and `// proof only`. Rules and shared code never need a database, so their tests do not have to say it.
+ * `// mostly waits`, `// own process` and `// proof only`. All but those with one of the last three may share a process. Rules and
+ * shared code never need a database, so their tests do not have to say it.
  */
 export function describeTest(path: string, text: string): TestFile {
   const header = /^(?:\/\/.*\n)*/.exec(text)?.[0] ?? ''
   const seconds = /^\/\/ time limit: (\d+) s$/m.exec(header)?.[1] ?? DEFAULT_LIMIT_SECONDS
+  const waits = /^\/\/ mostly waits$/m.test(header)
   const pure = path.endsWith('.rule.test.ts') || path.startsWith('shared/')
   return {
     path,
     limit: Number(seconds) * 1000,
-    measured: path.endsWith('.rule.test.ts') || /^shared\/[^/]+\.test\.ts$/.test(path),
-    waits: /^\/\/ mostly waits$/m.test(header),
+    measured: path.endsWith('.rule.test.ts') || /^shared\/(?:client\/)?[^/]+\.test\.ts$/.test(path),
+    waits,
+    shares: !waits && !/^\/\/ (own process|proof only)$/m.test(header),
     proofOnly: /^\/\/ proof only$/m.test(header),
     database: !pure && !/^\/\/ database: none$/m.test(header),
     skips: [...text.matchAll(/\.skip\(\s*(['"`])(.+?)\1/g)].map((match) => match[2] ?? ''),
   }
+}
+
+/** How many files share a process. More would leave processors idle at the end of a run. */
+const GROUP_SIZE = 8
+
+/** Neighbors that may run in one process, and need the same of the runner, together. */
+export function groupTests(files: readonly TestFile[]): TestFile[][] {
+  const groups: TestFile[][] = []
+  for (const file of files) {
+    const last = groups.at(-1)
+    const beside = last?.[0]
+    const fits = beside?.shares && file.shares && last && last.length < GROUP_SIZE
+    if (fits && beside.database === file.database && beside.measured === file.measured) last.push(file)
+    else groups.push([file])
+  }
+  return groups
 }
 
 function ignoreMissing(error: NodeJS.ErrnoException): [] {

@@ -9,7 +9,12 @@ const MS_PER_TICK = 10
 const file = process.env.TEST_CPU_FILE
 // Child processes inherit the environment and report nothing of their own.
 delete process.env.TEST_CPU_FILE
-if (file && isMainThread) process.on('exit', () => writeFileSync(file, String(ownMs() + childrenMs())))
+if (file && isMainThread) process.on('exit', () => writeFileSync(file, String(cpuMs())))
+
+/** The processor time so far, ms. */
+export function cpuMs(): number {
+  return ownMs() + childrenMs()
+}
 
 function ownMs(): number {
   const { user, system } = process.cpuUsage()

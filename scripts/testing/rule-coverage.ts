@@ -6,7 +6,7 @@ import { Report } from 'c8'
 import { listFiles } from './find-tests.ts'
 
 /** What must be covered by its own tests: the rule book and what clients share. */
-const COVERED = ['server/**/*.rule.ts', 'shared/*.ts']
+const COVERED = ['server/**/*.rule.ts', 'shared/*.ts', 'shared/client/*.ts']
 const LEAST_BRANCHES = 0.95
 
 export interface CoverageVerdict {
@@ -34,7 +34,8 @@ interface Span {
 export async function checkRuleCoverage(root: string, raw: string): Promise<CoverageVerdict> {
   const all = await listFiles(root, ['server', 'shared'])
   const files = all.filter(
-    (path) => /^server\/.*\.rule\.ts$|^shared\/[^/]+\.ts$/.test(path) && !path.endsWith('.test.ts'),
+    (path) =>
+      /^server\/.*\.rule\.ts$|^shared\/(?:client\/)?[^/]+\.ts$/.test(path) && !path.endsWith('.test.ts'),
   )
   const covered = files.length > 0 ? await readCoverage(root, raw) : new Map<string, FileCoverage>()
   const typesOnly = filesOfTypesOnly(

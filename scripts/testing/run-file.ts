@@ -7,11 +7,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { TestFile } from './find-tests.ts'
 import { endGroup, isEmptyWithin } from './process-group.ts'
-import { readSkipReasons, readTally, type Tally } from './uvu-output.ts'
+import { readSkipReasons, readTally, splitOutput, type Tally } from './uvu-output.ts'
 
 const REPORT_CPU = fileURLToPath(new URL('report-cpu.ts', import.meta.url))
+const SHARED_PROCESS = fileURLToPath(new URL('shared-process.ts', import.meta.url))
 
-/** Characters of output kept of one file; earlier output is dropped. */
+/** How much longer than one file a process with several may take. */
+const GROUP_LIMIT_FACTOR = 2
+
+/** Characters of output kept of one process; earlier output is dropped. */
 const OUTPUT_LIMIT = 4_000_000
 
 export interface FileResult {
@@ -48,7 +52,45 @@ interface Ending {
 /** Runs one test file in a process group of its own and counts its tests. Never throws for what the file does. */
 export async function runFile(file: TestFile, setting: FileSetting): Promise<FileResult> {
   const started = performance.now()
-  const { ending, output, cpu } = await runProcess(file, setting)
+  const { ending, output, cpu } = await runProcess([file.path], file.limit, setting)
+  return resultOf(file, ending, output, performance.now() - started, cpu)
+}
+
+/**
+ * Runs test files one after the other in one process, which starts and loads the code only once. If anything fails, each file runs
+ * again in a process of its own, and those results are reported. If all of them pass alone, the file that failed beside the others
+ * still counts as failed.
+ */
+export async function runTogether(files: TestFile[], setting: FileSetting): Promise<FileResult[]> {
+  const paths = files.map(({ path }) => path)
+  const limit = GROUP_LIMIT_FACTOR * Math.max(...files.map((file) => file.limit))
+  const { ending, output } = await runProcess([SHARED_PROCESS, ...paths], limit, setting)
+  const parts = splitOutput(output)
+  const together = files.map((file, at) => {
+    const { text, took, cpu } = parts[at] ?? { text: '', took: 0, cpu: 0 }
+    // How the process ends is known to concern a file only if that is the last one.
+    return resultOf(file, at === files.length - 1 ? ending : FINE, text, took, cpu)
+  })
+  const broken = together.findIndex(({ failed }) => failed > 0)
+  if (broken < 0) return together
+  const alone: FileResult[] = []
+  for (const file of files) alone.push(await runFile(file, setting))
+  const suspect = alone[broken]
+  if (suspect && alone.every(({ failed }) => failed === 0)) {
+    const others = paths.filter((path) => path !== suspect.path).join(', ')
+    const problem = `passes alone, but not in one process with ${others}: clean up, or mark it "// own process"`
+    alone[broken] = { ...suspect, failed: 1, problem, output }
+  }
+  return alone
+}
+
+function resultOf(
+  file: TestFile,
+  ending: Ending,
+  output: string,
+  took: number,
+  cpu: number | null,
+): FileResult {
   const tally = readTally(output)
   const problem = problemOf(ending, tally)
   const { total, passed, skipped } = tally ?? { total: 0, passed: 0, skipped: 0 }
@@ -60,18 +102,20 @@ export async function runFile(file: TestFile, setting: FileSetting): Promise<Fil
     skipReasons: skipped > 0 ? [...file.skips, ...readSkipReasons(output)] : [],
     problem,
     output,
-    took: performance.now() - started,
+    took,
     cpu,
   }
 }
 
+/** Runs Node with these arguments in a process group of its own. */
 async function runProcess(
-  file: TestFile,
+  args: string[],
+  limit: number,
   { root, env, signal, onOutput }: FileSetting,
 ): Promise<{ ending: Ending; output: string; cpu: number | null }> {
   const folder = await mkdtemp(join(tmpdir(), 'affiliate-test-file-'))
   const cpuFile = join(folder, 'cpu')
-  const child = spawn(process.execPath, ['--import', REPORT_CPU, file.path], {
+  const child = spawn(process.execPath, ['--import', REPORT_CPU, ...args], {
     cwd: root,
     env: { ...env, TEST_CPU_FILE: cpuFile },
     detached: true,
@@ -93,7 +137,7 @@ async function runProcess(
     stopped ??= why
     void endGroup(group)
   }
-  const timer = setTimeout(stop, file.limit, `did not end within ${file.limit / 1000} s`)
+  const timer = setTimeout(stop, limit, `did not end within ${limit / 1000} s`)
   const interrupt = () => stop('was interrupted')
   signal.addEventListener('abort', interrupt, { once: true })
   if (signal.aborted) interrupt()

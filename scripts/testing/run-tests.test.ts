@@ -76,6 +76,24 @@ test('a file that crashes is a failure beside what it counted', async () => {
   })
 })
 
+test('neighbors share a process unless one says otherwise, and one that changes it fails', async () => {
+  const telling = `${IMPORTS}test('process', () => assert.match(process.argv[1], process.env.WANTED))\ntest.run()\n`
+  const files = { 'server/a.test.ts': telling, 'server/b.test.ts': telling }
+  await withProject(files, async ({ run }) => {
+    assert.is((await run([], { WANTED: 'shared-process' })).lastLine, '2 passed, 0 failed')
+  })
+  await withProject({ ...files, 'server/a.test.ts': `// own process\n${telling}` }, async ({ run }) => {
+    assert.is((await run([], { WANTED: 'test.ts' })).lastLine, '2 passed, 0 failed')
+  })
+  const changing = `process.env.LEFT = 'behind'\n${PASSING}`
+  await withProject({ 'server/a.test.ts': changing, 'server/b.test.ts': PASSING }, async ({ run }) => {
+    const { lastLine, output } = await run()
+    assert.is(lastLine, '4 passed, 1 failed')
+    assert.match(output, 'server/a.test.ts passes alone, but not in one process with server/b.test.ts')
+    assert.match(output, 'leaves these environment variables changed: LEFT')
+  })
+})
+
 test('a file that hangs is ended with its children at its own time limit, and its last words are shown', async () => {
   const hanging = `// time limit: 1 s
 import { spawn } from 'node:child_process'

@@ -1,10 +1,10 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { findTests, type TestFile } from './find-tests.ts'
+import { findTests, groupTests, type TestFile } from './find-tests.ts'
 import type { RunOptions } from './options.ts'
 import { givenPostgres, startPostgres, type TestPostgres } from './postgres.ts'
 import { countsLine, indent, printFile, printTimes, seconds, type Totals, type Write } from './report.ts'
-import { type FileResult, runFile } from './run-file.ts'
+import { type FileResult, runFile, runTogether } from './run-file.ts'
 import { letThrough, makeScratch } from './scratch.ts'
 
 interface Run {
@@ -68,13 +68,13 @@ function choosePostgres(files: TestFile[], options: RunOptions, place: string): 
 
 /** Runs `jobs` files in parallel, plus one of those that mostly wait: they hardly use a processor. */
 async function runAll(run: Run, files: TestFile[]): Promise<void> {
-  const busy = files.filter((file) => !file.waits).values()
-  const waiting = files.filter((file) => file.waits).values()
-  const work = async (...queues: Iterable<TestFile>[]) => {
+  const busy = groupTests(files.filter((file) => !file.waits)).values()
+  const waiting = groupTests(files.filter((file) => file.waits)).values()
+  const work = async (...queues: Iterable<TestFile[]>[]) => {
     for (const queue of queues) {
-      for (const file of queue) {
+      for (const group of queue) {
         if (run.signal.aborted) return
-        await runAndCount(run, file)
+        await runAndCount(run, group)
       }
     }
   }
@@ -84,33 +84,27 @@ async function runAll(run: Run, files: TestFile[]): Promise<void> {
   await Promise.all(lanes)
 }
 
-async function runAndCount(run: Run, file: TestFile): Promise<void> {
-  const result = await runOne(run, file)
-  run.totals.passed += result.passed
-  run.totals.failed += result.failed
-  run.totals.skipped += result.skipped
-  run.results.push(result)
-  printFile(run.write, result, run.options.verbose)
+async function runAndCount(run: Run, group: TestFile[]): Promise<void> {
+  for (const result of await runGroup(run, group)) {
+    run.totals.passed += result.passed
+    run.totals.failed += result.failed
+    run.totals.skipped += result.skipped
+    run.results.push(result)
+    printFile(run.write, result, run.options.verbose)
+  }
 }
 
-async function runOne(run: Run, file: TestFile): Promise<FileResult> {
+async function runGroup(run: Run, group: TestFile[]): Promise<FileResult[]> {
+  const [first] = group
+  if (!first) return []
   try {
-    const env = await environmentOf(run, file)
-    return await runFile(file, { root: run.options.root, env, signal: run.signal })
+    const env = await environmentOf(run, first)
+    const setting = { root: run.options.root, env, signal: run.signal }
+    return group.length === 1 ? [await runFile(first, setting)] : await runTogether(group, setting)
   } catch (error) {
     const output = error instanceof Error ? error.message : String(error)
-    const problem = 'could not be run'
-    return {
-      path: file.path,
-      passed: 0,
-      failed: 1,
-      skipped: 0,
-      skipReasons: [],
-      problem,
-      output,
-      took: 0,
-      cpu: null,
-    }
+    const counts = { passed: 0, failed: 1, skipped: 0, skipReasons: [], took: 0, cpu: null }
+    return group.map(({ path }) => ({ ...counts, path, problem: 'could not be run', output }))
   }
 }
 

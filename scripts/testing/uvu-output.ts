@@ -28,3 +28,22 @@ export function readSkipReasons(output: string): string[] {
 export function readSizes(output: string): string[] {
   return [...stripVTControlCharacters(output).matchAll(/^size: (.+)$/gm)].map((match) => match[1] ?? '')
 }
+
+/** In no output of a test. */
+const END = '\u001eend of file '
+
+/** What a process that runs several files writes after each: wall-clock and processor time, ms. */
+export function endOfFile(took: number, cpu: number): string {
+  return `${END}${took} ${cpu}\n`
+}
+
+/** The output of each file that such a process has ended. */
+export function splitOutput(output: string): { text: string; took: number; cpu: number }[] {
+  const parts: { text: string; took: number; cpu: number }[] = []
+  let from = 0
+  for (const match of output.matchAll(new RegExp(`${END}(\\S+) (\\S+)\n`, 'g'))) {
+    parts.push({ text: output.slice(from, match.index), took: Number(match[1]), cpu: Number(match[2]) })
+    from = match.index + match[0].length
+  }
+  return parts
+}

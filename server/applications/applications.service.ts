@@ -146,7 +146,7 @@ export async function listOfferApplications(
 ): Promise<Page<ShownApplication>> {
   const offer = await offerOf(platform, platform.database.reader, offerId)
   if (offer.merchant_id !== merchantId) throw offerNotFound()
-  return listInScope(platform, { merchantId, offerId }, query)
+  return listEveryApplication(platform, { merchantId, offerId }, query)
 }
 
 /** A creator's own applications, or those to all of a merchant's offers, newest first. */
@@ -156,10 +156,11 @@ export function listApplications(
   query: ListQuery,
 ): Promise<Page<ShownApplication>> {
   const scope = actor.role === 'creator' ? { creatorId: actor.userId } : { merchantId: actor.userId }
-  return listInScope(platform, scope, query)
+  return listEveryApplication(platform, scope, query)
 }
 
-async function listInScope(
+/** The applications in a scope, newest first, for the operator. Refuses another list's cursor with `validation_failed`. */
+export async function listEveryApplication(
   platform: Platform,
   scope: ApplicationScope,
   query: ListQuery,

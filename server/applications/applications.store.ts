@@ -6,8 +6,12 @@ import type { ApplicationStatus } from './application.rule.ts'
 
 export type ApplicationRow = Selectable<Schema['applications']>
 
-/** Whose applications a list shows. */
-export type ApplicationScope = { merchantId: string; offerId?: string } | { creatorId: string }
+/** Whose applications a list shows; all without any. */
+export interface ApplicationScope {
+  creatorId?: string | undefined
+  merchantId?: string | undefined
+  offerId?: string | undefined
+}
 
 /** The number of a creator's applications since `since` (epoch ms), in any status. */
 export async function countApplicationsSince(tx: Tx, creatorId: string, since: number): Promise<number> {
@@ -31,20 +35,18 @@ export async function statusesOf(tx: Tx, offerId: string, creatorId: string): Pr
   return rows.map((row) => row.status)
 }
 
-/** Up to `limit` applications in the caller's scope, newest first, after the id `after`. */
+/** Up to `limit` applications in the scope, newest first, after the id `after`. */
 export function listApplications(
   db: Queries,
-  scope: ApplicationScope,
+  { creatorId, merchantId, offerId }: ApplicationScope,
   status: ApplicationStatus | undefined,
   after: string | null,
   limit: number,
 ): Promise<ApplicationRow[]> {
   let query = db.selectFrom('applications').selectAll()
-  if ('creatorId' in scope) query = query.where('creator_id', '=', scope.creatorId)
-  else {
-    query = query.where('merchant_id', '=', scope.merchantId)
-    if (scope.offerId !== undefined) query = query.where('offer_id', '=', scope.offerId)
-  }
+  if (creatorId !== undefined) query = query.where('creator_id', '=', creatorId)
+  if (merchantId !== undefined) query = query.where('merchant_id', '=', merchantId)
+  if (offerId !== undefined) query = query.where('offer_id', '=', offerId)
   if (status !== undefined) query = query.where('status', '=', status)
   if (after !== null) query = query.where('id', '<', after)
   return query.orderBy('id', 'desc').limit(limit).execute()

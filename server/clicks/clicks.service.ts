@@ -14,6 +14,7 @@ import {
   lockRollUp,
   rolledUpTo,
   visitCounts,
+  visitsOfLink,
 } from './clicks.store.ts'
 import { AddressHashes, CountedVisitors } from './visitors.ts'
 
@@ -167,6 +168,17 @@ function linkedClickOf(click: ClickRow, link: LinkRecord): LinkedClick {
     click: { id: click.id, created_at: click.created_at, tracked: click.tracked === 1 },
     link: lockedTerms(link),
   }
+}
+
+/** Tracked visits through a link before `before` (epoch ms), newest first: for the operator's tools, since it is slow on many clicks. */
+export async function earlierVisits(
+  db: Queries,
+  linkId: string,
+  before: number,
+  limit: number,
+): Promise<{ id: string; createdAt: number }[]> {
+  const rows = await visitsOfLink(db, linkId, firstIdAt(before), limit)
+  return rows.map((row) => ({ id: row.id, createdAt: row.created_at }))
 }
 
 /** Tracked visits: all of them, and those that repeat none of the same visitor within the hour. */

@@ -25,6 +25,20 @@ export function clicksById(db: Queries | Tx, ids: readonly string[]): Promise<Cl
   return db.selectFrom('clicks').selectAll().where(known).execute()
 }
 
+/** Tracked visits through a link with ids below `below`, newest first. Reads the table: it has no index by link. */
+export function visitsOfLink(db: Queries, linkId: string, below: string, limit: number): Promise<ClickRow[]> {
+  return db
+    .selectFrom('clicks')
+    .selectAll()
+    .where('id', '<', below)
+    .where('link_id', '=', linkId)
+    .where('tracked', '=', 1)
+    .where('kind', '=', 'visit')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
 export async function rolledUpTo(db: Queries | Tx): Promise<string> {
   return (await readWatermark(db, WATERMARK)) ?? NIL_ID
 }

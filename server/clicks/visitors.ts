@@ -29,8 +29,13 @@ interface CountedVisit {
 
 /** The visitors counted on each link within the last hour, in the memory of this process. */
 export class CountedVisitors {
-  /** When each was counted last. */
-  readonly #counted = new LRUCache<string, number>({ max: MAX_VISITORS })
+  /** When each was counted last. Created at first use: it reserves memory for all. */
+  #store: LRUCache<string, number> | undefined
+
+  get #counted(): LRUCache<string, number> {
+    this.#store ??= new LRUCache({ max: MAX_VISITORS })
+    return this.#store
+  }
 
   /** Whether a visit repeats a counted one; counts it otherwise. */
   repeats(linkId: string, visitor: string, at: number): boolean {

@@ -137,8 +137,11 @@ export function hasExpired(platform: Platform, job: ExportJobRow): boolean {
 }
 
 /** The newest jobs of all users, for the operator. */
-export function listExports(platform: Platform, limit: number): Promise<ExportJobRow[]> {
-  return findJobs(platform.database.reader, limit)
+export function listExports(
+  platform: Platform,
+  page: { before: string | null; limit: number },
+): Promise<ExportJobRow[]> {
+  return findJobs(platform.database.reader, page)
 }
 
 const opened = new WeakMap<Config, Promise<ExportStorage>>()

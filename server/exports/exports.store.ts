@@ -43,9 +43,14 @@ export function findJob(db: Queries, userId: string, jobId: string): Promise<Exp
     .executeTakeFirst()
 }
 
-/** The newest jobs of all users, for the operator. */
-export function findJobs(db: Queries, limit: number): Promise<ExportJobRow[]> {
-  return db.selectFrom('export_jobs').selectAll().orderBy('id', 'desc').limit(limit).execute()
+/** The jobs of all users before the id `before`, newest first, for the operator. */
+export function findJobs(
+  db: Queries,
+  { before, limit }: { before: string | null; limit: number },
+): Promise<ExportJobRow[]> {
+  let query = db.selectFrom('export_jobs').selectAll().orderBy('id', 'desc').limit(limit)
+  if (before !== null) query = query.where('id', '<', before)
+  return query.execute()
 }
 
 /** Jobs with an expired file. */

@@ -41,7 +41,7 @@ it('is one page and its assets, all of them ours', async ({ bed }) => {
   const text = await page.text()
   assert.not.match(text, /https?:\/\//)
   const assets = [...text.matchAll(/(?:src|href)="(docs\/[^"]+)"/g)].map((match) => match[1])
-  assert.is(assets.length, 4)
+  assert.is(assets.length, 5)
   for (const path of assets) {
     const asset = await fetch(`${bed.base}/${path}`)
     assert.is(asset.status, 200, path)
@@ -110,10 +110,19 @@ if (isThere(CHROMIUM)) {
         const operation = `${method} ${path.replace(/:(\w+)/g, '{$1}')}`
         assert.ok(shown.includes(operation), `${operation} among ${shown.join(', ')}`)
       }
+      assert.equal(await accessOf(page, '/auth/register'), 'public')
+      assert.equal(await accessOf(page, '/offers'), 'token optional')
+      assert.equal(await accessOf(page, '/me'), 'token')
+      assert.equal(await accessOf(page, '/webhooks/store-sales'), 'signature')
       if (SCREENSHOT) await page.screenshot({ path: SCREENSHOT })
       assert.equal(await tryOut(page), 200, 'and a call from the page reaches the service')
       if (SCREENSHOT) await page.screenshot({ path: SCREENSHOT.replace(/(\.\w+)$/, '-call$1') })
-      assert.ok(requests.length >= 6)
+      await page.setViewportSize({ width: 390, height: 844 })
+      for (const id of ['offers.list', 'sales.get']) await openOperation(page, id)
+      assert.is(await page.evaluate('document.documentElement.scrollWidth'), 390, 'fits a phone')
+      if (SCREENSHOT)
+        await page.screenshot({ path: SCREENSHOT.replace(/(\.\w+)$/, '-phone$1'), fullPage: true })
+      assert.ok(requests.length >= 7)
       for (const url of requests) {
         const { origin, protocol } = new URL(url)
         assert.ok(origin === bed.base || protocol === 'data:', `asked ${url}`)
@@ -126,6 +135,19 @@ if (isThere(CHROMIUM)) {
 }
 
 it.run()
+
+/** Who may call the first operation of a path, as the page says it. */
+function accessOf(page: Page, path: string): Promise<string> {
+  const summary = page.locator('.opblock-summary', { has: page.locator(`[data-path="${path}"]`) })
+  return summary.locator('.access').first().innerText()
+}
+
+/** Expands an operation, until its responses are shown. */
+async function openOperation(page: Page, operationId: string): Promise<void> {
+  const block = page.locator('.opblock', { has: page.locator(`a[href$="/${operationId}"]`) })
+  await block.locator('.opblock-summary-control').click()
+  await block.locator('.responses-table').first().waitFor()
+}
 
 /** Opens `GET /healthz` on the page and has it called; answers the status that the page shows. */
 async function tryOut(page: Page): Promise<number> {

@@ -3,41 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-
-/** URLs are relative, so the page also works under a path prefix of a proxy. */
-const PAGE = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>API reference: Affiliate offer marketplace</title>
-<link rel="icon" href="docs/favicon-32x32.png">
-<link rel="stylesheet" href="docs/swagger-ui.css">
-</head>
-<body>
-<div id="reference"></div>
-<noscript>This page needs JavaScript. Without it, read <a href="openapi.json">openapi.json</a>.</noscript>
-<script src="docs/swagger-ui-bundle.js"></script>
-<script type="module" src="docs/start.js"></script>
-</body>
-</html>
-`
-
-/** "Try it out" calls the host that served the page. `validatorUrl: null` keeps Swagger UI from calling its online validator. */
-const START = `const page = new URL('.', location.href)
-const response = await fetch(new URL('openapi.json', page))
-const spec = await response.json()
-spec.servers = [{ url: page.href.replace(/\\/$/, '') }]
-SwaggerUIBundle({
-  spec,
-  domNode: document.getElementById('reference'),
-  deepLinking: true,
-  docExpansion: 'list',
-  filter: true,
-  displayRequestDuration: true,
-  validatorUrl: null,
-})
-`
+import { PAGE, START, STYLE } from './docs-page.ts'
 
 /** The page loads its own files only; Swagger UI's icons are data: images. */
 const PAGE_POLICY = [
@@ -56,6 +22,10 @@ const ASSET_TYPES: Record<string, string> = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'favicon-32x32.png': 'image/png',
 }
+const OWN_ASSETS = [
+  ['start.js', 'text/javascript; charset=utf-8', START],
+  ['style.css', 'text/css; charset=utf-8', STYLE],
+] as const
 const ASSET_CACHE = 'public, max-age=3600'
 
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
@@ -80,9 +50,11 @@ export function registerDocs(server: FastifyInstance, guard: Guard): void {
   server.get('/docs', { onRequest: guard }, async (_request, reply) =>
     reply.header('content-security-policy', PAGE_POLICY).type('text/html; charset=utf-8').send(PAGE),
   )
-  server.get('/docs/start.js', async (_request, reply) =>
-    reply.header('cache-control', ASSET_CACHE).type('text/javascript; charset=utf-8').send(START),
-  )
+  for (const [name, type, text] of OWN_ASSETS) {
+    server.get(`/docs/${name}`, async (_request, reply) =>
+      reply.header('cache-control', ASSET_CACHE).type(type).send(text),
+    )
+  }
   for (const [name, type] of Object.entries(ASSET_TYPES)) {
     let asset: ReturnType<typeof readAsset> | undefined
     server.get(`/docs/${name}`, async (request, reply) => {

@@ -17,6 +17,7 @@ import { endEmptyBodies } from './request-body.ts'
 import { registerRest } from './rest.ts'
 import { appRouter } from './router.ts'
 import { setDefaultHeaders } from './security-headers.ts'
+import { registerSecurityTxt } from './security-txt.ts'
 import { registerStoreScript } from './store-script.ts'
 import { registerTrpc } from './trpc.ts'
 import { answerUnknownRoutes, collectRoutes, refuseEmptyParameters } from './unknown-routes.ts'
@@ -122,6 +123,7 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   const limits = createRateLimits(platform, appRouter)
   registerMetrics(scope, metrics)
   registerProbes(scope, app)
+  registerSecurityTxt(scope, app, limits)
   registerOpenApi(scope, app, limits)
   registerIndex(scope, limits.admitPublic)
   registerDocs(scope, limits.admitPublic)

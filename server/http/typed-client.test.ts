@@ -2,7 +2,7 @@ import { createTRPCClient, httpBatchLink, httpLink } from '@trpc/client'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { createClient, isRefusal, type Outputs } from '../../shared/client.ts'
+import { createClient, isRefusal, type Outputs } from '../../shared/client/index.ts'
 import { proceduresOf } from '../platform/api/procedure.ts'
 import { logIn, openLiveMarket, openWebSide } from '../test/testkit/live-followers.ts'
 import { openWebTestbed } from '../test/testkit/web.ts'
@@ -79,7 +79,9 @@ it('follows live changes with the token that it shows for calls', async () => {
     })
     assert.equal(reported, (await client.sales.list.query()).items)
     const stranger = createClient({ url: web.base, token: 'x'.repeat(43) })
-    const refusal = await new Promise((resolve) => stranger.live.changes.subscribe({}, { onError: resolve }))
+    const refusal = await new Promise((resolve, reject) =>
+      stranger.live.changes.subscribe({}, { onData: reject, onError: resolve }),
+    )
     assert.ok(isRefusal(refusal, 'unauthenticated'), String(refusal))
   } finally {
     await web.close()

@@ -9,15 +9,18 @@ export interface EventFilter {
   state?: EventState | undefined
   /** One sender's delivery: the event, and any with the same id and another body. */
   delivery?: { scope: string; deliveryId: string } | undefined
+  /** Only events with a lower id, so older ones. */
+  before?: string | null
   limit: number
 }
 
 /** Newest first. */
 export function findEvents(db: Queries, filter: EventFilter): Promise<EventRow[]> {
-  const { source, state, delivery, limit } = filter
+  const { source, state, delivery, before, limit } = filter
   let query = db.selectFrom('inbound_events').selectAll().orderBy('id', 'desc').limit(limit)
   if (source) query = query.where('source', '=', source)
   if (state) query = query.where('state', '=', state)
+  if (before) query = query.where('id', '<', before)
   if (delivery) {
     query = query.where('scope', '=', delivery.scope).where('delivery_id', '=', delivery.deliveryId)
   }

@@ -1,23 +1,16 @@
-import { CURRENCY, formatMoney } from '../../shared/money.ts'
-import { basisPointsToPercent } from '../../shared/rates.ts'
 import {
-  type AffiliateLink,
   affiliateLink,
   linkPage,
   listLinksInput,
-  type ResolvedLink,
   resolvedLink,
   resolveLinkInput,
   setCouponInput,
 } from '../../shared/schemas/links.ts'
-import { productHostOf } from '../offers/product-url.rule.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { type Actor, procedure, publicProcedure, router } from '../platform/api/procedure.ts'
-import { isoTime } from '../platform/clock.ts'
-import type { Platform } from '../platform/platform.ts'
 import { couponCodesOf, setCoupon } from './coupons.service.ts'
-import { type CreatorLink, listCreatorLinks, withEarnings } from './creator-links.service.ts'
-import { linkUrl, resolveLink, type ShownLink } from './links.service.ts'
+import { resolveLink, type ShownLink, wireResolved } from './links.service.ts'
+import { listLinks, wireLink, withEarnings } from './listed-links.service.ts'
 
 export const linksRouter = router({
   resolve: publicProcedure({
@@ -43,7 +36,7 @@ export const linksRouter = router({
     .input(listLinksInput)
     .output(linkPage)
     .query(async ({ ctx, input }) => {
-      const page = await listCreatorLinks(ctx.platform, ctx.actor.userId, input)
+      const page = await listLinks(ctx.platform, { creatorId: ctx.actor.userId }, input)
       return mapPage(page, (link) => wireLink(ctx.platform, link))
     }),
 
@@ -68,39 +61,4 @@ export const linksRouter = router({
 function isParty(actor: Actor | null, link: ShownLink): boolean {
   if (actor === null) return false
   return actor.role === 'admin' || [link.creatorId, link.merchantId].includes(actor.userId)
-}
-
-function wireResolved(platform: Platform, link: ShownLink): ResolvedLink {
-  return {
-    slug: link.slug,
-    url: linkUrl(platform, link.slug),
-    active: link.active,
-    creator: link.creator,
-    offer: wireLinkedOffer(link.offer),
-  }
-}
-
-function wireLink(platform: Platform, link: CreatorLink): AffiliateLink {
-  return {
-    id: link.id,
-    slug: link.slug,
-    url: linkUrl(platform, link.slug),
-    active: link.active,
-    coupon_code: link.couponCode,
-    offer: wireLinkedOffer(link.offer),
-    product_host: productHostOf(link.offer.product_url),
-    commission_rate: basisPointsToPercent(link.commissionRate),
-    attribution_window_days: link.attributionWindowDays,
-    product_ids: link.productIds,
-    clicks: link.clicks,
-    unique_clicks: link.uniqueClicks,
-    accepted_sales: link.acceptedSales,
-    commission_earned: formatMoney(link.commissionEarned),
-    currency: CURRENCY,
-    created_at: isoTime(link.createdAt),
-  }
-}
-
-function wireLinkedOffer({ id, title, category, niche, status, merchant }: ShownLink['offer']) {
-  return { id, title, category, niche, status, merchant }
 }

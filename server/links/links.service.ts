@@ -1,4 +1,5 @@
 import type { BasisPoints } from '../../shared/rates.ts'
+import type { ResolvedLink } from '../../shared/schemas/links.ts'
 import { type OfferRecord, offerRecords } from '../offers/offers.service.ts'
 import { withTrackingReference } from '../offers/product-url.rule.ts'
 import { Refusal } from '../platform/api/refusal.ts'
@@ -6,7 +7,14 @@ import type { Queries, Tx } from '../platform/database/database.ts'
 import { entities } from '../platform/database/entities.ts'
 import type { Platform } from '../platform/platform.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
-import { type LinkRow, linkBySlug, linksByApplication, linksById, targetOfSlug } from './links.store.ts'
+import {
+  type LinkRow,
+  linkBySlug,
+  linksByApplication,
+  linksById,
+  linksOf,
+  targetOfSlug,
+} from './links.store.ts'
 import { canBeSlug, LINK_TARGETS, randomSlug } from './slug.ts'
 
 /** The terms that an approval locks. Rate in basis points. */
@@ -167,6 +175,12 @@ export async function resolveLink(platform: Platform, slug: string): Promise<Sho
   return shown
 }
 
+/** The newest links of all creators, for the operator. */
+export async function newestLinks(platform: Platform, limit: number): Promise<ShownLink[]> {
+  const rows = await linksOf(platform.database.reader, {}, null, limit)
+  return shownLinks(platform, rows.map(linkRecordOf))
+}
+
 /** Links with the present state of their offers, merchants and creators, in the given order. */
 export async function shownLinks(platform: Platform, links: readonly LinkRecord[]): Promise<ShownLink[]> {
   const { reader } = platform.database
@@ -205,4 +219,20 @@ export function linkRecordOf(row: LinkRow): LinkRecord {
     productIds: row.product_ids === null ? null : JSON.parse(row.product_ids),
     createdAt: row.created_at,
   }
+}
+
+/** A link for the public. */
+export function wireResolved(platform: Platform, link: ShownLink): ResolvedLink {
+  return {
+    slug: link.slug,
+    url: linkUrl(platform, link.slug),
+    active: link.active,
+    creator: link.creator,
+    offer: wireLinkedOffer(link.offer),
+  }
+}
+
+/** The offer of a link, on the wire. */
+export function wireLinkedOffer({ id, title, category, niche, status, merchant }: ShownLink['offer']) {
+  return { id, title, category, niche, status, merchant }
 }

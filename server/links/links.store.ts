@@ -18,14 +18,24 @@ export function linkBySlug(db: Queries | Tx, slug: string): Promise<LinkRow | un
   return db.selectFrom('affiliate_links').selectAll().where('slug', '=', slug).executeTakeFirst()
 }
 
-/** The creator's links, newest first, after the id `after`. */
+/** Whose links a list shows; all without any. */
+export interface LinkScope {
+  creatorId?: string | undefined
+  merchantId?: string | undefined
+  offerId?: string | undefined
+}
+
+/** Links in the scope, newest first, after the id `after`. */
 export function linksOf(
   db: Queries,
-  creatorId: string,
+  { creatorId, merchantId, offerId }: LinkScope,
   after: string | null,
   limit: number,
 ): Promise<LinkRow[]> {
-  let query = db.selectFrom('affiliate_links').selectAll().where('creator_id', '=', creatorId)
+  let query = db.selectFrom('affiliate_links').selectAll()
+  if (creatorId !== undefined) query = query.where('creator_id', '=', creatorId)
+  if (merchantId !== undefined) query = query.where('merchant_id', '=', merchantId)
+  if (offerId !== undefined) query = query.where('offer_id', '=', offerId)
   if (after !== null) query = query.where('id', '<', after)
   return query.orderBy('id', 'desc').limit(limit).execute()
 }

@@ -8,6 +8,7 @@ import type { Platform } from '../platform/platform.ts'
 import { recordAudit } from './audit.service.ts'
 import {
   countFlags,
+  countOpenFlags,
   type FlagFilter,
   type FlagRow,
   findFlag,
@@ -186,6 +187,15 @@ export function getFlag(platform: Platform, flagId: string): Promise<FlagRow | u
 /** Open flags of one kind, of one subject id if given, newest first. */
 export function openFlags(db: Queries, kind: FlagKind, subjectId?: string): Promise<FlagRow[]> {
   return findFlags(db, { kind, subjectId, status: 'open' })
+}
+
+/** How many flags of every kind are open, also of kinds with none. */
+export async function openFlagsByKind(
+  db: Queries,
+): Promise<{ kind: FlagKind; severity: FlagRow['severity']; count: number }[]> {
+  const counts = new Map((await countOpenFlags(db)).map(({ kind, count }) => [kind, Number(count)]))
+  const kinds = Object.entries(FLAG_KINDS) as [FlagKind, FlagRow['severity']][]
+  return kinds.map(([kind, severity]) => ({ kind, severity, count: counts.get(kind) ?? 0 }))
 }
 
 export async function openFlagAbout(db: Queries, subject: FlagSubject): Promise<FlagRow | undefined> {

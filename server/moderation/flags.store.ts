@@ -38,6 +38,16 @@ export async function countFlags(db: Queries | Tx, filter: FlagFilter, merchantI
   return count
 }
 
+/** Kinds without an open flag are missing. */
+export function countOpenFlags(db: Queries): Promise<{ kind: string; count: number }[]> {
+  return db
+    .selectFrom('flags')
+    .select((eb) => ['kind', eb.fn.countAll<number>().as('count')])
+    .where('status', '=', 'open')
+    .groupBy('kind')
+    .execute()
+}
+
 function matching(query: SelectQueryBuilder<Schema, 'flags', object>, filter: FlagFilter) {
   const { kind, severity, status, subjectType, subjectId } = filter
   return query

@@ -26,6 +26,7 @@ export const offersRouter = router({
     rest: { method: 'GET', path: '/offers', shared: PUBLIC_OFFERS, ignoresUnknownQuery: true },
     summary: 'Browse live offers',
     description: "With `mine=true` and a merchant's token: own offers in every status, filtered by `status`.",
+    acceptsToken: true,
     errors: ['unauthenticated', 'forbidden'],
     answers: offerPage,
   })
@@ -46,6 +47,7 @@ export const offersRouter = router({
     rest: { method: 'GET', path: '/offers/:id', shared: PUBLIC_OFFERS, ignoresUnknownQuery: true },
     summary: 'Get an offer',
     description: 'Live offers are public; all others are visible to their merchant and to admins.',
+    acceptsToken: true,
     errors: ['not_found'],
   })
     .input(getOfferInput)

@@ -361,6 +361,8 @@ export interface EveryOfferQuery {
   merchantId: string | null
   status: OfferStatus | null
   vetting: VettingState | null
+  /** Only offers with a lower id, so older ones. */
+  before: string | null
   limit: number
 }
 
@@ -373,7 +375,7 @@ export async function listEveryOffer(platform: Platform, query: EveryOfferQuery)
   const onlyHigh = vetting === 'pending' || vetting === 'approved'
   const above = onlyHigh ? platform.config.HIGH_COMMISSION_RATE : null
   const found: OfferRow[] = []
-  for (let before: string | null = null; found.length < limit; ) {
+  for (let { before } = query; found.length < limit; ) {
     const filter = { merchantId, status, above, before, limit: ROWS_PER_READ }
     const rows = await findEveryOffer(platform.database.reader, filter)
     found.push(...rows.filter((row) => vetting === null || vettingOf(platform, row) === vetting))

@@ -149,6 +149,14 @@ export const bearerToken = z
   .string()
   .refine((text) => /^[\x21-\x7e]{16,}$/.test(text), 'must be at least 16 characters without spaces')
 
+/** Stands in a line of its own, so it holds no control characters. */
+export const contactAddress = z
+  .string()
+  .refine(
+    (text) => /^(?:https:\/\/|mailto:)[\x21-\x7e]+$/.test(text) && URL.canParse(text),
+    'must be an https or mailto address, such as mailto:security@example.com',
+  )
+
 export const sealStorage = z
   .string()
   .refine(

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   appKey,
   bearerToken,
+  contactAddress,
   cronOrOff,
   databaseUrl,
   flag,
@@ -54,6 +55,11 @@ const SERVICE = {
     .optional()
     .describe(
       'the bearer token of `/metrics`. Without it, `/metrics` answers on this machine only, and not in production',
+    ),
+  SECURITY_CONTACT: contactAddress
+    .optional()
+    .describe(
+      'an https or mailto address for reports of vulnerabilities, shown at `/.well-known/security.txt`; without it, that is 404',
     ),
   LIVE_STREAMS: whole(0, 100_000)
     .prefault('500')

@@ -10,6 +10,7 @@ const VALUES: Record<string, string> = {
   invoice_id: 'inv_1',
   payout_id: 'po_1',
   reference: 'payout-1',
+  payment_reference: 'pay_1',
   amount: '1250.00',
 }
 
@@ -27,6 +28,7 @@ const manifest = z
           'unmapped',
           'malformed',
         ]),
+        at_first: z.literal('pending').optional(),
         event: z.enum(['done', 'ignored', 'set_aside']),
         cycle: z.enum(['closed', 'charged']).optional(),
         payout: z.enum(['submitted', 'paid', 'failed']).optional(),

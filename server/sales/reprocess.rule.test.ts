@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { NIL_ID } from '../platform/ids.ts'
 import { decideSale } from './accept-sale.rule.ts'
 import { factsOfTheTime, isDifferent, noSale, verdictOf } from './reprocess.rule.ts'
-import type { SaleClick, SaleFacts } from './sale-facts.ts'
+import type { SaleClick, SaleCoupon, SaleFacts } from './sale-facts.ts'
 
 const clickOf = (id: string, creator: string, merchant = 'merchant'): SaleClick => ({
   id,
@@ -133,6 +133,31 @@ test('a difference is one of verdict, reason, party or money', () => {
   assert.is(isDifferent(noSale('malformed'), one), true)
   const foreign = factsWith({ click: clickOf('one', 'sana', 'another') })
   assert.is(verdictOf(decideSale(foreign), foreign).creatorId, null)
+})
+
+test('the history of a coupon code is as it is read today, the suspension of its creator as it was then', () => {
+  const coupon: SaleCoupon = {
+    code: 'BILAL10',
+    starts_at: 500,
+    ends_at: null,
+    offer_status: 'live',
+    creator_suspended: true,
+    buyer_is_creator: false,
+    buyer_name_matches: false,
+    link: clickOf('two', 'bilal').link,
+  }
+  const today = factsWith({ coupons: [{ ...coupon, ends_at: 3000 }] })
+  const then = factsWith({ coupons: [{ ...coupon, creator_suspended: false }] })
+  assert.equal(factsOf(today, then), {
+    facts: factsWith({
+      coupons: [{ ...coupon, ends_at: 3000, creator_suspended: false }],
+      buyer_name_matches: false,
+    }),
+    lost: [],
+  })
+  assert.equal(factsOf(today, factsWith({})).lost, ['creator_suspended'])
+  const { facts } = factsOf(today, then)
+  assert.is(verdictOf(decideSale(facts), facts).creatorId, 'bilal')
 })
 
 test.run()

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { FIXTURE_PRODUCT_ID, fillFixture } from '../../fixtures/fill-fixture.ts'
 import { formatMoney, parseMoney } from '../../shared/money.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
+import { setCoupon } from '../links/coupons.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, eventsOf, type Marketplace, openFlagsOf, type Shop } from '../test/testkit/marketplace.ts'
@@ -48,7 +49,10 @@ async function fixtureBody({ market, shop }: Context, entry: ManifestEntry): Pro
     attribution_window_days: entry.terms.attribution_window_days,
     product_ids: entry.terms.product_ids,
   })
+  const coupon = `C${link.slug.toUpperCase()}`
+  await setCoupon(market.platform, { slug: link.slug, actor: shop.merchantId, code: coupon })
   return fillFixture(read(`store-sales/${entry.file}`), {
+    coupon,
     click: await market.click(link),
     clickAt: market.clock.now(),
     creatorEmail: `${creator.userId}@example.com`,

@@ -14,6 +14,8 @@ interface ManifestEntry {
   order_id: string
   order_name: string
   terms: { commission_rate_percent: number; attribution_window_days: number; product_ids: string[] | null }
+  /** Where the net amount depends on the products that a link names. */
+  lines?: { product_id: string; net: string }[]
   expect: {
     acceptance_status: string
     rejection_reason: string | null
@@ -33,6 +35,7 @@ const values = {
   clickAt: Date.UTC(2026, 1, 28, 19, 30, 15, 250),
   creatorEmail: 'Sana.Creates@example.com',
   productId: FIXTURE_PRODUCT_ID,
+  coupon: 'SANA10',
 }
 
 function linkWith(terms: ManifestEntry['terms']): LinkTerms {
@@ -66,12 +69,31 @@ function decide(entry: ManifestEntry): SaleDecision {
     buyer_is_creator: isBuyer(order, values.creatorEmail),
     reporting_merchant_id: 'merchant',
     click: order.tracking_reference === values.click ? click : null,
+    coupons: order.discount_codes
+      .filter((code) => code === values.coupon)
+      .map((code) => ({
+        code,
+        starts_at: values.clickAt,
+        ends_at: null,
+        offer_status: 'live',
+        creator_suspended: false,
+        buyer_is_creator: false,
+        buyer_name_matches: false,
+        link: linkWith(entry.terms),
+      })),
     creator_suspended: false,
     merchant_suspended: false,
     platform_fee_rate: 1000,
   }
   assert.not.match(JSON.stringify(facts), /@|\+92|Lahore|Karachi|Khan/)
   return decideSale(facts)
+}
+
+function linesOf({ basis_lines }: SaleDecision) {
+  return basis_lines.map(({ product_id, net, why_not }) => ({
+    product_id: product_id === FIXTURE_PRODUCT_ID ? '{{product_id}}' : product_id,
+    net: formatMoney(why_not === 'gift_card' ? 0 : net),
+  }))
 }
 
 for (const entry of manifest) {
@@ -92,6 +114,7 @@ for (const entry of manifest) {
     const alsoNothingPayable = entry.expect.rejection_reason === 'product_not_in_offer'
     const expected = entry.expect.rejection_reason === null ? [] : [entry.expect.rejection_reason]
     assert.equal(failed, alsoNothingPayable ? [...expected, 'nothing_payable'] : expected)
+    if (entry.lines) assert.equal(linesOf(decision), entry.lines)
   })
 }
 

@@ -1,6 +1,6 @@
 import { type Fields, readText } from './fields.ts'
 
-/** Receipts before `line_item` was read know the other two only. */
+/** Receipts of earlier versions have `note_attributes` and `landing_site` only. */
 export type TrackingSource = 'note_attributes' | 'line_item' | 'landing_site'
 
 export interface Tracking {

@@ -77,6 +77,7 @@ export const storesRouter = router({
         'X-Offers-Paused': {
           description: 'How many live offers were paused because this was the last store.',
           schema: { type: 'integer' },
+          example: 3,
         },
       },
     },

@@ -30,7 +30,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-test('the README quick start runs as written and ends with an accepted sale', async () => {
+test('the README quick start runs as written, and again without writing anything twice', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'affiliate-quick-start-'))
   const port = await freePort()
   const { NODE_V8_COVERAGE, ...inherited } = process.env
@@ -45,20 +45,61 @@ test('the README quick start runs as written and ends with an accepted sale', as
   const service = spawn(process.execPath, [join(ROOT, 'cli', 'affiliate.mjs'), 'serve'], { cwd: ROOT, env })
   try {
     await untilPrinted(service, /is running/)
-    const script = `set -euo pipefail\n${quickStart().replaceAll('127.0.0.1:3000', `127.0.0.1:${port}`)}`
-    const shell = spawn('bash', ['-c', script], { cwd: ROOT, env })
-    const output = collect(shell)
-    const [status] = (await once(shell, 'close')) as [number]
-    assert.is(status, 0, output())
-    assert.match(output(), /location: https:\/\/chenab\.myshopify\.com\/products\/kurta\?aff_ref=/)
-    assert.match(output(), /ACCEPTED: commission Rs 624\.88 to Sana Mirza/)
-    assert.match(output(), /invariants hold/)
+    const block = quickStart().replaceAll('127.0.0.1:3000', `127.0.0.1:${port}`)
+    const first = await run(`set -euo pipefail\n${block}`, env)
+    assert.equal([first.status, first.stderr], [0, ''], first.stdout)
+    assert.match(first.stdout, /^302 https:\/\/chenab\.myshopify\.com\/products\/kurta\?aff_ref=/m)
+    assert.match(first.stdout, /✓\tpath-landing-site/)
+    assert.match(first.stdout, EXPLAINED)
+    const written = await rows(env)
+    const second = await run(block, env)
+    assert.is(second.status, 0, second.stderr)
+    const refusals = second.stderr.trim().split('\n')
+    assert.is(refusals.length, 7, second.stderr)
+    for (const line of refusals)
+      assert.match(line, /^(POST|PATCH) \S+ refused: \{.*"detail":".*"code":".*\}$/)
+    assert.match(refusals[0] ?? '', /email_taken/)
+    assert.match(second.stdout, /ignored\torder 6100000001009 is recorded already/)
+    assert.match(second.stdout, EXPLAINED)
+    assert.equal(await rows(env), written)
   } finally {
     service.kill('SIGTERM')
     if (service.exitCode === null) await once(service, 'close')
     rmSync(folder, { recursive: true, force: true })
   }
 })
+
+const EXPLAINED = /ACCEPTED: commission Rs 624\.88 to Sana Mirza/
+
+async function run(script: string, env: NodeJS.ProcessEnv) {
+  const shell = spawn('bash', ['-c', script], { cwd: ROOT, env })
+  const ended = { stdout: '', stderr: '' }
+  for (const stream of ['stdout', 'stderr'] as const) {
+    shell[stream].setEncoding('utf8').on('data', (text: string) => {
+      ended[stream] += text
+    })
+  }
+  const [status] = (await once(shell, 'close')) as [number]
+  return { ...ended, status }
+}
+
+/** Everything that the quick start writes once. */
+async function rows(env: NodeJS.ProcessEnv) {
+  const list = async (command: string) => {
+    const { stdout, stderr } = await run(`./cli/affiliate ${command} --json`, env)
+    assert.is(stderr, '')
+    return JSON.parse(stdout)
+  }
+  const [users, offers, stores, sales] = await Promise.all(
+    ['users list', 'offers list', 'stores list', 'sales list'].map(list),
+  )
+  const ids = [users, offers, stores, sales].map(({ items }) => items.map(({ id }: { id: string }) => id))
+  assert.equal(
+    ids.map(({ length }) => length),
+    [2, 1, 1, 1],
+  )
+  return ids
+}
 
 function collect(child: ReturnType<typeof spawn>): () => string {
   let text = ''

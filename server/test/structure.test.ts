@@ -146,7 +146,7 @@ const BAD_FILES: BadFile[] = [
   ),
   arrow('shared/money.ts', '../server/platform/api/refusal.ts', /shared\/ may not import server or cli/),
   arrow('shared/money.ts', '../cli/terminal/output.ts', /shared\/ may not import server or cli/, true),
-  arrow('shared/client.ts', '../server/http/router.ts', /shared\/ may not import server or cli/),
+  arrow('shared/client/index.ts', '../../server/http/router.ts', /shared\/ may not import server or cli/),
   arrow('server/sales/sales.service.ts', './sales.test.ts', /may not import tests, test support or scripts/),
   arrow(
     'server/sales/sales.service.ts',
@@ -371,7 +371,7 @@ function late(offer: OfferRecord) { let count = 0; return count }
   'server/jobs/schedule.ts': "import { closeDue } from '../billing/billing.service.ts'\n",
   'cli/serve.ts':
     "import { money } from '../shared/money.ts'\nconst app = await import('../server/app.ts')\n",
-  'shared/client.ts': "import type { Router } from '../server/http/router.ts'\n",
+  'shared/client/index.ts': "import type { Router } from '../../server/http/router.ts'\n",
   'server/sales/sales.test.ts': `import { Offer } from '../offers/offer.entity.ts'
 const source = \`import { a } from '../http/rest.ts'
 export default \${source('test.only(')}\`

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ERROR_STATUS, type ErrorCode } from '../error-codes.ts'
+import { ERROR_STATUS, type ErrorCode, type Problem } from '../error-codes.ts'
 import { CURRENCY } from '../money.ts'
 import { percentToBasisPoints } from '../rates.ts'
 
@@ -118,5 +118,4 @@ export const problem = z
       .optional()
       .describe('What is wrong with which field, for `validation_failed`.'),
   })
-  .meta({ id: 'Problem' })
-export type Problem = z.infer<typeof problem>
+  .meta({ id: 'Problem' }) satisfies z.ZodType<Problem>

@@ -171,7 +171,7 @@
   // Before the theme and its buttons read the form.
   listen(document, 'click', fillForms, true)
   quietly(readPage)
-  // Notices the theme's requests without touching fetch. The script's own, /cart/update, must not be among them.
+  // Notices the theme's requests, once their answers are read, without touching fetch. Its own, /cart/update, must not count.
   quietly(() =>
     new PerformanceObserver((list) => {
       if (list.getEntries().some((entry) => /\/cart\/(add|clear|change)/.test(entry.name))) compareSoon()

@@ -4,11 +4,12 @@ import type { CycleRow } from '../../../server/billing/billing.service.ts'
 import { wireCycle } from '../../../server/billing/billing-wire.ts'
 import type { CloseOutcome } from '../../../server/billing/close-cycle.service.ts'
 import { CURRENCY } from '../../../shared/money.ts'
-import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../../command.ts'
+import { addGroup, exampleText, oneOf } from '../../command.ts'
 import { type CommandContext, confirm, isAsked, READS, withApp } from '../../context.ts'
 import { Failure } from '../../failures.ts'
+import { addPageOptions, type PageOptions, readPage } from '../../pages.ts'
 import { nameOf, type Person, peopleOf } from '../../people.ts'
-import { displayMoney, formatMoney, type Output, printLines, wireTime } from '../../terminal/output.ts'
+import { displayMoney, formatMoney, type Output, wireTime } from '../../terminal/output.ts'
 import { type CallState, callStates, callText, wireCall } from './call-state.ts'
 import { addReconcileCommand } from './reconcile.ts'
 
@@ -18,20 +19,20 @@ interface CloseOptions {
   dryRun?: boolean
 }
 
-interface CyclesOptions {
+interface CyclesOptions extends PageOptions {
   merchant?: string
   state?: CycleRow['state']
-  limit: number
 }
 
 export function addBillingCommands(program: Command): void {
   const group = addGroup(program, 'billing', 'billing cycles: look at them, close what is due, grant credits')
-  group
-    .command('cycles')
-    .description('the newest billing cycles')
-    .option('--merchant <user>', 'of one merchant, by id or e-mail')
-    .option('--state <state>', 'open, closed or charged', oneOf(['open', 'closed', 'charged']))
-    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+  addPageOptions(
+    group
+      .command('cycles')
+      .description('the newest billing cycles')
+      .option('--merchant <user>', 'of one merchant, by id or e-mail')
+      .option('--state <state>', 'open, closed or charged', oneOf(['open', 'closed', 'charged'])),
+  )
     .addHelpText('after', exampleText('billing cycles --state open'))
     .action((options: CyclesOptions, command: Command) => cycles(options, command))
   group
@@ -71,12 +72,13 @@ function cycles(options: CyclesOptions, command: Command): Promise<void> {
       const { listCycles } = await import('../../../server/billing/billing.service.ts')
       const { findUser } = await import('../../../server/users/users.service.ts')
       const merchant = options.merchant === undefined ? null : await findUser(app.platform, options.merchant)
-      const rows = await listCycles(app.platform, {
-        merchantId: merchant?.id ?? null,
-        state: options.state ?? null,
-        limit: options.limit,
-        before: null,
-      })
+      const { items: rows, next_cursor } = await readPage(options, (request) =>
+        listCycles(app.platform, {
+          merchantId: merchant?.id ?? null,
+          state: options.state ?? null,
+          ...request,
+        }),
+      )
       const person = await peopleOf(
         app,
         rows.map((row) => row.merchant_id),
@@ -92,7 +94,7 @@ function cycles(options: CyclesOptions, command: Command): Promise<void> {
         sales_count: row.sales_count,
         call: wireCall(calls.get(row.id)),
       }))
-      out.show({ items }, () => cycleTable(out, rows, person, calls))
+      out.showPage({ items, next_cursor }, () => cycleTable(out, rows, person, calls))
     },
     READS,
   )
@@ -121,8 +123,8 @@ function cycleTable(
     rows.map((row) => [
       nameOf(person(row.merchant_id)),
       row.state,
-      out.time(row.period_start),
-      out.time(row.period_end),
+      out.shortTime(row.period_start),
+      out.shortTime(row.period_end),
       String(row.sales_count),
       displayMoney(row.commission_total),
       displayMoney(row.fee_total),
@@ -152,7 +154,7 @@ function close(options: CloseOptions, command: Command): Promise<void> {
       const early = await earlyLines(context, preview, now)
       const writes = !dryRun && preview.length > 0
       if (writes) {
-        if (isAsked(context)) printLines(early, process.stderr)
+        if (isAsked(context)) out.print(early, process.stderr)
         await confirm(context, closeQuestion(preview))
       }
       const outcomes = !writes

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Config } from '../../../server/platform/config.ts'
 import { addGroup, exampleText } from '../../command.ts'
 import {
@@ -48,12 +48,15 @@ ${exampleText('db mark-development --database-url sqlite:./copy.db --yes')}`,
     .description('restore a backup into a new database, verify its books, and say how to switch to it')
     .argument('<file>', 'what "db backup" wrote')
     .option('--to <name>', 'the file (SQLite) or database (PostgreSQL) to make; it must not exist')
+    .addOption(
+      new Option('--discard', 'delete the copy once its books are verified: a drill').conflicts('to'),
+    )
     .addHelpText(
       'after',
       `
 The present database is not touched. The copy is migrated to this version, and needs the APP_KEY of the backup. PostgreSQL needs
 pg_restore, and a role that may create databases; DATABASE_URL names the server.
-${exampleText('db restore ./affiliate-2026-11-20.db', 'db restore ./affiliate.dump --to affiliate_november')}`,
+${exampleText('db restore ./affiliate-2026-11-20.db', 'db restore ./affiliate.dump --to affiliate_november', 'db restore ./affiliate.dump --discard')}`,
     )
     .action((file: string, options: RestoreOptions, command: Command) => restore(file, options, command))
 }
@@ -136,22 +139,37 @@ function backup(file: string, command: Command): Promise<void> {
 
 interface RestoreOptions {
   to?: string
+  discard?: boolean
 }
 
-async function restore(file: string, { to }: RestoreOptions, command: Command): Promise<void> {
+async function restore(file: string, options: RestoreOptions, command: Command): Promise<void> {
   const { out, config } = await openContext(command)
   const { restoreBackup } = await import('./restore.ts')
-  const { copy, migrated, results } = await restoreBackup(config, out, file, to)
+  const { copy, migrated, results } = await restoreBackup(config, out, file, options)
   const broken = results.filter(({ breaches }) => breaches.length > 0)
   const rows = results.reduce((sum, result) => sum + result.rows, 0)
+  const names = broken.map(({ name }) => name).join(', ')
+  const verdict = {
+    migrated,
+    ok: broken.length === 0,
+    invariants: results.map(({ name, rows, breaches }) => ({ name, rows, breaches: breaches.length })),
+  }
+  if (options.discard) {
+    out.show({ restored: null, ...verdict, swap_commands: [] }, () => [
+      `Restored ${file}, checked ${counted(rows, 'row')}, and deleted the copy.`,
+      ...(broken.length > 0 ? [] : [`All ${results.length} invariants hold.`]),
+    ])
+    if (broken.length === 0) return
+    throw new Failure(
+      `The books of the backup do not hold: ${names}. Restore it without --discard to see the rows with "affiliate ledger verify".`,
+    )
+  }
   const present = await databasePlace(config)
   const settings = await switchSettings(config, copy.url)
   const document = {
     restored: copy.place,
     database_url: copy.url,
-    migrated,
-    ok: broken.length === 0,
-    invariants: results.map(({ name, rows, breaches }) => ({ name, rows, breaches: breaches.length })),
+    ...verdict,
     swap_commands: broken.length === 0 ? copy.swapCommands() : [],
   }
   out.show(document, () => [
@@ -175,7 +193,6 @@ async function restore(file: string, { to }: RestoreOptions, command: Command): 
         ]),
   ])
   if (broken.length === 0) return
-  const names = broken.map(({ name }) => name).join(', ')
   throw new Failure(
     `The books of the backup do not hold: ${names}. See "affiliate ledger verify --database-url ${copy.url}"; the present database was not changed.`,
   )

@@ -1,3 +1,4 @@
+// own process
 // database: none
 // time limit: 120 s
 

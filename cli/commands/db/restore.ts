@@ -22,16 +22,18 @@ export interface Restored {
 /**
  * Restores a backup into a new database beside the present one, migrates the copy to this version and checks every invariant of its
  * books. The copy is kept also when some do not hold, so that they can be looked at; after any other failure, and after
- * Ctrl-C, nothing is left of it. Throws `Failure`, and `SettingError` for a key that does not open the backup.
+ * Ctrl-C, nothing is left of it. With `discard` it is always deleted. Throws `Failure`, and `SettingError` for a key that does not open the
+ * backup.
  */
 export async function restoreBackup(
   config: Config,
   out: Output,
   file: string,
-  to: string | undefined,
+  { to, discard = false }: { to?: string; discard?: boolean },
 ): Promise<Restored> {
   const backup = resolve(file)
-  const copy = await openCopy(config.DATABASE_URL, backup, to)
+  const target = discard ? drillTarget(config, backup) : to
+  const copy = await openCopy(config.DATABASE_URL, backup, target)
   let interrupted = false
   const interrupt = () => {
     interrupted = true
@@ -50,7 +52,7 @@ export async function restoreBackup(
     } finally {
       await database.close()
     }
-    await copy.keep()
+    await (discard ? copy.discard() : copy.keep())
     return { copy, ...checked }
   } catch (error) {
     // What the interruption broke off is no failure of its own: the process ends once the copy is gone.
@@ -60,6 +62,11 @@ export async function restoreBackup(
   } finally {
     for (const signal of SIGNALS) process.off(signal, interrupt)
   }
+}
+
+/** The copy of a drill never gets this name, which must only be free. SQLite makes it beside the backup. */
+function drillTarget(config: Config, backup: string): string {
+  return sqliteFileOf(config.DATABASE_URL) === null ? `drill_${process.pid}` : `${backup}.drill`
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

@@ -18,7 +18,7 @@ export function flagTable(out: Output, flags: readonly FlagRow[]): string[] {
       flag.kind,
       flag.note === null ? flag.summary : `${flag.summary} Resolved: ${flag.note}`,
       `${flag.subject_type} ${flag.subject_id}`,
-      out.time(flag.created_at),
+      out.shortTime(flag.created_at),
       flag.id,
     ]),
   )

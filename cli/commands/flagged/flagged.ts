@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
 import type { FlagRow } from '../../../server/moderation/flags.service.ts'
-import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../../command.ts'
+import { addGroup, exampleText, oneOf } from '../../command.ts'
 import { READS, withApp } from '../../context.ts'
 import { wrongUsage } from '../../failures.ts'
 import { didYouMean } from '../../nearest-word.ts'
+import { addPageOptions, type PageOptions } from '../../pages.ts'
 import { flagTable, wireFlag } from './flag-report.ts'
 
-interface ListOptions {
+interface ListOptions extends PageOptions {
   kind?: string
   severity?: FlagRow['severity']
   status: FlagRow['status']
-  limit: number
 }
 
 interface WalkOptions {
@@ -26,13 +26,14 @@ export function addFlagCommands(program: Command): void {
     // Alone it is the walk; a word that is no command is a slip of the pen.
     .allowExcessArguments()
     .action((_options: object, command: Command) => walkUnlessMistyped(command))
-  group
-    .command('list')
-    .description('the newest flags, by default the open ones')
-    .option('--kind <kind>', 'of one kind, such as self_purchase')
-    .option('--severity <severity>', SEVERITIES.join(', '), oneOf(SEVERITIES))
-    .option('--status <status>', 'open or resolved', oneOf(['open', 'resolved']), 'open')
-    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+  addPageOptions(
+    group
+      .command('list')
+      .description('the newest flags, by default the open ones')
+      .option('--kind <kind>', 'of one kind, such as self_purchase')
+      .option('--severity <severity>', SEVERITIES.join(', '), oneOf(SEVERITIES))
+      .option('--status <status>', 'open or resolved', oneOf(['open', 'resolved']), 'open'),
+  )
     .addHelpText(
       'after',
       exampleText('flagged list --severity high', 'flagged list --status resolved --json'),
@@ -75,9 +76,9 @@ function list(options: ListOptions, command: Command): Promise<void> {
       await assertKind(options.kind)
       const { listFlags } = await import('../../../server/moderation/flags.service.ts')
       const { items, next_cursor } = await listFlags(app.platform, options)
-      out.show({ items: items.map(wireFlag), more: next_cursor !== null }, () => [
-        ...(items.length > 0 ? flagTable(out, items) : [`No ${options.status} flags.`]),
-      ])
+      out.showPage({ items: items.map(wireFlag), next_cursor }, () =>
+        items.length > 0 ? flagTable(out, items) : [`No ${options.status} flags.`],
+      )
     },
     READS,
   )
@@ -110,7 +111,7 @@ function walk(options: WalkOptions, command: Command): Promise<void> {
     await assertKind(options.kind)
     if (context.out.json || !process.stdin.isTTY || !process.stdout.isTTY) {
       throw wrongUsage(
-        'The walk needs a terminal. Use "affiliate flagged list" and "affiliate flagged resolve".',
+        'Interactive review needs a terminal. Use "affiliate flagged list" and "affiliate flagged resolve".',
       )
     }
     const { walkFlags } = await import('./flag-review.ts')

@@ -336,8 +336,8 @@ function sealLines(out: Output, made: Seal | null, moved: number): string[] {
   return [
     made.digest,
     news,
-    'Keep the digest where no one who can write to this database can change it. Later this shows whether the',
-    'books of today are unchanged: affiliate ledger verify --against DIGEST',
+    'Keep the digest where no one who can write to this database can change it. Later, this shows whether the books of today are unchanged:',
+    '  affiliate ledger verify --against DIGEST',
   ]
 }
 

@@ -99,7 +99,7 @@ function closingLines(summaries: readonly AccountSummary[], entries: number, out
 function rowOf(entry: StatementEntry, out: Output): string[] {
   const { at, account, amount, balance, entryId } = entry
   return [
-    out.time(at),
+    out.shortTime(at),
     whatOf(entry, out),
     account,
     amount > 0 ? displayMoney(amount) : '',

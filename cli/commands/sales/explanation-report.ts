@@ -85,7 +85,9 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
       ? `An operator sent it in the store's name, and it was decided${again} (event ${story.eventId}).`
       : `The store had reported it as paid, and it was decided${again} (event ${story.eventId}).`,
   ])
-  timeline.sort(([one], [other]) => one - other)
+  // Stores write whole seconds: within one, an order does not come before its click.
+  const second = (moment: number) => Math.floor(moment / 1000)
+  timeline.sort(([one], [other]) => second(one) - second(other))
   const lines = timeline.map(([moment, text]) => `  ${out.time(moment)}  ${text}`)
   if (link) return lines
   return [...lines, '  The order led to no click on a link of this merchant and has no coupon code in force.']

@@ -1,33 +1,34 @@
 import type { Command } from 'commander'
 import type { SaleWithSlug } from '../../../server/sales/sales.service.ts'
 import { CURRENCY } from '../../../shared/money.ts'
-import { DEFAULT_ROWS, exampleText, groupOf, oneOf, rowLimit } from '../../command.ts'
+import { exampleText, groupOf, oneOf } from '../../command.ts'
 import { type CommandContext, READS, withApp } from '../../context.ts'
 import { wrongUsage } from '../../failures.ts'
+import { addPageOptions, type PageOptions, readPage } from '../../pages.ts'
 import { nameOf, type Person, peopleOf } from '../../people.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../../terminal/output.ts'
 
-interface ListOptions {
+interface ListOptions extends PageOptions {
   status?: SaleWithSlug['acceptance_status']
   merchant?: string
   creator?: string
   offer?: string
   from?: string
   to?: string
-  limit: number
 }
 
 export function addSaleListCommand(program: Command): void {
-  groupOf(program, 'sales')
-    .command('list')
-    .description('the newest sales, accepted and rejected')
-    .option('--status <status>', 'accepted or rejected', oneOf(['accepted', 'rejected']))
-    .option('--merchant <user>', 'of one merchant, by id or e-mail')
-    .option('--creator <user>', 'of one creator, by id or e-mail')
-    .option('--offer <id>', 'of one offer')
-    .option('--from <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE; inclusive')
-    .option('--to <time>', 'the same; exclusive')
-    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+  addPageOptions(
+    groupOf(program, 'sales')
+      .command('list')
+      .description('the newest sales, accepted and rejected')
+      .option('--status <status>', 'accepted or rejected', oneOf(['accepted', 'rejected']))
+      .option('--merchant <user>', 'of one merchant, by id or e-mail')
+      .option('--creator <user>', 'of one creator, by id or e-mail')
+      .option('--offer <id>', 'of one offer')
+      .option('--from <time>', 'RFC 3339, or a date: its midnight in BILLING_TIMEZONE; inclusive')
+      .option('--to <time>', 'the same; exclusive'),
+  )
     .addHelpText(
       'after',
       exampleText(
@@ -45,12 +46,11 @@ function list(options: ListOptions, command: Command): Promise<void> {
       const { app, out } = context
       const { listSales } = await import('../../../server/sales/sales.service.ts')
       const { shopDomainsOf } = await import('../../../server/stores/stores.service.ts')
-      const sales = await listSales(app.platform, await scopeOf(context, options), {
-        acceptanceStatus: options.status ?? null,
-        ...(await rangeOf(context, options)),
-        limit: options.limit,
-        before: null,
-      })
+      const scope = await scopeOf(context, options)
+      const range = await rangeOf(context, options)
+      const { items: sales, next_cursor } = await readPage(options, (request) =>
+        listSales(app.platform, scope, { acceptanceStatus: options.status ?? null, ...range, ...request }),
+      )
       const person = await peopleOf(
         app,
         sales.flatMap((sale) => [sale.merchant_id, ...(sale.creator_id === null ? [] : [sale.creator_id])]),
@@ -60,9 +60,8 @@ function list(options: ListOptions, command: Command): Promise<void> {
       ])
       const { attributedBy } = await import('../../../server/sales/sale-wire.ts')
       const shop = (sale: SaleWithSlug) => domains.get(sale.store_id) ?? null
-      out.show({ items: sales.map((sale) => wireSale(sale, shop(sale), person, attributedBy)) }, () =>
-        saleTable(out, sales, shop, person),
-      )
+      const items = sales.map((sale) => wireSale(sale, shop(sale), person, attributedBy))
+      out.showPage({ items, next_cursor }, () => saleTable(out, sales, shop, person))
     },
     READS,
   )
@@ -101,15 +100,15 @@ function saleTable(
     [
       { title: 'Recorded' },
       { title: 'Order' },
-      { title: 'Store', flexible: true },
+      { title: 'Store', flexible: true, optional: true },
       { title: 'Decision', flexible: true },
       { title: 'Net', right: true },
       { title: 'Commission', right: true },
-      { title: 'Fee', right: true },
+      { title: 'Fee', right: true, optional: true },
       { title: 'Creator', flexible: true },
     ],
     sales.map((sale) => [
-      out.time(sale.created_at),
+      out.shortTime(sale.created_at),
       sale.order_name ?? sale.order_id,
       shop(sale) ?? sale.store_id,
       sale.rejection_reason ?? sale.acceptance_status,

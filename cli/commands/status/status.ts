@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { App } from '../../../server/app.ts'
 import { exampleText, wholeNumber } from '../../command.ts'
 import { type CommandContext, READS, withApp } from '../../context.ts'
-import { printJson, printLines } from '../../terminal/printable-text.ts'
+import { printJson } from '../../terminal/printable-text.ts'
 
 interface StatusOptions {
   watch?: boolean
@@ -48,7 +48,7 @@ async function watch(context: CommandContext & { app: App }, everySeconds: numbe
       const status = await readStatus(context)
       if (out.json) printJson(wireStatus(status))
       else if (screen) screen.show([...statusLines(out, status), '', out.style('dim', 'Ctrl-C ends it.')])
-      else printLines([...statusLines(out, status), ''])
+      else out.print([...statusLines(out, status), ''])
       await pause(everySeconds * 1000, undefined, { signal: end.signal }).catch(() => undefined)
     }
   } finally {

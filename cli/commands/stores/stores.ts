@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
 import type { App } from '../../../server/app.ts'
 import type { StoreRow } from '../../../server/stores/stores.service.ts'
-import { addGroup, DEFAULT_ROWS, exampleText, rowLimit, wholeNumber } from '../../command.ts'
+import { addGroup, exampleText, wholeNumber } from '../../command.ts'
 import { confirm, READS, withApp } from '../../context.ts'
 import { Failure } from '../../failures.ts'
+import { addPageOptions, type PageOptions } from '../../pages.ts'
 import { nameOf, type Person, peopleOf } from '../../people.ts'
 import { type Output, wireTime } from '../../terminal/output.ts'
 import type { CompareOptions } from './compare.ts'
 
-interface ListOptions {
+interface ListOptions extends PageOptions {
   merchant?: string
-  limit: number
 }
 
 interface DecisionOptions {
@@ -24,11 +24,12 @@ export function addStoreCommands(program: Command): void {
     'stores',
     'connected shops: list and check them, decide who may claim a domain',
   )
-  group
-    .command('list')
-    .description('the newest stores, removed ones too')
-    .option('--merchant <user>', 'of one merchant, by id or e-mail: those in use')
-    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+  addPageOptions(
+    group
+      .command('list')
+      .description('the newest stores, removed ones too')
+      .option('--merchant <user>', 'of one merchant, by id or e-mail: those in use'),
+  )
     .addHelpText('after', exampleText('stores list --merchant shop@example.com'))
     .action((options: ListOptions, command: Command) => list(options, command))
   group
@@ -88,10 +89,9 @@ function list(options: ListOptions, command: Command): Promise<void> {
       const { listEveryStore, listStores } = await import('../../../server/stores/stores.service.ts')
       const { findUser } = await import('../../../server/users/users.service.ts')
       const merchant = options.merchant === undefined ? null : await findUser(app.platform, options.merchant)
-      const page = { limit: options.limit }
       const { items, next_cursor } = merchant
-        ? await listStores(app.platform, merchant.id, page)
-        : await listEveryStore(app.platform, page)
+        ? await listStores(app.platform, merchant.id, options)
+        : await listEveryStore(app.platform, options)
       const person = await peopleOf(
         app,
         items.map((store) => store.merchant_id),
@@ -102,20 +102,20 @@ function list(options: ListOptions, command: Command): Promise<void> {
         ...seen[index],
         ...wireStore(store, person(store.merchant_id)),
       }))
-      out.show({ items: wire, more: next_cursor !== null }, () =>
+      out.showPage({ items: wire, next_cursor }, () =>
         out.table(
           [
             { title: 'Domain', flexible: true },
             { title: 'Merchant', flexible: true },
             { title: 'Status' },
-            { title: 'Since' },
-            { title: 'Id' },
+            { title: 'Since', optional: true },
+            { title: 'Id', optional: true },
           ],
           items.map((store, index) => [
             store.shop_domain,
             nameOf(person(store.merchant_id)),
             stateText(store, seen[index]?.status, out),
-            out.time(store.created_at),
+            out.shortTime(store.created_at),
             store.id,
           ]),
         ),
@@ -126,8 +126,8 @@ function list(options: ListOptions, command: Command): Promise<void> {
 }
 
 function stateText(store: StoreRow, status: string | undefined, out: Output): string {
-  if (store.released_at !== null) return `released ${out.time(store.released_at)}`
-  return store.removed_at === null ? (status ?? '') : `removed ${out.time(store.removed_at)}`
+  if (store.released_at !== null) return `released ${out.shortTime(store.released_at)}`
+  return store.removed_at === null ? (status ?? '') : `removed ${out.shortTime(store.removed_at)}`
 }
 
 function wireStore(store: StoreRow, merchant: Person) {

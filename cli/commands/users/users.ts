@@ -2,10 +2,10 @@ import type { Command } from 'commander'
 import type { App } from '../../../server/app.ts'
 import { wireUser } from '../../../server/users/user-wire.ts'
 import type { UserRecord } from '../../../server/users/users.service.ts'
-import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../../command.ts'
+import { addGroup, exampleText, oneOf } from '../../command.ts'
 import { type CommandContext, confirm, isAsked, READS, withApp } from '../../context.ts'
-import { wrongUsage } from '../../failures.ts'
-import { type Output, printLines } from '../../terminal/output.ts'
+import { addPageOptions, type PageOptions } from '../../pages.ts'
+import type { Output } from '../../terminal/output.ts'
 
 type RoleName = UserRecord['role']
 
@@ -14,42 +14,57 @@ interface SuspendOptions {
   dryRun?: boolean
 }
 
-interface ListOptions {
+interface ListOptions extends PageOptions {
   role?: RoleName
   suspended?: boolean
-  limit: number
 }
+
+interface PasswordOptions {
+  passwordStdin?: boolean
+}
+
+const PASSWORD_STDIN = 'read it from the first line of stdin instead of asking for it at the terminal'
 
 export function addUserCommands(program: Command): void {
   const group = addGroup(program, 'users', 'accounts: list them, make admins, suspend and reinstate')
-  group
-    .command('list')
-    .description('the newest accounts')
-    .option('--role <role>', 'merchant, creator or admin', oneOf(['merchant', 'creator', 'admin']))
-    .option('--suspended', 'only suspended ones')
-    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+  addPageOptions(
+    group
+      .command('list')
+      .description('the newest accounts')
+      .option('--role <role>', 'merchant, creator or admin', oneOf(['merchant', 'creator', 'admin']))
+      .option('--suspended', 'only suspended ones'),
+  )
     .addHelpText('after', exampleText('users list --role merchant --limit 10'))
     .action((options: ListOptions, command: Command) => list(options, command))
   group
     .command('create-admin')
-    .description('make an admin account; the password is the first line of stdin')
+    .description('make an admin account; asks for its password')
     .argument('<email>')
-    .requiredOption('--password-stdin', 'read the password from stdin (typed unseen on a terminal)')
+    .option('--password-stdin', PASSWORD_STDIN)
     .option('--name <name>', 'display name; the part of the e-mail before its @ unless given')
-    .addHelpText('after', exampleText('users create-admin you@example.com --password-stdin < password.txt'))
-    .action((email: string, options: { name?: string }, command: Command) =>
-      createAdmin(email, options.name, command),
+    .addHelpText(
+      'after',
+      exampleText(
+        'users create-admin you@example.com',
+        'users create-admin you@example.com --password-stdin < password.txt',
+      ),
+    )
+    .action((email: string, options: PasswordOptions & { name?: string }, command: Command) =>
+      createAdmin(email, options, command),
     )
   group
     .command('set-password')
-    .description('give an account another password and end its sessions')
+    .description('give an account another password, which it asks for, and end its sessions')
     .argument('<user>', 'id or e-mail')
-    .requiredOption('--password-stdin', 'read the password from stdin (typed unseen on a terminal)')
+    .option('--password-stdin', PASSWORD_STDIN)
     .addHelpText(
       'after',
-      exampleText('users set-password you@example.com --password-stdin --yes < password.txt'),
+      exampleText(
+        'users set-password you@example.com',
+        'users set-password you@example.com --password-stdin --yes < password.txt',
+      ),
     )
-    .action((user: string, _options: object, command: Command) => setPassword(user, command))
+    .action((user: string, options: PasswordOptions, command: Command) => setPassword(user, options, command))
   group
     .command('suspend')
     .description('shut an account out: its sessions end, its links stop earning; shows first what that means')
@@ -78,7 +93,7 @@ function list(options: ListOptions, command: Command): Promise<void> {
     async ({ app, out }) => {
       const { listUsers } = await import('../../../server/users/users.service.ts')
       const { items, next_cursor } = await listUsers(app.platform, options)
-      out.show({ items: items.map(wireUser), more: next_cursor !== null }, () => userTable(out, items))
+      out.showPage({ items: items.map(wireUser), next_cursor }, () => userTable(out, items))
     },
     READS,
   )
@@ -91,45 +106,46 @@ function userTable(out: Output, users: readonly UserRecord[]): string[] {
       { title: 'Role' },
       { title: 'Name', flexible: true },
       { title: 'State' },
-      { title: 'Since' },
-      { title: 'Id' },
+      { title: 'Since', optional: true },
+      { title: 'Id', optional: true },
     ],
     users.map((user) => [
       user.email,
       user.role,
       user.displayName,
       user.suspendedAt === null ? 'active' : 'suspended',
-      out.time(user.createdAt),
+      out.shortTime(user.createdAt),
       user.id,
     ]),
   )
 }
 
-async function createAdmin(email: string, name: string | undefined, command: Command): Promise<void> {
+async function createAdmin(
+  email: string,
+  options: PasswordOptions & { name?: string },
+  command: Command,
+): Promise<void> {
+  const { readNewPassword, requirePasswordSource } = await import('../../terminal/read-password.ts')
+  requirePasswordSource(options)
   await withApp(command, async ({ app, out }) => {
     const users = await import('../../../server/users/users.service.ts')
-    const displayName = name ?? email.split('@')[0] ?? email
-    const admin = await users.createAdmin(app.platform, email, await askedPassword(), displayName)
+    const displayName = options.name ?? email.split('@')[0] ?? email
+    const admin = await users.createAdmin(app.platform, email, await readNewPassword(), displayName)
     out.show(wireUser(admin), () => [`${admin.email} is an admin now (${admin.id}).`])
   })
 }
 
-async function setPassword(user: string, command: Command): Promise<void> {
+async function setPassword(user: string, options: PasswordOptions, command: Command): Promise<void> {
+  const { readNewPassword, requirePasswordSource } = await import('../../terminal/read-password.ts')
+  requirePasswordSource(options)
   await withApp(command, async (context) => {
     const { app, out } = context
     const users = await import('../../../server/users/users.service.ts')
     const found = await users.findUser(app.platform, user)
     await confirm(context, `Set a new password for ${found.role} ${found.email}? All sessions end.`)
-    await users.setPassword(app.platform, found.id, await askedPassword())
+    await users.setPassword(app.platform, found.id, await readNewPassword())
     out.show(wireUser(found), () => [`${found.email} has a new password; all sessions have ended.`])
   })
-}
-
-async function askedPassword(): Promise<string> {
-  const { readPassword } = await import('../../terminal/read-password.ts')
-  const password = await readPassword()
-  if (password === '') throw wrongUsage('No password came on stdin.')
-  return password
 }
 
 async function suspend(user: string, options: SuspendOptions, command: Command): Promise<void> {
@@ -156,7 +172,7 @@ async function suspend(user: string, options: SuspendOptions, command: Command):
         'Nothing was done.',
       ])
     }
-    if (isAsked(context)) printLines(lines, process.stderr)
+    if (isAsked(context)) out.print(lines, process.stderr)
     await confirm(context, `Suspend ${found.role} ${found.email}?`)
     const after = await users.suspendUser(app.platform, { userId: found.id, actor: OPERATOR, reason })
     out.show({ ...wireUser(after), changed: true, effects }, () => [

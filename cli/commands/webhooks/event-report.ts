@@ -41,7 +41,7 @@ export function eventTable(out: Output, rows: readonly EventRow[], senders: Even
       { title: 'Id' },
     ],
     rows.map((row) => [
-      out.time(row.received_at),
+      out.shortTime(row.received_at),
       fromText(row, senders),
       row.topic ?? '–',
       row.state,

@@ -73,7 +73,7 @@ export class ReprocessOutput {
 function rowOf(difference: Difference, out: Output): string[] {
   const { before, after } = difference
   return [
-    out.time(difference.receivedAt),
+    out.shortTime(difference.receivedAt),
     difference.orderName ?? difference.orderId ?? '–',
     wordsFor(before),
     wordsFor(after),

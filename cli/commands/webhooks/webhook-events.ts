@@ -78,12 +78,11 @@ function show(name: string, withBody: boolean, command: Command): Promise<void> 
         body_sha256: row.body_hash,
         ...(withBody ? { body: body?.toString('utf8') ?? null } : {}),
       }
-      out.show(document, () => [
-        ...out.pairs(eventPairs(out, row, senders)),
-        ...(withBody
-          ? ['', ...(body?.toString('utf8').split('\n') ?? ['The body is past the retention time.'])]
-          : []),
-      ])
+      out.show(document, () => out.pairs(eventPairs(out, row, senders)))
+      // Not wrapped: it may be copied.
+      if (withBody && !out.json) {
+        printLines(['', ...(body?.toString('utf8').split('\n') ?? ['The body is past the retention time.'])])
+      }
     },
     READS,
   )

@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
 import type { EventRow } from '../../../server/inbox/events.service.ts'
-import { addGroup, DEFAULT_ROWS, exampleText, oneOf, rowLimit } from '../../command.ts'
+import { addGroup, exampleText, oneOf } from '../../command.ts'
 import { openContext, READS, withApp } from '../../context.ts'
+import { addPageOptions, type PageOptions, readPage } from '../../pages.ts'
 import { addReprocessCommand } from './reprocess.ts'
 import { addReplayCommand } from './webhook-replay.ts'
 
-interface EventsOptions {
+interface EventsOptions extends PageOptions {
   state?: EventRow['state']
   source?: EventRow['source']
-  limit: number
 }
 
 export function addWebhookCommands(program: Command): void {
@@ -19,16 +19,17 @@ export function addWebhookCommands(program: Command): void {
     .addHelpText('after', exampleText('webhooks fixtures'))
     .action((_options: object, command: Command) => fixtures(command))
   addReplayCommand(group)
-  group
-    .command('events')
-    .description('the newest events that came in, and what became of them')
-    .option(
-      '--state <state>',
-      'pending, done, ignored or set_aside',
-      oneOf(['pending', 'done', 'ignored', 'set_aside']),
-    )
-    .option('--source <source>', 'store or processor', oneOf(['store', 'processor']))
-    .option('--limit <n>', 'how many at most', rowLimit, DEFAULT_ROWS)
+  addPageOptions(
+    group
+      .command('events')
+      .description('the newest events that came in, and what became of them')
+      .option(
+        '--state <state>',
+        'pending, done, ignored or set_aside',
+        oneOf(['pending', 'done', 'ignored', 'set_aside']),
+      )
+      .option('--source <source>', 'store or processor', oneOf(['store', 'processor'])),
+  )
     .addHelpText('after', exampleText('webhooks events --state set_aside'))
     .action((options: EventsOptions, command: Command) => events(options, command))
   addReprocessCommand(group)
@@ -40,23 +41,24 @@ async function fixtures(command: Command): Promise<void> {
   const { storeSales, processor } = await readFixtures()
   const titles = [
     { title: 'Fixture' },
-    { title: 'What it is', flexible: true },
-    { title: 'Expected', flexible: true },
+    // Sentences: not cut, but printed as blocks where a terminal is too narrow for them.
+    { title: 'What it is' },
+    { title: 'Expected' },
   ]
   out.show({ store_sales: storeSales, processor }, () => [
     out.heading('Orders (orders/paid), on the terms that the manifest names'),
     ...out.table(
       titles,
-      storeSales.map((fixture) => [fixture.name, fixture.title, expectedSale(fixture)]),
+      storeSales.map((fixture) => [fixture.name, fixture.title, expectedSale(fixture.expect)]),
     ),
     '',
     out.heading('Events of the processor'),
     ...out.table(
-      [...titles.slice(0, 2), { title: 'Needs' }, { title: 'Expected', flexible: true }],
+      [...titles.slice(0, 2), { title: 'Needs' }, { title: 'Expected' }],
       processor.map((fixture) => [fixture.name, fixture.title, fixture.needs, expectedEvent(fixture)]),
     ),
     '',
-    'Send one: affiliate webhooks replay path-landing-site --link SLUG',
+    'Send one: affiliate webhooks replay path-landing-site. Send all: affiliate webhooks replay --all',
   ])
 }
 
@@ -66,10 +68,13 @@ function events(options: EventsOptions, command: Command): Promise<void> {
     async ({ app, out }) => {
       const { listEvents } = await import('../../../server/inbox/events.service.ts')
       const { eventTable, sendersOf, wireEvent } = await import('./event-report.ts')
-      const rows = await listEvents(app.platform, options)
+      const { state, source } = options
+      const { items: rows, next_cursor } = await readPage(options, (request) =>
+        listEvents(app.platform, { state, source, ...request }),
+      )
       const senders = await sendersOf(app.database.reader, rows)
       const items = rows.map((row) => wireEvent(row, senders))
-      out.show({ items }, () => eventTable(out, rows, senders))
+      out.showPage({ items, next_cursor }, () => eventTable(out, rows, senders))
     },
     READS,
   )

@@ -1,23 +1,25 @@
 import type { Pool } from 'pg'
 import { Gauge, type Registry } from 'prom-client'
 import { EVENT_SOURCES, eventBacklog } from '../../inbox/inbox.service.ts'
+import { lastRuns } from '../../jobs/schedule-runs.service.ts'
+import { openFlagsByKind } from '../../moderation/flags.service.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { liveStreams } from '../../reports/live-streams.ts'
 import type { HttpApp } from '../context.ts'
 
-/** However often metrics are scraped, the database is queried once in this time. */
-const BACKLOG_CACHED_MS = 5000
+/** However often metrics are scraped, the database is read once in this time. */
+const CACHED_MS = 5000
 
 /** Registers the gauges. They are read when metrics are scraped. */
 export function registerGauges(registry: Registry, { platform, clicks, inbox }: HttpApp): void {
   const registers = [registry]
-  const backlog = backlogReader(platform)
+  const figures = figureReader(platform)
   new Gauge({
     name: 'affiliate_database_up',
-    help: 'Whether the database answers. If it is 0, the inbox gauges have no values.',
+    help: 'Whether the database answers. If it is 0, the inbox, schedule and flag gauges have no values.',
     registers,
     async collect() {
-      this.set((await backlog()) ? 1 : 0)
+      this.set((await figures()) ? 1 : 0)
     },
   })
   new Gauge({
@@ -27,7 +29,7 @@ export function registerGauges(registry: Registry, { platform, clicks, inbox }: 
     registers,
     async collect() {
       this.reset()
-      for (const { source, waiting } of (await backlog()) ?? []) this.set({ source }, waiting)
+      for (const { source, waiting } of (await figures())?.backlog ?? []) this.set({ source }, waiting)
     },
   })
   new Gauge({
@@ -38,8 +40,44 @@ export function registerGauges(registry: Registry, { platform, clicks, inbox }: 
     async collect() {
       this.reset()
       const now = platform.clock.now()
-      for (const { source, oldest } of (await backlog()) ?? []) {
+      for (const { source, oldest } of (await figures())?.backlog ?? []) {
         this.set({ source }, oldest === null ? 0 : Math.max(0, now - oldest) / 1000)
+      }
+    },
+  })
+  new Gauge({
+    name: 'affiliate_schedule_started_timestamp_seconds',
+    help: 'When the last run of a scheduled job started.',
+    labelNames: ['schedule'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const { name, started_at } of (await figures())?.runs ?? []) {
+        this.set({ schedule: name }, started_at / 1000)
+      }
+    },
+  })
+  new Gauge({
+    name: 'affiliate_schedule_finished',
+    help: 'Whether the last run of a scheduled job finished; 0 while it runs and after it failed.',
+    labelNames: ['schedule'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const { name, finished_at } of (await figures())?.runs ?? []) {
+        this.set({ schedule: name }, finished_at === null ? 0 : 1)
+      }
+    },
+  })
+  new Gauge({
+    name: 'affiliate_flags_open',
+    help: 'Flags that wait for an admin.',
+    labelNames: ['kind', 'severity'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const { kind, severity, count } of (await figures())?.flags ?? []) {
+        this.set({ kind, severity }, count)
       }
     },
   })
@@ -77,20 +115,27 @@ export function registerGauges(registry: Registry, { platform, clicks, inbox }: 
   })
 }
 
-/** Concurrent and frequent scrapes share one query; `null` if the database does not answer. `oldest` is in epoch ms. */
-function backlogReader(platform: Platform) {
-  const read = () =>
-    Promise.all(
-      EVENT_SOURCES.map(async (source) => ({ source, ...(await eventBacklog(platform, source)) })),
-    ).catch(() => null)
+/** Concurrent and frequent scrapes share the queries; `null` if the database does not answer. */
+function figureReader(platform: Platform) {
+  const read = () => readFigures(platform).catch(() => null)
   let last: ReturnType<typeof read> | undefined
   let readAt = Number.NEGATIVE_INFINITY
   return () => {
-    if (last && performance.now() - readAt < BACKLOG_CACHED_MS) return last
+    if (last && performance.now() - readAt < CACHED_MS) return last
     readAt = performance.now()
     last = read()
     return last
   }
+}
+
+/** Times are in epoch ms. */
+async function readFigures(platform: Platform) {
+  const backlog = await Promise.all(
+    EVENT_SOURCES.map(async (source) => ({ source, ...(await eventBacklog(platform, source)) })),
+  )
+  const runs = await lastRuns(platform)
+  const flags = await openFlagsByKind(platform.database.reader)
+  return { backlog, runs, flags }
 }
 
 function poolOf({ database }: Platform): Pool | null {

@@ -4,6 +4,7 @@ import type { KyselyPlugin } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
+import { noteFinished, noteStarted } from '../../jobs/schedule-runs.service.ts'
 import { liveStreams } from '../../reports/live-streams.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
@@ -45,6 +46,7 @@ for (const dialect of testDialects()) {
       assert.is(figureOf(text, `affiliate_events_applied_total{source="${source}",outcome="set_aside"}`), 0)
     }
     assert.is(figureOf(text, 'affiliate_sales_total{acceptance_status="accepted"}'), 0)
+    assert.is(figureOf(text, 'affiliate_flags_open{kind="integrity_violation",severity="high"}'), 0)
     assert.is(figureOf(text, 'affiliate_group_commit_waiting{group="clicks"}'), 0)
     assert.is(figureOf(text, 'affiliate_group_commit_waiting{group="inbox"}'), 0)
     assert.ok((figureOf(text, 'process_resident_memory_bytes') ?? 0) > 10_000_000)
@@ -161,6 +163,10 @@ for (const dialect of testDialects()) {
       const inbox = createInboxRecorder(bed.platform)
       const event = { source: 'store', scope: 'a-store', topic: null, rawBody: Buffer.from('{}') } as const
       await inbox.record({ ...event, deliveryId: 'first' })
+      await noteStarted(bed.platform, 'billing')
+      await noteStarted(bed.platform, 'payouts')
+      await noteFinished(bed.platform, 'payouts', {})
+      const started = bed.clock.now() / 1000
       bed.clock.pass(90_000)
       await inbox.record({ ...event, deliveryId: 'second' })
       let asked = 0
@@ -173,8 +179,11 @@ for (const dialect of testDialects()) {
         assert.is(figureOf(text, 'affiliate_inbox_waiting{source="store"}'), 2)
         assert.is(figureOf(text, 'affiliate_inbox_oldest_seconds{source="store"}'), 90)
         assert.is(figureOf(text, 'affiliate_inbox_waiting{source="processor"}'), 0)
+        assert.is(figureOf(text, 'affiliate_schedule_started_timestamp_seconds{schedule="billing"}'), started)
+        assert.is(figureOf(text, 'affiliate_schedule_finished{schedule="billing"}'), 0)
+        assert.is(figureOf(text, 'affiliate_schedule_finished{schedule="payouts"}'), 1)
       }
-      assert.is(asked, 2, 'one question a source')
+      assert.is(asked, 4, 'one question a source, one for the schedule and one for the flags')
     } finally {
       await bed.close()
     }

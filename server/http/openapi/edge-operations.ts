@@ -1,34 +1,23 @@
+import {
+  ORDER_EXAMPLE,
+  PATH_ID_EXAMPLES,
+  PROCESSOR_EVENT_EXAMPLES,
+  SALES_FILE_EXAMPLE,
+  SALES_LINES_EXAMPLE,
+  SLUG,
+  STORE_DELIVERY_EXAMPLE,
+  TRACKED_PRODUCT_URL,
+} from './example-data.ts'
+import { namedExamples } from './examples.ts'
 import { problemResponses, RETRY_AFTER } from './problem-responses.ts'
 
-/** The description of each group of procedures; a group without one fails the build of the document. */
-export const CONCEPTS: Record<string, string> = {
-  auth: 'Accounts and sessions.',
-  users: 'The account of the caller.',
-  stores: "A merchant's connected stores.",
-  offers: "Merchants' products that creators apply to promote.",
-  applications: "Creators' applications to offers, and merchants' decisions on them.",
-  links: 'Affiliate links of approved applications.',
-  sales: 'Orders that stores reported, accepted or rejected with a reason.',
-  payouts: 'Payments to creators.',
-  billing: "Merchants' billing cycles.",
-  admin: 'Moderation.',
-  jobs: 'Exports to files.',
-  summaries: "The caller's figures.",
-}
-
-/** Tags of the routes that are not procedures. */
-export const EDGE_TAGS = [
-  { name: 'redirect', description: 'Affiliate links as visitors open them.' },
-  { name: 'webhooks', description: 'Events from stores and the payment processor, verified by signature.' },
-  { name: 'operation', description: 'For operators of the service.' },
-]
-
-const header = (name: string, description: string, required = true) => ({
+const header = (name: string, description: string, example: string, required = true) => ({
   name,
   in: 'header',
   required,
   description,
   schema: { type: 'string' },
+  example,
 })
 
 const received = {
@@ -55,39 +44,15 @@ const status = (value: string) => ({
   },
 })
 
-/** The fields of an order that the service reads. */
-const ORDER = {
-  id: 820982911946154500,
-  name: '#1001',
-  created_at: '2026-11-20T22:30:00+05:00',
-  currency: 'PKR',
-  financial_status: 'paid',
-  cancelled_at: null,
-  test: false,
-  taxes_included: false,
-  email: 'buyer@example.com',
-  landing_site: '/products/brass-lamp?aff_ref=019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e',
-  note_attributes: [],
-  line_items: [
-    {
-      product_id: 8123456789012,
-      title: 'Brass lamp',
-      quantity: 1,
-      price: '4500.00',
-      discount_allocations: [],
-      tax_lines: [],
-    },
-  ],
-}
-
-const PAYMENT_EVENT = {
-  type: 'billing.payment_confirmed',
-  data: { invoice_id: 'inv_1', payment_reference: 'pay_1', amount: '1250.00', currency: 'PKR' },
-}
-
+const SCRIPT_ETAG = 'W/"EVkuiji-7wVAmy2aftY4hT"'
+const SCRIPT_CACHE = 'public, max-age=3600'
 const SCRIPT_HEADERS = {
-  ETag: { required: true, schema: { type: 'string' } },
-  'Cache-Control': { required: true, schema: { type: 'string', const: 'public, max-age=3600' } },
+  ETag: { required: true, schema: { type: 'string' }, example: SCRIPT_ETAG },
+  'Cache-Control': {
+    required: true,
+    schema: { type: 'string', const: SCRIPT_CACHE },
+    example: SCRIPT_CACHE,
+  },
 }
 
 export const EDGE_PATHS = {
@@ -99,13 +64,21 @@ export const EDGE_PATHS = {
       summary: "An export's file",
       description:
         'Only for the user who started the export. 404 until the file is ready, 410 once it has expired. New CSV columns are added after the existing ones.',
-      parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string', format: 'uuid' } }],
+      parameters: [
+        {
+          name: 'id',
+          in: 'path',
+          required: true,
+          schema: { type: 'string', format: 'uuid' },
+          example: PATH_ID_EXAMPLES.jobs,
+        },
+      ],
       responses: {
         200: {
           description: 'The file.',
           content: {
-            'text/csv': { schema: { type: 'string' }, example: 'id,acceptance_status\r\n' },
-            'application/x-ndjson': { schema: { type: 'string' } },
+            'text/csv': { schema: { type: 'string' }, example: SALES_FILE_EXAMPLE },
+            'application/x-ndjson': { schema: { type: 'string' }, example: SALES_LINES_EXAMPLE },
           },
         },
         410: { description: 'The file has expired.' },
@@ -128,7 +101,7 @@ export const EDGE_PATHS = {
       summary: "Record a click and redirect to the merchant's product page",
       description:
         'Adds a tracking reference to the product URL. The click is stored before the response is sent. If the offer is not live or the creator is suspended, the visitor is redirected without a reference.',
-      parameters: [{ name: 'slug', in: 'path', required: true, schema: { type: 'string' } }],
+      parameters: [{ name: 'slug', in: 'path', required: true, schema: { type: 'string' }, example: SLUG }],
       responses: {
         302: {
           description: 'Redirect to the product page.',
@@ -136,7 +109,7 @@ export const EDGE_PATHS = {
             Location: {
               required: true,
               schema: { type: 'string', format: 'uri' },
-              example: 'https://shop.pk/products/lamp?aff_ref=019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e',
+              example: TRACKED_PRODUCT_URL,
             },
           },
         },
@@ -153,7 +126,7 @@ export const EDGE_PATHS = {
       summary: "The script for a store's theme",
       description:
         'Carries the tracking reference from the landing page into the order: as a cart attribute and, for buy-now buttons, as a line property. Attributes of the script tag: `data-parameter` (default: the TRACKING_PARAMETER of the service), `data-days` (how long a reference is kept; default 30), `data-consent="off"` (does not ask Shopify\'s consent API). Any origin may load it.',
-      parameters: [header('If-None-Match', 'The `ETag` of a stored response.', false)],
+      parameters: [header('If-None-Match', 'The `ETag` of a stored response.', SCRIPT_ETAG, false)],
       responses: {
         200: {
           description: 'The script, minified.',
@@ -169,20 +142,24 @@ export const EDGE_PATHS = {
     post: {
       operationId: 'webhooks.storeSales',
       tags: ['webhooks'],
-      security: [],
+      security: [{ storeSignature: [] }],
       summary: "A store's orders/paid event",
       description:
-        'Sent by Shopify. The signature is base64(HMAC-SHA256) over the raw body with the secret of the store. If several merchants have connected the domain, the event belongs to the one whose secret verifies it. Other topics are stored and ignored. A redelivery changes nothing.',
+        'Sent by Shopify. `X-Shopify-Hmac-Sha256` is base64 of HMAC-SHA256 over the raw body, with the webhook secret of the store. If several merchants have connected the domain, the event belongs to the one whose secret verifies it. Other topics are stored and ignored. A redelivery changes nothing.',
       parameters: [
-        header('X-Shopify-Hmac-Sha256', 'The signature.'),
-        header('X-Shopify-Shop-Domain', "The store's domain."),
-        header('X-Shopify-Topic', '`orders/paid`', false),
-        header('X-Shopify-Webhook-Id', 'The delivery id; the same on retries.', false),
+        header('X-Shopify-Shop-Domain', "The store's domain.", STORE_DELIVERY_EXAMPLE.domain),
+        header('X-Shopify-Topic', '`orders/paid`', 'orders/paid', false),
+        header(
+          'X-Shopify-Webhook-Id',
+          'The delivery id; the same on retries.',
+          STORE_DELIVERY_EXAMPLE.delivery,
+          false,
+        ),
       ],
       requestBody: {
         required: true,
         description: "Shopify's order, at most 2 MiB.",
-        content: { 'application/json': { schema: { type: 'object' }, example: ORDER } },
+        content: { 'application/json': { schema: { type: 'object' }, example: ORDER_EXAMPLE } },
       },
       responses: {
         200: received,
@@ -196,14 +173,23 @@ export const EDGE_PATHS = {
     post: {
       operationId: 'webhooks.processor',
       tags: ['webhooks'],
-      security: [],
+      security: [{ processorSignature: [] }],
       summary: "The payment processor's event",
       description:
-        'A confirmed billing payment, a confirmed payout, or a failed payout. The signature scheme in the settings (by default Standard Webhooks) determines the signature headers.',
+        'A confirmed billing payment, a confirmed payout, or a failed payout. A redelivery changes nothing. `webhook-signature` is `v1,` and base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, with the webhook secret of the processor. These are the headers of Standard Webhooks, the default; `PROCESSOR_SIGNATURE` in the settings can choose others.',
+      parameters: [
+        header('webhook-id', 'The delivery id; the same on retries.', 'msg_2mN8pQ4rT6vX', false),
+        header('webhook-timestamp', 'When it was sent, in Unix seconds.', '1796204487', false),
+      ],
       requestBody: {
         required: true,
         description: 'The event, at most 2 MiB.',
-        content: { 'application/json': { schema: { type: 'object' }, example: PAYMENT_EVENT } },
+        content: {
+          'application/json': {
+            schema: { type: 'object' },
+            examples: namedExamples(PROCESSOR_EVENT_EXAMPLES),
+          },
+        },
       },
       responses: {
         200: received,
@@ -251,7 +237,7 @@ export const EDGE_PATHS = {
     get: {
       operationId: 'metrics',
       tags: ['operation'],
-      security: [{}, { bearer: [] }],
+      security: [{}, { metricsToken: [] }],
       summary: 'Prometheus metrics',
       description:
         'Needs METRICS_TOKEN as the bearer token. If it is not set, metrics are available on the same machine only, and disabled in production.',
@@ -261,6 +247,27 @@ export const EDGE_PATHS = {
           content: { 'text/plain': { schema: { type: 'string' }, example: 'affiliate_database_up 1\n' } },
         },
         ...problemResponses(['unauthenticated', 'forbidden', 'internal']),
+      },
+    },
+  },
+  '/.well-known/security.txt': {
+    get: {
+      operationId: 'securityTxt',
+      tags: ['operation'],
+      security: [],
+      summary: 'Where to report a vulnerability (RFC 9116)',
+      description: 'Available if SECURITY_CONTACT is set.',
+      responses: {
+        200: {
+          description: 'The contact, and until when it is valid.',
+          content: {
+            'text/plain': {
+              schema: { type: 'string' },
+              example: 'Contact: mailto:security@example.com\nExpires: 2027-05-01T07:00:00.000Z\n',
+            },
+          },
+        },
+        ...problemResponses(['not_found', 'rate_limited']),
       },
     },
   },

@@ -5,52 +5,72 @@ import { z } from 'zod'
 import type { ErrorCode } from '../../../shared/error-codes.ts'
 import { problem, role } from '../../../shared/schemas/common.ts'
 import {
-  type ProcedureMeta,
+  type DeclaredMeta,
   type ProcedureRecord,
   proceduresOf,
   type RestRoute,
 } from '../../platform/api/procedure.ts'
 import { type InputShape, inputShapeOf, type JsonSchema } from '../rest-input.ts'
-import { CONCEPTS, EDGE_PATHS, EDGE_TAGS } from './edge-operations.ts'
-import { exampleOf, nameOf } from './examples.ts'
-import { problemResponses } from './problem-responses.ts'
+import { EDGE_PATHS } from './edge-operations.ts'
+import {
+  BODY_EXAMPLES,
+  COMPONENT_EXAMPLES,
+  PATH_ID_EXAMPLES,
+  ROLE_EXAMPLES,
+  STATE_EXAMPLES,
+} from './example-data.ts'
+import { exampleOf, namedExamples, nameOf } from './examples.ts'
+import { introduction } from './introduction.ts'
+import { exampleProblem, type ProblemFacts, problemResponses } from './problem-responses.ts'
+import { SECURITY_SCHEMES } from './security-schemes.ts'
+import { TAGS } from './tags.ts'
 
 /** The OpenAPI 3.1 document: every procedure with a REST route, and the routes that are not procedures. */
 export function openApiDocument(appRouter: AnyRouter, serverUrl: string): Record<string, unknown> {
   const schemas: Record<string, JsonSchema> = {}
   schemaOf(problem, 'output', schemas)
-  const paths: Record<string, Record<string, unknown>> = {}
-  const tags = new Set<string>()
+  const paths: Paths = {}
   for (const procedure of proceduresOf(appRouter)) {
     const { rest } = procedure.meta
     if (!rest) continue
     const path = rest.path.replace(/:([A-Za-z0-9_]+)/g, '{$1}')
-    const operations = paths[path] ?? {}
-    operations[rest.method.toLowerCase()] = operationOf(procedure, rest, schemas)
-    paths[path] = operations
-    tags.add(tagOf(procedure.name))
+    paths[path] = {
+      ...paths[path],
+      [rest.method.toLowerCase()]: operationOf(procedure, rest, schemas),
+    }
+  }
+  for (const [name, example] of Object.entries({
+    ...COMPONENT_EXAMPLES,
+    Problem: exampleProblem('not_found'),
+  })) {
+    if (schemas[name]) schemas[name].examples = [example]
   }
   return {
     openapi: '3.1.0',
-    info: infoOf(),
+    info: infoOf(serverUrl),
     servers: [{ url: serverUrl }],
-    tags: [...[...tags].map(describedTag), ...EDGE_TAGS],
+    tags: TAGS,
     security: [{ bearer: [] }],
-    paths: { ...paths, ...EDGE_PATHS },
-    components: {
-      securitySchemes: {
-        bearer: {
-          type: 'http',
-          scheme: 'bearer',
-          description: 'The token that logging in or registering returns.',
-        },
-      },
-      schemas,
-    },
+    paths: inOrderOfTags({ ...paths, ...EDGE_PATHS }),
+    components: { securitySchemes: SECURITY_SCHEMES, schemas },
   }
 }
 
-function infoOf(): Record<string, unknown> {
+type Paths = Record<string, Record<string, { tags: string[] }>>
+
+/** Paths by the tag of their first operation. Throws for a tag without a description. */
+function inOrderOfTags(paths: Paths): Paths {
+  const names = TAGS.map(({ name }) => name)
+  const placeOf = (operations: Paths[string]) => {
+    const [tag = ''] = Object.values(operations)[0]?.tags ?? []
+    const place = names.indexOf(tag)
+    if (place < 0) throw new Error(`the tag ${tag} has no description; add it to TAGS`)
+    return place
+  }
+  return Object.fromEntries(Object.entries(paths).sort(([, a], [, b]) => placeOf(a) - placeOf(b)))
+}
+
+function infoOf(serverUrl: string): Record<string, unknown> {
   const file = findPackageJSON(import.meta.url)
   if (!file) throw new Error('package.json is missing')
   const { version, license } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>
@@ -58,15 +78,8 @@ function infoOf(): Record<string, unknown> {
     title: 'Affiliate offer marketplace',
     version,
     license: { name: license, identifier: license },
-    description:
-      'Offers, applications, affiliate links, sales, billing cycles and payouts. All amounts are in Pakistani rupees. Each operation with a bearer token is also a tRPC procedure of the same name under /trpc. Changes are additive: fields are never renamed or retyped, but new ones may appear.',
+    description: introduction(serverUrl),
   }
-}
-
-function describedTag(name: string): { name: string; description: string } {
-  const description = CONCEPTS[name]
-  if (!description) throw new Error(`the tag ${name} has no description; add it to CONCEPTS`)
-  return { name, description }
 }
 
 function tagOf(name: string): string {
@@ -77,33 +90,40 @@ function operationOf(
   procedure: ProcedureRecord,
   rest: RestRoute,
   schemas: Record<string, JsonSchema>,
-): Record<string, unknown> {
+): { tags: string[] } & Record<string, unknown> {
   const { meta } = procedure
   const shape = inputShapeOf(procedure, rest)
-  const body = bodyOf(shape, schemas)
-  const isPublic = meta.callers === 'public'
+  const body = bodyOf(procedure.name, shape, schemas)
   const restricted = meta.callers !== 'public' && meta.callers.length < role.options.length
   return {
     operationId: procedure.name,
     tags: [tagOf(procedure.name)],
     summary: meta.summary,
     description: [meta.description, callersText(procedure)].filter(Boolean).join('\n\n'),
-    security: isPublic ? [{}, { bearer: [] }] : [{ bearer: [] }],
-    parameters: [...parametersOf(shape), ...(rest.shared !== undefined ? [IF_NONE_MATCH] : [])],
+    security: securityOf(meta),
+    parameters: [
+      ...parametersOf(shape, rest, schemas),
+      ...(rest.shared !== undefined ? [IF_NONE_MATCH] : []),
+    ],
     ...(body && { requestBody: body }),
     responses: {
       [String(rest.status ?? 200)]: successOf(procedure, rest, schemas),
       ...(rest.shared !== undefined && { 304: NOT_MODIFIED }),
-      ...problemResponses(codesOf(meta, { hasBody: body !== null, restricted })),
+      ...problemResponses(codesOf(meta, { hasBody: body !== null, restricted }), factsOf(meta, shape)),
     },
   }
 }
 
+function securityOf({ callers, acceptsToken }: DeclaredMeta): Record<string, string[]>[] {
+  if (callers !== 'public') return [{ bearer: [] }]
+  return acceptsToken ? [{}, { bearer: [] }] : []
+}
+
 /** The codes that an operation can answer with: its own, and those of its input, callers and limits. */
-function codesOf(meta: ProcedureMeta, facts: { hasBody: boolean; restricted: boolean }): ErrorCode[] {
+function codesOf(meta: DeclaredMeta, facts: { hasBody: boolean; restricted: boolean }): ErrorCode[] {
   return [
     'validation_failed',
-    'unauthenticated',
+    ...(meta.callers === 'public' ? [] : (['unauthenticated'] as const)),
     ...(facts.hasBody ? (['malformed_json', 'payload_too_large', 'unsupported_media_type'] as const) : []),
     ...(facts.restricted ? (['forbidden'] as const) : []),
     ...(meta.errors ?? []),
@@ -113,27 +133,57 @@ function codesOf(meta: ProcedureMeta, facts: { hasBody: boolean; restricted: boo
   ]
 }
 
-function callersText({ meta: { callers } }: ProcedureRecord): string {
-  return callers === 'public' ? 'Public.' : `Roles: ${callers.join(', ')}.`
+/** Examples of refusals that fit the operation's input and callers. */
+function factsOf({ callers }: DeclaredMeta, { fields }: InputShape): ProblemFacts {
+  const stranger = callers === 'public' ? undefined : role.options.find((one) => !callers.includes(one))
+  const [required] = [...fields].find(([, field]) => field.required && field.source === 'body') ?? []
+  const [path, message] = required
+    ? [required, 'is required']
+    : fields.has('id')
+      ? ['id', 'must be an id such as in "id"']
+      : fields.has('limit')
+        ? ['limit', 'must be between 1 and 100']
+        : ['page', 'is not a known field']
+  return {
+    validation_failed: { detail: `${path} ${message}.`, issues: [{ path, message }] },
+    ...(stranger && { forbidden: { detail: `The role ${stranger} may not do this.` } }),
+  }
 }
 
-function parametersOf(shape: InputShape): unknown[] {
+function callersText({ meta: { callers, acceptsToken } }: ProcedureRecord): string {
+  if (callers !== 'public') return `Roles: ${callers.join(', ')}.`
+  return acceptsToken ? 'Public; a token is optional.' : 'Public.'
+}
+
+function parametersOf(shape: InputShape, rest: RestRoute, schemas: Record<string, JsonSchema>): unknown[] {
   return [...shape.fields]
     .filter(([, field]) => field.source !== 'body')
     .map(([name, { source, required, schema }]) => {
-      const { description, example, ...rest } = schema
+      const { description, example: _, ...type } = schema
       return {
         name,
         in: source,
         required: source === 'path' || required,
         ...(description !== undefined && { description }),
-        ...(example !== undefined && { example }),
-        schema: rest,
+        schema: type,
+        example: source === 'path' && name === 'id' ? idInPath(rest.path) : exampleOf(schema, schemas, name),
       }
     })
 }
 
-function bodyOf(shape: InputShape, schemas: Record<string, JsonSchema>): Record<string, unknown> | null {
+/** The example of `:id`: that of the resource before it in the path. */
+function idInPath(path: string): string {
+  const resource = /(\w+)\/:id/.exec(path)?.[1] ?? ''
+  const id = PATH_ID_EXAMPLES[resource]
+  if (!id) throw new Error(`${path} has no example of its id; add it to example-data.ts`)
+  return id
+}
+
+function bodyOf(
+  procedure: string,
+  shape: InputShape,
+  schemas: Record<string, JsonSchema>,
+): Record<string, unknown> | null {
   const fields = [...shape.fields].filter(([, field]) => field.source === 'body')
   if (fields.length === 0) return null
   const required = fields.filter(([, field]) => field.required).map(([name]) => name)
@@ -143,7 +193,7 @@ function bodyOf(shape: InputShape, schemas: Record<string, JsonSchema>): Record<
     ...(required.length > 0 && { required }),
     additionalProperties: false,
   }
-  const example = exampleOf(schema, schemas)
+  const example = BODY_EXAMPLES[procedure] ?? exampleOf(schema, schemas)
   return { required: required.length > 0, content: { 'application/json': { schema, example } } }
 }
 
@@ -152,6 +202,7 @@ const LOCATION = {
     description: 'The URL of the new resource.',
     required: true,
     schema: { type: 'string', format: 'uri-reference' },
+    example: `/jobs/${PATH_ID_EXAMPLES.jobs}`,
   },
 }
 
@@ -166,11 +217,18 @@ function successOf(
     throw new Error(`procedure ${procedure.name}: a REST route needs an output schema`)
   }
   const schema = schemaOf(procedure.output, 'output', schemas)
+  const several = ROLE_EXAMPLES[procedure.name]
+  const example = STATE_EXAMPLES[procedure.name] ?? exampleOf(schema, schemas)
   return {
     description: 'Success.',
     ...(rest.location !== undefined && { headers: LOCATION }),
     ...(rest.shared !== undefined && { headers: SHARED_HEADERS }),
-    content: { 'application/json': { schema, example: exampleOf(schema, schemas) } },
+    content: {
+      'application/json': {
+        schema,
+        ...(several ? { examples: namedExamples(several) } : { example }),
+      },
+    },
   }
 }
 
@@ -223,10 +281,15 @@ function schemaOf(
   return withComponentRefs(schema)
 }
 
-/** Responses may gain fields, so the document must not forbid them. A date's format replaces its pattern. */
+/**
+ * Responses may gain fields, so the document must not forbid them. A date's format replaces its pattern. The bounds of a plain
+ * integer say nothing.
+ */
 function forReaders({ jsonSchema }: { jsonSchema: { [keyword: string]: unknown } }): void {
   if (jsonSchema.type === 'object') delete jsonSchema.additionalProperties
   if (jsonSchema.format === 'date-time') delete jsonSchema.pattern
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
 function withComponentRefs(schema: JsonSchema): JsonSchema {

@@ -1,21 +1,30 @@
 import { STATUS_CODES } from 'node:http'
-import { ERROR_STATUS, type ErrorCode } from '../../../shared/error-codes.ts'
-import type { Problem } from '../../../shared/schemas/common.ts'
+import { ERROR_STATUS, type ErrorCode, type Problem } from '../../../shared/error-codes.ts'
+import { detailOf } from './error-guide.ts'
+import { EXAMPLE_REQUEST_ID } from './example-data.ts'
 
-const EXAMPLE_REQUEST_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
+const integer = (description: string, example: number) => ({
+  description,
+  schema: { type: 'integer' },
+  example,
+})
 
-const integer = (description: string) => ({ description, schema: { type: 'integer' } })
-
-export const RETRY_AFTER = { 'Retry-After': integer('Seconds to wait before a retry.') }
+export const RETRY_AFTER = { 'Retry-After': integer('Seconds to wait before a retry.', 41) }
 
 const RATE_LIMIT = {
-  'RateLimit-Limit': integer('Calls per minute.'),
-  'RateLimit-Remaining': integer('Calls left in this minute.'),
-  'RateLimit-Reset': integer('Seconds until the count starts again.'),
+  'RateLimit-Limit': integer('Calls per minute.', 300),
+  'RateLimit-Remaining': integer('Calls left in this minute.', 0),
+  'RateLimit-Reset': integer('Seconds until the count starts again.', 41),
 }
 
+/** What the example of a code shows in one operation. */
+export type ProblemFacts = Partial<Record<ErrorCode, Pick<Problem, 'detail' | 'issues'>>>
+
 /** The problem responses of an operation: one for each status, with an example for each code. */
-export function problemResponses(codes: readonly ErrorCode[]): Record<string, unknown> {
+export function problemResponses(
+  codes: readonly ErrorCode[],
+  facts: ProblemFacts = {},
+): Record<string, unknown> {
   const byStatus = Map.groupBy(new Set(codes), (code) => ERROR_STATUS[code])
   const responses = [...byStatus].map(([status, ofStatus]) => [
     String(status),
@@ -26,7 +35,9 @@ export function problemResponses(codes: readonly ErrorCode[]): Record<string, un
       content: {
         'application/problem+json': {
           schema: { $ref: '#/components/schemas/Problem' },
-          examples: Object.fromEntries(ofStatus.map((code) => [code, { value: exampleProblem(code) }])),
+          examples: Object.fromEntries(
+            ofStatus.map((code) => [code, { value: exampleProblem(code, facts) }]),
+          ),
         },
       },
     },
@@ -34,17 +45,15 @@ export function problemResponses(codes: readonly ErrorCode[]): Record<string, un
   return Object.fromEntries(responses)
 }
 
-function exampleProblem(code: ErrorCode): Problem {
+export function exampleProblem(code: ErrorCode, facts: ProblemFacts = {}): Problem {
   const status = ERROR_STATUS[code]
   return {
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Error',
     status,
-    detail: 'A sentence that explains the problem.',
+    detail: detailOf(code),
     code,
     request_id: EXAMPLE_REQUEST_ID,
-    ...(code === 'validation_failed' && {
-      issues: [{ path: 'commission_rate', message: 'must be between 0.01 and 90' }],
-    }),
+    ...facts[code],
   }
 }

@@ -35,8 +35,8 @@ export function createClickWatch(platform: Platform): ClickWatch {
 
 class Watch implements ClickWatch {
   readonly #platform: Platform
-  /** By link id and visitor. */
-  readonly #counters = new LRUCache<string, { window: VisitWindow }>({ max: MAX_COUNTERS })
+  /** By link id and visitor. Created at first use: it reserves memory for all. */
+  #counters: LRUCache<string, { window: VisitWindow }> | undefined
   /** By link id: visits by hash of the address, for the next flush. */
   #pending = new Map<string, Map<string, number>>()
   #timer: NodeJS.Timeout | undefined
@@ -50,6 +50,7 @@ class Watch implements ClickWatch {
     const { FLAG_CLICKS: limit, FLAG_CLICKS_SECONDS: seconds } = this.#platform.config
     if (limit === 0) return
     const key = linkId + visitor
+    this.#counters ??= new LRUCache({ max: MAX_COUNTERS })
     const known = this.#counters.get(key)
     const window = countVisit(known?.window, at, seconds * 1000)
     if (known) known.window = window

@@ -36,7 +36,9 @@ export interface RestRoute {
   /** The path of the created resource; its `:names` are fields of the output. */
   location?: string
   /** Headers that the procedure sets in `ctx.answerHeaders`, for the API reference. */
-  headers?: Readonly<Record<string, { description: string; schema: { type: 'integer' | 'string' } }>>
+  headers?: Readonly<
+    Record<string, { description: string; schema: { type: 'integer' | 'string' }; example: number | string }>
+  >
   /**
    * The name of a cache for responses to anonymous callers, which also carry an ETag. Changes to what they show must clear
    * that cache.
@@ -57,6 +59,8 @@ export interface ProcedureMeta {
    * validate responses.
    */
   answers?: z.ZodType
+  /** For a public procedure whose response depends on the caller, if there is a token. */
+  acceptsToken?: true
   /** The codes that the procedure itself can refuse with, besides those of its input and callers. */
   errors?: readonly ErrorCode[]
 }

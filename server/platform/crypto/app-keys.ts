@@ -90,8 +90,10 @@ export function readSandboxAccess(config: Config, options: { create: boolean }):
 }
 
 function parseSandboxAccess(file: string): SandboxAccess {
+  // Outside the try: a file that this user must not read is not one to remove.
+  const text = readFileSync(file, 'utf8')
   try {
-    return sandboxAccessSchema.parse(JSON.parse(readFileSync(file, 'utf8')))
+    return sandboxAccessSchema.parse(JSON.parse(text))
   } catch {
     throw new SettingError(
       'PROCESSOR',
@@ -130,7 +132,10 @@ function writeDraft(file: string, text: string): string {
     makePrivateFolder(dirname(file))
     writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true })
   } catch (error) {
-    throw new SettingError('DATA_DIR', `${file} cannot be written: ${(error as Error).message}`)
+    throw new SettingError(
+      'DATA_DIR',
+      `${file} cannot be written (${(error as Error).message}): make its folder writable for this user, or name another`,
+    )
   }
   return draft
 }

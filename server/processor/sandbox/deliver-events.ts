@@ -54,6 +54,11 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
     }
   }
 
+  function isHeld(): boolean {
+    const { hold_events, hold_events_until } = store.switches()
+    return hold_events || now() < hold_events_until
+  }
+
   /** One attempt at a time for each event: a second caller waits for the attempt under way. */
   function attempt(id: string): Promise<void> {
     const running = inFlight.get(id) ?? attemptOnce(id).finally(() => inFlight.delete(id))
@@ -79,7 +84,7 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
     const switches = store.switches()
     const postponed = new Set<string>()
     for (const id of sendingOrder(store.sendable(now()), switches)) {
-      if (closed || store.switches().hold_events) return
+      if (closed || isHeld()) return
       if (postponed.has(id)) continue
       await attempt(id)
       if (closed) return
@@ -109,7 +114,9 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
       wake()
       return
     }
-    const at = store.nextMoment(store.switches().hold_events)
+    const { hold_events, hold_events_until } = store.switches()
+    const heldUntil = !hold_events && now() < hold_events_until ? hold_events_until : null
+    const at = heldUntil ?? store.nextMoment(hold_events)
     if (at !== null) timer = setTimeout(wake, Math.min(Math.max(at - now(), 0), LONGEST_NAP_MS))
   }
 
@@ -120,13 +127,12 @@ export function createDelivery(store: SandboxStore, options: DeliveryOptions) {
     /** Settles one event and tries once to deliver it, before other due events. */
     async sendNow(id: string): Promise<void> {
       store.settle(now())
-      if (!closed && !store.switches().hold_events) await attempt(id)
+      if (!closed && !isHeld()) await attempt(id)
     },
 
     /** Resolves when all due events are delivered; with `scheduled`, also those that are due later. */
     idle(scheduled: boolean): Promise<void> {
-      const done = () =>
-        store.switches().hold_events || store.undelivered(scheduled ? Number.MAX_SAFE_INTEGER : now()) === 0
+      const done = () => isHeld() || store.undelivered(scheduled ? Number.MAX_SAFE_INTEGER : now()) === 0
       return new Promise<void>((resolve, reject) => {
         const waiter = {
           done,

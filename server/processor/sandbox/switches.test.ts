@@ -143,6 +143,22 @@ events('hold_events: money moves, nothing is sent until released', async () => {
   })
 })
 
+events('hold_events_until: a hold that ends by itself', async () => {
+  const receiver = await startReceiver()
+  let clock = Date.now()
+  const sandbox = await startSandbox(sandboxOptions({ webhookUrl: receiver.url, now: () => clock }))
+  sandbox.switches({ hold_events_until: clock + 60_000 })
+  await makePayouts(sandbox.url, 1)
+  await sandbox.idle()
+  assert.is(receiver.received.length, 0)
+  assert.is(sandbox.state().payouts[0]?.status, 'paid')
+  clock += 60_000
+  await sandbox.idle()
+  assert.is(receiver.received.length, 1)
+  await sandbox.close()
+  await receiver.close()
+})
+
 events('event_order and duplicate_events, the same on every run', async () => {
   const run = async (change: Parameters<Awaited<ReturnType<typeof startSandbox>>['switches']>[0]) => {
     let sent: (string | undefined)[] = []

@@ -31,6 +31,8 @@ const fields = {
   events_before_answer: z.boolean(),
   /** Money moves when it is due, but no event is sent until this is false again. */
   hold_events: z.boolean(),
+  /** As `hold_events`, until this moment (epoch ms): a hold that ends even when the process that set it does not. */
+  hold_events_until: z.int().min(0),
   /** Paisa added to the amount of confirming events. Applied when the call is accepted. */
   confirm_amount_delta: z.int().min(-1_000_000_000).max(1_000_000_000),
 }
@@ -64,5 +66,6 @@ export const WELL_BEHAVED: SandboxSwitches = {
   order_seed: 1,
   events_before_answer: false,
   hold_events: false,
+  hold_events_until: 0,
   confirm_amount_delta: 0,
 }

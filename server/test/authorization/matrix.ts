@@ -64,7 +64,7 @@ const PROCEDURES = `
 
 /**
  * The routes that are no procedures. Those that look at no session answer everybody alike: a visitor's, a store's or a
- * probe's stray header must not keep them out. The server's METRICS_TOKEN is set, and no user's token is that one.
+ * probe's stray header must not keep them out. The server's METRICS_TOKEN and SECURITY_CONTACT are set, and no user's token is that one.
  */
 const EDGES = `
                                     anonymous  merchant  creator  admin  suspended  ended  expired  garbage
@@ -79,9 +79,11 @@ const EDGES = `
   GET /healthz                      ok         ok        ok       ok     ok         ok     ok       ok
   GET /readyz                       ok         ok        ok       ok     ok         ok     ok       ok
   GET /metrics                      401        401       401      401    401        401    401      401
+  GET /.well-known/security.txt     ok         ok        ok       ok     ok         ok     ok       ok
   GET /openapi.json                 ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs                         ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/start.js                ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/style.css               ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/swagger-ui.css          ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/swagger-ui-bundle.js    ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/guides                  ok         ok        ok       ok     ok         ok     ok       ok

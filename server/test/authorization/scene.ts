@@ -40,7 +40,11 @@ export interface Scene {
 
 export async function openScene(dialect: TestDialect): Promise<Scene> {
   const folder = mkdtempSync(join(tmpdir(), 'affiliate-scene-'))
-  const market = await openMarketplace(dialect, { DATA_DIR: folder, METRICS_TOKEN })
+  const market = await openMarketplace(dialect, {
+    DATA_DIR: folder,
+    METRICS_TOKEN,
+    SECURITY_CONTACT: 'mailto:security@example.pk',
+  })
   const { platform } = market
   const clicks = createClickRecorder(platform)
   const { result: server, routes } = await watchRoutes(() =>

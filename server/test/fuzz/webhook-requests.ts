@@ -35,6 +35,7 @@ function orderBytes({ clicks }: Targets): fc.Arbitrary<Buffer> {
         clickAt: Date.now(),
         creatorEmail: 'creator@example.com',
         productId: FIXTURE_PRODUCT_ID,
+        coupon: 'SANA10',
       }
       return { ...JSON.parse(fillFixture(text, values)), id: Number(id) } as Record<string, unknown>
     })

@@ -96,6 +96,7 @@ function saleRow(sale: Sale): Row {
     commission: rupees(sale.commission),
     fee: rupees(sale.fee),
     link: sale.link?.name ?? null,
+    code: sale.code,
     ordered: clockText(sale.placedAt),
     decided: clockText(sale.decidedAt),
     'not paid until then, since': timeText(sale.formerlyDecidedAt),

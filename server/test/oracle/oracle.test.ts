@@ -6,7 +6,7 @@ import { FIXTURE_PRODUCT_ID, fillFixture } from '../../../fixtures/fill-fixture.
 import { fc } from '../testkit/property.ts'
 import { clockText, periodAt } from './calendar.ts'
 import { halfUp, paisaOf, rupees } from './exact.ts'
-import { addClick, addLiveOffer, addPerson, approve } from './marketplace.ts'
+import { addClick, addLiveOffer, addPerson, approve, setCoupon } from './marketplace.ts'
 import { readOrder } from './order.ts'
 import { judge } from './sale.ts'
 import { emptyState, type Terms } from './state.ts'
@@ -26,6 +26,7 @@ const values = {
   clickAt: Date.UTC(2026, 1, 28, 19, 30, 15, 250),
   creatorEmail: 'sana.creates@example.com',
   productId: FIXTURE_PRODUCT_ID,
+  coupon: 'SANA10',
 }
 
 function verdictOn(body: string, terms: Terms) {
@@ -41,6 +42,7 @@ function verdictOn(body: string, terms: Terms) {
   const link = approve(state, 'link', 'offer', 'K')
   const order = readOrder(body, 'aff_ref')
   if (!link || !order) throw new Error('no link or no order')
+  setCoupon(state, link, values.coupon, values.clickAt)
   addClick(state, { id: values.click, link, at: values.clickAt, tracked: true })
   return judge(state, 'A', order)
 }

@@ -14,9 +14,10 @@ export interface Verdict {
   rate: number | null
   commission: number
   fee: number
-  /** The link that the order is credited to, and the click that does it; `null` for a coupon code. */
+  /** The link that the order is credited to, and the click or coupon code that does it. */
   link: Link | null
   click: Click | null
+  code: string | null
 }
 
 const FIVE_MINUTES = 5 * MINUTE
@@ -27,10 +28,10 @@ export function judge(state: State, merchant: string, order: Order): Verdict {
   const found = state.clicks.get(order.reference?.toLowerCase() ?? '') ?? null
   const click = found?.link.merchant === merchant ? found : null
   const ofMerchant = [...state.links.values()].filter((link) => link.merchant === merchant)
-  const coupon =
-    order.codes
-      .map((code) => ofMerchant.find((link) => hadCode(link, code, order) && wasLive(state, link, order)))
-      .find((link) => link !== undefined) ?? null
+  const earning = (code: string) =>
+    ofMerchant.find((link) => hadCode(link, code, order) && wasLive(state, link, order)) ?? null
+  const code = order.codes.find((one) => earning(one) !== null) ?? null
+  const coupon = code === null ? null : earning(code)
   const everKnown = order.codes.some((code) =>
     ofMerchant.some(({ codes }) => codes.some((one) => one.code === code)),
   )
@@ -58,6 +59,7 @@ export function judge(state: State, merchant: string, order: Order): Verdict {
     fee: share(earned, state.settings.platformFeeRate, WHOLE),
     link,
     click: coupon ? null : click,
+    code,
   }
 }
 

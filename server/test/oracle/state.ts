@@ -93,6 +93,8 @@ export interface Sale {
   commission: number
   fee: number
   link: Link | null
+  /** The coupon code that earned it; `null`: a click did, if anything. */
+  code: string | null
   placedAt: number
   decidedAt: number
   /** When it was decided first, if it was decided again since. */

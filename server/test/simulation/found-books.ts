@@ -76,6 +76,7 @@ async function saleTable(services: Services): Promise<Table> {
         commission: rupees(row.commission),
         fee: rupees(row.platform_fee),
         link: name(row.link_id),
+        code: row.coupon_code,
         ordered: clockText(row.ordered_at),
         decided: clockText(row.decided_at ?? row.created_at),
         'not paid until then, since': timeText(row.formerly_decided_at),

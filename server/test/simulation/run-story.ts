@@ -14,7 +14,7 @@ import { receiveDue, WORK, work, workThroughAll } from './workers.ts'
 export interface StoryResult {
   /** Things that happened: deliveries, words, runs, changes. */
   events: number
-  sales: { accepted: number; rejected: string[] }
+  sales: { accepted: number; byCode: number; rejected: string[] }
   cyclesCharged: number
   payoutsPaid: number
   payoutsFailed: number
@@ -110,6 +110,7 @@ function summary({ model, log }: Scene): StoryResult {
     events: log.filter((line) => !line.endsWith(WORK)).length,
     sales: {
       accepted: reasons.filter((reason) => reason === null).length,
+      byCode: model.sales.filter((sale) => sale.reason === null && sale.code !== null).length,
       rejected: reasons.filter((reason) => reason !== null),
     },
     cyclesCharged: model.cycles.filter((cycle) => cycle.state === 'charged').length,

@@ -61,11 +61,12 @@ export async function retellStory(dialect: TestDialect, seed: number, path: stri
 }
 
 function tallyText(tally: Tally): string {
-  const { stories, events, accepted, rejected, reasons, cyclesCharged, payoutsPaid, payoutsFailed } = tally
+  const { stories, events, accepted, byCode, rejected, reasons, cyclesCharged, payoutsPaid, payoutsFailed } =
+    tally
   return [
     `${stories} stories`,
     `${events} events`,
-    `${accepted} sales accepted and ${rejected} rejected for ${reasons.size} reasons`,
+    `${accepted} sales accepted (${byCode} by coupon code) and ${rejected} rejected for ${reasons.size} reasons`,
     `${cyclesCharged} cycles charged`,
     `${payoutsPaid} payouts paid and ${payoutsFailed} failed`,
   ].join(', ')
@@ -78,6 +79,8 @@ export interface Tally {
   stories: number
   events: number
   accepted: number
+  /** Of the accepted ones, by a coupon code. */
+  byCode: number
   rejected: number
   /** Every reason for which an order was rejected. */
   reasons: Set<string>
@@ -106,6 +109,7 @@ async function tellOn(platform: Platform, books: FreshBooks, telling: Telling): 
     stories: 0,
     events: 0,
     accepted: 0,
+    byCode: 0,
     rejected: 0,
     reasons: new Set(),
     cyclesCharged: 0,
@@ -134,6 +138,7 @@ function add(tally: Tally, result: StoryResult): void {
   tally.stories += 1
   tally.events += result.events
   tally.accepted += result.sales.accepted
+  tally.byCode += result.sales.byCode
   tally.rejected += result.sales.rejected.length
   for (const reason of result.sales.rejected) tally.reasons.add(reason)
   tally.cyclesCharged += result.cyclesCharged

@@ -1,8 +1,8 @@
 import { TRPCClientError } from '@trpc/client'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createClient, isRefusal, problemIn, retryAfter } from './client.ts'
-import type { Problem } from './schemas/common.ts'
+import type { Problem } from '../error-codes.ts'
+import { createClient, isRefusal, problemIn, retryAfter } from './index.ts'
 
 interface Sent {
   url: URL

@@ -1,0 +1,482 @@
+// proof only
+// time limit: 300 s
+// database: none
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  accessSync,
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { extname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { chromium } from 'playwright-core'
+import ts from 'typescript-5'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { packClient } from './package.ts'
+
+const run = promisify(execFile)
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const MODULES = join(ROOT, 'node_modules')
+const CLIENT = join(ROOT, 'shared', 'client')
+const CLI = join(ROOT, 'cli', 'affiliate.mjs')
+const NAME = 'affiliate-marketplace-client'
+
+const CHROMIUM = '/usr/bin/chromium'
+/** Where a picture of the example page is left for people to look at; none unless set. */
+const SCREENSHOT = process.env.CLIENT_SCREENSHOT
+
+/** The releases on which the client must run, with the version to install if this machine has none. */
+const NODES = { 20: '20.20.2', 22: '22.23.3', 24: '24.21.0' }
+
+/** tsc complains that it cannot rewrite an import by an absolute path. */
+const ABSOLUTE_TS_IMPORT = 2877
+
+/** A program that uses the package and nothing else of this repository. */
+const CALLER = `import {
+  createClient,
+  formatMoney,
+  type Inputs,
+  isRefusal,
+  type Outputs,
+  parseMoney,
+  type Problem,
+  problemIn,
+} from 'affiliate-marketplace-client'
+
+const [url = '', run = ''] = process.argv.slice(2)
+const visitor = createClient({ url })
+const account = { password: 'a long passphrase', display_name: 'From outside' }
+const merchant = await visitor.auth.register.mutate({ ...account, email: \`m\${run}@example.pk\`, role: 'merchant' })
+const creator = await visitor.auth.register.mutate({ ...account, email: \`c\${run}@example.pk\`, role: 'creator' })
+const selling = createClient({ url: \`\${url}/\`, token: merchant.token })
+const applying = createClient({ url, token: () => creator.token })
+
+const terms: Inputs['offers']['create'] = {
+  title: \`Brass lamp \${run}\`,
+  product_url: 'https://shop.pk/products/lamp',
+  category: 'Home',
+  niche: 'Lamps',
+  commission_rate: 12.5,
+}
+const offer: Outputs['offers']['create'] = await selling.offers.create.mutate(terms)
+await selling.stores.connect.mutate({ shop_domain: \`outside-\${run}.myshopify.com\`, webhook_secret: \`a-webhook-secret-\${run}\` })
+const early = await applying.applications.apply.mutate({ id: offer.id }).catch((error: unknown) => error)
+const problem: Problem | null = problemIn(early)
+await selling.offers.setStatus.mutate({ id: offer.id, status: 'live' })
+const application = await applying.applications.apply.mutate({ id: offer.id, message: 'Hello' })
+const [listed, me] = await Promise.all([visitor.offers.list.query({ category: 'Home' }), applying.users.me.query()])
+const stranger = await visitor.users.me.query().catch((error: unknown) => isRefusal(error, 'unauthenticated'))
+
+const live = await new Promise<string>((resolve, reject) => {
+  const subscription = selling.live.changes.subscribe(undefined, {
+    onData({ data }) {
+      subscription.unsubscribe()
+      resolve(data.kind)
+    },
+    onError: reject,
+  })
+})
+
+/** Compiled only. */
+export function mistakes() {
+  // @ts-expect-error a rate is a number
+  terms.commission_rate = '12.5'
+  // @ts-expect-error there is no such field
+  void visitor.offers.list.query({ colour: 'red' })
+  // @ts-expect-error an id is text
+  void (offer.id satisfies number)
+  // @ts-expect-error an event of another kind has no sale
+  selling.live.changes.subscribe({}, { onData: ({ data }) => void data.sale })
+  // @ts-expect-error there is no such procedure
+  void visitor.offers.burn
+  // @ts-expect-error there is no such code
+  isRefusal(early, 'no_such_code')
+}
+
+console.log(
+  JSON.stringify({
+    offer: offer.status,
+    early: problem?.code,
+    application: application.status,
+    listed: listed.items.some(({ title }) => title === offer.title),
+    me: me.role,
+    stranger,
+    live,
+    money: formatMoney(parseMoney('1250') ?? 0),
+  }),
+)
+`
+
+/** Compiles only if the package's types are those that the router has. */
+const EXACT = `import type { Inputs as RouterInputs, Outputs as RouterOutputs } from '${join(CLIENT, 'index.ts')}'
+import type { Inputs, Outputs } from './project/node_modules/${NAME}/types/client/index.js'
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+type Names<Groups> = { [Group in keyof Groups]: keyof Groups[Group] }
+/** The procedures that differ. tRPC adds void to inputs that may be left out. */
+type Different<A, B> = {
+  [Group in keyof (A | B)]: {
+    [Name in keyof (A[Group] | B[Group])]: Same<Exclude<A[Group][Name], void>, Exclude<B[Group][Name], void>> extends true
+      ? never
+      : [Group, Name]
+  }[keyof (A[Group] | B[Group])]
+}[keyof (A | B)]
+
+export const names: Same<Names<Inputs>, Names<RouterInputs>> = true
+export const inputs: [Different<Inputs, RouterInputs>] extends [never] ? true : Different<Inputs, RouterInputs> = true
+export const outputs: [Different<Outputs, RouterOutputs>] extends [never] ? true : Different<Outputs, RouterOutputs> = true
+// @ts-expect-error the comparison finds a difference
+export const control: [Different<Inputs, RouterOutputs>] extends [never] ? true : false = true
+`
+
+interface World {
+  folder: string
+  tarball: string
+  /** A project that has the package installed. */
+  project: string
+  service: ChildProcess
+  url: string
+  /** Where the service's commands find its settings. */
+  env: NodeJS.ProcessEnv
+  /** Answers files of `folder/page`; the service allows calls from its pages. */
+  pages: Server
+  origin: string
+  creator: { email: string; password: string; token: string; slug: string }
+}
+
+const it = suite<World>('the client package')
+
+it.before(async (world) => {
+  world.folder = mkdtempSync(join(tmpdir(), 'affiliate-client-'))
+  world.tarball = await packClient(world.folder)
+  world.project = join(world.folder, 'project')
+  world.pages = await servePages(join(world.folder, 'page'))
+  world.origin = `http://127.0.0.1:${(world.pages.address() as AddressInfo).port}`
+  const { NODE_V8_COVERAGE, ...inherited } = process.env
+  world.env = {
+    ...inherited,
+    PATH: `${join(MODULES, '.bin')}:${process.env.PATH}`,
+    DATA_DIR: join(world.folder, 'data'),
+    CORS_ORIGINS: world.origin,
+    LOG_LEVEL: 'warn',
+    HOST: '127.0.0.1',
+    PORT: '0',
+  }
+  world.service = spawn(process.execPath, [CLI, 'serve', '--seed', '--json'], {
+    cwd: world.folder,
+    env: world.env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const { url, seeded } = await firstDocument(world.service)
+  world.url = url
+  world.env.PORT = new URL(url).port
+  const email = seeded.accounts.find(({ role }) => role === 'creator')?.email ?? ''
+  const { token } = await ask(`${url}/auth/login`, { email, password: seeded.password })
+  const { items } = await ask(`${url}/affiliate-links`, undefined, token)
+  world.creator = { email, password: seeded.password, token, slug: items[0].slug }
+})
+it.after(async ({ folder, service, pages }) => {
+  service?.kill('SIGTERM')
+  if (service && service.exitCode === null) await once(service, 'exit')
+  pages?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+it('installs as one small package', async ({ folder, project, tarball }) => {
+  mkdirSync(project)
+  writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
+  await npmInstall(project, tarball)
+  const installed = globSync('node_modules/**/package.json', { cwd: project })
+  assert.equal(installed, [`node_modules/${NAME}/package.json`])
+  assert.not.ok(readdirSync(join(project, 'node_modules')).includes('.bin'))
+  const own = join(project, 'node_modules', NAME)
+  const files = globSync('**/*', { cwd: own }).filter((path) => statSync(join(own, path)).isFile())
+  assert.ok(files.reduce((sum, path) => sum + statSync(join(own, path)).size, 0) < 300_000)
+  for (const path of ['README.md', 'LICENSE', 'THIRD-PARTY-LICENSES.txt'])
+    assert.ok(files.includes(path), path)
+  for (const path of files.filter((name) => /\.(js|ts)$/.test(name))) {
+    const text = readFileSync(join(own, path), 'utf8')
+    assert.not.match(
+      text,
+      /^(?:import|export)\b.*\bfrom\s*['"][^.]|\bimport\(\s*['"]|\brequire\(\s*['"]/m,
+      path,
+    )
+  }
+  const { version } = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8'))
+  assert.is(version, JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version)
+  assert.ok(tarball.startsWith(folder) && tarball.endsWith(`${NAME}-${version}.tgz`))
+})
+
+it('has exactly the types of the router', ({ folder }) => {
+  const file = join(folder, 'exact.ts')
+  writeFileSync(file, EXACT)
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile)
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT)
+  // The router's sources are checked elsewhere.
+  const program = ts.createProgram([file], { ...options, typeRoots: [join(MODULES, '@types')] })
+  const source = program.getSourceFile(file)
+  assert.ok(source)
+  const errors = program.getSemanticDiagnostics(source)
+  assert.equal(
+    errors.filter(({ code }) => code !== ABSOLUTE_TS_IMPORT).map(({ messageText }) => messageText),
+    [],
+  )
+})
+
+for (const compiler of ['typescript', 'typescript-5'])
+  for (const moduleResolution of ['bundler', 'node16'])
+    it(`compiles in strict mode with ${compiler} and ${moduleResolution}, with the README's examples`, async ({
+      project,
+    }) => {
+      writeFileSync(join(project, 'caller.ts'), CALLER)
+      for (const [index, text] of readmeExamples().entries())
+        writeFileSync(join(project, `example-${index + 1}.ts`), text)
+      const compilerOptions = {
+        strict: true,
+        skipLibCheck: false,
+        target: 'es2022',
+        module: moduleResolution === 'bundler' ? 'esnext' : moduleResolution,
+        moduleResolution,
+        types: ['node'],
+        typeRoots: [join(MODULES, '@types')],
+        outDir: 'out',
+        rootDir: '.',
+      }
+      assert.is(await compile(project, { compilerOptions, include: ['*.ts'] }, compiler), '')
+    })
+
+/** Whether `npm install` can add packages. */
+const registryAnswers = await run('npm', ['view', 'vite', 'name', '--fetch-retries=0']).then(
+  () => true,
+  () => false,
+)
+
+for (const [major, version] of Object.entries(NODES)) {
+  const found = nodeOnThisMachine(major)
+  if (!found && !registryAnswers) {
+    it.skip('the npm registry does not answer, so another Node release cannot be installed', () => {})
+    continue
+  }
+  it(`calls the service on Node ${major}`, async ({ folder, project, url }) => {
+    const node = found ?? (await installNode(version, folder))
+    const { stdout } = await run(node, [join(project, 'out', 'caller.js'), url, `node-${major}`])
+    assert.equal(JSON.parse(stdout), {
+      offer: 'draft',
+      early: 'not_found',
+      application: 'pending',
+      listed: true,
+      me: 'creator',
+      stranger: true,
+      live: 'start',
+      money: '1250.00',
+    })
+  })
+}
+
+it("runs the README's examples against a seeded service", async (world) => {
+  const prints = [
+    /^\S.* \d+(\.\d+)? %$/m,
+    /^pending$/m,
+    /^Wrong email or password\.$/m,
+    /^Commission: Rs [\d,]+\.\d\d$/m,
+  ]
+  for (const [index, expected] of prints.entries()) {
+    const { stdout } = await run(process.execPath, [exampleOf(world, index + 1)], {
+      env: { ...world.env, AFFILIATE_TOKEN: world.creator.token },
+    })
+    assert.match(stdout, expected, `example ${index + 1}`)
+  }
+  const follower = spawn(process.execPath, [exampleOf(world, 5)], {
+    env: { ...world.env, AFFILIATE_TOKEN: world.creator.token },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = once(follower, 'exit')
+  const lines: string[] = []
+  for await (const line of createInterface(follower.stdout)) {
+    lines.push(line)
+    if (line === 'Waiting for a sale') await makeSale(world, 'path-landing-site')
+  }
+  assert.equal(await ended, [0, null])
+  assert.match(lines.at(-1) ?? '', /^#\S+ accepted \d+\.\d\d$/)
+})
+
+if (!isThere(CHROMIUM)) {
+  it.skip('there is no Chromium at /usr/bin/chromium to show the example page in', () => {})
+} else if (!registryAnswers) {
+  it.skip('the npm registry does not answer, so Vite cannot be installed', () => {})
+} else {
+  it('shows offers and a live sale in a browser, in a page built with Vite', async (world) => {
+    const { folder, tarball, url, origin, creator } = world
+    const example = join(folder, 'example')
+    cpSync(join(CLIENT, 'example'), example, { recursive: true })
+    await npmInstall(example, tarball)
+    await run(process.execPath, [join(MODULES, 'typescript', 'bin', 'tsc'), '--project', example])
+    await run('npm', ['run', 'build', '--', '--outDir', join(folder, 'page')], {
+      cwd: example,
+      env: { ...world.env, VITE_SERVICE_URL: url },
+    })
+    const browser = await chromium.launch({
+      executablePath: CHROMIUM,
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-quic',
+        '--no-first-run',
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+      ],
+    })
+    try {
+      const page = await browser.newPage({ viewport: { width: 800, height: 700 } })
+      const errors: string[] = []
+      page.on('pageerror', (error) => errors.push(String(error)))
+      await page.goto(origin)
+      await page.locator('#offers li').first().waitFor()
+      const offers = await page.locator('#offers li').allInnerTexts()
+      assert.ok(
+        offers.length >= 3 && offers.some((text) => /from Chenab Lawn: [\d.]+ %/.test(text)),
+        offers.join(),
+      )
+
+      await page.getByLabel('Email').fill(creator.email)
+      await page.getByLabel('Password').fill('not the password')
+      await page.getByRole('button', { name: 'Log in' }).click()
+      await page.getByText('Wrong email or password.').waitFor()
+      await page.getByLabel('Password').fill(creator.password)
+      await page.getByRole('button', { name: 'Log in' }).click()
+      await page.locator('#sales li').nth(4).waitFor()
+      await makeSale(world, 'absolute-landing-site')
+      await page.locator('#sales li').nth(5).waitFor()
+      assert.match(
+        await page.locator('#sales li').first().innerText(),
+        /^Order #\S+: accepted, commission Rs [\d,]+\.\d\d$/,
+      )
+      assert.is(await page.locator('#message').innerText(), '')
+      if (SCREENSHOT) await page.screenshot({ path: SCREENSHOT })
+      assert.equal(errors, [])
+    } finally {
+      await browser.close()
+    }
+  })
+}
+
+it.run()
+
+/** The TypeScript blocks of the client's README. */
+function readmeExamples(): string[] {
+  const text = readFileSync(join(CLIENT, 'README.md'), 'utf8')
+  const blocks = [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = '']) => block)
+  assert.is(blocks.length, 5)
+  return blocks
+}
+
+/** An example as compiled, which calls this service instead of the one on the default port. */
+function exampleOf({ project, url }: World, number: number): string {
+  const file = join(project, 'out', `example-${number}.js`)
+  writeFileSync(file, readFileSync(file, 'utf8').replace('http://127.0.0.1:3000', url))
+  return file
+}
+
+/** Replays a paid order of a visitor of the creator's link. Each fixture is one order. */
+async function makeSale({ env, folder, creator }: World, fixture: string): Promise<void> {
+  await run(process.execPath, [CLI, 'webhooks', 'replay', fixture, '--link', creator.slug], {
+    cwd: folder,
+    env,
+  })
+}
+
+async function npmInstall(project: string, what: string): Promise<void> {
+  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', what], { cwd: project })
+}
+
+async function compile(project: string, config: object, compiler: string): Promise<string> {
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(config))
+  const args = [join(MODULES, compiler, 'bin', 'tsc'), '--project', project]
+  return run(process.execPath, args).then(
+    () => '',
+    (error: { stdout: string }) => error.stdout,
+  )
+}
+
+function nodeOnThisMachine(major: string): string | undefined {
+  return [process.execPath, '/usr/bin/node', '/usr/local/bin/node'].find(
+    (node) =>
+      isThere(node) && execFileSync(node, ['--version'], { encoding: 'utf8' }).startsWith(`v${major}.`),
+  )
+}
+
+async function installNode(version: string, folder: string): Promise<string> {
+  const project = join(folder, `node-${version}`)
+  const name = `node-linux-${process.arch}`
+  mkdirSync(project)
+  writeFileSync(join(project, 'package.json'), '{}')
+  await npmInstall(project, `${name}@${version}`)
+  return join(project, 'node_modules', name, 'bin', 'node')
+}
+
+async function servePages(folder: string): Promise<Server> {
+  const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
+  const server = createServer(({ url = '/' }, response) => {
+    const path = join(folder, url === '/' ? 'index.html' : url)
+    if (!isThere(path)) return response.writeHead(404).end()
+    response.setHeader('content-type', types[extname(path)] ?? 'application/octet-stream')
+    response.end(readFileSync(path))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+interface Announced {
+  url: string
+  seeded: { password: string; accounts: { role: string; email: string }[] }
+}
+
+/** The JSON document that `serve --json` prints once it listens. What follows is not of interest. */
+async function firstDocument(service: ChildProcess): Promise<Announced> {
+  if (!service.stdout) throw new Error('its output is not read')
+  for await (const line of createInterface(service.stdout)) {
+    service.stdout.resume()
+    return JSON.parse(line)
+  }
+  throw new Error('the service ended')
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: any answer of the REST API
+async function ask(url: string, body?: object, token?: string): Promise<any> {
+  const response = await fetch(url, {
+    method: body ? 'POST' : 'GET',
+    headers: {
+      ...(body && { 'content-type': 'application/json' }),
+      ...(token && { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify(body),
+  })
+  assert.ok(response.ok, `${response.status} ${url}`)
+  return response.json()
+}
+
+function isThere(file: string): boolean {
+  try {
+    accessSync(file)
+    return true
+  } catch {
+    return false
+  }
+}

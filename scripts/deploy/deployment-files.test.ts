@@ -1,0 +1,78 @@
+// database: none
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parseEnv } from 'node:util'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readConfig, SETTING_NAMES, SettingError } from '../../server/platform/config.ts'
+import { openWebTestbed } from '../../server/test/testkit/web.ts'
+import { filledExample } from './filled-example.ts'
+
+const textOf = (name: string) => readFileSync(fileURLToPath(new URL(name, import.meta.url)), 'utf8')
+const it = suite('the deployment pack')
+
+it('has an example of settings that production accepts once they are filled in', () => {
+  const example = textOf('affiliate.env.example')
+  const filled = filledExample()
+  assert.equal(
+    Object.keys(filled).filter((name) => !SETTING_NAMES.includes(name)),
+    [],
+  )
+  const config = readConfig(filled)
+  assert.equal([config.NODE_ENV, config.PROCESSOR, config.TRUST_PROXY], ['production', 'http', 'loopback'])
+  // A value that was left as it is must not be taken for a key.
+  assert.throws(() => readConfig(parseEnv(example)), /setting (APP_KEY|METRICS_TOKEN): /)
+  for (const name of [
+    'APP_KEY',
+    'PROCESSOR',
+    'PROCESSOR_URL',
+    'PROCESSOR_API_KEY',
+    'PROCESSOR_WEBHOOK_SECRETS',
+  ]) {
+    assert.throws(
+      () => readConfig({ ...filled, [name]: '' }),
+      (error: Error) => error instanceof SettingError && error.message.includes(name),
+      name,
+    )
+  }
+  const commented = parseEnv(example.replaceAll(/^#(?=[A-Z0-9_]+=)/gm, ''))
+  assert.equal(
+    Object.keys(commented).filter((name) => !SETTING_NAMES.includes(name)),
+    [],
+  )
+  assert.ok(readConfig({ ...commented, ...filled }).SEAL_STORAGE)
+})
+
+it('names only metrics that exist, and shows all of the service', async () => {
+  const bed = await openWebTestbed('sqlite')
+  const answer = await fetch(`${bed.base}/metrics`).finally(() => bed.close())
+  const metrics = `${await answer.text()}\n${textOf('backup.sh')}`
+  const existing = new Set<string>()
+  for (const [, name = '', type] of metrics.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
+    for (const end of type === 'histogram' ? ['_bucket', '_count', '_sum'] : ['']) existing.add(name + end)
+  }
+  const namesIn = (text: string) =>
+    new Set(text.match(/\b(?:affiliate|process|nodejs)_[a-z0-9_]+(?=[{\s)[",])/g) ?? [])
+  const dashboard = textOf('dashboard.json')
+  const used = new Set([...namesIn(textOf('alerts.yml')), ...namesIn(dashboard)])
+  assert.ok(used.size > 20)
+  assert.equal(
+    [...used].filter((name) => !existing.has(name)),
+    [],
+  )
+  const shown = namesIn(dashboard)
+  const own = [...existing].filter((name) => name.startsWith('affiliate_') && !/_(bytes|sum)$/.test(name))
+  assert.equal(
+    own.filter((name) => !shown.has(name)),
+    [],
+  )
+})
+
+it('has a test that every alert fires', () => {
+  const alerts = [...textOf('alerts.yml').matchAll(/- alert: (\w+)/g)].map(([, name]) => name)
+  const tested = [...textOf('alerts.test.yml').matchAll(/alertname="(\w+)"/g)].map(([, name]) => name)
+  assert.ok(alerts.length > 10)
+  assert.equal([...new Set(tested)].sort(), alerts.sort())
+})
+
+it.run()

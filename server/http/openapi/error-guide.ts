@@ -1,0 +1,152 @@
+import { ERROR_STATUS, type ErrorCode } from '../../../shared/error-codes.ts'
+
+interface ErrorAdvice {
+  /** When the code is sent. */
+  meaning: string
+  /** What the client should do. */
+  next: string
+  /** A `detail` that the service sends with it. */
+  detail: string
+}
+
+/** What each code means to a client, in the order of the table in the API reference. */
+const ERROR_GUIDE: Record<ErrorCode, ErrorAdvice> = {
+  validation_failed: {
+    meaning: 'A field is missing, unknown or out of bounds.',
+    next: 'Correct the fields in `issues`.',
+    detail: 'commission_rate must be between 0.01 and 90.',
+  },
+  malformed_json: {
+    meaning: 'The body is not valid JSON.',
+    next: 'Send one JSON object in UTF-8.',
+    detail: 'The body is not valid JSON.',
+  },
+  unauthenticated: {
+    meaning: 'The token is missing, wrong or expired.',
+    next: 'Log in again and send the new token.',
+    detail: 'Log in and send the token as a bearer token.',
+  },
+  invalid_credentials: {
+    meaning: 'The e-mail or the password is wrong.',
+    next: 'Ask for both again.',
+    detail: 'The e-mail or the password is wrong.',
+  },
+  invalid_signature: {
+    meaning: 'A webhook has no valid signature.',
+    next: "Sign the raw body with the store's or the processor's secret.",
+    detail: 'Invalid webhook signature.',
+  },
+  forbidden: {
+    meaning: 'The role of the account may not do this.',
+    next: 'Use an account with a role that the operation names.',
+    detail: 'The role creator may not do this.',
+  },
+  account_suspended: {
+    meaning: 'An admin suspended the account.',
+    next: 'Contact the operator.',
+    detail: 'This account is suspended.',
+  },
+  not_found: {
+    meaning: 'It does not exist, or belongs to another account.',
+    next: 'Check the id.',
+    detail: 'Not found.',
+  },
+  method_not_allowed: {
+    meaning: 'The path exists, but not with this method.',
+    next: 'Use a method of the `Allow` header.',
+    detail: 'This path does not support PUT; use GET, HEAD, POST.',
+  },
+  conflict: {
+    meaning: 'The present state does not allow the change.',
+    next: 'Read the resource again, then decide.',
+    detail: 'An ended offer cannot be edited.',
+  },
+  illegal_transition: {
+    meaning: 'The offer cannot change from its status to this one.',
+    next: 'Choose a status that `detail` names.',
+    detail: 'An offer that is ended cannot become live; it cannot change.',
+  },
+  already_decided: {
+    meaning: 'Another decision was made before.',
+    next: 'Read it; it stays.',
+    detail: 'This application is already approved.',
+  },
+  already_applied: {
+    meaning: 'The creator has applied to this offer before.',
+    next: 'Read it with `GET /applications`.',
+    detail: 'Your application to this offer is already pending.',
+  },
+  offer_not_live: {
+    meaning: 'The offer is not open for applications.',
+    next: 'Choose a live offer.',
+    detail: 'The offer is paused and takes no applications.',
+  },
+  vetting_required: {
+    meaning: "The offer's commission rate needs an admin's approval.",
+    next: 'Wait for the approval, or lower the rate.',
+    detail: 'This commission rate needs an approved vetting before the offer goes live.',
+  },
+  email_taken: {
+    meaning: 'There is an account with this e-mail.',
+    next: 'Log in, or use another e-mail.',
+    detail: 'There is an account with this e-mail already.',
+  },
+  store_taken: {
+    meaning: 'The merchant has connected this store before.',
+    next: 'Change its secret with `PATCH /stores/{id}`.',
+    detail: 'You have connected this shop domain already.',
+  },
+  secret_taken: {
+    meaning: 'The webhook secret belongs to another store.',
+    next: "Use this store's own secret.",
+    detail: 'This webhook secret belongs to another store. Each store needs its own.',
+  },
+  coupon_taken: {
+    meaning: "Another of the merchant's links has the coupon code.",
+    next: 'Choose another code, or take it away from the other link first.',
+    detail: "Another of the merchant's links has the coupon code SANA10.",
+  },
+  quota_exceeded: {
+    meaning: 'The account has as many of these as it may.',
+    next: 'Finish or remove one, or ask the operator.',
+    detail: 'At most 10 stores per account. Remove one before you connect another.',
+  },
+  payload_too_large: {
+    meaning: 'The body is too large.',
+    next: 'Send at most 256 KiB; a webhook, 2 MiB.',
+    detail: 'The body is too large.',
+  },
+  unsupported_media_type: {
+    meaning: 'The body has another content type than JSON.',
+    next: 'Send `Content-Type: application/json`.',
+    detail: 'The body must be application/json in UTF-8.',
+  },
+  rate_limited: {
+    meaning: 'Too many calls in a minute.',
+    next: 'Wait as many seconds as `Retry-After` says.',
+    detail: 'At most 300 calls per minute from one account. Try again in 41 seconds.',
+  },
+  internal: {
+    meaning: 'An unexpected error in the service.',
+    next: 'Report the `request_id`.',
+    detail: 'Internal error. Report it with the request_id.',
+  },
+  unavailable: {
+    meaning: 'The database is not available, or the service has too much to do.',
+    next: 'Retry after `Retry-After` seconds.',
+    detail: 'The database is not available. Try again shortly.',
+  },
+}
+
+export function detailOf(code: ErrorCode): string {
+  return ERROR_GUIDE[code].detail
+}
+
+/** Every code as a row of a Markdown table. */
+export function errorTable(): string {
+  const rows = Object.entries(ERROR_STATUS).map(([code, status]) => {
+    const { meaning, next } = ERROR_GUIDE[code as ErrorCode]
+    return `| \`${code}\` | ${status} | ${meaning} | ${next} |`
+  })
+  return ['| code | status | meaning | what to do |', '|---|---|---|---|', ...rows].join('\n')
+}

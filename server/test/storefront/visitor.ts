@@ -1,0 +1,86 @@
+import type { BrowserContext, Page } from 'playwright-core'
+import * as assert from 'uvu/assert'
+import { eventually } from '../testkit/service-bed.ts'
+import { DAY } from '../testkit/testbed.ts'
+import { HOME, HOST, type Market } from './market.ts'
+
+/** A visitor with a fresh browser profile in front of the store. */
+export class Visitor {
+  readonly context: BrowserContext
+  readonly errors: string[] = []
+  readonly #market: Market
+  #ahead = 0
+
+  constructor(market: Market, context: BrowserContext) {
+    this.#market = market
+    this.context = context
+  }
+
+  async tab(): Promise<Page> {
+    const page = await this.context.newPage()
+    page.on('pageerror', (error) => this.errors.push(String(error)))
+    return page
+  }
+
+  /** Follows an affiliate link; answers the click's id from the page that it leads to. */
+  async follow(page: Page, slug: string): Promise<string> {
+    await page.goto(`${this.#market.bed.url}/go/${slug}`)
+    const reference = new URL(page.url()).searchParams.get('aff_ref')
+    assert.ok(reference && page.url().startsWith(HOME), page.url())
+    return reference
+  }
+
+  /** Opens a page of the store by its plain address, and waits until its requests are over. */
+  async open(page: Page, path = ''): Promise<void> {
+    await page.goto(HOME + path)
+    await this.#market.quiet()
+  }
+
+  /** Waits until the browser keeps the reference for later. */
+  async remembered(reference: string): Promise<void> {
+    await eventually(
+      async () => (await this.context.cookies(HOME)).map(({ value }) => value),
+      (values) => values.some((value) => value.includes(reference)),
+      5000,
+    )
+  }
+
+  async add(page: Page): Promise<void> {
+    await page.click('[name=add]')
+    await page.waitForFunction('document.querySelector("output").textContent.includes("added")')
+  }
+
+  async checkOut(page: Page): Promise<void> {
+    await page.click('text=Check out')
+    await page.waitForURL('**/thanks/*')
+  }
+
+  async buyNow(page: Page): Promise<void> {
+    await page.click('text=Buy it now')
+    await page.waitForURL('**/thanks/*')
+  }
+
+  /** What the browser keeps: the entry in localStorage and the cookie, parsed. */
+  async kept(page: Page): Promise<{ storage: unknown; cookie: unknown; others: string[] }> {
+    const cookies = await this.context.cookies(HOME)
+    const [entry, others] = await page.evaluate<[string | null, string[]]>(
+      '[localStorage.aff_ref ?? null, [...Object.keys(localStorage), ...Object.keys(sessionStorage)].filter((key) => key !== "aff_ref")]',
+    )
+    const cookie = cookies.find(({ name }) => name === 'aff_ref')
+    if (cookie) assert.equal([cookie.sameSite, cookie.domain, cookie.path], ['Lax', HOST, '/'])
+    return {
+      storage: entry === null ? null : JSON.parse(entry),
+      cookie: cookie ? JSON.parse(decodeURIComponent(cookie.value)) : null,
+      others: [
+        ...others,
+        ...cookies.map(({ name }) => name).filter((name) => !['cart', 'aff_ref'].includes(name)),
+      ],
+    }
+  }
+
+  async passDays(days: number): Promise<void> {
+    this.#ahead += days * DAY
+    this.#market.store.passDays(days)
+    await this.context.clock.setFixedTime(Date.now() + this.#ahead)
+  }
+}
