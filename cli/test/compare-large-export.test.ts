@@ -13,6 +13,8 @@ const ROWS = 100_000
 const BOUND_MS = 10_000
 /** Of the process with the database's driver: far less than the file and its orders need. */
 const HEAP_MB = 96
+/** Other tests run beside this one, so the process's own time counts. */
+const REPORT_CPU = `data:text/javascript,process.on('exit',()=>{const{user,system}=process.cpuUsage();console.error('CPU',Math.round((user+system)/1000),'ms')})`
 const FIRST_ID = 6_300_000_000_000
 
 /** 78 columns as in Shopify's own export: about 330 bytes a row. */
@@ -66,19 +68,18 @@ for (const dialect of testDialects()) {
     }
     const path = `${books.market.bed.testDatabase.folder}/orders_export.csv`
     await writeExport(path, Date.now() + 60_000)
-    const started = performance.now()
     const { code, stdout, stderr } = await books.affiliate(
       ['stores', 'compare', `s${books.shop.merchantId}.myshopify.com`, path, '--json', '--limit', '10'],
-      { NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}` },
+      { NODE_OPTIONS: `--max-old-space-size=${HEAP_MB} --import=${REPORT_CPU}` },
     )
-    const ms = performance.now() - started
     assert.is(code, 0, stderr)
+    const ms = Number(/CPU (\d+) ms/.exec(stderr)?.[1])
     const found = JSON.parse(stdout)
     assert.equal([found.orders, found.never_reported.count], [ROWS, ROWS / 10])
     assert.equal([found.accepted, found.other_amounts.count], [(ROWS / 10) * 2, 0])
     assert.equal(found.rejected.reasons, { no_tracking_reference: (ROWS / 10) * 7 })
-    console.log(`${dialect}: ${ROWS} orders in ${Math.round(ms)} ms with a heap of ${HEAP_MB} MB`)
-    assert.ok(ms < BOUND_MS, `${Math.round(ms)} ms`)
+    console.log(`\nsize: ${dialect}, ${ROWS} orders in ${ms} ms of CPU with a heap of ${HEAP_MB} MB`)
+    assert.ok(ms < BOUND_MS, `${ms} ms`)
     await books.market.close()
   })
 

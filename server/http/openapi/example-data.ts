@@ -147,7 +147,7 @@ const saleWithReceipt: SaleWithReceipt = {
   receipt: {
     rule_version: 3,
     attributed_by: 'click',
-    tracked_by: 'cart',
+    tracked_by: 'landing',
     coupons: [],
     clicked_link_slug: SLUG,
     checks: [
