@@ -186,24 +186,22 @@ export function daysOfStores(
   fromDay: number,
 ): Promise<StoreDayRow[]> {
   if (storeIds.length === 0) return Promise.resolve([])
+  const lastDays = db
+    .selectFrom('store_days')
+    .select(({ fn }) => ['store_id', fn.max<number>('day').as('last_day')])
+    .where('store_id', 'in', storeIds)
+    .groupBy('store_id')
   return db
     .selectFrom('store_days as one')
-    .selectAll()
-    .where('store_id', 'in', storeIds)
+    .innerJoin(lastDays.as('last'), 'last.store_id', 'one.store_id')
+    .selectAll('one')
     .where((where) =>
       where.or([
-        where('day', '>=', fromDay),
-        where(
-          'day',
-          '>',
-          where
-            .selectFrom('store_days as last')
-            .select(({ fn, val }) => where(fn.max<number>('last.day'), '-', val(REGULAR_SPAN_DAYS)).as('day'))
-            .whereRef('last.store_id', '=', 'one.store_id'),
-        ),
+        where('one.day', '>=', fromDay),
+        where('one.day', '>', where('last.last_day', '-', REGULAR_SPAN_DAYS)),
       ]),
     )
-    .orderBy('day')
+    .orderBy('one.day')
     .execute()
 }
 
