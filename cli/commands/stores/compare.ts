@@ -104,7 +104,7 @@ function section<Item extends ListedOrder>(
       items.map((item) => [
         item.orderName,
         item.orderId ?? '–',
-        out.time(item.paidAt),
+        out.shortTime(item.paidAt),
         amountText(item),
         ...cells(item),
       ]),
