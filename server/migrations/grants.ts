@@ -14,6 +14,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   sessions: ['update', 'delete'],
   login_addresses: ['update', 'delete'],
   payout_destinations: ['update'],
+  billing_accounts: ['update'],
   stores: ['update'],
   store_secrets: ['update', 'delete'],
   store_hosts: [],

@@ -33,6 +33,8 @@ export const FLAG_KINDS = {
   reconciliation_difference: 'high',
   payout_failed_repeatedly: 'medium',
   payout_destination_replaced: 'medium',
+  billing_account_replaced: 'medium',
+  billing_account_missing: 'medium',
   click_velocity: 'medium',
   conversion_unusual: 'medium',
   self_purchase: 'medium',

@@ -26,6 +26,8 @@ export const flagKind = z
     'reconciliation_difference',
     'payout_failed_repeatedly',
     'payout_destination_replaced',
+    'billing_account_replaced',
+    'billing_account_missing',
     'click_velocity',
     'conversion_unusual',
     'self_purchase',

@@ -303,6 +303,7 @@ const merchantAccount: UserWire = {
   suspended: false,
   created_at: '2026-10-05T06:12:41.318Z',
   account: { open_cycle_due: '2475.00', unpaid: '0.00', credit_available: '0.00', currency: 'PKR' },
+  billing_account: { kind: 'raast_id', last4: '4567' },
 }
 
 const newSession: z.output<typeof session> = {

@@ -140,6 +140,16 @@ export const ONE_OF_EACH: Rows = {
       created_at: AT,
     },
   ],
+  billing_accounts: [
+    {
+      id: idNumber(6),
+      user_id: MERCHANT,
+      kind: 'iban',
+      account_encrypted: 'v2.x',
+      account_last4: '6702',
+      created_at: AT,
+    },
+  ],
   stores: [
     {
       id: STORE,
