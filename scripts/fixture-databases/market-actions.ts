@@ -95,6 +95,11 @@ export class MarketActions {
     return actor
   }
 
+  /** A merchant names the account that a processor may request payments from. */
+  async billingAccount({ merchantId }: Shop): Promise<void> {
+    await updateProfile(this.#platform, merchantId, { billingAccount: { iban: IBANS.other } })
+  }
+
   /** A secret with a former one, a store that its merchant removed, and one that an operator released. */
   async stores(shop: Merchant): Promise<void> {
     const connect = (shop_domain: string) =>
