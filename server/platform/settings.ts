@@ -39,6 +39,15 @@ const SERVICE = {
   ROLES: roles
     .prefault('web,worker,scheduler')
     .describe('what this process does; any subset, comma-separated'),
+  DRAIN_SECONDS: whole(0, 300)
+    .prefault('5')
+    .describe(
+      'how long `/readyz` answers 503 after SIGTERM before the service stops listening, so that a load balancer can take it out; at least two of its checks. Ctrl-C skips it',
+    ),
+  HEALTH_PORT: whole(1, 65_535).optional().meta({
+    description: 'a port for `/healthz`, `/readyz` and `/metrics` of a process without the role `web`',
+    unset: 'none',
+  }),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
