@@ -80,6 +80,9 @@ const DATA = {
   DATABASE_URL: databaseUrl
     .default('sqlite:./data/affiliate.db')
     .describe('`sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`'),
+  DATABASE_POOL_SIZE: whole(2, 100)
+    .prefault('10')
+    .describe('connections of each process to PostgreSQL; a worker opens up to two more'),
   DATA_DIR: z.string().min(1).optional().meta({
     description: "the folder of keys, export files and the sandbox's state",
     unset: 'the folder of the SQLite file; `./data` with PostgreSQL',
