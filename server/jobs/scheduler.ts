@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { type ScheduledTask, schedule } from 'node-cron'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { sealLedger } from '../ledger/seals/seals.service.ts'
@@ -86,14 +85,17 @@ export function startScheduler(
       run: async () => ({ stored: (await storeSeals(platform, stopping.signal)) ?? 0 }),
     },
   ]
-  const untilDone = async (job: Job, isStart: boolean) => {
-    while (!(await runJob(platform, job, isStart)) && !stopping.signal.aborted) {
-      await pause(retryMs, undefined, { signal: stopping.signal }).catch(() => {})
-      if (stopping.signal.aborted) return
-    }
-  }
+  const retries = new Map<string, NodeJS.Timeout>()
   const start = (job: Job, isStart = false) => {
-    const run = untilDone(job, isStart).finally(() => underWay.delete(run))
+    clearTimeout(retries.get(job.name))
+    const run = runJob(platform, job, isStart).then((succeeded) => {
+      underWay.delete(run)
+      if (succeeded || stopping.signal.aborted) return
+      retries.set(
+        job.name,
+        setTimeout(() => void start(job, isStart), retryMs),
+      )
+    })
     underWay.add(run)
     return run
   }
@@ -111,6 +113,7 @@ export function startScheduler(
   return {
     async stop() {
       stopping.abort()
+      for (const timer of retries.values()) clearTimeout(timer)
       await Promise.all(tasks.map((task) => task.destroy()))
       await Promise.all(underWay)
     },

@@ -42,9 +42,7 @@ export interface PostgresOptions {
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresDatabase {
   const pool = new Pool({
     connectionString: url,
-    ...(options.readOnly
-      ? { options: '-c default_transaction_read_only=on' }
-      : { onConnect: refuseReadOnly }),
+    ...(options.readOnly ? { options: '-c default_transaction_read_only=on' } : { verify: refuseReadOnly }),
     ...(options.applicationName !== undefined && { application_name: options.applicationName }),
     max: options.poolSize ?? 10,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
@@ -92,12 +90,18 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   }
 }
 
-/** A standby, or a primary that was just replaced by one. */
-async function refuseReadOnly(client: ClientBase): Promise<void> {
+/** A standby, or a primary that was just replaced by one. The pool drops the connection without waiting for the server. */
+function refuseReadOnly(client: ClientBase, done: (error?: Error) => void): void {
   const question = { text: 'show transaction_read_only', query_timeout: CONNECT_TIMEOUT_MS }
-  const { rows } = await client.query(question)
-  if (rows[0]?.transaction_read_only !== 'on') return
-  throw Object.assign(new Error('the server takes reads only'), { code: READ_ONLY })
+  client.query(question).then(
+    ({ rows }) => {
+      const isReadOnly = rows[0]?.transaction_read_only === 'on'
+      done(
+        isReadOnly ? Object.assign(new Error('the server takes reads only'), { code: READ_ONLY }) : undefined,
+      )
+    },
+    (error: Error) => done(error),
+  )
 }
 
 /**
