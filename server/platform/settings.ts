@@ -39,6 +39,15 @@ const SERVICE = {
   ROLES: roles
     .prefault('web,worker,scheduler')
     .describe('what this process does; any subset, comma-separated'),
+  DRAIN_SECONDS: whole(0, 300)
+    .prefault('5')
+    .describe(
+      'how long `/readyz` answers 503 after SIGTERM before the service stops listening, so that a load balancer can take it out; at least two of its checks. Ctrl-C skips it',
+    ),
+  HEALTH_PORT: whole(1, 65_535).optional().meta({
+    description: 'a port for `/healthz`, `/readyz` and `/metrics` of a process without the role `web`',
+    unset: 'none',
+  }),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
@@ -71,6 +80,9 @@ const DATA = {
   DATABASE_URL: databaseUrl
     .default('sqlite:./data/affiliate.db')
     .describe('`sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`'),
+  DATABASE_POOL_SIZE: whole(2, 100)
+    .prefault('10')
+    .describe('connections of each process to PostgreSQL; a worker opens up to two more'),
   DATA_DIR: z.string().min(1).optional().meta({
     description: "the folder of keys, export files and the sandbox's state",
     unset: 'the folder of the SQLite file; `./data` with PostgreSQL',
