@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
+import { retryInvoice } from '../billing/invoices.service.ts'
+import { openFlags, resolveFlag } from '../moderation/flags.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { claimAttempts } from '../processor/attempts.service.ts'
@@ -9,6 +11,7 @@ import {
   attemptsOf,
   cycleOf,
   cyclesOf,
+  giveBillingAccount,
   type Marketplace,
   openFlagsOf,
   payoutOf,
@@ -268,6 +271,65 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.equal(await openFlagsOf(market.platform), [`processor_disagrees ${cycle?.id}`])
     const [row] = await attemptsOf(market.platform, cycle?.id ?? '')
     assert.is(row?.state, 'waiting')
+  })
+
+  it('sends no invoice to a processor that needs the billing account before the merchant has one', async (context) => {
+    const { market, shop, cycleId } = context
+    market.processor.needsBillingAccount = true
+    await market.drainUntilIdle()
+    await market.after(DAY)
+    assert.equal(market.processor.calls, [])
+    const waiting = await attempt(context)
+    assert.equal(
+      [waiting.state, waiting.tries, waiting.detail],
+      ['waiting', 0, 'the merchant has given no billing account'],
+    )
+    assert.equal(await openFlagsOf(market.platform), [`billing_account_missing ${cycleId}`])
+    const [flag] = await openFlags(market.platform.database.reader, 'billing_account_missing', cycleId)
+    assert.equal(JSON.parse(flag?.evidence ?? ''), { merchant_id: shop.merchantId, amount: '1100.00' })
+
+    await giveBillingAccount(market.platform, shop.merchantId, { raastId: '03001234567' })
+    await market.after(10 * MINUTE)
+    assert.equal((await attempt(context)).state, 'created')
+    const { rest } = market.processor.invoices[0] as { rest: { billingAccount: unknown } }
+    assert.equal(rest.billingAccount, { raastId: '03001234567' })
+    assert.equal(await openFlagsOf(market.platform), [])
+  })
+
+  it('flags a missing billing account once: not again when a person has resolved the flag', async (context) => {
+    const { market, cycleId } = context
+    market.processor.needsBillingAccount = true
+    await market.drainUntilIdle()
+    const [flag] = await openFlags(market.platform.database.reader, 'billing_account_missing', cycleId)
+    await resolveFlag(market.platform, { flagId: flag?.id ?? '', actor: 'operator', note: 'called them' })
+    await market.after(DAY)
+    assert.equal(await openFlagsOf(market.platform), [])
+    assert.is((await attempt(context)).state, 'waiting')
+  })
+
+  it('sends every try of an invoice to one billing account, and a new attempt to the present one', async (context) => {
+    const { market, shop, cycleId } = context
+    const { processor } = market
+    const [wrong, right] = [{ raastId: '03001234567' }, { iban: 'PK36SCBL0000001123456702' }]
+    processor.needsBillingAccount = true
+    await market.drainUntilIdle()
+    await giveBillingAccount(market.platform, shop.merchantId, wrong)
+    const accounts: unknown[] = []
+    const { createInvoice } = processor
+    processor.createInvoice = (call) => {
+      accounts.push(call.billingAccount)
+      return createInvoice.call(processor, call)
+    }
+    processor.answers = ['drop', 'throttle', 'refuse']
+    await market.after(10 * MINUTE)
+    await giveBillingAccount(market.platform, shop.merchantId, right)
+    await market.after(MINUTE)
+    await market.after(20 * MINUTE)
+    assert.equal(accounts, [wrong, wrong, wrong])
+    assert.is((await attempt(context)).state, 'refused')
+    await retryInvoice(market.platform, processor, { cycleId, actor: 'operator', reason: 'a wrong number' })
+    await market.drainUntilIdle()
+    assert.equal(accounts, [wrong, wrong, wrong, right])
   })
 
   it("holds a suspended creator's payout until the reinstatement", async (context) => {

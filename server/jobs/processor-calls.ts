@@ -1,4 +1,5 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
+import { invoiceAccount } from '../billing/invoice-accounts.service.ts'
 import { recordInvoice } from '../billing/invoices.service.ts'
 import { recordSubmitted } from '../payouts/payout-events.service.ts'
 import { getPayout } from '../payouts/payouts.service.ts'
@@ -18,6 +19,7 @@ import {
 import { isFinalRefusal, LOOK_AGAIN_AFTER_MS } from '../processor/final-refusal.rule.ts'
 import type { CallOutcome, LookupItem, Processor } from '../processor/processor.ts'
 import { itemsThatCount } from '../processor/retry.rule.ts'
+import { type BillingAccount, flagBrokenBillingAccount } from '../users/billing-accounts.service.ts'
 import {
   flagBrokenDestination,
   openDestination,
@@ -28,6 +30,8 @@ import { isSuspended } from '../users/users.service.ts'
 const BATCH = 20
 /** Pause before a payout that cannot be sent yet is checked again, ms. */
 const WAITING_DELAY_MS = 60_000
+/** Pause before an invoice that waits for the merchant's billing account is checked again, ms. */
+const MISSING_ACCOUNT_DELAY_MS = 600_000
 
 /** Makes the due calls to the processor. Returns how many attempts it claimed. */
 export async function makeDueCalls(platform: Platform, processor: Processor): Promise<number> {
@@ -69,58 +73,101 @@ async function lookUpOrCall(
   const common = { attemptId: attempt.id, reference: attempt.subjectId, amount: attempt.amount }
   if (attempt.kind === 'invoice') {
     const { customer } = attempt.request as { customer: { id: string; email: string; name: string } }
-    return recordOutcome(platform, attempt, await processor.createInvoice({ ...common, customer }))
+    if (!processor.needsBillingAccount) {
+      return recordOutcome(platform, attempt, await processor.createInvoice({ ...common, customer }))
+    }
+    const ready = await billingAccount(platform, attempt)
+    if (ready.kind !== 'ready') return recordUnsent(platform, attempt, ready)
+    const call = { ...common, customer, billingAccount: ready.account }
+    return recordOutcome(platform, attempt, await processor.createInvoice(call))
   }
   const ready = await payoutDestination(platform, attempt)
-  if (ready.kind === 'waits') {
-    return platform.database.transaction((tx) => defer(platform, tx, attempt, ready.why, WAITING_DELAY_MS))
-  }
-  if (ready.kind === 'broken') return recordBroken(platform, attempt, ready)
-  const { destination } = ready
-  return recordOutcome(platform, attempt, await processor.createPayout({ ...common, destination }))
+  if (ready.kind !== 'ready') return recordUnsent(platform, attempt, ready)
+  return recordOutcome(
+    platform,
+    attempt,
+    await processor.createPayout({ ...common, destination: ready.account }),
+  )
 }
 
-type ReadyPayout =
-  | { kind: 'ready'; destination: PayoutAccount }
-  | { kind: 'waits'; why: string }
-  | { kind: 'broken'; creatorId: string; problem: string }
+interface Ready<Account> {
+  kind: 'ready'
+  account: Account
+}
+
+/** Why a call is not made now. `broken`: an account was changed in the database; `flag` says whose. */
+type NotReady =
+  | { kind: 'waits'; why: string; delayMs: number }
+  | { kind: 'broken'; problem: string; summary: string; flag(tx: Tx): Promise<void> }
+
+/** The account that an invoice is paid from, or why the invoice is not sent now. */
+async function billingAccount(
+  platform: Platform,
+  attempt: ClaimedAttempt,
+): Promise<Ready<BillingAccount> | NotReady> {
+  const found = await invoiceAccount(platform, attempt.subjectId, attempt.createdAt)
+  if (found.kind === 'ready') return found
+  if (found.kind === 'missing') {
+    return { kind: 'waits', why: found.why, delayMs: MISSING_ACCOUNT_DELAY_MS }
+  }
+  if (found.kind === 'unreadable') return waitsForKey(platform, attempt, found.why)
+  const { merchantId, problem } = found
+  return {
+    kind: 'broken',
+    problem,
+    summary: "The invoice was not sent: the merchant's billing account was changed in the database.",
+    flag: (tx) =>
+      flagBrokenBillingAccount(platform, tx, merchantId, { billing_cycle_id: attempt.subjectId, problem }),
+  }
+}
+
+function waitsForKey({ log }: Platform, { id: attempt }: ClaimedAttempt, why: string): NotReady {
+  log.error({ attempt }, why)
+  return { kind: 'waits', why, delayMs: WAITING_DELAY_MS }
+}
 
 /** The destination of a payout, or why it is not sent now. An unsent payout waits while its creator is suspended. */
-async function payoutDestination(platform: Platform, attempt: ClaimedAttempt): Promise<ReadyPayout> {
+async function payoutDestination(
+  platform: Platform,
+  attempt: ClaimedAttempt,
+): Promise<Ready<PayoutAccount> | NotReady> {
   const payout = await getPayout(platform, attempt.subjectId)
   if (!payout) throw new Error(`attempt ${attempt.id} has no payout`)
   const creatorId = payout.creator_id
   if ((await isSuspended(platform.database.reader, [creatorId])).size > 0) {
-    return { kind: 'waits', why: 'the creator is suspended' }
+    return { kind: 'waits', why: 'the creator is suspended', delayMs: WAITING_DELAY_MS }
   }
   const { destination_id } = attempt.request as { destination_id: string }
   try {
-    const destination = await openDestination(platform, creatorId, destination_id, payout.created_at)
-    if (destination) return { kind: 'ready', destination }
-    return { kind: 'waits', why: 'the payout destination has not come into effect' }
+    const account = await openDestination(platform, creatorId, destination_id, payout.created_at)
+    if (account) return { kind: 'ready', account }
+    const why = 'the payout destination has not come into effect'
+    return { kind: 'waits', why, delayMs: WAITING_DELAY_MS }
   } catch (error) {
     if (error instanceof UnknownKeyError) {
-      const why = `the payout destination was ${error.message}`
-      platform.log.error({ attempt: attempt.id }, why)
-      return { kind: 'waits', why }
+      return waitsForKey(platform, attempt, `the payout destination was ${error.message}`)
     }
-    if (error instanceof IntegrityError) return { kind: 'broken', creatorId, problem: error.message }
-    throw error
+    if (!(error instanceof IntegrityError)) throw error
+    const problem = error.message
+    return {
+      kind: 'broken',
+      problem,
+      summary: 'The payout was not sent: its destination was changed in the database.',
+      flag: (tx) => flagBrokenDestination(platform, tx, creatorId, { payout_id: attempt.subjectId, problem }),
+    }
   }
 }
 
-/** No call was made, because the destination is not the one that its creator gave. A person decides about a new attempt. */
-function recordBroken(
-  platform: Platform,
-  attempt: ClaimedAttempt,
-  { creatorId, problem }: { creatorId: string; problem: string },
-): Promise<void> {
+/**
+ * No call was made. It is made later, or, where the account is not the one that its owner gave, a person decides about a new
+ * attempt.
+ */
+function recordUnsent(platform: Platform, attempt: ClaimedAttempt, unsent: NotReady): Promise<void> {
   return platform.database.transaction(async (tx) => {
-    await flagBrokenDestination(platform, tx, creatorId, { payout_id: attempt.subjectId, problem })
-    await recordRefusal(platform, tx, attempt, {
-      detail: `not sent: ${problem}`,
-      summary: 'The payout was not sent: its destination was changed in the database.',
-    })
+    if (unsent.kind === 'waits') return defer(platform, tx, attempt, unsent.why, unsent.delayMs)
+    await unsent.flag(tx)
+    const { problem, summary } = unsent
+    await recordRefusal(platform, tx, attempt, { detail: `not sent: ${problem}`, summary })
   })
 }
 

@@ -20,6 +20,7 @@ import { testDialects } from '../test/testkit/databases.ts'
 import { type FixtureDatabase, openFixtureDatabase } from '../test/testkit/fixture-databases.ts'
 import {
   attemptsOf,
+  giveBillingAccount,
   giveDestination,
   openFlagsOf,
   openMarketplace,
@@ -28,6 +29,7 @@ import {
 import { addUser } from '../test/testkit/people.ts'
 import { MINUTE, TESTBED_KEY } from '../test/testkit/testbed.ts'
 import { sealUnbound } from '../test/testkit/unbound-values.ts'
+import { billingAccountOf } from '../users/billing-accounts.service.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { type Rotation, rotateKeys } from './rotate-keys.ts'
 
@@ -96,10 +98,10 @@ for (const dialect of testDialects()) {
 
       const oldKey = Buffer.from(fixture.appKey, 'base64')
       const both = withKeys(platform, createAppKeys(NEW_KEY, [oldKey]))
-      const all = [before.destinations.length, before.secrets.length, before.mailboxes.length]
+      const all = [before.destinations.length, 0, before.secrets.length, before.mailboxes.length]
       assert.instance(await rotate(both).catch((error: unknown) => error), Refusal, 'bound first')
       const preview = await rotate(platform, true)
-      const bound = [before.destinations.length, before.secrets.length, 0]
+      const bound = [before.destinations.length, 0, before.secrets.length, 0]
       assert.equal([resealedIn(preview), preview.endsUnbound], [bound, true])
       assert.equal(await sealedRows(platform), before, 'a dry run writes nothing')
       assert.equal(await auditsOf(platform), [])
@@ -134,7 +136,7 @@ for (const dialect of testDialects()) {
         [platform.keys.current.id, both.keys.current.id],
       )
 
-      assert.equal(resealedIn(await rotate(onlyNew)), [0, 0, 0])
+      assert.equal(resealedIn(await rotate(onlyNew)), [0, 0, 0, 0])
       assert.is((await auditsOf(platform)).length, 2, 'nothing to do leaves no row')
       const refused = await rotate(platform).catch((error: unknown) => error)
       assert.instance(refused, Refusal)
@@ -225,7 +227,7 @@ for (const dialect of testDialects()) {
       assert.is((await readKeyMark(platform.database.reader, both.vault))?.key, 'former')
     }
     const rotation = await rotate(both)
-    assert.equal([resealedIn(rotation), rotation.left, rotation.retired], [[0, 0, 0], [], []])
+    assert.equal([resealedIn(rotation), rotation.left, rotation.retired], [[0, 0, 0, 0], [], []])
     assert.is((await auditsOf(platform)).length, 2)
     assert.equal(await brokenChecks(both), [])
     assert.equal(await sealedBreaches(withKeys(platform, createAppKeys(NEW_KEY))), [])
@@ -326,6 +328,7 @@ for (const dialect of testDialects()) {
         webhook_secret: 'secret-one',
       })
       await giveDestination(platform, first.userId)
+      await giveBillingAccount(platform, one.userId)
       await setEmail(platform, one.userId, 'a.khan@gmail.com')
       clock.pass(MINUTE)
       while (await watchIdentities(platform)) {}
@@ -354,6 +357,8 @@ for (const dialect of testDialects()) {
       await rotate(both)
       const onlyNew = withKeys(platform, createAppKeys(NEW_KEY))
       assert.is(await connect(onlyNew), 'secret_taken')
+      const account = await billingAccountOf(onlyNew, platform.database.reader, one.userId, clock.now())
+      assert.equal(account, { iban: 'PK36SCBL0000001123456702' })
       const { destinations, mailboxes } = await sealedRows(platform)
       assert.is(new Set(destinations.map((row) => row.iban_fingerprint)).size, 1)
       const shared = Map.groupBy(mailboxes, (row) => row.fingerprint)

@@ -8,9 +8,14 @@ import { IntegrityError, UnknownKeyError, type Vault } from '../platform/crypto/
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
+import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
 import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
 
-export const SEALED_TABLES: readonly SealedTable[] = [SEALED_DESTINATIONS, SEALED_SECRETS]
+export const SEALED_TABLES: readonly SealedTable[] = [
+  SEALED_DESTINATIONS,
+  SEALED_BILLING_ACCOUNTS,
+  SEALED_SECRETS,
+]
 
 /** Rows in one transaction: few, so that a running service does not wait for it. */
 const PAGE = 200

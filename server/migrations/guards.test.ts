@@ -250,6 +250,22 @@ for (const dialect of testDialects()) {
     assert.is(await change(database, reseal()), 1n)
   })
 
+  it('a billing account changes only by being encrypted again', async ({ database }) => {
+    const reseal = (more = '') =>
+      `update billing_accounts set account_encrypted = account_encrypted || 'x'${more}`
+    for (const assignment of [
+      `id = '${idNumber(7)}'`,
+      `user_id = '${idNumber(2)}'`,
+      "kind = 'raast_id'",
+      "account_last4 = '0000'",
+      'created_at = created_at - 1',
+    ]) {
+      await assertRefused(database, reseal(`, ${assignment}`))
+    }
+    await assertRefused(database, 'delete from billing_accounts')
+    assert.is(await change(database, reseal()), 1n)
+  })
+
   it('the MAC of a head is set once for each place', async ({ database }) => {
     const [head] = await database.reader.selectFrom('ledger_heads').selectAll().execute()
     assert.ok(head?.mac, 'it has one since it moved')

@@ -130,3 +130,11 @@ export const STATUS_SEQUENCE =
 /** Offers that were there before get one row: the status that they had since they were created, for all that is known. */
 export const STATUSES_OF_EARLIER_OFFERS = `insert into offer_status_changes (offer_id, sequence, status, changed_at)
   select id, 1, status, created_at from offers`
+
+/*
+ * What the migration `00027-billing-accounts` makes triggers of. Never edited either.
+ */
+
+/** The one update of a billing account: it is re-encrypted with another key. */
+export const ALLOWED_BILLING_ACCOUNT_UPDATE = `new.account_encrypted <> old.account_encrypted
+  and ${['id', 'user_id', 'kind', 'account_last4', 'created_at'].map((column) => `new.${column} = old.${column}`).join(' and ')}`

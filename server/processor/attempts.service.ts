@@ -71,6 +71,8 @@ export interface ClaimedAttempt {
   subjectId: string
   amount: number
   request: Record<string, unknown>
+  /** Epoch ms. */
+  createdAt: number
   /** Tries before this one. Above zero the outcome of an earlier one may be unknown. */
   earlierTries: number
   /** When the latest one with an unknown outcome was made, epoch ms; `null` without one. */
@@ -92,6 +94,7 @@ export async function claimAttempts(platform: Platform, limit: number): Promise<
     subjectId: row.subject_id,
     amount: row.amount,
     request: JSON.parse(row.request),
+    createdAt: row.created_at,
     earlierTries: row.tries,
     unknownAt: row.unknown_at,
     token: lease.token,

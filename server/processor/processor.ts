@@ -7,6 +7,11 @@ import type { Paisa } from '../../shared/money.ts'
  * every try, so a repeated call is safe wherever the outcome allows one.
  */
 export interface Processor {
+  /**
+   * Invoices are requests to a merchant's bank account, so `createInvoice` needs `billingAccount`. An invoice without one is not sent: it waits
+   * until the merchant has given an account.
+   */
+  readonly needsBillingAccount?: boolean
   /** Creates an invoice. `reference` is our billing cycle's id. */
   createInvoice(call: InvoiceCall): Promise<CallOutcome>
   /** Creates a payout. `reference` is our payout's id. */
@@ -21,6 +26,11 @@ export interface InvoiceCall {
   reference: string
   amount: Paisa
   customer: { id: string; email: string; name: string }
+  /**
+   * Present where `needsBillingAccount`, and the same in every try of an attempt: an IBAN in electronic form, or a Raast ID in national
+   * form (03001234567).
+   */
+  billingAccount?: { iban: string } | { raastId: string }
 }
 
 export interface PayoutCall {

@@ -2,15 +2,20 @@
 
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
+import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
+import { IntegrityError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { claimsForWebhook } from '../stores/webhook-claims.service.ts'
+import { billingAccountOf } from '../users/billing-accounts.service.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { marketSuites } from './testkit/market-suites.ts'
 import {
   attemptsOf,
+  cyclesOf,
+  giveBillingAccount,
   giveDestination,
   type Marketplace,
   openFlagsOf,
@@ -36,7 +41,14 @@ interface World {
 
 type Attack = (world: World, tx: Tx) => Promise<unknown>
 
-const TABLES = ['payout_destinations', 'store_secrets', 'stores', 'watermarks', 'flags'] as const
+const TABLES = [
+  'payout_destinations',
+  'billing_accounts',
+  'store_secrets',
+  'stores',
+  'watermarks',
+  'flags',
+] as const
 
 /** Statements of a database writer who has removed triggers, checks and unique indexes, but has no APP_KEY. */
 const ON_DESTINATIONS: Record<string, Attack> = {
@@ -105,17 +117,50 @@ function theirs(column: string, { userId }: Actor) {
 }
 
 /** One change of each column of the victim's row. */
-function eachColumn(table: 'payout_destinations' | 'store_secrets', values: Record<string, string>) {
-  const own = table === 'payout_destinations' ? 'user_id' : 'store_id'
+function eachColumn(
+  table: 'payout_destinations' | 'billing_accounts' | 'store_secrets',
+  values: Record<string, string>,
+) {
+  const owner = ({ victim, shop }: World) =>
+    ({ payout_destinations: victim.userId, billing_accounts: shop.merchantId, store_secrets: shop.storeId })[
+      table
+    ]
+  const own = table === 'store_secrets' ? 'store_id' : 'user_id'
   return Object.fromEntries(
     Object.entries(values).map(([column, value]): [string, Attack] => [
       `another ${column} in the victim's ${table}`,
-      ({ victim, shop }, tx) =>
+      (world, tx) =>
         sql`
         update ${sql.table(table)} set ${sql.ref(column)} = ${sql.raw(value)}
-        where ${sql.ref(own)} = ${own === 'user_id' ? victim.userId : shop.storeId}`.execute(tx),
+        where ${sql.ref(own)} = ${owner(world)}`.execute(tx),
     ]),
   )
+}
+
+/** Attacks of a merchant whose invoices another's account is to pay. */
+const ON_BILLING_ACCOUNTS: Record<string, Attack> = {
+  'the sealed account of another merchant in their own row': ({ shop, attackerShop }, tx) =>
+    sql`
+    update billing_accounts set account_encrypted = (
+      select account_encrypted from billing_accounts where user_id = ${attackerShop.merchantId})
+    where user_id = ${shop.merchantId}`.execute(tx),
+  'the whole row of another merchant': ({ shop, attackerShop }, tx) =>
+    sql`
+    update billing_accounts set user_id = ${shop.merchantId} where user_id = ${attackerShop.merchantId}`.execute(
+      tx,
+    ),
+  'a copy of a row under a new id': ({ market, shop, attackerShop }, tx) =>
+    sql`
+    insert into billing_accounts (id, user_id, kind, account_encrypted, account_last4, created_at)
+    select ${market.platform.ids.next()}, ${shop.merchantId}, kind, account_encrypted, account_last4, created_at
+    from billing_accounts where user_id = ${attackerShop.merchantId}`.execute(tx),
+  ...eachColumn('billing_accounts', {
+    id: "'01900000-0000-7000-8000-00000000000f'",
+    kind: "'raast_id'",
+    account_encrypted: "account_encrypted || 'A'",
+    account_last4: "'0000'",
+    created_at: 'created_at - 1',
+  }),
 }
 
 const theirSecret = (column: string, { storeId }: Shop) =>
@@ -165,6 +210,8 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     const attacker = await market.addCreator('attacker', false)
     await giveDestination(market.platform, attacker.userId, THEIR_IBAN)
     const attackerShop = await market.addShop('attacker')
+    await giveBillingAccount(market.platform, shop.merchantId, { iban: THEIR_IBAN })
+    await giveBillingAccount(market.platform, attackerShop.merchantId, { raastId: '03001234567' })
     Object.assign(world, { shop, victim, attacker, attackerShop })
     await market.earn(shop, await market.addLink(shop, victim), 800_000)
     const { database } = market.bed.testDatabase
@@ -233,6 +280,23 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
         assert.is.not((await breachesOf(world, 'sealed-destinations')).length, 0)
       })
       assert.equal(await breachesOf(world, 'sealed-destinations'), [])
+    })
+  }
+
+  for (const [what, attack] of Object.entries(ON_BILLING_ACCOUNTS)) {
+    it(`${what}: the billing account does not open, and verification finds it`, async (world) => {
+      const { market, shop } = world
+      await under(world, attack, async () => {
+        const opened = await billingAccountOf(
+          market.platform,
+          market.platform.database.reader,
+          shop.merchantId,
+          market.clock.now(),
+        ).catch((error: unknown) => error)
+        assert.instance(opened, IntegrityError)
+        assert.is.not((await breachesOf(world, 'sealed-billing-accounts')).length, 0)
+      })
+      assert.equal(await breachesOf(world, 'sealed-billing-accounts'), [])
     })
   }
 
@@ -345,6 +409,29 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     await market.after(DAY)
     assert.equal(ibansPaid(world), ['PK36SCBL0000001123456702'])
     assert.is((await payoutOf(market.platform, payoutId)).state, 'submitted')
+  })
+
+  it('cannot have an invoice sent to another account', async (world) => {
+    const { market, shop, victim } = world
+    const { platform, processor } = market
+    processor.needsBillingAccount = true
+    const calls = processor.calls.length
+    await market.order(shop, await market.addLink(shop, victim), 800_000)
+    await market.drainUntilIdle()
+    const cycle = (await cyclesOf(platform, shop.merchantId)).find(({ state }) => state === 'open')
+    await closeDueCycles(platform, { merchantId: shop.merchantId, asOf: cycle?.period_end ?? 0 })
+    await platform.database.transaction((tx) =>
+      sql`update billing_accounts set account_encrypted = account_encrypted || 'A'`.execute(tx),
+    )
+    await market.drainUntilIdle()
+    assert.is(processor.calls.length, calls)
+    const [attempt] = await attemptsOf(platform, cycle?.id ?? '')
+    assert.is(attempt?.state, 'refused')
+    assert.match(attempt?.detail ?? '', /^not sent: billing account/)
+    const flags = await openFlagsOf(platform)
+    for (const flag of [`integrity_violation ${shop.merchantId}`, `processor_refusal ${cycle?.id}`]) {
+      assert.ok(flags.includes(flag), flag)
+    }
   })
 
   it.run()

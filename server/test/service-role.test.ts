@@ -48,6 +48,7 @@ const REFUSED = [
 const REFUSED_BY_TRIGGER = [
   'update sales set commission = 1',
   'update payout_destinations set account_title = iban_last4',
+  "update billing_accounts set kind = 'raast_id'",
   "update payouts set state = 'pending'",
   'update ledger_heads set sequence = 1',
 ]

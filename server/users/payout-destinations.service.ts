@@ -219,14 +219,14 @@ export async function ownDestinations(
 }
 
 /** `same`: the newest is this one already. `first`: there is none yet. */
-export type DestinationChange = 'same' | 'first' | 'replacement'
+export type AccountChange = 'same' | 'first' | 'replacement'
 
 export async function destinationChange(
   platform: Platform,
   db: Queries,
   userId: string,
   account: PayoutAccount,
-): Promise<DestinationChange> {
+): Promise<AccountChange> {
   const newest = (await findDestinations(db, [userId])).at(-1)
   if (!newest) return 'first'
   const same =

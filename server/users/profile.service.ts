@@ -5,15 +5,24 @@ import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { entities } from '../platform/database/entities.ts'
 import type { Platform } from '../platform/platform.ts'
+import {
+  addBillingAccount,
+  type BillingAccount,
+  type BillingAccountView,
+  billingAccountChange,
+  ownBillingAccount,
+} from './billing-accounts.service.ts'
 import { checkIban } from './iban.rule.ts'
 import { isRightPassword } from './password-attempts.service.ts'
 import {
+  type AccountChange,
   addDestination,
   destinationChange,
   type OwnDestinations,
   ownDestinations,
   type PayoutAccount,
 } from './payout-destinations.service.ts'
+import { checkRaastId } from './raast-id.rule.ts'
 import { lockActiveUser, type UserRecord, userNotFound, userRecordOf } from './users.service.ts'
 import { findUserById, type UserRow } from './users.store.ts'
 
@@ -23,8 +32,9 @@ export interface Profile {
   /** Creators only, like the balance. */
   destinations: OwnDestinations | null
   balance: CreatorBalance | null
-  /** Merchants only. */
+  /** Merchants only. `billingAccount` is undefined for others, and `null` before one is given. */
   account: MerchantAccount | null
+  billingAccount?: BillingAccountView | null
 }
 
 /** Refuses with `not_found`. */
@@ -36,7 +46,10 @@ async function readProfile(platform: Platform, db: Queries, userId: string): Pro
   const row = await userRow(db, userId)
   const user = userRecordOf(row)
   const profile: Profile = { user, destinations: null, balance: null, account: null }
-  if (user.role === 'merchant') return { ...profile, account: await merchantAccount(db, userId) }
+  if (user.role === 'merchant') {
+    const billingAccount = await ownBillingAccount(db, userId)
+    return { ...profile, account: await merchantAccount(db, userId), billingAccount }
+  }
   if (user.role !== 'creator') return profile
   return {
     ...profile,
@@ -48,14 +61,15 @@ async function readProfile(platform: Platform, db: Queries, userId: string): Pro
 export interface ProfileChange {
   displayName?: string
   destination?: { iban: string; account_title: string }
+  billingAccount?: { iban?: string | undefined; raast_id?: string | undefined }
   currentPassword?: string
   /** The client's network address: wrong passwords are counted by it. */
   address?: string
 }
 
 /**
- * Changes what is given. A creator's first payout destination counts at once; replacing it needs the password, raises
- * a flag and takes effect after 24 hours. Refuses with `validation_failed` and `invalid_credentials`.
+ * Changes what is given. A creator's first payout destination and a merchant's first billing account count at once. Replacing one needs
+ * the password and raises a flag; a replaced payout destination takes effect after 24 hours. Refuses with `validation_failed` and `invalid_credentials`.
  */
 export async function updateProfile(
   platform: Platform,
@@ -63,7 +77,7 @@ export async function updateProfile(
   change: ProfileChange,
 ): Promise<Profile> {
   const row = await userRow(platform.database.reader, userId)
-  const account = change.destination && checkedAccount(row, change.destination)
+  const account = newAccount(platform, row, change)
   const passwordGiven = account ? await checkPassword(platform, row, account, change) : false
   return platform.database.transaction(async (tx) => {
     if (change.displayName !== undefined && change.displayName !== row.display_name) {
@@ -73,7 +87,7 @@ export async function updateProfile(
       await em.flush()
       if (row.role === 'merchant') await refreshMerchantName(platform, tx, userId)
     }
-    if (account) await moveDestination(platform, tx, row, account, passwordGiven)
+    if (account) await changeAccount(tx, row, account, passwordGiven)
     return readProfile(platform, tx, userId)
   })
 }
@@ -84,48 +98,93 @@ async function userRow(db: Queries, userId: string): Promise<UserRow> {
   throw userNotFound()
 }
 
-function checkedAccount(user: UserRow, given: { iban: string; account_title: string }): PayoutAccount {
-  if (user.role !== 'creator') throw invalid('payout_destination', 'is for creators only')
-  const check = checkIban(given.iban)
-  if (!check.ok) throw invalid('payout_destination.iban', check.message)
-  return { iban: check.iban, account_title: given.account_title }
+/** A bank account that a user gives: a creator's payout destination or a merchant's billing account. */
+interface NewAccount {
+  /** In words, for messages. */
+  name: string
+  compare(db: Queries): Promise<AccountChange>
+  add(tx: Tx): Promise<void>
+}
+
+/** Refuses an account that is malformed or not for the user's role. */
+function newAccount(platform: Platform, user: UserRow, change: ProfileChange): NewAccount | null {
+  const { destination, billingAccount } = change
+  if (destination && user.role !== 'creator') throw invalid('payout_destination', 'is for creators only')
+  if (billingAccount && user.role !== 'merchant') throw invalid('billing_account', 'is for merchants only')
+  if (destination) {
+    const iban = checkedIban('payout_destination.iban', destination.iban)
+    const account: PayoutAccount = { iban, account_title: destination.account_title }
+    return {
+      name: 'payout destination',
+      compare: (db) => destinationChange(platform, db, user.id, account),
+      add: (tx) => addDestination(platform, tx, user.id, account),
+    }
+  }
+  if (billingAccount) {
+    const account = checkedBillingAccount(billingAccount)
+    return {
+      name: 'billing account',
+      compare: (db) => billingAccountChange(platform, db, user.id, account),
+      add: (tx) => addBillingAccount(platform, tx, user.id, account),
+    }
+  }
+  return null
+}
+
+function checkedBillingAccount({
+  iban,
+  raast_id,
+}: NonNullable<ProfileChange['billingAccount']>): BillingAccount {
+  if (iban !== undefined && raast_id === undefined) {
+    return { iban: checkedIban('billing_account.iban', iban) }
+  }
+  if (raast_id === undefined || iban !== undefined) {
+    throw invalid('billing_account', 'must have either iban or raast_id')
+  }
+  const check = checkRaastId(raast_id)
+  if (!check.ok) throw invalid('billing_account.raast_id', check.message)
+  return { raastId: check.raastId }
+}
+
+function checkedIban(path: string, text: string): string {
+  const check = checkIban(text)
+  if (!check.ok) throw invalid(path, check.message)
+  return check.iban
 }
 
 /** Whether a password was given. Refuses a wrong one, and a missing one where it is needed. */
 async function checkPassword(
   platform: Platform,
   user: UserRow,
-  account: PayoutAccount,
+  account: NewAccount,
   { currentPassword: password, address = '' }: Pick<ProfileChange, 'currentPassword' | 'address'>,
 ): Promise<boolean> {
   if (password === undefined) {
-    const change = await destinationChange(platform, platform.database.reader, user.id, account)
-    if (change === 'replacement') throw passwordNeeded()
+    if ((await account.compare(platform.database.reader)) === 'replacement') throw passwordNeeded(account)
     return false
   }
   if (await isRightPassword(platform, { email: user.email, user, password, address })) return true
   throw new Refusal('invalid_credentials', 'The current password is wrong.')
 }
 
-async function moveDestination(
-  platform: Platform,
+async function changeAccount(
   tx: Tx,
   user: UserRow,
-  account: PayoutAccount,
+  account: NewAccount,
   passwordGiven: boolean,
 ): Promise<void> {
   // The password was compared before the transaction.
   if (!(await lockActiveUser(tx, user))) {
     throw new Refusal('conflict', 'The account changed meanwhile. Log in again.')
   }
-  const change = await destinationChange(platform, tx, user.id, account)
+  const change = await account.compare(tx)
   if (change === 'same') return
-  if (change === 'replacement' && !passwordGiven) throw passwordNeeded()
-  await addDestination(platform, tx, user.id, account)
+  if (change === 'replacement' && !passwordGiven) throw passwordNeeded(account)
+  await account.add(tx)
 }
 
-function passwordNeeded(): Refusal {
-  return invalid('current_password', 'is required to replace a payout destination')
+function passwordNeeded({ name }: NewAccount): Refusal {
+  return invalid('current_password', `is required to replace a ${name}`)
 }
 
 function invalid(path: string, message: string): Refusal {

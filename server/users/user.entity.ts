@@ -65,3 +65,22 @@ export const PayoutDestination = defineEntity({
   },
   indexes: [{ name: 'payout_destinations_user', properties: ['user_id', 'effective_at'] }],
 })
+
+export const BILLING_ACCOUNT_KINDS = ['iban', 'raast_id'] as const
+export type BillingAccountKind = (typeof BILLING_ACCOUNT_KINDS)[number]
+
+/** The account that a merchant pays from, for processors that request payments. Rows are only added; the latest one counts. */
+export const BillingAccount = defineEntity({
+  name: 'BillingAccount',
+  tableName: 'billing_accounts',
+  properties: {
+    id: id().primary(),
+    user_id: () => refersTo(User, 'user_id'),
+    kind: enumText<BillingAccountKind>(),
+    account_encrypted: text(),
+    account_last4: text(),
+    created_at: epochMs(),
+  },
+  checks: [oneOf('billing_accounts', 'kind', BILLING_ACCOUNT_KINDS)],
+  indexes: [{ name: 'billing_accounts_user', properties: ['user_id', 'created_at'] }],
+})

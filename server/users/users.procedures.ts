@@ -19,7 +19,10 @@ import { wireUser } from './user-wire.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
 
-function profileWire(platform: Platform, { user, destinations, balance, account }: Profile): UserWire {
+function profileWire(
+  platform: Platform,
+  { user, destinations, balance, account, billingAccount }: Profile,
+): UserWire {
   return {
     ...wireUser(user),
     ...(destinations && destinationsWire(destinations)),
@@ -41,6 +44,7 @@ function profileWire(platform: Platform, { user, destinations, balance, account 
         currency: CURRENCY,
       },
     }),
+    ...(billingAccount !== undefined && { billing_account: billingAccount }),
   }
 }
 
@@ -133,9 +137,9 @@ export const usersRouter = router({
 
   updateMe: procedure(EVERY_ROLE, {
     rest: { method: 'PATCH', path: '/me' },
-    summary: 'Change the display name, or where payouts go',
+    summary: 'Change the display name, where payouts go, or what invoices are paid from',
     description:
-      "A creator's first payout destination takes effect immediately. Replacing it needs the current password, is reviewed by an operator, and takes effect after 24 hours.",
+      "A creator's first payout destination takes effect immediately. Replacing it needs the current password, is reviewed by an operator, and takes effect after 24 hours. A merchant's billing account takes effect immediately; replacing it needs the current password and is reviewed too.",
     errors: ['invalid_credentials', 'conflict'],
   })
     .input(updateMeInput)
@@ -144,6 +148,7 @@ export const usersRouter = router({
       const profile = await updateProfile(ctx.platform, ctx.actor.userId, {
         displayName: input.display_name,
         destination: input.payout_destination,
+        billingAccount: input.billing_account,
         currentPassword: input.current_password,
         address: ctx.clientAddress,
       })

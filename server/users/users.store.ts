@@ -5,6 +5,7 @@ import type { Schema } from '../platform/database/schema.ts'
 
 export type UserRow = Selectable<Schema['users']>
 export type DestinationRow = Selectable<Schema['payout_destinations']>
+export type BillingAccountRow = Selectable<Schema['billing_accounts']>
 
 /** Returns `false` when the e-mail is taken. */
 export async function insertUser(tx: Tx, row: UserRow): Promise<boolean> {
@@ -213,6 +214,47 @@ export function findDestinations(db: Queries, userIds: readonly string[]): Promi
     .selectFrom('payout_destinations')
     .selectAll()
     .where('user_id', 'in', userIds)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+}
+
+/** All users' billing accounts after the id `after`, by id. */
+export function billingAccountsAfter(
+  db: Queries,
+  after: string | null,
+  limit: number,
+): Promise<BillingAccountRow[]> {
+  return db
+    .selectFrom('billing_accounts')
+    .selectAll()
+    .$if(after !== null, (query) => query.where('id', '>', after ?? ''))
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+/** Replaces an account's encrypted column if it has not changed since; returns whether it did. */
+export async function resealBillingAccount(
+  tx: Tx,
+  row: BillingAccountRow,
+  account_encrypted: string,
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('billing_accounts')
+    .set({ account_encrypted })
+    .where('id', '=', row.id)
+    .where('account_encrypted', '=', row.account_encrypted)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** All accounts that a merchant ever gave, oldest first. */
+export function findBillingAccounts(db: Queries, merchantId: string): Promise<BillingAccountRow[]> {
+  return db
+    .selectFrom('billing_accounts')
+    .selectAll()
+    .where('user_id', '=', merchantId)
     .orderBy('created_at')
     .orderBy('id')
     .execute()

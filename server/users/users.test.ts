@@ -69,8 +69,18 @@ for (const dialect of testDialects()) {
 
   it('registers a merchant with an account in place of a balance', async ({ bed }) => {
     const { user } = await register(bed, 'merchant')
-    const fields = ['account', 'created_at', 'display_name', 'email', 'id', 'role', 'suspended']
+    const fields = [
+      'account',
+      'billing_account',
+      'created_at',
+      'display_name',
+      'email',
+      'id',
+      'role',
+      'suspended',
+    ]
     assert.equal(Object.keys(user).sort(), fields)
+    assert.is(user.billing_account, null)
     assert.equal(user.account, {
       open_cycle_due: '0.00',
       unpaid: '0.00',

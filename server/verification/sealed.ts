@@ -3,6 +3,7 @@ import type { SealedRow, SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { createVault, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
+import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
 import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
 import { type Breach, type Invariant, inPages } from './invariant.ts'
 
@@ -16,6 +17,13 @@ export const SEALED_INVARIANTS: Invariant[] = [
       'Each payout destination opens with the key, in its own row, for its own user and times, and is the IBAN whose fingerprint and last four characters stand beside it.',
     table: SEALED_DESTINATIONS.name,
     breaches: (db, keys) => findBroken(db, keys, SEALED_DESTINATIONS, 'payout destination'),
+  },
+  {
+    name: 'sealed-billing-accounts',
+    statement:
+      'Each billing account opens with the key, in its own row, for its own merchant and time, and has its last four characters beside it.',
+    table: SEALED_BILLING_ACCOUNTS.name,
+    breaches: (db, keys) => findBroken(db, keys, SEALED_BILLING_ACCOUNTS, 'billing account'),
   },
   {
     name: 'sealed-store-secrets',

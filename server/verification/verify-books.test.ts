@@ -12,7 +12,7 @@ import { retryPayout } from '../payouts/retry-payout.service.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { cyclesOf, type Marketplace } from '../test/testkit/marketplace.ts'
+import { cyclesOf, giveBillingAccount, type Marketplace } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
@@ -33,6 +33,7 @@ async function fillBooks(market: Marketplace): Promise<void> {
   const [shop, other] = [await market.addShop('shop'), await market.addShop('other')]
   const [ayesha, bilal] = [await market.addCreator('Ayesha'), await market.addCreator('Bilal')]
   const links = { ayesha: await market.addLink(shop, ayesha), bilal: await market.addLink(other, bilal) }
+  await giveBillingAccount(platform, shop.merchantId)
   await setCoupon(platform, { slug: links.ayesha.slug, actor: shop.merchantId, code: 'AYESHA10' })
   const second = await market.addLink(shop, bilal)
   await setCoupon(platform, { slug: second.slug, actor: shop.merchantId, code: 'BILAL10' })

@@ -44,17 +44,34 @@ const payoutDestinationInput = z
   })
   .describe('Where payouts go; creators only. A Pakistani IBAN, spaces allowed.')
 
+const billingAccountInput = z
+  .strictObject({
+    iban: z.string().max(60).optional().meta({ example: 'PK36SCBL0000001123456702' }),
+    raast_id: z.string().max(60).optional().meta({ example: '03001234567' }),
+  })
+  .describe(
+    'The account that invoices are paid from, for processors that send payment requests; merchants only. Either a Pakistani IBAN, spaces allowed, or a Raast ID (a mobile number).',
+  )
+
 export const updateMeInput = z
   .strictObject({
     display_name: displayName.optional(),
     payout_destination: payoutDestinationInput.optional(),
-    current_password: givenPassword.optional().describe('Needed to replace a payout destination.'),
+    billing_account: billingAccountInput.optional(),
+    current_password: givenPassword
+      .optional()
+      .describe('Needed to replace a payout destination or a billing account.'),
   })
   .prefault({})
 
 const payoutDestination = z.object({
   iban_last4: z.string().meta({ example: '6702' }),
   account_title: z.string(),
+})
+
+const billingAccount = z.object({
+  kind: z.enum(['iban', 'raast_id']),
+  last4: z.string().describe('The last four characters.').meta({ example: '6702' }),
 })
 
 const balance = z.object({
@@ -92,6 +109,12 @@ export const user = z
       .describe('Creators only: a replacement that has not come into effect yet.'),
     balance: balance.optional().describe('Creators only.'),
     account: account.optional().describe('Merchants only.'),
+    billing_account: billingAccount
+      .nullable()
+      .optional()
+      .describe(
+        'Merchants only: the account that invoices are paid from, where the processor requests payments.',
+      ),
   })
   .meta({ id: 'User' })
 export type UserWire = z.infer<typeof user>

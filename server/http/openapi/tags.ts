@@ -4,7 +4,10 @@ export const TAGS = [
     name: 'auth',
     description: 'Register, log in, change the password. Registering returns the first token.',
   },
-  { name: 'users', description: 'The account of the caller: name, balance, payout destination.' },
+  {
+    name: 'users',
+    description: 'The account of the caller: name, balance, payout destination, billing account.',
+  },
   { name: 'stores', description: "A merchant's connected Shopify stores and the secrets of their webhooks." },
   {
     name: 'offers',

@@ -15,8 +15,8 @@ import { Offer, OfferStatusChange } from '../../offers/offer.entity.ts'
 import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
-import { Store, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
-import { LoginAddress, PayoutDestination, Session, User } from '../../users/user.entity.ts'
+import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
+import { BillingAccount, LoginAddress, PayoutDestination, Session, User } from '../../users/user.entity.ts'
 import { Watermark } from './watermark.entity.ts'
 
 /** Every table, in the order in which rows can be inserted. */
@@ -25,9 +25,11 @@ export const ENTITIES = {
   Session,
   LoginAddress,
   PayoutDestination,
+  BillingAccount,
   Store,
   StoreSecret,
   StoreHost,
+  StoreDay,
   Offer,
   OfferStatusChange,
   Application,

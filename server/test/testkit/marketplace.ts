@@ -11,6 +11,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
+import { addBillingAccount, type BillingAccount } from '../../users/billing-accounts.service.ts'
 import { addDestination } from '../../users/payout-destinations.service.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
 import type { TestDatabaseOptions, TestDialect } from './databases.ts'
@@ -184,6 +185,14 @@ export function giveDestination(platform: Platform, creatorId: string, iban = IB
   return platform.database.transaction((tx) =>
     addDestination(platform, tx, creatorId, { iban, account_title: 'A CREATOR' }),
   )
+}
+
+export function giveBillingAccount(
+  platform: Platform,
+  merchantId: string,
+  account: BillingAccount = { iban: IBAN },
+): Promise<void> {
+  return platform.database.transaction((tx) => addBillingAccount(platform, tx, merchantId, account))
 }
 
 export function cycleOf(platform: Platform, cycleId: string) {

@@ -22,6 +22,8 @@ export interface MadeCall {
 
 /** A processor in memory with scripted answers. Like a real one it recognizes a repeated key. */
 export class ScriptedProcessor implements Processor {
+  /** Whether it requests payments from bank accounts. */
+  needsBillingAccount = false
   readonly invoices: Held[] = []
   readonly payouts: Held[] = []
   /** Every call, and the references of every look-up, in order. */
@@ -37,7 +39,8 @@ export class ScriptedProcessor implements Processor {
   nextId = (kind: 'inv' | 'po', count: number) => `${kind}_${count}`
 
   async createInvoice(call: Parameters<Processor['createInvoice']>[0]): Promise<CallOutcome> {
-    return this.#answer('invoice', call, call.customer)
+    const { customer, billingAccount } = call
+    return this.#answer('invoice', call, billingAccount ? { ...customer, billingAccount } : customer)
   }
 
   async createPayout(call: Parameters<Processor['createPayout']>[0]): Promise<CallOutcome> {

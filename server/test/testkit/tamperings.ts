@@ -263,6 +263,8 @@ const BODIES: Tampering[] = [
 const SEALED: Tampering[] = [
   changed('sealed-destinations', 'another owner', 'payout_destinations', `user_id = '${NO_USER}'`),
   changed('sealed-destinations', 'an earlier effect', 'payout_destinations', 'effective_at = 0'),
+  changed('sealed-billing-accounts', 'another merchant', 'billing_accounts', `user_id = '${NO_USER}'`),
+  changed('sealed-billing-accounts', 'an IBAN as a Raast ID', 'billing_accounts', "kind = 'raast_id'"),
   changed(
     'sealed-store-secrets',
     'another store',

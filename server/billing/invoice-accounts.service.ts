@@ -1,0 +1,70 @@
+import { formatMoney } from '../../shared/money.ts'
+import { closeFlag, flagsOfKindAbout, openFlagAbout, raiseFlag } from '../moderation/flags.service.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import type { Platform } from '../platform/platform.ts'
+import { type BillingAccount, billingAccountOf } from '../users/billing-accounts.service.ts'
+import { type CycleRow, findCycle } from './billing.store.ts'
+
+/** `missing`: the merchant has given none. `unreadable`: it is sealed with a key that this process lacks. */
+export type InvoiceAccount =
+  | { kind: 'ready'; account: BillingAccount }
+  | { kind: 'missing'; why: string }
+  | { kind: 'unreadable'; why: string }
+  | { kind: 'broken'; merchantId: string; problem: string }
+
+/**
+ * The account that a closed cycle's invoice, queued at `queuedAt` (epoch ms), is paid from. A missing one is flagged once per cycle;
+ * the flag is resolved automatically when the merchant gives one.
+ */
+export async function invoiceAccount(
+  platform: Platform,
+  cycleId: string,
+  queuedAt: number,
+): Promise<InvoiceAccount> {
+  const { reader } = platform.database
+  const cycle = await findCycle(reader, cycleId)
+  if (!cycle) throw new Error(`there is no cycle ${cycleId}`)
+  const merchantId = cycle.merchant_id
+  try {
+    const account = await billingAccountOf(platform, reader, merchantId, queuedAt)
+    if (!account) {
+      await flagMissing(platform, cycle)
+      return { kind: 'missing', why: 'the merchant has given no billing account' }
+    }
+    await closeMissing(platform, cycleId)
+    return { kind: 'ready', account }
+  } catch (error) {
+    if (error instanceof UnknownKeyError) {
+      return { kind: 'unreadable', why: `the billing account was ${error.message}` }
+    }
+    if (error instanceof IntegrityError) return { kind: 'broken', merchantId, problem: error.message }
+    throw error
+  }
+}
+
+const KIND = 'billing_account_missing'
+
+/** Not again once a person has resolved it: the invoice still waits. */
+async function flagMissing(platform: Platform, cycle: CycleRow): Promise<void> {
+  const { database } = platform
+  if ((await flagsOfKindAbout(database.reader, KIND, cycle.id)).length > 0) return
+  await database.transaction((tx) =>
+    raiseFlag(platform, tx, {
+      kind: KIND,
+      subjectType: 'billing_cycle',
+      subjectId: cycle.id,
+      summary:
+        'The invoice of this cycle waits, because the merchant has given no billing account. Ask them to set one with PATCH /me.',
+      evidence: { merchant_id: cycle.merchant_id, amount: formatMoney(cycle.amount_due) },
+    }),
+  )
+}
+
+async function closeMissing(platform: Platform, cycleId: string): Promise<void> {
+  const { database } = platform
+  const subject = { kind: KIND, subjectType: 'billing_cycle', subjectId: cycleId } as const
+  if (!(await openFlagAbout(database.reader, subject))) return
+  await database.transaction((tx) =>
+    closeFlag(platform, tx, subject, 'The merchant has given a billing account.'),
+  )
+}
