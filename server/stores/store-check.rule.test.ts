@@ -20,6 +20,7 @@ const STORE: CheckedStore = {
   claims: 1,
   created_at: '2026-10-01T10:00:00.000Z',
 }
+const NOTHING = { cart: 0, landing: 0, line: 0, coupon: 0, none: 0 }
 const REFUSED = { last_refused_at: '2026-11-21T10:00:00.000Z', last_refusal: 'wrong_signature' } as const
 
 /** The next steps of what must be done. */
@@ -70,5 +71,30 @@ for (const [what, changes, step] of [
     assert.match(steps[0] ?? '', step)
   })
 }
+
+it('notes what needs no action, in the singular where it is one', () => {
+  const detailsOf = (changes: Partial<CheckedStore>) =>
+    checkStore({ ...STORE, ...changes }, (time) => time).map(({ state, detail }) => `${state}: ${detail}`)
+  assert.equal(detailsOf({ last_event_at: null, tracked_30d: { ...NOTHING } }), [
+    'note: No signed event has arrived.',
+    'ok: No delivery was refused.',
+  ])
+  const one = detailsOf({ unreadable_7d: 1 })
+  assert.ok(one.includes('todo: 1 signed order of the last 7 days could not be read.'), one.join('\n'))
+})
+
+it('suspects a missing script only where no coupon codes explain orders without a reference', () => {
+  const nextOf = (coupon: number) =>
+    checkStore({ ...STORE, tracked_30d: { ...NOTHING, coupon, none: 9 } }, (time) => time).find(
+      ({ state }) => state === 'note',
+    )?.next ?? null
+  assert.match(nextOf(0) ?? '', /script may be missing/)
+  assert.is(nextOf(2), null)
+})
+
+it('lists the reasons of rejected orders, the most frequent first', () => {
+  const findings = checkStore({ ...STORE, rejected_30d: { not_paid: 1, test_order: 4 } }, (time) => time)
+  assert.ok(findings.some(({ detail }) => detail === 'Rejected orders of 30 days: test_order 4, not_paid 1.'))
+})
 
 it.run()

@@ -1,7 +1,7 @@
 // database: none
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type SourceCounts, sourceShift, storeStatus } from './store-status.rule.ts'
+import { type SourceCounts, silenceLimits, sourceShift, storeStatus } from './store-status.rule.ts'
 
 const DAY = 86_400_000
 const NOW = 20_000 * DAY
@@ -23,6 +23,13 @@ it('follows from what arrived last', () => {
   assert.is(status({ lastEventAt: NOW - 2, lastRefusedAt: NOW - 1 }), 'rejecting')
   assert.is(status({ lastEventAt: NOW - 1, lastRefusedAt: NOW - 2 }), 'receiving')
   assert.is(status({ lastEventAt: NOW - 1, connectedAt: null }), 'receiving')
+})
+
+it('calls a store silent by the settings', () => {
+  assert.equal(silenceLimits({ FLAG_STORE_SILENT_DAYS: 3, FLAG_STORE_SILENT_REGULAR: 20 }), {
+    days: 3,
+    regularDays: 20,
+  })
 })
 
 it('starts again when a store is connected again', () => {
