@@ -3,7 +3,7 @@ import type { App } from '../server/app.ts'
 import type { Config } from '../server/platform/config.ts'
 import type { OpenDatabase } from '../server/platform/database/open-database.ts'
 import type { GlobalOptions } from './command.ts'
-import { Failure } from './failures.ts'
+import { Failure, Interrupted } from './failures.ts'
 import { layoutOf, Output } from './terminal/output.ts'
 
 /** What an action works with, beside its own arguments. */
@@ -143,5 +143,6 @@ export async function confirm(context: CommandContext, question: string): Promis
   const { Terminal } = await import('./terminal/prompts.ts')
   const terminal = new Terminal()
   const agreed = await terminal.agrees(question).finally(() => terminal.close())
+  if (terminal.interrupted) throw new Interrupted()
   if (!agreed) throw new Failure('Nothing was done.')
 }

@@ -22,7 +22,7 @@ import { addSaleListCommand } from './commands/sales/sales-list.ts'
 import { addSeedCommand } from './commands/seed.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addStatusCommand } from './commands/status/status.ts'
-import { addStoreCommands } from './commands/stores.ts'
+import { addStoreCommands } from './commands/stores/stores.ts'
 import { addUserCommands } from './commands/users/users.ts'
 import { addWebhookEventCommands } from './commands/webhooks/webhook-events.ts'
 import { addWebhookCommands } from './commands/webhooks/webhooks.ts'
@@ -55,7 +55,7 @@ export function buildProgram(): Command {
 Lists are tables at a terminal, and tab-separated in a pipe or file.
 Users are named by id or e-mail, orders by the store's order id or their name such as '#1001'.
 Settings are read from the environment and from .env; see server/guides/settings.md.
-Exit codes: 0 success, 1 failure, 2 usage error.
+Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted by Ctrl-C.
 
 Examples:
   $ affiliate serve

@@ -79,7 +79,7 @@ it('runs the whole service where it is installed', async ({ project, folder }) =
   const { bin } = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8'))
   const service = spawn(process.execPath, [join(own, bin.affiliate), 'serve', '--json'], {
     cwd: folder,
-    env: { PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'warn' },
+    env: { PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'warn', DRAIN_SECONDS: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   try {

@@ -79,6 +79,7 @@ async function runProof(
     ...process.env,
     ...sizeOf(proof, options.form, options.scale),
     TEST_SEED: String(options.seed),
+    DRAIN_SECONDS: '0',
     ...(postgres ? { TEST_POSTGRES_URL: await postgres.url } : { TEST_SQLITE_ONLY: '1' }),
   }
   const files = await findTests(ROOT, proof.files)

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { ZodError } from 'zod'
 import { checkSealStorage } from './ledger/seals/stored-seals.service.ts'
 import { Caches } from './platform/cache/caches.ts'
@@ -57,6 +58,9 @@ export interface OpenOptions {
   clock?: Clock
 }
 
+/** PostgreSQL cuts longer names. */
+const MAX_NAME = 63
+
 /** The composition root: settings → database → services. Throws `SettingError` on a setting that makes no sense. */
 export async function openApp(options: OpenOptions): Promise<App> {
   const config = readConfig(options.environment ?? process.env)
@@ -66,7 +70,12 @@ export async function openApp(options: OpenOptions): Promise<App> {
   const sandbox = config.PROCESSOR === 'sandbox' ? readSandboxAccess(config, options) : null
   const processorSignature = readSignature(config, sandbox)
   const keys = readAppKeys(config, options)
-  const database = await openDatabase(config.DATABASE_URL, options)
+  const database = await openDatabase(config.DATABASE_URL, {
+    create: options.create,
+    readOnly: options.readOnly ?? false,
+    poolSize: config.DATABASE_POOL_SIZE,
+    applicationName: `affiliate ${config.ROLES.join(',')} @ ${hostname()}`.slice(0, MAX_NAME),
+  })
   const baseUrl = options.publicBaseUrl ?? (() => config.PUBLIC_BASE_URL ?? ownAddress(config))
   const platform: Platform = {
     config,

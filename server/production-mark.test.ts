@@ -9,6 +9,7 @@ import type { Testbed } from './test/testkit/testbed.ts'
 
 const PRODUCTION = readConfig({
   NODE_ENV: 'production',
+  PUBLIC_BASE_URL: 'https://offers.example',
   APP_KEY: Buffer.alloc(32, 7).toString('base64'),
   PROCESSOR: 'http',
   PROCESSOR_URL: 'https://processor.example.com',

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type App, openApp } from './app.ts'
 import { createClickRecorder } from './clicks/clicks.service.ts'
+import type { HttpApp } from './http/context.ts'
 import { createServer } from './http/server.ts'
 import { createInboxRecorder } from './inbox/intake.service.ts'
 import { type Scheduler, startScheduler } from './jobs/scheduler.ts'
@@ -23,6 +25,11 @@ export interface Service {
   sandboxUrl: string | null
   /** Names of the migrations that this start applied. */
   migrated: string[]
+  /**
+   * Makes `/readyz` answer 503 for DRAIN_SECONDS while requests are still served, so that a load balancer takes the process out before
+   * it stops. Connections end with their next response. Resolves at once without the role web.
+   */
+  drain(): Promise<void>
   /** Stops taking requests, finishes what is under way, and closes everything. Then throws the first error of a part, if any. */
   stop(): Promise<void>
 }
@@ -36,6 +43,7 @@ export async function startService(
 ): Promise<Service> {
   let listening: string | null = null
   let sandbox: Sandbox | null = null
+  let drain = async () => {}
   const app = await openApp({
     ...options,
     create: true,
@@ -63,6 +71,9 @@ export async function startService(
       const web = await startWeb(app)
       listening = web.url
       stops.push(web.stop)
+      drain = web.drain
+    } else if (config.HEALTH_PORT !== undefined) {
+      stops.push(await startHealth(app, config.HEALTH_PORT))
     }
     if (app.sandbox && !config.PROCESSOR_URL && config.ROLES.includes('worker')) {
       sandbox = await runSandbox(app, () => listening)
@@ -73,7 +84,7 @@ export async function startService(
     if (config.ROLES.includes('scheduler')) background.push(startScheduler(app.platform, app.processor))
     for (const part of background) stops.push(() => part.stop())
     setTimeout(() => void loadOrm(app.database.dialect), LOAD_ORM_AFTER_MS).unref()
-    return { app, url: listening, sandboxUrl: sandbox?.url ?? null, migrated, stop }
+    return { app, url: listening, sandboxUrl: sandbox?.url ?? null, migrated, drain, stop }
   } catch (error) {
     await stop().catch(() => undefined)
     throw error
@@ -102,25 +113,50 @@ function defaultUrl(app: App): string {
   return `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`
 }
 
-async function startWeb(app: App): Promise<{ url: string; stop: () => Promise<void> }> {
+/** What every server of this process shows. */
+function httpApp(app: App): HttpApp {
   const { platform } = app
-  const clicks = createClickRecorder(platform)
-  const inbox = createInboxRecorder(platform)
-  const server = await createServer({
+  return {
     platform,
-    clicks,
-    inbox,
+    clicks: createClickRecorder(platform),
+    inbox: createInboxRecorder(platform),
     processorSignature: app.processorSignature,
     pendingMigrations: async () => (await migrationState(app.database)).pending,
-  })
-  const url = await server.listen({ host: platform.config.HOST, port: platform.config.PORT })
+  }
+}
+
+interface Web {
+  url: string
+  drain(): Promise<void>
+  stop(): Promise<void>
+}
+
+async function startWeb(app: App): Promise<Web> {
+  const { HOST, PORT, DRAIN_SECONDS } = app.platform.config
+  let isDraining = false
+  const shown = { ...httpApp(app), isDraining: () => isDraining }
+  const server = await createServer(shown)
+  const url = await server.listen({ host: HOST, port: PORT })
   return {
     url,
+    async drain() {
+      isDraining = true
+      // Node answers the next request of each connection with `Connection: close`.
+      server.server.maxRequestsPerSocket = 1
+      await pause(DRAIN_SECONDS * 1000)
+    },
     async stop() {
       await server.close()
-      await Promise.all([clicks.idle(), inbox.idle()])
+      await Promise.all([shown.clicks.idle(), shown.inbox.idle()])
     },
   }
+}
+
+async function startHealth(app: App, port: number): Promise<() => Promise<void>> {
+  const { createHealthServer } = await import('./http/health.ts')
+  const server = createHealthServer(httpApp(app))
+  await server.listen({ host: app.platform.config.HOST, port })
+  return () => server.close()
 }
 
 /**

@@ -22,6 +22,7 @@ test('each code has the status that the wire contract gives it, and there is no 
     email_taken: 409,
     store_taken: 409,
     secret_taken: 409,
+    coupon_taken: 409,
     quota_exceeded: 409,
     payload_too_large: 413,
     unsupported_media_type: 415,

@@ -16,7 +16,7 @@ export function addDemoCommand(program: Command): void {
       'after',
       `
 Starts the real server on free ports over a temporary database, acts as merchant, creators, visitors and store, and
-ends with statements that add up by hand. Exit code 0 means that every figure came out as it had to. Leaves nothing
+ends with statements that add up by hand. Exit code 0 means that every check passed. Leaves nothing
 behind unless --keep is given.
 ${exampleText('demo', 'demo --keep', 'demo --json')}`,
     )
@@ -70,7 +70,7 @@ async function untilInterrupted(work: (signal: AbortSignal) => Promise<DemoResul
 function verdict({ checks, took_ms, restarts }: DemoResult): string {
   const passed = checks.filter((check) => check.ok).length
   const times = restarts === 0 ? '' : `, with ${restarts} restart${restarts > 1 ? 's' : ''} of the server`
-  return `${passed} of ${checks.length} checks came out as they had to, in ${(took_ms / 1000).toFixed(1)} s${times}.`
+  return `${passed} of ${checks.length} checks passed, in ${(took_ms / 1000).toFixed(1)} s${times}.`
 }
 
 function keptLines({ url, sandbox_url, pid, folder, database_url, accounts, store }: Kept): string[] {

@@ -6,6 +6,7 @@ import { runHere } from '../test/run-here.ts'
 
 const PRODUCTION = {
   NODE_ENV: 'production',
+  PUBLIC_BASE_URL: 'https://offers.example',
   PROCESSOR: 'http',
   PROCESSOR_URL: 'https://processor.example.com',
   PROCESSOR_API_KEY: 'key',
@@ -57,7 +58,7 @@ for (const dialect of testDialects()) {
   it('refuses a database with accounts', async ({ settings }) => {
     const again = await runHere(['seed'], settings)
     assert.is(again.code, 1)
-    assert.match(again.stderr, /^affiliate: Refused: the database has accounts\. .*\n$/)
+    assert.match(again.stderr, /^affiliate: Refused: the database has accounts, .*\n$/)
   })
 
   it('is refused in production', async ({ settings }) => {

@@ -157,7 +157,7 @@ atTerminal('an order that is replayed at a terminal leads to the sale that is sh
   })
   assert.is(code, 0, screen)
   const said =
-    /accepted: net Rs 2,750\.00, commission Rs 343\.75, fee Rs 34\.38\s+Explain it: affiliate sales explain '(#\d+)'/
+    /accepted: net Rs 2,750\.00, commission Rs 343\.75, fee Rs 34\.38\s+Explain it: \.\/cli\/affiliate sales explain '(#\d+)'/
   const [, name = ''] = said.exec(stripVTControlCharacters(screen)) ?? []
   const explained = await beside('sales', 'list', '--json')
   const sale = JSON.parse(explained.stdout).items.find(
@@ -202,6 +202,23 @@ test('a port in use, another key and a wrong setting end the start with one line
     /^affiliate: setting APP_KEY: is not the key that this database was sealed with .*: set that key, .*\n$/,
   )
   assert.match(wrong.stderr, /^affiliate: setting PORT: must be a whole number from 0 to 65535\n$/)
+})
+
+test('SIGTERM makes it unready first, serves on for DRAIN_SECONDS, and then ends', async () => {
+  const own = mkdtempSync(join(tmpdir(), 'affiliate-drain-'))
+  const places = { DATA_DIR: own, DATABASE_URL: `sqlite:${join(own, 'a.db')}`, DRAIN_SECONDS: '1' }
+  const { child, url, ended } = await startServer([ENTRY, 'serve', '--json'], places)
+  const ready = () => fetch(`${url}/readyz`)
+  assert.is((await ready()).status, 200)
+  child.kill('SIGTERM')
+  let answer = await ready()
+  while (answer.status === 200) answer = await ready()
+  assert.is(answer.status, 503)
+  assert.match(await answer.text(), /about to stop/)
+  const served = await fetch(`${url}/offers`)
+  assert.equal([served.status, served.headers.get('connection')], [200, 'close'])
+  assert.is((await ended).code, 0)
+  rmSync(own, { recursive: true })
 })
 
 test('the first signal drains, a second one ends it at once', async () => {

@@ -25,14 +25,28 @@ async function serve(seeds: boolean, command: Command): Promise<void> {
   const interruption = catchSignals()
   const service = await startService({ environment: context.environment })
   let notifyStopping = async () => {}
+  let signal: NodeJS.Signals | null = null
   try {
     notifyStopping = await superviseBySystemd(service)
     await announce(context, service, seeded)
-    await interruption
+    signal = await interruption
   } finally {
     await notifyStopping()
+    if (signal === 'SIGTERM') await service.drain()
+    endAfter(STOP_WITHIN_MS, service)
     await service.stop()
   }
+}
+
+/** What is under way has this long to finish, ms. Everything acknowledged is on disk already. */
+const STOP_WITHIN_MS = 20_000
+
+/** Ends the process although a part hangs, such as a database that does not answer. */
+function endAfter(ms: number, { app }: Service): void {
+  setTimeout(() => {
+    app.platform.log.error('the service did not stop within 20 seconds; the process ends now')
+    process.exit(1)
+  }, ms).unref()
 }
 
 /** Throws what listening would throw, before anything is written. */
@@ -56,15 +70,15 @@ async function superviseBySystemd({ app }: Service): Promise<() => Promise<void>
 /** The terminal and npm both send a Ctrl-C: two signals within this time count as one. */
 const SAME_SIGNAL_MS = 250
 
-/** Resolves at the first signal to end; the second one ends the process at once. */
-function catchSignals(): Promise<void> {
+/** Resolves with the first signal to end; the second one ends the process at once. */
+function catchSignals(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let firstAt: number | null = null
     for (const [signal, number] of [['SIGINT', 2] as const, ['SIGTERM', 15] as const]) {
       process.on(signal, () => {
         if (firstAt !== null && performance.now() - firstAt > SAME_SIGNAL_MS) process.exit(128 + number)
         firstAt ??= performance.now()
-        resolve()
+        resolve(signal)
       })
     }
   })
@@ -77,6 +91,12 @@ const FIRST_STEPS: Steps = [
   ['./cli/affiliate users create-admin you@example.com', 'an admin account'],
   ['./cli/affiliate webhooks fixtures', 'signed orders to send to this service, with the expected results'],
   ['./cli/affiliate --help', 'all other commands'],
+]
+
+const PRODUCTION_STEPS: Steps = [
+  ['affiliate doctor', 'what is left to set up'],
+  ['affiliate users create-admin you@example.com', 'an admin account'],
+  ['affiliate --help', 'all other commands'],
 ]
 
 /** What to try with a seeded database. */
@@ -119,7 +139,8 @@ async function announce(
       ['Keys and files', folder],
       ['Roles', config.ROLES.join(', ')],
     ]
-    const steps = seeded ? seededSteps(seeded, url) : FIRST_STEPS
+    const firstSteps = config.NODE_ENV === 'production' ? PRODUCTION_STEPS : FIRST_STEPS
+    const steps = seeded ? seededSteps(seeded, url) : firstSteps
     return [
       out.heading('The affiliate marketplace is running. Ctrl-C ends it.'),
       '',

@@ -123,7 +123,7 @@ export class ServerProcess {
     const [command, ...rest] = [...COMMAND_LINE, 'serve', '--json']
     const child = spawn(command, rest, {
       cwd: folder,
-      env: { ...environment, PORT: port },
+      env: { ...environment, PORT: port, DRAIN_SECONDS: '0' },
       stdio: ['ignore', out, errors],
       detached,
     })

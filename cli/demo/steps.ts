@@ -20,7 +20,7 @@ export const STEPS = {
   clicks: 'Four visitors follow it and land on the merchant’s product page',
   orders: 'The store reports orders, signed as Shopify signs them',
   repetitions: 'A redelivery, a replay and a forgery change nothing',
-  views: 'Each sees the own sales only',
+  views: 'Each account sees only its own sales',
   close: 'The billing cycle is closed',
   payment: 'The processor invoices the merchant and confirms the payment',
   'later-order': 'One more order comes in, for the next cycle',

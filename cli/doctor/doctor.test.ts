@@ -136,6 +136,7 @@ it('the runtime, the disk and the public address', () => {
     ).state
   const production = {
     NODE_ENV: 'production',
+    PUBLIC_BASE_URL: 'https://offers.example',
     APP_KEY: Buffer.alloc(32).toString('base64'),
     PROCESSOR: 'http',
     PROCESSOR_URL: 'https://processor.example',
@@ -148,7 +149,7 @@ it('the runtime, the disk and the public address', () => {
       address(undefined),
       address('http://shop.example'),
       address('https://shop.example', production),
-      address(undefined, production),
+      address('http://127.0.0.1:3000', production),
     ],
     ['ok', 'warn', 'warn', 'ok', 'fail'],
   )
@@ -168,6 +169,7 @@ it('names the one setting that production refuses', async () => {
   const run = async (more: Record<string, string>) => {
     const environment = {
       NODE_ENV: 'production',
+      PUBLIC_BASE_URL: 'https://offers.example',
       APP_KEY: Buffer.alloc(32).toString('base64'),
       PROCESSOR: 'http',
       PROCESSOR_URL: 'https://processor.example',

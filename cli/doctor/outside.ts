@@ -52,7 +52,7 @@ export async function examineWebhooks(config: Config): Promise<Finding[]> {
     ...examineProxies(config),
     info('webhooks', `stores (orders/paid) send to ${base}/webhooks/store-sales`),
     info('webhooks', `the processor sends to ${base}/webhooks/processor`),
-    await examineService(base),
+    await examineService(base, config.PUBLIC_BASE_URL !== undefined),
   ]
 }
 
@@ -96,7 +96,7 @@ export function examineProxies({ TRUST_PROXY }: Config): Finding[] {
   return [info('proxies', `${proxies} in front: this port must not be reachable past them`)]
 }
 
-async function examineService(base: string): Promise<Finding> {
+async function examineService(base: string, isPublic: boolean): Promise<Finding> {
   const { request } = await import('undici')
   try {
     const { statusCode, body } = await request(`${base}/readyz`, { signal: AbortSignal.timeout(WITHIN_MS) })
@@ -108,6 +108,9 @@ async function examineService(base: string): Promise<Finding> {
       'See its log; database and migrations come first.',
     )
   } catch (error) {
-    return warn('service', `${base} does not answer: ${wordsOf(error)}`, 'Start it with "affiliate serve".')
+    const mend = isPublic
+      ? 'Start the service, and see that PUBLIC_BASE_URL leads to it.'
+      : 'Start it with "affiliate serve".'
+    return warn('service', `${base} does not answer: ${wordsOf(error)}`, mend)
   }
 }

@@ -28,7 +28,7 @@ function readable(environment: Record<string, string | undefined>): Finding {
     return fail(
       'settings',
       error.message,
-      'Correct it in the environment or in .env; the README lists all settings.',
+      'Correct it in the environment or in .env; server/guides/settings.md lists all settings.',
     )
   }
 }

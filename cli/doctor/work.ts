@@ -1,5 +1,7 @@
+import { failureOf, type ScheduleRunRow } from '../../server/jobs/schedule-runs.service.ts'
 import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
+import { printable } from '../../server/platform/printable.ts'
 import { durationText } from '../sparkline.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
@@ -37,11 +39,17 @@ function judgeBacklog(overdueMs: number | null): Finding {
   )
 }
 
-function judgeRun(
-  { name, started_at, finished_at }: { name: string; started_at: number; finished_at: number | null },
-  now: number,
-): Finding {
+function judgeRun(run: ScheduleRunRow, now: number): Finding {
+  const { name, started_at, finished_at } = run
   const age = durationText(now - started_at)
+  const failure = failureOf(run)
+  if (failure !== null) {
+    return warn(
+      'schedule',
+      `${name} failed ${age} ago: ${printable(failure)}`,
+      'The scheduler repeats it every 30 s.',
+    )
+  }
   if (finished_at === null && now - started_at > LATE_MS) {
     return warn(
       'schedule',

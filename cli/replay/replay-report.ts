@@ -19,7 +19,7 @@ export function replayLines({ replays, skipped }: ReplayReport, out: Output): st
       cell: answersText,
     },
     { title: 'Event', show: isPiped, cell: ({ event }: Replay) => event?.state ?? '–' },
-    { title: 'Actual', flexible: true, show: true, cell: isPiped ? ledTo : brieflyLedTo },
+    { title: 'Actual', flexible: 'wrap' as const, show: true, cell: isPiped ? ledTo : brieflyLedTo },
     { title: 'Expected', show: isPiped, cell: ({ expected }: Replay) => expected ?? '–' },
   ].filter(({ show }) => show)
   const rows = replays.map((replay) => columns.map(({ cell }) => cell(replay)))
@@ -28,7 +28,7 @@ export function replayLines({ replays, skipped }: ReplayReport, out: Output): st
     ...out.table(columns, rows),
     ...(isPiped ? [] : replays.filter(({ asExpected }) => asExpected === false).flatMap(differenceLines)),
     ...skipped.map(({ fixture, reason }) => `Not sent: ${fixture}, because ${reason}.`),
-    ...(alone?.sale && !isPiped ? [`Explain it: affiliate sales explain ${saleName(alone.sale)}`] : []),
+    ...(alone?.sale && !isPiped ? [`Explain it: ./cli/affiliate sales explain ${saleName(alone.sale)}`] : []),
   ]
 }
 

@@ -107,9 +107,10 @@ export async function refuseUsedDatabase({ platform, database }: App): Promise<v
   const used = (await lastRuns(platform)).length > 0
   if (items.length === 0 && !used) return
   const what = items.length > 0 ? 'has accounts' : 'has been used by the service'
-  throw new Failure(`Refused: the database ${what}. A seed fills a new one: remove it, or name another.`, {
-    code: 'conflict',
-  })
+  throw new Failure(
+    `Refused: the database ${what}, and a seed fills a new one. Delete the database, or name another in DATABASE_URL.`,
+    { code: 'conflict' },
+  )
 }
 
 /**

@@ -8,6 +8,9 @@ export { printLines } from './printable-text.ts'
 /** Work that takes no longer than this shows no progress, ms. */
 const QUICK_MS = 1000
 
+/** A line for people. A command to copy stays on one line, which the terminal itself continues: broken by us, a shell would run its parts. */
+export type Line = string | { command: string }
+
 /** What a command has to say: one document with `--json`, else text for people. Nothing else goes to stdout. */
 export class Output {
   readonly json: boolean
@@ -25,20 +28,24 @@ export class Output {
   }
 
   /** Prints the document (on one line where no person reads), or the lines that `human` makes of it. */
-  show(document: unknown, human: () => readonly string[]): void {
+  show(document: unknown, human: () => readonly Line[]): void {
     this.endProgress()
     if (this.json) printJson(document, this.layout.width === null ? 0 : 2)
     else this.print(human())
   }
 
   /** Prints lines for people, broken between words to the terminal's width. */
-  print(lines: readonly string[], stream: NodeJS.WriteStream = process.stdout): void {
+  print(lines: readonly Line[], stream: NodeJS.WriteStream = process.stdout): void {
     const { width } = this.layout
-    printLines(width === null ? lines : lines.flatMap((line) => wrapLine(line, width)), stream)
+    const printed = lines.flatMap((line) => {
+      if (typeof line !== 'string') return [line.command]
+      return width === null ? [line] : wrapLine(line, width)
+    })
+    printLines(printed, stream)
   }
 
   /** One page of a list. Text for people says on stderr how to see the next page, so that stdout holds rows only. */
-  showPage({ items, next_cursor }: Page<unknown>, human: () => readonly string[]): void {
+  showPage({ items, next_cursor }: Page<unknown>, human: () => readonly Line[]): void {
     this.show({ items, next_cursor, more: next_cursor !== null }, human)
     if (!this.json && next_cursor !== null) {
       printLines([`There are more: add --cursor ${next_cursor}`], process.stderr)

@@ -5,11 +5,21 @@ import { printLines, terminalLine } from './printable-text.ts'
 export class Terminal {
   readonly #lines: Interface
   readonly #gone = new AbortController()
+  #interrupted = false
 
   constructor() {
     this.#lines = createInterface({ input: process.stdin, output: process.stderr })
+    this.#lines.once('SIGINT', () => {
+      this.#interrupted = true
+      this.#lines.close()
+    })
     // Ctrl-C and Ctrl-D: a question would otherwise never be answered.
     this.#lines.once('close', () => this.#gone.abort())
+  }
+
+  /** Whether Ctrl-C ended it. */
+  get interrupted(): boolean {
+    return this.#interrupted
   }
 
   /** The answer, trimmed; `null` after Ctrl-C or Ctrl-D. */

@@ -1,7 +1,7 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { timeText } from './output.ts'
+import { Output, timeText } from './output.ts'
 import { styled } from './printable-text.ts'
 import { layoutTable, wrapLine } from './table.ts'
 
@@ -34,6 +34,17 @@ test('a narrow terminal cuts the flexible column, never amounts and ids', () => 
   }
 })
 
+test('a column that wraps is broken between words, and its neighbors stay in the first line', () => {
+  const columns = [{ title: 'Id' }, { title: 'What', flexible: 'wrap' as const }, { title: 'Code' }]
+  const rows = [['1', 'The sum is zero.', 'ab']]
+  assert.equal(layoutTable(columns, rows, { width: 19, colour: false }), [
+    'Id  What       Code',
+    '1   The sum    ab',
+    '    is zero.',
+  ])
+  assert.equal(layoutTable(columns, rows, { width: null, colour: false })[1], '1\tThe sum is zero.\tab')
+})
+
 test('optional columns make room, the last one first', () => {
   const columns = [
     ...COLUMNS.slice(0, 2),
@@ -60,6 +71,15 @@ test('prose is broken between words, under its own text', () => {
   const styledWord = styled('bold', 'heavy')
   assert.equal(wrapLine(`${styledWord} words`, 11), [`${styledWord} words`])
   assert.equal(wrapLine(`${styledWord} words`, 10), [styledWord, 'words'])
+})
+
+test('a command to copy is never broken', () => {
+  let printed = ''
+  const stream = { write: (text: string) => (printed += text) } as unknown as NodeJS.WriteStream
+  const command = '  affiliate db restore /var/backups/affiliate.db'
+  const out = new Output({ json: false, zone: 'UTC', layout: { width: 20, colour: false } })
+  out.print(['To restore it into a new database:', { command }], stream)
+  assert.is(printed, `To restore it into a\nnew database:\n${command}\n`)
 })
 
 test('what cannot be cut to the width stands as one block a row', () => {

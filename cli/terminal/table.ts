@@ -10,8 +10,8 @@ export interface Column {
   title: string
   /** Numbers and money stand to the right. */
   right?: boolean
-  /** Cut to fit a narrow terminal; ids and amounts never are. */
-  flexible?: boolean
+  /** Fitted to a narrow terminal; ids and amounts never are. `wrap` breaks the text between words instead of cutting it. */
+  flexible?: boolean | 'wrap'
   /** Left out where a terminal is too narrow for all columns, the last one first. */
   optional?: boolean
 }
@@ -42,13 +42,21 @@ export function layoutTable(
     layout.width,
   )
   if (totalWidth(widths) > layout.width && rows.length > 0) return layoutBlocks(columns, lines, layout)
-  return lines.map((row, index) => {
-    const cells = shown.map((at, place) =>
-      align(cut(row[at] ?? '', widths[place] ?? 0), widths[place] ?? 0, columns[at]?.right),
-    )
-    const line = cells.join(GAP).trimEnd()
-    return index === 0 ? bold(line, layout) : line
+  return lines.flatMap((row, index) => {
+    const cells = shown.map((at, place) => fitCell(row[at] ?? '', widths[place] ?? 0, columns[at]))
+    const height = Math.max(...cells.map((parts) => parts.length))
+    return Array.from({ length: height }, (_, part) => {
+      const parts = cells.map((cell, place) => cell[part] ?? ' '.repeat(widths[place] ?? 0))
+      const line = parts.join(GAP).trimEnd()
+      return index === 0 ? bold(line, layout) : line
+    })
   })
+}
+
+/** The lines of one cell, each `width` columns wide. */
+function fitCell(text: string, width: number, column?: Column): string[] {
+  const parts = column?.flexible === 'wrap' ? wrap(text, width) : [text]
+  return parts.map((part) => align(cut(part, width), width, column?.right))
 }
 
 /** One block a row: its first cell, and under it every other one beside its title. */

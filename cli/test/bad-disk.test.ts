@@ -1,7 +1,16 @@
 // proof only
 // time limit: 180 s
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite } from 'uvu'
@@ -107,18 +116,30 @@ it('that is read-only gives one line with the fix, and reading goes on', async (
   assert.not(existsSync(source))
 })
 
-it('whose folder cannot be written gives a new service one line', () => {
+it('whose data folder cannot be written gives a new service one line, and no database', () => {
   const folder = mkdtempSync(join(tmpdir(), 'affiliate-unwritable-'))
-  chmodSync(folder, 0o555)
+  const databases = join(folder, 'databases')
+  mkdirSync(databases)
+  chmodSync(databases, 0o777)
   const who = process.getuid?.() === 0 ? { uid: 65_534 } : {}
+  const refused = (words: string[], url: string) => {
+    const { code, stdout, stderr } = run(words, url, { ...who, dataFolder: folder })
+    assert.equal([code, stdout], [1, ''], words.join(' '))
+    assert.match(stderr, ONE_LINE)
+    assert.match(stderr, /setting DATA_DIR: .* make its folder writable for this user, or name another\n$/)
+  }
   try {
-    for (const words of [['serve'], ['seed']]) {
-      const { code, stdout, stderr } = run(words, `sqlite:${folder}/a.db`, { ...who, dataFolder: folder })
-      assert.equal([code, stdout], [1, ''], words.join(' '))
-      assert.match(stderr, ONE_LINE)
-      assert.match(stderr, /setting DATA_DIR: .* make its folder writable for this user, or name another\n$/)
-    }
-    assert.equal(readdirSync(folder), [])
+    chmodSync(folder, 0o555)
+    refused(['serve'], `sqlite:${folder}/a.db`)
+    refused(['seed'], `sqlite:${databases}/a.db`)
+    assert.equal(readdirSync(folder), ['databases'])
+    // With the files of an earlier start, only the sandbox still has to write.
+    const access = { api_key: 'key', webhook_secret: 'whsec_AAAA', url: null }
+    chmodSync(folder, 0o755)
+    writeFileSync(join(folder, 'sandbox.json'), JSON.stringify(access))
+    chmodSync(folder, 0o555)
+    refused(['serve'], `sqlite:${databases}/a.db`)
+    assert.equal(readdirSync(databases), [])
   } finally {
     chmodSync(folder, 0o755)
     rmSync(folder, { recursive: true })

@@ -31,7 +31,7 @@ for (const dialect of testDialects()) {
     assert.equal(byName, byId)
     assert.is(byId.commission, '624.88')
     assert.is(byId.store.shop_domain, domain)
-    assert.is(byId.checks.length, 14)
+    assert.is(byId.checks.length, 15)
     assert.is(byId.billing_cycle.state, 'open')
     assert.equal(byId.payouts, [])
     assert.match(human.stdout, /ACCEPTED: commission Rs 624\.88 to Sana Mirza .*platform fee Rs 62\.49/)
@@ -100,7 +100,7 @@ for (const dialect of testDialects()) {
     }
     assert.equal((await books.json('applications', 'list', '--status', 'pending')).items, [])
     const text = await books.affiliate(['links', 'list'])
-    assert.match(text.stdout, new RegExp(`^${link.slug}\t.*\tyes\t12\\.5 %\t2\t2\tRs 5,624\\.88$`, 'm'))
+    assert.match(text.stdout, new RegExp(`^${link.slug}\t.*\tyes\t–\t12\\.5 %\t2\t2\tRs 5,624\\.88$`, 'm'))
   })
 
   it('continues every list at its cursor', async () => {

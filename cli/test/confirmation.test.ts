@@ -114,6 +114,14 @@ if (NO_PTY === null) {
     assert.match(screen, /Nothing was done\./)
   })
 
+  it('end with 130 at Ctrl-C', async () => {
+    const { screen, code } = await books.pty(['billing', 'close', '--as-of', '2099-01-01'], {
+      typed: [{ after: /\[y\/N\] /, keys: '\u0003' }],
+    })
+    assert.is(code, 130)
+    assert.match(screen, /Interrupted; nothing was done\./)
+  })
+
   it('make payouts once they are confirmed', async () => {
     const { market } = books
     const [{ period_end: end }] = (await books.json('billing', 'cycles', '--state', 'open')).items

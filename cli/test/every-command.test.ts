@@ -1,5 +1,6 @@
 // proof only
 // time limit: 420 s
+import { writeFileSync } from 'node:fs'
 import { stripVTControlCharacters } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,6 +17,8 @@ const PROMISED = [
   ...['users list', 'users create-admin', 'users set-password', 'users suspend', 'users reinstate'],
   ...[
     'stores list',
+    'stores check',
+    'stores compare',
     'stores release',
     'stores allow',
     'offers list',
@@ -65,6 +68,8 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'db status': {},
     'users list': {},
     'stores list': {},
+    'stores compare': { args: [`s${books.shop.merchantId}.myshopify.com`, `${folder}/orders_export.csv`] },
+    'stores check': { args: [`s${books.shop.merchantId}.myshopify.com`], code: 1 },
     'offers list': {},
     'applications list': {},
     'links list': {},
@@ -200,6 +205,8 @@ it.before(async () => {
     offerId: (await only('offers')).id,
     domain: `s${books.shop.merchantId}.myshopify.com`,
   }
+  const head = 'Name,Financial Status,Currency,Subtotal,Created at,Id\n'
+  writeFileSync(`${books.market.bed.testDatabase.folder}/orders_export.csv`, head)
   ways = waysOver(books, known)
 })
 it.after(() => books.market.close())

@@ -1,4 +1,5 @@
 // time limit: 240 s
+import { writeFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { startExport } from '../../server/exports/exports.service.ts'
@@ -65,6 +66,38 @@ for (const dialect of testDialects()) {
     assert.match(human.stdout, /#1001\t.*\taccepted\tRs 4,999\.00\tRs 624\.88\tRs 62\.49/)
     assert.is(wrong.code, 2)
     assert.match(wrong.stderr, /--from must be before --to/)
+  })
+
+  it('checks a store: what arrived, what was refused, what to do', async () => {
+    const domain = `s${books.shop.merchantId}.myshopify.com`
+    const broken = `s${books.otherShop.merchantId}.myshopify.com`
+    const [well, unwell, list, unknown] = await Promise.all([
+      books.affiliate(['stores', 'check', domain, '--json']),
+      books.affiliate(['stores', 'check', broken]),
+      books.json('stores', 'list'),
+      books.affiliate(['stores', 'check', 'nothing.myshopify.com']),
+    ])
+    const [store] = JSON.parse(well.stdout).stores
+    assert.equal([store.status, store.tracked_30d.landing], ['receiving', 2])
+    // Its orders bring their reference by the landing page only.
+    assert.equal(
+      [well.code, store.findings.map((one: { state: string }) => one.state)],
+      [1, ['ok', 'ok', 'todo']],
+    )
+    assert.match(
+      store.findings[2].next,
+      /^Put <script src="http.*\/store\.js" async><\/script> before <\/head>/,
+    )
+    assert.is(unwell.code, 1)
+    assert.match(unwell.stdout, /1 signed order of the last 7 days could not be read/)
+    assert.match(unwell.stdout, /no_tracking_reference 1/)
+    assert.match(unwell.stderr, /^affiliate: 1 to do for s.*, marked with ✗\.$/m)
+    assert.equal(
+      list.items.map((one: { status: string }) => one.status),
+      ['receiving', 'receiving'],
+    )
+    assert.equal([unknown.code, unknown.stdout], [1, ''])
+    assert.match(unknown.stderr, /No store in use has the domain nothing\.myshopify\.com\./)
   })
 
   it('lists offers, and decides on the rate that was looked at', async () => {
@@ -352,6 +385,55 @@ for (const dialect of testDialects()) {
     assert.not.ok(human.stdout.includes('\u001b[2J'))
     assert.is(large.set_aside[0].reason, 'malformed: more than 150000 JSON tokens')
     assert.is(unknown.code, 1)
+  })
+
+  it("compares a store's own order export with its sales, and changes nothing", async () => {
+    const { testDatabase } = books.market.bed
+    const domain = `s${books.shop.merchantId}.myshopify.com`
+    const count = () =>
+      books.market.platform.database.reader
+        .selectFrom('sales')
+        .select((eb) => eb.fn.countAll().as('n'))
+        .executeTakeFirstOrThrow()
+    // It arrived, but could not be read.
+    await books.market.deliver(books.shop, '{"id":6100000009004,"name":"#2004"}')
+    await drainUntilIdle()
+    const before = await count()
+    const path = `${testDatabase.folder}/orders_export.csv`
+    const time = (at: number) => `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} +0000`
+    const now = time(Date.now() + 60_000)
+    const row = (name: string, id: string, subtotal: string, status = 'paid', paidAt = now) =>
+      `${name},${status},${paidAt},PKR,${subtotal},${now},1,Kurta,${id}`
+    const file = [
+      'Name,Financial Status,Paid at,Currency,Subtotal,Created at,Lineitem quantity,Lineitem name,Id',
+      row('#1001', '6100000001009', '4998.00'),
+      '#1001,,,,,,2,Shawl,',
+      row('#2001\u001b[2J', '6100000009001', '100.00'),
+      row('#2004', '6100000009004', '100.00'),
+      row('#2002', '6100000009002', '100.00', 'pending'),
+      row('#2003', '6100000009003', '100.00', 'paid', time(Date.parse('2020-01-01'))),
+    ]
+    writeFileSync(path, file.join('\n'))
+    const found = await books.json('stores', 'compare', domain, path)
+    assert.equal(
+      [found.orders, found.not_paid, found.before_connection, found.accepted, found.rejected.count],
+      [5, 1, 1, 1, 0],
+    )
+    const [missing, unreadable, ...more] = found.never_reported.items
+    assert.equal([missing.order_id, missing.subtotal, missing.set_aside], ['6100000009001', '100.00', null])
+    assert.match(unreadable.set_aside, /^malformed: /)
+    assert.equal(more, [])
+    const [other] = found.other_amounts.items
+    assert.equal([other.order_name, other.subtotal, other.reported_subtotal], ['#1001', '4998.00', '4999.00'])
+    const human = await books.affiliate(['stores', 'compare', domain, path])
+    assert.match(human.stdout, /Never reported: 2\n.*\n#2001\ufffd\[2J\t6100000009001\t/)
+    for (const wrong of [testDatabase.folder, `${path}.missing`, '/dev/zero']) {
+      const { code, stdout, stderr } = await books.affiliate(['stores', 'compare', domain, wrong])
+      assert.equal([code, stdout, stderr.trim().split('\n').length], [1, '', 1], stderr)
+    }
+    const unknown = await books.affiliate(['stores', 'compare', 'nothing.myshopify.com', path])
+    assert.match(unknown.stderr, /Store nothing\.myshopify\.com not found/)
+    assert.equal(await count(), before)
   })
 
   it.run()

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { raiseFlag } from '../../server/moderation/flags.service.ts'
 import { addLiveOffer } from '../../server/test/testkit/listings.ts'
@@ -71,6 +72,12 @@ export const DESK_WORK: Record<string, Recipe> = {
   }),
   'webhooks reprocess': way('--dry-run'),
   'stores list': way(),
+  'stores check': 'reads only, and fails where something must be done',
+  'stores compare': ({ books }) => {
+    const file = join(books.market.bed.testDatabase.folder, 'orders_export.csv')
+    writeFileSync(file, 'Name,Financial Status,Currency,Subtotal,Created at,Id\n')
+    return { args: [`s${books.shop.merchantId}.myshopify.com`, file] }
+  },
   'stores release': ({ books }) => ({ args: [`s${books.otherShop.merchantId}.myshopify.com`, '--yes'] }),
   'stores allow': ({ books }) => ({
     args: [`s${books.otherShop.merchantId}.myshopify.com`, '--merchant', books.otherShop.merchantId],

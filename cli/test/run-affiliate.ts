@@ -43,5 +43,5 @@ export function runAffiliate(args: readonly string[], options: RunOptions = {}):
 
 export function environmentOf(settings: Record<string, string> = {}): Record<string, string> {
   const { PATH = '', NODE_V8_COVERAGE } = process.env
-  return { PATH, ...(NODE_V8_COVERAGE ? { NODE_V8_COVERAGE } : {}), ...settings }
+  return { PATH, DRAIN_SECONDS: '0', ...(NODE_V8_COVERAGE ? { NODE_V8_COVERAGE } : {}), ...settings }
 }

@@ -137,7 +137,7 @@ needs(
     const children: ChildProcess[] = []
     try {
       const service = spawn(join(ROOT, 'cli/affiliate'), ['serve'], {
-        stdio: ['ignore', 'ignore', 'pipe'],
+        stdio: ['ignore', 'pipe', 'pipe'],
         env: {
           PATH: process.env.PATH,
           ...filledExample(),
@@ -149,7 +149,7 @@ needs(
         },
       })
       children.push(service)
-      const log = text(service.stderr)
+      const [banner, log] = [text(service.stdout), text(service.stderr)]
       await notifications.until('READY=1')
       await notifications.until('WATCHDOG=1')
       const caddy = await startCaddy(children, port)
@@ -157,6 +157,8 @@ needs(
       service.kill('SIGTERM')
       await notifications.until('STOPPING=1')
       assert.equal(await once(service, 'exit'), [0, null], await log)
+      assert.match(await banner, /affiliate doctor\n/)
+      assert.not.match(await banner, /npm run demo/)
     } finally {
       for (const child of children) await end(child)
       await notifications.close()

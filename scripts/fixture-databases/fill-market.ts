@@ -49,6 +49,8 @@ async function runScenario(market: Marketplace): Promise<void> {
     bilalTea: await act.link(tea, bilal, { title: 'Kashmiri tea', category: 'Food', niche: 'Tea' }),
     chandTea: await act.link(tea, chand, { title: 'Green tea', commission_rate: 3500 }, adminId),
   }
+  await act.coupons(shoes, links.ayeshaShoes)
+  await act.billingAccount(shoes)
   await act.offersInOtherStates(kurta, chand, adminId)
 
   // September: sales of every merchant, and orders that are rejected, repeated or unreadable.

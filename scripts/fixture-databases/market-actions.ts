@@ -8,6 +8,7 @@ import { recordOperatorDelivery } from '../../server/inbox/operator-deliveries.s
 import { reconcile } from '../../server/jobs/reconciliation.ts'
 import { noteFinished, noteStarted } from '../../server/jobs/schedule-runs.service.ts'
 import { sealLedger } from '../../server/ledger/seals/seals.service.ts'
+import { setCoupon } from '../../server/links/coupons.service.ts'
 import type { LinkRecord } from '../../server/links/links.service.ts'
 import { OPERATOR } from '../../server/moderation/audit.service.ts'
 import { resolveFlag } from '../../server/moderation/flags.service.ts'
@@ -94,6 +95,11 @@ export class MarketActions {
     return actor
   }
 
+  /** A merchant names the account that a processor may request payments from. */
+  async billingAccount({ merchantId }: Shop): Promise<void> {
+    await updateProfile(this.#platform, merchantId, { billingAccount: { iban: IBANS.other } })
+  }
+
   /** A secret with a former one, a store that its merchant removed, and one that an operator released. */
   async stores(shop: Merchant): Promise<void> {
     const connect = (shop_domain: string) =>
@@ -133,6 +139,11 @@ export class MarketActions {
     const { link } = await decideOnApplication(this.#platform, shop.merchantId, application.id, answer)
     if (!link) throw new Error('the approval made no link')
     return link
+  }
+
+  async coupons(shop: Shop, { slug }: LinkRecord): Promise<void> {
+    for (const code of ['AYESHA5', 'AYESHA10'])
+      await setCoupon(this.#platform, { slug, actor: shop.merchantId, code })
   }
 
   async offersInOtherStates(shop: Shop, creator: Actor, adminId: string): Promise<void> {

@@ -102,6 +102,7 @@ export const PROOFS: readonly Proof[] = [
       'commands fit a terminal of 80 columns, hold no lock for long, survive signals, full and broken disks; the demo survives kill -9; every fixture leads to what it must',
     files: [
       'cli/test/every-command',
+      'cli/test/compare-large-export',
       'cli/test/interruption',
       'cli/test/locks',
       'cli/test/bad-disk',

@@ -111,6 +111,8 @@ async function runGroup(run: Run, group: TestFile[]): Promise<FileResult[]> {
 async function environmentOf(run: Run, file: TestFile): Promise<NodeJS.ProcessEnv> {
   const { options, postgres, coverage, folders } = run
   const { TEST_POSTGRES_URL, NODE_V8_COVERAGE, ...env } = process.env
+  // Tests end services that no load balancer knows.
+  env.DRAIN_SECONDS = '0'
   env.TEST_RUN_FOLDER = folders.common
   env.TMPDIR = folders.temporary
   if (options.sqliteOnly) env.TEST_SQLITE_ONLY = '1'

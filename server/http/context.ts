@@ -15,6 +15,8 @@ export interface HttpApp {
   processorSignature: { scheme: SignatureScheme; secrets: readonly string[] }
   /** Names of the migrations that are not applied yet. */
   pendingMigrations(): Promise<string[]>
+  /** Whether the process is about to stop: it still serves requests, but is not ready for more. */
+  isDraining?(): boolean
 }
 
 const BEARER = /^Bearer +(\S+) *$/i

@@ -35,4 +35,29 @@ test('a subscription ends when its connection closes', async () => {
   }
 })
 
+test('a closing server ends its streams with the time to reconnect after', async () => {
+  const bed = await openTestbed('sqlite')
+  const ticks = publicProcedure({ summary: 'Ticks' })
+    .input(z.strictObject({}).prefault({}))
+    .subscription(async function* ({ ctx: { gone } }) {
+      yield 'first'
+      if (gone && !gone.aborted) await once(gone, 'abort')
+    })
+  const server = fastify()
+  registerTrpc(server, bed.platform, router({ ticks }))
+  const base = await server.listen({ host: '127.0.0.1', port: 0 })
+  const reader = (await fetch(`${base}/trpc/ticks`)).body?.getReader()
+  let text = ''
+  const read = async () => {
+    text += new TextDecoder().decode((await reader?.read())?.value)
+  }
+  while (!text.includes('first')) await read()
+  const closed = server.close()
+  while (!/\nretry: \d{3,4}\n/.test(text)) await read()
+  // Not an end, which would tell the client that the subscription is over.
+  assert.not.match(text, /event: return/)
+  await closed
+  await bed.close()
+})
+
 test.run()

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { Platform } from '../platform/platform.ts'
@@ -7,10 +8,12 @@ import { liveStreams } from '../reports/live-streams.ts'
 const SWEEP_MS = 30_000
 /** How long a closing server waits for the work of its streams. */
 const CLOSE_TIMEOUT_MS = 2000
+/** Clients reconnect within these times after the server has closed, not all at once. */
+const RECONNECT_MS = [500, 3000] as const
 
 /**
- * Tracks a server's event streams. Closing the server destroys them (clients reconnect by themselves), as does a reader that
- * takes nothing for a whole sweep. The returned function adds a stream; its signal aborts when the response's connection
+ * Tracks a server's event streams. Closing the server ends them with a hint when to reconnect, which clients do by themselves. A reader
+ * that takes nothing for a whole sweep is destroyed. The returned function adds a stream; its signal aborts when the response's connection
  * closes. tRPC's own request signal does not always abort then.
  */
 export function trackEventStreams(
@@ -29,7 +32,7 @@ export function trackEventStreams(
   server.addHook('preClose', async () => {
     clearInterval(sweep)
     closing = true
-    for (const response of open) response.destroy()
+    for (const response of open) endStream(response)
     const timeout = new Promise<void>((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref())
     await Promise.race([liveStreams(platform).idle(), timeout])
   })
@@ -44,4 +47,11 @@ export function trackEventStreams(
     if (closing) response.destroy()
     return gone.signal
   }
+}
+
+/** An unfinished response rather than an end, which clients would take for the end of the subscription. */
+function endStream(response: ServerResponse): void {
+  const retry = randomInt(...RECONNECT_MS)
+  if (response.writableNeedDrain || !response.headersSent) response.destroy()
+  else response.write(`retry: ${retry}\n\n`, () => response.destroy())
 }

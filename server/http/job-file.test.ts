@@ -97,7 +97,7 @@ for (const dialect of testDialects()) {
     )
     const content = await answer.text()
     assert.is(answer.headers.get('content-length'), String(Buffer.byteLength(content)))
-    assert.match(content, /^id,acceptance_status,.*,created_at,decided_at\r\n/)
+    assert.match(content, /^id,acceptance_status,.*,created_at,decided_at,attributed_by\r\n/)
     assert.is(content.split('\r\n').length, 4)
     const head = await ask('HEAD', `/jobs/${id}/file`)
     assert.equal([head.status, await head.text()], [200, ''])

@@ -1,5 +1,4 @@
 import fastify, { type FastifyInstance } from 'fastify'
-import { Refusal } from '../platform/api/refusal.ts'
 import type { Config } from '../platform/config.ts'
 import { withStatementTimeout } from '../platform/database/database.ts'
 import { answerBrokenRequest, closeUnusedConnections } from './connections.ts'
@@ -8,6 +7,7 @@ import { allowOrigins } from './cors.ts'
 import { registerDocs, registerIndex } from './docs.ts'
 import { logRequest, sendProblem } from './errors.ts'
 import { registerGuides } from './guides/guides.ts'
+import { registerProbes } from './health.ts'
 import { registerJobFile } from './job-file.ts'
 import { createMetrics, type Metrics, registerMetrics } from './metrics/metrics.ts'
 import { openApiDocument } from './openapi/openapi.ts'
@@ -127,7 +127,7 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   registerOpenApi(scope, app, limits)
   registerIndex(scope, limits.admitPublic)
   registerDocs(scope, limits.admitPublic)
-  registerGuides(scope, limits.admitPublic)
+  registerGuides(scope, platform, limits.admitPublic)
   registerRest(scope, platform, appRouter, limits.admit)
   registerTrpc(scope, platform, appRouter, limits.admit)
   registerJobFile(scope, app, limits)
@@ -149,18 +149,5 @@ function registerOpenApi(server: FastifyInstance, { platform }: HttpApp, limits:
   server.get('/openapi.json', { onRequest: limits.admitPublic }, async (_request, reply) => {
     text ??= JSON.stringify(openApiDocument(appRouter, platform.publicBaseUrl))
     return reply.type('application/json').send(text)
-  })
-}
-
-/** Liveness: the process answers. Readiness: the database answers and is migrated. */
-function registerProbes(server: FastifyInstance, app: HttpApp): void {
-  server.get('/healthz', async () => ({ status: 'ok' }))
-  server.get('/readyz', async () => {
-    const pending = await app.pendingMigrations()
-    if (pending.length === 0) return { status: 'ready', environment: app.platform.config.NODE_ENV }
-    throw new Refusal('unavailable', 'The database has pending migrations. Run "affiliate db migrate".', {
-      retryAfter: 5,
-      internalDetail: `pending migrations: ${pending.join(', ')}`,
-    })
   })
 }

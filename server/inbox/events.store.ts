@@ -223,3 +223,21 @@ export async function unmappedEventsAfter(
 export async function hasUnmappedEvents(db: Queries, type: string): Promise<boolean> {
   return (await unmappedEvents(db, type).limit(1).executeTakeFirst()) !== undefined
 }
+
+/** Set-aside events of these stores that hold these orders, by the index on order ids. */
+export async function findSetAsideOrders(
+  db: Queries,
+  storeIds: readonly string[],
+  orderIds: readonly string[],
+): Promise<Pick<EventRow, 'order_id' | 'reason'>[]> {
+  if (orderIds.length === 0) return []
+  const dialect = dialectOf(db)
+  return db
+    .selectFrom('inbound_events')
+    .select(['order_id', 'reason'])
+    .where(sql<boolean>`order_id ${inList(dialect, 'text', orderIds)}`)
+    .where(sql<boolean>`scope ${inList(dialect, 'text', storeIds)}`)
+    .where('state', '=', 'set_aside')
+    .orderBy('id')
+    .execute()
+}

@@ -6,6 +6,7 @@ import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   countSetAside,
+  findSetAsideOrders,
   findUnreadable,
   hasUnmappedEvents,
   makeDue,
@@ -150,6 +151,16 @@ export function unreadableOrders(
   storeIds: readonly string[] | null,
 ): Promise<EventRow[]> {
   return findUnreadable(db, order, storeIds, MOST_FOUND)
+}
+
+/** Why events of these stores were set aside that hold these orders, by order id. */
+export async function setAsideReasons(
+  db: Queries,
+  storeIds: readonly string[],
+  orderIds: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await findSetAsideOrders(db, storeIds, orderIds)
+  return new Map(rows.map((row) => [row.order_id ?? '', row.reason ?? '']))
 }
 
 function unmappedSubject(type: string) {

@@ -6,6 +6,7 @@ import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
 import { isOrderPaid } from '../shopify/order-facts.ts'
+import { recordActivity } from '../stores/store-activity.service.ts'
 import { noteFirstEvents, recordShownHosts } from '../stores/store-events.service.ts'
 import { getStoresById } from '../stores/stores.service.ts'
 import {
@@ -64,6 +65,14 @@ async function record(
     outcomes.set(report.eventId, outcomeOf(sale, report))
     if (!sale.known) afterCommit(tx, () => platform.signals.send(saleSignal(sale.acceptanceStatus)))
   })
+  const sources = new Map(reports.map(({ eventId }, index) => [eventId, recorded[index]?.source ?? null]))
+  await recordActivity(
+    platform,
+    tx,
+    events
+      .filter(({ scope }) => stores.has(scope))
+      .map(({ id, scope, receivedAt }) => ({ storeId: scope, receivedAt, source: sources.get(id) ?? null })),
+  )
   const settled = events.map((event) => ({ event, outcome: outcomes.get(event.id) as EventOutcome }))
   await settleAll(platform, tx, settled)
 }

@@ -1,7 +1,16 @@
 import * as assert from 'uvu/assert'
+import type { Platform } from '../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, eventsOf, type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
+import {
+  failureOf,
+  lastRuns,
+  noteFailed,
+  noteFinished,
+  noteStarted,
+  type ScheduleRunRow,
+} from './schedule-runs.service.ts'
 import { startScheduler } from './scheduler.ts'
 import { startWorker } from './worker.ts'
 
@@ -15,6 +24,32 @@ async function eventually<Found>(look: () => Promise<Found | null | undefined | 
     const found = await look()
     if (found) return found
     await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+/** A database whose transactions fail until `end`. */
+class Outage {
+  refused = 0
+  #isOver = false
+
+  end(): void {
+    this.#isOver = true
+  }
+
+  over(platform: Platform): Platform {
+    const database = new Proxy(platform.database, {
+      get: (target, key) => {
+        if (key === 'transaction' && !this.#isOver) return () => this.#refuse()
+        const value = Reflect.get(target, key)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    return { ...platform, database }
+  }
+
+  async #refuse(): Promise<never> {
+    this.refused += 1
+    throw new Error('the database is away')
   }
 }
 
@@ -66,6 +101,34 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
       ],
     )
     assert.is(seals.length, 2, 'one seal at each start, since money had moved')
+  })
+
+  it('repeat a run that met an outage of the database', async ({ market }) => {
+    const { platform, processor, clock } = market
+    const shop = await market.addShop()
+    await market.order(shop, await market.addLink(shop, await market.addCreator()), 900_000)
+    await market.drainUntilIdle()
+    clock.set('2026-12-01T00:00:00.000Z')
+    const outage = new Outage()
+    const scheduler = startScheduler(outage.over(platform), processor, { retryMs: 5 })
+    await eventually(async () => outage.refused > 10)
+    assert.is((await cyclesOf(platform, shop.merchantId))[0]?.state, 'open')
+    outage.end()
+    await eventually(async () => (await cyclesOf(platform, shop.merchantId))[0]?.state === 'closed')
+    await scheduler.stop()
+  })
+
+  it('record why a run failed, until it is repeated', async ({ platform }) => {
+    const failure = async () => failureOf((await lastRuns(platform))[0] as ScheduleRunRow)
+    await noteStarted(platform, 'billing')
+    assert.is(await failure(), null)
+    await noteFailed(platform, 'billing', 'the disk is full')
+    assert.is(await failure(), 'the disk is full')
+    await noteStarted(platform, 'billing')
+    assert.is(await failure(), null)
+    await noteFinished(platform, 'billing', { cycles: 0 })
+    await noteFailed(platform, 'billing', 'too late')
+    assert.is(await failure(), null)
   })
 
   it('start no job that is switched off', async () => {

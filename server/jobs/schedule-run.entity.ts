@@ -9,7 +9,7 @@ export const ScheduleRun = defineEntity({
     name: text().primary(),
     started_at: epochMs(),
     finished_at: epochMs().strictNullable(),
-    /** JSON: the result; `null` during a run and after an error. */
+    /** JSON: the result; `null` during a run. After a failure the error, while `finished_at` is `null`. */
     outcome: json().strictNullable(),
   },
 })

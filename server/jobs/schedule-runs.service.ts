@@ -30,6 +30,28 @@ export async function noteFinished(
   )
 }
 
+/** Records why a run failed. It stays unfinished: the scheduler repeats it. */
+export async function noteFailed(platform: Platform, name: string, error: string): Promise<void> {
+  await platform.database.transaction((tx) =>
+    tx
+      .updateTable('schedule_runs')
+      .set({ outcome: JSON.stringify({ error }) })
+      .where('name', '=', name)
+      .where('finished_at', 'is', null)
+      .execute(),
+  )
+}
+
+/** The error of a run that failed and is being repeated; `null` for any other. */
+export function failureOf({
+  finished_at,
+  outcome,
+}: Pick<ScheduleRunRow, 'finished_at' | 'outcome'>): string | null {
+  if (finished_at !== null || outcome === null) return null
+  const { error } = JSON.parse(outcome) as { error?: string }
+  return error ?? null
+}
+
 /** The last run of each scheduled job that has ever run, by name. */
 export function lastRuns({ database }: Platform): Promise<ScheduleRunRow[]> {
   return database.reader.selectFrom('schedule_runs').selectAll().orderBy('name').execute()

@@ -6,7 +6,7 @@ import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { isReconciliationDue, RECONCILIATION, reconcile } from './reconciliation.ts'
-import { noteFinished, noteStarted } from './schedule-runs.service.ts'
+import { noteFailed, noteFinished, noteStarted } from './schedule-runs.service.ts'
 import { flagUndelivered } from './undelivered-events.ts'
 
 export interface Scheduler {
@@ -23,14 +23,21 @@ interface Job {
   isDueAtStart?(): Promise<boolean>
 }
 
+/** How soon a failed run is repeated, ms: an outage over a daily time must not cost the day's billing. */
+const RETRY_MS = 30_000
+
 const EVERY_HOUR = '0 * * * *'
 const EVERY_FIVE_MINUTES = '*/5 * * * *'
 
 /**
- * Starts the scheduled jobs: closing billing cycles, paying creators, sealing the journal and reconciling with the processor. Each state
- * change is a compare-and-set, so two schedulers do no harm.
+ * Starts the scheduled jobs: closing billing cycles, paying creators, sealing the journal and reconciling with the processor. A run that
+ * fails is repeated every `retryMs` until it succeeds. Each state change is a compare-and-set, so two schedulers do no harm.
  */
-export function startScheduler(platform: Platform, processor: Processor): Scheduler {
+export function startScheduler(
+  platform: Platform,
+  processor: Processor,
+  { retryMs = RETRY_MS }: { retryMs?: number } = {},
+): Scheduler {
   const { config } = platform
   const underWay = new Set<Promise<void>>()
   const stopping = new AbortController()
@@ -81,8 +88,17 @@ export function startScheduler(platform: Platform, processor: Processor): Schedu
       run: async () => ({ stored: (await storeSeals(platform, stopping.signal)) ?? 0 }),
     },
   ]
+  const retries = new Map<string, NodeJS.Timeout>()
   const start = (job: Job, isStart = false) => {
-    const run = runJob(platform, job, isStart).finally(() => underWay.delete(run))
+    clearTimeout(retries.get(job.name))
+    const run = runJob(platform, job, isStart).then((succeeded) => {
+      underWay.delete(run)
+      if (succeeded || stopping.signal.aborted) return
+      retries.set(
+        job.name,
+        setTimeout(() => void start(job, isStart), retryMs),
+      )
+    })
     underWay.add(run)
     return run
   }
@@ -100,23 +116,27 @@ export function startScheduler(platform: Platform, processor: Processor): Schedu
   return {
     async stop() {
       stopping.abort()
+      for (const timer of retries.values()) clearTimeout(timer)
       await Promise.all(tasks.map((task) => task.destroy()))
       await Promise.all(underWay)
     },
   }
 }
 
-async function runJob(platform: Platform, job: Job, isStart: boolean): Promise<void> {
+/** Runs a job once; returns whether it succeeded. */
+async function runJob(platform: Platform, job: Job, isStart: boolean): Promise<boolean> {
   try {
-    if (isStart && (await job.isDueAtStart?.()) === false) return
+    if (isStart && (await job.isDueAtStart?.()) === false) return true
     await noteStarted(platform, job.name)
     const outcome = await job.run()
     await noteFinished(platform, job.name, outcome)
     platform.log.info({ job: job.name, ...outcome }, 'scheduled job done')
+    return true
   } catch (error) {
-    platform.log.error(
-      { err: error, job: job.name },
-      'scheduled job failed; it runs again at its next scheduled time',
-    )
+    platform.log.error({ err: error, job: job.name }, 'scheduled job failed; it is repeated within a minute')
+    const reason = error instanceof Error ? error.message : String(error)
+    // Without a database there is nothing to record it in.
+    await noteFailed(platform, job.name, reason).catch(() => {})
+    return false
   }
 }

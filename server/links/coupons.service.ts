@@ -41,7 +41,7 @@ export function setCoupon(platform: Platform, { slug, actor, code }: CouponChang
   })
 }
 
-/** `setCoupon` for a link at hand, in the caller's transaction. */
+/** `setCoupon` for a link that the caller has loaded, in the caller's transaction. */
 export async function changeCoupon(
   platform: Platform,
   tx: Tx,

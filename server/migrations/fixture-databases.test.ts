@@ -2,10 +2,12 @@ import { createHmac } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { ORDER_SOURCES } from '../../shared/schemas/stores.ts'
 import { checkAppKey } from '../platform/crypto/app-key-check.ts'
 import { migrate, migrationState } from '../platform/database/migrator.ts'
 import type { OpenDatabase } from '../platform/database/open-database.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import { orderSource, type SaleReceipt } from '../sales/accept-sale.rule.ts'
 import { startService } from '../service.ts'
 import { openTestDatabase, testDialects } from '../test/testkit/databases.ts'
 import {
@@ -41,6 +43,31 @@ async function rowCounts(database: OpenDatabase): Promise<Map<string, number>> {
     counts.set(name, rows[0]?.n ?? 0)
   }
   return counts
+}
+
+/** What the migration to `store_days` counted: `<store> <source>` for each order. */
+async function countedOrders({ reader }: OpenDatabase): Promise<string[]> {
+  const days = await reader.selectFrom('store_days').selectAll().execute()
+  const counts = days.flatMap((day) =>
+    ORDER_SOURCES.flatMap((source) => Array<string>(day[source]).fill(`${day.store_id} ${source}`)),
+  )
+  return counts.sort()
+}
+
+/** The same from the receipts, for the last 35 days of each store. */
+async function ordersOfSales({ reader }: OpenDatabase): Promise<string[]> {
+  const sales = await reader
+    .selectFrom('sales')
+    .select(['store_id', 'receipt', 'created_at'])
+    .orderBy('created_at', 'desc')
+    .execute()
+  const last = Map.groupBy(sales, (sale) => sale.store_id)
+  return sales
+    .filter((sale) => sale.created_at > (last.get(sale.store_id)?.[0]?.created_at ?? 0) - 35 * DAY)
+    .map(({ store_id, receipt }) => ({ store_id, facts: (JSON.parse(receipt) as SaleReceipt).facts }))
+    .filter(({ facts }) => !facts.order.test)
+    .map(({ store_id, facts }) => `${store_id} ${orderSource(facts)}`)
+    .sort()
 }
 
 async function breachesOf({ platform }: FixtureDatabase): Promise<string[]> {
@@ -109,6 +136,7 @@ for (const dialect of testDialects()) {
         if (table !== 'mikro_orm_migrations') assert.is(after.get(table), count, table)
       }
       assert.equal(await breachesOf(fixture), [])
+      assert.equal(await countedOrders(database), await ordersOfSales(database))
       const fresh = await openTestDatabase(dialect)
       try {
         assert.equal(await shapeOf(database), await shapeOf(fresh.database))

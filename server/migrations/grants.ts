@@ -18,6 +18,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   stores: ['update'],
   store_secrets: ['update', 'delete'],
   store_hosts: [],
+  store_days: ['update'],
   offers: ['update'],
   offer_status_changes: [],
   applications: ['update'],

@@ -51,6 +51,8 @@ export const FLAG_KINDS = {
   order_date_suspicious: 'medium',
   click_reused: 'high',
   coupon_leak: 'medium',
+  tracking_source_shift: 'medium',
+  store_silent: 'medium',
   conversion_dropped: 'medium',
   offer_paused_in_traffic: 'medium',
   cycle_unpaid: 'medium',

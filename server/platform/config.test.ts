@@ -10,7 +10,12 @@ const HTTP = {
   PROCESSOR_API_KEY: 'key',
   PROCESSOR_WEBHOOK_SECRETS: 'one',
 }
-const PRODUCTION = { ...HTTP, NODE_ENV: 'production', APP_KEY: KEY }
+const PRODUCTION = {
+  ...HTTP,
+  NODE_ENV: 'production',
+  APP_KEY: KEY,
+  PUBLIC_BASE_URL: 'https://offers.example',
+}
 
 /** The refusal's one line. */
 function refusalOf(environment: Record<string, string>): string {
@@ -202,6 +207,11 @@ test('production refuses the sandbox, even one that no one asked for, and demand
   refused({ ...PRODUCTION, PROCESSOR: 'sandbox' }, 'PROCESSOR')
   refused({ ...PRODUCTION, APP_KEY: '' }, 'APP_KEY')
   assert.is(readConfig(PRODUCTION).NODE_ENV, 'production')
+})
+
+test('production demands the address of affiliate links from what serves them', () => {
+  refused({ ...PRODUCTION, PUBLIC_BASE_URL: '' }, 'PUBLIC_BASE_URL')
+  readConfig({ ...PRODUCTION, PUBLIC_BASE_URL: '', ROLES: 'worker,scheduler' })
 })
 
 test('production refuses to trust every client with its address', () => {

@@ -92,6 +92,12 @@ function refuseMismatch(config: Config): void {
     if (!config.APP_KEY) {
       throw new SettingError('APP_KEY', 'must be set in production: 32 random bytes in base64')
     }
+    if (!config.PUBLIC_BASE_URL && config.ROLES.includes('web')) {
+      throw new SettingError(
+        'PUBLIC_BASE_URL',
+        'must be set in production: the https address of this service, which affiliate links start with',
+      )
+    }
     refuseOpenToTheNetwork(config)
   }
   for (const name of REQUIRED_BY[config.PROCESSOR]) {

@@ -34,12 +34,22 @@ const SERVICE = {
   HOST: host.default('127.0.0.1').describe('the address that the service listens on'),
   PORT: whole(0, 65_535).prefault('3000').describe('the port that it listens on; 0 picks a free one'),
   PUBLIC_BASE_URL: httpUrl.optional().meta({
-    description: 'what affiliate links start with: the https address that leads to this service',
+    description:
+      'what affiliate links start with: the https address that leads to this service. Production needs it',
     unset: '`http://HOST:PORT`',
   }),
   ROLES: roles
     .prefault('web,worker,scheduler')
     .describe('what this process does; any subset, comma-separated'),
+  DRAIN_SECONDS: whole(0, 300)
+    .prefault('5')
+    .describe(
+      'how long `/readyz` answers 503 after SIGTERM before the service stops listening, so that a load balancer can take it out; at least two of its checks. Ctrl-C skips it',
+    ),
+  HEALTH_PORT: whole(1, 65_535).optional().meta({
+    description: 'a port for `/healthz`, `/readyz` and `/metrics` of a process without the role `web`',
+    unset: 'none',
+  }),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
@@ -72,6 +82,9 @@ const DATA = {
   DATABASE_URL: databaseUrl
     .default('sqlite:./data/affiliate.db')
     .describe('`sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`'),
+  DATABASE_POOL_SIZE: whole(2, 100)
+    .prefault('10')
+    .describe('connections of each process to PostgreSQL; a worker opens up to two more'),
   DATA_DIR: z.string().min(1).optional().meta({
     description: "the folder of keys, export files and the sandbox's state",
     unset: 'the folder of the SQLite file; `./data` with PostgreSQL',
@@ -287,6 +300,22 @@ const FLAGS = {
       "accepted orders with a link's coupon code within `FLAG_COUPON_LEAK_DAYS`, without any click on its creator's links, that raise `coupon_leak`; 0 = off",
     ),
   FLAG_COUPON_LEAK_DAYS: whole(1, 30).prefault('7').describe('the days for `FLAG_COUPON_LEAK`'),
+  FLAG_TRACKING_SHIFT: rate
+    .prefault('50')
+    .describe(
+      "the share of a store's orders, in percent, that must move within a week to another way of naming their link (cart, line, landing page, coupon code, none) to raise `tracking_source_shift`; more than this share raises it",
+    ),
+  FLAG_TRACKING_SHIFT_ORDERS: whole(0, 1_000_000)
+    .prefault('20')
+    .describe('the least orders in each of the two weeks for `FLAG_TRACKING_SHIFT`; 0 = off'),
+  FLAG_STORE_SILENT_DAYS: whole(1, 90)
+    .prefault('7')
+    .describe('days without any event after which a store with regular orders raises `store_silent`'),
+  FLAG_STORE_SILENT_REGULAR: whole(0, 28)
+    .prefault('14')
+    .describe(
+      'days with orders, of the 28 up to the last event, that make orders regular for `FLAG_STORE_SILENT_DAYS`; 0 = off',
+    ),
   FLAG_PAUSED_VISITS: whole(0, 1_000_000_000)
     .prefault('50')
     .describe(

@@ -7,6 +7,8 @@ import {
   CLOCK_TOLERANCE_MS,
   decideSale,
   isRuleVersion,
+  namedBy,
+  orderSource,
   type RejectionReason,
   SALE_REJECTION_REASONS,
   SALE_RULE_VERSION,
@@ -274,6 +276,41 @@ test('of several coupon codes the first in force in the order of the list counts
   const second = { ...coupon, code: 'SANA15', link }
   assert.is(attributionOf({ ...facts, coupons: [ended, coupon, second] })?.code, 'BILAL10')
   assert.is(attributionOf({ ...facts, coupons: [ended, second, coupon] })?.code, 'SANA15')
+})
+
+test('what led to the link: a coupon code in force, else the place of the tracking reference', () => {
+  assert.is(orderSource(withCoupon({})), 'coupon')
+  assert.is(orderSource(withCoupon({ offer_status: 'paused' })), 'landing')
+  assert.is(orderSource(withOrder({ tracking_source: 'note_attributes' })), 'cart')
+  assert.is(orderSource(withOrder({ tracking_source: 'line_item' })), 'line')
+  assert.is(orderSource(untracked), 'none')
+})
+
+test("a sale's row names the link, the click or the code, and the same name", () => {
+  assert.equal(namedBy(attributionOf(facts)), {
+    offer_id: 'offer',
+    creator_id: 'creator',
+    link_id: link.id,
+    click_id: CLICK_ID,
+    coupon_code: null,
+    buyer_name_matches: 0,
+  })
+  assert.equal(namedBy(attributionOf(withCoupon({ buyer_name_matches: true }))), {
+    offer_id: 'offer',
+    creator_id: 'other creator',
+    link_id: 'link of the code',
+    click_id: null,
+    coupon_code: 'BILAL10',
+    buyer_name_matches: 1,
+  })
+  assert.equal(namedBy(null), {
+    offer_id: null,
+    creator_id: null,
+    link_id: null,
+    click_id: null,
+    coupon_code: null,
+    buyer_name_matches: 0,
+  })
 })
 
 test('earlier versions know no coupon codes', () => {

@@ -1,5 +1,6 @@
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import type { BasisPoints } from '../../shared/rates.ts'
+import type { OrderSource } from '../../shared/schemas/stores.ts'
 import {
   type Basis,
   type BasisLine,
@@ -128,6 +129,15 @@ function partiesOf({
 export function isInForce(coupon: SaleCoupon, { created_at }: Pick<SaleOrder, 'created_at'>): boolean {
   const { starts_at, ends_at, offer_status } = coupon
   return offer_status === 'live' && starts_at <= created_at && (ends_at === null || created_at < ends_at)
+}
+
+const SOURCES = { note_attributes: 'cart', line_item: 'line', landing_site: 'landing' } as const
+
+/** What led, or was to lead, the order to a link: a coupon code in force, else the place of its tracking reference. */
+export function orderSource(facts: SaleFacts): OrderSource {
+  if (attributionOf(facts)?.by === 'coupon') return 'coupon'
+  const { tracking_source } = facts.order
+  return tracking_source === null ? 'none' : SOURCES[tracking_source]
 }
 
 /** What a sale's row says of its attribution. */

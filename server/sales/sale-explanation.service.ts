@@ -1,4 +1,5 @@
 import type { Paisa } from '../../shared/money.ts'
+import type { OrderSource } from '../../shared/schemas/stores.ts'
 import { type CycleRow, cycleShares, getCycle } from '../billing/billing.service.ts'
 import { type EventOrigin, originsOf } from '../inbox/operator-deliveries.service.ts'
 import { unreadableOrders } from '../inbox/set-aside.service.ts'
@@ -11,7 +12,7 @@ import type { Platform } from '../platform/platform.ts'
 import { listAttempts } from '../processor/attempts.service.ts'
 import { shopDomainsOf, storeIdsOf } from '../stores/stores.service.ts'
 import { displayNamesOf, emailsOf } from '../users/users.service.ts'
-import { attributionOf, type SaleDecision, type SaleReceipt } from './accept-sale.rule.ts'
+import { attributionOf, orderSource, type SaleDecision, type SaleReceipt } from './accept-sale.rule.ts'
 import type { LinkTerms, SaleClick, SaleCoupon } from './sale-facts.ts'
 import {
   findSale,
@@ -141,6 +142,8 @@ export interface SaleExplanation extends SaleOutcome {
   click: SaleClick | null
   /** The coupon code that earned the commission. */
   coupon: SaleCoupon | null
+  /** Where the order named its link. */
+  source: OrderSource
   /** The link that the sale is credited to, with its locked terms. */
   link: LinkTerms | null
   creator: Party | null
@@ -188,12 +191,13 @@ export async function explainSale(platform: Platform, saleId: string): Promise<S
 }
 
 /** Another merchant's click is on the receipt but not part of this sale. */
-function evidenceOf({ facts }: SaleReceipt): Pick<SaleExplanation, 'click' | 'coupon' | 'link'> {
+function evidenceOf({ facts }: SaleReceipt): Pick<SaleExplanation, 'click' | 'coupon' | 'source' | 'link'> {
   const attribution = attributionOf(facts)
   const ofMerchant = facts.click?.link.merchant_id === facts.reporting_merchant_id
   return {
     click: ofMerchant ? facts.click : null,
     coupon: facts.coupons?.find(({ code }) => code === attribution?.code) ?? null,
+    source: orderSource(facts),
     link: attribution?.link ?? null,
   }
 }

@@ -3,7 +3,13 @@ import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { Sale, SaleOutcomeWire, SaleReceiptWire, SaleWithReceipt } from '../../shared/schemas/sales.ts'
 import { isoTime } from '../platform/clock.ts'
-import { attributionOf, isInForce, type SaleCheck, type SaleReceipt } from './accept-sale.rule.ts'
+import {
+  attributionOf,
+  isInForce,
+  orderSource,
+  type SaleCheck,
+  type SaleReceipt,
+} from './accept-sale.rule.ts'
 import type { FormerReceipt, PartyExplanation, SaleCycle, SaleOutcome } from './sale-explanation.service.ts'
 import type { LinkTerms } from './sale-facts.ts'
 import type { SaleWithSlug } from './sales.store.ts'
@@ -112,6 +118,7 @@ function wireReceipt(
       platform_fee: formatMoney(decision.platform_fee),
     }),
     attributed_by: attribution?.by ?? null,
+    tracked_by: orderSource(facts),
     coupons: coupons.map((coupon) => ({
       code: coupon.code,
       affiliate_link_slug: coupon.link.slug,

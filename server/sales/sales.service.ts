@@ -1,4 +1,5 @@
 import type { Sale } from '../../shared/schemas/sales.ts'
+import type { OrderSource } from '../../shared/schemas/stores.ts'
 import { addSalesToCycles, type SaleToBill } from '../billing/billing.service.ts'
 import { linksOfClicks } from '../clicks/clicks.service.ts'
 import { saleAccepted } from '../ledger/entries.rule.ts'
@@ -18,6 +19,7 @@ import {
   decideSale,
   isPaid,
   namedBy,
+  orderSource,
   type SaleDecision,
   type SaleReceipt,
 } from './accept-sale.rule.ts'
@@ -26,6 +28,7 @@ import { type SuspiciousDate, suspiciousDates } from './order-dates.rule.ts'
 import { hasBuyerName, isBuyer, type SaleFacts, saleOrderOf } from './sale-facts.ts'
 import { wireSale } from './sale-wire.ts'
 import {
+  countRejections,
   countSales,
   findRecorded,
   findSale,
@@ -65,6 +68,8 @@ export interface RecordedSale {
   acceptanceStatus: 'accepted' | 'rejected'
   known: boolean
   decidedAgain: boolean
+  /** What led the order to a link; `null` for a test order and unless this is its first decision. */
+  source: OrderSource | null
 }
 
 /**
@@ -106,6 +111,7 @@ export async function recordOrders(
       acceptanceStatus: sale.acceptance_status,
       known: !decided.has(index),
       decidedAgain: decided.get(index)?.again ?? false,
+      source: decided.get(index)?.source ?? null,
     }
   })
 }
@@ -149,6 +155,7 @@ interface DecidedOrder {
   row: SaleRow
   /** Whether this is the sale's second decision. */
   again: boolean
+  source: OrderSource | null
   suspicious: SuspiciousDate[]
 }
 
@@ -178,11 +185,16 @@ async function decideOrders(
   await writeSales(platform, tx, rows)
   await writeEntries(platform, tx, accepted.map(saleAccepted), decidedAt)
   notifyParties(platform, tx, [...rows, ...tasks.flatMap(({ former }) => former ?? [])])
-  return rows.map((row, index) => ({
-    row,
-    again: tasks[index]?.former !== null,
-    suspicious: datesOf(platform, reports[index] as ReportedOrder, facts[index] as SaleFacts, decidedAt),
-  }))
+  return rows.map((row, index) => {
+    const saleFacts = facts[index] as SaleFacts
+    const again = tasks[index]?.former !== null
+    return {
+      row,
+      again,
+      source: again || saleFacts.order.test ? null : orderSource(saleFacts),
+      suspicious: datesOf(platform, reports[index] as ReportedOrder, saleFacts, decidedAt),
+    }
+  })
 }
 
 function notifyParties(platform: Platform, tx: Tx, rows: readonly SaleRow[]): void {
@@ -392,6 +404,16 @@ export function linkEarnings(
   linkIds: readonly string[],
 ): Promise<Map<string, { accepted_sales: number; commission: number }>> {
   return sumByLink(db, linkIds)
+}
+
+/** How many orders of a store were rejected since `since` (epoch ms), by reason. */
+export async function rejectionsOf(
+  { database }: Platform,
+  store: { id: string; merchant_id: string },
+  since: number,
+): Promise<Record<string, number>> {
+  const rows = await countRejections(database.reader, store, since)
+  return Object.fromEntries(rows.map((row) => [row.rejection_reason ?? '', row.orders]))
 }
 
 /** The store's order id and name of a sale. */

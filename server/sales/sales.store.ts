@@ -1,8 +1,9 @@
 import { type Selectable, sql } from 'kysely'
-import { bulkInsert, valuesTable } from '../platform/database/bulk-values.ts'
+import { bulkInsert, inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import { firstIdAt } from '../platform/ids.ts'
 
 export type SaleRow = Selectable<Schema['sales']>
 
@@ -21,6 +22,41 @@ export async function findRecorded(db: Queries, orders: readonly OrderKey[]): Pr
     select sale.*
     from ${reportedOrders(dialectOf(db), orders)}
     join sales as sale on sale.store_id = reported.store_id and sale.order_id = reported.order_id`.execute(db)
+  return found.rows
+}
+
+/** A sale for the comparison with a store's own orders. `receipt`: of an accepted sale, otherwise `null`. */
+export type ComparedSaleRow = Pick<SaleRow, 'id' | 'order_id' | 'order_name' | 'rejection_reason'> & {
+  receipt: string | null
+}
+
+/** Most orders of a shop are rejected, and their receipts are large. */
+const COMPARED = sql.raw(`sale.id, sale.order_id, sale.order_name, sale.rejection_reason,
+  case when sale.rejection_reason is null then sale.receipt end as receipt`)
+
+/** The sales that exist for these orders. */
+export async function findCompared(db: Queries, orders: readonly OrderKey[]): Promise<ComparedSaleRow[]> {
+  if (orders.length === 0) return []
+  const found = await sql<ComparedSaleRow>`
+    select ${COMPARED}
+    from ${reportedOrders(dialectOf(db), orders)}
+    join sales as sale on sale.store_id = reported.store_id and sale.order_id = reported.order_id`.execute(db)
+  return found.rows
+}
+
+/** The sales of these stores with these order names, which repeat across stores. */
+export async function findComparedByName(
+  db: Queries,
+  storeIds: readonly string[],
+  names: readonly string[],
+): Promise<ComparedSaleRow[]> {
+  if (names.length === 0) return []
+  const dialect = dialectOf(db)
+  const found = await sql<ComparedSaleRow>`
+    select ${COMPARED} from sales as sale
+    where sale.store_id ${inList(dialect, 'uuid', storeIds)} and sale.order_name ${inList(dialect, 'text', names)}`.execute(
+    db,
+  )
   return found.rows
 }
 
@@ -179,6 +215,26 @@ export async function sumByLink(
       row.link_id ?? '',
       { accepted_sales: row.accepted_sales, commission: row.commission },
     ]),
+  )
+}
+
+/** The rejected sales of a store recorded since `since` (epoch ms), by reason. */
+export async function countRejections(
+  db: Queries,
+  store: { id: string; merchant_id: string },
+  since: number,
+): Promise<{ rejection_reason: string | null; orders: number }[]> {
+  return (
+    db
+      .selectFrom('sales')
+      .select((eb) => ['rejection_reason', eb.fn.countAll<number>().as('orders')])
+      // By the index of a merchant's sales.
+      .where('merchant_id', '=', store.merchant_id)
+      .where('id', '>=', firstIdAt(since))
+      .where('store_id', '=', store.id)
+      .where('acceptance_status', '=', 'rejected')
+      .groupBy('rejection_reason')
+      .execute()
   )
 }
 

@@ -1,6 +1,10 @@
 import { defineEntity } from '@mikro-orm/core'
-import { epochMs, id, refersTo, text } from '../platform/database/columns.ts'
+import { count, enumText, epochMs, id, refersTo, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
+
+/** Why a delivery in a known shop's name was refused. */
+export const REFUSAL_REASONS = ['no_signature', 'wrong_signature'] as const
+export type RefusalReason = (typeof REFUSAL_REASONS)[number]
 
 export const Store = defineEntity({
   name: 'Store',
@@ -17,6 +21,11 @@ export const Store = defineEntity({
     released_at: epochMs().strictNullable(),
     /** When its first validly signed event was applied, since it was last connected. */
     first_event_at: epochMs().strictNullable(),
+    /** When it was connected, or connected again; `null` for stores that were connected before migration 26. */
+    connected_at: epochMs().strictNullable(),
+    /** When a delivery in this shop's name last failed verification, to the minute, and why. Anyone can send one. */
+    last_refused_at: epochMs().strictNullable(),
+    last_refusal: enumText<RefusalReason>().strictNullable(),
   },
   indexes: [
     { name: 'stores_merchant', properties: ['merchant_id'] },
@@ -54,4 +63,22 @@ export const StoreSecret = defineEntity({
     created_at: epochMs(),
   },
   indexes: [{ name: 'store_secrets_store', properties: ['store_id'] }],
+})
+
+/** What a store sent by day (whole days since 1970, UTC). */
+export const StoreDay = defineEntity({
+  name: 'StoreDay',
+  tableName: 'store_days',
+  properties: {
+    store_id: () => refersTo(Store, 'store_id').primary(),
+    day: count().primary(),
+    /** The orders first decided that day, without test orders, by what led to their link: `OrderSource`. */
+    cart: count(),
+    landing: count(),
+    line: count(),
+    coupon: count(),
+    none: count(),
+    /** When the latest signed event that was applied that day was received. */
+    last_event_at: epochMs(),
+  },
 })

@@ -5,16 +5,13 @@ import {
   listStoresInput,
   removeStoreInput,
   rotateSecretInput,
-  type Store,
   store,
   storePage,
 } from '../../shared/schemas/stores.ts'
-import { countUnreadableOrders } from '../inbox/set-aside.service.ts'
 import { procedure, router } from '../platform/api/procedure.ts'
-import { isoTime } from '../platform/clock.ts'
-import type { Platform } from '../platform/platform.ts'
 import { removeStore } from './remove-store.service.ts'
-import { connectStore, getStore, listStores, rotateSecret, type StoreRow } from './stores.service.ts'
+import { showStore, showStores } from './store-activity.service.ts'
+import { connectStore, getStore, listStores, rotateSecret } from './stores.service.ts'
 
 export const storesRouter = router({
   connect: procedure(['merchant'], {
@@ -27,7 +24,7 @@ export const storesRouter = router({
     .input(connectStoreInput)
     .output(store)
     .mutation(async ({ ctx, input }) =>
-      wireStore(ctx.platform, await connectStore(ctx.platform, ctx.actor.userId, input)),
+      showStore(ctx.platform, await connectStore(ctx.platform, ctx.actor.userId, input)),
     ),
 
   list: procedure(['merchant'], {
@@ -38,7 +35,7 @@ export const storesRouter = router({
     .output(storePage)
     .query(async ({ ctx, input }) => {
       const { items, ...page } = await listStores(ctx.platform, ctx.actor.userId, input)
-      return { ...page, items: await wireStores(ctx.platform, items) }
+      return { ...page, items: await showStores(ctx.platform, items) }
     }),
 
   get: procedure(['merchant'], {
@@ -49,7 +46,7 @@ export const storesRouter = router({
     .input(getStoreInput)
     .output(store)
     .query(async ({ ctx, input }) =>
-      wireStore(ctx.platform, await getStore(ctx.platform, ctx.actor.userId, input.id)),
+      showStore(ctx.platform, await getStore(ctx.platform, ctx.actor.userId, input.id)),
     ),
 
   rotateSecret: procedure(['merchant'], {
@@ -62,7 +59,7 @@ export const storesRouter = router({
     .input(rotateSecretInput)
     .output(store)
     .mutation(async ({ ctx, input }) =>
-      wireStore(
+      showStore(
         ctx.platform,
         await rotateSecret(ctx.platform, ctx.actor.userId, input.id, {
           secret: input.webhook_secret,
@@ -96,21 +93,3 @@ export const storesRouter = router({
       if (ctx.answerHeaders) ctx.answerHeaders['x-offers-paused'] = String(offersPaused)
     }),
 })
-
-async function wireStore(platform: Platform, row: StoreRow): Promise<Store> {
-  const [wire] = await wireStores(platform, [row])
-  if (!wire) throw new Error('one row gives one store')
-  return wire
-}
-
-async function wireStores({ database, clock }: Platform, rows: readonly StoreRow[]): Promise<Store[]> {
-  const ids = rows.map(({ id }) => id)
-  const unreadable = await countUnreadableOrders(database.reader, ids, clock.now())
-  return rows.map((row) => ({
-    id: row.id,
-    platform: 'shopify',
-    shop_domain: row.shop_domain,
-    unreadable_7d: unreadable.get(row.id) ?? 0,
-    created_at: isoTime(row.created_at),
-  }))
-}

@@ -64,6 +64,9 @@ export async function connectStore(
     const store = former ?? em.create(Store, newStore(platform, merchantId, domain))
     store.removed_at = null
     store.first_event_at = null
+    store.connected_at = platform.clock.now()
+    store.last_refused_at = null
+    store.last_refusal = null
     await addSecret(platform, tx, store, input.webhook_secret)
     await recordAudit(platform, tx, {
       ...storeAction(merchantId, 'store.connect', store),
@@ -95,6 +98,9 @@ function newStore(platform: Platform, merchantId: string, domain: string): Store
     removed_at: null,
     released_at: null,
     first_event_at: null,
+    connected_at: null,
+    last_refused_at: null,
+    last_refusal: null,
   }
 }
 
@@ -212,11 +218,15 @@ export async function shopDomainsOf(db: Queries, storeIds: readonly string[]): P
   return new Map([...stores].map(([id, store]) => [id, store.shop_domain]))
 }
 
-/** The ids of the stores with this id or shop domain, removed ones too. */
-export async function storeIdsOf(db: Queries, idOrDomain: string): Promise<string[]> {
+/** The stores with this id or shop domain, removed ones too. */
+export function claimsOf(db: Queries, idOrDomain: string): Promise<StoreRow[]> {
   const text = idOrDomain.trim().toLowerCase()
-  const stores = isId(text) ? await storesById(db, [text]) : await claimsOnDomain(db, text)
-  return stores.map((store) => store.id)
+  return isId(text) ? storesById(db, [text]) : claimsOnDomain(db, text)
+}
+
+/** The ids of `claimsOf`. */
+export async function storeIdsOf(db: Queries, idOrDomain: string): Promise<string[]> {
+  return (await claimsOf(db, idOrDomain)).map((store) => store.id)
 }
 
 /** The common fields of an audit entry about a store. */

@@ -1,6 +1,10 @@
 import { type Selectable, sql } from 'kysely'
-import type { Queries, Tx } from '../platform/database/database.ts'
+import { ORDER_SOURCES } from '../../shared/schemas/stores.ts'
+import { valuesTable } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import type { RefusalReason } from './store.entity.ts'
+import { REGULAR_SPAN_DAYS } from './store-status.rule.ts'
 
 export type StoreRow = Selectable<Schema['stores']>
 export type StoreSecretRow = Selectable<Schema['store_secrets']>
@@ -142,5 +146,101 @@ export async function insertHosts(
     .insertInto('store_hosts')
     .values([...rows])
     .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+export type StoreDayRow = Selectable<Schema['store_days']>
+
+const addedDays = valuesTable<StoreDayRow>('added', {
+  store_id: 'uuid',
+  day: 'int',
+  cart: 'int',
+  landing: 'int',
+  line: 'int',
+  coupon: 'int',
+  none: 'int',
+  last_event_at: 'bigint',
+})
+
+const ADD_SOURCES = sql.raw(
+  ORDER_SOURCES.map((source) => `${source} = store_days.${source} + excluded.${source}`).join(', '),
+)
+
+/** Adds these orders and events to what is stored of the same stores and days. */
+export async function addToStoreDays(tx: Tx, rows: readonly StoreDayRow[]): Promise<void> {
+  if (rows.length === 0) return
+  await sql`
+    insert into store_days (store_id, day, cart, landing, line, coupon, none, last_event_at)
+    select store_id, day, cart, landing, line, coupon, none, last_event_at
+    from ${addedDays(dialectOf(tx), rows)}
+    where true
+    on conflict (store_id, day) do update set ${ADD_SOURCES},
+      last_event_at = case when excluded.last_event_at > store_days.last_event_at
+        then excluded.last_event_at else store_days.last_event_at end`.execute(tx)
+}
+
+/** The days of these stores from `fromDay` on, and the 28 days up to the last day of each. Oldest first. */
+export function daysOfStores(
+  db: Queries | Tx,
+  storeIds: readonly string[],
+  fromDay: number,
+): Promise<StoreDayRow[]> {
+  if (storeIds.length === 0) return Promise.resolve([])
+  const lastDays = db
+    .selectFrom('store_days')
+    .select(({ fn }) => ['store_id', fn.max<number>('day').as('last_day')])
+    .where('store_id', 'in', storeIds)
+    .groupBy('store_id')
+  return db
+    .selectFrom('store_days as one')
+    .innerJoin(lastDays.as('last'), 'last.store_id', 'one.store_id')
+    .selectAll('one')
+    .where((where) =>
+      where.or([
+        where('one.day', '>=', fromDay),
+        where('one.day', '>', where('last.last_day', '-', REGULAR_SPAN_DAYS)),
+      ]),
+    )
+    .orderBy('one.day')
+    .execute()
+}
+
+/** Stores in use that sent something from `fromDay` on, by id after the id `after`. */
+export function storesActiveSince(
+  db: Queries,
+  fromDay: number,
+  after: string,
+  limit: number,
+): Promise<StoreRow[]> {
+  return db
+    .selectFrom('stores')
+    .selectAll()
+    .where('removed_at', 'is', null)
+    .where('id', '>', after)
+    .where((where) =>
+      where.exists(
+        where
+          .selectFrom('store_days')
+          .select('day')
+          .whereRef('store_days.store_id', '=', 'stores.id')
+          .where('day', '>=', fromDay),
+      ),
+    )
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+/** Notes when deliveries for these domains were last refused, on every claim in use. */
+export async function noteRefused(
+  tx: Tx,
+  domains: readonly string[],
+  refused: { at: number; reason: RefusalReason },
+): Promise<void> {
+  await tx
+    .updateTable('stores')
+    .set({ last_refused_at: refused.at, last_refusal: refused.reason })
+    .where('shop_domain', 'in', domains)
+    .where('removed_at', 'is', null)
     .execute()
 }

@@ -37,7 +37,21 @@ for (const { it } of marketSuites('stores')) {
   it('connects a store by its plain host name, and never shows the secret', async ({ bed }) => {
     const { actor, stores } = await merchantOf(bed)
     const made = await stores.connect({ shop_domain: ` KURTA.MyShopify.com `, webhook_secret: 'secret-one' })
-    assert.equal(Object.keys(made).sort(), ['created_at', 'id', 'platform', 'shop_domain', 'unreadable_7d'])
+    const base = bed.platform.publicBaseUrl
+    assert.equal(made, {
+      id: made.id,
+      platform: 'shopify',
+      shop_domain: DOMAIN,
+      status: 'waiting',
+      webhook_url: `${base}/webhooks/store-sales`,
+      script_url: `${base}/store.js`,
+      script_tag: `<script src="${base}/store.js" async></script>`,
+      last_event_at: null,
+      last_refused_at: null,
+      unreadable_7d: 0,
+      tracked_30d: { cart: 0, landing: 0, line: 0, coupon: 0, none: 0 },
+      created_at: made.created_at,
+    })
     assert.is(made.shop_domain, DOMAIN)
     assert.equal((await stores.list({})).items, [made])
     assert.ok(await merchantHasStore(bed.platform.database.reader, actor.userId))

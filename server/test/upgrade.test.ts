@@ -16,6 +16,7 @@ const METRICS_TOKEN = 'a-token-for-metrics'
 const REFUSED: { setting: string; former: string; now: string }[] = [
   { setting: 'TRUST_PROXY', former: 'true', now: '1' },
   { setting: 'PUBLIC_BASE_URL', former: 'http://offers.example.pk', now: 'https://offers.example.pk' },
+  { setting: 'PUBLIC_BASE_URL', former: '', now: 'https://offers.example.pk' },
 ]
 
 for (const dialect of testDialects()) {
@@ -93,7 +94,7 @@ for (const dialect of testDialects()) {
   })
 
   for (const { setting, former, now } of REFUSED) {
-    it(`names ${setting} where ${former} has to change, and starts with ${now}`, async ({
+    it(`names ${setting} where ${former || 'nothing'} has to change, and starts with ${now}`, async ({
       fixture,
       stub,
     }) => {

@@ -57,6 +57,9 @@ for (const { it } of marketSuites('quotas')) {
       removed_at: null,
       released_at: null,
       first_event_at: null,
+      connected_at: null,
+      last_refused_at: null,
+      last_refusal: null,
     }))
     await platform.database.transaction((tx) => tx.insertInto('stores').values(rows).execute())
     assert.is(await outcomeOf(connectStore(platform, userId, newStore())), 'quota_exceeded')

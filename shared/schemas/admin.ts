@@ -44,6 +44,8 @@ export const flagKind = z
     'order_date_suspicious',
     'click_reused',
     'coupon_leak',
+    'tracking_source_shift',
+    'store_silent',
     'conversion_dropped',
     'offer_paused_in_traffic',
     'cycle_unpaid',

@@ -10,6 +10,7 @@ import {
   wireTimeInput,
 } from './common.ts'
 import { offerStatus, party } from './offers.ts'
+import { ORDER_SOURCES } from './stores.ts'
 
 export const acceptanceStatus = z.enum(['accepted', 'rejected'])
 
@@ -83,6 +84,11 @@ export const saleReceipt = z
     platform_fee_rate: percent.optional().describe('For the merchant only.'),
     platform_fee: moneyText.optional().describe('For the merchant only.'),
     attributed_by: z.enum(['coupon', 'click']).nullable(),
+    tracked_by: z
+      .enum(ORDER_SOURCES)
+      .describe(
+        'Where the order named its link: `cart` attribute, `line` property (buy now), `landing` page, `coupon` code in force, or `none`.',
+      ),
     coupons: z
       .array(
         z.object({

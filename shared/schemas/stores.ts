@@ -27,15 +27,51 @@ const webhookSecret = z
     example: 'shpss_5c1d0f8a7b3e4926',
   })
 
+/** What can lead an order to its link, in the order of `tracked_30d`. */
+export const ORDER_SOURCES = ['cart', 'landing', 'line', 'coupon', 'none'] as const
+export type OrderSource = (typeof ORDER_SOURCES)[number]
+
+export const storeStatus = z
+  .enum(['waiting', 'receiving', 'silent', 'rejecting'])
+  .describe(
+    '`waiting`: no signed event since the store was connected. `receiving`: signed events arrive. `silent`: none for some days, after orders came regularly. `rejecting`: the last delivery in the name of this shop failed verification.',
+  )
+
+const orders = z.int().nonnegative()
+
 export const store = z
   .object({
     id: idParam,
     platform: z.literal('shopify').describe('The one store platform that is supported.'),
     shop_domain: z.string().meta({ example: 'my-shop.myshopify.com' }),
+    status: storeStatus,
+    webhook_url: z.string().meta({
+      description: 'Where the store must send its webhook.',
+      example: 'https://affiliate.example/webhooks/store-sales',
+    }),
+    script_url: z.string().meta({
+      description: "The script for the store's theme.",
+      example: 'https://affiliate.example/store.js',
+    }),
+    script_tag: z.string().meta({
+      description: 'The line to put before `</head>` in the theme.',
+      example: '<script src="https://affiliate.example/store.js" async></script>',
+    }),
+    last_event_at: wireTime.nullable().describe('When the last signed event that was applied was received.'),
+    last_refused_at: wireTime
+      .nullable()
+      .describe(
+        'When a delivery in the name of this shop last failed verification, to the minute. Anyone can send one.',
+      ),
     unreadable_7d: z
       .int()
       .describe(
         'Validly signed orders of the last 7 days that could not be read: a field is missing or of another type.',
+      ),
+    tracked_30d: z
+      .object({ cart: orders, landing: orders, line: orders, coupon: orders, none: orders })
+      .describe(
+        'The orders of the last 30 days, without test orders, by what led to a link: a cart attribute, the landing page, a line property (buy now), a coupon code, or nothing.',
       ),
     created_at: wireTime,
   })

@@ -11,6 +11,7 @@ import {
   withDatabase,
 } from '../../context.ts'
 import { Failure } from '../../failures.ts'
+import type { Line } from '../../terminal/output.ts'
 
 export function addDatabaseCommands(program: Command): void {
   const group = addGroup(program, 'db', 'the database: its schema and its backups')
@@ -128,7 +129,8 @@ function backup(file: string, command: Command): Promise<void> {
       const byHand = database.dialect === 'postgresql' ? await manualRestore(made.file, database.url) : []
       out.show({ file: made.file, bytes: made.bytes, restore: made.restore }, () => [
         `Wrote ${made.file} (${made.bytes.toLocaleString('en')} bytes).`,
-        `To restore it into a new database: ${made.restore}`,
+        'To restore it into a new database:',
+        { command: `  ${made.restore}` },
         ...byHand,
         'Keep APP_KEY (or the file app.key) too: the webhook secrets and bank accounts inside open with nothing else.',
       ])
@@ -182,12 +184,12 @@ async function restore(file: string, options: RestoreOptions, command: Command):
           'To switch to the restored database, stop the service and either',
           `  ${settings}, or`,
           '  keep DATABASE_URL and run:',
-          ...copy.swapCommands().map((line) => `    ${line}`),
+          ...copy.swapCommands().map((line) => ({ command: `    ${line}` })),
           ...(copy.url.startsWith('sqlite:')
             ? []
             : [
                 'If the service runs as a role that is not the owner, let that role use the restored database before you switch:',
-                `  affiliate db grants ROLE --database-url ${copy.url}`,
+                { command: `  affiliate db grants ROLE --database-url ${copy.url}` },
               ]),
           'Then start the service with the APP_KEY that it has now.',
         ]),
@@ -214,7 +216,7 @@ async function switchSettings(config: Config, url: string): Promise<string> {
 }
 
 /** For a machine where only PostgreSQL's own tools are installed. */
-async function manualRestore(file: string, databaseUrl: string): Promise<string[]> {
+async function manualRestore(file: string, databaseUrl: string): Promise<Line[]> {
   const { databaseNameOf, swapCommand, toolAddress, withDatabaseName } = await import('./postgres-tools.ts')
   const { shellWord } = await import('./restored-copy.ts')
   const name = databaseNameOf(databaseUrl)
@@ -222,9 +224,11 @@ async function manualRestore(file: string, databaseUrl: string): Promise<string[
   const address = (database: string) => shellWord(toolAddress(withDatabaseName(databaseUrl, database)).url)
   return [
     'Or by hand, with the programs of PostgreSQL; stop the service before the last command:',
-    `  createdb --maintenance-db=${address('postgres')} --template=template0 ${shellWord(restored)}`,
-    `  pg_restore --exit-on-error --no-owner --no-privileges --dbname=${address(restored)} ${shellWord(file)}`,
-    `  affiliate ledger verify --database-url ${address(restored)}`,
-    `  ${swapCommand(databaseUrl, 'postgres', name, restored)}`,
+    ...[
+      `createdb --maintenance-db=${address('postgres')} --template=template0 ${shellWord(restored)}`,
+      `pg_restore --exit-on-error --no-owner --no-privileges --dbname=${address(restored)} ${shellWord(file)}`,
+      `affiliate ledger verify --database-url ${address(restored)}`,
+      swapCommand(databaseUrl, 'postgres', name, restored),
+    ].map((command) => ({ command: `  ${command}` })),
   ]
 }

@@ -6,6 +6,7 @@ import type { CommandContext } from '../../context.ts'
 import type { Output } from '../../terminal/output.ts'
 import { printLines } from '../../terminal/printable-text.ts'
 import { Terminal } from '../../terminal/prompts.ts'
+import { wrapLine } from '../../terminal/table.ts'
 import { suspensionLines } from '../users/suspension-report.ts'
 import { flagLines } from './flag-report.ts'
 import { eventOf, openSubject, type Subject } from './flag-subject.ts'
@@ -51,7 +52,7 @@ function endLine({ seen, resolved }: { seen: number; resolved: number }, all: nu
 }
 
 function say(...lines: string[]): void {
-  printLines(lines)
+  printLines(lines.flatMap((line) => wrapLine(line, process.stdout.columns || 80)))
 }
 
 const URGENCY = { high: 0, medium: 1, low: 2 }

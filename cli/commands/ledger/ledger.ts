@@ -244,7 +244,7 @@ function verifyLines(
         { title: 'Rows', right: true },
         { title: 'Breaches', right: true },
         { title: 'ms', right: true },
-        { title: 'What must hold', flexible: true },
+        { title: 'What must hold', flexible: 'wrap' },
       ],
       results.map((result) => [
         result.name,

@@ -15,6 +15,7 @@ export function storyDocument(story: SaleExplanation) {
     acceptance_status: decision.acceptance_status,
     rejection_reason: decision.rejection_reason,
     attributed_by: coupon ? 'coupon' : link ? 'click' : null,
+    tracked_by: story.source,
     rule_version: decision.rule_version,
     ordered_at: wireTime(story.orderedAt),
     decided_at: wireTime(story.decidedAt),

@@ -38,6 +38,14 @@ function nameOf({ displayName, email, id }: SaleExplanation['merchant']): string
   return displayName ? `${displayName} <${email ?? id}>` : id
 }
 
+const SOURCE_WORDS: Record<SaleExplanation['source'], string> = {
+  cart: 'its reference comes from a cart attribute',
+  line: 'its reference comes from a line property (buy now)',
+  landing: 'its reference comes from the landing page',
+  coupon: 'its link comes from a coupon code',
+  none: 'it carries no reference',
+}
+
 function eventLines(story: SaleExplanation, out: Output): string[] {
   const { click, coupon, link } = story
   const timeline: [number, string][] = []
@@ -61,8 +69,8 @@ function eventLines(story: SaleExplanation, out: Output): string[] {
       `A visitor followed /go/${click.link.slug}: click ${click.id}${click.tracked ? '' : ' (untracked)'}${unused}.`,
     ])
   }
-  const code = coupon ? ` with the coupon code ${coupon.code}` : ''
-  timeline.push([story.orderedAt, `The order was placed in the store${code}.`])
+  const source = coupon ? `its link comes from the coupon code ${coupon.code}` : SOURCE_WORDS[story.source]
+  timeline.push([story.orderedAt, `The order was placed in the store; ${source}.`])
   for (const former of story.formerDecisions) {
     const reason = former.decision.rejection_reason
     timeline.push([

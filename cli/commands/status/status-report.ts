@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs'
 import { sql } from 'kysely'
 import type { App } from '../../../server/app.ts'
-import { lastRuns, type ScheduleRunRow } from '../../../server/jobs/schedule-runs.service.ts'
+import { failureOf, lastRuns, type ScheduleRunRow } from '../../../server/jobs/schedule-runs.service.ts'
 import { readKeyMark } from '../../../server/platform/crypto/key-mark.ts'
 import { migrationState } from '../../../server/platform/database/migration-state.ts'
+import { printable } from '../../../server/platform/printable.ts'
 import { type DeskStatus, deskStatus, STATUS_HOURS } from '../../../server/reports/desk-status.service.ts'
 import { CURRENCY } from '../../../shared/money.ts'
 import { type CommandContext, databasePlace } from '../../context.ts'
@@ -157,6 +158,8 @@ function scheduleRows(out: Output, { schedule }: Status): [string, string][] {
 
 function runText(out: Output, run: ScheduleRunRow | null): string {
   if (run === null) return 'never run so far'
+  const failure = failureOf(run)
+  if (failure !== null) return `failed ${out.time(run.started_at)} and is repeated: ${printable(failure)}`
   if (run.finished_at === null) return `began ${out.time(run.started_at)}, and has not finished`
   const what = outcomeText(JSON.parse(run.outcome ?? '{}') as Record<string, unknown>)
   return `${out.time(run.started_at)}, ${durationText(run.finished_at - run.started_at)}${what === '' ? '' : `: ${what}`}`

@@ -68,6 +68,44 @@ it('answer an unknown name with a problem, and with a page in a browser', async 
   }
 })
 
+it('show a merchant their own values, from the address and the settings only', async ({ bed }) => {
+  const page = async (query: string) => {
+    const answer = await fetch(`${bed.base}/docs/guides/connect-shopify${query}`)
+    assert.is(answer.status, 200)
+    return { text: await answer.text(), etag: answer.headers.get('etag') }
+  }
+  const base = bed.platform.publicBaseUrl
+  const plain = await page('')
+  assert.match(plain.text, 'https://HOST/webhooks/store-sales')
+  const own = await page('?store=Kurta-Corner.myshopify.com&utm_source=x')
+  assert.match(own.text, `${base}/webhooks/store-sales`)
+  assert.match(own.text, `&lt;script src=&#34;${base}/store.js&#34; async&gt;`.replaceAll('&#34;', '&quot;'))
+  assert.match(own.text, '&quot;shop_domain&quot;:&quot;kurta-corner.myshopify.com&quot;')
+  assert.not.match(own.text, /https:\/\/HOST|rafi-ajrak/)
+  assert.is.not(own.etag, plain.etag)
+  for (const query of [
+    '?store=<script>alert(1)</script>.pk',
+    '?store=a.pk&store=b.pk',
+    '?store=%00',
+    '?store=',
+  ]) {
+    const { text } = await page(query)
+    assert.not.match(text, /<script|alert/)
+    assert.match(text, 'rafi-ajrak.myshopify.com', query)
+  }
+})
+
+it('have drawings, served as pictures', async ({ bed }) => {
+  const { body } = renderGuide(
+    '# A\n\n![a "b"](drawings/theme-script.svg) ![c](https://x.example/c.png)\n',
+    [],
+  )
+  assert.match(body, '<img class="drawing" src="drawings/theme-script.svg" alt="a &#34;b&#34;"> c')
+  const picture = await fetch(`${bed.base}/docs/guides/drawings/theme-script.svg`)
+  assert.equal([picture.status, picture.headers.get('content-type')], [200, 'image/svg+xml'])
+  assert.not.match(await picture.text(), /<script|<style|href/)
+})
+
 it('link other guides as pages, and no other files', () => {
   const names = ['operate']
   assert.is(guideLink('operate.md#a-day', names), 'operate#a-day')

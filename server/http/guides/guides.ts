@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { shopDomain } from '../../../shared/schemas/stores.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
 import type { RenderedGuide } from './render-guide.ts'
 
@@ -47,8 +48,17 @@ interface StoredPage {
 
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
-/** `GET /docs/guides` and `/docs/guides/:name`: `server/guides/` as pages. `guard` runs before a page is served. */
-export function registerGuides(server: FastifyInstance, guard: Guard): void {
+const DRAWINGS = ['create-webhook', 'webhook-secret', 'theme-script']
+
+/**
+ * `GET /docs/guides` and `/docs/guides/:name`: `server/guides/` as pages. `guard` runs before a page is served. With `?store=DOMAIN`, the
+ * guide for merchants has their shop's domain and the addresses of this service (`publicBaseUrl`) in place of the examples.
+ */
+export function registerGuides(
+  server: FastifyInstance,
+  platform: { readonly publicBaseUrl: string },
+  guard: Guard,
+): void {
   const pages = new Map<string, Promise<StoredPage>>()
   let loading: Promise<Guide[]> | undefined
   const guides = () => {
@@ -72,7 +82,15 @@ export function registerGuides(server: FastifyInstance, guard: Guard): void {
     return sendStored(request, htmlReply(reply), page)
   })
 
-  server.get<{ Params: { name: string } }>(
+  for (const name of DRAWINGS) {
+    const path = `drawings/${name}.svg`
+    server.get(`/docs/guides/${path}`, { onRequest: guard }, async (request, reply) => {
+      const page = await stored(path, () => readFile(new URL(path, FOLDER), 'utf8'))
+      return sendStored(request, reply.type('image/svg+xml'), page)
+    })
+  }
+
+  server.get<{ Params: { name: string }; Querystring: { store?: unknown } }>(
     '/docs/guides/:name',
     { onRequest: guard },
     async (request, reply) => {
@@ -80,7 +98,10 @@ export function registerGuides(server: FastifyInstance, guard: Guard): void {
       const guide = all.find(({ name }) => name === request.params.name)
       if (guide) {
         const page = await stored(`guide ${guide.name}`, () => guidePage(guide, all))
-        return sendStored(request, htmlReply(reply), page)
+        const { store } = request.query
+        const isFilled = guide.name === MERCHANTS_GUIDE && store !== undefined
+        const shown = isFilled ? storedPage(await fillIn(page.text, store, platform.publicBaseUrl)) : page
+        return sendStored(request, htmlReply(reply), shown)
       }
       reply.header('vary', 'Accept')
       if (request.headers.accept?.includes('text/html')) {
@@ -100,6 +121,27 @@ async function readGuides(): Promise<Guide[]> {
     return { name: file.slice(0, -'.md'.length), markdown, ...summarizeGuide(markdown) }
   })
   return (await Promise.all(guides)).sort((one, other) => place(one.name) - place(other.name))
+}
+
+const MERCHANTS_GUIDE = 'connect-shopify'
+/** What stands in that guide for the service's address and the shop's domain. */
+const EXAMPLES = { address: 'https://HOST', domain: 'rafi-ajrak.myshopify.com' }
+
+/**
+ * The page with values of its own, which come from the request and the settings only: it must not tell whether the shop is connected.
+ * Without a valid domain only the addresses are filled in.
+ */
+async function fillIn(page: string, store: unknown, publicBaseUrl: string): Promise<string> {
+  const { escapeHtml } = await import('./render-guide.ts')
+  const domain = shopDomain.safeParse(store).data
+  const address = escapeHtml(publicBaseUrl)
+  const filled = page
+    .replaceAll(EXAMPLES.address, () => address)
+    .replaceAll(EXAMPLES.domain, (example) => domain ?? example)
+  const about = domain
+    ? `Filled in for <code>${domain}</code>.`
+    : `Filled in with the addresses of this service. For your shop's domain too, write <code>?store=my-shop.myshopify.com</code> in its address.`
+  return filled.replace('<main id="content">', (main) => `${main}\n<p class="filled">${about}</p>`)
 }
 
 function storedPage(text: string): StoredPage {

@@ -30,6 +30,9 @@ export function guideLink(href: string, names: readonly string[]): string | null
   return name !== undefined && names.includes(name) ? `${name}${anchor}` : null
 }
 
+/** The pictures that the site serves. */
+const DRAWING = /^drawings\/[a-z-]+\.svg$/
+
 /** Renders a guide. `names` are those of all guides, without `.md`. */
 export function renderGuide(markdown: string, names: readonly string[]): RenderedGuide {
   const sections: Section[] = []
@@ -51,7 +54,10 @@ export function renderGuide(markdown: string, names: readonly string[]): Rendere
         const target = guideLink(href, names)
         return target === null ? text : `<a href="${escapeHtml(target)}">${text}</a>`
       },
-      image: ({ text }) => escapeHtml(text),
+      image({ href, text }) {
+        const alt = escapeHtml(text)
+        return DRAWING.test(href) ? `<img class="drawing" src="${href}" alt="${alt}">` : alt
+      },
       // Tables of several lines in a cell need <br>; comments mark generated parts.
       html({ text }) {
         if (/^<br ?\/?>$/.test(text)) return '<br>'

@@ -265,6 +265,7 @@ readers('only under a name of this machine, so that no web page can be led to th
 
 const PRODUCTION = {
   NODE_ENV: 'production',
+  PUBLIC_BASE_URL: 'https://offers.example',
   APP_KEY: Buffer.alloc(32, 1).toString('base64'),
   PROCESSOR: 'http',
   PROCESSOR_URL: 'https://processor.example',

@@ -147,6 +147,7 @@ const saleWithReceipt: SaleWithReceipt = {
   receipt: {
     rule_version: 3,
     attributed_by: 'click',
+    tracked_by: 'landing',
     coupons: [],
     clicked_link_slug: SLUG,
     checks: [
@@ -264,7 +265,14 @@ const store: Store = {
   id: ID.store,
   platform: 'shopify',
   shop_domain: 'chenab-lawn.myshopify.com',
+  status: 'receiving',
+  webhook_url: `${BASE}/webhooks/store-sales`,
+  script_url: `${BASE}/store.js`,
+  script_tag: `<script src="${BASE}/store.js" async></script>`,
+  last_event_at: '2026-11-20T17:31:02.118Z',
+  last_refused_at: null,
   unreadable_7d: 0,
+  tracked_30d: { cart: 61, landing: 9, line: 14, coupon: 27, none: 218 },
   created_at: '2026-10-05T06:20:07.954Z',
 }
 

@@ -7,10 +7,11 @@ import { signShopifyBody } from '../../shopify/signature.ts'
 import { authorize } from '../../test/authorization/scene.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { addLiveOffer } from '../../test/testkit/listings.ts'
-import { orderBody } from '../../test/testkit/orders.ts'
+import { type OrderChanges, orderBody } from '../../test/testkit/orders.ts'
 import { addUser } from '../../test/testkit/people.ts'
 import { ScriptedProcessor } from '../../test/testkit/scripted-processor.ts'
-import { DAY } from '../../test/testkit/testbed.ts'
+import { eventually } from '../../test/testkit/service-bed.ts'
+import { DAY, MINUTE } from '../../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../../test/testkit/web.ts'
 
 const DOMAIN = 'kurta.myshopify.com'
@@ -25,7 +26,7 @@ for (const dialect of testDialects()) {
   /** A merchant with a token, and the store that they connect. */
   async function connect(bed: WebTestbed, secret: string, domain = DOMAIN) {
     const actor = await addUser(bed.platform, 'merchant')
-    const { authorization } = await authorize(bed.platform, actor.userId, 30 * DAY)
+    const { authorization } = await authorize(bed.platform, actor.userId, 90 * DAY)
     const token = authorization.slice('Bearer '.length)
     const body = { shop_domain: domain, webhook_secret: secret }
     const answer = await bed.ask('POST', '/stores', { token, body })
@@ -94,6 +95,46 @@ for (const dialect of testDialects()) {
     assert.is(await shown(), 2)
     bed.clock.pass(8 * DAY)
     assert.is(await shown(), 0)
+  })
+
+  it('show from what arrives and what is refused whether they are set up', async ({ bed }) => {
+    const { token, id } = await connect(bed, 'secret-of-owner')
+    const shown = async () => (await bed.ask('GET', `/stores/${id}`, { token })).body
+    const order = (changes: Partial<OrderChanges> = {}) =>
+      orderBody({ price: 100_000, createdAt: bed.clock.now(), ...changes })
+    const receive = async (...orders: string[]) => {
+      for (const body of orders) assert.is(await deliver(bed, body, 'secret-of-owner'), 200)
+      await createInboxRecorder(bed.platform).idle()
+      await drainUntilIdle({
+        platform: bed.platform,
+        processor: new ScriptedProcessor(),
+        eventRules: GENERIC_PROCESSOR_EVENTS,
+      })
+    }
+    assert.is((await shown()).status, 'waiting')
+    bed.clock.pass(MINUTE)
+    const refusedAt = new Date(bed.clock.now()).toISOString()
+    for (let times = 0; times < 20; times += 1) assert.is(await deliver(bed, order(), 'another'), 401)
+    const rejecting = await eventually(shown, ({ status }) => status === 'rejecting')
+    assert.equal([rejecting.last_refused_at, rejecting.last_event_at], [refusedAt, null])
+    bed.clock.pass(MINUTE)
+    await receive(order({ test: true }))
+    const receiving = await shown()
+    assert.equal([receiving.status, receiving.last_refused_at], ['receiving', refusedAt])
+    assert.equal(receiving.last_event_at, new Date(bed.clock.now()).toISOString())
+    const click = 'a0a0a0a0-0000-7000-8000-000000000000'
+    const cart = order().replace(
+      '"note_attributes":[]',
+      `"note_attributes":[{"name":"aff_ref","value":"${click}"}]`,
+    )
+    const line = order().replace(
+      '"quantity":1',
+      `"quantity":1,"properties":[{"name":"_aff_ref","value":"${click}"}]`,
+    )
+    await receive(cart, cart.replace('{"id":7', '{"id":8'), line, order({ click }), order())
+    assert.equal((await shown()).tracked_30d, { cart: 2, landing: 1, line: 1, coupon: 0, none: 1 })
+    bed.clock.pass(30 * DAY)
+    assert.equal((await shown()).tracked_30d, { cart: 0, landing: 0, line: 0, coupon: 0, none: 0 })
   })
 
   it('say how many offers were paused with the last one', async ({ bed }) => {

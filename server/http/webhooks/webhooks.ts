@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { InboxRecorder, Receipt, ReceivedEvent } from '../../inbox/intake.service.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
 import { decodeShopifyHmac } from '../../shopify/signature.ts'
+import { RefusedDeliveries } from '../../stores/refused-deliveries.service.ts'
 import { claimsForWebhook, findSigner } from '../../stores/webhook-claims.service.ts'
 import type { HttpApp } from '../context.ts'
 import { sendError } from '../errors.ts'
@@ -20,6 +21,8 @@ const PROCESSOR_ROUTE = '/webhooks/processor'
 interface Intake extends HttpApp {
   quota: WebhookQuota
   refusals: WebhookRefusals
+  /** Of deliveries in the name of connected shops. */
+  refused: RefusedDeliveries
 }
 
 /**
@@ -29,8 +32,12 @@ interface Intake extends HttpApp {
 export async function registerWebhooks(server: FastifyInstance, app: HttpApp): Promise<void> {
   const { platform } = app
   const refusals = new WebhookRefusals(platform.log)
-  const intake: Intake = { ...app, refusals, quota: new WebhookQuota(platform.config) }
-  server.addHook('onClose', async () => refusals.flush())
+  const refused = new RefusedDeliveries(platform)
+  const intake: Intake = { ...app, refusals, refused, quota: new WebhookQuota(platform.config) }
+  server.addHook('onClose', async () => {
+    refusals.flush()
+    await refused.flush()
+  })
   await server.register(async (scope) => {
     endEmptyBodies(scope)
     // Signatures cover the raw bytes, whatever the content type.
@@ -64,11 +71,13 @@ function acceptEvents(
 
 /** Refuses an unknown store and a malformed signature. */
 async function checkStoreHead(intake: Intake, request: FastifyRequest): Promise<void> {
-  if (!decodeShopifyHmac(headerOf(request, HMAC_HEADER))) throw refuse(intake, request, 'no HMAC')
   const domain = domainOf(request)
   if (domain === undefined) throw refuse(intake, request, 'no shop domain')
   const claims = await claimsForWebhook(intake.platform, domain)
   if (claims.length === 0) throw refuse(intake, request, 'unknown shop domain')
+  if (decodeShopifyHmac(headerOf(request, HMAC_HEADER))) return
+  intake.refused.note(domain, 'no_signature')
+  throw refuse(intake, request, 'no HMAC')
 }
 
 const HMAC_HEADER = 'x-shopify-hmac-sha256'
@@ -81,7 +90,11 @@ async function receiveStoreEvent(intake: Intake, request: FastifyRequest): Promi
   const domain = domainOf(request)
   const claims = domain ? await claimsForWebhook(platform, domain) : []
   const store = await findSigner(claims, rawBody, headerOf(request, HMAC_HEADER))
-  if (!store) throw refuse(intake, request, claims.length > 0 ? 'wrong HMAC' : 'unknown shop domain')
+  if (!store) {
+    if (!domain || claims.length === 0) throw refuse(intake, request, 'unknown shop domain')
+    intake.refused.note(domain, 'wrong_signature')
+    throw refuse(intake, request, 'wrong HMAC')
+  }
   const event: ReceivedEvent = {
     source: 'store',
     scope: store.storeId,

@@ -17,6 +17,7 @@ import { Migration00022SecondDecisions } from './00022-second-decisions.ts'
 import { Migration00023StoreClaims } from './00023-store-claims.ts'
 import { Migration00024OfferRejections } from './00024-offer-rejections.ts'
 import { Migration00025Coupons } from './00025-coupons.ts'
+import { Migration00026StoreDays } from './00026-store-days.ts'
 import { Migration00027BillingAccounts } from './00027-billing-accounts.ts'
 import { Migration00028PartsOfShares } from './00028-parts-of-shares.ts'
 
@@ -41,6 +42,7 @@ export const sqliteMigrations = [
   { name: '00023-store-claims', class: Migration00023StoreClaims },
   { name: '00024-offer-rejections', class: Migration00024OfferRejections },
   { name: '00025-coupons', class: Migration00025Coupons },
+  { name: '00026-store-days', class: Migration00026StoreDays },
   { name: '00027-billing-accounts', class: Migration00027BillingAccounts },
   { name: '00028-parts-of-shares', class: Migration00028PartsOfShares },
 ]

@@ -4,12 +4,14 @@ import { watchConversions } from './conversion-watch.service.ts'
 import { watchCycles } from './cycle-watch.service.ts'
 import { watchIdentities } from './identity-watch.service.ts'
 import { watchSales } from './sale-watch.service.ts'
+import { watchStores } from './store-watch.service.ts'
 
 const WATCHES = [
   { name: 'sales', run: watchSales },
   { name: 'conversions', run: watchConversions },
   { name: 'identities', run: watchIdentities },
   { name: 'cycles', run: watchCycles },
+  { name: 'stores', run: watchStores },
 ]
 
 /**

@@ -183,6 +183,40 @@ for (const dialect of testDialects()) {
     assert.equal(await world.flags('conversion_unusual'), [], 'orders without a click are no conversion')
   })
 
+  it('flags a store that goes silent, until it sends again, and one whose orders name their links otherwise', async ({
+    world,
+  }) => {
+    const { platform, clock, storeId } = world
+    const counts = { cart: 0, landing: 0, line: 0, coupon: 0, none: 1 }
+    const day = async (changes: Partial<typeof counts>) => {
+      clock.pass(DAY)
+      const row = { store_id: storeId, day: Math.floor(clock.now() / DAY), last_event_at: clock.now() }
+      await platform.database.transaction((tx) =>
+        tx
+          .insertInto('store_days')
+          .values({ ...row, ...counts, ...changes })
+          .execute(),
+      )
+      await world.watch()
+    }
+    for (let count = 0; count < 14; count += 1) await day({ cart: 4 })
+    assert.equal(await world.flags('tracking_source_shift'), [])
+    for (let count = 0; count < 5; count += 1) await day({ landing: 4 })
+    const [shift, ...others] = await world.flags('tracking_source_shift')
+    assert.equal([shift?.subject_id, others], [storeId, []])
+    assert.equal(shift?.evidence.moved_percent, 57)
+    await resolveAll(world, 'tracking_source_shift')
+    await day({ landing: 4 })
+    assert.equal(await world.flags('tracking_source_shift'), [], 'a shift that was looked at')
+    assert.equal(await world.flags('store_silent'), [])
+    clock.pass(7 * DAY)
+    await world.watch()
+    const [silent] = await world.flags('store_silent')
+    assert.equal([silent?.subject_id, silent?.evidence.order_days], [storeId, 20])
+    await day({})
+    assert.equal(await world.flags('store_silent'), [])
+  })
+
   it('is quiet about a coupon code whose creator sends visitors', async ({ world }) => {
     const { slug } = world.link
     await setCoupon(world.platform, { slug, actor: world.merchant.userId, code: 'SANA10' })

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import {
+  accessSync,
   closeSync,
+  constants,
   existsSync,
   fsyncSync,
   linkSync,
@@ -80,6 +82,9 @@ export function readSandboxAccess(config: Config, options: { create: boolean }):
       url: null,
     }
     createPrivateFile(file, JSON.stringify(created, null, 2))
+  } else if (options.create) {
+    // The sandbox will write here: better refused before the database is touched.
+    refuseUnwritable(file, () => accessSync(dirname(file), constants.W_OK))
   }
   const kept = parseSandboxAccess(file)
   return {
@@ -128,14 +133,20 @@ function createPrivateFile(file: string, text: string): void {
 /** Writes and syncs a file beside `file`, readable by this user only. */
 function writeDraft(file: string, text: string): string {
   const draft = `${file}.${randomBytes(6).toString('hex')}.tmp`
-  try {
+  refuseUnwritable(file, () => {
     makePrivateFolder(dirname(file))
     writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  })
+  return draft
+}
+
+function refuseUnwritable(file: string, write: () => void): void {
+  try {
+    write()
   } catch (error) {
     throw new SettingError(
       'DATA_DIR',
       `${file} cannot be written (${(error as Error).message}): make its folder writable for this user, or name another`,
     )
   }
-  return draft
 }

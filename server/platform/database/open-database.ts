@@ -7,11 +7,12 @@ export type OpenDatabase = SqliteDatabase | PostgresDatabase
 
 /**
  * Opens the database of DATABASE_URL: `sqlite:PATH` or `postgres://…`. Loads only the driver that it needs, to keep commands fast. `create`
- * creates a missing SQLite file; with `readOnly` the database refuses every write.
+ * creates a missing SQLite file; with `readOnly` the database refuses every write. `poolSize` and `applicationName` are for
+ * PostgreSQL.
  */
 export async function openDatabase(
   url: string,
-  options: { create: boolean; readOnly?: boolean },
+  options: { create: boolean; readOnly?: boolean; poolSize?: number; applicationName?: string },
 ): Promise<OpenDatabase> {
   const file = sqliteFileOf(url)
   if (file !== null) {
@@ -32,5 +33,6 @@ export async function openDatabase(
     return openSqlite(file, options)
   }
   const { openPostgres } = await import('./postgresql.ts')
-  return openPostgres(url, options.readOnly ? { readOnly: true } : {})
+  const { readOnly, poolSize, applicationName } = options
+  return openPostgres(url, { readOnly, poolSize, applicationName })
 }

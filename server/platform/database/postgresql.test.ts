@@ -50,6 +50,33 @@ it('leaves nothing of a transaction whose statement was not answered in time', a
   assert.equal(await amounts(database.reader), [2])
 })
 
+it('does not keep a connection to a server that takes reads only', async ({ testDatabase, database }) => {
+  const name = new URL(testDatabase.url).pathname.slice(1)
+  const setReadOnly = (value: string) =>
+    sql`alter database ${sql.id(name)} set default_transaction_read_only = ${sql.raw(value)}`
+  const insert = (n: number) => database.transaction((tx) => sql`insert into t values (${n})`.execute(tx))
+  const faultOf = async (work: Promise<unknown>) =>
+    database.faultOf(
+      await work.then(
+        () => null,
+        (error: unknown) => error,
+      ),
+    )?.kind
+  // The one connection of the pool, as after a switchover behind a proxy.
+  await sql`set session characteristics as transaction read only`.execute(database.writer)
+  assert.is(await faultOf(insert(1)), 'unavailable')
+  await insert(2)
+  // A new connection that leads to a standby is refused, not kept.
+  await setReadOnly('on').execute(database.writer)
+  const standby = openPostgres(testDatabase.url, { poolSize: 1 })
+  assert.is(await faultOf(standby.executeBatch(CompiledQuery.raw('select 1'))), 'unavailable')
+  const reader = openPostgres(testDatabase.url, { poolSize: 1, readOnly: true })
+  assert.equal(await amounts(reader.reader), [2])
+  await setReadOnly('off').execute(database.writer)
+  assert.is((await standby.executeBatch(CompiledQuery.raw('select 1 as one'))).length, 1)
+  await Promise.all([standby.close(), reader.close()])
+})
+
 it('does not hold its callers while a statement hangs', async ({ database }) => {
   const start = performance.now()
   await sql`select pg_sleep(5)`.execute(database.reader).catch(() => {})

@@ -1,5 +1,5 @@
 import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
-import { DatabaseError, Pool, type PoolClient, type QueryConfig, types } from 'pg'
+import { type ClientBase, DatabaseError, Pool, type PoolClient, type QueryConfig, types } from 'pg'
 import { type Database, refuseNested, runTransaction, statementTimeout, withRetries } from './database.ts'
 import { postgresFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
@@ -24,17 +24,32 @@ function exactNumber(text: string): number {
 /** Longer than any set-wise statement takes; a stalled database must not hold callers forever. */
 const QUERY_TIMEOUT_MS = 60_000
 
-/** `queryTimeoutMs`: the longest that one statement may take, 0 for no limit. With `readOnly` the server refuses writes. */
-export function openPostgres(
-  url: string,
-  options: { poolSize?: number; queryTimeoutMs?: number; readOnly?: boolean } = {},
-): PostgresDatabase {
+const CONNECT_TIMEOUT_MS = 1500
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html: the server takes reads only. */
+const READ_ONLY = '25006'
+
+export interface PostgresOptions {
+  poolSize?: number | undefined
+  /** The longest that one statement may take, ms; 0 for no limit. */
+  queryTimeoutMs?: number
+  /** The server refuses writes; it may be a standby. Otherwise a connection to a server that takes reads only is an error. */
+  readOnly?: boolean | undefined
+  /** What the server's own lists of connections show. */
+  applicationName?: string | undefined
+}
+
+export function openPostgres(url: string, options: PostgresOptions = {}): PostgresDatabase {
   const pool = new Pool({
     connectionString: url,
-    ...(options.readOnly ? { options: '-c default_transaction_read_only=on' } : {}),
+    ...(options.readOnly ? { options: '-c default_transaction_read_only=on' } : { verify: refuseReadOnly }),
+    ...(options.applicationName !== undefined && { application_name: options.applicationName }),
     max: options.poolSize ?? 10,
-    connectionTimeoutMillis: 1500,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 30_000,
+    // A server that vanished without a word is noticed.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5000,
     query_timeout: options.queryTimeoutMs ?? QUERY_TIMEOUT_MS,
     types: {
       getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
@@ -75,6 +90,20 @@ export function openPostgres(
   }
 }
 
+/** A standby, or a primary that was just replaced by one. The pool drops the connection without waiting for the server. */
+function refuseReadOnly(client: ClientBase, done: (error?: Error) => void): void {
+  const question = { text: 'show transaction_read_only', query_timeout: CONNECT_TIMEOUT_MS }
+  client.query(question).then(
+    ({ rows }) => {
+      const isReadOnly = rows[0]?.transaction_read_only === 'on'
+      done(
+        isReadOnly ? Object.assign(new Error('the server takes reads only'), { code: READ_ONLY }) : undefined,
+      )
+    },
+    (error: Error) => done(error),
+  )
+}
+
 /**
  * The pool as Kysely uses it, without connections in an unknown state. After a timeout the statement may still be running, and no rollback
  * is sent: the next user of the connection would inherit the open transaction. Such a connection is closed, and the server rolls back.
@@ -89,7 +118,8 @@ function closingAfterFailure(pool: Pool): PostgresPool {
         try {
           return await client.query(queryConfig(text, values))
         } catch (error) {
-          if (!(error instanceof DatabaseError)) failure = error
+          // A server that became a standby stays one: a new connection may lead to the primary.
+          if (!(error instanceof DatabaseError) || error.code === READ_ONLY) failure = error
           throw error
         }
       }

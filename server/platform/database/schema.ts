@@ -15,7 +15,7 @@ import { Offer, OfferStatusChange } from '../../offers/offer.entity.ts'
 import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
-import { Store, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
+import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
 import { BillingAccount, LoginAddress, PayoutDestination, Session, User } from '../../users/user.entity.ts'
 import { Watermark } from './watermark.entity.ts'
 
@@ -29,6 +29,7 @@ export const ENTITIES = {
   Store,
   StoreSecret,
   StoreHost,
+  StoreDay,
   Offer,
   OfferStatusChange,
   Application,

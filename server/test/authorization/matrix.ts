@@ -89,6 +89,9 @@ const EDGES = `
   GET /docs/guides                  ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/guides/:name            ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/guides.css              ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/guides/drawings/create-webhook.svg ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/guides/drawings/webhook-secret.svg ok         ok        ok       ok     ok         ok     ok       ok
+  GET /docs/guides/drawings/theme-script.svg ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/favicon-32x32.png       ok         ok        ok       ok     ok         ok     ok       ok
 `
 

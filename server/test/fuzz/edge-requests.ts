@@ -19,6 +19,7 @@ const EDGE_PATHS = [
   '/docs/guides',
   '/docs/guides/settings',
   '/docs/guides.css',
+  '/docs/guides/drawings/theme-script.svg',
   '/docs/..%2f..%2fpackage.json',
   '/trpc',
   '/trpc/',

@@ -286,6 +286,7 @@ function environmentOf({ url, folder }: TestDatabase, sandbox: Sandbox): Record<
   return {
     HOST: '127.0.0.1',
     PORT: '0',
+    DRAIN_SECONDS: '0',
     DATABASE_URL: url,
     DATA_DIR: folder,
     APP_KEY: APP_KEY.toString('base64'),

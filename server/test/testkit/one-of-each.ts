@@ -159,6 +159,9 @@ export const ONE_OF_EACH: Rows = {
       removed_at: null,
       released_at: null,
       first_event_at: AT,
+      connected_at: AT,
+      last_refused_at: AT,
+      last_refusal: 'wrong_signature',
     },
     {
       id: idNumber(11),
@@ -168,9 +171,15 @@ export const ONE_OF_EACH: Rows = {
       removed_at: AT,
       released_at: AT,
       first_event_at: null,
+      connected_at: null,
+      last_refused_at: null,
+      last_refusal: null,
     },
   ],
   store_hosts: [{ store_id: STORE, host: 'kurta.pk', created_at: AT }],
+  store_days: [
+    { store_id: STORE, day: 20_000, cart: 2, landing: 1, line: 0, coupon: 1, none: 3, last_event_at: AT },
+  ],
   store_secrets: [
     {
       id: idNumber(12),

@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
-import type { App } from '../../server/app.ts'
-import type { StoreRow } from '../../server/stores/stores.service.ts'
-import { addGroup, exampleText } from '../command.ts'
-import { confirm, READS, withApp } from '../context.ts'
-import { Failure } from '../failures.ts'
-import { addPageOptions, type PageOptions } from '../pages.ts'
-import { nameOf, type Person, peopleOf } from '../people.ts'
-import { type Output, wireTime } from '../terminal/output.ts'
+import type { App } from '../../../server/app.ts'
+import type { StoreRow } from '../../../server/stores/stores.service.ts'
+import { addGroup, exampleText, wholeNumber } from '../../command.ts'
+import { confirm, READS, withApp } from '../../context.ts'
+import { Failure } from '../../failures.ts'
+import { addPageOptions, type PageOptions } from '../../pages.ts'
+import { nameOf, type Person, peopleOf } from '../../people.ts'
+import { type Output, wireTime } from '../../terminal/output.ts'
+import type { CompareOptions } from './compare.ts'
 
 interface ListOptions extends PageOptions {
   merchant?: string
@@ -18,7 +19,11 @@ interface DecisionOptions {
 }
 
 export function addStoreCommands(program: Command): void {
-  const group = addGroup(program, 'stores', 'connected shops: list them, decide who may claim a domain')
+  const group = addGroup(
+    program,
+    'stores',
+    'connected shops: list and check them, decide who may claim a domain',
+  )
   addPageOptions(
     group
       .command('list')
@@ -27,6 +32,28 @@ export function addStoreCommands(program: Command): void {
   )
     .addHelpText('after', exampleText('stores list --merchant shop@example.com'))
     .action((options: ListOptions, command: Command) => list(options, command))
+  group
+    .command('check')
+    .description(
+      'what arrived from a store, what was refused and why, and what to do; exit 1 if something is',
+    )
+    .argument('<domain>', 'such as my-shop.myshopify.com')
+    .option('--merchant <user>', 'of one merchant, by id or e-mail')
+    .addHelpText('after', exampleText('stores check my-shop.myshopify.com'))
+    .action((domain: string, options: { merchant?: string }, command: Command) =>
+      check(domain, options, command),
+    )
+  group
+    .command('compare')
+    .description('the paid orders of a Shopify order export that were never reported, rejected, or differ')
+    .argument('<domain>', 'such as my-shop.myshopify.com')
+    .argument('<file>', 'orders_export.csv as Shopify exports it')
+    .option('--limit <n>', 'how many orders each list shows', wholeNumber(1, 100_000), 1000)
+    .option('--all', 'list rejected orders without a tracking reference too, instead of counting them')
+    .addHelpText('after', exampleText('stores compare my-shop.myshopify.com orders_export.csv'))
+    .action((domain: string, file: string, options: CompareOptions, command: Command) =>
+      compare(domain, file, options, command),
+    )
   group
     .command('release')
     .description("end a merchant's claim on a shop domain; it cannot be connected again until it is allowed")
@@ -59,8 +86,8 @@ function list(options: ListOptions, command: Command): Promise<void> {
   return withApp(
     command,
     async ({ app, out }) => {
-      const { listEveryStore, listStores } = await import('../../server/stores/stores.service.ts')
-      const { findUser } = await import('../../server/users/users.service.ts')
+      const { listEveryStore, listStores } = await import('../../../server/stores/stores.service.ts')
+      const { findUser } = await import('../../../server/users/users.service.ts')
       const merchant = options.merchant === undefined ? null : await findUser(app.platform, options.merchant)
       const { items, next_cursor } = merchant
         ? await listStores(app.platform, merchant.id, options)
@@ -69,20 +96,25 @@ function list(options: ListOptions, command: Command): Promise<void> {
         app,
         items.map((store) => store.merchant_id),
       )
-      const wire = items.map((store) => wireStore(store, person(store.merchant_id)))
+      const { showStores } = await import('../../../server/stores/store-activity.service.ts')
+      const seen = await showStores(app.platform, items)
+      const wire = items.map((store, index) => ({
+        ...seen[index],
+        ...wireStore(store, person(store.merchant_id)),
+      }))
       out.showPage({ items: wire, next_cursor }, () =>
         out.table(
           [
             { title: 'Domain', flexible: true },
             { title: 'Merchant', flexible: true },
-            { title: 'State' },
+            { title: 'Status' },
             { title: 'Since', optional: true },
             { title: 'Id', optional: true },
           ],
-          items.map((store) => [
+          items.map((store, index) => [
             store.shop_domain,
             nameOf(person(store.merchant_id)),
-            stateText(store, out),
+            stateText(store, seen[index]?.status, out),
             out.shortTime(store.created_at),
             store.id,
           ]),
@@ -93,9 +125,9 @@ function list(options: ListOptions, command: Command): Promise<void> {
   )
 }
 
-function stateText(store: StoreRow, out: Output): string {
+function stateText(store: StoreRow, status: string | undefined, out: Output): string {
   if (store.released_at !== null) return `released ${out.shortTime(store.released_at)}`
-  return store.removed_at === null ? 'in use' : `removed ${out.shortTime(store.removed_at)}`
+  return store.removed_at === null ? (status ?? '') : `removed ${out.shortTime(store.removed_at)}`
 }
 
 function wireStore(store: StoreRow, merchant: Person) {
@@ -110,12 +142,36 @@ function wireStore(store: StoreRow, merchant: Person) {
   }
 }
 
+function check(domain: string, { merchant }: { merchant?: string }, command: Command): Promise<void> {
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { claimsInUse } = await import('../../../server/stores/remove-store.service.ts')
+      const { checkStores } = await import('./check.ts')
+      const claims = await claimsOf(app, domain, merchant)
+      await checkStores(app, out, claims, (await claimsInUse(app.platform, domain)).length)
+    },
+    READS,
+  )
+}
+
+function compare(domain: string, file: string, options: CompareOptions, command: Command): Promise<void> {
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { compareExport } = await import('./compare.ts')
+      await compareExport(app, out, domain, file, options)
+    },
+    READS,
+  )
+}
+
 async function release(domain: string, options: DecisionOptions, command: Command): Promise<void> {
   const reason = await reasonOf(options)
   await withApp(command, async (context) => {
     const { app, out } = context
-    const { releaseClaim } = await import('../../server/stores/remove-store.service.ts')
-    const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+    const { releaseClaim } = await import('../../../server/stores/remove-store.service.ts')
+    const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
     const claim = await claimToRelease(app, domain, options.merchant)
     const person = (await peopleOf(app, [claim.merchant_id]))(claim.merchant_id)
     await confirm(
@@ -136,23 +192,27 @@ async function release(domain: string, options: DecisionOptions, command: Comman
   })
 }
 
-async function claimToRelease(app: App, domain: string, merchant: string | undefined): Promise<StoreRow> {
-  const { claimsInUse } = await import('../../server/stores/remove-store.service.ts')
-  const { findUser } = await import('../../server/users/users.service.ts')
+/** The claims in use on a domain, at least one; of one merchant if given. */
+async function claimsOf(app: App, domain: string, merchant: string | undefined): Promise<StoreRow[]> {
+  const { claimsInUse } = await import('../../../server/stores/remove-store.service.ts')
+  const { findUser } = await import('../../../server/users/users.service.ts')
   const claims = await claimsInUse(app.platform, domain)
   const merchantId = merchant === undefined ? null : (await findUser(app.platform, merchant)).id
   const meant = claims.filter((claim) => merchantId === null || claim.merchant_id === merchantId)
+  if (meant.length > 0) return meant
+  const whose = merchant === undefined ? '' : ` of ${merchant}`
+  throw new Failure(`No store in use${whose} has the domain ${domain}.`, { code: 'not_found' })
+}
+
+async function claimToRelease(app: App, domain: string, merchant: string | undefined): Promise<StoreRow> {
+  const meant = await claimsOf(app, domain, merchant)
   const [claim] = meant
-  if (!claim) {
-    const whose = merchant === undefined ? '' : ` of ${merchant}`
-    throw new Failure(`No store in use${whose} has the domain ${domain}.`, { code: 'not_found' })
-  }
-  if (meant.length === 1) return claim
+  if (claim && meant.length === 1) return claim
   const person = await peopleOf(
     app,
     meant.map((one) => one.merchant_id),
   )
-  throw new Failure(`${meant.length} merchants claim ${claim.shop_domain}. Name one with --merchant.`, {
+  throw new Failure(`${meant.length} merchants claim ${claim?.shop_domain}. Name one with --merchant.`, {
     extra: { candidates: meant.map((one) => wireStore(one, person(one.merchant_id))) },
     lines: meant.map((one) => `  ${one.id}  ${nameOf(person(one.merchant_id))}`),
   })
@@ -165,9 +225,9 @@ async function allow(
 ): Promise<void> {
   const reason = await reasonOf(options)
   await withApp(command, async ({ app, out }) => {
-    const { allowClaim } = await import('../../server/stores/remove-store.service.ts')
-    const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
-    const { findUser } = await import('../../server/users/users.service.ts')
+    const { allowClaim } = await import('../../../server/stores/remove-store.service.ts')
+    const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+    const { findUser } = await import('../../../server/users/users.service.ts')
     const merchant = await findUser(app.platform, options.merchant)
     const store = await allowClaim(app.platform, { domain, merchantId: merchant.id, actor: OPERATOR, reason })
     const person = (await peopleOf(app, [merchant.id]))(merchant.id)
@@ -176,6 +236,6 @@ async function allow(
 }
 
 async function reasonOf({ reason }: DecisionOptions): Promise<string | null> {
-  const { readText } = await import('../arguments.ts')
+  const { readText } = await import('../../arguments.ts')
   return reason === undefined ? null : readText('--reason', reason, 2000)
 }

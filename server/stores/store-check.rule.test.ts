@@ -1,0 +1,100 @@
+// database: none
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type CheckedStore, checkStore } from './store-check.rule.ts'
+
+const STORE: CheckedStore = {
+  id: '01900000-0000-7000-8000-000000000001',
+  platform: 'shopify',
+  shop_domain: 'kurta.myshopify.com',
+  status: 'receiving',
+  webhook_url: 'https://affiliate.example/webhooks/store-sales',
+  script_url: 'https://affiliate.example/store.js',
+  script_tag: '<script src="https://affiliate.example/store.js" async></script>',
+  last_event_at: '2026-11-20T10:00:00.000Z',
+  last_refused_at: null,
+  last_refusal: null,
+  unreadable_7d: 0,
+  tracked_30d: { cart: 3, landing: 1, line: 0, coupon: 2, none: 9 },
+  rejected_30d: {},
+  claims: 1,
+  created_at: '2026-10-01T10:00:00.000Z',
+}
+const NOTHING = { cart: 0, landing: 0, line: 0, coupon: 0, none: 0 }
+const REFUSED = { last_refused_at: '2026-11-21T10:00:00.000Z', last_refusal: 'wrong_signature' } as const
+
+/** The next steps of what must be done. */
+function stepsOf(changes: Partial<CheckedStore>): string[] {
+  const findings = checkStore({ ...STORE, ...changes }, (time) => time)
+  return findings.flatMap(({ state, next }) => (state === 'todo' ? (next ?? '') : []))
+}
+
+const it = suite('the check of a store')
+
+it('finds nothing to do at a store that receives orders with cart attributes', () => {
+  assert.equal(stepsOf({}), [])
+  const tracked_30d = { cart: 0, landing: 0, line: 0, coupon: 0, none: 9 }
+  assert.equal(
+    stepsOf({ ...REFUSED, tracked_30d, rejected_30d: { no_tracking_reference: 9 }, claims: 2 }),
+    [],
+  )
+})
+
+for (const [what, changes, step] of [
+  [
+    'nothing has arrived',
+    { status: 'waiting', last_event_at: null },
+    /create the webhook "Order payment" with the URL https:/,
+  ],
+  [
+    'Shopify cannot reach the service',
+    { status: 'waiting', last_event_at: null, webhook_url: 'http://127.0.0.1:3000/webhooks/store-sales' },
+    /set PUBLIC_BASE_URL/,
+  ],
+  ['nothing arrives now', { status: 'silent' }, /Shopify deletes it after many failures/],
+  ['another secret is stored', { ...REFUSED, status: 'rejecting' }, /^Store the secret that Shopify shows/],
+  [
+    'the signature is missing',
+    { ...REFUSED, status: 'rejecting', last_refusal: 'no_signature' },
+    /your proxy/,
+  ],
+  ['orders are unreadable', { unreadable_7d: 2 }, /webhooks events --state set_aside/],
+  [
+    "the theme's script is missing",
+    { tracked_30d: { cart: 0, landing: 4, line: 0, coupon: 0, none: 9 } },
+    /^Put <script src="https:\/\/affiliate\.example\/store\.js" async><\/script> before <\/head>/,
+  ],
+] as [string, Partial<CheckedStore>, RegExp][]) {
+  it(`says what to do when ${what}`, () => {
+    const steps = stepsOf(changes)
+    assert.is(steps.length, 1)
+    assert.match(steps[0] ?? '', step)
+  })
+}
+
+it('notes what needs no action, in the singular where it is one', () => {
+  const detailsOf = (changes: Partial<CheckedStore>) =>
+    checkStore({ ...STORE, ...changes }, (time) => time).map(({ state, detail }) => `${state}: ${detail}`)
+  assert.equal(detailsOf({ last_event_at: null, tracked_30d: { ...NOTHING } }), [
+    'note: No signed event has arrived.',
+    'ok: No delivery was refused.',
+  ])
+  const one = detailsOf({ unreadable_7d: 1 })
+  assert.ok(one.includes('todo: 1 signed order of the last 7 days could not be read.'), one.join('\n'))
+})
+
+it('suspects a missing script only where no coupon codes explain orders without a reference', () => {
+  const nextOf = (coupon: number) =>
+    checkStore({ ...STORE, tracked_30d: { ...NOTHING, coupon, none: 9 } }, (time) => time).find(
+      ({ state }) => state === 'note',
+    )?.next ?? null
+  assert.match(nextOf(0) ?? '', /script may be missing/)
+  assert.is(nextOf(2), null)
+})
+
+it('lists the reasons of rejected orders, the most frequent first', () => {
+  const findings = checkStore({ ...STORE, rejected_30d: { not_paid: 1, test_order: 4 } }, (time) => time)
+  assert.ok(findings.some(({ detail }) => detail === 'Rejected orders of 30 days: test_order 4, not_paid 1.'))
+})
+
+it.run()

@@ -1,0 +1,66 @@
+// database: none
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type SourceCounts, silenceLimits, sourceShift, storeStatus } from './store-status.rule.ts'
+
+const DAY = 86_400_000
+const NOW = 20_000 * DAY
+const LIMITS = { days: 7, regularDays: 14 }
+
+const it = suite('the status of a store')
+
+const status = (signs: Partial<Parameters<typeof storeStatus>[0]>, limits = LIMITS) =>
+  storeStatus(
+    { connectedAt: NOW - 90 * DAY, lastEventAt: null, lastRefusedAt: null, orderDays: 0, ...signs },
+    NOW,
+    limits,
+  )
+
+it('follows from what arrived last', () => {
+  assert.is(status({}), 'waiting')
+  assert.is(status({ lastEventAt: NOW }), 'receiving')
+  assert.is(status({ lastRefusedAt: NOW }), 'rejecting')
+  assert.is(status({ lastEventAt: NOW - 2, lastRefusedAt: NOW - 1 }), 'rejecting')
+  assert.is(status({ lastEventAt: NOW - 1, lastRefusedAt: NOW - 2 }), 'receiving')
+  assert.is(status({ lastEventAt: NOW - 1, connectedAt: null }), 'receiving')
+})
+
+it('calls a store silent by the settings', () => {
+  assert.equal(silenceLimits({ FLAG_STORE_SILENT_DAYS: 3, FLAG_STORE_SILENT_REGULAR: 20 }), {
+    days: 3,
+    regularDays: 20,
+  })
+})
+
+it('starts again when a store is connected again', () => {
+  assert.is(status({ connectedAt: NOW - 1, lastEventAt: NOW - 2 }), 'waiting')
+  assert.is(status({ connectedAt: NOW - 1, lastRefusedAt: NOW - 2 }), 'waiting')
+})
+
+it('is silent only after regular orders', () => {
+  const lastEventAt = NOW - 7 * DAY
+  assert.is(status({ lastEventAt, orderDays: 14 }), 'silent')
+  assert.is(status({ lastEventAt, orderDays: 13 }), 'receiving')
+  assert.is(status({ lastEventAt: lastEventAt + 1, orderDays: 28 }), 'receiving')
+  assert.is(status({ lastEventAt, orderDays: 28 }, { days: 7, regularDays: 0 }), 'receiving')
+})
+
+it('sees a shift among all orders or among those that led to a link, if both weeks have enough', () => {
+  const orders = (counts: Partial<SourceCounts>): SourceCounts => ({
+    cart: 0,
+    landing: 0,
+    line: 0,
+    coupon: 0,
+    none: 0,
+    ...counts,
+  })
+  assert.is(sourceShift(orders({ cart: 20 }), orders({ cart: 30 }), 20), 0)
+  assert.is(sourceShift(orders({ cart: 20 }), orders({ landing: 20 }), 20), 1)
+  assert.is(sourceShift(orders({ cart: 19 }), orders({ landing: 20 }), 20), 0)
+  assert.is(sourceShift(orders({ cart: 20 }), orders({ cart: 5, none: 15 }), 20), 0.75)
+  const among = sourceShift(orders({ cart: 20, none: 980 }), orders({ landing: 15, cart: 5, none: 980 }), 20)
+  assert.is(among, 0.75)
+  assert.is(sourceShift(orders({}), orders({}), 0), 0)
+})
+
+it.run()
