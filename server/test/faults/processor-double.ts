@@ -1,10 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { type CallFaultName, callFault, type Reply } from './call-faults.ts'
+import { type CallFaultName, type CallKind, callFault, type Reply } from './call-faults.ts'
 import { type HeldItem, type LookupFaultName, lookupFault } from './lookup-faults.ts'
 import { GENERIC_WIRE, type Wire, type WireMeaning } from './wire.ts'
-
-export type CallKind = 'invoice' | 'payout'
 
 /** A call that took effect: what the processor would pay out or has billed. */
 export interface HeldCall extends HeldItem {

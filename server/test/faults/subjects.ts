@@ -5,7 +5,7 @@ import type { Actor } from '../../platform/api/procedure.ts'
 import type { Processor } from '../../processor/processor.ts'
 import { addLink, addLiveOffer } from '../testkit/listings.ts'
 import { cyclesOf, giveBillingAccount, type Marketplace, type Shop } from '../testkit/marketplace.ts'
-import type { CallKind } from './processor-double.ts'
+import type { CallKind } from './call-faults.ts'
 
 /** Commission of 1,000 rupees: what a payout needs. */
 const SALE = 800_000

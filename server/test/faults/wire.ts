@@ -1,5 +1,4 @@
-import type { Reply } from './call-faults.ts'
-import type { CallKind } from './processor-double.ts'
+import type { CallKind, Reply } from './call-faults.ts'
 
 export interface WireRequest {
   method: string
