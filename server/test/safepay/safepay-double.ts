@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { requestProblem, type SafepayRequest } from './safepay-requests.ts'
@@ -132,6 +132,30 @@ export class SafepayDouble {
       reversed: 'P_REVERSED',
     }[word]
     return types.map((type) => this.eventAbout(payment, type))
+  }
+
+  /** Delivers events to the registered endpoints, signed; what is not answered with 2xx is dead. Answers the statuses. */
+  async deliver(events: readonly SafepayEvent[]): Promise<number[]> {
+    const statuses: number[] = []
+    for (const event of events) {
+      for (const { url, enabled, event_types, secret } of this.endpoints) {
+        if (!enabled || !event_types.includes(event.webhook_event_type)) continue
+        const body = JSON.stringify(event)
+        const now = new Date().toISOString().replace('Z', '123456Z')
+        const mac = createHmac('sha256', Buffer.from(secret, 'base64')).update(`${now}.${body}`).digest('hex')
+        const headers = {
+          'content-type': 'application/json',
+          'x-sfpy-event-id': event.identifier,
+          'x-sfpy-timestamp': now,
+          'x-sfpy-signature': `sha256=${mac}`,
+        }
+        const { status } = await fetch(url, { method: 'POST', headers, body })
+        statuses.push(status)
+        const { identifier: event_id, webhook_event_type: type } = event
+        if (status >= 300) this.dead.push({ event_id, type, created_at: new Date().toISOString() })
+      }
+    }
+    return statuses
   }
 
   eventAbout(payment: SafepayPayment, type: string): SafepayEvent {
