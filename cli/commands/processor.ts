@@ -16,9 +16,10 @@ export function addProcessorCommands(program: Command): void {
     .addHelpText(
       'after',
       `
-It prints a new signing secret once. Put it into PROCESSOR_WEBHOOK_SECRETS (first, with the former one after a comma) and
-restart the service at once: until then it refuses events that are signed with the new secret, and Safepay gives up after 31 s.
-Then run "affiliate doctor" and "affiliate billing reconcile".
+It prints a new signing secret once. Put it into PROCESSOR_WEBHOOK_SECRETS,
+first with the former one after a comma, and restart the service at once: until
+then it refuses events that are signed with the new secret, and Safepay gives up
+after 31 s. Then run "affiliate doctor" and "affiliate billing reconcile".
 ${exampleText('processor register-webhook', 'processor register-webhook --rotate --json')}`,
     )
     .action((options: { rotate?: boolean }, command: Command) => register(options.rotate ?? false, command))

@@ -46,7 +46,7 @@ export async function applyInvoiceFailure(
   await raiseFlag(platform, tx, {
     kind: 'invoice_failed',
     ...about,
-    summary: `The request for this cycle's payment failed (${event.reason}). Ask the merchant, then run "affiliate billing reissue".`,
+    summary: `The request for this cycle's payment failed (${event.reason}). Ask the merchant, then run "affiliate billing reissue ${cycle.id}".`,
     evidence,
   })
   return { kind: 'done', result: { failed_attempt_id: attemptId } }
