@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { ProgressDisplay } from './proof/progress.ts'
 import { type Form, PROOFS, type Proof, sizeOf } from './proof/proofs.ts'
-import { type ProofRow, proofTable, withTable } from './proof/table.ts'
+import { type ProofRow, proofHolds, proofTable, withTable } from './proof/table.ts'
 import { findTests } from './testing/find-tests.ts'
 import { givenPostgres, startPostgres, type TestPostgres } from './testing/postgres.ts'
 import { countsLine, printFile } from './testing/report.ts'
@@ -126,7 +126,7 @@ async function main(options: Options): Promise<boolean> {
     machine: `${databases}, Node ${process.versions.node}, ${availableParallelism()} cores`,
   })
   process.stdout.write(`\n${table}\n`)
-  const holds = rows.length === options.proofs.length && rows.every(({ results }) => allPassed(results))
+  const holds = rows.length === options.proofs.length && rows.every(({ results }) => proofHolds(results))
   if (options.guide && holds) {
     const path = `${ROOT}${GUIDE}`
     await writeFile(path, withTable(await readFile(path, 'utf8'), table))
@@ -136,10 +136,6 @@ async function main(options: Options): Promise<boolean> {
   const failed = sum('failed') || (holds ? 0 : 1)
   process.stdout.write(`\n${countsLine({ passed: sum('passed'), failed, skipped: sum('skipped') })}\n`)
   return holds
-}
-
-function allPassed(results: FileResult[]): boolean {
-  return results.length > 0 && results.every((result) => result.failed === 0 && result.passed > 0)
 }
 
 try {

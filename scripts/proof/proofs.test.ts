@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { describeTest, listFiles, TEST_ROOTS } from '../testing/find-tests.ts'
+import type { FileResult } from '../testing/run-file.ts'
 import { PROOFS } from './proofs.ts'
+import { proofHolds } from './table.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const parts = PROOFS.flatMap(({ files }) => files)
@@ -24,6 +26,28 @@ test('every file that only proofs run belongs to a proof, and every proof has fi
       paths.some((path) => path.includes(part)),
       `no file matches ${part}`,
     )
+})
+
+test('a proof holds if something passed, nothing failed, and no file was empty', () => {
+  const fileWith = (counts: Partial<Pick<FileResult, 'passed' | 'failed' | 'skipped'>>): FileResult => ({
+    path: 'server/a.test.ts',
+    skipReasons: [],
+    problem: null,
+    output: '',
+    took: 1,
+    cpu: 1,
+    passed: 0,
+    failed: 0,
+    skipped: 0,
+    ...counts,
+  })
+  const passing = fileWith({ passed: 2 })
+  assert.ok(proofHolds([passing]))
+  assert.ok(proofHolds([passing, fileWith({ skipped: 1 })]))
+  assert.not.ok(proofHolds([]))
+  assert.not.ok(proofHolds([fileWith({ skipped: 1 })]))
+  assert.not.ok(proofHolds([passing, fileWith({})]))
+  assert.not.ok(proofHolds([passing, fileWith({ passed: 3, failed: 1 })]))
 })
 
 test.run()
