@@ -265,8 +265,15 @@ const ONCE: PlantedBug[] = [
     expectedIn: 'processor faults',
   },
   {
+    name: 'a rejection inside a 200 counts as success',
+    file: 'server/processor/safepay/safepay-status.rule.ts',
+    find: "failed: 'refused'",
+    replace: "failed: 'created'",
+    expectedIn: 'processor faults',
+  },
+  {
     name: 'too many requests counts as a final refusal',
-    file: 'server/processor/http-processor.ts',
+    file: 'server/processor/http-exchange.ts',
     find: 'const NOT_YET = new Set([425, 429])',
     replace: 'const NOT_YET = new Set([425])',
     expectedIn: 'processor faults',

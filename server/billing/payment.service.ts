@@ -2,7 +2,7 @@ import { formatMoney } from '../../shared/money.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
 import { cycleCharged } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
-import { type FlagKind, raiseFlag } from '../moderation/flags.service.ts'
+import { closeFlag, type FlagKind, raiseFlag } from '../moderation/flags.service.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
@@ -64,6 +64,8 @@ async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentRefere
     charged_at: now,
   })
   if (!moved) throw new Error(`cycle ${cycle.id} is no longer closed`)
+  const failure = { kind: 'invoice_failed', subjectType: 'billing_cycle', subjectId: cycle.id } as const
+  await closeFlag(platform, tx, failure, 'The cycle is paid.')
   const shares = await sharesOf(tx, cycle.id)
   await releaseShares(tx, cycle.id, now)
   await writeEntries(

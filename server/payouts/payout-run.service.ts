@@ -44,9 +44,9 @@ export type PayoutRunOutcome =
   | { creatorId: string; kind: 'waits'; why: PayoutWait; amount: Paisa }
 
 /**
- * Creates a payout of each creator's whole released balance, in units of the processor, where the rule allows one. Each creator has a transaction of their
- * own, so a run can be interrupted and repeated. An error for one creator does not stop the others; it is thrown at the end. With
- * `dryRun` nothing is written. With an `actor` each payout gets an audit row; scheduled runs have none.
+ * Creates a payout of each creator's whole released balance, in units of the processor, where the rule allows one. Each creator has a
+ * transaction of their own, so a run can be interrupted and repeated. An error for one creator does not stop the others; it is thrown at the
+ * end. With `dryRun` nothing is written. With an `actor` each payout gets an audit row; scheduled runs have none.
  */
 export async function runPayouts(
   platform: Platform,
