@@ -16,5 +16,6 @@ export const PARTS_OF_SHARES = [
   'drop index "processor_attempts_one"',
   `create unique index "processor_attempts_one" on "processor_attempts" ("subject_id")
     where state in ('waiting', 'created') and failed_at is null`,
+  'create index "processor_attempts_subject" on "processor_attempts" ("subject_id", "id")',
   'create index "processor_attempts_processor" on "processor_attempts" ("processor_id") where processor_id is not null',
 ]

@@ -48,6 +48,7 @@ export const ProcessorAttempt = defineEntity({
   ],
   indexes: [
     { name: 'processor_attempts_waiting', properties: ['next_try_at'], where: "state = 'waiting'" },
+    { name: 'processor_attempts_subject', properties: ['subject_id', 'id'] },
     {
       name: 'processor_attempts_processor',
       properties: ['processor_id'],
