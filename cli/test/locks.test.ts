@@ -17,7 +17,6 @@ const OWN: Record<string, Recipe> = {
   serve: 'is the running service itself',
   demo: 'works on a database of its own',
   seed: 'refuses a database in use',
-  'processor register-webhook': 'opens no database',
   'flagged walk': 'does what users suspend, offers vet and flagged resolve do, each at its own moment',
   'webhooks listen': 'looks for news as webhooks events does, without end',
   'db migrate': way(),
