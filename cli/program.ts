@@ -16,6 +16,7 @@ import { addLedgerCommands } from './commands/ledger/ledger.ts'
 import { addLinkCommands } from './commands/links.ts'
 import { addOfferCommands } from './commands/offers.ts'
 import { addPayoutCommands } from './commands/payouts.ts'
+import { addProcessorCommands } from './commands/processor.ts'
 import { addSaleCommands } from './commands/sales/sales.ts'
 import { addSaleListCommand } from './commands/sales/sales-list.ts'
 import { addSeedCommand } from './commands/seed.ts'
@@ -78,6 +79,7 @@ Examples:
   addWebhookEventCommands(program)
   addBillingCommands(program)
   addPayoutCommands(program)
+  addProcessorCommands(program)
   addSecondTryCommands(program)
   addLedgerCommands(program)
   addKeyCommands(program)

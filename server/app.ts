@@ -21,6 +21,9 @@ import { Signals } from './platform/signals.ts'
 import { type ProcessorEventRules, processorEventsSchema } from './processor/events.settings.ts'
 import { createHttpProcessor } from './processor/http-processor.ts'
 import type { Processor } from './processor/processor.ts'
+import { safepayEventRules } from './processor/safepay/safepay-events.ts'
+import { createSafepayProcessor } from './processor/safepay/safepay-processor.ts'
+import { safepayOptions } from './processor/safepay/safepay-settings.ts'
 import {
   createSignatureScheme,
   hmacSettingsSchema,
@@ -109,6 +112,9 @@ function ownAddress({ HOST, PORT }: Config): string {
 }
 
 function readEventRules(config: Config): ProcessorEventRules {
+  if (config.PROCESSOR === 'safepay-raast' && config.PROCESSOR_EVENTS === undefined) {
+    return safepayEventRules(config.SAFEPAY_PAYOUT_EVENT_UNIT)
+  }
   const parsed = processorEventsSchema.safeParse(readJson('PROCESSOR_EVENTS', config.PROCESSOR_EVENTS))
   if (parsed.success) return parsed.data
   throw new SettingError('PROCESSOR_EVENTS', firstProblem(parsed.error))
@@ -154,6 +160,9 @@ function createProcessor(
   sandbox: SandboxAccess | null,
   sandboxUrl: OpenOptions['sandboxUrl'],
 ): Processor & { close(): Promise<void> } {
+  if (config.PROCESSOR === 'safepay-raast') {
+    return createSafepayProcessor(safepayOptions(config))
+  }
   const apiKey = config.PROCESSOR_API_KEY ?? sandbox?.api_key ?? ''
   const url = config.PROCESSOR_URL ?? (() => sandboxUrl?.() ?? sandbox?.url ?? null)
   return createHttpProcessor({ url, apiKey, timeoutMs: config.PROCESSOR_TIMEOUT_MS })

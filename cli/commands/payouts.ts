@@ -143,7 +143,8 @@ function runLines(
     failed_three_times: 'waits for a person: three payouts failed in a row',
     failure_not_confirmed: 'waits for a person: the processor has not agreed that the last payout failed',
     processor_unavailable:
-      'waits: the processor cannot be asked about the last payout; the next run asks again',
+      'waits: the processor cannot be asked about the last payout or its balance; the next run asks again',
+    balance_too_low: 'waits: the balance at the processor is too low for all payouts that are due',
   }
   const table = out.table(
     [{ title: 'Creator', flexible: true }, { title: 'Amount', right: true }, { title: 'What happens' }],

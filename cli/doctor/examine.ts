@@ -30,7 +30,7 @@ export async function examine(
   progress('the processor')
   findings.push(
     ...('database' in opened
-      ? await examineProcessor(environment)
+      ? await examineProcessor(environment, config)
       : [info('processor', 'is not asked where there is no database')]),
   )
   progress('the addresses')

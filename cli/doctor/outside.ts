@@ -6,11 +6,15 @@ import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
 type Environment = Record<string, string | undefined>
 
 /** Asks the processor for an invoice that does not exist: it must answer that it has none. */
-export async function examineProcessor(environment: Environment): Promise<Finding[]> {
+export async function examineProcessor(environment: Environment, config: Config): Promise<Finding[]> {
+  if (config.PROCESSOR === 'safepay-raast') {
+    const { examineSafepay } = await import('./safepay.ts')
+    return examineSafepay(config)
+  }
   try {
     const app = await openApp({ create: false, readOnly: true, environment, logLevel: 'silent' })
     try {
-      const answer = await app.processor.findInvoices(randomUUID())
+      const answer = await app.processor.findInvoices({ reference: randomUUID(), attemptIds: [randomUUID()] })
       if (answer.kind === 'found') return [ok('processor', 'answers look-ups')]
       return [unreachable(app.platform.config, answer.detail)]
     } finally {

@@ -31,7 +31,7 @@ const PROMISED = [
   ...['webhooks fixtures', 'webhooks replay', 'webhooks listen', 'webhooks events', 'webhooks show'],
   ...['webhooks retry', 'webhooks reprocess'],
   ...['billing cycles', 'billing close', 'billing reissue', 'billing credit', 'billing reconcile'],
-  ...['payouts list', 'payouts run', 'payouts retry'],
+  ...['payouts list', 'payouts run', 'payouts retry', 'processor register-webhook'],
   ...['ledger verify', 'ledger seal', 'ledger balances', 'ledger statement'],
   ...['keys rotate', 'jobs list', 'status', 'doctor', 'completion'],
 ]
@@ -156,6 +156,7 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     },
     'payouts run': {},
     'payouts retry': { args: [NOBODY], code: 1 },
+    'processor register-webhook': { code: 1 },
     'ledger seal': {},
     'keys rotate': {},
     serve: {

@@ -29,6 +29,7 @@ export const DESK_WORK: Record<string, Recipe> = {
   serve: 'runs the service, whose own tests say what it writes',
   demo: 'works on a database of its own',
   seed: 'refuses a database in use',
+  'processor register-webhook': 'changes a registration at the processor, without a database',
   'db migrate': 'changes the schema, and nothing that an operator decides',
   'db status': way(),
   'db mark-development': 'works on a copy of a production database only; its own test looks at the audit row',

@@ -126,14 +126,14 @@ const BOOKS: PlantedBug[] = [
   simulated({
     name: 'a balance of exactly the threshold is not paid',
     file: 'server/payouts/payout-eligibility.rule.ts',
-    find: 'facts.released < facts.threshold',
-    replace: 'facts.released <= facts.threshold',
+    find: 'amount < facts.threshold',
+    replace: 'amount <= facts.threshold',
   }),
   simulated({
     name: 'a failed payout keeps its shares',
     file: 'server/payouts/payout-events.service.ts',
-    find: "if (event.kind === 'payout_failed') await freeShares(tx, payout.id)",
-    replace: "if (event.kind === 'payout_confirmed' && !moved) await freeShares(tx, payout.id)",
+    find: "if (event.kind === 'payout_failed')",
+    replace: "if (event.kind === 'payout_confirmed' && !moved)",
   }),
   simulated({
     name: 'a fourth payout follows three failed ones',
@@ -265,8 +265,15 @@ const ONCE: PlantedBug[] = [
     expectedIn: 'processor faults',
   },
   {
+    name: 'a rejection inside a 200 counts as success',
+    file: 'server/processor/safepay/safepay-status.rule.ts',
+    find: "failed: 'refused'",
+    replace: "failed: 'created'",
+    expectedIn: 'processor faults',
+  },
+  {
     name: 'too many requests counts as a final refusal',
-    file: 'server/processor/http-processor.ts',
+    file: 'server/processor/http-exchange.ts',
     find: 'const NOT_YET = new Set([425, 429])',
     replace: 'const NOT_YET = new Set([425])',
     expectedIn: 'processor faults',

@@ -41,7 +41,7 @@ export const PROOFS: readonly Proof[] = [
   {
     name: 'processor faults',
     promise: 'whatever the processor answers: at most one success, the same idempotency key, correct books',
-    files: ['server/test/faults/'],
+    files: ['server/test/faults/', 'server/test/safepay/'],
     counts: { short: { FAULT_SEQUENCES: 100 }, long: { FAULT_SEQUENCES: 10_000 } },
   },
   {

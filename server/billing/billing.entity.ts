@@ -57,16 +57,21 @@ export const BillingCycleShare = defineEntity({
     commission: paisa(),
     /** Set when the cycle is charged. */
     released_at: epochMs().strictNullable(),
-    /** The payout that carries the share; reset to `null` when that payout fails. */
-    payout_id: id().strictNullable(),
+    /** The part that is in payouts that have not failed: the sum of their lines. */
+    carried: paisa().default(0),
   },
+  checks: [
+    {
+      name: 'billing_cycle_shares_carried_check',
+      expression: 'carried >= 0 and carried <= commission and (carried = 0 or released_at is not null)',
+    },
+  ],
   indexes: [
     {
       name: 'billing_cycle_shares_payable',
       properties: ['creator_id'],
-      where: 'released_at is not null and payout_id is null',
+      where: 'released_at is not null and carried < commission',
     },
-    { name: 'billing_cycle_shares_payout', properties: ['payout_id'] },
   ],
 })
 

@@ -91,7 +91,7 @@ export type CycleShare = Pick<ShareRow, 'billing_cycle_id' | 'creator_id' | 'sal
 export async function addToShares(tx: Tx, shares: readonly CycleShare[]): Promise<void> {
   await tx
     .insertInto('billing_cycle_shares')
-    .values(shares.map((share) => ({ ...share, released_at: null, payout_id: null })))
+    .values(shares.map((share) => ({ ...share, released_at: null, carried: 0 })))
     .onConflict((conflict) =>
       conflict.columns(['billing_cycle_id', 'creator_id']).doUpdateSet({
         sales_count: sql`billing_cycle_shares.sales_count + excluded.sales_count`,

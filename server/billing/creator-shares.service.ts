@@ -1,8 +1,15 @@
-import type { Queries, Tx } from '../platform/database/database.ts'
+import { type SqlBool, sql } from 'kysely'
+import type { Paisa } from '../../shared/money.ts'
+import { valuesTable } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 
 /*
- * Creators' shares of billing cycles, for payouts: a share is released when its cycle is charged, and is then in at most one payout.
+ * Creators' shares of billing cycles, for payouts: a share is released when its cycle is charged. Payouts carry it whole or in parts; the
+ * parts in payouts that have not failed add up to at most the share.
  */
+
+/** The condition of the index `billing_cycle_shares_payable`. */
+const IS_FREE = sql<SqlBool>`released_at is not null and carried < commission`
 
 /** The released balance that is in no payout, paisa, by creator. */
 export function releasedByCreator(
@@ -11,9 +18,8 @@ export function releasedByCreator(
 ): Promise<{ creator_id: string; released: number }[]> {
   return db
     .selectFrom('billing_cycle_shares')
-    .select((query) => ['creator_id', query.fn.sum<number>('commission').as('released')])
-    .where('released_at', 'is not', null)
-    .where('payout_id', 'is', null)
+    .select(['creator_id', sql<number>`sum(commission - carried)`.as('released')])
+    .where(IS_FREE)
     .$if(creatorId !== null, (query) => query.where('creator_id', '=', creatorId ?? ''))
     .groupBy('creator_id')
     .orderBy('creator_id')
@@ -23,10 +29,12 @@ export function releasedByCreator(
 export interface PayableShare {
   billing_cycle_id: string
   merchant_id: string
-  commission: number
+  /** The part that is in no payout. */
+  free: Paisa
+  carried: Paisa
 }
 
-/** A creator's released shares that are in no payout, locked until the transaction ends. */
+/** A creator's released shares with a part that is in no payout, locked until the transaction ends. */
 export function lockPayableShares(
   tx: Tx,
   dialect: 'sqlite' | 'postgresql',
@@ -35,37 +43,62 @@ export function lockPayableShares(
   return tx
     .selectFrom('billing_cycle_shares as share')
     .innerJoin('billing_cycles as cycle', 'cycle.id', 'share.billing_cycle_id')
-    .select(['share.billing_cycle_id', 'cycle.merchant_id', 'share.commission'])
+    .select(['share.billing_cycle_id', 'cycle.merchant_id', 'share.carried'])
+    .select(sql<number>`share.commission - share.carried`.as('free'))
     .where('share.creator_id', '=', creatorId)
     .where('share.released_at', 'is not', null)
-    .where('share.payout_id', 'is', null)
+    .where(sql<SqlBool>`share.carried < share.commission`)
     .orderBy('share.billing_cycle_id')
     .$if(dialect === 'postgresql', (query) => query.forUpdate('share'))
     .execute()
 }
 
-/** Assigns free shares to a payout. Returns how many were free. */
+/** The part of a share that a payout carries. */
+export interface CarriedPart {
+  billing_cycle_id: string
+  amount: Paisa
+}
+
+interface ShareMove {
+  billing_cycle_id: string
+  creator_id: string
+  from_carried: Paisa
+  amount: Paisa
+}
+
+const moves = valuesTable<ShareMove>('moved', {
+  billing_cycle_id: 'uuid',
+  creator_id: 'uuid',
+  from_carried: 'bigint',
+  amount: 'bigint',
+})
+
+/** Puts parts of free shares into a payout. Returns how many of the shares were as they had been read. */
 export async function takeShares(
   tx: Tx,
   creatorId: string,
-  cycleIds: readonly string[],
-  payoutId: string,
+  parts: readonly (CarriedPart & Pick<PayableShare, 'carried'>)[],
 ): Promise<number> {
-  const taken = await tx
-    .updateTable('billing_cycle_shares')
-    .set({ payout_id: payoutId })
-    .where('creator_id', '=', creatorId)
-    .where('billing_cycle_id', 'in', cycleIds)
-    .where('payout_id', 'is', null)
-    .executeTakeFirst()
-  return Number(taken.numUpdatedRows)
+  const taken = parts.map(({ billing_cycle_id, amount, carried }) => ({
+    billing_cycle_id,
+    creator_id: creatorId,
+    from_carried: carried,
+    amount,
+  }))
+  const { numAffectedRows } = await sql`
+    update billing_cycle_shares as share set carried = share.carried + moved.amount
+    from ${moves(dialectOf(tx), taken)}
+    where share.billing_cycle_id = moved.billing_cycle_id and share.creator_id = moved.creator_id
+      and share.carried = moved.from_carried`.execute(tx)
+  return Number(numAffectedRows)
 }
 
-/** Releases the shares of a failed payout for the next one. */
-export async function freeShares(tx: Tx, payoutId: string): Promise<void> {
-  await tx
-    .updateTable('billing_cycle_shares')
-    .set({ payout_id: null })
-    .where('payout_id', '=', payoutId)
-    .execute()
+/** Releases the parts that a failed payout carried for the next one. */
+export async function freeShares(tx: Tx, creatorId: string, parts: readonly CarriedPart[]): Promise<void> {
+  const freed = parts.map((part) => ({ ...part, creator_id: creatorId, from_carried: 0 }))
+  const { numAffectedRows } = await sql`
+    update billing_cycle_shares as share set carried = share.carried - moved.amount
+    from ${moves(dialectOf(tx), freed)}
+    where share.billing_cycle_id = moved.billing_cycle_id and share.creator_id = moved.creator_id`.execute(tx)
+  if (Number(numAffectedRows) !== parts.length) throw new Error('a payout line has no share')
 }

@@ -7,7 +7,14 @@ import type { Processor } from '../processor/processor.ts'
 import type { OurRecord } from '../processor/records.rule.ts'
 import { type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
 import { type Contact, contactsOf } from '../users/users.service.ts'
-import { type CycleRow, findCycle, findCyclesToCompare, lockCycle, moveCycle } from './billing.store.ts'
+import {
+  type CycleRow,
+  findCycle,
+  findCycleByInvoice,
+  findCyclesToCompare,
+  lockCycle,
+  moveCycle,
+} from './billing.store.ts'
 
 export interface Invoice {
   cycleId: string
@@ -40,6 +47,11 @@ export async function recordInvoice(
   if (!(await moveCycle(tx, cycleId, 'closed', change))) throw new Error(`cycle ${cycleId} is not closed`)
 }
 
+/** The cycle whose latest invoice has this id at the processor. */
+export function cycleOfInvoice(db: Queries, invoiceId: string): Promise<CycleRow | undefined> {
+  return findCycleByInvoice(db, invoiceId)
+}
+
 export interface RetriedInvoice {
   cycle: CycleRow
   attemptId: string
@@ -48,7 +60,7 @@ export interface RetriedInvoice {
 }
 
 /**
- * Requests the invoice of a closed cycle again after the processor has finally refused it, with the merchant's present name and
+ * Requests the invoice of a closed cycle again after the processor has finally refused it or reported it as failed, with the merchant's present name and
  * e-mail; see `retryCall`.
  */
 export async function retryInvoice(
@@ -59,6 +71,7 @@ export async function retryInvoice(
   const call: RetryableCall<CycleRow> = {
     kind: 'invoice',
     action: 'billing.reissue',
+    flagKinds: ['processor_refusal', 'invoice_failed'],
     flagNote: 'The invoice was requested again.',
     find: findCycle,
     lock: (tx, id) => lockCycle(tx, platform.database.dialect, id),
@@ -99,6 +112,6 @@ export async function invoiceRecord(db: Queries, cycleId: string): Promise<OurRe
 }
 
 function recordOf({ id, amount_due: amount, state, processor_invoice_id: processorId }: CycleRow) {
-  const standing = state === 'charged' ? ('paid' as const) : processorId === null ? null : ('open' as const)
+  const standing = state === 'charged' ? ('paid' as const) : null
   return { id, amount, processorId, standing }
 }

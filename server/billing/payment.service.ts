@@ -2,10 +2,11 @@ import { formatMoney } from '../../shared/money.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
 import { cycleCharged } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
-import { type FlagKind, raiseFlag } from '../moderation/flags.service.ts'
+import { closeFlag, type FlagKind, raiseFlag } from '../moderation/flags.service.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
+import { isCallWaiting } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
 import {
   type CycleRow,
@@ -31,6 +32,10 @@ export async function applyPaymentConfirmation(
   const found = await findCycleByInvoice(tx, event.invoice_id)
   const cycle = found && (await lockCycle(tx, platform.database.dialect, found.id))
   if (!cycle) return { kind: 'retry', reason: `no billing cycle has invoice ${event.invoice_id} yet` }
+  // A second invoice is on its way: charged now, the cycle could be paid twice.
+  if (cycle.state === 'closed' && (await isCallWaiting(tx, 'invoice', cycle.id))) {
+    return { kind: 'retry', reason: `billing cycle ${cycle.id} is being invoiced again` }
+  }
   const decision = decidePaymentConfirmation({
     state: cycle.state,
     amountDue: cycle.amount_due,
@@ -59,6 +64,8 @@ async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentRefere
     charged_at: now,
   })
   if (!moved) throw new Error(`cycle ${cycle.id} is no longer closed`)
+  const failure = { kind: 'invoice_failed', subjectType: 'billing_cycle', subjectId: cycle.id } as const
+  await closeFlag(platform, tx, failure, 'The cycle is paid.')
   const shares = await sharesOf(tx, cycle.id)
   await releaseShares(tx, cycle.id, now)
   await writeEntries(

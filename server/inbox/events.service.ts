@@ -5,6 +5,7 @@ import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { EventState } from './event-states.ts'
 import {
+  arrivedDeliveries,
   countEvents,
   type EventFilter,
   eventsAfter,
@@ -27,6 +28,7 @@ export function listEvents(platform: Platform, filter: EventFilter): Promise<Eve
 }
 
 const MOST_CANDIDATES = 20
+const PROCESSOR_SCOPE = 'processor'
 
 /** The events that an operator may mean by this name: an event id, or a sender's delivery id. */
 export async function findEventsNamed(platform: Platform, name: string): Promise<EventRow[]> {
@@ -35,6 +37,13 @@ export async function findEventsNamed(platform: Platform, name: string): Promise
   const byId = isId(text.toLowerCase()) ? await eventsByIds(reader, [text.toLowerCase()]) : []
   if (byId.length > 0) return byId
   return text === '' || text.includes('\0') ? [] : eventsByDelivery(reader, text, MOST_CANDIDATES)
+}
+
+/** Which of the processor's delivery ids have not arrived. */
+export async function unknownDeliveries(db: Queries, deliveryIds: readonly string[]): Promise<string[]> {
+  if (deliveryIds.length === 0) return []
+  const arrived = new Set(await arrivedDeliveries(db, PROCESSOR_SCOPE, deliveryIds))
+  return deliveryIds.filter((id) => !arrived.has(id))
 }
 
 /** The raw body; `null` after its retention time. */

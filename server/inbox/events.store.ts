@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import { inList, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { EventSource, EventState } from './event-states.ts'
@@ -41,6 +41,21 @@ export function eventsByDelivery(db: Queries, deliveryId: string, limit: number)
     .orderBy('id')
     .limit(limit)
     .execute()
+}
+
+/** Which of these delivery ids a scope has received. */
+export async function arrivedDeliveries(
+  db: Queries,
+  scope: string,
+  deliveryIds: readonly string[],
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('inbound_events')
+    .select('delivery_id')
+    .where('scope', '=', scope)
+    .where(sql<SqlBool>`delivery_id ${inList(dialectOf(db), 'text', deliveryIds)}`)
+    .execute()
+  return rows.map((row) => row.delivery_id)
 }
 
 /** Makes events due with all their attempts left, except those that are held or settled. Returns how many. */

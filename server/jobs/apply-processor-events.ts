@@ -1,3 +1,4 @@
+import { applyInvoiceFailure } from '../billing/invoice-failure.service.ts'
 import { applyPaymentConfirmation } from '../billing/payment.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
 import { setAsideUnmapped, UNREADABLE } from '../inbox/set-aside.service.ts'
@@ -8,6 +9,7 @@ import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MalformedEvent, type ProcessorEvent, readProcessorEvent } from '../processor/events.rule.ts'
 import type { ProcessorEventRules } from '../processor/events.settings.ts'
+import { applyReversal } from './apply-reversal.ts'
 import { LARGE_BODY } from './read-order.ts'
 
 /** Returns the function that applies the processor's signed events, each in its own transaction. */
@@ -65,6 +67,10 @@ function applyEvent(
     case 'payout_confirmed':
     case 'payout_failed':
       return applyPayoutEvent(platform, tx, event)
+    case 'invoice_failed':
+      return applyInvoiceFailure(platform, tx, event)
+    case 'payment_reversed':
+      return applyReversal(platform, tx, event)
     case 'ignore':
       return { kind: 'ignored', reason: `nothing to do for type ${event.type}` }
     case 'unmapped':

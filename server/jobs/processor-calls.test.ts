@@ -202,8 +202,8 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
   it('looks up first after a crash between claim and call', async (context) => {
     const { market, cycleId } = context
     assert.is((await claimAttempts(market.platform, 10)).length, 1)
-    // Two time limits of a call, and five seconds more.
-    await market.after(25_000 - 1)
+    // Three time limits of a call, and five seconds more.
+    await market.after(35_000 - 1)
     assert.is(market.processor.calls.length, 0)
     await market.after(1)
     assert.equal(market.processor.lookups, [cycleId])
@@ -228,9 +228,10 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
           await makeDueCalls(rival.platform, processor)
           return late
         },
+        payoutUnit: 1,
         createPayout: (call) => processor.createPayout(call),
-        findInvoices: (reference) => processor.findInvoices(reference),
-        findPayouts: (reference) => processor.findPayouts(reference),
+        findInvoices: (keys) => processor.findInvoices(keys),
+        findPayouts: (keys) => processor.findPayouts(keys),
       }
       await makeDueCalls(market.platform, slow)
       await rival.close()

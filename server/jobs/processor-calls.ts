@@ -1,18 +1,22 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import { invoiceAccount } from '../billing/invoice-accounts.service.ts'
 import { recordInvoice } from '../billing/invoices.service.ts'
+import { checkAccountTitle, type TitleVerdict } from '../payouts/account-title.service.ts'
 import { recordSubmitted } from '../payouts/payout-events.service.ts'
 import { getPayout } from '../payouts/payouts.service.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
+  attemptState,
   type ClaimedAttempt,
   claimAttempts,
   defer,
   flagDisagreement,
   listAttempts,
+  lookUpRecords,
   postpone,
+  type Refusal,
   settleCreated,
   settleRefused,
 } from '../processor/attempts.service.ts'
@@ -81,7 +85,8 @@ async function lookUpOrCall(
     const call = { ...common, customer, billingAccount: ready.account }
     return recordOutcome(platform, attempt, await processor.createInvoice(call))
   }
-  const ready = await payoutDestination(platform, attempt)
+  const ready = await payoutDestination(platform, processor, attempt)
+  if ('detail' in ready) return recordOutcome(platform, attempt, ready)
   if (ready.kind !== 'ready') return recordUnsent(platform, attempt, ready)
   return recordOutcome(
     platform,
@@ -95,7 +100,7 @@ interface Ready<Account> {
   account: Account
 }
 
-/** Why a call is not made now. `broken`: an account was changed in the database; `flag` says whose. */
+/** Why a call is not made now. `broken`: the account is no longer the right one; `flag` says whose was changed in the database. */
 type NotReady =
   | { kind: 'waits'; why: string; delayMs: number }
   | { kind: 'broken'; problem: string; summary: string; flag(tx: Tx): Promise<void> }
@@ -129,8 +134,9 @@ function waitsForKey({ log }: Platform, { id: attempt }: ClaimedAttempt, why: st
 /** The destination of a payout, or why it is not sent now. An unsent payout waits while its creator is suspended. */
 async function payoutDestination(
   platform: Platform,
+  processor: Processor,
   attempt: ClaimedAttempt,
-): Promise<Ready<PayoutAccount> | NotReady> {
+): Promise<Ready<PayoutAccount> | NotReady | Extract<CallOutcome, { kind: 'retry' }>> {
   const payout = await getPayout(platform, attempt.subjectId)
   if (!payout) throw new Error(`attempt ${attempt.id} has no payout`)
   const creatorId = payout.creator_id
@@ -140,7 +146,10 @@ async function payoutDestination(
   const { destination_id } = attempt.request as { destination_id: string }
   try {
     const account = await openDestination(platform, creatorId, destination_id, payout.created_at)
-    if (account) return { kind: 'ready', account }
+    if (account) {
+      const verdict = await checkAccountTitle(platform, processor, payout, { ...account, id: destination_id })
+      return afterTitleCheck(verdict, account)
+    }
     const why = 'the payout destination has not come into effect'
     return { kind: 'waits', why, delayMs: WAITING_DELAY_MS }
   } catch (error) {
@@ -154,6 +163,24 @@ async function payoutDestination(
       problem,
       summary: 'The payout was not sent: its destination was changed in the database.',
       flag: (tx) => flagBrokenDestination(platform, tx, creatorId, { payout_id: attempt.subjectId, problem }),
+    }
+  }
+}
+
+function afterTitleCheck(verdict: TitleVerdict, account: PayoutAccount) {
+  switch (verdict.kind) {
+    case 'accepted':
+      return { kind: 'ready' as const, account }
+    case 'unavailable':
+      return { kind: 'retry' as const, detail: `the account title could not be checked: ${verdict.detail}` }
+    case 'differs': {
+      const why = "the bank's account title differs: a person decides"
+      return { kind: 'waits' as const, why, delayMs: WAITING_DELAY_MS }
+    }
+    case 'replaced': {
+      const problem = "the bank's account title differs, and the creator has another account by now"
+      const summary = `The payout was not sent: ${problem}. "affiliate payouts retry" sends it there.`
+      return { kind: 'broken' as const, problem, summary, flag: async () => {} }
     }
   }
 }
@@ -174,16 +201,11 @@ function recordUnsent(platform: Platform, attempt: ClaimedAttempt, unsent: NotRe
 type Found = LookupItem | 'unknown_there' | { unclear: string } | { disagrees: string }
 
 async function lookUp(platform: Platform, processor: Processor, attempt: ClaimedAttempt): Promise<Found> {
-  const found =
-    attempt.kind === 'invoice'
-      ? await processor.findInvoices(attempt.subjectId)
-      : await processor.findPayouts(attempt.subjectId)
+  const { reader } = platform.database
+  const found = await lookUpRecords(reader, processor, attempt.kind, attempt.subjectId)
   if (found.kind === 'unavailable') return { unclear: found.detail }
-  const attempts = await listAttempts(platform.database.reader, attempt.kind, attempt.subjectId)
-  const items = itemsThatCount(
-    found.items.filter((item) => item.reference === attempt.subjectId),
-    attempts.map((one) => one.state),
-  )
+  const attempts = await listAttempts(reader, attempt.kind, attempt.subjectId)
+  const items = itemsThatCount(found.items, attempts.map(attemptState))
   const [item, ...others] = items
   if (!item) return 'unknown_there'
   if (others.length > 0) return { disagrees: `the processor holds ${items.length} under one reference` }
@@ -221,7 +243,7 @@ async function recordOutcome(
     if (outcome.kind === 'refused') {
       const detail = `${outcome.status} ${outcome.detail}`
       const summary = `The processor refused the ${attempt.kind}: ${detail}`
-      return recordRefusal(platform, tx, attempt, { detail, summary })
+      return recordRefusal(platform, tx, attempt, { detail, summary, processorId: outcome.id })
     }
     if (outcome.kind !== 'created') {
       const { detail, retryAfterMs: leastDelayMs } = outcome
@@ -235,12 +257,7 @@ async function recordOutcome(
 }
 
 /** A refusal that may be the effect of an earlier call is looked up again before it counts as final. */
-function recordRefusal(
-  platform: Platform,
-  tx: Tx,
-  attempt: ClaimedAttempt,
-  refusal: { detail: string; summary: string },
-): Promise<void> {
+function recordRefusal(platform: Platform, tx: Tx, attempt: ClaimedAttempt, refusal: Refusal): Promise<void> {
   if (isFinalRefusal({ unknownAt: attempt.unknownAt, at: platform.clock.now() })) {
     return settleRefused(platform, tx, attempt, refusal)
   }

@@ -57,10 +57,11 @@ for (const dialect of testDialects()) {
 
   /** The market's processor with one of its calls replaced. */
   const instead = (changes: Partial<Processor>): Processor => ({
+    payoutUnit: 1,
     createInvoice: (call) => market.processor.createInvoice(call),
     createPayout: (call) => market.processor.createPayout(call),
-    findInvoices: (reference) => market.processor.findInvoices(reference),
-    findPayouts: (reference) => market.processor.findPayouts(reference),
+    findInvoices: (keys) => market.processor.findInvoices(keys),
+    findPayouts: (keys) => market.processor.findPayouts(keys),
     ...changes,
   })
 
@@ -178,13 +179,13 @@ for (const dialect of testDialects()) {
     const { closed } = await fill([])
     const { processor, platform } = market
     const slow = instead({
-      async findInvoices(reference) {
-        if (reference === closed) {
+      async findInvoices(keys) {
+        if (keys.reference === closed) {
           for (const invoice of processor.invoices) invoice.status = 'paid'
           await market.confirmPayment(closed)
           await market.drainUntilIdle()
         }
-        return processor.findInvoices(reference)
+        return processor.findInvoices(keys)
       },
     })
     assert.equal((await run({}, slow)).differing, [])
@@ -252,10 +253,10 @@ for (const dialect of testDialects()) {
       .execute()
     const gone = new Set(cycles.slice(0, 5).map(({ id }) => id))
     const deaf = instead({
-      findInvoices: async (reference) =>
-        gone.has(reference)
+      findInvoices: async (keys) =>
+        gone.has(keys.reference)
           ? { kind: 'unavailable', detail: 'answered 404' }
-          : processor.findInvoices(reference),
+          : processor.findInvoices(keys),
     })
     const next = async () => {
       clock.pass(HOUR)

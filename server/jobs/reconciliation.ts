@@ -13,7 +13,7 @@ import { isoTime } from '../platform/clock.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import type { RecordFilter } from '../processor/attempts.service.ts'
+import { lookUpRecords, type RecordFilter } from '../processor/attempts.service.ts'
 import type { LookupItem, Processor } from '../processor/processor.ts'
 import { compareRecords, type OurRecord, type RecordDifference } from '../processor/records.rule.ts'
 import { lastRuns, readState, saveState } from './schedule-runs.service.ts'
@@ -23,7 +23,7 @@ export const RECONCILIATION = 'reconciliation'
 
 const DAY_MS = 86_400_000
 /** Settled invoices and payouts are compared for this long, because a bank can reverse a payment weeks later. */
-export const RECONCILED_DAYS = 35
+export const RECONCILED_DAYS = 40
 /** Newer changes wait for the next run, because the processor's event may still be on its way. */
 const QUIET_MS = 15 * 60_000
 /** At most ten look-ups a second in each run. */
@@ -231,9 +231,7 @@ class Reconciliation {
     }
     this.#lookups += 1
     this.#lookedUp = { kind, after: id }
-    const found = await (kind === 'invoice'
-      ? this.#processor.findInvoices(id)
-      : this.#processor.findPayouts(id))
+    const found = await lookUpRecords(this.#platform.database.reader, this.#processor, kind, id)
     if (found.kind === 'unavailable') {
       this.#unansweredInARow += 1
       this.#outcome.unanswered.push({ kind, id, detail: found.detail })
@@ -245,8 +243,7 @@ class Reconciliation {
     if (this.#streak?.first.id === id) this.#streak = null
     this.#outcome.compared += 1
     this.#options.onProgress?.(this.#outcome.compared)
-    const items = found.items.filter((item) => item.reference === id)
-    await this.#note(ours, items, flagged)
+    await this.#note(ours, found.items, flagged)
   }
 
   async #note(ours: OurRecord, items: LookupItem[], flagged: boolean): Promise<void> {

@@ -7,6 +7,7 @@ import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { isReconciliationDue, RECONCILIATION, reconcile } from './reconciliation.ts'
 import { noteFailed, noteFinished, noteStarted } from './schedule-runs.service.ts'
+import { flagUndelivered } from './undelivered-events.ts'
 
 export interface Scheduler {
   /** Waits for the runs under way and starts no others. */
@@ -59,11 +60,13 @@ export function startScheduler(
       expression: config.SCHEDULE_RECONCILIATION,
       run: async () => {
         const outcome = await reconcile(platform, processor, { resume: true, signal: stopping.signal })
+        const undelivered = await flagUndelivered(platform, processor)
         return {
           compared: outcome.compared,
           differing: outcome.differing.length,
           unanswered: outcome.unanswered.length,
           complete: outcome.complete,
+          ...(undelivered === null ? {} : { undelivered }),
         }
       },
       // It looks up every record, so not every start may run it.

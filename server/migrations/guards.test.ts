@@ -68,8 +68,8 @@ const MOVES: Record<keyof typeof FORBIDDEN_UPDATES, Moves> = {
       [60, 'released_at = released_at + 1'],
     ],
     allowed: [
-      [60, 'payout_id = null'],
-      [60, `payout_id = '${idNumber(70)}'`],
+      [60, 'carried = 0'],
+      [60, 'carried = 5'],
     ],
   },
   ledger_heads: {

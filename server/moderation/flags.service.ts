@@ -29,6 +29,11 @@ export const FLAG_KINDS = {
   payout_amount_mismatch: 'high',
   payout_contradiction: 'high',
   processor_refusal: 'high',
+  invoice_failed: 'medium',
+  payment_reversed: 'high',
+  account_title_differs: 'high',
+  processor_balance_low: 'high',
+  events_undelivered: 'high',
   processor_disagrees: 'high',
   reconciliation_difference: 'high',
   payout_failed_repeatedly: 'medium',
@@ -74,6 +79,8 @@ export type SubjectType =
   | 'store_events'
   /** The id is the processor's event type. */
   | 'processor_event_type'
+  /** The processor as a whole: the id is the nil id. */
+  | 'processor'
 
 export interface NewFlag {
   kind: FlagKind

@@ -159,9 +159,9 @@ for (const { it } of marketSuites<Context>('failed payouts', { verify: true })) 
     assert.equal(await run(context), ['pays'])
     await settleLast(context, 'failed')
     const { findPayouts } = market.processor
-    market.processor.findPayouts = async (reference) => {
+    market.processor.findPayouts = async (keys) => {
       market.processor.findPayouts = findPayouts
-      const answer = await market.processor.findPayouts(reference)
+      const answer = await market.processor.findPayouts(keys)
       await market.settlePayout(id, 'failed')
       await market.drainUntilIdle()
       return answer

@@ -1,11 +1,17 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fc } from '../test/testkit/property.ts'
-import { decidePayout, MAX_FAILURES_IN_A_ROW, type PayoutFacts } from './payout-eligibility.rule.ts'
+import {
+  cutShares,
+  decidePayout,
+  MAX_FAILURES_IN_A_ROW,
+  type PayoutFacts,
+} from './payout-eligibility.rule.ts'
 
 const ready: PayoutFacts = {
   released: 100_000,
   threshold: 100_000,
+  unit: 1,
   suspended: false,
   hasDestination: true,
   destinationBroken: false,
@@ -19,6 +25,22 @@ test('the whole released balance is paid from the threshold on', () => {
   assert.equal(decidePayout(ready), { kind: 'pay', amount: 100_000 })
   assert.equal(decidePayout({ ...ready, released: 123_456 }), { kind: 'pay', amount: 123_456 })
   assert.equal(decidePayout({ ...ready, released: 99_999 }), waits('below_threshold'))
+})
+
+test('a processor that pays whole rupees: the threshold is tested on the rounded amount', () => {
+  const whole = { ...ready, unit: 100 }
+  assert.equal(decidePayout({ ...whole, released: 100_099 }), { kind: 'pay', amount: 100_000 })
+  assert.equal(decidePayout({ ...whole, threshold: 100_050, released: 100_099 }), waits('below_threshold'))
+  assert.equal(decidePayout({ ...whole, threshold: 0, released: 99 }), waits('below_threshold'))
+})
+
+test('a payout takes shares in order, cuts the last one and leaves what follows it', () => {
+  const shares = [{ free: 70_050 }, { free: 30_000 }, { free: 30 }]
+  const amounts = (amount: number) => cutShares(shares, amount).map((part) => part.amount)
+  assert.equal(amounts(100_080), [70_050, 30_000, 30])
+  assert.equal(amounts(100_000), [70_050, 29_950])
+  assert.equal(amounts(70_000), [70_000])
+  assert.throws(() => amounts(100_100), /do not make up/)
 })
 
 test('zero is never paid, even with a threshold of zero', () => {
@@ -68,6 +90,7 @@ test('property: a payout is the whole balance, and every condition is needed', (
   const facts = fc.record({
     released: fc.integer({ min: 0, max: 300 }),
     threshold: fc.integer({ min: 0, max: 200 }),
+    unit: fc.constantFrom(1, 7, 100),
     suspended: fc.boolean(),
     hasDestination: fc.boolean(),
     destinationBroken: fc.boolean(),
@@ -78,7 +101,8 @@ test('property: a payout is the whole balance, and every condition is needed', (
   fc.assert(
     fc.property(facts, (one) => {
       const decision = decidePayout(one)
-      const due = one.released > 0 && one.released >= one.threshold
+      const payable = Math.floor(one.released / one.unit) * one.unit
+      const due = payable > 0 && payable >= one.threshold
       const free = !one.suspended && one.hasDestination
       const tooMany = one.failedInRow >= MAX_FAILURES_IN_A_ROW
       const broken = one.destinationBroken
@@ -87,7 +111,7 @@ test('property: a payout is the whole balance, and every condition is needed', (
         decision.kind === 'pay',
         due && free && !broken && !tooMany && ['not_asked', 'confirmed'].includes(one.failureVerdict),
       )
-      if (decision.kind === 'pay') return assert.is(decision.amount, one.released)
+      if (decision.kind === 'pay') return assert.is(decision.amount, payable)
       assert.is(decision.raiseFlag, due && free && (broken || (needsOperator && !one.openFailureFlag)))
     }),
     { numRuns: 1000 },

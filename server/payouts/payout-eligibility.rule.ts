@@ -17,6 +17,8 @@ export interface PayoutFacts {
   /** The creator's whole released balance. */
   released: Paisa
   threshold: Paisa
+  /** The amount is a whole multiple of this; the rest stays released. */
+  unit: Paisa
   suspended: boolean
   /** Whether a payout destination is in force now. A replacement still in its waiting period does not count. */
   hasDestination: boolean
@@ -29,7 +31,9 @@ export interface PayoutFacts {
   openFailureFlag: boolean
 }
 
+/** Why a creator is not paid now. `balance_too_low` holds back a whole run. */
 export type PayoutWait =
+  | 'balance_too_low'
   | 'below_threshold'
   | 'suspended'
   | 'no_destination'
@@ -41,25 +45,43 @@ export type PayoutWait =
 export type PayoutDecision =
   | { kind: 'pay'; amount: Paisa }
   /** `raiseFlag`: an operator must act, and no flag says so yet. */
-  | { kind: 'wait'; why: PayoutWait; raiseFlag: boolean }
+  | { kind: 'wait'; why: Exclude<PayoutWait, 'balance_too_low'>; raiseFlag: boolean }
 
 /**
- * Decides whether a creator is paid now: the whole released balance, from the threshold on, and never zero. The processor's
- * answer is checked last, so that it is asked only when it matters. Without an answer the next run asks again.
+ * Decides whether a creator is paid now: the whole released balance in units of the processor, from the threshold on, and never zero. The
+ * processor's answer is checked last, so that it is asked only when it matters. Without an answer the next run asks again.
  * An open flag alone does not hold a payout back: a new destination resets the failure count while the flag is still open.
  */
 export function decidePayout(facts: PayoutFacts): PayoutDecision {
   assertPaisa(facts.released)
-  if (facts.released <= 0 || facts.released < facts.threshold) return wait('below_threshold')
+  const amount = facts.released - (facts.released % facts.unit)
+  if (amount <= 0 || amount < facts.threshold) return wait('below_threshold')
   if (facts.suspended) return wait('suspended')
   if (!facts.hasDestination) return wait('no_destination')
   if (facts.destinationBroken) return wait('destination_broken', true)
   if (facts.failedInRow >= MAX_FAILURES_IN_A_ROW) return wait('failed_three_times', !facts.openFailureFlag)
   if (facts.failureVerdict === 'denied') return wait('failure_not_confirmed', !facts.openFailureFlag)
   if (facts.failureVerdict === 'unknown') return wait('processor_unavailable')
-  return { kind: 'pay', amount: facts.released }
+  return { kind: 'pay', amount }
 }
 
-function wait(why: PayoutWait, raiseFlag = false): PayoutDecision {
+/** The parts of the shares that make up a payout, in their order; the last one is cut, and what follows it stays free. */
+export function cutShares<Share extends { free: Paisa }>(
+  shares: readonly Share[],
+  amount: Paisa,
+): (Share & { amount: Paisa })[] {
+  let left = amount
+  const parts: (Share & { amount: Paisa })[] = []
+  for (const share of shares) {
+    if (left === 0) break
+    const part = Math.min(share.free, left)
+    left -= part
+    parts.push({ ...share, amount: part })
+  }
+  if (left > 0) throw new Error('the shares do not make up the payout')
+  return parts
+}
+
+function wait(why: Exclude<PayoutWait, 'balance_too_low'>, raiseFlag = false): PayoutDecision {
   return { kind: 'wait', why, raiseFlag }
 }

@@ -8,9 +8,10 @@ import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
+import { wasRefused } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
 import { decidePayoutEvent } from './payout-event.rule.ts'
-import { lockPayout, movePayout, type PayoutRow } from './payouts.store.ts'
+import { findPayoutByProcessorId, linesOf, lockPayout, movePayout, type PayoutRow } from './payouts.store.ts'
 
 export type PayoutEvent = Extract<ProcessorEvent, { kind: 'payout_confirmed' | 'payout_failed' }>
 
@@ -38,10 +39,15 @@ export async function applyPayoutEvent(
   tx: Tx,
   event: PayoutEvent,
 ): Promise<EventOutcome> {
-  const payout = isId(event.reference)
-    ? await lockPayout(tx, platform.database.dialect, event.reference)
-    : undefined
-  if (!payout) return { kind: 'retry', reason: `no payout has reference ${event.reference} yet` }
+  const id = event.reference ?? (await findPayoutByProcessorId(tx, event.payout_id))?.id
+  const payout =
+    id !== undefined && isId(id) ? await lockPayout(tx, platform.database.dialect, id) : undefined
+  if (!payout) {
+    if (event.kind === 'payout_failed' && (await wasRefused(tx, 'payout', event.payout_id))) {
+      return { kind: 'ignored', reason: `payout ${event.payout_id} was refused when it was requested` }
+    }
+    return { kind: 'retry', reason: `no payout has reference ${event.reference ?? event.payout_id} yet` }
+  }
   const decision = decidePayoutEvent({
     state: payout.state,
     amount: payout.amount,
@@ -87,7 +93,7 @@ async function settlePayout(
       : { state: 'failed', settled_at: now, failure_reason: event.reason },
   )
   if (!moved) throw new Error(`payout ${payout.id} is no longer submitted`)
-  if (event.kind === 'payout_failed') await freeShares(tx, payout.id)
+  if (event.kind === 'payout_failed') await freeShares(tx, payout.creator_id, await linesOf(tx, payout.id))
   await writeEntries(
     platform,
     tx,

@@ -8,12 +8,13 @@ import {
 import { payoutCreated } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
-import { openFlags, raiseFlag, resolvedFlagTimes } from '../moderation/flags.service.ts'
+import { closeFlag, openFlags, raiseFlag, resolvedFlagTimes } from '../moderation/flags.service.ts'
 import { forEachIsolated } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
-import { queueAttempt } from '../processor/attempts.service.ts'
+import { lookUpRecords, queueAttempt } from '../processor/attempts.service.ts'
+import { PAYOUT_UNITS } from '../processor/payout-unit.ts'
 import type { Processor } from '../processor/processor.ts'
 import { hasFailed } from '../processor/records.rule.ts'
 import {
@@ -23,6 +24,7 @@ import {
 } from '../users/payout-destinations.service.ts'
 import { isSuspended } from '../users/users.service.ts'
 import {
+  cutShares,
   decidePayout,
   type FailureVerdict,
   type PayoutFacts,
@@ -33,17 +35,18 @@ import {
   failuresSinceLastPaid,
   insertPayout,
   type PayoutRow,
+  unsentAmount,
 } from './payouts.store.ts'
 
 /** What a payout run did for one creator, or with `dryRun` would do. */
 export type PayoutRunOutcome =
-  | { creatorId: string; kind: 'paid_out'; payoutId: string | null; amount: Paisa }
+  | { creatorId: string; kind: 'paid_out'; payoutId: string | null; amount: Paisa; released: Paisa }
   | { creatorId: string; kind: 'waits'; why: PayoutWait; amount: Paisa }
 
 /**
- * Creates a payout of each creator's whole released balance where the rule allows one. Each creator has a transaction of their
- * own, so a run can be interrupted and repeated. An error for one creator does not stop the others; it is thrown at the end. With
- * `dryRun` nothing is written. With an `actor` each payout gets an audit row; scheduled runs have none.
+ * Creates a payout of each creator's whole released balance, in units of the processor, where the rule allows one. Each creator has a
+ * transaction of their own, so a run can be interrupted and repeated. An error for one creator does not stop the others; it is thrown at the
+ * end. With `dryRun` nothing is written. With an `actor` each payout gets an audit row; scheduled runs have none.
  */
 export async function runPayouts(
   platform: Platform,
@@ -51,18 +54,80 @@ export async function runPayouts(
   options: { dryRun?: boolean; actor?: string; progress?: (at: number, all: number) => void } = {},
 ): Promise<PayoutRunOutcome[]> {
   const creators = await releasedByCreator(platform.database.reader)
+  const shortage = await checkBalance(platform, processor, creators, options.dryRun ?? false)
   type Creator = (typeof creators)[number]
   const work = async ({ creator_id: creatorId, released }: Creator): Promise<PayoutRunOutcome | null> => {
-    const facts = await gatherCheckedFacts(platform, platform.database.reader, creatorId, released)
-    const lookup = await lookUpReplaced(processor, facts)
+    const { reader } = platform.database
+    const facts = await gatherCheckedFacts(platform, reader, creatorId, released, processor.payoutUnit)
+    if (shortage !== null && decidePayout(facts).kind === 'pay') {
+      return { creatorId, kind: 'waits', why: shortage, amount: released }
+    }
+    const lookup = await lookUpReplaced(platform, processor, facts)
     if (options.dryRun) return preview(creatorId, facts, lookup)
     return platform.database.transaction(async (tx) => {
-      const outcome = await payCreator(platform, tx, creatorId, lookup)
+      const outcome = await payCreator(platform, tx, creatorId, lookup, processor.payoutUnit)
       if (options.actor !== undefined) await auditPayout(platform, tx, options.actor, outcome)
       return outcome
     })
   }
   return forEachIsolated(platform, creators, work, options.progress)
+}
+
+/**
+ * Why nothing may be sent now, where the processor shows what payouts are made from: it does not answer, or holds less than this run and
+ * the payouts that are not sent yet. Too little is flagged once, until a run finds enough.
+ */
+async function checkBalance(
+  platform: Platform,
+  processor: Processor,
+  creators: readonly { creator_id: string; released: Paisa }[],
+  dryRun: boolean,
+): Promise<'processor_unavailable' | 'balance_too_low' | null> {
+  const { reader } = platform.database
+  if (!processor.balance) return null
+  let planned = 0
+  for (const { creator_id, released } of creators) {
+    const decision = decidePayout(
+      await gatherFacts(platform, reader, creator_id, released, processor.payoutUnit),
+    )
+    if (decision.kind === 'pay') planned += decision.amount
+  }
+  if (planned === 0) return null
+  const found = await processor.balance()
+  if (found.kind === 'unavailable') {
+    platform.log.warn({ detail: found.detail }, 'no payouts: the processor does not show its balance')
+    return 'processor_unavailable'
+  }
+  const unsent = await unsentAmount(reader)
+  const isEnough = planned + unsent <= found.amount
+  if (!dryRun) await flagBalance(platform, isEnough, { balance: found.amount, planned, unsent })
+  return isEnough ? null : 'balance_too_low'
+}
+
+async function flagBalance(
+  platform: Platform,
+  isEnough: boolean,
+  figures: { balance: Paisa; planned: Paisa; unsent: Paisa },
+): Promise<void> {
+  const subject = {
+    kind: 'processor_balance_low',
+    subjectType: 'processor',
+    subjectId: platform.config.PROCESSOR,
+  } as const
+  await platform.database.transaction(async (tx) => {
+    if (isEnough) {
+      await closeFlag(platform, tx, subject, 'The balance is enough for the payouts.')
+      return
+    }
+    await raiseFlag(platform, tx, {
+      ...subject,
+      summary:
+        'The balance at the processor is too low for the payouts that are due. No payouts are made until it is enough.',
+      evidence: Object.fromEntries(
+        Object.entries(figures).map(([name, amount]) => [name, formatMoney(amount)]),
+      ),
+    })
+  })
 }
 
 async function auditPayout(
@@ -72,15 +137,15 @@ async function auditPayout(
   outcome: PayoutRunOutcome | null,
 ): Promise<void> {
   if (outcome?.kind !== 'paid_out' || outcome.payoutId === null) return
-  const { creatorId, payoutId, amount } = outcome
+  const { creatorId, payoutId, amount, released } = outcome
   await recordAudit(platform, tx, {
     actor,
     action: 'payout.run',
     subjectType: 'payout',
     subjectId: payoutId,
     reason: null,
-    before: { creator_id: creatorId, released: amount },
-    after: { creator_id: creatorId, released: 0, amount },
+    before: { creator_id: creatorId, released },
+    after: { creator_id: creatorId, released: released - amount, amount },
   })
 }
 
@@ -102,6 +167,7 @@ async function gatherFacts(
   db: Queries,
   creatorId: string,
   released: Paisa,
+  unit: Paisa,
 ): Promise<GatheredFacts> {
   const now = platform.clock.now()
   const destination = (await destinationsInForce(db, [creatorId], now)).get(creatorId) ?? null
@@ -112,6 +178,7 @@ async function gatherFacts(
   return {
     released,
     threshold: platform.config.PAYOUT_THRESHOLD,
+    unit,
     suspended: (await isSuspended(db, [creatorId])).has(creatorId),
     hasDestination: destination !== null,
     // Without a check of the destinations the open flag of the last run counts.
@@ -133,19 +200,20 @@ async function gatherCheckedFacts(
   db: Queries,
   creatorId: string,
   released: Paisa,
+  unit: Paisa,
 ): Promise<GatheredFacts> {
-  const facts = await gatherFacts(platform, db, creatorId, released)
+  const facts = await gatherFacts(platform, db, creatorId, released, unit)
   const integrityProblem = await destinationProblem(platform, db, creatorId)
   return { ...facts, destinationBroken: integrityProblem !== null, integrityProblem }
 }
 
 /** What the next run would do with one creator's released balance. */
 export interface NextPayout {
-  /** The whole released balance, paisa. */
+  /** The whole released balance, paisa. A processor that pays whole rupees leaves the rest. */
   amount: Paisa
   threshold: Paisa
   /** `null`: the run pays, provided that the processor answers where it must be asked. */
-  waitsFor: Exclude<PayoutWait, 'processor_unavailable'> | null
+  waitsFor: Exclude<PayoutWait, 'processor_unavailable' | 'balance_too_low'> | null
   /** Whether the run first asks the processor about failed payouts that this one would replace. */
   replacesFailed: boolean
 }
@@ -153,8 +221,9 @@ export interface NextPayout {
 /** The rule's decision now, without asking the processor: the open flag of the last run stands for its answer. */
 export async function nextPayout(platform: Platform, creatorId: string): Promise<NextPayout> {
   const { reader } = platform.database
+  const unit = PAYOUT_UNITS[platform.config.PROCESSOR]
   const [balance] = await releasedByCreator(reader, creatorId)
-  const facts = await gatherFacts(platform, reader, creatorId, balance?.released ?? 0)
+  const facts = await gatherFacts(platform, reader, creatorId, balance?.released ?? 0, unit)
   const decision = decidePayout({
     ...facts,
     failureVerdict: facts.unconfirmedFailureFlag ? 'denied' : 'not_asked',
@@ -177,11 +246,15 @@ interface Lookup {
  * Asks the processor about each failed payout that a new one would replace, if the answer can change the decision. `denied` for
  * one outweighs `unknown` for others.
  */
-async function lookUpReplaced(processor: Processor, facts: GatheredFacts): Promise<Lookup> {
+async function lookUpReplaced(
+  platform: Platform,
+  processor: Processor,
+  facts: GatheredFacts,
+): Promise<Lookup> {
   if (decidePayout(facts).kind !== 'pay') return { asked: [], verdict: 'not_asked' }
   let verdict: FailureVerdict = 'confirmed'
   for (const payoutId of facts.replaces) {
-    const found = await processor.findPayouts(payoutId)
+    const found = await lookUpRecords(platform.database.reader, processor, 'payout', payoutId)
     if (found.kind === 'unavailable') verdict = 'unknown'
     else if (!found.items.every(hasFailed)) return { asked: facts.replaces, verdict: 'denied' }
   }
@@ -191,7 +264,7 @@ async function lookUpReplaced(processor: Processor, facts: GatheredFacts): Promi
 function preview(creatorId: string, facts: GatheredFacts, lookup: Lookup): PayoutRunOutcome {
   const decision = decidePayout({ ...facts, failureVerdict: lookup.verdict })
   return decision.kind === 'pay'
-    ? { creatorId, kind: 'paid_out', payoutId: null, amount: decision.amount }
+    ? { creatorId, kind: 'paid_out', payoutId: null, amount: decision.amount, released: facts.released }
     : { creatorId, kind: 'waits', why: decision.why, amount: facts.released }
 }
 
@@ -200,17 +273,18 @@ async function payCreator(
   tx: Tx,
   creatorId: string,
   lookup: Lookup,
+  unit: Paisa,
 ): Promise<PayoutRunOutcome | null> {
   const shares = await lockPayableShares(tx, platform.database.dialect, creatorId)
-  const released = shares.reduce((sum, share) => sum + share.commission, 0)
+  const released = shares.reduce((sum, share) => sum + share.free, 0)
   if (released === 0) return null
-  const facts = await gatherCheckedFacts(platform, tx, creatorId, released)
+  const facts = await gatherCheckedFacts(platform, tx, creatorId, released, unit)
   const decision = decidePayout({ ...facts, failureVerdict: lookup.verdict })
   // Another payout failed since the processor was asked: the next run asks about it too.
   if (decision.kind === 'pay' && facts.replaces.some((id) => !lookup.asked.includes(id))) return null
   if (decision.kind === 'pay') {
     const payoutId = await createPayout(platform, tx, creatorId, decision.amount, shares, facts.destinationId)
-    return { creatorId, kind: 'paid_out', payoutId, amount: decision.amount }
+    return { creatorId, kind: 'paid_out', payoutId, amount: decision.amount, released }
   }
   if (decision.raiseFlag && facts.integrityProblem !== null) {
     await flagBrokenDestination(platform, tx, creatorId, { problem: facts.integrityProblem })
@@ -239,10 +313,10 @@ async function createPayout(
     submitted_at: null,
     settled_at: null,
   }
-  await insertPayout(tx, payout, shares)
-  const cycleIds = shares.map((share) => share.billing_cycle_id)
-  const taken = await takeShares(tx, creatorId, cycleIds, payout.id)
-  if (taken !== shares.length) throw new WriteConflict('a share is in another payout')
+  const lines = cutShares(shares, amount)
+  await insertPayout(tx, payout, lines)
+  const taken = await takeShares(tx, creatorId, lines)
+  if (taken !== lines.length) throw new WriteConflict('a share is in another payout')
   await writeEntries(platform, tx, [payoutCreated({ payoutId: payout.id, creatorId, amount })], now)
   await queueAttempt(platform, tx, {
     kind: 'payout',
@@ -251,7 +325,7 @@ async function createPayout(
     request: { destination_id: destinationId },
   })
   afterCommit(tx, () => {
-    for (const party of new Set([creatorId, ...shares.map((share) => share.merchant_id)])) {
+    for (const party of new Set([creatorId, ...lines.map((line) => line.merchant_id)])) {
       platform.signals.send(userTopic(party))
     }
   })

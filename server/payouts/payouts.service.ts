@@ -14,6 +14,7 @@ import { wirePart, wirePayout } from './payout-wire.ts'
 import {
   countPayouts,
   findPayout,
+  findPayoutByProcessorId,
   findPayoutParts,
   findPayouts,
   findPayoutsToCompare,
@@ -27,6 +28,11 @@ export type { PayoutPart, PayoutRow } from './payouts.store.ts'
 
 export async function getPayout(platform: Platform, payoutId: string): Promise<PayoutRow | undefined> {
   return findPayout(platform.database.reader, payoutId)
+}
+
+/** The payout that has this id at the processor. */
+export function payoutByProcessorId(db: Queries, processorId: string): Promise<PayoutRow | undefined> {
+  return findPayoutByProcessorId(db, processorId)
 }
 
 /** A creator's payouts, or all for the operator (`creatorId` null), newest first. */

@@ -1,6 +1,5 @@
-import { type Selectable, sql } from 'kysely'
+import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { Paisa } from '../../shared/money.ts'
-import type { PayableShare } from '../billing/creator-shares.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -8,6 +7,7 @@ import type { RecordFilter } from '../processor/attempts.service.ts'
 import type { PayoutState } from './payout-eligibility.rule.ts'
 
 export type PayoutRow = Selectable<Schema['payouts']>
+type PayoutPartLine = Omit<Selectable<Schema['payout_lines']>, 'payout_id'>
 
 /** A payout as a merchant sees it. */
 export interface PayoutPart extends PayoutRow {
@@ -19,19 +19,31 @@ export interface PayoutPart extends PayoutRow {
 export async function insertPayout(
   tx: Tx,
   payout: PayoutRow,
-  shares: readonly PayableShare[],
+  lines: readonly PayoutPartLine[],
 ): Promise<void> {
   await tx.insertInto('payouts').values(payout).execute()
   await tx
     .insertInto('payout_lines')
     .values(
-      shares.map((share) => ({
+      lines.map(({ billing_cycle_id, merchant_id, amount }) => ({
         payout_id: payout.id,
-        billing_cycle_id: share.billing_cycle_id,
-        merchant_id: share.merchant_id,
-        amount: share.commission,
+        billing_cycle_id,
+        merchant_id,
+        amount,
       })),
     )
+    .execute()
+}
+
+/** The parts of shares that a payout carries. */
+export function linesOf(
+  db: Queries,
+  payoutId: string,
+): Promise<Pick<PayoutPartLine, 'billing_cycle_id' | 'amount'>[]> {
+  return db
+    .selectFrom('payout_lines')
+    .select(['billing_cycle_id', 'amount'])
+    .where('payout_id', '=', payoutId)
     .execute()
 }
 
@@ -68,6 +80,39 @@ export function findPayout(db: Queries, payoutId: string): Promise<PayoutRow | u
   return db.selectFrom('payouts').selectAll().where('id', '=', payoutId).executeTakeFirst()
 }
 
+const RECENT = 1000
+
+/** A creator's latest paid payouts. */
+export async function paidPayoutIds(db: Queries, creatorId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('payouts')
+    .select('id')
+    .where('creator_id', '=', creatorId)
+    .where('state', '=', 'paid')
+    .orderBy('id', 'desc')
+    .limit(RECENT)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** The sum of the payouts that have not been sent yet, paisa. */
+export async function unsentAmount(db: Queries): Promise<Paisa> {
+  const row = await db
+    .selectFrom('payouts')
+    .select((query) => query.fn.sum<number | null>('amount').as('amount'))
+    .where('state', '=', 'pending')
+    .executeTakeFirstOrThrow()
+  return row.amount ?? 0
+}
+
+export function findPayoutByProcessorId(db: Queries, processorId: string): Promise<PayoutRow | undefined> {
+  return db
+    .selectFrom('payouts')
+    .selectAll()
+    .where('processor_payout_id', '=', processorId)
+    .executeTakeFirst()
+}
+
 /** A creator's payouts that failed since the last paid one, newest first. */
 export function failuresSinceLastPaid(db: Queries, creatorId: string): Promise<PayoutRow[]> {
   const paid = db
@@ -87,22 +132,33 @@ export function failuresSinceLastPaid(db: Queries, creatorId: string): Promise<P
 }
 
 /**
- * The failed payouts that a new one would replace: for each free released share the last payout that carried it. There can be
- * several, because a payout may be created while an earlier one is in transit.
+ * The failed payouts that a new one would replace: those that carried a share which is free again, unless a later payout of that share
+ * has replaced them. There can be several, because a payout may be created while an earlier one is in transit.
  */
 export async function failedBehindPayableShares(db: Queries, creatorId: string): Promise<string[]> {
   const rows = await db
     .selectFrom('billing_cycle_shares as share')
     .innerJoin('payout_lines as line', 'line.billing_cycle_id', 'share.billing_cycle_id')
     .innerJoin('payouts as payout', 'payout.id', 'line.payout_id')
-    .select(['share.billing_cycle_id', 'payout.id'])
+    .select(['share.billing_cycle_id as cycle', 'payout.id', 'payout.state'])
+    .select(['payout.created_at', 'payout.settled_at'])
     .where('share.creator_id', '=', creatorId)
     .where('share.released_at', 'is not', null)
-    .where('share.payout_id', 'is', null)
+    .where(sql<SqlBool>`share.carried < share.commission`)
     .where('payout.creator_id', '=', creatorId)
     .orderBy('payout.id')
     .execute()
-  return [...new Set(new Map(rows.map((row) => [row.billing_cycle_id, row.id])).values())]
+  const replaced = rows.filter(
+    (failed) =>
+      failed.state === 'failed' &&
+      !rows.some(
+        (later) =>
+          later.cycle === failed.cycle &&
+          later.id > failed.id &&
+          later.created_at > (failed.settled_at ?? Number.POSITIVE_INFINITY),
+      ),
+  )
+  return [...new Set(replaced.map((row) => row.id))]
 }
 
 export interface PayoutFilter {
@@ -148,7 +204,7 @@ export function findPayoutParts(
     .execute()
 }
 
-/** The payouts that carried a creator's share of one cycle, oldest first. At most one of them has not failed. */
+/** The payouts that carried a creator's share of one cycle or a part of it, oldest first. */
 export function payoutsOfShare(db: Queries, cycleId: string, creatorId: string): Promise<PayoutRow[]> {
   return db
     .selectFrom('payouts as payout')

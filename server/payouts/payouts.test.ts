@@ -61,7 +61,13 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
     const below = { creatorId: creator.userId, kind: 'waits', why: 'below_threshold', amount: EARNED - 100 }
     assert.equal(await run(context), [below])
     await market.earn(shop, link, 800)
-    const preview = { creatorId: creator.userId, kind: 'paid_out', payoutId: null, amount: EARNED }
+    const preview = {
+      creatorId: creator.userId,
+      kind: 'paid_out',
+      payoutId: null,
+      amount: EARNED,
+      released: EARNED,
+    }
     assert.equal(await run(context, { dryRun: true }), [preview])
     assert.equal(await payouts(context), [])
     const [made] = await run(context)
@@ -92,6 +98,52 @@ for (const { it } of marketSuites<Context>('payouts', { verify: true })) {
       iban: 'PK36SCBL0000001123456702',
       account_title: 'A CREATOR',
     })
+  })
+
+  it('pays whole rupees where the processor does: a share can be in two payouts, and never in more than it holds', async (context) => {
+    const { market, shop, link } = context
+    market.processor.payoutUnit = 100
+    const lines = async () =>
+      (
+        await market.platform.database.reader
+          .selectFrom('payout_lines as line')
+          .innerJoin('payouts as payout', 'payout.id', 'line.payout_id')
+          .select(['line.amount', 'payout.state'])
+          .orderBy('payout.id')
+          .orderBy('line.billing_cycle_id')
+          .execute()
+      ).map((line) => `${line.amount} ${line.state}`)
+    // Rs 8002.80 earn Rs 1000.35.
+    await market.earn(shop, link, SALE + 280)
+    await payAndSettle(context, 'confirmed')
+    assert.equal(await balance(context), [0, 35, 0, EARNED])
+    // The rest of the first share and the next one make Rs 1000.70.
+    await market.earn(shop, link, SALE + 280)
+    await payAndSettle(context, 'failed')
+    assert.equal(await balance(context), [0, EARNED + 70, 0, EARNED])
+    const { lookups } = market.processor
+    lookups.length = 0
+    await payAndSettle(context, 'confirmed')
+    assert.is(lookups.length, 1)
+    assert.equal(await balance(context), [0, 70, 0, 2 * EARNED])
+    assert.equal(await lines(), ['100000 paid', '35 failed', '99965 failed', '35 paid', '99965 paid'])
+  })
+
+  it('asks about each failed payout of a share that was in several', async (context) => {
+    const { market, shop, link } = context
+    market.processor.payoutUnit = 100
+    await market.earn(shop, link, SALE + 280)
+    const [first] = await run(context)
+    await market.earn(shop, link, SALE)
+    const [second] = await run(context)
+    await market.drainUntilIdle()
+    const ids = [first, second].map((outcome) => (outcome?.kind === 'paid_out' ? outcome.payoutId : null))
+    for (const id of ids) await market.settlePayout(id ?? '', 'failed')
+    await market.drainUntilIdle()
+    market.processor.lookups.length = 0
+    await run(context)
+    assert.equal(market.processor.lookups, ids)
+    assert.equal(await balance(context), [0, 35, 2 * EARNED, 0])
   })
 
   it('waits for a destination, and for the reinstatement of a suspended creator', async (context) => {

@@ -27,6 +27,7 @@ export async function retryPayout(
   const call: RetryableCall<PayoutRow> = {
     kind: 'payout',
     action: 'payout.retry',
+    flagKinds: ['processor_refusal'],
     flagNote: 'The payout was retried.',
     find: findPayout,
     lock: (tx, id) => lockPayout(tx, platform.database.dialect, id),

@@ -255,6 +255,32 @@ test('a real processor needs its address, key and secrets', () => {
   }
 })
 
+test('Safepay needs its ids, key and secrets, and implies how its events are signed', () => {
+  const safepay = {
+    PROCESSOR: 'safepay-raast',
+    SAFEPAY_AGGREGATOR_ID: 'agg_1',
+    SAFEPAY_MERCHANT_ID: 'am_1',
+    SAFEPAY_SECRET_KEY: 'sk_1',
+    PROCESSOR_WEBHOOK_SECRETS: 'one',
+  }
+  const config = readConfig({ ...safepay, NODE_ENV: 'production', APP_KEY: KEY })
+  assert.is(config.PROCESSOR_SIGNATURE, 'safepay-raast')
+  assert.is(config.SAFEPAY_URL, 'https://api.getsafepay.com/raastwire')
+  assert.is(config.SAFEPAY_PAYOUT_EVENT_UNIT, 'rupees')
+  assert.is(readConfig({ ...safepay, PROCESSOR_SIGNATURE: 'safepay-v2' }).PROCESSOR_SIGNATURE, 'safepay-v2')
+  for (const name of Object.keys(safepay).slice(1)) refused({ ...safepay, [name]: '' }, name)
+  for (const [name, value] of [
+    ['SAFEPAY_AGGREGATOR_ID', 'agg/../1'],
+    ['SAFEPAY_SECRET_KEY', 'two words'],
+    ['SAFEPAY_URL', 'api.getsafepay.com'],
+    ['SAFEPAY_PAYOUT_EVENT_UNIT', 'cents'],
+  ] as const) {
+    refused({ ...safepay, [name]: value }, name)
+  }
+  const open = { ...safepay, NODE_ENV: 'production', APP_KEY: KEY, SAFEPAY_URL: 'http://pay.example' }
+  refused(open, 'SAFEPAY_URL')
+})
+
 test('a click is kept forever, or for as long as an order may still name it', () => {
   for (const [days, raw, least] of [
     ['485', '90', 486],

@@ -48,6 +48,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       .filter((name) => environment[name] !== undefined && environment[name] !== '')
       .map((name) => [name, environment[name]]),
   )
+  if (given.PROCESSOR === 'safepay-raast') given.PROCESSOR_SIGNATURE ??= 'safepay-raast'
   const parsed = SETTINGS.safeParse(given)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
@@ -56,6 +57,17 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   refuseMismatch(parsed.data)
   return parsed.data
 }
+
+const REQUIRED_BY = {
+  sandbox: [],
+  http: ['PROCESSOR_URL', 'PROCESSOR_API_KEY', 'PROCESSOR_WEBHOOK_SECRETS'],
+  'safepay-raast': [
+    'SAFEPAY_AGGREGATOR_ID',
+    'SAFEPAY_MERCHANT_ID',
+    'SAFEPAY_SECRET_KEY',
+    'PROCESSOR_WEBHOOK_SECRETS',
+  ],
+} as const satisfies Record<Config['PROCESSOR'], readonly (keyof Config)[]>
 
 /** Refuses settings that are valid one by one but not together. */
 function refuseMismatch(config: Config): void {
@@ -74,7 +86,7 @@ function refuseMismatch(config: Config): void {
     if (config.PROCESSOR === 'sandbox') {
       throw new SettingError(
         'PROCESSOR',
-        'the sandbox moves no real money and is refused in production; set http',
+        'the sandbox moves no real money and is refused in production; set http or safepay-raast',
       )
     }
     if (!config.APP_KEY) {
@@ -88,11 +100,10 @@ function refuseMismatch(config: Config): void {
     }
     refuseOpenToTheNetwork(config)
   }
-  if (config.PROCESSOR === 'http') {
-    for (const name of ['PROCESSOR_URL', 'PROCESSOR_API_KEY', 'PROCESSOR_WEBHOOK_SECRETS'] as const) {
-      if (!config[name]) throw new SettingError(name, `must be set when PROCESSOR=${config.PROCESSOR}`)
-    }
-  } else if (config.PROCESSOR_SIGNATURE !== 'standard-webhooks') {
+  for (const name of REQUIRED_BY[config.PROCESSOR]) {
+    if (!config[name]) throw new SettingError(name, `must be set when PROCESSOR=${config.PROCESSOR}`)
+  }
+  if (config.PROCESSOR === 'sandbox' && config.PROCESSOR_SIGNATURE !== 'standard-webhooks') {
     throw new SettingError('PROCESSOR_SIGNATURE', 'must be standard-webhooks, which is how the sandbox signs')
   }
 }
@@ -105,7 +116,7 @@ function refuseOpenToTheNetwork(config: Config): void {
       'true is refused in production, since every client could then choose its address: set the number of proxies in front (such as 1) or their addresses',
     )
   }
-  for (const name of ['PUBLIC_BASE_URL', 'PROCESSOR_URL'] as const) {
+  for (const name of ['PUBLIC_BASE_URL', 'PROCESSOR_URL', 'SAFEPAY_URL'] as const) {
     const address = config[name]
     if (address === undefined) continue
     const { protocol, hostname } = new URL(address)

@@ -149,6 +149,11 @@ export const bearerToken = z
   .string()
   .refine((text) => /^[\x21-\x7e]{16,}$/.test(text), 'must be at least 16 characters without spaces')
 
+/** An id or key of Safepay, which goes into a path or header. */
+export const safepayToken = z
+  .string()
+  .refine((text) => /^[A-Za-z0-9_-]{4,200}$/.test(text), 'must be letters, digits, "_" and "-"')
+
 /** Stands in a line of its own, so it holds no control characters. */
 export const contactAddress = z
   .string()

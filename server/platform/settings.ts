@@ -14,6 +14,7 @@ import {
   proxies,
   rate,
   roles,
+  safepayToken,
   sealStorage,
   timeZone,
   whole,
@@ -160,9 +161,11 @@ const MONEY = {
 
 const PROCESSOR = {
   PROCESSOR: z
-    .enum(['sandbox', 'http'])
+    .enum(['sandbox', 'http', 'safepay-raast'])
     .default('sandbox')
-    .describe('`sandbox` (part of the service, moves no money, refused in production) or `http`'),
+    .describe(
+      '`sandbox` (part of the service, moves no money, refused in production), `http` or [`safepay-raast`](safepay.md)',
+    ),
   PROCESSOR_URL: httpUrl.optional().describe('the address of its API; required with `PROCESSOR=http`'),
   PROCESSOR_API_KEY: z
     .string()
@@ -180,12 +183,14 @@ const PROCESSOR = {
     .refine((secrets) => secrets.length > 0, 'must hold at least one secret')
     .optional()
     .describe(
-      'secrets that its events may be signed with, comma-separated; required with `PROCESSOR=http`. Several during a rotation',
+      'secrets that its events may be signed with, comma-separated; required except with the sandbox. Several during a rotation',
     ),
   PROCESSOR_SIGNATURE: z
     .enum(['standard-webhooks', 'safepay-raast', 'safepay-v2', 'hmac'])
     .default('standard-webhooks')
-    .describe('how its events are signed: `standard-webhooks`, `safepay-raast`, `safepay-v2` or `hmac`'),
+    .describe(
+      'how its events are signed: `standard-webhooks`, `safepay-raast` (what `PROCESSOR=safepay-raast` uses unless another is set), `safepay-v2` or `hmac`',
+    ),
   PROCESSOR_SIGNATURE_HMAC: z
     .string()
     .optional()
@@ -197,6 +202,26 @@ const PROCESSOR = {
   PROCESSOR_TIMEOUT_MS: whole(100, 120_000)
     .prefault('10000')
     .describe('how long a call to it may take, in milliseconds'),
+  SAFEPAY_AGGREGATOR_ID: safepayToken
+    .optional()
+    .describe('the id of the aggregator account, `agg_...`; required with `PROCESSOR=safepay-raast`'),
+  SAFEPAY_MERCHANT_ID: safepayToken
+    .optional()
+    .describe(
+      'the aggregator merchant that payment requests are made for, `am_...`; required with `PROCESSOR=safepay-raast`',
+    ),
+  SAFEPAY_SECRET_KEY: safepayToken
+    .optional()
+    .describe("the aggregator's secret key, `sk_...`; required with `PROCESSOR=safepay-raast`"),
+  SAFEPAY_URL: httpUrl
+    .default('https://api.getsafepay.com/raastwire')
+    .describe('the address of its API; its sandbox is `https://dev.api.getsafepay.com/raastwire`'),
+  SAFEPAY_PAYOUT_EVENT_UNIT: z
+    .enum(['rupees', 'paisa'])
+    .default('rupees')
+    .describe(
+      'the unit of payout amounts in its events and records, which its documentation leaves open: `rupees` or `paisa`. A wrong one is flagged and moves nothing',
+    ),
 }
 
 const LIMITS = {

@@ -27,18 +27,32 @@ export const ProcessorAttempt = defineEntity({
     unknown_at: epochMs().strictNullable(),
     lease_token: text().strictNullable(),
     lease_until: epochMs(),
-    /** The processor's id for the invoice or payout. */
+    /** The processor's id for the invoice or payout; of a refused one, if it gave one. */
     processor_id: text().strictNullable(),
     detail: text().strictNullable(),
     created_at: epochMs(),
     settled_at: epochMs().strictNullable(),
+    /** When the processor reported that what a successful call created has failed: then a new attempt may follow. */
+    failed_at: epochMs().strictNullable(),
   },
   checks: [
     oneOf('processor_attempts', 'kind', ATTEMPT_KINDS),
     oneOf('processor_attempts', 'state', ATTEMPT_STATES),
   ],
   uniques: [
-    { name: 'processor_attempts_one', properties: ['subject_id'], where: "state in ('waiting', 'created')" },
+    {
+      name: 'processor_attempts_one',
+      properties: ['subject_id'],
+      where: "state in ('waiting', 'created') and failed_at is null",
+    },
   ],
-  indexes: [{ name: 'processor_attempts_waiting', properties: ['next_try_at'], where: "state = 'waiting'" }],
+  indexes: [
+    { name: 'processor_attempts_waiting', properties: ['next_try_at'], where: "state = 'waiting'" },
+    { name: 'processor_attempts_subject', properties: ['subject_id', 'id'] },
+    {
+      name: 'processor_attempts_processor',
+      properties: ['processor_id'],
+      where: 'processor_id is not null',
+    },
+  ],
 })

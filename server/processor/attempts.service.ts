@@ -6,9 +6,15 @@ import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 import type { AttemptKind } from './attempt.entity.ts'
 import { ATTEMPT_QUEUE, type AttemptRow, insertAttempts, listAttempts } from './attempts.store.ts'
+import type { LookupOutcome, Processor } from './processor.ts'
 import type { OurRecord, Standing } from './records.rule.ts'
+import type { AttemptStanding } from './retry.rule.ts'
 
 export { listAttempts } from './attempts.store.ts'
+
+export function attemptState({ state, failed_at }: Pick<AttemptRow, 'state' | 'failed_at'>): AttemptStanding {
+  return state === 'created' && failed_at !== null ? 'failed' : state
+}
 
 export interface NewAttempt {
   kind: AttemptKind
@@ -62,6 +68,7 @@ function waitingRow(platform: Platform, attempt: NewAttempt): AttemptRow {
     detail: null,
     created_at: now,
     settled_at: null,
+    failed_at: null,
   }
 }
 
@@ -84,8 +91,8 @@ export interface ClaimedAttempt {
 /** Claims due attempts. A try is counted before its call, so that a crash in between counts as an unknown outcome. */
 export async function claimAttempts(platform: Platform, limit: number): Promise<ClaimedAttempt[]> {
   const now = platform.clock.now()
-  // Longer than a look-up and a call can take: the lease must not end during a call.
-  const until = now + 2 * platform.config.PROCESSOR_TIMEOUT_MS + 5000
+  // Longer than a look-up, a check of the account and a call can take: the lease must not end during a call.
+  const until = now + 3 * platform.config.PROCESSOR_TIMEOUT_MS + 5000
   const lease = { token: platform.ids.next(), until }
   const rows = await ATTEMPT_QUEUE.claim(platform.database, { now, limit, lease, set: { unknown_at: now } })
   return rows.map((row) => ({
@@ -117,15 +124,83 @@ export function settleCreated(
   })
 }
 
+/** The processor reports that what a successful call created has failed. Returns the attempt's id, or `null` if that is known. */
+export async function markFailed(
+  platform: Platform,
+  tx: Tx,
+  kind: AttemptKind,
+  processorId: string,
+): Promise<string | null> {
+  const marked = await tx
+    .updateTable('processor_attempts')
+    .set({ failed_at: platform.clock.now() })
+    .where('processor_id', '=', processorId)
+    .where('kind', '=', kind)
+    .where('state', '=', 'created')
+    .where('failed_at', 'is', null)
+    .returning('id')
+    .executeTakeFirst()
+  return marked?.id ?? null
+}
+
+/** Whether the processor's id belongs to a call that it refused: then its events about it say nothing new. */
+export async function wasRefused(db: Queries, kind: AttemptKind, processorId: string): Promise<boolean> {
+  const refused = await db
+    .selectFrom('processor_attempts')
+    .select('id')
+    .where('processor_id', '=', processorId)
+    .where('kind', '=', kind)
+    .where('state', '=', 'refused')
+    .executeTakeFirst()
+  return refused !== undefined
+}
+
+/** Whether one of these billing cycles or payouts was created by a call with exactly this request. */
+export async function wasSentWith(
+  db: Queries,
+  kind: AttemptKind,
+  request: NewAttempt['request'],
+  subjectIds: readonly string[],
+): Promise<boolean> {
+  if (subjectIds.length === 0) return false
+  const sent = await db
+    .selectFrom('processor_attempts')
+    .select('id')
+    .where('subject_id', 'in', subjectIds)
+    .where('kind', '=', kind)
+    .where('state', '=', 'created')
+    .where('request', '=', JSON.stringify(request))
+    .limit(1)
+    .executeTakeFirst()
+  return sent !== undefined
+}
+
+/** Whether a call about a billing cycle or payout has no outcome yet. */
+export async function isCallWaiting(db: Queries, kind: AttemptKind, subjectId: string): Promise<boolean> {
+  return (await listAttempts(db, kind, subjectId)).some(({ state }) => state === 'waiting')
+}
+
+export interface Refusal {
+  detail: string
+  summary: string
+  /** Of the record that the processor keeps for it. */
+  processorId?: string | undefined
+}
+
 /** A final refusal by the processor or by us: the call did not happen, and a person decides what follows. */
 export async function settleRefused(
   platform: Platform,
   tx: Tx,
   attempt: ClaimedAttempt,
-  { detail, summary }: { detail: string; summary: string },
+  { detail, summary, processorId }: Refusal,
 ): Promise<void> {
-  const settled_at = platform.clock.now()
-  if (!(await ATTEMPT_QUEUE.complete(tx, attempt, { state: 'refused', settled_at, detail }))) return
+  const change = {
+    state: 'refused',
+    settled_at: platform.clock.now(),
+    detail,
+    processor_id: processorId ?? null,
+  } as const
+  if (!(await ATTEMPT_QUEUE.complete(tx, attempt, change))) return
   await flag(platform, tx, attempt, { kind: 'processor_refusal', summary, detail })
 }
 
@@ -205,6 +280,20 @@ async function flag(
   })
 }
 
+/** Everything that the processor holds for one billing cycle or payout. */
+export async function lookUpRecords(
+  db: Queries,
+  processor: Processor,
+  kind: AttemptKind,
+  subjectId: string,
+): Promise<LookupOutcome> {
+  const attempts = await listAttempts(db, kind, subjectId)
+  const keys = { reference: subjectId, attemptIds: attempts.map(({ id }) => id) }
+  const found = await (kind === 'invoice' ? processor.findInvoices(keys) : processor.findPayouts(keys))
+  if (found.kind === 'unavailable') return found
+  return { kind: 'found', items: found.items.filter((item) => item.reference === subjectId) }
+}
+
 /** When the next attempt is due (epoch ms); `null` while none waits. */
 export function nextAttemptDueAt(platform: Platform): Promise<number | null> {
   return ATTEMPT_QUEUE.nextDueAt(platform.database.reader)
@@ -220,7 +309,7 @@ export interface RecordFilter {
   always: readonly string[]
 }
 
-/** A billing cycle or payout before its call's outcome is known. `standing` null: the processor has no id for it yet. */
+/** One of our billing cycles or payouts. `standing` null: only the attempts show it. */
 export interface RecordRow {
   id: string
   amount: number
@@ -228,7 +317,7 @@ export interface RecordRow {
   standing: Exclude<Standing, 'unsent' | 'refused'> | null
 }
 
-/** Our side of a reconciliation. A row without a standing is `refused` or `unsent`, by its last attempt. */
+/** Our side of a reconciliation. */
 export async function recordsOf(
   db: Queries,
   kind: AttemptKind,
@@ -242,7 +331,9 @@ export async function recordsOf(
   return records
 }
 
+const STANDINGS = { waiting: 'unsent', created: 'open', refused: 'refused', failed: 'failed' } as const
+
 async function unsettledStanding(db: Queries, kind: AttemptKind, subjectId: string): Promise<Standing> {
   const attempt = (await listAttempts(db, kind, subjectId)).at(-1)
-  return attempt?.state === 'refused' ? 'refused' : 'unsent'
+  return attempt ? STANDINGS[attemptState(attempt)] : 'unsent'
 }

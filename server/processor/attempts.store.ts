@@ -37,6 +37,7 @@ export const insertAttempts = bulkInsert<AttemptRow>('processor_attempts', {
   detail: 'text',
   created_at: 'bigint',
   settled_at: 'bigint',
+  failed_at: 'bigint',
 })
 
 /** All attempts for one billing cycle or payout, oldest first. */

@@ -9,14 +9,17 @@ interface PaymentFacts {
 
 interface PayoutFacts extends PaymentFacts {
   payout_id: string
-  /** Our payout's id, as sent with the call. */
-  reference: string
+  /** Our payout's id, as sent with the call; `null` where the processor's events do not carry it. */
+  reference: string | null
 }
 
 export type ProcessorEvent =
   | (PaymentFacts & { kind: 'billing_payment_confirmed'; invoice_id: string; payment_reference: string })
   | (PayoutFacts & { kind: 'payout_confirmed' })
   | (PayoutFacts & { kind: 'payout_failed'; reason: string })
+  | { kind: 'invoice_failed'; type: string; invoice_id: string; reason: string }
+  /** Of an invoice or a payout. */
+  | { kind: 'payment_reversed'; type: string; processor_id: string }
   | { kind: 'ignore'; type: string }
   /** No rule matches its type and fields. */
   | { kind: 'unmapped'; type: string }
@@ -47,6 +50,13 @@ export function readProcessorEvent(body: unknown, rules: ProcessorEventRules): P
   if (rule === undefined) return { kind: 'unmapped', type }
   if (rule.meaning === 'ignore') return { kind: 'ignore', type }
   const { fields } = rule
+  if (rule.meaning === 'invoice_failed') {
+    const invoice_id = readText(body, fields.invoice_id, 'invoice id')
+    return { kind: rule.meaning, type, invoice_id, reason: readReason(body, fields.reason) }
+  }
+  if (rule.meaning === 'payment_reversed') {
+    return { kind: rule.meaning, type, processor_id: readText(body, fields.invoice_id, 'id') }
+  }
   const money = { amount: readAmount(body, rule), currency: readCurrency(body, rule) }
   if (rule.meaning === 'billing_payment_confirmed') {
     return {
@@ -60,7 +70,7 @@ export function readProcessorEvent(body: unknown, rules: ProcessorEventRules): P
   const payout = {
     type,
     payout_id: readText(body, fields.payout_id, 'payout id'),
-    reference: readText(body, fields.reference, 'reference'),
+    reference: fields.reference === null ? null : readText(body, fields.reference, 'reference'),
     ...money,
   }
   return rule.meaning === 'payout_confirmed'

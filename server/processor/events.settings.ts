@@ -18,7 +18,8 @@ const fieldsSchema = z.strictObject({
   invoice_id: path.default('data.invoice_id'),
   payment_reference: path.default('data.payment_reference'),
   payout_id: path.default('data.payout_id'),
-  reference: path.default('data.reference'),
+  /** Our payout's id; `null` for a processor that knows a payout by its own id only. */
+  reference: path.nullable().default('data.reference'),
   reason: path.default('data.reason'),
   amount: path.default('data.amount'),
   currency: path.default('data.currency'),
@@ -29,7 +30,18 @@ const ruleSchema = z.strictObject({
   types: z.array(z.string().min(1).max(200)).min(1),
   /** All must be true. */
   when: z.array(predicateSchema).default([]),
-  meaning: z.enum(['billing_payment_confirmed', 'payout_confirmed', 'payout_failed', 'ignore']),
+  /**
+   * `invoice_failed`: the request for the money was rejected or has expired. `payment_reversed`: money that had been paid came back, for the
+   * invoice or payout whose id stands in `invoice_id`.
+   */
+  meaning: z.enum([
+    'billing_payment_confirmed',
+    'invoice_failed',
+    'payout_confirmed',
+    'payout_failed',
+    'payment_reversed',
+    'ignore',
+  ]),
   fields: fieldsSchema.prefault({}),
   /** `rupees`: decimal rupees as text or number (`"1250.00"`); `paisa`: a whole number of paisa. */
   amount_unit: z.enum(['rupees', 'paisa']).default('rupees'),

@@ -7,6 +7,8 @@ import type { Paisa } from '../../shared/money.ts'
  * every try, so a repeated call is safe wherever the outcome allows one.
  */
 export interface Processor {
+  /** Payouts are whole multiples of this, paisa; the rest of a balance waits for a later payout. */
+  readonly payoutUnit: Paisa
   /**
    * Invoices are requests to a merchant's bank account, so `createInvoice` needs `billingAccount`. An invoice without one is not sent: it waits
    * until the merchant has given an account.
@@ -16,9 +18,23 @@ export interface Processor {
   createInvoice(call: InvoiceCall): Promise<CallOutcome>
   /** Creates a payout. `reference` is our payout's id. */
   createPayout(call: PayoutCall): Promise<CallOutcome>
-  /** Everything that the processor holds under one of our references, whatever the outcome of the call. */
-  findInvoices(reference: string): Promise<LookupOutcome>
-  findPayouts(reference: string): Promise<LookupOutcome>
+  /** Everything that the processor holds for one billing cycle or payout, whatever the outcome of its calls. */
+  findInvoices(keys: LookupKeys): Promise<LookupOutcome>
+  findPayouts(keys: LookupKeys): Promise<LookupOutcome>
+  /** The title of an account as its bank has it. Where it can be asked, payouts check it before the first one to an account. */
+  accountTitle?(iban: string): Promise<TitleOutcome>
+  /** The money that payouts are made from. Where it can be asked, a payout run checks it first. */
+  balance?(): Promise<BalanceOutcome>
+  /** The events since a time (epoch ms) that the processor gave up delivering. Reconciliation flags those that never arrived. */
+  undelivered?(since: number): Promise<UndeliveredOutcome>
+}
+
+/** What a look-up may go by: an adapter uses whichever its processor knows. Items are returned under `reference` in either case. */
+export interface LookupKeys {
+  /** Our billing cycle's or payout's id. */
+  reference: string
+  /** The ids of all attempts for it, oldest first. */
+  attemptIds: readonly string[]
 }
 
 export interface InvoiceCall {
@@ -30,8 +46,10 @@ export interface InvoiceCall {
    * Present where `needsBillingAccount`, and the same in every try of an attempt: an IBAN in electronic form, or a Raast ID in national
    * form (03001234567).
    */
-  billingAccount?: { iban: string } | { raastId: string }
+  billingAccount?: BillingAccount
 }
+
+export type BillingAccount = { iban: string } | { raastId: string }
 
 export interface PayoutCall {
   attemptId: string
@@ -44,7 +62,7 @@ export interface PayoutCall {
  * | outcome | answers | what the caller may do |
  * |---|---|---|
  * | created | 200 or 201 with an id | record the id |
- * | refused | 4xx other than 408, 409, 425, 429 | final, did not happen: flag it; only a new attempt (new key) may follow |
+ * | refused | 4xx other than 408, 409, 425, 429; a status that says so | final, did not happen: flag it; only a new attempt (new key) may follow |
  * | retry | 425, 429, or no connection | did not happen: repeat with the same key |
  * | unknown | timeout, reset, 408, 409, 5xx, 3xx, an unreadable answer | may have taken effect: look it up, then repeat with the same key |
  *
@@ -54,7 +72,8 @@ export interface PayoutCall {
  */
 export type CallOutcome =
   | { kind: 'created'; id: string; hostedUrl: string | null }
-  | { kind: 'refused'; status: number; detail: string }
+  /** `id`: of the record that the processor keeps for its refusal. Its events about that record change nothing. */
+  | { kind: 'refused'; status: number; detail: string; id?: string }
   | { kind: 'retry'; detail: string; retryAfterMs?: number }
   | { kind: 'unknown'; detail: string; retryAfterMs?: number }
 
@@ -71,3 +90,9 @@ export interface LookupItem {
 
 /** `found` without items means that the processor does not know the reference. `unavailable` says nothing about it. */
 export type LookupOutcome = { kind: 'found'; items: LookupItem[] } | { kind: 'unavailable'; detail: string }
+
+export type TitleOutcome = { kind: 'found'; title: string } | { kind: 'unavailable'; detail: string }
+export type BalanceOutcome = { kind: 'known'; amount: Paisa } | { kind: 'unavailable'; detail: string }
+export type UndeliveredOutcome =
+  | { kind: 'found'; events: { id: string; type: string; at: string }[] }
+  | { kind: 'unavailable'; detail: string }

@@ -2,9 +2,12 @@ import { CURRENCY, displayMoney, type Paisa } from '../../shared/money.ts'
 import type { LookupItem, LookupOutcome } from './processor.ts'
 import { hasFailed } from './records.rule.ts'
 
+/** `failed`: the call succeeded, and the processor has reported since that what it created has failed. */
+export type AttemptStanding = 'waiting' | 'created' | 'refused' | 'failed'
+
 export interface RetryFacts {
   /** The states of all attempts for the subject, oldest first. */
-  attempts: readonly ('waiting' | 'created' | 'refused')[]
+  attempts: readonly AttemptStanding[]
   /** The amount of the call, paisa. */
   amount: Paisa
   /** What the processor holds under the subject's id; `null` before the look-up. */
@@ -17,8 +20,8 @@ export type RetryDecision =
   | { kind: 'refused'; code: 'conflict' | 'unavailable'; detail: string }
 
 /**
- * Whether a person may retry a processor call under a new key: only after a final refusal, which is a known outcome, and only if the
- * processor holds nothing that counts under the reference, or exactly what is wanted.
+ * Whether a person may retry a processor call under a new key: only after a final refusal or a reported failure, which are known outcomes,
+ * and only if the processor holds nothing that counts under the reference, or exactly what is wanted.
  */
 export function decideRetry({ attempts, amount, lookup }: RetryFacts): RetryDecision {
   const last = attempts.at(-1)
@@ -44,11 +47,11 @@ export function decideRetry({ attempts, amount, lookup }: RetryFacts): RetryDeci
 }
 
 /**
- * The records that may be the outcome of the latest attempt. After a refused attempt, failed records do not count: the processor may keep
+ * The records that may be the outcome of the latest attempt. After a refused or failed attempt, failed records do not count: the processor may keep
  * one for its refusal, and sends no event for it. For a first attempt with an unknown outcome a failed record is the outcome.
  */
 export function itemsThatCount(items: readonly LookupItem[], attempts: RetryFacts['attempts']): LookupItem[] {
-  const isRetry = attempts.includes('refused')
+  const isRetry = attempts.includes('refused') || attempts.includes('failed')
   return items.filter((item) => !(isRetry && hasFailed(item)))
 }
 

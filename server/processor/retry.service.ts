@@ -1,12 +1,12 @@
 import type { Paisa } from '../../shared/money.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
-import { closeFlag } from '../moderation/flags.service.ts'
+import { closeFlag, type FlagKind } from '../moderation/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { AttemptKind } from './attempt.entity.ts'
-import { listAttempts, queueAttempt } from './attempts.service.ts'
+import { attemptState, listAttempts, lookUpRecords, queueAttempt } from './attempts.service.ts'
 import type { LookupOutcome, Processor } from './processor.ts'
 import { decideRetry } from './retry.rule.ts'
 
@@ -22,6 +22,8 @@ export interface RetryableCall<Row> {
   /** The request of the new call, and the part of a request that the audit row shows. */
   request(db: Queries, row: Row): Promise<Record<string, unknown>>
   audited(request: Record<string, unknown>): Record<string, unknown>
+  /** The flags that the new attempt resolves. */
+  flagKinds: readonly FlagKind[]
   flagNote: string
 }
 
@@ -41,7 +43,7 @@ export interface Retried<Row> {
 }
 
 /**
- * Queues a new attempt with a new idempotency key after a final refusal, once the processor was asked what it holds. Throws `not_found`,
+ * Queues a new attempt with a new idempotency key after a final refusal or a reported failure, once the processor was asked what it holds. Throws `not_found`,
  * `conflict` (nothing to retry, or the processor holds something else) and `unavailable` (the processor does not answer).
  */
 export async function retryCall<Row>(
@@ -53,14 +55,15 @@ export async function retryCall<Row>(
 ): Promise<Retried<Row>> {
   const { reader } = platform.database
   await prepare(reader, call, id, isId(id) ? await call.find(reader, id) : undefined, null)
-  const lookup = await (call.kind === 'invoice' ? processor.findInvoices(id) : processor.findPayouts(id))
+  const lookup = await lookUpRecords(reader, processor, call.kind, id)
   return platform.database.transaction(async (tx) => {
     const { row, adopts, refused, request } = await prepare(tx, call, id, await call.lock(tx, id), lookup)
     const attempt = { kind: call.kind, subjectId: id, amount: call.amount(row), request, lookUpFirst: true }
     const attemptId = await queueAttempt(platform, tx, attempt)
     const subjectType = call.kind === 'invoice' ? 'billing_cycle' : 'payout'
-    const refusal = { kind: 'processor_refusal', subjectType, subjectId: id } as const
-    await closeFlag(platform, tx, refusal, call.flagNote)
+    for (const kind of call.flagKinds) {
+      await closeFlag(platform, tx, { kind, subjectType, subjectId: id }, call.flagNote)
+    }
     const formerRequest = refused ? JSON.parse(refused.request) : {}
     await recordAudit(platform, tx, {
       actor,
@@ -92,7 +95,7 @@ async function prepare<Row>(
 ) {
   call.assertWaiting(row)
   const attempts = await listAttempts(db, call.kind, id)
-  const states = attempts.map((attempt) => attempt.state)
+  const states = attempts.map(attemptState)
   const decision = decideRetry({ attempts: states, amount: call.amount(row), lookup })
   if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
   return { row, adopts: decision.adopts, refused: attempts.at(-1), request: await call.request(db, row) }

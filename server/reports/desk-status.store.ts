@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import type { Queries } from '../platform/database/database.ts'
 import { firstIdAt } from '../platform/ids.ts'
 
@@ -123,10 +123,10 @@ export async function releasedSum(db: Queries): Promise<Sum> {
     .selectFrom('billing_cycle_shares')
     .select([
       sql<number>`count(distinct creator_id)`.as('count'),
-      sql<number | null>`sum(commission)`.as('amount'),
+      sql<number | null>`sum(commission - carried)`.as('amount'),
     ])
     .where('released_at', 'is not', null)
-    .where('payout_id', 'is', null)
+    .where(sql<SqlBool>`carried < commission`)
     .executeTakeFirstOrThrow()
   return { count: row.count, amount: row.amount ?? 0 }
 }

@@ -104,7 +104,7 @@ export function cyclesQuery(db: Queries, merchantId: string, since: number) {
       join
         .onRef('attempt.subject_id', '=', 'cycle.id')
         // In the very words of the index, which holds only these.
-        .on(sql<SqlBool>`attempt.state in ('waiting', 'created')`)
+        .on(sql<SqlBool>`attempt.state in ('waiting', 'created') and attempt.failed_at is null`)
         .on('attempt.kind', '=', 'invoice'),
     )
     .select([

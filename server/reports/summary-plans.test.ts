@@ -157,7 +157,7 @@ async function fill(market: Marketplace): Promise<Omit<World, 'market'>> {
       sales_count: 1,
       commission: 100,
       released_at: null,
-      payout_id: null,
+      carried: 0,
     }))
     await tx.insertInto('billing_cycle_shares').values(shares).execute()
     for (let at = 0; at < SALES_OF_OTHERS; at += 1000) {

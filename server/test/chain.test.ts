@@ -1,143 +1,15 @@
 // time limit: 120 s
-import { createHmac } from 'node:crypto'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { type TestDatabaseOptions, type TestDialect, testDialects } from './testkit/databases.ts'
-import { type Answer, call, eventually, openServiceBed, type ServiceBed } from './testkit/service-bed.ts'
+import { type Cast, cast, follow, orderBody, report } from './testkit/outside-cast.ts'
+import { call, eventually, openServiceBed, type ServiceBed } from './testkit/service-bed.ts'
 import { AS_SERVICE_ROLE } from './testkit/service-role.ts'
 
-const SECRET = 'a-strangers-webhook-secret'
-const SHOP = 'a-strangers-shop.myshopify.com'
-const IBAN = 'PK36SCBL0000001123456702'
 const YEAR_MS = 366 * 86_400_000
-
-interface Cast {
-  merchant: string
-  creator: string
-  slug: string
-  offerId: string
-}
-
-async function register(bed: ServiceBed, role: string, email: string): Promise<string> {
-  const answer = await call(bed.url, 'POST', '/auth/register', {
-    body: { email, password: 'correct horse battery staple', role, display_name: `A ${role}` },
-  })
-  assert.is(answer.status, 201, JSON.stringify(answer.body))
-  return answer.body.token
-}
-
-/** A merchant with a store and a live offer at 12.5 %, and a creator with an approved link and a destination. */
-async function cast(bed: ServiceBed): Promise<Cast> {
-  const merchant = await register(bed, 'merchant', 'owner@example.pk')
-  const creator = await register(bed, 'creator', 'creator@example.pk')
-  const ok = (answer: Answer, status: number) => {
-    assert.is(answer.status, status, JSON.stringify(answer.body))
-    return answer.body
-  }
-  ok(
-    await call(bed.url, 'POST', '/stores', {
-      token: merchant,
-      body: { shop_domain: SHOP, webhook_secret: SECRET },
-    }),
-    201,
-  )
-  const offer = ok(
-    await call(bed.url, 'POST', '/offers', {
-      token: merchant,
-      body: {
-        title: 'Brass lamp',
-        product_url: 'https://shop.pk/products/lamp?variant=7#top',
-        category: 'Home',
-        niche: 'Lamps',
-        commission_rate: 12.5,
-      },
-    }),
-    201,
-  )
-  ok(
-    await call(bed.url, 'PATCH', `/offers/${offer.id}/status`, { token: merchant, body: { status: 'live' } }),
-    200,
-  )
-  const application = ok(
-    await call(bed.url, 'POST', `/offers/${offer.id}/applications`, { token: creator, body: {} }),
-    201,
-  )
-  const decided = ok(
-    await call(bed.url, 'PATCH', `/applications/${application.id}`, {
-      token: merchant,
-      body: { decision: 'approve' },
-    }),
-    200,
-  )
-  ok(
-    await call(bed.url, 'PATCH', '/me', {
-      token: creator,
-      body: { payout_destination: { iban: IBAN, account_title: 'A CREATOR' } },
-    }),
-    200,
-  )
-  return { merchant, creator, slug: decided.affiliate_link.slug, offerId: offer.id }
-}
-
-async function follow(bed: ServiceBed, slug: string): Promise<string> {
-  const answer = await call(bed.url, 'GET', `/go/${slug}`)
-  assert.is(answer.status, 302)
-  const location = answer.headers.get('location') ?? ''
-  const reference = /^https:\/\/shop\.pk\/products\/lamp\?variant=7&aff_ref=([0-9a-f-]{36})#top$/.exec(
-    location,
-  )?.[1]
-  assert.ok(reference, location)
-  return reference as string
-}
-
-function orderBody(id: string, reference: string, price: string): string {
-  return JSON.stringify({
-    id: 1,
-    name: `#${id}`,
-    created_at: new Date().toISOString(),
-    currency: 'PKR',
-    financial_status: 'paid',
-    cancelled_at: null,
-    test: false,
-    taxes_included: false,
-    email: 'person@example.com',
-    note_attributes: [],
-    landing_site: `/products/lamp?utm_source=x&aff_ref=${reference}`,
-    line_items: [
-      {
-        id: 2,
-        product_id: 3,
-        title: 'Lamp',
-        quantity: 1,
-        price,
-        discount_allocations: [],
-        tax_lines: [],
-        gift_card: false,
-      },
-    ],
-  }).replace('"id":1,', `"id":${id},`)
-}
-
-function report(
-  bed: ServiceBed,
-  body: string,
-  webhookId: string,
-  { secret = SECRET, topic = 'orders/paid' as string | null } = {},
-): Promise<Answer> {
-  return call(bed.url, 'POST', '/webhooks/store-sales', {
-    raw: body,
-    headers: {
-      'content-type': 'application/json',
-      ...(topic !== null && { 'x-shopify-topic': topic }),
-      'x-shopify-shop-domain': SHOP,
-      'x-shopify-webhook-id': webhookId,
-      'x-shopify-hmac-sha256': createHmac('sha256', secret).update(body).digest('base64'),
-    },
-  })
-}
 
 const WORLDS: { dialect: TestDialect; where: string; options: TestDatabaseOptions }[] =
   testDialects().flatMap((dialect) => [

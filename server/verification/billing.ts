@@ -131,7 +131,7 @@ export const BILLING_INVARIANTS: Invariant[] = [
   sqlInvariant({
     name: 'invoice-attempts',
     statement:
-      'A closed cycle is invoiced at its amount due, with one attempt at a time and one success, under the id that it got.',
+      'A closed cycle is invoiced at its amount due, with one attempt at a time and one success that has not failed; it has the id of the latest success.',
     table: 'processor_attempts',
     breaches: sql`
       select 'cycle ' || cycle.id as subject,
@@ -141,9 +141,12 @@ export const BILLING_INVARIANTS: Invariant[] = [
       group by cycle.id, cycle.state, cycle.amount_due, cycle.processor_invoice_id
       having (cycle.state = 'open' and count(attempt.id) > 0)
         or (cycle.state <> 'open' and count(attempt.id) = 0)
-        or sum(case when attempt.state in ('waiting', 'created') then 1 else 0 end) > 1
+        or sum(case when attempt.state in ('waiting', 'created') and attempt.failed_at is null then 1 else 0 end) > 1
         or sum(case when attempt.amount <> cycle.amount_due then 1 else 0 end) > 0
-        or coalesce(max(case when attempt.state = 'created' then attempt.processor_id end), '')
-          <> coalesce(cycle.processor_invoice_id, '')`,
+        or coalesce((
+          select latest.processor_id from processor_attempts as latest
+          where latest.subject_id = cycle.id and latest.kind = 'invoice' and latest.state = 'created'
+          order by latest.id desc limit 1
+        ), '') <> coalesce(cycle.processor_invoice_id, '')`,
   }),
 ]

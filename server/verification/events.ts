@@ -29,7 +29,7 @@ export const EVENT_INVARIANTS: Invariant[] = [
   }),
   sqlInvariant({
     name: 'events-explained',
-    // The flags of the five reasons are about a billing cycle or a payout.
+    // The flags of the six reasons are about a billing cycle or a payout.
     statement: 'An event that is ignored or set aside says why, and whatever is set aside has been flagged.',
     table: 'inbound_events',
     breaches: (scope) => sql`
@@ -38,7 +38,7 @@ export const EVENT_INVARIANTS: Invariant[] = [
       union all
       select 'event ' || event.id, 'set aside without a flag: ' || event.reason from inbound_events as event
       where ${scope.isNew('event.id')} and event.state = 'set_aside'
-        and event.reason not in ('amount_mismatch', 'currency_mismatch', 'second_reference', 'contradiction', 'other_payout_id')
+        and event.reason not in ('amount_mismatch', 'currency_mismatch', 'second_reference', 'contradiction', 'other_payout_id', 'payment_reversed')
         and not exists (select 1 from flags where flags.subject_id = cast(event.id as text))
         and not exists (
           select 1 from flags where flags.subject_type = 'store_events' and flags.subject_id = event.scope || case
@@ -78,7 +78,7 @@ export const EVENT_INVARIANTS: Invariant[] = [
     name: 'settled-by-events',
     // An event's outcome is kept as the JSON that its applier returned.
     statement:
-      'Each charged cycle and each settled payout is the outcome of one event of the processor, and each such event has its outcome.',
+      'Each charged cycle, each settled payout and each failed invoice is the outcome of one event of the processor, and each such event has its outcome.',
     table: 'billing_cycles',
     breaches: sql`
       select coalesce(ours.subject, theirs.subject) as subject,
@@ -90,6 +90,9 @@ export const EVENT_INVARIANTS: Invariant[] = [
         union all
         select 'payout ' || id, '{"payout_id":"' || id || '","state":"' || state || '"}'
           from payouts where state in ('paid', 'failed')
+        union all
+        select 'attempt ' || id, '{"failed_attempt_id":"' || id || '"}'
+          from processor_attempts where failed_at is not null
       ) as ours
       full join (
         select result, 'event ' || min(cast(id as text)) as subject, count(*) as events

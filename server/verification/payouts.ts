@@ -6,7 +6,7 @@ export const PAYOUT_INVARIANTS: Invariant[] = [
   sqlInvariant({
     name: 'payout-lines',
     statement:
-      "A payout's lines sum to its amount, and each is its creator's whole share of a cycle of the merchant that it names.",
+      "A payout's lines sum to its amount, and each is a part of its creator's share of a cycle of the merchant that it names.",
     table: 'payouts',
     breaches: sql`
       select 'payout ' || payout.id as subject,
@@ -18,24 +18,26 @@ export const PAYOUT_INVARIANTS: Invariant[] = [
       left join billing_cycles as cycle on cycle.id = line.billing_cycle_id
       group by payout.id, payout.amount
       having coalesce(sum(line.amount), 0) <> payout.amount
-        or sum(case when line.amount = share.commission and line.merchant_id = cycle.merchant_id then 0 else 1 end) > 0`,
+        or sum(case when line.amount <= share.commission and line.merchant_id = cycle.merchant_id then 0 else 1 end) > 0`,
   }),
   sqlInvariant({
     name: 'shares-paid-once',
-    statement: 'A share is in at most one payout that has not failed, and it names that payout.',
+    statement:
+      'The lines of a share in payouts that have not failed add up to its carried part, which is at most the share and zero before its release.',
     table: 'billing_cycle_shares',
     breaches: sql`
       select 'cycle ' || share.billing_cycle_id || ', creator ' || share.creator_id as subject,
-        count(payout.id) || ' payouts that have not failed' as detail
+        'share ' || share.commission || ', carried ' || share.carried || ', lines ' || coalesce(sum(line.amount), 0) as detail
       from billing_cycle_shares as share
-      left join payout_lines as line on line.billing_cycle_id = share.billing_cycle_id
-      left join payouts as payout
-        on payout.id = line.payout_id and payout.creator_id = share.creator_id and payout.state <> 'failed'
-      group by share.billing_cycle_id, share.creator_id, share.payout_id, share.released_at
-      having count(payout.id) > 1
-        or count(payout.id) <> max(case when share.payout_id is null then 0 else 1 end)
-        or max(case when payout.id is not null and payout.id <> share.payout_id then 1 else 0 end) = 1
-        or (share.payout_id is not null and share.released_at is null)`,
+      left join (
+        select line.billing_cycle_id, payout.creator_id, line.amount
+        from payout_lines as line join payouts as payout on payout.id = line.payout_id
+        where payout.state <> 'failed'
+      ) as line on line.billing_cycle_id = share.billing_cycle_id and line.creator_id = share.creator_id
+      group by share.billing_cycle_id, share.creator_id, share.commission, share.carried, share.released_at
+      having coalesce(sum(line.amount), 0) <> share.carried
+        or share.carried > share.commission
+        or (share.carried > 0 and share.released_at is null)`,
   }),
   sqlInvariant({
     name: 'shares-released',

@@ -130,7 +130,8 @@ function cycleTable(
       displayMoney(row.fee_total),
       displayMoney(row.credit_total),
       displayMoney(row.amount_due),
-      row.processor_invoice_id ?? callText(out, calls.get(row.id), `billing reissue ${row.id}`),
+      (calls.has(row.id) ? null : row.processor_invoice_id) ??
+        callText(out, calls.get(row.id), `billing reissue ${row.id}`),
       row.id,
     ]),
   )

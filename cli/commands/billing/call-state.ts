@@ -3,7 +3,8 @@ import { type Output, wireTime } from '../../terminal/output.ts'
 
 /** Where the call to the processor stands for what has not got through yet. */
 export interface CallState {
-  state: 'waiting' | 'refused'
+  /** `failed`: the processor had it, and reported since that it failed. */
+  state: 'waiting' | 'refused' | 'failed'
   tries: number
   /** Epoch ms; `null` when there is no automatic retry. */
   nextTryAt: number | null
@@ -16,13 +17,14 @@ export async function callStates(
   kind: 'invoice' | 'payout',
   ids: readonly string[],
 ): Promise<Map<string, CallState>> {
-  const { listAttempts } = await import('../../../server/processor/attempts.service.ts')
+  const { attemptState, listAttempts } = await import('../../../server/processor/attempts.service.ts')
   const states = new Map<string, CallState>()
   for (const id of ids) {
     const last = (await listAttempts(app.database.reader, kind, id)).at(-1)
-    if (!last || last.state === 'created') continue
-    const nextTryAt = last.state === 'waiting' ? last.next_try_at : null
-    states.set(id, { state: last.state, tries: last.tries, nextTryAt, detail: last.detail })
+    const state = last && attemptState(last)
+    if (!state || state === 'created') continue
+    const nextTryAt = state === 'waiting' ? last.next_try_at : null
+    states.set(id, { state, tries: last.tries, nextTryAt, detail: last.detail })
   }
   return states
 }
@@ -31,6 +33,7 @@ export async function callStates(
 export function callText(out: Output, call: CallState | undefined, retry: string): string {
   if (!call) return '–'
   if (call.state === 'refused') return `refused: ${call.detail ?? ''}; then "affiliate ${retry}"`
+  if (call.state === 'failed') return `failed at the processor; then "affiliate ${retry}"`
   if (call.tries === 0 && call.detail === null) return 'waits to be sent'
   return `${call.detail ?? 'no outcome yet'}; tried again ${out.time(call.nextTryAt)}`
 }

@@ -14,7 +14,7 @@ export function addReconcileCommand(group: Command): void {
     )
     .option(
       '--since <time>',
-      'settled ones from then on, RFC 3339 or a date; 35 days back unless given (what is open always counts)',
+      'settled ones from then on, RFC 3339 or a date; 40 days back unless given (what is open always counts)',
     )
     .addHelpText('after', exampleText('billing reconcile', 'billing reconcile --since 2026-11-01 --json'))
     .action((options: { since?: string }, command: Command) => reconcile(options.since, command))
@@ -30,18 +30,25 @@ function reconcile(sinceText: string | undefined, command: Command): Promise<voi
       onProgress: (compared) => out.progress(`compared ${compared}`),
     })
     out.endProgress()
-    out.show(documentOf(outcome, since), () => linesOf(outcome, jobs.describeDifferences, out))
-    refuseTrouble(outcome)
+    const { flagUndelivered } = await import('../../../server/jobs/undelivered-events.ts')
+    const undelivered = await flagUndelivered(app.platform, app.processor)
+    const document = { ...documentOf(outcome, since), ...(undelivered === null ? {} : { undelivered }) }
+    out.show(document, () => linesOf(outcome, jobs.describeDifferences, out))
+    refuseTrouble(outcome, undelivered)
   })
 }
 
 /** Exit 1, so that a script hears of it, as "ledger verify" does. */
-function refuseTrouble({ differing, unanswered, complete }: ReconcileOutcome): void {
+function refuseTrouble(
+  { differing, unanswered, complete }: ReconcileOutcome,
+  undelivered: number | null,
+): void {
   const [first] = unanswered
   const troubles = [
     ...(differing.length > 0 ? [`${differing.length} differ; see "affiliate flagged list"`] : []),
     ...(first ? [`the processor could not be asked about ${unanswered.length} (${first.detail})`] : []),
     ...(complete ? [] : ['not everything was asked about']),
+    ...(undelivered ? [`the processor gave up delivering ${undelivered} events`] : []),
   ]
   if (troubles.length > 0) throw new Failure(`Not reconciled: ${troubles.join('; ')}.`)
 }

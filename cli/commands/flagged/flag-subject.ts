@@ -167,4 +167,5 @@ const READERS: Record<SubjectType, Reader> = {
     }
   },
   processor_event_type: (app, out, eventId) => READERS.inbound_event(app, out, eventId),
+  processor: async (_app, _out, name) => ({ pairs: [['processor', name]], people: [] }),
 }

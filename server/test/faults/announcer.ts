@@ -3,17 +3,20 @@ import type { Marketplace } from '../testkit/marketplace.ts'
 import type { HeldCall } from './processor-double.ts'
 import type { Story } from './story.ts'
 import type { Subject } from './subjects.ts'
+import type { Wire } from './wire.ts'
 
 /** The processor's own events about what it holds: its only way of moving anything here. */
 export class Announcer {
   readonly #market: Marketplace
+  readonly #wire: Wire
   readonly #stories = new Map<string, Story>()
   /** The delivery ids of the events about each reference. */
   readonly #deliveries = new Map<string, string[]>()
   readonly #announced = new Set<HeldCall>()
 
-  constructor(market: Marketplace) {
+  constructor(market: Marketplace, wire: Wire) {
     this.#market = market
+    this.#wire = wire
   }
 
   expect(subject: Subject, story: Story): void {
@@ -71,6 +74,6 @@ export class Announcer {
     const before = this.deliveriesAbout(held.reference)
     const deliveryId = `${held.id}_event_${before.length + 1}`
     this.#deliveries.set(held.reference, [...before, deliveryId])
-    await this.#market.processorSays(type, data, deliveryId)
+    await this.#market.processorSends(this.#wire.event(type, data, deliveryId), deliveryId)
   }
 }

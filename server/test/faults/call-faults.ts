@@ -1,3 +1,5 @@
+export type CallKind = 'invoice' | 'payout'
+
 /** What goes over the wire in place of an answer that is as it should be. */
 export type Reply =
   | { kind: 'send'; status: number; body: string; headers?: Record<string, string> }

@@ -3,9 +3,13 @@ import { nextEventDueAt } from '../../inbox/inbox.service.ts'
 import { makeDueCalls } from '../../jobs/processor-calls.ts'
 import { drainUntilIdle } from '../../jobs/worker.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
-import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
+import { GENERIC_PROCESSOR_EVENTS, type ProcessorEventRules } from '../../processor/events.settings.ts'
 import { createHttpProcessor } from '../../processor/http-processor.ts'
 import type { Processor } from '../../processor/processor.ts'
+import { safepayEventRules } from '../../processor/safepay/safepay-events.ts'
+import { createSafepayProcessor } from '../../processor/safepay/safepay-processor.ts'
+import { SAFEPAY_SETTINGS } from '../safepay/safepay-market.ts'
+import { safepayWire } from '../safepay/safepay-wire.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { giveDestination, type Marketplace, openMarketplace } from '../testkit/marketplace.ts'
 import { DAY, HOUR, MINUTE } from '../testkit/testbed.ts'
@@ -13,9 +17,10 @@ import { writeUnsynced } from '../testkit/unsynced.ts'
 import { Announcer } from './announcer.ts'
 import { complaintsInBetween, judgeStory, type StoryOutcome } from './judge.ts'
 import { installPatience, type Patience } from './patience.ts'
-import { openProcessorDouble, type ProcessorDouble } from './processor-double.ts'
+import { type Moments, openProcessorDouble, type ProcessorDouble } from './processor-double.ts'
 import type { Round, Story } from './story.ts'
 import { type Subject, Subjects } from './subjects.ts'
+import { GENERIC_WIRE, type Wire } from './wire.ts'
 
 /** The batch size of a worker; a whole batch dies with it. */
 export const MOST_STORIES = 20
@@ -33,22 +38,63 @@ export interface FaultWorld {
   close(): Promise<void>
 }
 
-/** A marketplace that pays and bills through the real HTTP client, against a processor that misbehaves as configured. */
-export async function openFaultWorld(dialect: TestDialect): Promise<FaultWorld> {
+export const CONTRACTS = ['generic', 'safepay-raast'] as const
+export type Contract = (typeof CONTRACTS)[number]
+
+interface ContractParts {
+  settings: Record<string, string>
+  eventRules: ProcessorEventRules
+  wire(market: Marketplace): Wire
+  client(url: () => string, now: () => number): Processor & { close(): Promise<void> }
+}
+
+const CONTRACT_PARTS: Record<Contract, ContractParts> = {
+  generic: {
+    settings: {},
+    eventRules: GENERIC_PROCESSOR_EVENTS,
+    wire: () => GENERIC_WIRE,
+    client: (url, now) => createHttpProcessor({ url, apiKey: 'sk_double', timeoutMs: 10_000, now }),
+  },
+  'safepay-raast': {
+    settings: SAFEPAY_SETTINGS,
+    eventRules: safepayEventRules('rupees'),
+    wire: ({ platform }) => safepayWire(platform.database.reader),
+    client: (url, now) =>
+      createSafepayProcessor({
+        url,
+        aggregatorId: SAFEPAY_SETTINGS.SAFEPAY_AGGREGATOR_ID,
+        merchantId: SAFEPAY_SETTINGS.SAFEPAY_MERCHANT_ID,
+        secretKey: SAFEPAY_SETTINGS.SAFEPAY_SECRET_KEY,
+        payoutEventUnit: 'rupees',
+        timeoutMs: 10_000,
+        now,
+      }),
+  },
+}
+
+/** A marketplace that pays and bills through a real adapter, against a processor that misbehaves as configured. */
+export async function openFaultWorld(
+  dialect: TestDialect,
+  contract: Contract = 'generic',
+): Promise<FaultWorld> {
   const patience = installPatience()
-  const market = await openMarketplace(dialect)
+  const contractParts = CONTRACT_PARTS[contract]
+  const { eventRules } = contractParts
+  const market = await openMarketplace(dialect, contractParts.settings)
+  const wire = contractParts.wire(market)
   await writeUnsynced(market.bed.testDatabase.database)
-  const announcer = new Announcer(market)
-  const double = await openProcessorDouble({
+  const announcer = new Announcer(market, wire)
+  const moments: Moments = {
     now: () => market.clock.now(),
     onSilence: (reference) => patience.end(reference),
     async onEventFirst(held) {
       await announcer.announceEarly(held)
-      await drainUntilIdle({ platform: market.platform, processor, eventRules: GENERIC_PROCESSOR_EVENTS })
+      await drainUntilIdle({ platform: market.platform, processor, eventRules })
     },
-  })
-  const { processor, close } = storyProcessor(market, double, patience)
-  const stage = new Stage(market, double, processor, announcer)
+  }
+  const double = await openProcessorDouble(moments, wire)
+  const { processor, close } = storyProcessor(market, double, patience, contractParts)
+  const stage = new Stage({ market, double, processor, announcer, eventRules })
   const world = {
     market,
     tell: (stories: readonly Story[], rounds: readonly Round[]) => stage.tell(stories, rounds),
@@ -67,14 +113,17 @@ export async function openFaultWorld(dialect: TestDialect): Promise<FaultWorld> 
 }
 
 /** The real client; where a story has no listener, it calls an address without one. */
-function storyProcessor(market: Marketplace, double: ProcessorDouble, patience: Patience) {
+function storyProcessor(
+  market: Marketplace,
+  double: ProcessorDouble,
+  patience: Patience,
+  contract: ContractParts,
+) {
   let away = false
-  const client = createHttpProcessor({
-    url: () => (away ? NO_LISTENER : double.url),
-    apiKey: 'sk_double',
-    timeoutMs: 10_000,
-    now: () => market.clock.now(),
-  })
+  const client = contract.client(
+    () => (away ? NO_LISTENER : double.url),
+    () => market.clock.now(),
+  )
   const ask = <T>(what: 'call' | 'lookup', reference: string, call: () => Promise<T>) => {
     // The address is read as soon as the call is made, before anything else can run.
     away = double.isAway(what, reference)
@@ -83,10 +132,27 @@ function storyProcessor(market: Marketplace, double: ProcessorDouble, patience: 
   const processor: Processor = {
     createInvoice: (call) => ask('call', call.reference, () => client.createInvoice(call)),
     createPayout: (call) => ask('call', call.reference, () => client.createPayout(call)),
-    findInvoices: (reference) => ask('lookup', reference, () => client.findInvoices(reference)),
-    findPayouts: (reference) => ask('lookup', reference, () => client.findPayouts(reference)),
+    payoutUnit: client.payoutUnit,
+    needsBillingAccount: client.needsBillingAccount ?? false,
+    findInvoices: (keys) => ask('lookup', keys.reference, () => client.findInvoices(keys)),
+    findPayouts: (keys) => ask('lookup', keys.reference, () => client.findPayouts(keys)),
+  }
+  if (client.accountTitle) {
+    const { accountTitle } = client
+    processor.accountTitle = (iban) => {
+      away = false
+      return accountTitle(iban)
+    }
   }
   return { processor, close: () => client.close() }
+}
+
+interface StageParts {
+  market: Marketplace
+  double: ProcessorDouble
+  processor: Processor
+  announcer: Announcer
+  eventRules: ProcessorEventRules
 }
 
 class Stage {
@@ -94,13 +160,15 @@ class Stage {
   readonly #double: ProcessorDouble
   readonly #processor: Processor
   readonly #announcer: Announcer
+  readonly #eventRules: ProcessorEventRules
   readonly #subjects: Subjects
 
-  constructor(market: Marketplace, double: ProcessorDouble, processor: Processor, announcer: Announcer) {
+  constructor({ market, double, processor, announcer, eventRules }: StageParts) {
     this.#market = market
     this.#double = double
     this.#processor = processor
     this.#announcer = announcer
+    this.#eventRules = eventRules
     this.#subjects = new Subjects(market, processor, () => this.#settle())
   }
 
@@ -191,8 +259,10 @@ class Stage {
     const dying: Processor = {
       createInvoice: (call) => last(createInvoice(call)),
       createPayout: (call) => last(createPayout(call)),
-      findInvoices: (reference) => last(findInvoices(reference)),
-      findPayouts: (reference) => last(findPayouts(reference)),
+      payoutUnit: this.#processor.payoutUnit,
+      needsBillingAccount: this.#processor.needsBillingAccount ?? false,
+      findInvoices: (keys) => last(findInvoices(keys)),
+      findPayouts: (keys) => last(findPayouts(keys)),
     }
     await Promise.race([dead, makeDueCalls(platform, dying)])
   }
@@ -218,7 +288,7 @@ class Stage {
   /** Applies what the processor said, until nothing waits for another try. */
   async #applyEvents(): Promise<void> {
     const { platform, clock } = this.#market
-    const parts = { platform, processor: this.#processor, eventRules: GENERIC_PROCESSOR_EVENTS }
+    const parts = { platform, processor: this.#processor, eventRules: this.#eventRules }
     for (;;) {
       await drainUntilIdle(parts)
       const due = await nextEventDueAt(platform, 'processor')

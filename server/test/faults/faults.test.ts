@@ -5,12 +5,12 @@ import * as assert from 'uvu/assert'
 import { type TestDialect, testDialects } from '../testkit/databases.ts'
 import { PROOF_FORM, proofCount } from '../testkit/proof-size.ts'
 import { fc } from '../testkit/property.ts'
-import { type FaultWorld, MOST_STORIES, openFaultWorld } from './fault-world.ts'
+import { CONTRACTS, type Contract, type FaultWorld, MOST_STORIES, openFaultWorld } from './fault-world.ts'
 import type { Ending } from './judge.ts'
 import { anyStory, inWords, type RandomStory, type Round } from './story.ts'
 import { type Cell, cellsOf, lookupCells, SEQUELS, type SequelName } from './table.ts'
 
-/** Over all databases together. */
+/** Over all databases and contracts together. */
 const SEQUENCES = proofCount('FAULT_SEQUENCES', 6)
 /** Of the table, an example plays every so many cells, other ones with each sequel. */
 const EXAMPLE_EVERY = 7
@@ -18,14 +18,16 @@ const EXAMPLE_EVERY = 7
 const STORIES_A_DATABASE = 200
 const PROGRESS_EVERY = 250
 const KINDS = ['invoice', 'payout'] as const
+const WORLDS = testDialects().flatMap((dialect) => CONTRACTS.map((contract) => [dialect, contract] as const))
 
-for (const dialect of testDialects()) {
-  const table = suite(`each fault of the processor on ${dialect}`)
+for (const [dialect, contract] of WORLDS) {
+  const name = `${contract} on ${dialect}`
+  const table = suite(`each fault of the processor, ${name}`)
   const endings = new Map<Ending, number>()
   let world: FaultWorld
   let cells = 0
   table.before(async () => {
-    world = await openFaultWorld(dialect)
+    world = await openFaultWorld(dialect, contract)
   })
   table.after(() => world?.close())
 
@@ -66,25 +68,25 @@ for (const dialect of testDialects()) {
 
   table('reached every ending but silence', () => {
     const seen = Object.fromEntries([...endings].sort())
-    console.log(`\nsize: processor faults on ${dialect}: ${cells} cells, ${JSON.stringify(seen)}`)
+    console.log(`\nsize: processor faults, ${name}: ${cells} cells, ${JSON.stringify(seen)}`)
     assert.equal(Object.keys(seen), ['flagged', 'refused', 'settled'])
   })
 
   table.run()
 
-  const random = suite(`sequences of faults on ${dialect}`)
+  const random = suite(`sequences of faults, ${name}`)
   random('have at most one effect, and a flag where a person must act', async () => {
-    await playRandom(dialect, Math.ceil(SEQUENCES / testDialects().length))
+    await playRandom(dialect, contract, Math.ceil(SEQUENCES / WORLDS.length))
   })
   random.run()
 }
 
-async function playRandom(dialect: TestDialect, numRuns: number): Promise<void> {
+async function playRandom(dialect: TestDialect, contract: Contract, numRuns: number): Promise<void> {
   let world: FaultWorld | null = null
   let played = 0
   const started = performance.now()
   const property = fc.asyncProperty(anyStory, async (drawn) => {
-    world ??= await openFaultWorld(dialect)
+    world ??= await openFaultWorld(dialect, contract)
     const present = world
     // A world in which something went wrong says nothing about the next story.
     world = null
@@ -99,13 +101,17 @@ async function playRandom(dialect: TestDialect, numRuns: number): Promise<void> 
     else world = present
     if (played % PROGRESS_EVERY === 0) {
       const seconds = Math.round((performance.now() - started) / 1000)
-      console.log(`\nprogress: ${played} of ${numRuns} sequences on ${dialect} after ${seconds} s`)
+      console.log(
+        `\nprogress: ${played} of ${numRuns} sequences, ${contract} on ${dialect}, after ${seconds} s`,
+      )
     }
   })
   const run = await fc.check(property, { numRuns })
   await (world as FaultWorld | null)?.close()
   if (run.failed && run.counterexample) throw new Error(failureOf(run.counterexample[0], run))
-  console.log(`\nsize: processor faults on ${dialect}: ${played} random sequences, seed ${run.seed}`)
+  console.log(
+    `\nsize: processor faults, ${contract} on ${dialect}: ${played} random sequences, seed ${run.seed}`,
+  )
 }
 
 async function playOne(world: FaultWorld, { story, rounds }: RandomStory): Promise<void> {

@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { type CallFaultName, callFault, type Reply } from './call-faults.ts'
+import { type CallFaultName, type CallKind, callFault, type Reply } from './call-faults.ts'
 import { type HeldItem, type LookupFaultName, lookupFault } from './lookup-faults.ts'
-
-export type CallKind = 'invoice' | 'payout'
+import { GENERIC_WIRE, type Wire, type WireMeaning } from './wire.ts'
 
 /** A call that took effect: what the processor would pay out or has billed. */
 export interface HeldCall extends HeldItem {
@@ -60,10 +59,13 @@ export interface ProcessorDouble {
 const QUIET: Moments = { onEventFirst: async () => {}, onSilence: () => {}, now: () => 0 }
 
 /** A processor over real HTTP with a ledger of what took effect, which misbehaves as planned for each reference. */
-export async function openProcessorDouble(moments: Moments = QUIET): Promise<ProcessorDouble> {
+export async function openProcessorDouble(
+  moments: Moments = QUIET,
+  wire: Wire = GENERIC_WIRE,
+): Promise<ProcessorDouble> {
   const state = new State(moments)
   const server = createServer((asked, answer) => {
-    serve(state, asked, answer).catch((error: unknown) => {
+    serve(state, wire, asked, answer).catch((error: unknown) => {
       state.complaints.push(String(error))
       answer.destroy()
     })
@@ -146,16 +148,22 @@ class State {
   }
 }
 
-async function serve(state: State, asked: IncomingMessage, answer: ServerResponse): Promise<void> {
-  const url = new URL(asked.url ?? '/', 'http://double')
-  const kind = ({ '/invoices': 'invoice', '/payouts': 'payout' } as const)[url.pathname]
-  if (!kind) {
-    state.complaints.push(`asked for ${url.pathname}`)
-    answer.writeHead(404).end()
-    return
-  }
-  const reply = asked.method === 'POST' ? await takeCall(state, kind, asked) : lookUp(state, kind, url)
-  await give(state, reply, answer)
+async function serve(
+  state: State,
+  wire: Wire,
+  asked: IncomingMessage,
+  answer: ServerResponse,
+): Promise<void> {
+  const meaning = await wire.read({
+    method: asked.method ?? '',
+    url: new URL(asked.url ?? '/', 'http://double'),
+    headers: asked.headers,
+    text: await text(asked),
+  })
+  if (meaning.what === 'other') return give(state, { reference: '', reply: meaning.reply }, answer)
+  const { reference, reply } =
+    meaning.what === 'call' ? await takeCall(state, meaning) : lookUp(state, meaning)
+  await give(state, { reference, reply: wire.write(reply, meaning) }, answer)
 }
 
 interface ReplyTo {
@@ -163,10 +171,10 @@ interface ReplyTo {
   reply: Reply
 }
 
-async function takeCall(state: State, kind: CallKind, asked: IncomingMessage): Promise<ReplyTo> {
-  const body = await text(asked)
-  const key = String(asked.headers['idempotency-key'])
-  const { reference } = JSON.parse(body) as { reference: string }
+async function takeCall(
+  state: State,
+  { kind, key, reference, body }: Extract<WireMeaning, { what: 'call' }>,
+): Promise<ReplyTo> {
   const name = state.nextCall(reference)
   const fault = callFault(name)
   state.noteCall(reference, { key, body, fault: name })
@@ -177,8 +185,7 @@ async function takeCall(state: State, kind: CallKind, asked: IncomingMessage): P
   return { reference, reply: fault.reply(context) }
 }
 
-function lookUp(state: State, kind: CallKind, url: URL): ReplyTo {
-  const reference = url.searchParams.get('reference') ?? ''
+function lookUp(state: State, { kind, reference }: Extract<WireMeaning, { what: 'lookup' }>): ReplyTo {
   const named = lookupFault(state.nextLookup(reference))
   const held = state.held.filter((one) => one.kind === kind && one.reference === reference)
   const shownFrom = Math.min(...held.map(({ doneAt }) => doneAt)) + (named.atMostMs ?? Infinity)

@@ -1,7 +1,7 @@
 import { fc } from '../testkit/property.ts'
-import { CALL_FAULT_NAMES, type CallFaultName, callFault } from './call-faults.ts'
+import { CALL_FAULT_NAMES, type CallFaultName, type CallKind, callFault } from './call-faults.ts'
 import { LOOKUP_FAULT_NAMES, type LookupFaultName, lookupFault } from './lookup-faults.ts'
-import type { Behaviour, CallKind } from './processor-double.ts'
+import type { Behaviour } from './processor-double.ts'
 
 /** What the processor's money did in the end. */
 export type Word = 'paid' | 'failed'

@@ -4,8 +4,8 @@ import { runPayouts } from '../../payouts/payout-run.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Processor } from '../../processor/processor.ts'
 import { addLink, addLiveOffer } from '../testkit/listings.ts'
-import { cyclesOf, type Marketplace, type Shop } from '../testkit/marketplace.ts'
-import type { CallKind } from './processor-double.ts'
+import { cyclesOf, giveBillingAccount, type Marketplace, type Shop } from '../testkit/marketplace.ts'
+import type { CallKind } from './call-faults.ts'
 
 /** Commission of 1,000 rupees: what a payout needs. */
 const SALE = 800_000
@@ -82,8 +82,14 @@ export class Subjects {
 
   async #addBilled() {
     this.#unpaid ??= await this.#market.addCreator('never paid', false)
-    const shop = await this.#market.addShop()
+    const shop = await this.#addShop()
     return { shop, link: await this.#market.addLink(shop, this.#unpaid) }
+  }
+
+  async #addShop() {
+    const shop = await this.#market.addShop()
+    if (this.#processor.needsBillingAccount) await giveBillingAccount(this.#market.platform, shop.merchantId)
+    return shop
   }
 
   async #addPaid() {
@@ -95,7 +101,7 @@ export class Subjects {
 
   async #payerWithOffer() {
     if (this.#payer) return this.#payer
-    const shop = await this.#market.addShop()
+    const shop = await this.#addShop()
     const { id } = await addLiveOffer(this.#market.platform, shop.actor)
     this.#payer = { shop, offerId: id }
     return this.#payer

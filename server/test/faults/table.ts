@@ -1,7 +1,6 @@
-import { CALL_FAULT_NAMES, type CallFaultName, callFault } from './call-faults.ts'
+import { CALL_FAULT_NAMES, type CallFaultName, type CallKind, callFault } from './call-faults.ts'
 import type { Ending } from './judge.ts'
 import { LOOKUP_FAULT_NAMES, type LookupFaultName } from './lookup-faults.ts'
-import type { CallKind } from './processor-double.ts'
 import type { Round, Story } from './story.ts'
 
 /** What comes after the first answer. */

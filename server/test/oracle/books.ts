@@ -126,7 +126,10 @@ function payoutRow(state: State, payout: State['payouts'][number]): Row {
   return {
     state: payout.state,
     amount: rupees(payout.amount),
-    lines: linesText(payout.lines.map(({ cycle, amount }) => ({ cycle: cycle.name, amount }))),
+    lines: linesText(
+      payout.lines.map(({ cycle, amount }) => ({ cycle: cycle.name, amount })),
+      state.settings.payoutUnit,
+    ),
     made: clockText(payout.createdAt),
     submitted: timeText(payout.submittedAt),
     settled: timeText(payout.settledAt),
@@ -135,8 +138,12 @@ function payoutRow(state: State, payout: State['payouts'][number]): Row {
   }
 }
 
-/** The parts of a payout, whatever order they were read in. */
-export function linesText(lines: { cycle: string; amount: number }[]): string {
+/**
+ * The parts of a payout, whatever order they were read in. Which share a payout in whole units cuts is left open, so only their sum is
+ * shown then.
+ */
+export function linesText(lines: { cycle: string; amount: number }[], payoutUnit: number): string {
+  if (payoutUnit > 1) return `in all ${rupees(lines.reduce((sum, { amount }) => sum + amount, 0))}`
   return lines
     .map(({ cycle, amount }) => `${cycle}: ${rupees(amount)}`)
     .sort()

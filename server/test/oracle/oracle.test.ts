@@ -33,6 +33,7 @@ function verdictOn(body: string, terms: Terms) {
   const state = emptyState({
     platformFeeRate: 1000,
     payoutThreshold: 100_000,
+    payoutUnit: 1,
     period: 'monthly',
     trackingParameter: 'aff_ref',
   })

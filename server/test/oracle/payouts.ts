@@ -1,6 +1,6 @@
 import { newCall, sharesOf } from './billing.ts'
 import { destinationSince } from './marketplace.ts'
-import { type Cycle, known, type Payout, post, raiseFlag, type State } from './state.ts'
+import { known, type Payout, post, raiseFlag, type State } from './state.ts'
 
 const FAILURES_IN_A_ROW = 3
 const FAILURE_FLAG = 'payout_failed_repeatedly'
@@ -9,20 +9,33 @@ export function payoutsOf(state: State, creator: string): Payout[] {
   return state.payouts.filter((payout) => payout.creator === creator)
 }
 
-/** Shares of charged cycles that no payout carries, but failed ones. */
+/** What is left of the shares of charged cycles after the payouts that have not failed. */
 function freeShares(state: State, creator: string): Payout['lines'] {
-  const carried = new Set<Cycle>(
-    payoutsOf(state, creator)
-      .filter((payout) => payout.state !== 'failed')
-      .flatMap((payout) => payout.lines.map((line) => line.cycle)),
-  )
+  const carried = payoutsOf(state, creator)
+    .filter((payout) => payout.state !== 'failed')
+    .flatMap((payout) => payout.lines)
+  const left = ({ cycle, amount }: Payout['lines'][number]) =>
+    carried.reduce((rest, line) => (line.cycle === cycle ? rest - line.amount : rest), amount)
   return state.cycles
-    .filter((cycle) => cycle.state === 'charged' && !carried.has(cycle))
+    .filter((cycle) => cycle.state === 'charged')
     .flatMap((cycle) =>
       sharesOf(state, cycle)
         .filter((share) => share.creator === creator)
-        .map(({ amount }) => ({ cycle, amount })),
+        .map(({ amount }) => ({ cycle, amount: left({ cycle, amount }) })),
     )
+    .filter((share) => share.amount > 0)
+}
+
+/** The shares in order until the amount is reached. */
+function cut(shares: Payout['lines'], amount: number): Payout['lines'] {
+  const lines: Payout['lines'] = []
+  let rest = amount
+  for (const share of shares) {
+    const line = { ...share, amount: share.amount < rest ? share.amount : rest }
+    if (line.amount > 0) lines.push(line)
+    rest -= line.amount
+  }
+  return lines
 }
 
 /** One payout of each creator's whole released balance, where nothing stands against it. */
@@ -32,14 +45,15 @@ export function runPayouts(state: State, now: number): void {
 
 function payCreator(state: State, creator: string, now: number): void {
   const lines = freeShares(state, creator)
-  const amount = lines.reduce((sum, line) => sum + line.amount, 0)
+  const balance = lines.reduce((sum, line) => sum + line.amount, 0)
+  const amount = Math.floor(balance / state.settings.payoutUnit) * state.settings.payoutUnit
   if (amount === 0 || amount < state.settings.payoutThreshold) return
   const since = destinationSince(state, creator, now)
   if (known(state.people, creator).suspended || since === null) return
   const tooOften = failedInRow(state, creator, since) >= FAILURES_IN_A_ROW
   const word = tooOften ? 'denies' : processorOnFailed(state, creator, lines)
   if (word === 'denies') raiseFlag(state, FAILURE_FLAG, creator)
-  if (word === 'agrees') makePayout(state, creator, lines, amount, now)
+  if (word === 'agrees') makePayout(state, creator, cut(lines, amount), amount, now)
 }
 
 /** Since the last paid one, the account in force, and the last time that a person has looked. */
@@ -74,7 +88,11 @@ function processorOnFailed(
     lines.flatMap(({ cycle }) =>
       payoutsOf(state, creator)
         .filter((payout) => payout.lines.some((line) => line.cycle === cycle))
-        .slice(-1),
+        .filter(
+          (payout, at, all) =>
+            payout.state === 'failed' &&
+            !all.slice(at + 1).some((later) => later.createdAt > (payout.settledAt ?? 0)),
+        ),
     ),
   )
   if (replaced.size > 0 && state.lookupsDown) return 'no answer'

@@ -28,6 +28,8 @@ export interface State {
 export interface Settings {
   platformFeeRate: number
   payoutThreshold: number
+  /** Payouts are whole multiples of it. */
+  payoutUnit: number
   period: PeriodLength
   /** The query parameter and note attribute that carry the click. */
   trackingParameter: string

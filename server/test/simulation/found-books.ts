@@ -136,6 +136,7 @@ async function payoutTable(services: Services): Promise<Table> {
             cycle: services.ids.knownName(line.billing_cycle_id) ?? '',
             amount: line.amount,
           })),
+          services.processor.payoutUnit,
         ),
         made: clockText(row.created_at),
         submitted: timeText(row.submitted_at),

@@ -33,7 +33,7 @@ export interface Scene {
 /** The marketplace before the story begins, alike for the model and the services. */
 export async function openScene(platform: Platform, database: OpenDatabase, story: Story): Promise<Scene> {
   const clock = new ManualClock(new Date(story.start).toISOString())
-  const { feeRate, threshold, period } = story.settings
+  const { feeRate, threshold, payoutUnit, period } = story.settings
   const config = {
     ...platform.config,
     PLATFORM_FEE_RATE: feeRate,
@@ -54,6 +54,7 @@ export async function openScene(platform: Platform, database: OpenDatabase, stor
     model: emptyState({
       platformFeeRate: feeRate,
       payoutThreshold: threshold,
+      payoutUnit,
       period,
       trackingParameter: config.TRACKING_PARAMETER,
     }),
@@ -65,6 +66,7 @@ export async function openScene(platform: Platform, database: OpenDatabase, stor
     answerTo,
     secrets: new Map(),
   }
+  scene.services.processor.payoutUnit = payoutUnit
   await furnish(scene)
   return scene
 }

@@ -1,4 +1,4 @@
-import type { CallOutcome, LookupOutcome, Processor } from '../../processor/processor.ts'
+import type { CallOutcome, LookupKeys, LookupOutcome, Processor } from '../../processor/processor.ts'
 import type { AnswerTo, CallAnswer } from '../oracle/calls.ts'
 import { type Answer, ScriptedProcessor } from '../testkit/scripted-processor.ts'
 
@@ -16,6 +16,7 @@ const ANSWERS: Record<CallAnswer, Answer> = {
  */
 export class SimulatedProcessor implements Processor {
   readonly scripted = new ScriptedProcessor()
+  payoutUnit = 1
   readonly #answerTo: AnswerTo
   readonly #nameOf: (reference: string) => Promise<string>
   readonly #made = new Map<string, number>()
@@ -35,12 +36,12 @@ export class SimulatedProcessor implements Processor {
     return this.scripted.createPayout(call)
   }
 
-  findInvoices(reference: string): Promise<LookupOutcome> {
-    return this.scripted.findInvoices(reference)
+  findInvoices(keys: LookupKeys): Promise<LookupOutcome> {
+    return this.scripted.findInvoices(keys)
   }
 
-  findPayouts(reference: string): Promise<LookupOutcome> {
-    return this.scripted.findPayouts(reference)
+  findPayouts(keys: LookupKeys): Promise<LookupOutcome> {
+    return this.scripted.findPayouts(keys)
   }
 
   /** Sets the script for the call that follows in the same turn. */

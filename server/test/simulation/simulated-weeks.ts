@@ -167,7 +167,7 @@ function failureText(failure: unknown): string {
 
 function settingLines({ settings, merchants, creators, answers }: Story): string[] {
   return [
-    `  platform fee ${settings.feeRate / 100} %, payouts from ${settings.threshold / 100} rupees, cycles ${settings.period}`,
+    `  platform fee ${settings.feeRate / 100} %, payouts from ${settings.threshold / 100} rupees in units of ${settings.payoutUnit} paisa, cycles ${settings.period}`,
     `  merchants: ${JSON.stringify(merchants)}`,
     `  creators: ${JSON.stringify(creators)}, answers to calls: ${JSON.stringify(answers)}`,
   ]

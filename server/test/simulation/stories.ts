@@ -342,6 +342,7 @@ export function storiesOf(events: number): fc.Arbitrary<Story> {
     start: fc.constantFrom(...STARTS).map((text) => Date.parse(text)),
     settings: fc.record({
       feeRate: fc.constantFrom(1000, 0, 3333),
+      payoutUnit: fc.constantFrom(1, 1, 100),
       threshold: fc.constantFrom(10_000, 10_000, 10_000, 12_500, 25_000, 100_000, 1),
       period: fc.constantFrom('monthly', 'weekly', 'daily'),
     }),

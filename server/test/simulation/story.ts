@@ -8,7 +8,7 @@ import type { CallAnswer } from '../oracle/calls.ts'
 export interface Story {
   /** Epoch ms. */
   start: number
-  settings: { feeRate: number; threshold: number; period: PeriodLength }
+  settings: { feeRate: number; threshold: number; payoutUnit: number; period: PeriodLength }
   merchants: MerchantPlan[]
   creators: { hasDestination: boolean }[]
   /** How the processor takes the calls: one list a subject, one answer a call; `ok` after its end. */

@@ -48,6 +48,8 @@ export interface Marketplace {
   order(shop: Shop, link: LinkRecord, price: Paisa, changes?: Partial<OrderChanges>): Promise<string>
   /** Puts one of the processor's events into the inbox. */
   processorSays(type: string, data: Record<string, unknown>, deliveryId?: string): Promise<Receipt>
+  /** The same for a processor with events of another form. */
+  processorSends(body: object, deliveryId?: string): Promise<Receipt>
   /** The processor's confirmation of one payment, as it should be unless changed. */
   confirmPayment(cycleId: string, changes?: Record<string, unknown>): Promise<Receipt>
   /** The processor's word on one payout, as it should be unless changed. */
@@ -111,13 +113,14 @@ export async function openMarketplace(
       await market.deliver(shop, body)
       return body
     },
-    processorSays: (type, data, deliveryId = platform.ids.next()) =>
+    processorSays: (type, data, deliveryId) => market.processorSends({ type, data }, deliveryId),
+    processorSends: (body, deliveryId = platform.ids.next()) =>
       inbox.record({
         source: 'processor',
         scope: 'processor',
         deliveryId,
         topic: null,
-        rawBody: Buffer.from(JSON.stringify({ type, data })),
+        rawBody: Buffer.from(JSON.stringify(body)),
       }),
     async confirmPayment(cycleId, changes = {}) {
       const cycle = await cycleOf(platform, cycleId)

@@ -255,7 +255,7 @@ export const ONE_OF_EACH: Rows = {
       sales_count: 1,
       commission: 10_000,
       released_at: AT,
-      payout_id: idNumber(72),
+      carried: 10_000,
     },
   ],
   credits: [

@@ -1,5 +1,11 @@
 import { CURRENCY, type Paisa } from '../../../shared/money.ts'
-import type { CallOutcome, LookupItem, LookupOutcome, Processor } from '../../processor/processor.ts'
+import type {
+  CallOutcome,
+  LookupItem,
+  LookupKeys,
+  LookupOutcome,
+  Processor,
+} from '../../processor/processor.ts'
 
 /**
  * How a call ends. `lose`: it takes effect and its answer is lost. `drop`: it takes no effect and its answer is lost
@@ -22,6 +28,7 @@ export interface MadeCall {
 
 /** A processor in memory with scripted answers. Like a real one it recognizes a repeated key. */
 export class ScriptedProcessor implements Processor {
+  payoutUnit = 1
   /** Whether it requests payments from bank accounts. */
   needsBillingAccount = false
   readonly invoices: Held[] = []
@@ -47,11 +54,11 @@ export class ScriptedProcessor implements Processor {
     return this.#answer('payout', call, call.destination)
   }
 
-  async findInvoices(reference: string): Promise<LookupOutcome> {
+  async findInvoices({ reference }: LookupKeys): Promise<LookupOutcome> {
     return this.#find(this.invoices, reference)
   }
 
-  async findPayouts(reference: string): Promise<LookupOutcome> {
+  async findPayouts({ reference }: LookupKeys): Promise<LookupOutcome> {
     return this.#find(this.payouts, reference)
   }
 

@@ -98,7 +98,7 @@ const PAYOUTS: Tampering[] = [
     subject: sql`select cast(billing_cycle_id as text) as subject from payout_lines
       where payout_id = (select id from payouts where state = 'failed')`,
   },
-  share('shares-paid-once', 'a paid share that is free again', 'payout_id = null', 'payout_id is not null'),
+  share('shares-paid-once', 'a paid share that is free again', 'carried = 0', 'carried > 0'),
   share(
     'shares-released',
     'a share released before its cycle is charged',

@@ -1,0 +1,67 @@
+import type { Config } from '../../server/platform/config.ts'
+import {
+  checkCredentials,
+  endpointProblem,
+  SafepayRefusal,
+  webhookEndpoints,
+} from '../../server/processor/safepay/safepay-account.ts'
+import { SafepayApi } from '../../server/processor/safepay/safepay-api.ts'
+import { createSafepayProcessor } from '../../server/processor/safepay/safepay-processor.ts'
+import { safepayOptions } from '../../server/processor/safepay/safepay-settings.ts'
+import { displayMoney } from '../terminal/output.ts'
+import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
+
+/** Safepay refuses nothing for a wrong clock, but we refuse its events from five minutes on. */
+const MOST_SKEW_MS = 60_000
+
+/** Credentials, clock, balance and the registration of the webhook, in this order; without the first there is no rest. */
+export async function examineSafepay(config: Config): Promise<Finding[]> {
+  const options = safepayOptions(config)
+  const api = new SafepayApi(options)
+  const processor = createSafepayProcessor(options)
+  try {
+    const skew = await checkCredentials(api, options.merchantId)
+    const balance = await processor.balance?.()
+    return [
+      ok('processor', 'Safepay accepts the key, the aggregator and the merchant'),
+      ...(skew === null ? [] : [skewFinding(skew)]),
+      balance?.kind === 'known'
+        ? info('processor', `Safepay holds ${displayMoney(balance.amount)} for payouts`)
+        : fail('processor', `the balance is unknown: ${balance?.detail}`, 'Payouts wait until it is shown.'),
+      await webhookFinding(api, config),
+    ]
+  } catch (error) {
+    const setting = error instanceof SafepayRefusal ? error.setting : null
+    return [
+      fail(
+        'processor',
+        wordsOf(error),
+        setting === null
+          ? 'See the guide "safepay".'
+          : `Check ${setting}, and that it is of the same environment.`,
+      ),
+    ]
+  } finally {
+    await Promise.all([api.close(), processor.close()])
+  }
+}
+
+function skewFinding(skew: number): Finding {
+  const detail = `the clock is within ${Math.ceil(Math.abs(skew) / 1000)} s of Safepay's`
+  if (Math.abs(skew) <= MOST_SKEW_MS) return ok('processor', detail)
+  return fail('processor', detail, 'Let the machine keep its time by NTP (timedatectl set-ntp true).')
+}
+
+async function webhookFinding(api: SafepayApi, config: Config): Promise<Finding> {
+  if (config.PUBLIC_BASE_URL === undefined) {
+    return warn(
+      'processor',
+      'the webhook registration is not checked: PUBLIC_BASE_URL is not set',
+      'Set PUBLIC_BASE_URL to the https address that leads to this service.',
+    )
+  }
+  const url = `${config.PUBLIC_BASE_URL}/webhooks/processor`
+  const problem = endpointProblem(await webhookEndpoints(api), url, config.PROCESSOR_WEBHOOK_SECRETS ?? [])
+  if (problem === null) return ok('processor', `Safepay sends its events to ${url}`)
+  return fail('processor', problem, 'Run "affiliate processor register-webhook".')
+}

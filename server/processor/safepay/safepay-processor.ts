@@ -1,0 +1,328 @@
+import { z } from 'zod'
+import { CURRENCY, type Paisa, parseMoney } from '../../../shared/money.ts'
+import type { AttemptKind } from '../attempt.entity.ts'
+import {
+  asFailure,
+  describeAnswer,
+  type HttpAnswer,
+  outcomeOfFailure,
+  outcomeOfRefusal,
+  redacted,
+} from '../http-exchange.ts'
+import { PAYOUT_UNITS } from '../payout-unit.ts'
+import type {
+  BalanceOutcome,
+  CallOutcome,
+  LookupItem,
+  LookupKeys,
+  LookupOutcome,
+  Processor,
+  TitleOutcome,
+  UndeliveredOutcome,
+} from '../processor.ts'
+import { describeError, SafepayApi, type SafepayOptions } from './safepay-api.ts'
+import { outcomeOfStatus, statusMeaning } from './safepay-status.rule.ts'
+
+/** Days until a payment request expires: 1 to 40. Then it is reported as failed, and `billing reissue` makes a new one. */
+const EXPIRY_DAYS = 30
+const PAGE = 100
+/** Pages of deliveries that are read for one endpoint. */
+const MAX_PAGES = 10
+
+export interface SafepayProcessorOptions extends SafepayOptions {
+  /** The aggregator merchant that payment requests are made for. */
+  merchantId: string
+  /** The unit of payout amounts in Safepay's records and events. */
+  payoutEventUnit: 'rupees' | 'paisa'
+  /** Epoch milliseconds. */
+  now?: () => number
+}
+
+/**
+ * Safepay Raast. An invoice is a payment request to the merchant's account, a payout an instant payment of whole rupees. The attempt's id is
+ * the `request_id`, which makes a call idempotent and is the only key that a payout is found by.
+ */
+export function createSafepayProcessor(
+  options: SafepayProcessorOptions,
+): Processor & { close(): Promise<void> } {
+  const api = new SafepayApi(options)
+  const now = options.now ?? Date.now
+
+  async function call(
+    kind: AttemptKind,
+    send: () => Promise<HttpAnswer>,
+    expected: Echo,
+    secrets: readonly string[],
+  ): Promise<CallOutcome> {
+    try {
+      return redacted(readCallAnswer(kind, await send(), expected, now()), secrets)
+    } catch (error) {
+      return outcomeOfFailure(error)
+    }
+  }
+
+  async function find(kind: AttemptKind, { reference, attemptIds }: LookupKeys): Promise<LookupOutcome> {
+    const found = await Promise.all(attemptIds.map((attemptId) => findOne(kind, reference, attemptId)))
+    const items: LookupItem[] = []
+    for (const one of found) {
+      if (one.kind === 'unavailable') return one
+      items.push(...one.items)
+    }
+    return { kind: 'found', items }
+  }
+
+  async function findOne(kind: AttemptKind, reference: string, attemptId: string): Promise<LookupOutcome> {
+    return ask(
+      () => api.get('payments', { request_id: attemptId, limit: String(PAGE), offset: '0' }),
+      (answer) => readPayments(answer, { kind, reference, attemptId, unit: options.payoutEventUnit }),
+    )
+  }
+
+  async function ask<Outcome extends object>(
+    send: () => Promise<HttpAnswer>,
+    read: (answer: HttpAnswer) => Outcome | Unavailable,
+    secrets: readonly string[] = [],
+  ): Promise<Outcome | Unavailable> {
+    const all = [options.secretKey, ...secrets]
+    try {
+      const answer = await send()
+      return redacted(answer.status === 200 ? read(answer) : unavailable(describeError(answer)), all)
+    } catch (error) {
+      return unavailable(asFailure(error).message)
+    }
+  }
+
+  async function undelivered(since: number): Promise<UndeliveredOutcome> {
+    const listed = await ask(() => api.get('webhooks', { limit: String(PAGE), offset: '0' }), readEndpoints)
+    if (listed.kind === 'unavailable') return listed
+    const events: UndeliveredEvent[] = []
+    for (const token of listed.tokens) {
+      for (let page = 0; page < MAX_PAGES; page += 1) {
+        const query = { status: 'WD_DEAD', limit: String(PAGE), offset: String(page * PAGE) }
+        const path = `webhooks/${encodeURIComponent(token)}/deliveries`
+        const read = await ask(() => api.get(path, query), readDeliveries)
+        if (read.kind === 'unavailable') return read
+        events.push(...read.events.filter(({ at }) => Date.parse(at) >= since))
+        if (read.events.length < PAGE) break
+      }
+    }
+    return { kind: 'found', events }
+  }
+
+  return {
+    payoutUnit: PAYOUT_UNITS['safepay-raast'],
+    needsBillingAccount: true,
+    async createInvoice({ attemptId, reference, amount, billingAccount }) {
+      if (!billingAccount) return notSent('there is no account to request the money from')
+      const [account, debitor] =
+        'iban' in billingAccount
+          ? [billingAccount.iban, { debitor_iban: billingAccount.iban }]
+          : [billingAccount.raastId, { debitor_raast_id: billingAccount.raastId }]
+      const body = {
+        request_id: attemptId,
+        amount,
+        aggregator_merchant_identifier: options.merchantId,
+        order_id: reference,
+        type: 'RTP_LATER',
+        expiry_in_days: EXPIRY_DAYS,
+        ...debitor,
+      }
+      const echo = { order_id: reference, request_id: attemptId }
+      return call('invoice', () => api.post('payments', body), echo, [options.secretKey, account])
+    },
+    async createPayout({ attemptId, amount, destination: { iban } }) {
+      if (amount % PAYOUT_UNITS['safepay-raast'] !== 0) return notSent('Safepay is paid in whole rupees')
+      const body = { request_id: attemptId, amount: String(amount / 100), creditor_iban: iban }
+      const secrets = [options.secretKey, iban]
+      return call('payout', () => api.post('payout', body), { request_id: attemptId }, secrets)
+    },
+    findInvoices: (keys) => find('invoice', keys),
+    findPayouts: (keys) => find('payout', keys),
+    accountTitle: (iban) => ask(() => api.get('title-fetch', { iban }), readTitle, [iban]),
+    balance: () => ask(() => api.get('ledger/accounts'), readBalance),
+    undelivered,
+    close: () => api.close(),
+  }
+}
+
+interface Unavailable {
+  kind: 'unavailable'
+  detail: string
+}
+
+type UndeliveredEvent = Extract<UndeliveredOutcome, { kind: 'found' }>['events'][number]
+
+function unavailable(detail: string): Unavailable {
+  return { kind: 'unavailable', detail }
+}
+
+/** A call that would be wrong. No attempt of this adapter leads to it, but one that another processor was meant for can. */
+function notSent(why: string): CallOutcome {
+  return { kind: 'refused', status: 422, detail: `not sent: ${why}` }
+}
+
+/** What an answer repeats of its call, if it does. Another value means that the answer is about something else. */
+interface Echo {
+  request_id: string
+  order_id?: string
+}
+
+const plainText = z.string().regex(/^[^\p{Cc}]{1,200}$/u)
+const createdSchema = z.object({
+  data: z.object({
+    token: plainText,
+    status: plainText,
+    order_id: z.string().nullish(),
+    request_id: z.string().nullish(),
+  }),
+})
+
+/** The outcome of a POST, by the table at `CallOutcome` and the status in the answer. */
+function readCallAnswer(kind: AttemptKind, answer: HttpAnswer, echo: Echo, now: number): CallOutcome {
+  const { status } = answer
+  if (status !== 200 && status !== 201) return outcomeOfRefusal(answer, describeError(answer), now)
+  const created = createdSchema.safeParse(answer.body)
+  if (!created.success) {
+    return { kind: 'unknown', detail: `answered ${status} without a readable token and status` }
+  }
+  const { token: id, status: word, order_id, request_id } = created.data.data
+  const isOurs =
+    (!request_id || request_id === echo.request_id) &&
+    (!order_id || echo.order_id === undefined || order_id === echo.order_id)
+  if (!isOurs) return { kind: 'unknown', detail: `answered ${status} about another request` }
+  const detail = describeAnswer(status, word)
+  switch (outcomeOfStatus(kind, word)) {
+    case 'created':
+      return { kind: 'created', id, hostedUrl: null }
+    case 'refused':
+      return { kind: 'refused', status, detail, id }
+    case 'unknown':
+      return { kind: 'unknown', detail }
+  }
+}
+
+const amountText = z.union([z.string(), z.number()]).transform(String)
+const listSchema = z.object({
+  data: z.object({
+    count: z.union([z.string().regex(/^\d{1,9}$/), z.int().nonnegative()]).transform(Number),
+    payments: z
+      .array(z.object({ token: plainText, request_id: z.string(), amount: amountText, status: plainText }))
+      .max(PAGE)
+      .nullish()
+      .transform((payments) => payments ?? []),
+  }),
+})
+
+interface Asked {
+  kind: AttemptKind
+  reference: string
+  attemptId: string
+  unit: 'rupees' | 'paisa'
+}
+
+/**
+ * The payments under one request id. An answer that lists another id, or fewer payments than it counts, is unusable: then neither its
+ * payments nor their absence say anything about ours.
+ */
+function readPayments({ body }: HttpAnswer, { kind, reference, attemptId, unit }: Asked): LookupOutcome {
+  const listed = listSchema.safeParse(body)
+  if (!listed.success) return malformed(listed.error)
+  const { count, payments } = listed.data.data
+  if (count !== payments.length)
+    return unavailable('the look-up answered another number of payments than it counts')
+  const items: LookupItem[] = []
+  for (const payment of payments) {
+    if (payment.request_id !== attemptId) {
+      return unavailable('the look-up answered other request ids than the requested one')
+    }
+    const amount = readAmount(payment.amount, kind === 'payout' ? unit : 'paisa')
+    if (amount === null) return unavailable('the look-up answered an unreadable amount')
+    items.push({
+      id: payment.token,
+      reference,
+      amount,
+      currency: CURRENCY,
+      status: portStatus(kind, payment.status),
+    })
+  }
+  return { kind: 'found', items }
+}
+
+/** The status in the words of the port; Safepay's own word where its meaning is unclear. */
+function portStatus(kind: AttemptKind, status: string): string {
+  const meaning = statusMeaning(kind, status)
+  return meaning === 'unclear' ? status : meaning
+}
+
+function readAmount(text: string, unit: 'rupees' | 'paisa'): Paisa | null {
+  if (unit === 'rupees') {
+    const amount = parseMoney(text)
+    return amount !== null && amount >= 0 ? amount : null
+  }
+  return /^\d{1,15}$/.test(text) ? Number(text) : null
+}
+
+const titleSchema = z.object({
+  data: z.object({ statusCode: z.number().optional(), acctitle: z.string().max(500) }),
+})
+
+function readTitle({ body }: HttpAnswer): TitleOutcome {
+  const read = titleSchema.safeParse(body)
+  if (!read.success) return malformed(read.error)
+  const { statusCode = 0, acctitle } = read.data.data
+  if (statusCode !== 0 || acctitle.trim() === '')
+    return unavailable(`the bank gave no account title (status ${statusCode})`)
+  return { kind: 'found', title: acctitle.toWellFormed().replace(/\p{Cc}+/gu, ' ') }
+}
+
+const ledgerAccount = z.object({ currency: z.string(), balance: amountText })
+const balanceSchema = z.object({
+  data: z.union([ledgerAccount.transform((account) => [account]), z.array(ledgerAccount)]),
+})
+
+/** The aggregator's balance in paisa. The answer is one account, or a list of them. */
+function readBalance({ body }: HttpAnswer): BalanceOutcome {
+  const read = balanceSchema.safeParse(body)
+  if (!read.success) return malformed(read.error)
+  const balances = read.data.data
+    .filter(({ currency }) => currency === CURRENCY)
+    .map(({ balance }) => (/^-?\d{1,15}$/.test(balance) ? Number(balance) : null))
+  const [balance] = balances
+  if (balances.length !== 1 || typeof balance !== 'number') {
+    return unavailable('the ledger does not show one balance in PKR')
+  }
+  return { kind: 'known', amount: balance }
+}
+
+const endpointsSchema = z.object({
+  data: z.object({ endpoints: z.array(z.object({ token: plainText })).nullish() }),
+})
+
+function readEndpoints({ body }: HttpAnswer): { kind: 'found'; tokens: string[] } | Unavailable {
+  const read = endpointsSchema.safeParse(body)
+  if (!read.success) return malformed(read.error)
+  return { kind: 'found', tokens: (read.data.data.endpoints ?? []).map(({ token }) => token) }
+}
+
+const deliveriesSchema = z.object({
+  data: z.object({
+    deliveries: z
+      .array(z.object({ event_id: plainText, type: plainText, created_at: z.iso.datetime({ offset: true }) }))
+      .nullish(),
+  }),
+})
+
+function readDeliveries({ body }: HttpAnswer): Extract<UndeliveredOutcome, { kind: 'found' }> | Unavailable {
+  const read = deliveriesSchema.safeParse(body)
+  if (!read.success) return malformed(read.error)
+  const events = (read.data.data.deliveries ?? []).map(({ event_id: id, type, created_at: at }) => ({
+    id,
+    type,
+    at,
+  }))
+  return { kind: 'found', events }
+}
+
+function malformed(error: z.ZodError): Unavailable {
+  return unavailable(`the answer is malformed (${error.issues[0]?.path.join('.') || 'body'})`)
+}

@@ -1,0 +1,324 @@
+import { createHmac, randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { requestProblem, type SafepayRequest } from './safepay-requests.ts'
+
+export const AGGREGATOR_ID = 'agg_double'
+export const MERCHANT_ID = 'am_double'
+export const SECRET_KEY = 'sk_test_double-0000'
+
+/** Where its documents contradict each other or say nothing: each can be switched to the other reading. */
+export interface SafepaySwitches {
+  /** Errors in an envelope or flat. */
+  errors: 'envelope' | 'flat'
+  /** The event that says that a payment request is paid. */
+  paid: readonly ('payment.completed' | 'payment.settled')[]
+  /** The unit of payout amounts in records and events. */
+  payoutUnit: 'rupees' | 'paisa'
+  /** Whether references of the network are filled. */
+  references: 'filled' | 'empty'
+  /** How it answers a request id that it knows. */
+  repeated: 'conflict' | 'same'
+  /** How it lists no payments. */
+  nothing: 'empty' | 'null' | 'absent'
+  /** Whether the ledger is one account or a list. */
+  ledger: 'account' | 'list'
+  /** Whether amounts in records are text or numbers. */
+  amounts: 'text' | 'number'
+  /** The status that new requests get. */
+  status: string
+}
+
+const DEFAULTS: SafepaySwitches = {
+  errors: 'envelope',
+  paid: ['payment.completed', 'payment.settled'],
+  payoutUnit: 'rupees',
+  references: 'filled',
+  repeated: 'conflict',
+  nothing: 'empty',
+  ledger: 'account',
+  amounts: 'text',
+  status: 'P_INITIATED',
+}
+
+export interface SafepayPayment {
+  token: string
+  requestId: string
+  orderId: string
+  type: 'RTP_LATER' | 'PAYOUT'
+  /** Paisa. */
+  amount: number
+  status: string
+  /** The body of the request. */
+  body: Record<string, unknown>
+}
+
+/** What a request is answered with in place of the normal answer. `silence`: never. */
+export type Instead =
+  | { status: number; body: string; headers?: Record<string, string> }
+  | 'silence'
+  | 'reset'
+  /** Takes effect first. */
+  | { after: Exclude<Instead, { after: unknown }> }
+
+export interface SafepayEvent {
+  identifier: string
+  webhook_event_type: string
+  aggregator_id: string
+  subject: { payment: Record<string, unknown> }
+}
+
+/** Safepay Raast with a ledger of its own, as published. It checks every request against the published facts. */
+export class SafepayDouble {
+  readonly switches: SafepaySwitches = { ...DEFAULTS }
+  readonly payments: SafepayPayment[] = []
+  readonly requests: SafepayRequest[] = []
+  /** Requests that the published facts do not allow. */
+  readonly complaints: string[] = []
+  /** Answers of the next requests, by method and path; normal once it is empty. */
+  readonly instead = new Map<string, Instead[]>()
+  /** Titles of accounts by IBAN. */
+  readonly titles = new Map<string, string>()
+  title = 'A CREATOR'
+  /** Paisa. */
+  balance = 1_000_000_000
+  readonly endpoints: {
+    token: string
+    url: string
+    enabled: boolean
+    event_types: string[]
+    secret: string
+  }[] = []
+  readonly dead: { event_id: string; type: string; created_at: string }[] = []
+  url = ''
+  #close = async () => {}
+
+  static async open(): Promise<SafepayDouble> {
+    const double = new SafepayDouble()
+    const server = createServer((asked, answer) => {
+      double.#serve(asked, answer).catch((error: unknown) => {
+        double.complaints.push(String(error))
+        answer.destroy()
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const address = server.address()
+    if (typeof address !== 'object' || address === null) throw new Error('the double does not listen')
+    double.url = `http://127.0.0.1:${address.port}/raastwire`
+    double.#close = async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    }
+    return double
+  }
+
+  close(): Promise<void> {
+    return this.#close()
+  }
+
+  /** The events that a change of status sends, and the change. */
+  settle(payment: SafepayPayment, word: 'paid' | 'failed' | 'rejected' | 'reversed'): SafepayEvent[] {
+    const isPayout = payment.type === 'PAYOUT'
+    const types = {
+      paid: isPayout ? ['payment.completed', 'payment.settled'] : [...this.switches.paid],
+      failed: ['payment.failed'],
+      rejected: ['payment.rejected'],
+      reversed: ['payment.reversed'],
+    }[word]
+    payment.status = {
+      paid: 'P_SETTLED',
+      failed: 'P_FAILED',
+      rejected: 'P_REJECTED',
+      reversed: 'P_REVERSED',
+    }[word]
+    return types.map((type) => this.eventAbout(payment, type))
+  }
+
+  /** Delivers events to the registered endpoints, signed; what is not answered with 2xx is dead. Answers the statuses. */
+  async deliver(events: readonly SafepayEvent[]): Promise<number[]> {
+    const statuses: number[] = []
+    for (const event of events) {
+      for (const { url, enabled, event_types, secret } of this.endpoints) {
+        if (!enabled || !event_types.includes(event.webhook_event_type)) continue
+        const body = JSON.stringify(event)
+        const now = new Date().toISOString().replace('Z', '123456Z')
+        const mac = createHmac('sha256', Buffer.from(secret, 'base64')).update(`${now}.${body}`).digest('hex')
+        const headers = {
+          'content-type': 'application/json',
+          'x-sfpy-event-id': event.identifier,
+          'x-sfpy-timestamp': now,
+          'x-sfpy-signature': `sha256=${mac}`,
+        }
+        const { status } = await fetch(url, { method: 'POST', headers, body })
+        statuses.push(status)
+        const { identifier: event_id, webhook_event_type: type } = event
+        if (status >= 300) this.dead.push({ event_id, type, created_at: new Date().toISOString() })
+      }
+    }
+    return statuses
+  }
+
+  eventAbout(payment: SafepayPayment, type: string): SafepayEvent {
+    return {
+      identifier: `txnlog_${randomUUID()}`,
+      webhook_event_type: type,
+      aggregator_id: AGGREGATOR_ID,
+      subject: { payment: this.#record(payment) },
+    }
+  }
+
+  #record(payment: SafepayPayment): Record<string, unknown> {
+    const { payoutUnit, amounts } = this.switches
+    const isRupees = payment.type === 'PAYOUT' && payoutUnit === 'rupees'
+    const amount = isRupees ? payment.amount / 100 : payment.amount
+    return {
+      token: payment.token,
+      aggregator_id: AGGREGATOR_ID,
+      order_id: payment.orderId,
+      type: payment.type,
+      amount: amounts === 'text' ? String(amount) : amount,
+      status: payment.status,
+      ...this.#references(),
+      request_id: payment.requestId,
+      txn_logs: [],
+    }
+  }
+
+  #references() {
+    const of = () => (this.switches.references === 'filled' ? randomUUID() : '')
+    return { uetr: of(), msg_id: of(), trace_reference: of() }
+  }
+
+  async #serve(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const url = new URL(asked.url ?? '/', 'http://double')
+    const raw = await text(asked)
+    const [, aggregator, path = ''] =
+      /^\/raastwire\/v1\/aggregators\/([^/]+)\/(.*)$/.exec(decodeURIComponent(url.pathname)) ?? []
+    const request: SafepayRequest = {
+      method: asked.method ?? '',
+      path,
+      query: Object.fromEntries(url.searchParams),
+      body: raw === '' ? null : JSON.parse(raw),
+    }
+    this.requests.push(request)
+    const problem = requestProblem(request)
+    if (problem !== null) this.complaints.push(problem)
+    const planned = this.instead.get(`${request.method} ${path}`)?.shift()
+    const takesEffect = planned === undefined || (typeof planned === 'object' && 'after' in planned)
+    const normal = takesEffect
+      ? this.#answer(asked.headers['x-sfpy-aggregator-secret-key'], aggregator, request)
+      : null
+    const reply = typeof planned === 'object' && 'after' in planned ? planned.after : (planned ?? normal)
+    if (reply === 'silence' || reply === null) return
+    if (reply === 'reset' || 'after' in reply) {
+      asked.socket.resetAndDestroy()
+      return
+    }
+    answer.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers }).end(reply.body)
+  }
+
+  #answer(key: unknown, aggregator: string | undefined, request: SafepayRequest) {
+    if (key !== SECRET_KEY) return this.#error(401, 'error.unauthorized_access', 'invalid access key')
+    if (aggregator !== AGGREGATOR_ID) return this.#error(404, 'error.not_found', 'aggregator not found')
+    const { method, path, query } = request
+    const body = (request.body ?? {}) as Record<string, unknown>
+    if (method === 'POST' && path === 'payments') return this.#create('RTP_LATER', body)
+    if (method === 'POST' && path === 'payout') return this.#create('PAYOUT', body)
+    if (path === 'payments') return this.#list(query)
+    if (path === 'title-fetch') {
+      const acctitle = this.titles.get(query.iban ?? '') ?? this.title
+      return this.#data({ statusCode: 0, acctitle, acctype: 'Account' })
+    }
+    if (path === 'ledger/accounts') {
+      const account = { account_type: 'ACCT_AGGREGATOR', currency: 'PKR', balance: String(this.balance) }
+      return this.#data(this.switches.ledger === 'list' ? [account] : account)
+    }
+    if (path === `merchants/${MERCHANT_ID}`)
+      return this.#data({ aggregator_merchant_identifier: MERCHANT_ID })
+    if (path.startsWith('merchants/')) return this.#error(404, 'error.not_found', 'merchant not found')
+    return this.#webhooks(method, path, body)
+  }
+
+  #create(type: SafepayPayment['type'], body: Record<string, unknown>) {
+    const requestId = String(body.request_id)
+    const known = this.payments.find((payment) => payment.requestId === requestId)
+    if (known && JSON.stringify(known.body) !== JSON.stringify(body)) {
+      this.complaints.push(`request ${requestId} came with two bodies`)
+    }
+    if (known && this.switches.repeated === 'conflict') {
+      return this.#error(409, 'error.conflict', 'Resource already exists')
+    }
+    const payment = known ?? {
+      token: `pm_${randomUUID()}`,
+      requestId,
+      orderId: type === 'PAYOUT' ? '' : String(body.order_id),
+      type,
+      amount: type === 'PAYOUT' ? Number(body.amount) * 100 : Number(body.amount),
+      status: this.switches.status,
+      body,
+    }
+    if (!known) this.payments.push(payment)
+    const { token, status, orderId: order_id } = payment
+    const created = { token, status, order_id, created_at: new Date().toISOString(), ...this.#references() }
+    return this.#data(type === 'PAYOUT' ? this.#record(payment) : { message: 'RTP created', ...created })
+  }
+
+  #list(query: Record<string, string>) {
+    const payments = this.payments
+      .filter(({ requestId }) => requestId === query.request_id)
+      .map((payment) => this.#record(payment))
+    const { nothing } = this.switches
+    if (payments.length > 0 || nothing === 'empty')
+      return this.#data({ count: String(payments.length), payments })
+    return this.#data(nothing === 'null' ? { count: '0', payments: null } : { count: '0' })
+  }
+
+  #webhooks(method: string, path: string, body: Record<string, unknown>) {
+    const [, token, rest] = /^webhooks\/([^/]+)(?:\/(.+))?$/.exec(path) ?? []
+    const shown = ({ event_types, ...endpoint }: (typeof this.endpoints)[number]) => ({
+      ...endpoint,
+      event_filter_json: JSON.stringify(event_types),
+    })
+    if (method === 'POST') {
+      const secret = Buffer.from(randomUUID()).toString('base64')
+      const endpoint = {
+        token: `wh_${randomUUID()}`,
+        url: String(body.url),
+        enabled: body.enabled !== false,
+        event_types: body.event_types as string[],
+        secret,
+      }
+      this.endpoints.push(endpoint)
+      return this.#data({ endpoint: shown(endpoint), secret })
+    }
+    if (token === undefined) {
+      return this.#data({ endpoints: this.endpoints.map(shown), count: String(this.endpoints.length) })
+    }
+    const endpoint = this.endpoints.find((one) => one.token === token)
+    if (!endpoint) return this.#error(404, 'error.not_found', 'webhook not found')
+    if (rest === 'deliveries') {
+      return this.#data({ deliveries: this.dead, count: String(this.dead.length) })
+    }
+    if (rest === 'rotate') {
+      endpoint.secret = Buffer.from(randomUUID()).toString('base64')
+      return this.#data({
+        endpoint: shown(endpoint),
+        secret: endpoint.secret,
+        rotated_at: new Date().toISOString(),
+      })
+    }
+    if (Array.isArray(body.event_types)) endpoint.event_types = body.event_types as string[]
+    if (typeof body.enabled === 'boolean') endpoint.enabled = body.enabled
+    return this.#data({ endpoint: shown(endpoint) })
+  }
+
+  #data(data: unknown) {
+    return { status: 200, body: JSON.stringify({ api_version: 'v1', data }), headers: {} }
+  }
+
+  #error(status: number, code: string, message: string) {
+    const error = { code, message }
+    const body = this.switches.errors === 'flat' ? error : { api_version: 'v1', error }
+    return { status, body: JSON.stringify(body), headers: {} }
+  }
+}
