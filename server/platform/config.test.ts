@@ -263,7 +263,8 @@ test('Safepay needs its ids, key and secrets, and implies how its events are sig
     SAFEPAY_SECRET_KEY: 'sk_1',
     PROCESSOR_WEBHOOK_SECRETS: 'one',
   }
-  const config = readConfig({ ...safepay, NODE_ENV: 'production', APP_KEY: KEY })
+  const production = { NODE_ENV: 'production', APP_KEY: KEY, PUBLIC_BASE_URL: 'https://affiliate.example' }
+  const config = readConfig({ ...safepay, ...production })
   assert.is(config.PROCESSOR_SIGNATURE, 'safepay-raast')
   assert.is(config.SAFEPAY_URL, 'https://api.getsafepay.com/raastwire')
   assert.is(config.SAFEPAY_PAYOUT_EVENT_UNIT, 'rupees')
@@ -277,8 +278,7 @@ test('Safepay needs its ids, key and secrets, and implies how its events are sig
   ] as const) {
     refused({ ...safepay, [name]: value }, name)
   }
-  const open = { ...safepay, NODE_ENV: 'production', APP_KEY: KEY, SAFEPAY_URL: 'http://pay.example' }
-  refused(open, 'SAFEPAY_URL')
+  refused({ ...safepay, ...production, SAFEPAY_URL: 'http://pay.example' }, 'SAFEPAY_URL')
 })
 
 test('a click is kept forever, or for as long as an order may still name it', () => {

@@ -50,6 +50,47 @@ generic('payout events', () => {
   assert.not('reason' in confirmed)
 })
 
+generic('an invoice that failed, and money that came back', () => {
+  const fields = { invoice_id: 'request.id', reason: 'request.why' }
+  const rules = processorEventsSchema.parse({
+    rules: [
+      { types: ['request.expired'], meaning: 'invoice_failed', fields },
+      { types: ['request.refunded'], meaning: 'payment_reversed', fields },
+    ],
+  })
+  const body = { request: { id: 'inv_1', why: 'expired' } }
+  assert.equal(readProcessorEvent({ type: 'request.expired', ...body }, rules), {
+    kind: 'invoice_failed',
+    type: 'request.expired',
+    invoice_id: 'inv_1',
+    reason: 'expired',
+  })
+  assert.equal(readProcessorEvent({ type: 'request.refunded', ...body }, rules), {
+    kind: 'payment_reversed',
+    type: 'request.refunded',
+    processor_id: 'inv_1',
+  })
+  malformed({ type: 'request.expired', request: {} }, /invoice id is missing/, rules)
+  malformed({ type: 'request.refunded', request: {} }, /id is missing/, rules)
+})
+
+generic('a payout event of a processor that does not repeat our reference, with paisa as text', () => {
+  const rules = processorEventsSchema.parse({
+    rules: [
+      {
+        types: ['payout.failed'],
+        meaning: 'payout_failed',
+        amount_unit: 'paisa',
+        fields: { reference: null },
+      },
+    ],
+  })
+  const event = readProcessorEvent({ ...FAILED, data: { ...FAILED.data, amount: '9905' } }, rules)
+  assert.is('reference' in event && event.reference, null)
+  assert.is('amount' in event && event.amount, 9905)
+  malformed({ ...FAILED, data: { ...FAILED.data, amount: '99.05' } }, /not an exact number of paisa/, rules)
+})
+
 generic('a type without a rule is unmapped, and one that is mapped to ignore is ignored', () => {
   const body = { type: 'invoice.viewed', data: 5 }
   assert.equal(readProcessorEvent(body, GENERIC_PROCESSOR_EVENTS), {

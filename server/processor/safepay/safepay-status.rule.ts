@@ -5,22 +5,24 @@ import type { RecordStatus } from '../records.rule.ts'
  * What Safepay's status of a payment request (`invoice`) or payout means. Money that came back in whole or in part is `unclear`, so that
  * nothing is sent again before a person has looked. Any other status is `unclear` too.
  */
-const MEANINGS: Record<string, Record<AttemptKind, RecordStatus>> = {
-  P_INITIATED: { invoice: 'open', payout: 'open' },
-  P_RECEIVED: { invoice: 'open', payout: 'open' },
-  P_AUTHORIZED: { invoice: 'open', payout: 'open' },
-  P_CAPTURED: { invoice: 'paid', payout: 'open' },
-  P_SETTLED: { invoice: 'paid', payout: 'paid' },
-  P_FAILED: { invoice: 'failed', payout: 'failed' },
-  P_REJECTED: { invoice: 'failed', payout: 'failed' },
-  P_CANCELLED: { invoice: 'failed', payout: 'failed' },
-  P_REVERSED: { invoice: 'unclear', payout: 'unclear' },
-  P_REFUNDED: { invoice: 'unclear', payout: 'unclear' },
-  P_PARTIALLY_REFUNDED: { invoice: 'unclear', payout: 'unclear' },
-}
+const MEANINGS = new Map<string, Record<AttemptKind, RecordStatus>>(
+  Object.entries({
+    P_INITIATED: { invoice: 'open', payout: 'open' },
+    P_RECEIVED: { invoice: 'open', payout: 'open' },
+    P_AUTHORIZED: { invoice: 'open', payout: 'open' },
+    P_CAPTURED: { invoice: 'paid', payout: 'open' },
+    P_SETTLED: { invoice: 'paid', payout: 'paid' },
+    P_FAILED: { invoice: 'failed', payout: 'failed' },
+    P_REJECTED: { invoice: 'failed', payout: 'failed' },
+    P_CANCELLED: { invoice: 'failed', payout: 'failed' },
+    P_REVERSED: { invoice: 'unclear', payout: 'unclear' },
+    P_REFUNDED: { invoice: 'unclear', payout: 'unclear' },
+    P_PARTIALLY_REFUNDED: { invoice: 'unclear', payout: 'unclear' },
+  }),
+)
 
 export function statusMeaning(kind: AttemptKind, status: string): RecordStatus {
-  return Object.hasOwn(MEANINGS, status) ? (MEANINGS[status]?.[kind] ?? 'unclear') : 'unclear'
+  return MEANINGS.get(status)?.[kind] ?? 'unclear'
 }
 
 const OUTCOMES = { open: 'created', paid: 'created', failed: 'refused', unclear: 'unknown' } as const

@@ -62,7 +62,7 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
   'GET /jobs/:id/file': { file: 'http/job-file.ts', test: 'http/job-file.test.ts', callers: 'its starter' },
   'POST /webhooks/store-sales': {
     file: 'http/webhooks/webhooks.ts',
-    test: 'test/chain.test.ts',
+    test: 'http/webhooks/webhook-intake.test.ts',
     callers: 'store, signed',
   },
   'POST /webhooks/processor': {
