@@ -40,6 +40,8 @@ export function openSqlite(file: string, options: { create: boolean; readOnly?: 
     const mode = handle.pragma('journal_mode = WAL', { simple: true })
     if (mode !== 'wal') throw new Error(`${file} must be in WAL mode, but SQLite uses mode ${mode}`)
     handle.pragma('synchronous = FULL')
+    // Checkpoints after 32 MB of changes: after 4 MB, the default, they take a tenth of the time in which orders are applied.
+    handle.pragma('wal_autocheckpoint = 8000')
     handle.pragma('foreign_keys = ON')
     // `whenUnlocked` waits for the write lock without blocking the event loop.
     handle.pragma('busy_timeout = 0')
