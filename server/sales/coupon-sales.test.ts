@@ -136,6 +136,16 @@ for (const { it } of marketSuites<Context>('sales by coupon code', { verify: tru
     assert.is((await sell({ codes: ['SANA10'], createdAt: live })).reason, null)
   })
 
+  it("keeps a sale of a store whose clock is ahead when code and offer change before the order's time", async (context) => {
+    const { market, platform, shop, sana, link, give, sell } = context
+    const sold = await sell({ codes: ['SANA10'], createdAt: market.clock.now() + 3 * MINUTE })
+    assert.is(sold.creator, sana.userId)
+    await setOfferStatus(platform, shop.merchantId, link.offerId, 'paused')
+    await give(link, null)
+    assert.is((await sell({ codes: ['SANA10'] })).reason, 'coupon_not_in_force')
+    await market.after(HOUR)
+  })
+
   it('is refused to suspended parties, to the creator as buyer and for other products', async (context) => {
     const { market, platform, shop, sana, sell } = context
     const codes = ['SANA10']

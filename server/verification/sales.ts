@@ -58,7 +58,7 @@ export const SALE_INVARIANTS: Invariant[] = [
   sqlInvariant({
     name: 'coupon-sales-in-force',
     statement:
-      'A sale that a coupon code earned names a link that had the code, with a live offer, when the order was created.',
+      'A sale that a coupon code earned names a link that had the code, with a live offer, when the order was created, as far as was known when the sale was decided.',
     table: 'sales',
     breaches: (scope) => sql`
       select 'sale ' || sale.id as subject,
@@ -71,11 +71,15 @@ export const SALE_INVARIANTS: Invariant[] = [
           where coupon.link_id = sale.link_id and coupon.code = sale.coupon_code
             and coupon.merchant_id = sale.merchant_id and coupon.starts_at <= sale.ordered_at
             and (coupon.ends_at is null or coupon.ends_at > sale.ordered_at
-              or coupon.ends_at > coalesce(sale.decided_at, sale.created_at)))
-        or coalesce((
-          select change.status from offer_status_changes as change
-          where change.offer_id = sale.offer_id and change.changed_at <= sale.ordered_at
-          order by change.sequence desc limit 1), '') <> 'live')`,
+              or coupon.ends_at >= coalesce(sale.decided_at, sale.created_at)))
+        or not exists (
+          select 1 from offer_status_changes as change
+          where change.offer_id = sale.offer_id and change.status = 'live' and change.changed_at <= sale.ordered_at
+            and not exists (
+              select 1 from offer_status_changes as later
+              where later.offer_id = change.offer_id and later.sequence > change.sequence
+                and later.changed_at <= sale.ordered_at
+                and later.changed_at < coalesce(sale.decided_at, sale.created_at))))`,
   }),
   sqlInvariant({
     name: 'sales-after-events',
