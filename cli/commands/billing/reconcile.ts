@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { FoundDifference, ReconcileOutcome } from '../../../server/jobs/reconciliation.ts'
+import type { HeldRecord } from '../../../server/processor/processor.ts'
 import { CURRENCY } from '../../../shared/money.ts'
 import { exampleText } from '../../command.ts'
 import { withApp } from '../../context.ts'
@@ -32,9 +33,18 @@ function reconcile(sinceText: string | undefined, command: Command): Promise<voi
     out.endProgress()
     const { flagUndelivered } = await import('../../../server/jobs/undelivered-events.ts')
     const undelivered = await flagUndelivered(app.platform, app.processor)
-    const document = { ...documentOf(outcome, since), ...(undelivered === null ? {} : { undelivered }) }
-    out.show(document, () => linesOf(outcome, jobs.describeDifferences, out))
-    refuseTrouble(outcome, undelivered)
+    const { flagUnknownRecords } = await import('../../../server/jobs/unknown-records.ts')
+    const unknown = await flagUnknownRecords(app.platform, app.processor)
+    const document = {
+      ...documentOf(outcome, since),
+      ...(undelivered === null ? {} : { undelivered }),
+      ...(unknown === null ? {} : { unknown: unknown.count, unknown_items: unknown.records.map(wireRecord) }),
+    }
+    out.show(document, () => [
+      ...linesOf(outcome, jobs.describeDifferences, out),
+      ...unknownLines(unknown?.records ?? [], out),
+    ])
+    refuseTrouble(outcome, undelivered, unknown?.count ?? 0)
   })
 }
 
@@ -42,6 +52,7 @@ function reconcile(sinceText: string | undefined, command: Command): Promise<voi
 function refuseTrouble(
   { differing, unanswered, complete }: ReconcileOutcome,
   undelivered: number | null,
+  unknown: number,
 ): void {
   const [first] = unanswered
   const troubles = [
@@ -49,6 +60,7 @@ function refuseTrouble(
     ...(first ? [`the processor could not be asked about ${unanswered.length} (${first.detail})`] : []),
     ...(complete ? [] : ['not everything was asked about']),
     ...(undelivered ? [`the processor gave up delivering ${undelivered} events`] : []),
+    ...(unknown > 0 ? [`the processor has ${unknown} that no call of ours made`] : []),
   ]
   if (troubles.length > 0) throw new Failure(`Not reconciled: ${troubles.join('; ')}.`)
 }
@@ -82,6 +94,32 @@ function linesOf(
     ...(differing.length > 0 ? [...table, ''] : []),
     `${compared} compared, ${differing.length} differ, ${unanswered.length} could not be asked about.`,
   ]
+}
+
+/** What the processor has and no call of ours made. */
+function unknownLines(records: readonly HeldRecord[], out: Output): string[] {
+  if (records.length === 0) return []
+  const table = out.table(
+    [
+      { title: 'At the processor, not ours' },
+      { title: 'Status' },
+      { title: 'Amount', right: true },
+      { title: 'Made' },
+      { title: 'Id', flexible: true },
+    ],
+    records.map(({ type, status, amount, at, id }) => [
+      type,
+      status,
+      amount === null ? 'unreadable' : displayMoney(amount),
+      out.shortTime(Date.parse(at)),
+      id,
+    ]),
+  )
+  return ['', ...table]
+}
+
+function wireRecord({ id, attemptId, type, amount, status, at }: HeldRecord) {
+  return { id, request_id: attemptId, type, amount: amount === null ? null : formatMoney(amount), status, at }
 }
 
 const FLAG_WORDS: Record<FoundDifference['flag'], string> = {

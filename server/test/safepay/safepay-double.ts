@@ -49,6 +49,8 @@ export interface SafepayPayment {
   /** Paisa. */
   amount: number
   status: string
+  /** Epoch ms. */
+  createdAt: number
   /** The body of the request. */
   body: Record<string, unknown>
 }
@@ -91,6 +93,8 @@ export class SafepayDouble {
   }[] = []
   readonly dead: { event_id: string; type: string; created_at: string }[] = []
   url = ''
+  /** Epoch ms. */
+  now: () => number = Date.now
   #close = async () => {}
 
   static async open(): Promise<SafepayDouble> {
@@ -180,6 +184,7 @@ export class SafepayDouble {
       status: payment.status,
       ...this.#references(),
       request_id: payment.requestId,
+      created_at: new Date(payment.createdAt).toISOString(),
       txn_logs: [],
     }
   }
@@ -255,21 +260,35 @@ export class SafepayDouble {
       type,
       amount: type === 'PAYOUT' ? Number(body.amount) * 100 : Number(body.amount),
       status: this.switches.status,
+      createdAt: this.now(),
       body,
     }
     if (!known) this.payments.push(payment)
     const { token, status, orderId: order_id } = payment
-    const created = { token, status, order_id, created_at: new Date().toISOString(), ...this.#references() }
+    const created = {
+      token,
+      status,
+      order_id,
+      created_at: new Date(payment.createdAt).toISOString(),
+      ...this.#references(),
+    }
     return this.#data(type === 'PAYOUT' ? this.#record(payment) : { message: 'RTP created', ...created })
   }
 
-  #list(query: Record<string, string>) {
-    const payments = this.payments
-      .filter(({ requestId }) => requestId === query.request_id)
-      .map((payment) => this.#record(payment))
+  /** Newest first; `count` is that of all pages. */
+  #list({ request_id, start_date = '0', end_date, limit, offset }: Record<string, string>) {
+    const end = end_date === undefined ? Number.POSITIVE_INFINITY : Number(end_date)
+    const all = this.payments.filter(({ requestId, createdAt }) => {
+      const at = Math.floor(createdAt / 1000)
+      return (request_id === undefined || requestId === request_id) && at >= Number(start_date) && at <= end
+    })
+    const from = Number(offset)
+    const payments = all.reverse().slice(from, from + Number(limit))
     const { nothing } = this.switches
-    if (payments.length > 0 || nothing === 'empty')
-      return this.#data({ count: String(payments.length), payments })
+    if (all.length > 0 || nothing === 'empty') {
+      const page = payments.map((payment) => this.#record(payment))
+      return this.#data({ count: String(all.length), payments: page })
+    }
     return this.#data(nothing === 'null' ? { count: '0', payments: null } : { count: '0' })
   }
 
