@@ -129,7 +129,9 @@ async function safepay({ folder, environment, signal }: CommandSetting): Promise
       ? {
           reason: 'P_FAILED',
           async plan({ client }) {
-            const answer = await client.send({ method: 'POST', url: failUrl })
+            const answer = await client.send({ method: 'POST', url: failUrl }).catch(() => {
+              throw new DemoStopped(`${FAIL_PAYOUT_URL} does not answer`)
+            })
             if (answer.status >= 300) throw refusedBy(FAIL_PAYOUT_URL, answer)
           },
         }
