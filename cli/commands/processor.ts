@@ -72,7 +72,9 @@ function linesOf({ change, endpoint, secret }: Registration, url: string): strin
   return [
     printable(`${CHANGES[change]} ${url} (${endpoint.token}).`),
     ...(secret === null
-      ? []
+      ? change === 'kept'
+        ? ['Its secret is not shown again; --rotate makes a new one.']
+        : []
       : [
           printable(`Signing secret, shown only now: ${secret}`),
           'Set it as PROCESSOR_WEBHOOK_SECRETS, first with the former one after a comma, and restart the service.',

@@ -240,8 +240,12 @@ export class SafepayDouble {
       answer.writeHead(204).end()
       return
     }
-    const [, aggregator, path = ''] =
+    const [isItsRoute, aggregator, path = ''] =
       /^\/raastwire\/v1\/aggregators\/([^/]+)\/(.*)$/.exec(decodeURIComponent(url.pathname)) ?? []
+    if (isItsRoute === undefined) {
+      answer.writeHead(404, { 'content-type': 'text/html' }).end('<html>404 Not Found</html>')
+      return
+    }
     const request: SafepayRequest = {
       method: asked.method ?? '',
       path,
