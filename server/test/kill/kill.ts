@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { TestDialect } from '../testkit/databases.ts'
 import { EARNED_A_ROUND } from './figures.ts'
+import type { ProcessorName } from './outside-processor.ts'
 import { describe, type Moment, momentsOf, POINTS, type Point, type Stage, type Target } from './points.ts'
 import { type Conduct, playRound } from './round.ts'
 import { World } from './world.ts'
@@ -36,8 +37,9 @@ export function planRounds<T extends { point: Point }>(
 /** Has the server die at the target of each stage; a target that is not reached is a failure. */
 export function dieAt(world: World, plan: Partial<Record<Stage, Target>>): Conduct {
   return async (stage, work) => {
-    const target = plan[stage]
-    if (!target) return work()
+    const planned = plan[stage]
+    if (!planned) return work()
+    const target = aimedAt(world, planned)
     const { server } = world
     if (stage === 'start') {
       await world.up()
@@ -59,13 +61,20 @@ export function dieAt(world: World, plan: Partial<Record<Stage, Target>>): Condu
   }
 }
 
+/** The target with the path that a call has at this processor. */
+function aimedAt({ processor }: World, { point, moment }: Target): Target {
+  const { seam } = point
+  if (!('call' in seam)) return { point, moment }
+  return { point: { ...point, seam: { call: processor.pathOf(seam.call) } }, moment }
+}
+
 /** Plays rounds one after the other on one database, and looks at the whole of it at the end. */
 export async function playRounds(
-  dialect: TestDialect,
+  { dialect, processor }: { dialect: TestDialect; processor: ProcessorName },
   conducts: Iterable<(world: World) => Conduct>,
   onRound: (rounds: number, deaths: number) => void = () => {},
 ): Promise<{ rounds: number; deaths: number }> {
-  const world = await World.open(dialect)
+  const world = await World.open(dialect, undefined, processor)
   let rounds = 0
   try {
     for (const conduct of conducts) {

@@ -179,7 +179,7 @@ export class SafepayDouble {
 
   async #send({ url, secret }: (typeof this.endpoints)[number], event: SafepayEvent): Promise<number> {
     const body = JSON.stringify(event)
-    const now = new Date().toISOString().replace('Z', '123456Z')
+    const now = new Date(this.now()).toISOString().replace('Z', '123456Z')
     const mac = createHmac('sha256', Buffer.from(secret, 'base64')).update(`${now}.${body}`).digest('hex')
     const headers = {
       'content-type': 'application/json',
