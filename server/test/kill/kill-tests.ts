@@ -20,7 +20,7 @@ export function addKillTests(it: Test, dialect: TestDialect): void {
   for (const processor of PROCESSORS)
     it(`keeps what it acknowledged and doubles nothing, wherever it dies on ${dialect}, PROCESSOR=${processor}`, async () => {
       const targets = targetsOn(dialect, KILLS_PER_POINT > 1)
-      const allPlans = planRounds(targets, Math.max(1, KILLS_PER_POINT))
+      const allPlans = planRounds(targets, Math.max(1, KILLS_PER_POINT), processor)
       const plans = KILLS_PER_POINT > 0 ? allPlans : [examplePlan(allPlans[0] ?? {}, dialect)]
       // The first round is the one without a death, whose figures all the others must equal.
       const conducts = [{}, ...plans].map((plan) => (world: World) => dieAt(world, plan))
