@@ -28,6 +28,9 @@ export function addDemoCommand(program: Command): void {
 Starts the real server on free ports over a temporary database, acts as merchant, creators, visitors and store, and
 ends with statements that add up by hand. Exit code 0 means that every check passed. Leaves nothing
 behind unless --keep is given.
+
+--processor safepay-raast needs a double of Safepay on this machine: see "Try it" in the guide "safepay". Nothing is
+sent to Safepay itself.
 ${exampleText('demo', 'demo --keep', 'demo --processor safepay-raast', 'demo --json')}`,
     )
     .action(demo)

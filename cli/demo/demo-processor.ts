@@ -7,14 +7,19 @@ import { isLoopbackHost } from '../../server/platform/network/loopback.ts'
 import { PAYOUT_UNITS } from '../../server/processor/payout-unit.ts'
 import type { Paisa } from '../../shared/money.ts'
 import { type CommandSetting, runCommand } from './command-line.ts'
-import type { Demo } from './demo.ts'
 import { DemoStopped } from './demo-stopped.ts'
 import { BILLING_ACCOUNT, FAILURE_REASON } from './scenario.ts'
-import type { Listening } from './server-process.ts'
-import { refusedBy } from './service-client.ts'
+import type { Listening, ServerProcess } from './server-process.ts'
+import { refusedBy, type ServiceClient } from './service-client.ts'
 import type { StepReport } from './step-report.ts'
 
 export type DemoProcessorName = 'sandbox' | 'safepay-raast'
+
+/** The demo under way, as far as a processor needs it. */
+interface Running {
+  server: ServerProcess
+  client: ServiceClient
+}
 
 /** What the demo has to know of the processor that its server uses. */
 export interface DemoProcessor {
@@ -31,9 +36,9 @@ export interface DemoProcessor {
   /** Its address and what it is, for people. */
   describe(server: Listening): readonly [url: string, what: string]
   /** Called before the first invoice, once or more often. */
-  prepare(demo: Demo): Promise<void>
+  prepare(demo: Running): Promise<void>
   /** How to make the next payout fail, once or more often, and the reason that it then gives; or why it cannot be done. */
-  readonly failure: { reason: string; plan(demo: Demo): Promise<void> } | { impossible: string }
+  readonly failure: { reason: string; plan(demo: Running): Promise<void> } | { impossible: string }
   /** Checks how many of its events were settled after one payment and so many payouts. */
   checkEvents(report: StepReport, settled: number, payouts: number): void
 }
@@ -51,7 +56,7 @@ const EVENT_DELAY_MS = 60
 
 /** The sandbox inside the server, which takes orders over HTTP. */
 function sandbox(folder: string): DemoProcessor {
-  const setSwitches = async (demo: Demo, change: Record<string, unknown>) => {
+  const setSwitches = async (demo: Running, change: Record<string, unknown>) => {
     const { sandboxUrl } = await demo.server.ready()
     const { api_key } = JSON.parse(readFileSync(join(folder, 'sandbox.json'), 'utf8'))
     const answer = await demo.client.send({
@@ -136,7 +141,7 @@ async function safepay({ folder, environment, signal }: CommandSetting): Promise
           },
         }
       : {
-          impossible: `Safepay has no way to make a payout fail; ${FAIL_PAYOUT_URL} can name one of its double`,
+          impossible: `a processor cannot be made to fail a payout, unless a double says how in ${FAIL_PAYOUT_URL}`,
         },
     // Its documents disagree about how many events a payment or payout has.
     checkEvents: (report, settled, payouts) =>

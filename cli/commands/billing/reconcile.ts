@@ -59,7 +59,9 @@ function refuseTrouble(
     ...(differing.length > 0 ? [`${differing.length} differ; see "affiliate flagged list"`] : []),
     ...(first ? [`the processor could not be asked about ${unanswered.length} (${first.detail})`] : []),
     ...(complete ? [] : ['not everything was asked about']),
-    ...(undelivered ? [`the processor gave up delivering ${undelivered} events`] : []),
+    ...(undelivered
+      ? [`the processor gave up delivering ${undelivered} ${undelivered === 1 ? 'event' : 'events'}`]
+      : []),
     ...(unknown > 0 ? [`the processor has ${unknown} that no call of ours made`] : []),
   ]
   if (troubles.length > 0) throw new Failure(`Not reconciled: ${troubles.join('; ')}.`)
