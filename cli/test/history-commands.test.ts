@@ -210,6 +210,13 @@ for (const dialect of testDialects()) {
         [unknown, item.id, item.request_id, item.amount],
         [1, 'pm_1', 'of another system', '750.00'],
       )
+      // The look-up of the cycle's invoice, and the list.
+      double.instead.set(
+        'GET payments',
+        [1, 2].map(() => ({ status: 500, body: 'busy' })),
+      )
+      const silent = await books.affiliate(['billing', 'reconcile'], settings)
+      assert.match(silent.stderr, /; the processor does not list its records\.\n$/)
       const flags = (await books.json('flagged', 'list')).items
       assert.ok(flags.some(({ subject_id }: { subject_id: string }) => subject_id === 'safepay-raast'))
       assert.equal(double.complaints, [])

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { FoundDifference, ReconcileOutcome } from '../../../server/jobs/reconciliation.ts'
-import type { HeldRecord } from '../../../server/processor/processor.ts'
+import type { HeldRecord, Processor } from '../../../server/processor/processor.ts'
 import { CURRENCY } from '../../../shared/money.ts'
 import { exampleText } from '../../command.ts'
 import { withApp } from '../../context.ts'
@@ -44,25 +44,29 @@ function reconcile(sinceText: string | undefined, command: Command): Promise<voi
       ...linesOf(outcome, jobs.describeDifferences, out),
       ...unknownLines(unknown?.records ?? [], out),
     ])
-    refuseTrouble(outcome, undelivered, unknown?.count ?? 0)
+    refuseTrouble(outcome, listTroubles(app.processor, undelivered, unknown?.count ?? null))
   })
 }
 
+/** What the processor's lists of events and records show; `null`: it does not answer, or has no such list. */
+function listTroubles(processor: Processor, undelivered: number | null, unknown: number | null): string[] {
+  const events = undelivered === 1 ? '1 event' : `${undelivered} events`
+  return [
+    ...(undelivered ? [`the processor gave up delivering ${events}`] : []),
+    ...(undelivered === null && processor.undelivered ? ['the processor does not list its events'] : []),
+    ...(unknown ? [`the processor has ${unknown} that no call of ours made`] : []),
+    ...(unknown === null && processor.listRecords ? ['the processor does not list its records'] : []),
+  ]
+}
+
 /** Exit 1, so that a script hears of it, as "ledger verify" does. */
-function refuseTrouble(
-  { differing, unanswered, complete }: ReconcileOutcome,
-  undelivered: number | null,
-  unknown: number,
-): void {
+function refuseTrouble({ differing, unanswered, complete }: ReconcileOutcome, more: string[]): void {
   const [first] = unanswered
   const troubles = [
     ...(differing.length > 0 ? [`${differing.length} differ; see "affiliate flagged list"`] : []),
     ...(first ? [`the processor could not be asked about ${unanswered.length} (${first.detail})`] : []),
     ...(complete ? [] : ['not everything was asked about']),
-    ...(undelivered
-      ? [`the processor gave up delivering ${undelivered} ${undelivered === 1 ? 'event' : 'events'}`]
-      : []),
-    ...(unknown > 0 ? [`the processor has ${unknown} that no call of ours made`] : []),
+    ...more,
   ]
   if (troubles.length > 0) throw new Failure(`Not reconciled: ${troubles.join('; ')}.`)
 }
