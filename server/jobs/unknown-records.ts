@@ -29,8 +29,7 @@ export interface UnknownRecords {
 
 /**
  * Flags what the processor made for us in the last 40 days and no call of ours asked for. It moves nothing. Returns what it found; `null`
- * when the processor does not answer or cannot be asked, or the run is stopped. What a person has seen is not flagged again: after a flag is resolved, only later
- * records count.
+ * when the processor does not answer or cannot be asked, or the run is stopped. After a flag is resolved, only later records count.
  */
 export async function flagUnknownRecords(
   platform: Platform,
@@ -48,11 +47,11 @@ export async function flagUnknownRecords(
     until: isoTime(period.to),
     records: unknown.records.map(evidenceOf),
   }
-  const what =
+  const [what, them] =
     unknown.count === 1
-      ? 'a payment or payout that no call'
-      : `${unknown.count} payments or payouts that no calls`
-  const summary = `The processor has ${what} of this service made. If a backup was restored, they may be missing here; otherwise find out who uses the account.`
+      ? ['a payment or payout that no call', 'it']
+      : [`${unknown.count} payments or payouts that no calls`, 'them']
+  const summary = `The processor has ${what} of this service made. Either a restored backup lacks ${them}, or something else uses the account.`
   await database.transaction((tx) =>
     raiseFlag(platform, tx, { ...subject, summary, evidence: { ...evidence } }),
   )

@@ -170,7 +170,8 @@ export class SafepayDouble {
         }
         answered.push(status)
         const { identifier: event_id, webhook_event_type: type } = event
-        if (!isAccepted(status)) this.dead.push({ event_id, type, created_at: new Date().toISOString() })
+        if (!isAccepted(status))
+          this.dead.push({ event_id, type, created_at: new Date(this.now()).toISOString() })
       }
       return answered
     })
