@@ -58,6 +58,12 @@ export interface OpenOptions {
   clock?: Clock
 }
 
+/**
+ * The longest that one statement of the service may take on PostgreSQL; see also `withStatementTimeout` and `withLongStatements`.
+ * Commands may take longer.
+ */
+const STATEMENT_TIMEOUT_MS = 10_000
+
 /** PostgreSQL cuts longer names. */
 const MAX_NAME = 63
 
@@ -75,6 +81,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     create: options.create,
     readOnly: options.readOnly ?? false,
     poolSize: config.DATABASE_POOL_SIZE,
+    queryTimeoutMs: options.create ? STATEMENT_TIMEOUT_MS : undefined,
     applicationName: `affiliate ${config.ROLES.join(',')} @ ${hostname()}`.slice(0, MAX_NAME),
   })
   const baseUrl = options.publicBaseUrl ?? (() => config.PUBLIC_BASE_URL ?? ownAddress(config))

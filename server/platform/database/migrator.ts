@@ -79,8 +79,8 @@ const GIVE_UP_AFTER_MS = 30_000
 
 async function migratePostgres(url: string): Promise<string[]> {
   const { openPostgres } = await import('./postgresql.ts')
-  // Its own connections, without a statement timeout: a migration may take long.
-  const database = openPostgres(url, { poolSize: 2, queryTimeoutMs: 0 })
+  // Its own connections, without a statement timeout: a migration may take long, and the migrator writes on two of them.
+  const database = openPostgres(url, { poolSize: 4, queryTimeoutMs: 0 })
   try {
     const orm = await openOrm(database)
     const giveUpAt = performance.now() + GIVE_UP_AFTER_MS

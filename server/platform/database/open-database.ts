@@ -7,12 +7,18 @@ export type OpenDatabase = SqliteDatabase | PostgresDatabase
 
 /**
  * Opens the database of DATABASE_URL: `sqlite:PATH` or `postgres://…`. Loads only the driver that it needs, to keep commands fast. `create`
- * creates a missing SQLite file; with `readOnly` the database refuses every write. `poolSize` and `applicationName` are for
- * PostgreSQL.
+ * creates a missing SQLite file; with `readOnly` the database refuses every write. The other options are for
+ * PostgreSQL: see `PostgresOptions`.
  */
 export async function openDatabase(
   url: string,
-  options: { create: boolean; readOnly?: boolean; poolSize?: number; applicationName?: string },
+  options: {
+    create: boolean
+    readOnly?: boolean
+    poolSize?: number
+    applicationName?: string
+    queryTimeoutMs?: number | undefined
+  },
 ): Promise<OpenDatabase> {
   const file = sqliteFileOf(url)
   if (file !== null) {
@@ -33,8 +39,7 @@ export async function openDatabase(
     return openSqlite(file, options)
   }
   const { openPostgres } = await import('./postgresql.ts')
-  const { readOnly, poolSize, applicationName } = options
-  return openPostgres(url, { readOnly, poolSize, applicationName })
+  return openPostgres(url, options)
 }
 
 /** Refuses a PostgreSQL address whose hosts are not one cluster with one primary. Throws `SettingError` that names `setting`. */
