@@ -15,10 +15,27 @@ export interface CommandContext {
   environment: NodeJS.ProcessEnv
 }
 
-/** Reads the settings. Throws `SettingError`. */
-export async function openContext(command: Command): Promise<CommandContext> {
-  const { json = false, databaseUrl, yes = false } = command.optsWithGlobals<GlobalOptions>()
-  const environment = databaseUrl === undefined ? process.env : { ...process.env, DATABASE_URL: databaseUrl }
+/** The environment of the service; `--database-url` stands for all database addresses. */
+export function serviceEnvironment({ databaseUrl }: GlobalOptions): NodeJS.ProcessEnv {
+  if (databaseUrl === undefined) return process.env
+  const { DATABASE_DIRECT_URL: _direct, ...rest } = process.env
+  return { ...rest, DATABASE_URL: databaseUrl }
+}
+
+/** The same for commands: they go past a transaction pooler, which takes no read-only connections and may have none left. */
+function commandEnvironment(options: GlobalOptions): NodeJS.ProcessEnv {
+  const { DATABASE_DIRECT_URL: direct, ...rest } = serviceEnvironment(options)
+  return direct ? { ...rest, DATABASE_URL: direct } : rest
+}
+
+/** Reads the settings; for `serve` those of the service. Throws `SettingError`. */
+export async function openContext(
+  command: Command,
+  { service = false }: { service?: boolean } = {},
+): Promise<CommandContext> {
+  const options = command.optsWithGlobals<GlobalOptions>()
+  const { json = false, yes = false } = options
+  const environment = service ? serviceEnvironment(options) : commandEnvironment(options)
   const { readConfig } = await import('../server/platform/config.ts')
   const config = readConfig(environment)
   const layout = layoutOf(process.stdout, environment)

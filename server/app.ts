@@ -13,7 +13,12 @@ import {
   type SandboxAccess,
 } from './platform/crypto/app-keys.ts'
 import { createVault } from './platform/crypto/vault.ts'
-import { checkHosts, type OpenDatabase, openDatabase } from './platform/database/open-database.ts'
+import {
+  checkHosts,
+  type OpenDatabase,
+  openDatabase,
+  refuseOtherDatabase,
+} from './platform/database/open-database.ts'
 import { createIds, systemIds } from './platform/ids.ts'
 import { createLog } from './platform/log.ts'
 import type { Platform } from './platform/platform.ts'
@@ -73,6 +78,9 @@ export async function openApp(options: OpenOptions): Promise<App> {
   checkSealStorage(config)
   const eventRules = readEventRules(config)
   if (!options.readOnly) await checkHosts('DATABASE_URL', config.DATABASE_URL)
+  if (config.DATABASE_DIRECT_URL !== undefined) {
+    await refuseOtherDatabase('DATABASE_DIRECT_URL', config.DATABASE_DIRECT_URL, config.DATABASE_URL)
+  }
   if (options.create) await refuseForeignKeys(config.DATABASE_URL, findAppKeys(config))
   const sandbox = config.PROCESSOR === 'sandbox' ? readSandboxAccess(config, options) : null
   const processorSignature = readSignature(config, sandbox)
@@ -81,6 +89,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     create: options.create,
     readOnly: options.readOnly ?? false,
     poolSize: config.DATABASE_POOL_SIZE,
+    directUrl: config.DATABASE_DIRECT_URL,
     queryTimeoutMs: options.create ? STATEMENT_TIMEOUT_MS : undefined,
     applicationName: `affiliate ${config.ROLES.join(',')} @ ${hostname()}`.slice(0, MAX_NAME),
   })

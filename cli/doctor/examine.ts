@@ -1,5 +1,10 @@
 import { type Config, readConfig, SettingError } from '../../server/platform/config.ts'
-import { checkHosts, type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
+import {
+  checkHosts,
+  type OpenDatabase,
+  openDatabase,
+  refuseOtherDatabase,
+} from '../../server/platform/database/open-database.ts'
 import { examineClock } from './clock.ts'
 import { examineDatabase, type Reached } from './database.ts'
 import { examineDisk } from './disk.ts'
@@ -54,7 +59,9 @@ function readableConfig(environment: Environment): Config | null {
 async function open(config: Config): Promise<{ database: OpenDatabase } | { reached: Reached }> {
   try {
     await checkHosts('DATABASE_URL', config.DATABASE_URL)
-    return { database: await openDatabase(config.DATABASE_URL, { create: false, readOnly: true }) }
+    const { DATABASE_DIRECT_URL: direct, DATABASE_URL: url } = config
+    if (direct !== undefined) await refuseOtherDatabase('DATABASE_DIRECT_URL', direct, url)
+    return { database: await openDatabase(direct ?? url, { create: false, readOnly: true }) }
   } catch (error) {
     const finding = fail(
       'database',

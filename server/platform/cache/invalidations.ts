@@ -37,7 +37,7 @@ export function subscribeInvalidations(
   database: OpenDatabase,
 ): InvalidationSubscription {
   if (database.dialect !== 'postgresql') return { ready: Promise.resolve(), stop: async () => {} }
-  const listener = new Listener(platform, database.url)
+  const listener = new Listener(platform, database.directUrl)
   return { ready: listener.ready, stop: () => listener.stop() }
 }
 

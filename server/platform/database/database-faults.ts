@@ -32,6 +32,11 @@ export function isReadOnly(error: unknown): boolean {
   return coded(error).code === READ_ONLY
 }
 
+/** Whether the server does not know a prepared statement that the driver prepared, or the reverse: a pooler changed connections. */
+export function isStatementLost(error: unknown): boolean {
+  return ['26000', '42P05'].includes(coded(error).code)
+}
+
 export function readOnlyError(message: string): Error {
   return Object.assign(new Error(message), { code: READ_ONLY })
 }
@@ -76,6 +81,7 @@ export function postgresFault(error: unknown): DatabaseFault | null {
   const { code, message, constraint } = coded(error)
   if (code === '23505') return { kind: 'unique', constraint }
   if (code === '40001' || code === '40P01' || code === '55P03') return { kind: 'contention' }
+  if (isStatementLost(error)) return { kind: 'contention' }
   const outOfOrder = /^(08|28|3D|53|57P0|58|XX00)/.test(code) || code === '57014' || code === READ_ONLY
   if (outOfOrder || NETWORK.test(code) || CONNECTION_LOST.test(message)) {
     return { kind: 'unavailable', detail: message }

@@ -51,7 +51,7 @@ async function migrationsOf(dialect: OpenDatabase['dialect']) {
 
 /** Runs the pending migrations; returns their names. Safe in several processes at once: one runs them, the others find them done. */
 export async function migrate(database: OpenDatabase): Promise<string[]> {
-  return database.dialect === 'sqlite' ? migrateSqlite(database) : migratePostgres(database.url)
+  return database.dialect === 'sqlite' ? migrateSqlite(database) : migratePostgres(database.directUrl)
 }
 
 async function migrateSqlite(database: SqliteDatabase): Promise<string[]> {

@@ -18,6 +18,7 @@ export async function openDatabase(
     poolSize?: number
     applicationName?: string
     queryTimeoutMs?: number | undefined
+    directUrl?: string | undefined
   },
 ): Promise<OpenDatabase> {
   const file = sqliteFileOf(url)
@@ -47,4 +48,16 @@ export async function checkHosts(setting: string, url: string): Promise<void> {
   if (sqliteFileOf(url) !== null) return
   const { PostgresHosts } = await import('./postgres-hosts.ts')
   await new PostgresHosts(url).check(setting)
+}
+
+/**
+ * Refuses an address in `setting` that leads to another database than DATABASE_URL. Throws `SettingError`, or the database's error when one
+ * of them cannot be reached.
+ */
+export async function refuseOtherDatabase(setting: string, url: string, databaseUrl: string): Promise<void> {
+  const { identityOf } = await import('./postgres-hosts.ts')
+  const [own, other] = await Promise.all([identityOf(databaseUrl), identityOf(url)])
+  const same =
+    own.database === other.database && (own.systemId ?? other.systemId) === (other.systemId ?? own.systemId)
+  if (!same) throw new SettingError(setting, 'names another database than DATABASE_URL')
 }

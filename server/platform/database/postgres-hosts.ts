@@ -155,13 +155,29 @@ function timeout(): Error {
 }
 
 /** The identifier of the cluster, the same on its primary and all standbys; `null` if the role may not read it. */
-export async function systemIdOf(client: Pick<Client, 'query'>): Promise<string | null> {
+async function systemIdOf(client: Pick<Client, 'query'>): Promise<string | null> {
   try {
     const { rows } = await client.query('select system_identifier::text as id from pg_control_system()')
     return rows[0]?.id ?? null
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === '42501') return null
     throw error
+  }
+}
+
+/** What tells databases apart, the same on a primary and its standbys. With one host it may be a standby. */
+export async function identityOf(url: string): Promise<{ database: string; systemId: string | null }> {
+  const client = clientOf(url, {
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: CONNECT_TIMEOUT_MS,
+  })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query('select current_database() as name')
+    return { database: rows[0]?.name, systemId: await systemIdOf(client) }
+  } finally {
+    client.end().catch(() => {})
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type QueryResult,
 } from 'pg'
 import { statementTimeout } from './database.ts'
-import { isReadOnly, readOnlyError } from './database-faults.ts'
+import { isReadOnly, isStatementLost, readOnlyError } from './database-faults.ts'
 import { CONNECT_TIMEOUT_MS, clientFor, type PostgresHosts } from './postgres-hosts.ts'
 
 export interface PoolOptions extends PoolConfig {
@@ -154,9 +154,9 @@ export class BoundedPool {
   }
 }
 
-/** Not an error of the statement alone, or one of a server that is no primary. */
+/** Not an error of the statement alone, or one that another connection may not have. */
 function leavesUnknownState(error: unknown): boolean {
-  return !(error instanceof DatabaseError) || isReadOnly(error)
+  return !(error instanceof DatabaseError) || isReadOnly(error) || isStatementLost(error)
 }
 
 function isTimeout(error: unknown): boolean {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CompiledQuery, sql } from 'kysely'
@@ -108,6 +109,21 @@ it('keeps the place of a write that was not answered in time until the server is
   assert.is.not(after, before)
   // One that ends well is used again.
   assert.is(await connection(), after)
+})
+
+it('repeats a hot write whose prepared statement the server does not know, or knows already', async ({
+  database,
+}) => {
+  const one = CompiledQuery.raw('select 1 as one')
+  const run = async () => (await database.executeBatch<{ one: number }>(one)).map((row) => row.one)
+  assert.equal(await run(), [1])
+  // As a pooler that changes the server's connection between two transactions.
+  await sql`deallocate all`.execute(database.writer)
+  assert.equal(await run(), [1])
+  const other = CompiledQuery.raw('select 2 as two')
+  const name = `batch_${hash('sha256', other.sql, 'hex').slice(0, 32)}`
+  await database.pools.write.query(`prepare ${name} as select 2 as two`)
+  assert.equal(await database.executeBatch(other), [{ two: 2 }])
 })
 
 it('undoes the transaction of a value that is not exact, and goes on', async ({ database }) => {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { Kysely, PostgresDialect } from 'kysely'
 import { type Pool, types } from 'pg'
 import { type Database, refuseNested, runTransaction, withRetries } from './database.ts'
@@ -9,6 +10,8 @@ import type { Schema } from './schema.ts'
 export interface PostgresDatabase extends Database {
   readonly dialect: 'postgresql'
   readonly url: string
+  /** For what needs a session of its own: the same database without a transaction pooler between. */
+  readonly directUrl: string
   readonly hosts: PostgresHosts
   /** Reads have connections of their own. */
   readonly pools: { readonly read: Pool; readonly write: Pool }
@@ -42,6 +45,8 @@ export interface PostgresOptions {
   readOnly?: boolean | undefined
   /** What the server's own lists of connections show. */
   applicationName?: string | undefined
+  /** Of the same database, where `url` is that of a transaction pooler. */
+  directUrl?: string | undefined
 }
 
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresDatabase {
@@ -66,11 +71,18 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const readPool = openPool(Math.max(1, size - writes))
   /** Names of the statements of `executeBatch`, by their text; each connection prepares them at their first use. */
   const preparedNames = new Map<string, string>()
+  /** By the text, since behind PgBouncer several processes share a server's connection and its names. */
+  const nameOf = (text: string) => {
+    const name = preparedNames.get(text) ?? `batch_${hash('sha256', text, 'hex').slice(0, 32)}`
+    preparedNames.set(text, name)
+    return name
+  }
   const writer = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: writePool.forKysely }) })
   const reader = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: readPool.forKysely }) })
   return {
     dialect: 'postgresql',
     url,
+    directUrl: options.directUrl ?? url,
     hosts,
     pools: { read: readPool.pool, write: writePool.pool },
     writer,
@@ -80,9 +92,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       if (!statement || others.length > 0) throw new Error('only one statement is a transaction by itself')
       refuseNested(writer)
       const { sql, parameters } = statement
-      const name = preparedNames.get(sql) ?? `batch_${preparedNames.size + 1}`
-      preparedNames.set(sql, name)
-      return (await withRetries(postgresFault, () => writePool.query(sql, parameters, name))).rows
+      const query = () => writePool.query(sql, parameters, nameOf(sql))
+      return (await withRetries(postgresFault, query)).rows
     },
     async notify(channel, text) {
       await writePool.query('select pg_notify($1, $2)', [channel, text])
