@@ -18,7 +18,7 @@ export interface CommandContext {
 /** The environment of the service; `--database-url` stands for all database addresses. */
 export function serviceEnvironment({ databaseUrl }: GlobalOptions): NodeJS.ProcessEnv {
   if (databaseUrl === undefined) return process.env
-  const { DATABASE_DIRECT_URL: _direct, ...rest } = process.env
+  const { DATABASE_DIRECT_URL: _direct, DATABASE_READ_URL: _read, ...rest } = process.env
   return { ...rest, DATABASE_URL: databaseUrl }
 }
 

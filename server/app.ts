@@ -18,6 +18,7 @@ import {
   type OpenDatabase,
   openDatabase,
   refuseOtherDatabase,
+  refuseOtherReplica,
 } from './platform/database/open-database.ts'
 import { createIds, systemIds } from './platform/ids.ts'
 import { createLog } from './platform/log.ts'
@@ -81,6 +82,9 @@ export async function openApp(options: OpenOptions): Promise<App> {
   if (config.DATABASE_DIRECT_URL !== undefined) {
     await refuseOtherDatabase('DATABASE_DIRECT_URL', config.DATABASE_DIRECT_URL, config.DATABASE_URL)
   }
+  if (options.create && config.DATABASE_READ_URL !== undefined) {
+    await refuseOtherReplica(config.DATABASE_READ_URL, config.DATABASE_URL)
+  }
   if (options.create) await refuseForeignKeys(config.DATABASE_URL, findAppKeys(config))
   const sandbox = config.PROCESSOR === 'sandbox' ? readSandboxAccess(config, options) : null
   const processorSignature = readSignature(config, sandbox)
@@ -90,6 +94,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     readOnly: options.readOnly ?? false,
     poolSize: config.DATABASE_POOL_SIZE,
     directUrl: config.DATABASE_DIRECT_URL,
+    readUrl: options.create ? config.DATABASE_READ_URL : undefined,
     queryTimeoutMs: options.create ? STATEMENT_TIMEOUT_MS : undefined,
     applicationName: `affiliate ${config.ROLES.join(',')} @ ${hostname()}`.slice(0, MAX_NAME),
   })

@@ -72,7 +72,7 @@ const REQUIRED_BY = {
 /** Refuses settings that are valid one by one but not together. */
 function refuseMismatch(config: Config): void {
   refuseShortClickRetention(config)
-  for (const name of ['DATABASE_DIRECT_URL'] as const) {
+  for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_READ_URL'] as const) {
     if (config[name] !== undefined && sqliteFileOf(config.DATABASE_URL) !== null) {
       throw new SettingError(name, 'is for PostgreSQL, and DATABASE_URL names an SQLite file')
     }

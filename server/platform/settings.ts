@@ -90,6 +90,11 @@ const DATA = {
       'the same database past a transaction pooler, for listening, migrations and commands: see [PgBouncer](operate.md#pgbouncer)',
     unset: '`DATABASE_URL`',
   }),
+  DATABASE_READ_URL: postgresUrl
+    .optional()
+    .describe(
+      'a replica of the same database, for public lists and exports: see [A replica for reads](operate.md#a-replica-for-reads)',
+    ),
   DATABASE_POOL_SIZE: whole(2, 100)
     .prefault('10')
     .describe(

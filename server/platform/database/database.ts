@@ -175,6 +175,14 @@ export function withStatementTimeout<T>(work: () => T): T {
   return timeouts.run(CLIENT_TIMEOUT_MS, work)
 }
 
+/** A read that the primary answers if the replica does not. */
+const REPLICA_TIMEOUT_MS = 900
+
+/** Runs `work` with a timeout of 0.9 s for each of its PostgreSQL statements. */
+export function withReplicaTimeout<T>(work: () => T): T {
+  return timeouts.run(REPLICA_TIMEOUT_MS, work)
+}
+
 /** Runs `work` with a timeout of a minute for each of its PostgreSQL statements. */
 export function withLongStatements<T>(work: () => T): T {
   return timeouts.run(LONG_TIMEOUT_MS, work)

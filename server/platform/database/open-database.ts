@@ -19,6 +19,7 @@ export async function openDatabase(
     applicationName?: string
     queryTimeoutMs?: number | undefined
     directUrl?: string | undefined
+    readUrl?: string | undefined
   },
 ): Promise<OpenDatabase> {
   const file = sqliteFileOf(url)
@@ -60,4 +61,13 @@ export async function refuseOtherDatabase(setting: string, url: string, database
   const same =
     own.database === other.database && (own.systemId ?? other.systemId) === (other.systemId ?? own.systemId)
   if (!same) throw new SettingError(setting, 'names another database than DATABASE_URL')
+}
+
+/** The same for DATABASE_READ_URL. A replica that cannot be reached is no error: the primary is read then. */
+export async function refuseOtherReplica(url: string, databaseUrl: string): Promise<void> {
+  try {
+    await refuseOtherDatabase('DATABASE_READ_URL', url, databaseUrl)
+  } catch (error) {
+    if (error instanceof SettingError) throw error
+  }
 }

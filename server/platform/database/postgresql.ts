@@ -5,6 +5,7 @@ import { type Database, refuseNested, runTransaction, withRetries } from './data
 import { postgresFault } from './database-faults.ts'
 import { PostgresHosts } from './postgres-hosts.ts'
 import { BoundedPool } from './postgres-pool.ts'
+import { Replica } from './postgres-replica.ts'
 import type { Schema } from './schema.ts'
 
 export interface PostgresDatabase extends Database {
@@ -13,6 +14,8 @@ export interface PostgresDatabase extends Database {
   /** For what needs a session of its own: the same database without a transaction pooler between. */
   readonly directUrl: string
   readonly hosts: PostgresHosts
+  /** Of DATABASE_READ_URL: see `readReplica`. */
+  readonly replica: Replica | null
   /** Reads have connections of their own. */
   readonly pools: { readonly read: Pool; readonly write: Pool }
   readonly writer: Kysely<Schema>
@@ -47,17 +50,19 @@ export interface PostgresOptions {
   applicationName?: string | undefined
   /** Of the same database, where `url` is that of a transaction pooler. */
   directUrl?: string | undefined
+  /** Of a replica; it gets as many connections as there are for reads. */
+  readUrl?: string | undefined
 }
 
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresDatabase {
   const hosts = new PostgresHosts(url)
   const size = options.poolSize ?? POOL_SIZE
   const writes = Math.max(1, Math.round(size * WRITES))
-  const openPool = (max: number) =>
-    new BoundedPool(hosts, {
+  const openPool = (max: number, at = hosts, readOnly = options.readOnly ?? false) =>
+    new BoundedPool(at, {
       max,
       queryTimeoutMs: options.queryTimeoutMs ?? QUERY_TIMEOUT_MS,
-      writable: !options.readOnly,
+      writable: !readOnly,
       ...(options.readOnly && { options: '-c default_transaction_read_only=on' }),
       ...(options.applicationName !== undefined && { application_name: options.applicationName }),
       types: {
@@ -69,6 +74,11 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     })
   const writePool = openPool(writes)
   const readPool = openPool(Math.max(1, size - writes))
+  const { readUrl } = options
+  const replica =
+    readUrl === undefined
+      ? null
+      : new Replica(openPool(Math.max(1, size - writes), new PostgresHosts(readUrl), true), readPool)
   /** Names of the statements of `executeBatch`, by their text; each connection prepares them at their first use. */
   const preparedNames = new Map<string, string>()
   /** By the text, since behind PgBouncer several processes share a server's connection and its names. */
@@ -84,6 +94,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     url,
     directUrl: options.directUrl ?? url,
     hosts,
+    replica,
     pools: { read: readPool.pool, write: writePool.pool },
     writer,
     reader,
@@ -100,6 +111,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     },
     faultOf: postgresFault,
     async close() {
+      await replica?.close()
       await Promise.all([writer.destroy(), reader.destroy()])
       // Kysely ends a pool only if it has used it.
       await Promise.all([writePool.end(), readPool.end()])
