@@ -83,17 +83,21 @@ async function refuseRetiredKey({ platform }: App): Promise<void> {
 
 /**
  * Runs `work` over the database as it is, migrated or not, without services and keys. With `readOnly` the database itself
- * refuses every write.
+ * refuses every write; with `replica` it is that of DATABASE_READ_URL.
  */
 export async function withDatabase(
   command: Command,
   work: (context: CommandContext & { database: OpenDatabase }) => Promise<void>,
-  options: { readOnly?: boolean } = {},
+  { readOnly = false, replica = false }: { readOnly?: boolean; replica?: boolean } = {},
 ): Promise<void> {
   const context = await openContext(command)
   await refuseMissingDatabase(context.config)
-  const { openDatabase } = await import('../server/platform/database/open-database.ts')
-  const database = await openDatabase(context.config.DATABASE_URL, { create: false, ...options })
+  const { openDatabase, refuseOtherDatabase } = await import('../server/platform/database/open-database.ts')
+  const { DATABASE_URL: primary, DATABASE_READ_URL: other } = context.config
+  if (replica && other === undefined)
+    throw new Failure('DATABASE_READ_URL is not set. Set it to the replica.')
+  if (replica && other !== undefined) await refuseOtherDatabase('DATABASE_READ_URL', other, primary)
+  const database = await openDatabase((replica && other) || primary, { create: false, readOnly })
   try {
     await work({ ...context, database })
   } finally {

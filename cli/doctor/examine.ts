@@ -6,7 +6,7 @@ import {
   refuseOtherDatabase,
 } from '../../server/platform/database/open-database.ts'
 import { examineClock } from './clock.ts'
-import { examineDatabase, type Reached } from './database.ts'
+import { examineDatabase, examineReplica, type Reached } from './database.ts'
 import { examineDisk } from './disk.ts'
 import { type Finding, fail, info, wordsOf } from './finding.ts'
 import { examineProcessor, examineWebhooks } from './outside.ts'
@@ -28,7 +28,9 @@ export async function examine(
   progress('the database')
   const opened = await open(config)
   const reached = 'database' in opened ? await examineDatabase(config, opened.database) : opened.reached
-  findings.push(...reached.findings, ...(await examineDisk(config)))
+  if (reached.usable) findings.push(...reached.findings, ...(await examineReplica(config)))
+  else findings.push(...reached.findings)
+  findings.push(...(await examineDisk(config)))
   progress('clock and secrets')
   const usable = reached.usable && 'database' in opened ? opened.database : null
   findings.push(...(await examineClock(usable)), ...(await examineSecrets(config, environment, usable)))

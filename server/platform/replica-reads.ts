@@ -27,7 +27,7 @@ export async function readReplica<T>(
 /** A platform for long reads that must see all that is committed now: over the replica if it has that, else over the primary. */
 export async function currentReads(platform: Platform): Promise<Platform> {
   const replica = replicaOf(platform)
-  return replica && (await replica.reachesNow()) ? over(replica, platform) : platform
+  return replica?.isUsable && (await replica.reachesNow()) ? over(replica, platform) : platform
 }
 
 function replicaOf({ database }: Platform): Replica | null {

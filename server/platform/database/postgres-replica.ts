@@ -64,7 +64,6 @@ export class Replica {
 
   /** Whether it has, within a second, all that is committed now. */
   async reachesNow(): Promise<boolean> {
-    if (!this.isUsable) return false
     try {
       const wanted = await positionOf(this.#primary, PRIMARY_POSITION)
       const giveUpAt = performance.now() + CATCH_UP_MS
