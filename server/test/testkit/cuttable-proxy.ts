@@ -9,7 +9,7 @@ export interface CuttableProxy {
   mend(): Promise<void>
   /** Keeps connections open and passes nothing on. */
   stall(): void
-  /** As a machine that lost its power: connections stay open and pass nothing on, new ones are refused until `mend`. */
+  /** As a machine that lost its power: connections stay open and pass nothing on, new ones are refused until they are let through again. */
   vanish(): void
   /** Passes on what waited and all that follows. */
   flow(): void
