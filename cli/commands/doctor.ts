@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { exampleText, type GlobalOptions } from '../command.ts'
+import { serviceEnvironment } from '../context.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { Failure } from '../failures.ts'
 import { layoutOf, Output } from '../terminal/output.ts'
@@ -15,8 +16,9 @@ export function addDoctorCommand(program: Command): void {
 }
 
 async function doctor(command: Command): Promise<void> {
-  const { json = false, databaseUrl } = command.optsWithGlobals<GlobalOptions>()
-  const environment = databaseUrl === undefined ? process.env : { ...process.env, DATABASE_URL: databaseUrl }
+  const options = command.optsWithGlobals<GlobalOptions>()
+  const { json = false } = options
+  const environment = serviceEnvironment(options)
   const { examine } = await import('../doctor/examine.ts')
   const out = new Output({ json, zone: 'UTC', layout: layoutOf(process.stdout, environment) })
   const findings = await examine(environment, (what) => out.progress(`looking at ${what}`)).finally(() =>
