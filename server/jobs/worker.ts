@@ -119,7 +119,10 @@ export function startWorker({ platform, processor, eventRules }: WorkerParts): W
 export function startModerationLoop(platform: Platform): Loop {
   return new Loop(platform, {
     name: 'moderation',
-    run: () => watchMarketplace(platform),
+    async run() {
+      await rollUpClicks(platform)
+      return watchMarketplace(platform)
+    },
     longestSleepMs: WATCH_EVERY_MS,
   })
 }

@@ -26,6 +26,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   link_coupons: ['update'],
   clicks: [],
   click_counts: ['update'],
+  uncounted_clicks: ['delete'],
   billing_cycles: ['update'],
   billing_cycle_shares: ['update'],
   credits: [],

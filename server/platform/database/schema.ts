@@ -1,7 +1,7 @@
 import type { InferKyselyDB } from '@mikro-orm/sql'
 import { Application } from '../../applications/application.entity.ts'
 import { BillingCycle, BillingCycleShare, Credit } from '../../billing/billing.entity.ts'
-import { Click, ClickCount } from '../../clicks/click.entity.ts'
+import { Click, ClickCount, UncountedClicks } from '../../clicks/click.entity.ts'
 import { ExportJob } from '../../exports/export-job.entity.ts'
 import { InboundBody, InboundEvent, OperatorDelivery } from '../../inbox/inbound-event.entity.ts'
 import { ScheduleRun } from '../../jobs/schedule-run.entity.ts'
@@ -37,6 +37,7 @@ export const ENTITIES = {
   LinkCoupon,
   Click,
   ClickCount,
+  UncountedClicks,
   BillingCycle,
   BillingCycleShare,
   Credit,

@@ -247,6 +247,17 @@ export const ONE_OF_EACH: Rows = {
   ],
   clicks: [{ id: idNumber(50), link_id: LINK, tracked: 1, kind: 'visit', repeated: 0, created_at: AT }],
   click_counts: [{ link_id: LINK, clicks: 1, unique_clicks: 1 }],
+  uncounted_clicks: [
+    {
+      id: idNumber(51),
+      link_id: LINK,
+      day: 20_000,
+      visits: 1,
+      unique_visits: 1,
+      clicks: 1,
+      untracked_visits: 0,
+    },
+  ],
   billing_cycles: [cycle(60, 'charged'), cycle(61, 'closed'), cycle(62, 'open')],
   billing_cycle_shares: [
     {
