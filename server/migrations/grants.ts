@@ -49,6 +49,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   mailboxes: ['update'],
   schedule_runs: ['update'],
   export_jobs: ['update', 'delete'],
+  processes: ['update', 'delete'],
   watermarks: ['update', 'delete'],
 }
 

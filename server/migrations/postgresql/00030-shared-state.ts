@@ -5,7 +5,7 @@ const HOUR_MS = 3_600_000
 
 /**
  * Visits that are not yet part of the counts, written with the clicks themselves by a trigger, so that no clock decides which clicks are
- * counted. Also the processes that run, and what they count together.
+ * counted. Also the processes that run.
  */
 export class Migration00030SharedState extends Migration {
   override up(): void {
@@ -18,6 +18,15 @@ const COUNTS = 'count(*) as visits, count(*) filter (where repeated = 0) as uniq
 
 /** Reads all clicks before `recent`, an id, while clicks are still written, and the few after it while they wait. */
 const statements = (recent: string) => [
+  `create table "processes" (
+    "id" uuid not null,
+    "host" text not null,
+    "pid" int not null,
+    "roles" text not null,
+    "money_settings" text not null,
+    "seen_at" bigint not null,
+    primary key ("id")
+  )`,
   `create table "uncounted_clicks" (
     "id" uuid not null,
     "link_id" uuid not null,

@@ -2,7 +2,7 @@ import { Migration } from '@mikro-orm/migrations'
 
 /**
  * Visits that are not yet part of the counts, written with the clicks themselves by a trigger, so that no clock decides which clicks are
- * counted. Also the processes that run, and what they count together.
+ * counted. Also the processes that run.
  */
 export class Migration00030SharedState extends Migration {
   override up(): void {
@@ -14,6 +14,14 @@ const VISITS = "kind = 'visit' and tracked = 1"
 const COUNTS = 'count(*) as visits, sum(1 - repeated) as unique_visits'
 
 const STATEMENTS = [
+  `create table "processes" (
+    "id" text not null primary key,
+    "host" text not null,
+    "pid" integer not null,
+    "roles" text not null,
+    "money_settings" text not null,
+    "seen_at" bigint not null
+  )`,
   `create table "uncounted_clicks" (
     "id" text not null primary key,
     "link_id" text not null,

@@ -13,6 +13,7 @@ import { Flag } from '../../moderation/flag.entity.ts'
 import { LinkDay, Mailbox } from '../../moderation/watches/watched.entity.ts'
 import { Offer, OfferStatusChange } from '../../offers/offer.entity.ts'
 import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
+import { RunningProcess } from '../../processes/process.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
 import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
@@ -60,6 +61,7 @@ export const ENTITIES = {
   Mailbox,
   ScheduleRun,
   ExportJob,
+  RunningProcess,
   Watermark,
 }
 
