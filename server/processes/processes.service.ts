@@ -89,6 +89,12 @@ export async function refuseOtherMoneySettings(db: Queries | Tx, config: Config)
   }
 }
 
+/** The hosts with a running process that writes or serves export files. */
+export async function liveHosts(db: Queries): Promise<string[]> {
+  const processes = await processesSeenWithin(db, LIVE_MS)
+  return [...new Set(processes.filter(({ roles }) => /web|worker/.test(roles)).map(({ host }) => host))]
+}
+
 function differs(own: unknown, theirs: unknown, { pid, host, roles }: ProcessRow): string {
   return `is ${String(own)} here and ${String(theirs)} in process ${pid} on ${host} (${roles}). Use the same value, or stop that process first; one that crashed counts for ${LIVE_MS / 1000} seconds`
 }

@@ -108,7 +108,10 @@ it('do nothing on SQLite', async () => {
   const { database, close } = await openTestDatabase('sqlite', { migrated: false })
   const caches = new Caches()
   publishInvalidations(caches, database)
-  const subscription = subscribeInvalidations({ caches, log: createLog('silent'), signals: new Signals() }, database)
+  const subscription = subscribeInvalidations(
+    { caches, log: createLog('silent'), signals: new Signals() },
+    database,
+  )
   await subscription.ready
   caches.clear('slug')
   await subscription.stop()
