@@ -50,6 +50,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   schedule_runs: ['update'],
   export_jobs: ['update', 'delete'],
   processes: ['update', 'delete'],
+  rate_limits: ['update', 'delete'],
   watermarks: ['update', 'delete'],
 }
 

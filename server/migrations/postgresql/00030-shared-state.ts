@@ -5,7 +5,7 @@ const HOUR_MS = 3_600_000
 
 /**
  * Visits that are not yet part of the counts, written with the clicks themselves by a trigger, so that no clock decides which clicks are
- * counted. Also the processes that run.
+ * counted. Also the processes that run, and what they count together.
  */
 export class Migration00030SharedState extends Migration {
   override up(): void {
@@ -26,6 +26,11 @@ const statements = (recent: string) => [
     "money_settings" text not null,
     "seen_at" bigint not null,
     primary key ("id")
+  )`,
+  `create unlogged table "rate_limits" (
+    "key" text not null primary key,
+    "points" int not null,
+    "expire" bigint null
   )`,
   `create table "uncounted_clicks" (
     "id" uuid not null,

@@ -2,7 +2,7 @@ import { Migration } from '@mikro-orm/migrations'
 
 /**
  * Visits that are not yet part of the counts, written with the clicks themselves by a trigger, so that no clock decides which clicks are
- * counted. Also the processes that run.
+ * counted. Also the processes that run, and what they count together.
  */
 export class Migration00030SharedState extends Migration {
   override up(): void {
@@ -21,6 +21,11 @@ const STATEMENTS = [
     "roles" text not null,
     "money_settings" text not null,
     "seen_at" bigint not null
+  )`,
+  `create table "rate_limits" (
+    "key" text not null primary key,
+    "points" integer not null,
+    "expire" bigint null
   )`,
   `create table "uncounted_clicks" (
     "id" text not null primary key,

@@ -18,6 +18,7 @@ import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
 import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
 import { BillingAccount, LoginAddress, PayoutDestination, Session, User } from '../../users/user.entity.ts'
+import { RateLimitPoints } from '../network/rate-limit.entity.ts'
 import { Watermark } from './watermark.entity.ts'
 
 /** Every table, in the order in which rows can be inserted. */
@@ -62,6 +63,7 @@ export const ENTITIES = {
   ScheduleRun,
   ExportJob,
   RunningProcess,
+  RateLimitPoints,
   Watermark,
 }
 

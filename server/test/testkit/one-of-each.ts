@@ -369,6 +369,7 @@ export const ONE_OF_EACH: Rows = {
   mailboxes: [{ user_id: CREATOR, fingerprint: '23' }],
   schedule_runs: [{ name: 'billing', started_at: AT, finished_at: AT, outcome: '{}' }],
   processes: [{ id: idNumber(90), host: 'host-1', pid: 1, roles: 'web', money_settings: '{}', seen_at: AT }],
+  rate_limits: [{ key: 'auth:x', points: 1, expire: AT }],
   watermarks: [{ name: 'clicks', value: NIL_ID }],
 }
 
