@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, enumText, epochMs, id, oneOf } from '../platform/database/columns.ts'
+import { count, enumText, epochMs, id, oneOf, text } from '../platform/database/columns.ts'
 
 export const CLICK_KINDS = ['visit', 'bot', 'prefetch', 'head', 'embedded'] as const
 export type ClickKind = (typeof CLICK_KINDS)[number]
@@ -57,5 +57,17 @@ export const UncountedClicks = defineEntity({
     clicks: count(),
     /** Clicks of the kind `visit` without a tracking reference. */
     untracked_visits: count(),
+  },
+})
+
+/** PostgreSQL: visitors counted within the last hours, by any web process. A crash of the server empties it. */
+export const CountedVisitor = defineEntity({
+  name: 'CountedVisitor',
+  tableName: 'counted_visitors',
+  properties: {
+    link_id: id().primary(),
+    /** The hash of the address, by a key that is kept for a day, and the mark of the user agent. */
+    visitor: text().primary(),
+    counted_at: epochMs(),
   },
 })

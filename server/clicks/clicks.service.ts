@@ -5,6 +5,7 @@ import { advisoryLock, type Queries, type Tx } from '../platform/database/databa
 import { GroupCommit } from '../platform/database/group-commit.ts'
 import { firstIdAt, isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
+import { withTimeout } from '../platform/with-timeout.ts'
 import type { ClickKind } from './click.entity.ts'
 import { agentMarkOf } from './click-kind.ts'
 import {
@@ -17,6 +18,8 @@ import {
   visitCounts,
   visitsOfLink,
 } from './clicks.store.ts'
+import { readVisitorKey, SharedVisitors } from './shared-visitors.service.ts'
+import type { VisitorRow } from './visitors.store.ts'
 import { AddressHashes, CountedVisitors } from './visitors.ts'
 
 const MAX_BATCH = 256
@@ -61,26 +64,28 @@ export interface ClickRecorder {
   written(): WrittenClicks[]
   /** How many clicks wait for the next write. */
   waiting(): number
-  /** Resolves when no click is waiting, nor a flag about clicks. */
+  /** Resolves when no click is waiting, nor what follows from clicks. */
   idle(): Promise<void>
 }
 
 /** Gathers the clicks of concurrent requests into one insert each. One for each process. */
 export function createClickRecorder(platform: Platform): ClickRecorder {
   const counted = new CountedVisitors()
+  const shared = platform.database.dialect === 'postgresql' ? new SharedVisitors(platform) : null
+  const addresses = new AddressHashes(shared ? () => withTimeout(readVisitorKey(platform)) : undefined)
   const written: WrittenClicks[] = []
   const clicks = new GroupCommit<WaitingClick, void>({
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
     timeoutMs: TIMEOUT_MS,
     async write(batch) {
-      await writeClicks(platform, counted, batch)
+      const first = await writeClicks(platform, counted, batch)
+      shared?.add(first)
       for (const { row } of batch) countWritten(written, row.kind, row.tracked === 1)
       return []
     },
   })
   const watch = createClickWatch(platform)
-  const addresses = new AddressHashes()
   const observed = ({ id, linkId, tracked, kind, createdAt, address, agent }: NewClick): WaitingClick => {
     let visitor: string | null = null
     if (tracked && kind === 'visit' && address) {
@@ -92,12 +97,15 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
     return { row, visitor }
   }
   return {
-    record: (click) => clicks.add(observed(click)),
+    record: (click) =>
+      addresses.isReady
+        ? clicks.add(observed(click))
+        : addresses.ready().then(() => clicks.add(observed(click))),
     written: () => written,
     waiting: () => clicks.waiting,
     async idle() {
       await clicks.idle()
-      await watch.flush()
+      await Promise.all([watch.flush(), shared?.flush(), addresses.ready()])
     },
   }
 }
@@ -115,24 +123,26 @@ function countWritten(written: WrittenClicks[], kind: ClickKind, tracked: boolea
 /**
  * Says of each click whether it repeats one, and writes them. That is said no earlier than here, where the clicks before
  * are on disk or are known to have failed: a visit repeats none that was never written. When the write fails its visitors are
- * forgotten, and counted when they come back; if it was written nevertheless, one visit counts twice and none is lost.
+ * forgotten, and counted when they come back; if it was written nevertheless, one visit counts twice and none is lost. Returns the
+ * visits that repeat none.
  */
 async function writeClicks(
   { database }: Platform,
   counted: CountedVisitors,
   batch: readonly WaitingClick[],
-): Promise<void> {
-  const first: { linkId: string; visitor: string }[] = []
+): Promise<VisitorRow[]> {
+  const first: VisitorRow[] = []
   const rows = batch.map(({ row, visitor }) => {
     if (visitor === null) return row
     if (counted.repeats(row.link_id, visitor, row.created_at)) row.repeated = 1
-    else first.push({ linkId: row.link_id, visitor })
+    else first.push({ link_id: row.link_id, visitor, counted_at: row.created_at })
     return row
   })
   try {
     await database.executeBatch(insertClicks(database.dialect, rows))
+    return first
   } catch (error) {
-    counted.remove(first)
+    counted.remove(first.map(({ link_id, visitor }) => ({ linkId: link_id, visitor })))
     throw error
   }
 }

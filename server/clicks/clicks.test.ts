@@ -213,6 +213,29 @@ for (const { it } of marketSuites<Context>('clicks')) {
     assert.ok(logged.every(({ tracked, kind, repeated }) => repeated === 0 || (tracked && kind === 'visit')))
   })
 
+  it('counts the visitors of two processes once on PostgreSQL', async ({ bed, platform, link }) => {
+    if (platform.database.dialect === 'sqlite') return
+    const recorders = [createClickRecorder(platform), createClickRecorder({ ...platform })]
+    for (const recorder of recorders) await recorder.idle()
+    const visitAll = async () => {
+      for (let visitor = 0; visitor < 50; visitor += 1) {
+        const address = `203.0.113.${visitor}`
+        for (const recorder of recorders) await recorder.record(clickOn(platform, link.id, { address }))
+      }
+      await Promise.all(recorders.map((recorder) => recorder.idle()))
+    }
+    await visitAll()
+    assert.equal(await counted(platform, link), { all: 100, unique: 50 })
+    await rollUpClicks(platform)
+    assert.equal(await counted(platform, link), { all: 100, unique: 50 })
+    bed.clock.pass(HOUR)
+    await visitAll()
+    await rollUpClicks(platform)
+    assert.equal(await counted(platform, link), { all: 200, unique: 100 })
+    const breaches = (await verifyBooks(platform)).flatMap((result) => result.breaches)
+    assert.equal(breaches, [])
+  })
+
   it('counts one of many visits of one visitor that come at once', async ({ platform, link }) => {
     const recorder = createClickRecorder(platform)
     const visitor = { address: '2001:db8:1:2::1', agent: 'Phone' }

@@ -1,5 +1,6 @@
 import { enforceClickRetention } from '../clicks/click-retention.service.ts'
 import { rollUpClicks } from '../clicks/clicks.service.ts'
+import { removeOldVisitors } from '../clicks/shared-visitors.service.ts'
 import { type EventSource, nextEventDueAt, removeOldBodies } from '../inbox/inbox.service.ts'
 import { watchMarketplace } from '../moderation/watches/watches.service.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -96,7 +97,11 @@ export function startWorker({ platform, processor, eventRules }: WorkerParts): W
     }),
     new Loop(platform, {
       name: 'click retention',
-      run: () => enforceClickRetention(platform).then(() => 0),
+      async run() {
+        await enforceClickRetention(platform)
+        await removeOldVisitors(platform)
+        return 0
+      },
       longestSleepMs: RETENTION_EVERY_MS,
     }),
     new Loop(platform, {

@@ -32,6 +32,12 @@ const statements = (recent: string) => [
     "points" int not null,
     "expire" bigint null
   )`,
+  `create unlogged table "counted_visitors" (
+    "link_id" uuid not null,
+    "visitor" text not null,
+    "counted_at" bigint not null,
+    primary key ("link_id", "visitor")
+  )`,
   `create table "uncounted_clicks" (
     "id" uuid not null,
     "link_id" uuid not null,

@@ -27,6 +27,12 @@ const STATEMENTS = [
     "points" integer not null,
     "expire" bigint null
   )`,
+  `create table "counted_visitors" (
+    "link_id" text not null,
+    "visitor" text not null,
+    "counted_at" bigint not null,
+    primary key ("link_id", "visitor")
+  )`,
   `create table "uncounted_clicks" (
     "id" text not null primary key,
     "link_id" text not null,

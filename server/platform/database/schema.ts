@@ -1,7 +1,7 @@
 import type { InferKyselyDB } from '@mikro-orm/sql'
 import { Application } from '../../applications/application.entity.ts'
 import { BillingCycle, BillingCycleShare, Credit } from '../../billing/billing.entity.ts'
-import { Click, ClickCount, UncountedClicks } from '../../clicks/click.entity.ts'
+import { Click, ClickCount, CountedVisitor, UncountedClicks } from '../../clicks/click.entity.ts'
 import { ExportJob } from '../../exports/export-job.entity.ts'
 import { InboundBody, InboundEvent, OperatorDelivery } from '../../inbox/inbound-event.entity.ts'
 import { ScheduleRun } from '../../jobs/schedule-run.entity.ts'
@@ -40,6 +40,7 @@ export const ENTITIES = {
   Click,
   ClickCount,
   UncountedClicks,
+  CountedVisitor,
   BillingCycle,
   BillingCycleShare,
   Credit,

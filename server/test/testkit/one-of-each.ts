@@ -247,6 +247,7 @@ export const ONE_OF_EACH: Rows = {
   ],
   clicks: [{ id: idNumber(50), link_id: LINK, tracked: 1, kind: 'visit', repeated: 0, created_at: AT }],
   click_counts: [{ link_id: LINK, clicks: 1, unique_clicks: 1 }],
+  counted_visitors: [{ link_id: LINK, visitor: 'x', counted_at: AT }],
   uncounted_clicks: [
     {
       id: idNumber(51),
