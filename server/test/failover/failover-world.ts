@@ -149,17 +149,21 @@ export class FailoverWorld {
     throw new Error(`no order became a sale within ${withinMs} ms`)
   }
 
-  /** Resolves once this scheduler has run a job to its end. Throws when the run fails. */
-  async runSchedule(scheduler: ServiceProcess): Promise<void> {
-    const from = Date.now()
-    await scheduler.runSchedule('payouts')
-    const [run] = await this.query<{ finished_at: string | null; outcome: string | null }>(
-      "select finished_at, outcome from schedule_runs where name = 'payouts'",
-    )
-    if (Number(run?.finished_at ?? 0) >= from) return
-    throw new Error(
-      `${scheduler.name}: the job did not finish: ${run?.outcome}; ${scheduler.log.slice(-2000)}`,
-    )
+  /** Resolves once each scheduler has run a job to its end. Throws when a run fails. */
+  async runSchedules(): Promise<void> {
+    for (const scheduler of this.processes.scheduler) {
+      const from = Date.now()
+      await scheduler.runSchedule('payouts')
+      const [run] = await this.query<{
+        started_at: string
+        finished_at: string | null
+        outcome: string | null
+      }>("select started_at, finished_at, outcome from schedule_runs where name = 'payouts'")
+      // Cron may have begun another run meanwhile.
+      const isDone =
+        Number(run?.finished_at ?? 0) >= from || (Number(run?.started_at) >= from && !run?.outcome)
+      if (!isDone) throw new Error(`${scheduler.name}: ${run?.outcome}; ${scheduler.log.slice(-2000)}`)
+    }
   }
 
   /** Every acknowledged webhook is one sale, every answered click is stored, nothing is doubled, and the books hold. */
