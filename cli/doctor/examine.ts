@@ -3,6 +3,7 @@ import { type OpenDatabase, openDatabase } from '../../server/platform/database/
 import { examineClock } from './clock.ts'
 import { examineDatabase, type Reached } from './database.ts'
 import { examineDisk } from './disk.ts'
+import { examineFailover } from './failover.ts'
 import { type Finding, fail, info, wordsOf } from './finding.ts'
 import { examineProcessor, examineWebhooks } from './outside.ts'
 import { examineRuntime, examineSettings } from './runtime.ts'
@@ -12,10 +13,14 @@ import { examineWork } from './work.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** Looks at everything that the service needs, and writes nothing. What cannot be looked at is a finding, no error. */
+/**
+ * Looks at everything that the service needs, and writes nothing; with `afterFailover` also for what a failover may have lost. What cannot
+ * be looked at is a finding, no error.
+ */
 export async function examine(
   environment: Environment,
   progress: (what: string) => void,
+  { afterFailover = false }: { afterFailover?: boolean } = {},
 ): Promise<Finding[]> {
   const findings = [...examineRuntime(), ...examineSettings(environment)]
   const config = readableConfig(environment)
@@ -37,6 +42,7 @@ export async function examine(
   findings.push(...(await examineWebhooks(config)))
   if (usable) {
     findings.push(...(await examineWork(config, usable)), ...(await examineSeals(config, usable)))
+    if (afterFailover) findings.push(...(await examineFailover(config, usable)))
   }
   if ('database' in opened) await opened.database.close()
   return findings

@@ -103,7 +103,7 @@ export class LeaseQueue<Row extends QueueRow> {
       return chosen.length === 0 ? [] : this.#lease(tx, claim, chosen)
     }
     return database.transaction(work).catch((error: unknown) => {
-      // It may have committed all the same.
+      // It may have committed: only its answer may be lost.
       this.abandon(database, claim.lease.token)
       throw error
     })

@@ -196,7 +196,7 @@ async function childrenOf(parent: number): Promise<number[]> {
   })
 }
 
-/** Two PostgreSQL servers of which one streams from the other, on fixed ports, in a folder that goes with them. */
+/** Two PostgreSQL servers on fixed ports, one the standby of the other, in a folder that `close` removes. */
 export class PostgresPair {
   readonly #folder: string
   primary: PostgresNode
