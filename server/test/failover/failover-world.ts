@@ -10,14 +10,13 @@ import { type Sandbox, startSandbox } from '../../processor/sandbox/start-sandbo
 import { setScene } from '../kill/round.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { call } from '../testkit/service-bed.ts'
-import { PostgresPair } from '../testkit/standby.ts'
 import { platformOver, TESTBED_KEY } from '../testkit/testbed.ts'
 import { type Front, openDirect } from './front.ts'
 import { Load, type Shop } from './load.ts'
+import { PostgresPair } from './postgres-pair.ts'
 import { openPrimaryProxy, type PrimaryProxy } from './primary-proxy.ts'
 import { type Role, ServiceProcess } from './service-process.ts'
 
-const DATABASE = 'affiliate'
 const API_KEY = 'key-of-the-processor'
 const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
 const MERCHANT = {
@@ -60,12 +59,11 @@ export class FailoverWorld {
       rmSync(folder, { recursive: true, force: true })
     }
     try {
-      await pair.primary.query(`create database ${DATABASE}`)
-      const scene = await prepare(pair.primary.url(DATABASE))
+      const scene = await prepare(pair.primary.url)
       const environment = (url: string) => environmentOf(url, folder, sandbox)
-      const throughProxy = `postgres://postgres@127.0.0.1:${proxy.port}/${DATABASE}`
+      const throughProxy = `postgres://postgres@127.0.0.1:${proxy.port}/postgres`
       const { primary, standby } = pair
-      const bothHosts = `postgres://postgres@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/${DATABASE}?target_session_attrs=read-write`
+      const bothHosts = `postgres://postgres@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/postgres?target_session_attrs=read-write`
       const two = async (role: Role): Promise<[ServiceProcess, ServiceProcess]> => [
         await ServiceProcess.create(
           `${role} 1`,
@@ -121,7 +119,7 @@ export class FailoverWorld {
 
   /** Looks into the primary's database. */
   async look<T>(work: (platform: Platform) => Promise<T>): Promise<T> {
-    const url = this.pair.primary.url(DATABASE)
+    const url = this.pair.primary.url
     const database = await openDatabase(url, { create: false })
     try {
       return await work(platformOver(database, url, systemClock))
@@ -131,7 +129,7 @@ export class FailoverWorld {
   }
 
   query<Row extends Record<string, unknown>>(sql: string): Promise<Row[]> {
-    return this.pair.primary.query<Row>(sql, DATABASE)
+    return this.pair.primary.query(sql)
   }
 
   /** Resolves once an order that is acknowledged from now on is a sale: web and worker work. Throws after `withinMs`. */

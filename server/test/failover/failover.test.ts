@@ -44,7 +44,7 @@ for (let round = 1; round <= ROUNDS; round += 1) {
     const { pair, proxy } = world
     await pause(random() * 500)
     await duringOutage(world, async (returned) => {
-      await pair.primary.kill()
+      await pair.primary.stop('kill')
       proxy.markDown()
       await pause(OUTAGE_MS)
       await pair.failOver()
@@ -72,9 +72,9 @@ for (let round = 1; round <= ROUNDS; round += 1) {
     async ({ world }) => {
       await pause(random() * 500)
       await duringOutage(world, async (returned) => {
-        await world.pair.primary.freeze()
+        world.pair.primary.freeze()
         await pause(OUTAGE_MS)
-        await world.pair.primary.thaw()
+        world.pair.primary.thaw()
         returned()
       })
     },
@@ -86,9 +86,9 @@ for (let round = 1; round <= ROUNDS; round += 1) {
       const { pair } = world
       await pause(random() * 500)
       const samples = await duringOutage(world, async (returned) => {
-        await pair.standby.kill()
+        await pair.standby.stop('kill')
         await pause(OUTAGE_MS)
-        await pair.primary.setSynchronousStandbys('')
+        await pair.primary.configure({ synchronous_standby_names: '' })
         returned()
       })
       const refused = samples.filter(({ status }) => status === 503)
