@@ -7,7 +7,7 @@ import type { Order, ScheduledJob } from '../kill/kill-at.ts'
 const PROGRAM = fileURLToPath(new URL('../../../cli/affiliate.mjs', import.meta.url))
 /** It takes the order to run a scheduled job, and ends the process with this one. */
 const PRELOAD = new URL('../kill/kill-at.ts', import.meta.url).href
-const LOG_CHARACTERS = 20_000
+const LOG_CHARACTERS = 4000
 
 export type Role = 'web' | 'worker' | 'scheduler'
 
@@ -18,7 +18,7 @@ export class ServiceProcess {
   readonly url: string
   readonly #environment: Record<string, string>
   #child: ChildProcess | null = null
-  /** The end of what it has logged. */
+  /** What it has logged of errors, without the requests that it refused. */
   log = ''
 
   static async create(
@@ -51,7 +51,8 @@ export class ServiceProcess {
     })
     this.#child = child
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.log = (this.log + text).slice(-LOG_CHARACTERS)
+      const lines = text.split('\n').filter((line) => line !== '' && !line.includes('"level":40'))
+      if (lines.length > 0) this.log = `${this.log}${lines.join('\n')}\n`.slice(-LOG_CHARACTERS)
     })
     await new Promise<void>((resolve, reject) => {
       let printed = ''
