@@ -91,9 +91,8 @@ export async function databasePlace(config: Config): Promise<string> {
   const { sqliteFileOf } = await import('../server/platform/config.ts')
   const file = sqliteFileOf(config.DATABASE_URL)
   if (file !== null) return resolve(file)
-  const url = new URL(config.DATABASE_URL)
-  url.password = ''
-  return url.href
+  const { withoutPassword } = await import('../server/platform/database/postgres-address.ts')
+  return withoutPassword(config.DATABASE_URL)
 }
 
 async function refuseMissingDatabase(config: Config): Promise<void> {

@@ -13,7 +13,7 @@ import {
   type SandboxAccess,
 } from './platform/crypto/app-keys.ts'
 import { createVault } from './platform/crypto/vault.ts'
-import { type OpenDatabase, openDatabase } from './platform/database/open-database.ts'
+import { checkHosts, type OpenDatabase, openDatabase } from './platform/database/open-database.ts'
 import { createIds, systemIds } from './platform/ids.ts'
 import { createLog } from './platform/log.ts'
 import type { Platform } from './platform/platform.ts'
@@ -66,6 +66,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
   const config = readConfig(options.environment ?? process.env)
   checkSealStorage(config)
   const eventRules = readEventRules(config)
+  if (!options.readOnly) await checkHosts('DATABASE_URL', config.DATABASE_URL)
   if (options.create) await refuseForeignKeys(config.DATABASE_URL, findAppKeys(config))
   const sandbox = config.PROCESSOR === 'sandbox' ? readSandboxAccess(config, options) : null
   const processorSignature = readSignature(config, sandbox)

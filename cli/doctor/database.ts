@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { Config } from '../../server/platform/config.ts'
 import { migrationState } from '../../server/platform/database/migration-state.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
+import { databaseNameOf, hostsOf } from '../../server/platform/database/postgres-address.ts'
 import { type Finding, fail, ok, warn, wordsOf } from './finding.ts'
 
 export interface Reached {
@@ -65,13 +66,14 @@ function writable(file: string): Finding {
 }
 
 async function examinePostgres(config: Config, database: OpenDatabase): Promise<Finding[]> {
-  const url = new URL(config.DATABASE_URL)
+  const hosts = hostsOf(config.DATABASE_URL)
+  const name = databaseNameOf(config.DATABASE_URL)
   const version = await settingOf(database, 'show server_version', 'server_version')
   const off: string[] = []
   for (const name of ['fsync', 'synchronous_commit', 'full_page_writes']) {
     if ((await settingOf(database, `show ${name}`, name)) === 'off') off.push(name)
   }
-  const place = `PostgreSQL ${version} at ${url.host || 'a local socket'}${url.pathname}`
+  const place = `PostgreSQL ${version} at ${hosts}/${name}`
   if (off.length === 0) return [ok('database', `${place}; what is committed is on disk (fsync on)`)]
   return [
     fail(

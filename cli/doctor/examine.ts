@@ -1,5 +1,5 @@
 import { type Config, readConfig, SettingError } from '../../server/platform/config.ts'
-import { type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
+import { checkHosts, type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
 import { examineClock } from './clock.ts'
 import { examineDatabase, type Reached } from './database.ts'
 import { examineDisk } from './disk.ts'
@@ -59,6 +59,7 @@ function readableConfig(environment: Environment): Config | null {
 
 async function open(config: Config): Promise<{ database: OpenDatabase } | { reached: Reached }> {
   try {
+    await checkHosts('DATABASE_URL', config.DATABASE_URL)
     return { database: await openDatabase(config.DATABASE_URL, { create: false, readOnly: true }) }
   } catch (error) {
     const finding = fail(

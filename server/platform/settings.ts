@@ -81,7 +81,9 @@ const SERVICE = {
 const DATA = {
   DATABASE_URL: databaseUrl
     .default('sqlite:./data/affiliate.db')
-    .describe('`sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`'),
+    .describe(
+      '`sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`; a primary and its standbys as `HOST:PORT,HOST:PORT`, with `?target_session_attrs=read-write` or without: the service finds the primary',
+    ),
   DATABASE_POOL_SIZE: whole(2, 100)
     .prefault('10')
     .describe('connections of each process to PostgreSQL; a worker opens up to two more'),

@@ -65,9 +65,8 @@ class Listener {
 
   async #connect(): Promise<void> {
     // Not loaded on SQLite.
-    const { Client } = (await import('pg')).default
-    const client = new Client({
-      connectionString: this.#url,
+    const { clientOf } = await import('../database/postgres-hosts.ts')
+    const client = clientOf(this.#url, {
       connectionTimeoutMillis: 1500,
       keepAlive: true,
     })

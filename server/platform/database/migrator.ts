@@ -5,6 +5,7 @@ import { type Queries, withRetries } from './database.ts'
 import { type DatabaseFault, isBusy, postgresFault } from './database-faults.ts'
 import { migrationState } from './migration-state.ts'
 import type { OpenDatabase } from './open-database.ts'
+import { hostAddresses } from './postgres-address.ts'
 import type { PostgresDatabase } from './postgresql.ts'
 import { ENTITIES } from './schema.ts'
 import type { SqliteDatabase } from './sqlite.ts'
@@ -36,7 +37,11 @@ export async function openOrm(database: OpenDatabase) {
     return MikroORM.init({ ...options, driver: SqliteDriver, dbName: database.file })
   }
   const { PostgreSqlDriver } = await import('@mikro-orm/postgresql')
-  return MikroORM.init({ ...options, driver: PostgreSqlDriver, clientUrl: database.url })
+  return MikroORM.init({
+    ...options,
+    driver: PostgreSqlDriver,
+    clientUrl: hostAddresses(database.url)[0] ?? '',
+  })
 }
 
 async function migrationsOf(dialect: OpenDatabase['dialect']) {

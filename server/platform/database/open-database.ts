@@ -36,3 +36,10 @@ export async function openDatabase(
   const { readOnly, poolSize, applicationName } = options
   return openPostgres(url, { readOnly, poolSize, applicationName })
 }
+
+/** Refuses a PostgreSQL address whose hosts are not one cluster with one primary. Throws `SettingError` that names `setting`. */
+export async function checkHosts(setting: string, url: string): Promise<void> {
+  if (sqliteFileOf(url) !== null) return
+  const { PostgresHosts } = await import('./postgres-hosts.ts')
+  await new PostgresHosts(url).check(setting)
+}

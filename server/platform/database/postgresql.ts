@@ -2,11 +2,13 @@ import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } f
 import { type ClientBase, DatabaseError, Pool, type PoolClient, type QueryConfig, types } from 'pg'
 import { type Database, refuseNested, runTransaction, statementTimeout, withRetries } from './database.ts'
 import { postgresFault } from './database-faults.ts'
+import { CONNECT_TIMEOUT_MS, clientFor, PostgresHosts, READ_ONLY } from './postgres-hosts.ts'
 import type { Schema } from './schema.ts'
 
 export interface PostgresDatabase extends Database {
   readonly dialect: 'postgresql'
   readonly url: string
+  readonly hosts: PostgresHosts
   readonly pool: Pool
   readonly writer: Kysely<Schema>
 }
@@ -24,11 +26,6 @@ function exactNumber(text: string): number {
 /** Longer than any set-wise statement takes; a stalled database must not hold callers forever. */
 const QUERY_TIMEOUT_MS = 60_000
 
-const CONNECT_TIMEOUT_MS = 1500
-
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html: the server takes reads only. */
-const READ_ONLY = '25006'
-
 export interface PostgresOptions {
   poolSize?: number | undefined
   /** The longest that one statement may take, ms; 0 for no limit. */
@@ -40,9 +37,13 @@ export interface PostgresOptions {
 }
 
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresDatabase {
+  const hosts = new PostgresHosts(url)
   const pool = new Pool({
-    connectionString: url,
-    ...(options.readOnly ? { options: '-c default_transaction_read_only=on' } : { verify: refuseReadOnly }),
+    Client: clientFor(hosts),
+    connectionString: hosts.addresses[0],
+    ...(options.readOnly
+      ? { options: '-c default_transaction_read_only=on' }
+      : { verify: refuseReadOnly(hosts) }),
     ...(options.applicationName !== undefined && { application_name: options.applicationName }),
     max: options.poolSize ?? 10,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
@@ -63,11 +64,12 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   pool.on('connect', (client: PoolClient) => client.on('error', () => {}))
   /** Names of the statements of `executeBatch`, by their text; each connection prepares them at their first use. */
   const preparedNames = new Map<string, string>()
-  const dialect = new PostgresDialect({ pool: closingAfterFailure(pool) })
+  const dialect = new PostgresDialect({ pool: closingAfterFailure(pool, hosts) })
   const writer = new Kysely<Schema>({ dialect })
   return {
     dialect: 'postgresql',
     url,
+    hosts,
     pool,
     writer,
     reader: writer,
@@ -91,24 +93,25 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
 }
 
 /** A standby, or a primary that was just replaced by one. The pool drops the connection without waiting for the server. */
-function refuseReadOnly(client: ClientBase, done: (error?: Error) => void): void {
-  const question = { text: 'show transaction_read_only', query_timeout: CONNECT_TIMEOUT_MS }
-  client.query(question).then(
-    ({ rows }) => {
-      const isReadOnly = rows[0]?.transaction_read_only === 'on'
-      done(
-        isReadOnly ? Object.assign(new Error('the server takes reads only'), { code: READ_ONLY }) : undefined,
-      )
-    },
-    (error: Error) => done(error),
-  )
+function refuseReadOnly(hosts: PostgresHosts) {
+  return (client: ClientBase, done: (error?: Error) => void): void => {
+    const question = { text: 'show transaction_read_only', query_timeout: CONNECT_TIMEOUT_MS }
+    client.query(question).then(
+      ({ rows }) => {
+        if (rows[0]?.transaction_read_only !== 'on') return done()
+        hosts.forget()
+        done(Object.assign(new Error('the server takes reads only'), { code: READ_ONLY }))
+      },
+      (error: Error) => done(error),
+    )
+  }
 }
 
 /**
  * The pool as Kysely uses it, without connections in an unknown state. After a timeout the statement may still be running, and no rollback
  * is sent: the next user of the connection would inherit the open transaction. Such a connection is closed, and the server rolls back.
  */
-function closingAfterFailure(pool: Pool): PostgresPool {
+function closingAfterFailure(pool: Pool, hosts: PostgresHosts): PostgresPool {
   return {
     connect: async () => {
       const client = await pool.connect()
@@ -119,7 +122,10 @@ function closingAfterFailure(pool: Pool): PostgresPool {
           return await client.query(queryConfig(text, values))
         } catch (error) {
           // A server that became a standby stays one: a new connection may lead to the primary.
-          if (!(error instanceof DatabaseError) || error.code === READ_ONLY) failure = error
+          if (!(error instanceof DatabaseError) || error.code === READ_ONLY) {
+            failure = error
+            hosts.forget()
+          }
           throw error
         }
       }
