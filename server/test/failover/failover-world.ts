@@ -65,11 +65,7 @@ export class FailoverWorld {
       const { primary, standby } = pair
       const bothHosts = `postgres://postgres@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/postgres?target_session_attrs=read-write`
       const two = async (role: Role): Promise<[ServiceProcess, ServiceProcess]> => [
-        await ServiceProcess.create(
-          `${role} 1`,
-          role,
-          environment(process.env.MULTI ? bothHosts : throughProxy),
-        ),
+        await ServiceProcess.create(`${role} 1`, role, environment(bothHosts)),
         await ServiceProcess.create(`${role} 2`, role, environment(throughProxy)),
       ]
       const processes = {
@@ -142,6 +138,7 @@ export class FailoverWorld {
         const sold = await this.query(`select 1 from sales where order_id = '${fresh[1]}'`)
         if (sold.length > 0) return
       }
+      if (process.env.DBG && performance.now() > end - withinMs + 4000 && !(globalThis as any).said) { (globalThis as any).said = true; await this.explain() }
       await pause(POLL_MS)
     }
     throw new Error(`no order became a sale within ${withinMs} ms`)
@@ -162,6 +159,15 @@ export class FailoverWorld {
         Number(run?.finished_at ?? 0) >= from || (Number(run?.started_at) >= from && !run?.outcome)
       if (!isDone) throw new Error(`${scheduler.name}: ${run?.outcome}; ${scheduler.log.slice(-2000)}`)
     }
+  }
+
+  /** Prints what keeps events from being applied. */
+  async explain(): Promise<void> {
+    const rows = await this.query(
+      "select id, attempts, lease_token, lease_until, next_attempt_at from inbound_events where state = 'pending' order by id limit 3",
+    )
+    console.log(JSON.stringify({ now: Date.now(), rows }))
+    for (const worker of this.processes.worker) console.log(`${worker.name}: ${worker.log}`)
   }
 
   /** Every acknowledged webhook is one sale, every answered click is stored, nothing is doubled, and the books hold. */

@@ -57,6 +57,7 @@ export async function duringOutage(
   const slack = SLACK_MS + 3 * load.lag()
   report('outage', samples, returnedAt, slack)
   console.log(`a worker after ${soldAfter} ms, both schedulers after ${scheduledAfter} ms`)
+  if (soldAfter > BACK_WITHIN_MS + slack) await world.explain()
   for (const ms of [soldAfter, scheduledAfter])
     assert.ok(ms < BACK_WITHIN_MS + slack, `works again after ${ms} ms`)
   return samples

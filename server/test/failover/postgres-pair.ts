@@ -33,8 +33,10 @@ export class PostgresPair {
     this.#ports = [this.primary.port, standby.port]
   }
 
-  /** Makes the server that was stopped a new, synchronous standby of the primary, on its port. */
+  /** Makes the server that was stopped a new, synchronous standby of the primary, on its port. One that streams stays. */
   async attachStandby(): Promise<void> {
+    const rows = await this.primary.query("select 1 from pg_stat_replication where sync_state = 'sync'")
+    if (rows.length > 0) return
     const port = this.#ports.find((one) => one !== this.primary.port)
     this.#copies += 1
     this.standby = await this.primary.addStandby(`copy${this.#copies}`, port)
