@@ -15,10 +15,27 @@ export interface CommandContext {
   environment: NodeJS.ProcessEnv
 }
 
-/** Reads the settings. Throws `SettingError`. */
-export async function openContext(command: Command): Promise<CommandContext> {
-  const { json = false, databaseUrl, yes = false } = command.optsWithGlobals<GlobalOptions>()
-  const environment = databaseUrl === undefined ? process.env : { ...process.env, DATABASE_URL: databaseUrl }
+/** The environment of the service; `--database-url` stands for all database addresses. */
+export function serviceEnvironment({ databaseUrl }: GlobalOptions): NodeJS.ProcessEnv {
+  if (databaseUrl === undefined) return process.env
+  const { DATABASE_DIRECT_URL: _direct, DATABASE_READ_URL: _read, ...rest } = process.env
+  return { ...rest, DATABASE_URL: databaseUrl }
+}
+
+/** The same for commands: they go past a transaction pooler, which takes no read-only connections and may have none left. */
+function commandEnvironment(options: GlobalOptions): NodeJS.ProcessEnv {
+  const { DATABASE_DIRECT_URL: direct, ...rest } = serviceEnvironment(options)
+  return direct ? { ...rest, DATABASE_URL: direct } : rest
+}
+
+/** Reads the settings; for `serve` those of the service. Throws `SettingError`. */
+export async function openContext(
+  command: Command,
+  { service = false }: { service?: boolean } = {},
+): Promise<CommandContext> {
+  const options = command.optsWithGlobals<GlobalOptions>()
+  const { json = false, yes = false } = options
+  const environment = service ? serviceEnvironment(options) : commandEnvironment(options)
   const { readConfig } = await import('../server/platform/config.ts')
   const config = readConfig(environment)
   const layout = layoutOf(process.stdout, environment)
@@ -66,17 +83,21 @@ async function refuseRetiredKey({ platform }: App): Promise<void> {
 
 /**
  * Runs `work` over the database as it is, migrated or not, without services and keys. With `readOnly` the database itself
- * refuses every write.
+ * refuses every write; with `replica` it is that of DATABASE_READ_URL.
  */
 export async function withDatabase(
   command: Command,
   work: (context: CommandContext & { database: OpenDatabase }) => Promise<void>,
-  options: { readOnly?: boolean } = {},
+  { readOnly = false, replica = false }: { readOnly?: boolean; replica?: boolean } = {},
 ): Promise<void> {
   const context = await openContext(command)
   await refuseMissingDatabase(context.config)
-  const { openDatabase } = await import('../server/platform/database/open-database.ts')
-  const database = await openDatabase(context.config.DATABASE_URL, { create: false, ...options })
+  const { openDatabase, refuseOtherDatabase } = await import('../server/platform/database/open-database.ts')
+  const { DATABASE_URL: primary, DATABASE_READ_URL: other } = context.config
+  if (replica && other === undefined)
+    throw new Failure('DATABASE_READ_URL is not set. Set it to the replica.')
+  if (replica && other !== undefined) await refuseOtherDatabase('DATABASE_READ_URL', other, primary)
+  const database = await openDatabase((replica && other) || primary, { create: false, readOnly })
   try {
     await work({ ...context, database })
   } finally {

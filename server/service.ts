@@ -13,7 +13,7 @@ import { dataFolder, SettingError } from './platform/config.ts'
 import { checkAppKey } from './platform/crypto/app-key-check.ts'
 import { writeSandboxAccess } from './platform/crypto/app-keys.ts'
 import { loadOrm } from './platform/database/entities.ts'
-import { checkRole, migrationState } from './platform/database/migration-state.ts'
+import { checkRole, migrationState, refuseReadOnlyServer } from './platform/database/migration-state.ts'
 import type { OpenDatabase } from './platform/database/open-database.ts'
 import type { Sandbox } from './processor/sandbox/start-sandbox.ts'
 import { markProduction } from './production-mark.ts'
@@ -121,7 +121,10 @@ function httpApp(app: App): HttpApp {
     clicks: createClickRecorder(platform),
     inbox: createInboxRecorder(platform),
     processorSignature: app.processorSignature,
-    pendingMigrations: async () => (await migrationState(app.database)).pending,
+    async pendingMigrations() {
+      await refuseReadOnlyServer(app.database)
+      return (await migrationState(app.database)).pending
+    },
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { exampleText, type GlobalOptions } from '../command.ts'
+import { serviceEnvironment } from '../context.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { Failure } from '../failures.ts'
 import { layoutOf, Output } from '../terminal/output.ts'
@@ -23,8 +24,9 @@ interface DoctorOptions {
 }
 
 async function doctor({ afterFailover = false }: DoctorOptions, command: Command): Promise<void> {
-  const { json = false, databaseUrl } = command.optsWithGlobals<GlobalOptions>()
-  const environment = databaseUrl === undefined ? process.env : { ...process.env, DATABASE_URL: databaseUrl }
+  const options = command.optsWithGlobals<GlobalOptions>()
+  const { json = false } = options
+  const environment = serviceEnvironment(options)
   const { examine } = await import('../doctor/examine.ts')
   const out = new Output({ json, zone: 'UTC', layout: layoutOf(process.stdout, environment) })
   const progress = (what: string) => out.progress(`looking at ${what}`)

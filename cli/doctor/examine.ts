@@ -1,7 +1,12 @@
 import { type Config, readConfig, SettingError } from '../../server/platform/config.ts'
-import { checkHosts, type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
+import {
+  checkHosts,
+  type OpenDatabase,
+  openDatabase,
+  refuseOtherDatabase,
+} from '../../server/platform/database/open-database.ts'
 import { examineClock } from './clock.ts'
-import { examineDatabase, type Reached } from './database.ts'
+import { examineDatabase, examineReplica, type Reached } from './database.ts'
 import { examineDisk } from './disk.ts'
 import { examineFailover } from './failover.ts'
 import { type Finding, fail, info, wordsOf } from './finding.ts'
@@ -28,7 +33,9 @@ export async function examine(
   progress('the database')
   const opened = await open(config)
   const reached = 'database' in opened ? await examineDatabase(config, opened.database) : opened.reached
-  findings.push(...reached.findings, ...(await examineDisk(config)))
+  if (reached.usable) findings.push(...reached.findings, ...(await examineReplica(config)))
+  else findings.push(...reached.findings)
+  findings.push(...(await examineDisk(config)))
   progress('clock and secrets')
   const usable = reached.usable && 'database' in opened ? opened.database : null
   findings.push(...(await examineClock(usable)), ...(await examineSecrets(config, environment, usable)))
@@ -60,7 +67,9 @@ function readableConfig(environment: Environment): Config | null {
 async function open(config: Config): Promise<{ database: OpenDatabase } | { reached: Reached }> {
   try {
     await checkHosts('DATABASE_URL', config.DATABASE_URL)
-    return { database: await openDatabase(config.DATABASE_URL, { create: false, readOnly: true }) }
+    const { DATABASE_DIRECT_URL: direct, DATABASE_URL: url } = config
+    if (direct !== undefined) await refuseOtherDatabase('DATABASE_DIRECT_URL', direct, url)
+    return { database: await openDatabase(direct ?? url, { create: false, readOnly: true }) }
   } catch (error) {
     const finding = fail(
       'database',

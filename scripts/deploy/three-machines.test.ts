@@ -89,10 +89,12 @@ needsPrograms(it, ['keepalived'], 'has a keepalived.conf that keepalived accepts
 /** Debian 12 brings 3.0.2, which does not know these settings and must not be used with them. */
 const patroni = spawnSync('patroni', ['--version'], { encoding: 'utf8' }).stdout ?? ''
 const hasPatroni4 = Number(/(\d+)\./.exec(patroni)?.[1]) >= 4
-const withPatroni4 = hasPatroni4 ? it : it.skip
+if (hasPatroni4) it('has a patroni.yml that Patroni accepts', checkPatroni)
+else it.skip('has a patroni.yml that Patroni accepts: Patroni 4 is not installed', () => {})
 
-const accepts = 'has a patroni.yml that Patroni accepts'
-withPatroni4(hasPatroni4 ? accepts : `${accepts}: Patroni 4 is not installed`, async () => {
+it.run()
+
+async function checkPatroni(): Promise<void> {
   const place = mkdtempSync(join(tmpdir(), 'affiliate-patroni-'))
   // It asks whether etcd listens where the settings say.
   const etcd = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
@@ -118,6 +120,4 @@ withPatroni4(hasPatroni4 ? accepts : `${accepts}: Patroni 4 is not installed`, a
     etcd.close()
     rmSync(place, { recursive: true })
   }
-})
-
-it.run()
+}

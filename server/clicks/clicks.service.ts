@@ -20,7 +20,7 @@ import { AddressHashes, CountedVisitors } from './visitors.ts'
 
 const MAX_BATCH = 256
 const MAX_WAITING = 4096
-const TIMEOUT_MS = 2000
+const TIMEOUT_MS = 1800
 /**
  * How far the roll-up stays behind the clock. An id is made when its request comes in and its caller gets `unavailable`
  * after `TIMEOUT_MS`, so this leaves eight seconds for clocks that differ between processes.

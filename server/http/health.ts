@@ -1,5 +1,6 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import { Refusal } from '../platform/api/refusal.ts'
+import { isReadOnly } from '../platform/database/database-faults.ts'
 import type { HttpApp } from './context.ts'
 import { sendProblem } from './errors.ts'
 import { createMetrics, registerMetrics } from './metrics/metrics.ts'
@@ -11,13 +12,23 @@ export function registerProbes(server: FastifyInstance, app: HttpApp): void {
     if (app.isDraining?.()) {
       throw new Refusal('unavailable', 'This process is about to stop.', { retryAfter: 1 })
     }
-    const pending = await app.pendingMigrations()
+    const pending = await app.pendingMigrations().catch(refuseStandby)
     if (pending.length === 0) return { status: 'ready', environment: app.platform.config.NODE_ENV }
     throw new Refusal('unavailable', 'The database has pending migrations. Run "affiliate db migrate".', {
       retryAfter: 5,
       internalDetail: `pending migrations: ${pending.join(', ')}`,
     })
   })
+}
+
+/** Says what is wrong where the server takes reads only; other errors are answered as everywhere. */
+function refuseStandby(error: unknown): never {
+  if (!isReadOnly(error)) throw error
+  throw new Refusal(
+    'unavailable',
+    'The database takes reads only, as a standby does. DATABASE_URL must name the primary.',
+    { retryAfter: 1 },
+  )
 }
 
 /** The probes and metrics of a process without the role web. */

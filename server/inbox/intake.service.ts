@@ -43,7 +43,7 @@ export function createInboxRecorder(platform: Platform): InboxRecorder {
     bytesOf: ({ rawBody }) => rawBody.length,
     maxBatchBytes: 4 * 1024 * 1024,
     maxWaitingBytes: 64 * 1024 * 1024,
-    timeoutMs: 2000,
+    timeoutMs: 1800,
   })
   return {
     record: (event) => group.add(event),

@@ -3,6 +3,7 @@ import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { sealLedger } from '../ledger/seals/seals.service.ts'
 import { storeSeals } from '../ledger/seals/stored-seals.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
+import { withLongStatements } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { isReconciliationDue, RECONCILIATION, reconcile } from './reconciliation.ts'
@@ -128,7 +129,7 @@ async function runJob(platform: Platform, job: Job, isStart: boolean): Promise<b
   try {
     if (isStart && (await job.isDueAtStart?.()) === false) return true
     await noteStarted(platform, job.name)
-    const outcome = await job.run()
+    const outcome = await withLongStatements(() => job.run())
     await noteFinished(platform, job.name, outcome)
     platform.log.info({ job: job.name, ...outcome }, 'scheduled job done')
     return true

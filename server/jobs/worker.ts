@@ -96,11 +96,13 @@ export function startWorker({ platform, processor, eventRules }: WorkerParts): W
     }),
     new Loop(platform, {
       name: 'click retention',
+      isLong: true,
       run: () => enforceClickRetention(platform).then(() => 0),
       longestSleepMs: RETENTION_EVERY_MS,
     }),
     new Loop(platform, {
       name: 'retention',
+      isLong: true,
       run: () => removeOldBodies(platform).then(() => 0),
       longestSleepMs: RETENTION_EVERY_MS,
     }),
@@ -119,6 +121,7 @@ export function startWorker({ platform, processor, eventRules }: WorkerParts): W
 export function startModerationLoop(platform: Platform): Loop {
   return new Loop(platform, {
     name: 'moderation',
+    isLong: true,
     run: () => watchMarketplace(platform),
     longestSleepMs: WATCH_EVERY_MS,
   })

@@ -86,6 +86,11 @@ export const databaseUrl = z.string().superRefine((text, context) => {
   if (problem !== null) context.addIssue({ code: 'custom', message: problem })
 })
 
+export const postgresUrl = z.string().superRefine((text, context) => {
+  const problem = /^postgres(ql)?:\/\/./.test(text) ? addressProblem(text) : 'must be postgres://…'
+  if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+})
+
 /** Names of address ranges that the web server accepts besides addresses and networks. */
 const PROXY_NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
 

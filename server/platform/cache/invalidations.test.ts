@@ -113,13 +113,13 @@ it('do nothing on SQLite', async () => {
 
 async function notify(database: OpenDatabase, text: string): Promise<void> {
   if (database.dialect === 'postgresql') {
-    await database.pool.query(`select pg_notify('affiliate_caches', $1)`, [text])
+    await database.pools.write.query(`select pg_notify('affiliate_caches', $1)`, [text])
   }
 }
 
 async function terminateListeners(database: OpenDatabase): Promise<void> {
   if (database.dialect !== 'postgresql') return
-  await database.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity
+  await database.pools.write.query(`select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and query like 'listen %'`)
 }
 

@@ -21,7 +21,7 @@ export function publishInvalidations(caches: Caches, database: OpenDatabase): vo
   if (database.dialect !== 'postgresql') return
   caches.onInvalidation((name, key) => {
     const text = JSON.stringify([SELF, name, key])
-    database.pool.query('select pg_notify($1, $2)', [CHANNEL, text]).catch(() => {})
+    database.notify(CHANNEL, text).catch(() => {})
   })
 }
 
@@ -37,7 +37,7 @@ export function subscribeInvalidations(
   database: OpenDatabase,
 ): InvalidationSubscription {
   if (database.dialect !== 'postgresql') return { ready: Promise.resolve(), stop: async () => {} }
-  const listener = new Listener(platform, database.url)
+  const listener = new Listener(platform, database.directUrl)
   return { ready: listener.ready, stop: () => listener.stop() }
 }
 

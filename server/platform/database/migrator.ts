@@ -51,7 +51,7 @@ async function migrationsOf(dialect: OpenDatabase['dialect']) {
 
 /** Runs the pending migrations; returns their names. Safe in several processes at once: one runs them, the others find them done. */
 export async function migrate(database: OpenDatabase): Promise<string[]> {
-  return database.dialect === 'sqlite' ? migrateSqlite(database) : migratePostgres(database.url)
+  return database.dialect === 'sqlite' ? migrateSqlite(database) : migratePostgres(database.directUrl)
 }
 
 async function migrateSqlite(database: SqliteDatabase): Promise<string[]> {
@@ -79,8 +79,8 @@ const GIVE_UP_AFTER_MS = 30_000
 
 async function migratePostgres(url: string): Promise<string[]> {
   const { openPostgres } = await import('./postgresql.ts')
-  // Its own connections, without a statement timeout: a migration may take long.
-  const database = openPostgres(url, { poolSize: 2, queryTimeoutMs: 0 })
+  // Its own connections, without a statement timeout: a migration may take long, and the migrator writes on two of them.
+  const database = openPostgres(url, { poolSize: 4, queryTimeoutMs: 0 })
   try {
     const orm = await openOrm(database)
     const giveUpAt = performance.now() + GIVE_UP_AFTER_MS

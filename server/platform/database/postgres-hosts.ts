@@ -1,11 +1,9 @@
 import { Client, type ClientConfig } from 'pg'
 import { SettingError } from '../config.ts'
+import { READ_ONLY } from './database-faults.ts'
 import { hostAddresses, hostOf } from './postgres-address.ts'
 
 export const CONNECT_TIMEOUT_MS = 1500
-
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html: the server takes reads only. */
-export const READ_ONLY = '25006'
 
 /** What a reachable server says of itself. */
 interface Server {
@@ -30,6 +28,8 @@ export class PostgresHosts {
   readonly addresses: readonly string[]
   #primary: string | null = null
   #search: Promise<string> | null = null
+  /** The open connections and the address of each. */
+  readonly #clients = new Map<Client, string>()
 
   constructor(url: string) {
     this.addresses = hostAddresses(url)
@@ -60,9 +60,23 @@ export class PostgresHosts {
     })
     try {
       this.#primary = await Promise.any(writable)
+      this.#endOthers(this.#primary)
       return this.#primary
     } catch {
       throw withoutPrimary(await Promise.all(asked))
+    }
+  }
+
+  /** Notes an open connection; it is ended once another host is found to be the primary. */
+  keep(client: Client, address: string): void {
+    this.#clients.set(client, address)
+    client.once('end', () => this.#clients.delete(client))
+  }
+
+  /** The former primary may hang and never answer. */
+  #endOthers(primary: string): void {
+    for (const [client, address] of this.#clients) {
+      if (address !== primary) client.connection.stream.destroy()
     }
   }
 
@@ -141,13 +155,29 @@ function timeout(): Error {
 }
 
 /** The identifier of the cluster, the same on its primary and all standbys; `null` if the role may not read it. */
-export async function systemIdOf(client: Pick<Client, 'query'>): Promise<string | null> {
+async function systemIdOf(client: Pick<Client, 'query'>): Promise<string | null> {
   try {
     const { rows } = await client.query('select system_identifier::text as id from pg_control_system()')
     return rows[0]?.id ?? null
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === '42501') return null
     throw error
+  }
+}
+
+/** What tells databases apart, the same on a primary and its standbys. With one host it may be a standby. */
+export async function identityOf(url: string): Promise<{ database: string; systemId: string | null }> {
+  const client = clientOf(url, {
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: CONNECT_TIMEOUT_MS,
+  })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query('select current_database() as name')
+    return { database: rows[0]?.name, systemId: await systemIdOf(client) }
+  } finally {
+    client.end().catch(() => {})
   }
 }
 
@@ -170,12 +200,15 @@ export function clientFor(hosts: PostgresHosts): typeof Client {
     }
 
     async #connectToPrimary(): Promise<Client> {
-      const { hostname, port } = new URL(await hosts.find())
+      const address = await hosts.find()
+      const { hostname, port } = new URL(address)
       // The pool gave up meanwhile.
       if (this.connection.stream.destroyed) throw timeout()
       Object.assign(this, { host: hostname.replace(/^\[(.+)\]$/, '$1'), port: Number(port || 5432) })
       try {
-        return await super.connect()
+        await super.connect()
+        hosts.keep(this, address)
+        return this
       } catch (error) {
         hosts.forget()
         throw error
