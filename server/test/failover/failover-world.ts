@@ -138,10 +138,6 @@ export class FailoverWorld {
         const sold = await this.query(`select 1 from sales where order_id = '${fresh[1]}'`)
         if (sold.length > 0) return
       }
-      if (process.env.DBG && performance.now() > end - withinMs + 4000 && !(globalThis as any).said) {
-        ;(globalThis as any).said = true
-        await this.explain()
-      }
       await pause(POLL_MS)
     }
     throw new Error(`no order became a sale within ${withinMs} ms`)
