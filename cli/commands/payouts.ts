@@ -158,8 +158,14 @@ function runLines(
           : `payout ${outcome.payoutId}`,
     ]),
   )
-  const end = dryRun ? 'Nothing was written.' : 'The running service sends them to the processor.'
-  return [...table, end]
+  return [...table, endLine(outcomes, dryRun)]
+}
+
+function endLine(outcomes: readonly PayoutRunOutcome[], dryRun: boolean): string {
+  if (dryRun) return 'Nothing was written.'
+  const made = outcomes.filter(({ kind }) => kind === 'paid_out').length
+  if (made === 0) return 'No payout was made.'
+  return `The running service sends ${made === 1 ? 'it' : 'them'} to the processor.`
 }
 
 function wireOutcome(outcome: PayoutRunOutcome, creator: Person) {

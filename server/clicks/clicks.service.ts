@@ -1,4 +1,4 @@
-import { type LinkRecord, type LockedTerms, linkRecords, lockedTerms } from '../links/links.service.ts'
+import { type LinkRecord, type LinkTerms, linkRecords, termsOf } from '../links/links.service.ts'
 import { createClickWatch } from '../moderation/watches/click-watch.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
@@ -142,7 +142,7 @@ async function writeClicks(
 /** A click and the link it followed, with the terms that its approval locked: what the sale decision looks at. */
 export interface LinkedClick {
   click: { id: string; created_at: number; tracked: boolean }
-  link: LockedTerms
+  link: LinkTerms
 }
 
 /** Clicks with their links, by click id. What cannot be an id, or is none of ours, is missing. */
@@ -166,7 +166,7 @@ export async function linksOfClicks(
 function linkedClickOf(click: ClickRow, link: LinkRecord): LinkedClick {
   return {
     click: { id: click.id, created_at: click.created_at, tracked: click.tracked === 1 },
-    link: lockedTerms(link),
+    link: termsOf(link),
   }
 }
 

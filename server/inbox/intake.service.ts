@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
+import { withStatementTimeout } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { EventSource } from './event-states.ts'
@@ -47,7 +48,7 @@ export function createInboxRecorder(platform: Platform): InboxRecorder {
   })
   return {
     record: (event) => group.add(event),
-    isKnown: (event) => isKnown(platform, event),
+    isKnown: (event) => withStatementTimeout(() => isKnown(platform, event)),
     waiting: () => group.waiting,
     idle: () => group.idle(),
   }

@@ -9,6 +9,7 @@ import type { Processor } from '../processor/processor.ts'
 import { isReconciliationDue, RECONCILIATION, reconcile } from './reconciliation.ts'
 import { noteFailed, noteFinished, noteStarted } from './schedule-runs.service.ts'
 import { flagUndelivered } from './undelivered-events.ts'
+import { flagUnknownRecords } from './unknown-records.ts'
 
 export interface Scheduler {
   /** Waits for the runs under way and starts no others. */
@@ -62,12 +63,14 @@ export function startScheduler(
       run: async () => {
         const outcome = await reconcile(platform, processor, { resume: true, signal: stopping.signal })
         const undelivered = await flagUndelivered(platform, processor)
+        const unknown = await flagUnknownRecords(platform, processor, { signal: stopping.signal })
         return {
           compared: outcome.compared,
           differing: outcome.differing.length,
           unanswered: outcome.unanswered.length,
           complete: outcome.complete,
           ...(undelivered === null ? {} : { undelivered }),
+          ...(unknown === null ? {} : { unknown: unknown.count }),
         }
       },
       // It looks up every record, so not every start may run it.

@@ -91,6 +91,12 @@ export const postgresUrl = z.string().superRefine((text, context) => {
   if (problem !== null) context.addIssue({ code: 'custom', message: problem })
 })
 
+/** A replica. With several hosts the driver would look for the primary among them. */
+export const replicaUrl = postgresUrl.refine(
+  (text) => !/^[^/]*\/\/[^/?]*,|[?&]target_session_attrs=/.test(text),
+  'must name one host, without target_session_attrs; put a load balancer in front of several replicas',
+)
+
 /** Names of address ranges that the web server accepts besides addresses and networks. */
 const PROXY_NETWORKS = ['loopback', 'linklocal', 'uniquelocal']
 

@@ -14,6 +14,7 @@ import {
   postgresUrl,
   proxies,
   rate,
+  replicaUrl,
   roles,
   safepayToken,
   sealStorage,
@@ -90,7 +91,7 @@ const DATA = {
       'the same database past a transaction pooler, for listening, migrations and commands: see [PgBouncer](operate.md#pgbouncer)',
     unset: '`DATABASE_URL`',
   }),
-  DATABASE_READ_URL: postgresUrl
+  DATABASE_READ_URL: replicaUrl
     .optional()
     .describe(
       'a replica of the same database, for public lists and exports: see [A replica for reads](operate.md#a-replica-for-reads)',

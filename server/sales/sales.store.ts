@@ -82,7 +82,7 @@ export const insertSales = bulkInsert<SaleRow>('sales', {
   created_at: 'bigint',
   decided_at: 'bigint',
   event_id: 'uuid',
-  receipt: 'text',
+  receipt: 'json',
   buyer_name_matches: 'int',
 })
 

@@ -10,9 +10,11 @@ interface Row {
   name: string | null
   count: number
   amount: number
+  /** JSON. */
+  facts: string | null
 }
 
-const COLUMNS = { id: 'uuid', name: 'text', count: 'int', amount: 'bigint' } as const
+const COLUMNS = { id: 'uuid', name: 'text', count: 'int', amount: 'bigint', facts: 'json' } as const
 const read = valuesTable<Row>('given', COLUMNS)
 const insert = bulkInsert<Row>('t', COLUMNS)
 const statement = insertStatement<Row>('t', COLUMNS)
@@ -24,6 +26,7 @@ const row = fc.record({
   ),
   count: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
   amount: fc.maxSafeInteger(),
+  facts: fc.option(fc.json({ maxDepth: 2 })),
 })
 
 for (const dialect of testDialects()) {
@@ -32,7 +35,9 @@ for (const dialect of testDialects()) {
     context.testDatabase = await openTestDatabase(dialect, { migrated: false })
     const id = dialect === 'sqlite' ? 'text' : 'uuid'
     await context.testDatabase.database.transaction((tx) =>
-      sql`create table t (id ${sql.raw(id)} primary key, name text, count int, amount bigint)`.execute(tx),
+      sql`create table t (id ${sql.raw(id)} primary key, name text, count int, amount bigint, facts text)`.execute(
+        tx,
+      ),
     )
   })
   it.after(({ testDatabase }) => testDatabase.close())
@@ -40,7 +45,9 @@ for (const dialect of testDialects()) {
   it('come back as they were given, in their order, whatever they hold', async ({ testDatabase }) => {
     const { reader } = testDatabase.database
     const check = async (rows: Row[]) => {
-      const found = await sql<Row>`select id, name, count, amount from ${read(dialect, rows)}`.execute(reader)
+      const found = await sql<Row>`select id, name, count, amount, facts from ${read(dialect, rows)}`.execute(
+        reader,
+      )
       assert.equal(
         found.rows.map((one) => ({ ...one })),
         rows.map((one) => ({ ...one })),
@@ -64,7 +71,8 @@ for (const dialect of testDialects()) {
       '\u2028',
       '\u0001',
     ]
-    await check(names.map((name) => ({ id, name, count: 0, amount: 0 })))
+    await check(names.map((name) => ({ id, name, count: 0, amount: 0, facts: JSON.stringify([name]) })))
+    await check([{ id, name: null, count: 0, amount: 0, facts: null }])
   })
 
   it('write a lone surrogate as U+FFFD, and whole pairs as they are', async ({ testDatabase }) => {
@@ -74,6 +82,7 @@ for (const dialect of testDialects()) {
       name,
       count: 0,
       amount: 0,
+      facts: null,
     }))
     const found = await sql<Row>`select name from ${read(dialect, rows)}`.execute(
       testDatabase.database.reader,
@@ -90,6 +99,7 @@ for (const dialect of testDialects()) {
       name: n === 0 ? null : `"{${n}}"`,
       count: n,
       amount: -n,
+      facts: n === 0 ? null : JSON.stringify({ n, name: '"\u001e\\' }),
     }))
     const ways = [
       (given: Row[]) => database.transaction((tx) => insert(tx, given)),
@@ -98,7 +108,7 @@ for (const dialect of testDialects()) {
     for (const write of ways) {
       await database.transaction((tx) => sql`delete from t`.execute(tx))
       const stored = () =>
-        sql<Row>`select id, name, count, amount from t order by id`.execute(database.reader)
+        sql<Row>`select id, name, count, amount, facts from t order by id`.execute(database.reader)
       const error = await write([...rows, ...rows.slice(0, 1)]).catch((reason: unknown) => reason)
       assert.is(database.faultOf(error)?.kind, 'unique')
       assert.equal((await stored()).rows, [])

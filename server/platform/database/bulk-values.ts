@@ -1,7 +1,8 @@
 import { CompiledQuery, type RawBuilder, sql } from 'kysely'
 import { type Dialect, dialectOf, type Tx } from './database.ts'
 
-type ColumnType = 'uuid' | 'text' | 'int' | 'bigint'
+/** `json` is a text column that holds nothing but JSON, as `JSON.stringify` writes it. */
+type ColumnType = 'uuid' | 'text' | 'json' | 'int' | 'bigint'
 
 export type ColumnTypes<Row extends object> = { [Column in keyof Row & string]: ColumnType }
 
@@ -22,9 +23,12 @@ export function valuesTable<Row extends object>(
   return (dialect, rows) => {
     if (dialect === 'sqlite')
       return sql`(select ${fromJson} from json_each(${jsonOf(names, rows)})) as ${alias}`
-    const arrays = names.map(
-      (column) => sql`cast(${columnOf(rows, column)} as ${sql.raw(columns[column])}[])`,
-    )
+    const arrays = names.map((column) => {
+      const parameter = columnOf(rows, column, columns[column])
+      return columns[column] === 'json'
+        ? sql`string_to_array(${parameter}, ${sql.lit(SEPARATOR)}, '')`
+        : sql`cast(${parameter} as ${sql.raw(columns[column])}[])`
+    })
     return sql`unnest(${sql.join(arrays)}) as ${alias} (${columnNames})`
   }
 }
@@ -57,13 +61,18 @@ export function insertStatement<Row extends object>(
   const names = Object.keys(columns) as (keyof Row & string)[]
   const into = `insert into ${table} (${names.join(', ')})`
   const one = `${into} values (${names.map(() => '?').join(', ')})`
-  const many = `${into} select * from unnest(${names.map((name, place) => `$${place + 1}::${columns[name]}[]`).join(', ')})`
+  const arrays = names.map((name, place) =>
+    columns[name] === 'json'
+      ? `string_to_array($${place + 1}, '${SEPARATOR}', '')`
+      : `$${place + 1}::${columns[name]}[]`,
+  )
+  const many = `${into} select * from unnest(${arrays.join(', ')})`
   return (dialect, rows) =>
     dialect === 'sqlite'
       ? CompiledQuery.raw(one, [new ParameterRows(rows.map((row) => names.map((name) => row[name] ?? null)))])
       : CompiledQuery.raw(
           many,
-          names.map((name) => columnOf(rows, name)),
+          names.map((name) => columnOf(rows, name, columns[name])),
         )
 }
 
@@ -78,8 +87,16 @@ export function inList(
     : sql`in (select value from json_each(${JSON.stringify(values.map((value) => value.toWellFormed()))}))`
 }
 
-function columnOf<Row extends object>(rows: readonly Row[], column: keyof Row): unknown[] {
-  return rows.map((row) => row[column] ?? null)
+/** JSON has no control characters, so its texts need no escaping between these, which would cost more than the insert. */
+const SEPARATOR = '\u001e'
+
+function columnOf<Row extends object>(
+  rows: readonly Row[],
+  column: keyof Row,
+  type: ColumnType,
+): unknown[] | string {
+  const values = rows.map((row) => row[column] ?? null)
+  return type === 'json' ? values.join(SEPARATOR) : values
 }
 
 function jsonOf<Row extends object>(names: readonly (keyof Row)[], rows: readonly Row[]): string {

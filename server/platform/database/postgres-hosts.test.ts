@@ -9,6 +9,7 @@ import { type PostgresCluster, type PostgresNode, startCluster } from '../../tes
 import { Caches } from '../cache/caches.ts'
 import { subscribeInvalidations } from '../cache/invalidations.ts'
 import { createLog } from '../log.ts'
+import { withStatementTimeout } from './database.ts'
 import { migrate } from './migrator.ts'
 import { checkHosts } from './open-database.ts'
 import { openPostgres } from './postgresql.ts'
@@ -117,6 +118,34 @@ it('finds the primary among them, the next one after a switchover, and refuses t
   await primary.start()
   const split = await messageOf(checkHosts('DATABASE_URL', urlOf(hostOf(primary), hostOf(standby))))
   assert.match(split, /^setting DATABASE_URL: .* both take writes, on different timelines/)
+})
+
+it('leaves a frozen primary for the standby that takes over', async () => {
+  const cluster = await startCluster()
+  const { primary } = cluster
+  const standby = await primary.addStandby('s1')
+  const database = openPostgres(urlOf(hostOf(primary), hostOf(standby)), {
+    poolSize: 2,
+    queryTimeoutMs: 60_000,
+  })
+  const writesTo = async () => (await database.executeBatch<{ port: number }>(portOf))[0]?.port
+  try {
+    assert.is(await writesTo(), primary.port)
+    primary.freeze()
+    // A statement that may take long, and one of a client: the pool has one connection for both.
+    const long = messageOf(writesTo())
+    const short = () => withStatementTimeout(writesTo).catch(() => null)
+    assert.is(await short(), null)
+    await standby.promote()
+    const begun = performance.now()
+    assert.is(await eventually(short, (port) => port !== null), standby.port)
+    assert.ok(performance.now() - begun < 4000)
+    assert.match(await long, 'Connection terminated')
+  } finally {
+    primary.thaw()
+    await database.close()
+    await cluster.close()
+  }
 })
 
 if (testDialects().includes('postgresql')) it.run()

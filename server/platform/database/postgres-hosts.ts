@@ -67,6 +67,13 @@ export class PostgresHosts {
     }
   }
 
+  /** Asks all hosts again; if another one is the primary now, the connections to the former one end. */
+  look(): void {
+    if (this.addresses.length === 1) return
+    this.forget()
+    this.find().catch(() => {})
+  }
+
   /** Notes an open connection; it is ended once another host is found to be the primary. */
   keep(client: Client, address: string): void {
     this.#clients.set(client, address)

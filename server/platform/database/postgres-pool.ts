@@ -69,7 +69,11 @@ export class BoundedPool {
   /** Takes a connection until `release`. After a failure that leaves it in an unknown state it refuses further statements. */
   async connect() {
     const begun = performance.now()
-    const client = await this.pool.connect()
+    const client = await this.pool.connect().catch((error: unknown) => {
+      // Perhaps all connections lead to a primary that hangs and was replaced.
+      this.#hosts.look()
+      throw error
+    })
     let waited = performance.now() - begun
     let failure: unknown
     return {
@@ -131,12 +135,8 @@ export class BoundedPool {
 
   /** Lets go of connections whose server is gone: it cannot report that, and TCP takes many minutes to notice. */
   async #releaseLost(): Promise<void> {
-    this.#hosts.forget()
-    if (this.#hosts.addresses.length > 1) {
-      // Finding another primary closes the connections to the former one.
-      await this.#hosts.find().catch(() => {})
-      return
-    }
+    this.#hosts.look()
+    if (this.#hosts.addresses.length > 1) return
     for (const [client, letGo] of [...this.#held]) if (!(await isReachable(client))) letGo()
   }
 

@@ -4,7 +4,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { openCuttableProxy } from '../../test/testkit/cuttable-proxy.ts'
 import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { eventually } from '../../test/testkit/service-bed.ts'
 import type { Queries } from './database.ts'
 import { openPostgres, type PostgresDatabase } from './postgresql.ts'
 
@@ -109,6 +111,29 @@ it('keeps the place of a write that was not answered in time until the server is
   assert.is.not(after, before)
   // One that ends well is used again.
   assert.is(await connection(), after)
+})
+
+it('does not wait for a server that vanished without a word', async ({ testDatabase }) => {
+  const url = new URL(testDatabase.url)
+  const proxy = await openCuttableProxy({ host: url.hostname, port: Number(url.port) })
+  url.host = `127.0.0.1:${proxy.port}`
+  const database = openPostgres(url.href, { poolSize: 1, queryTimeoutMs: 200 })
+  const write = () => database.executeBatch(CompiledQuery.raw('select 1 as one')).catch(() => [])
+  try {
+    assert.equal(await write(), [{ one: 1 }])
+    proxy.vanish()
+    assert.equal(await write(), [])
+    // The old connection is still open; its place is given up.
+    await eventually(
+      async () => database.pools.write.totalCount,
+      (count) => count === 0,
+    )
+    await proxy.mend()
+    assert.equal(await write(), [{ one: 1 }])
+  } finally {
+    await database.close()
+    await proxy.close()
+  }
 })
 
 it('repeats a hot write whose prepared statement the server does not know, or knows already', async ({

@@ -63,14 +63,19 @@ export class Visitor {
   /** What the browser keeps: the entry in localStorage and the cookie, parsed. */
   async kept(page: Page): Promise<{ storage: unknown; cookie: unknown; others: string[] }> {
     const cookies = await this.context.cookies(HOME)
-    const [entry, others] = await page.evaluate<[string | null, string[]]>(
-      '[localStorage.aff_ref ?? null, [...Object.keys(localStorage), ...Object.keys(sessionStorage)].filter((key) => key !== "aff_ref")]',
+    // Both in one step: a page may keep the reference again, with a later time, between two.
+    const [entry, value, others] = await page.evaluate<[string | null, string | null, string[]]>(
+      `[
+        localStorage.aff_ref ?? null,
+        document.cookie.match(/aff_ref=([^;]*)/)?.[1] ?? null,
+        [...Object.keys(localStorage), ...Object.keys(sessionStorage)].filter((key) => key !== 'aff_ref'),
+      ]`,
     )
     const cookie = cookies.find(({ name }) => name === 'aff_ref')
     if (cookie) assert.equal([cookie.sameSite, cookie.domain, cookie.path], ['Lax', HOST, '/'])
     return {
       storage: entry === null ? null : JSON.parse(entry),
-      cookie: cookie ? JSON.parse(decodeURIComponent(cookie.value)) : null,
+      cookie: value === null ? null : JSON.parse(decodeURIComponent(value)),
       others: [
         ...others,
         ...cookies.map(({ name }) => name).filter((name) => !['cart', 'aff_ref'].includes(name)),
@@ -78,9 +83,11 @@ export class Visitor {
     }
   }
 
+  /** Closes the store's pages for some days: moving the clock of an open page sets it to 1970 for a moment. */
   async passDays(days: number): Promise<void> {
     this.#ahead += days * DAY
     this.#market.store.passDays(days)
+    for (const page of this.context.pages()) await page.goto('about:blank')
     await this.context.clock.setFixedTime(Date.now() + this.#ahead)
   }
 }
