@@ -8,6 +8,7 @@ import {
 import { examineClock } from './clock.ts'
 import { examineDatabase, examineReplica, type Reached } from './database.ts'
 import { examineDisk } from './disk.ts'
+import { examineFailover } from './failover.ts'
 import { type Finding, fail, info, wordsOf } from './finding.ts'
 import { examineProcessor, examineWebhooks } from './outside.ts'
 import { examineRuntime, examineSettings } from './runtime.ts'
@@ -17,10 +18,14 @@ import { examineWork } from './work.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** Looks at everything that the service needs, and writes nothing. What cannot be looked at is a finding, no error. */
+/**
+ * Looks at everything that the service needs, and writes nothing; with `afterFailover` also for what a failover may have lost. What cannot
+ * be looked at is a finding, no error.
+ */
 export async function examine(
   environment: Environment,
   progress: (what: string) => void,
+  { afterFailover = false }: { afterFailover?: boolean } = {},
 ): Promise<Finding[]> {
   const findings = [...examineRuntime(), ...examineSettings(environment)]
   const config = readableConfig(environment)
@@ -44,6 +49,7 @@ export async function examine(
   findings.push(...(await examineWebhooks(config)))
   if (usable) {
     findings.push(...(await examineWork(config, usable)), ...(await examineSeals(config, usable)))
+    if (afterFailover) findings.push(...(await examineFailover(config, usable)))
   }
   if ('database' in opened) await opened.database.close()
   return findings

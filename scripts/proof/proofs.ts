@@ -51,6 +51,16 @@ export const PROOFS: readonly Proof[] = [
     settings: { short: { STALLS: '1' }, long: { STALLS: '1,5,30' } },
   },
   {
+    name: 'failover',
+    promise:
+      'primary killed, switched or frozen, standby lost, web restarted, database migrated ahead: nothing lost, doubled or answered 500',
+    files: ['server/test/failover/'],
+    counts: {
+      short: { FAILOVER_RATE: 60, FAILOVER_ROUNDS: 1, FAILOVER_OUTAGE: 2500 },
+      long: { FAILOVER_RATE: 120, FAILOVER_ROUNDS: 5, FAILOVER_OUTAGE: 10_000 },
+    },
+  },
+  {
     name: 'clock',
     promise: 'clock jumps, month ends, 29 February, midnight in Karachi',
     files: ['server/test/clock', 'server/billing/billing-period.rule'],

@@ -12,6 +12,7 @@ const ORDER = [
   'connect-shopify',
   'api',
   'deploy',
+  'high-availability',
   'settings',
   'operate',
   'backup-and-restore',

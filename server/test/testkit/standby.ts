@@ -24,8 +24,11 @@ export interface PostgresNode {
   query(statement: string): Promise<any[]>
   /** Changes settings that apply without a restart; an empty value resets one. */
   configure(settings: Record<string, string>): Promise<void>
-  /** Makes a standby that streams from this server. `name`: as `synchronous_standby_names` may list it. */
-  addStandby(name: string): Promise<PostgresNode>
+  /**
+   * Makes a standby that streams from this server. `name`: as `synchronous_standby_names` may list it. `port`: of a server that was
+   * stopped; otherwise a free one.
+   */
+  addStandby(name: string, port?: number): Promise<PostgresNode>
   /** Makes a standby a primary. */
   promote(): Promise<void>
 }
@@ -60,8 +63,8 @@ export async function startCluster(settings: string[] = []): Promise<PostgresClu
     if (code !== 0) throw new Error(`${program} ended with ${code}: ${errors()}`)
   }
 
-  async function open(data: string): Promise<PostgresNode> {
-    const port = await freePort()
+  async function open(data: string, wanted?: number): Promise<PostgresNode> {
+    const port = wanted ?? (await freePort())
     const url = `postgres://postgres@127.0.0.1:${port}/postgres`
     let server: ReturnType<typeof spawn> | null = null
     const signalAll = (signal: NodeJS.Signals) => {
@@ -110,7 +113,7 @@ export async function startCluster(settings: string[] = []): Promise<PostgresClu
         }
         await query('select pg_reload_conf()')
       },
-      async addStandby(name) {
+      async addStandby(name, wanted) {
         const copy = join(folder, name)
         const client = new Client({ connectionString: url })
         await client.connect()
@@ -132,7 +135,7 @@ export async function startCluster(settings: string[] = []): Promise<PostgresClu
           `primary_conninfo = 'host=127.0.0.1 port=${port} user=postgres application_name=${name}'\n`,
         )
         if (account) execFileSync('chown', ['-R', `${account.uid}:${account.gid}`, copy])
-        return open(copy)
+        return open(copy, wanted)
       },
       async promote() {
         await query('select pg_promote()')
