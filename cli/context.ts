@@ -44,25 +44,28 @@ export async function openContext(
 
 /**
  * Runs `work` over the services and an existing, migrated database, and closes them. Creates neither database nor key.
- * With `readOnly` the database itself refuses every write, and no writer has to wait.
+ * With `readOnly` the database itself refuses every write, and no writer has to wait. With `movesMoney` it refuses to run beside processes
+ * with other money settings.
  */
 export async function withApp(
   command: Command,
   work: (context: CommandContext & { app: App }) => Promise<void>,
-  options: { readOnly?: boolean } = {},
+  options: { readOnly?: boolean; movesMoney?: boolean } = {},
 ): Promise<void> {
   const context = await openContext(command)
   await refuseMissingDatabase(context.config)
+  const { movesMoney = false, ...access } = options
   const { openApp } = await import('../server/app.ts')
   const { loadOrm } = await import('../server/platform/database/entities.ts')
   const app = await openApp({
-    ...options,
+    ...access,
     create: false,
     environment: context.environment,
     logLevel: context.environment.LOG_LEVEL || 'silent',
   })
   try {
     await assertMigrated(app.database)
+    if (movesMoney) await refuseOtherMoney(app)
     if (!options.readOnly) {
       await refuseRetiredKey(app)
       // Before the first transaction: loading it takes time, and a transaction must not keep other writers waiting that long.
@@ -74,6 +77,11 @@ export async function withApp(
     context.out.endProgress()
     await app.close()
   }
+}
+
+async function refuseOtherMoney({ platform }: App): Promise<void> {
+  const processes = await import('../server/processes/processes.service.ts')
+  await processes.refuseOtherMoneySettings(platform.database.reader, platform.config)
 }
 
 async function refuseRetiredKey({ platform }: App): Promise<void> {
@@ -149,6 +157,9 @@ export async function assertReachable(database: OpenDatabase): Promise<void> {
 export function isAsked({ yes }: CommandContext): boolean {
   return !yes && Boolean(process.stdin.isTTY && process.stderr.isTTY)
 }
+
+/** For commands that move money: `withApp(command, work, MOVES_MONEY)`. */
+export const MOVES_MONEY = { movesMoney: true } as const
 
 /** For commands that only read: `withApp(command, work, READS)`. */
 export const READS = { readOnly: true } as const

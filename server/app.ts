@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import type { ZodError } from 'zod'
 import { checkSealStorage } from './ledger/seals/stored-seals.service.ts'
 import { Caches } from './platform/cache/caches.ts'
-import { publishInvalidations } from './platform/cache/invalidations.ts'
+import { publishInvalidations, publishNews } from './platform/cache/invalidations.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import { type Config, readConfig, SettingError } from './platform/config.ts'
 import { refuseForeignKeys } from './platform/crypto/app-key-check.ts'
@@ -114,6 +114,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     },
   }
   publishInvalidations(platform.caches, database)
+  const sendNews = publishNews(platform.signals, database)
   const processor = createProcessor(config, sandbox, options.sandboxUrl)
   return {
     platform,
@@ -124,6 +125,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     sandbox,
     async close() {
       await processor.close()
+      await sendNews()
       await database.close()
     },
   }

@@ -1,5 +1,6 @@
 import { enforceClickRetention } from '../clicks/click-retention.service.ts'
 import { rollUpClicks } from '../clicks/clicks.service.ts'
+import { removeOldVisitors } from '../clicks/shared-visitors.service.ts'
 import { type EventSource, nextEventDueAt, removeOldBodies } from '../inbox/inbox.service.ts'
 import { watchMarketplace } from '../moderation/watches/watches.service.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -97,7 +98,11 @@ export function startWorker({ platform, processor, eventRules }: WorkerParts): W
     new Loop(platform, {
       name: 'click retention',
       isLong: true,
-      run: () => enforceClickRetention(platform).then(() => 0),
+      async run() {
+        await enforceClickRetention(platform)
+        await removeOldVisitors(platform)
+        return 0
+      },
       longestSleepMs: RETENTION_EVERY_MS,
     }),
     new Loop(platform, {
@@ -122,7 +127,10 @@ export function startModerationLoop(platform: Platform): Loop {
   return new Loop(platform, {
     name: 'moderation',
     isLong: true,
-    run: () => watchMarketplace(platform),
+    async run() {
+      await rollUpClicks(platform)
+      return watchMarketplace(platform)
+    },
     longestSleepMs: WATCH_EVERY_MS,
   })
 }

@@ -131,7 +131,9 @@ const DATA = {
   EXPORT_STORAGE: z
     .enum(['local', 's3'])
     .default('local')
-    .describe('where export files are kept: `local`, the folder `exports` in `DATA_DIR`, or `s3`'),
+    .describe(
+      'where export files are kept: `local`, the folder `exports` in `DATA_DIR`, or `s3`. With processes on several hosts only `s3` makes exports',
+    ),
   S3_BUCKET: z
     .string()
     .min(1)

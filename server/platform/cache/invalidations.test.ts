@@ -5,6 +5,7 @@ import { openTestDatabase, type TestDatabase, testDialects } from '../../test/te
 import { raceProcesses } from '../../test/testkit/racing-processes.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
 import { createLog } from '../log.ts'
+import { Signals } from '../signals.ts'
 import { Caches } from './caches.ts'
 import {
   type InvalidationSubscription,
@@ -53,7 +54,10 @@ it.before.each(async (context) => {
   const testDatabase = await openTestDatabase('postgresql', { migrated: false })
   // No value expires.
   const caches = new WatchedCaches({ lifetimeMs: 3_600_000 })
-  const subscription = subscribeInvalidations({ caches, log: createLog('silent') }, testDatabase.database)
+  const subscription = subscribeInvalidations(
+    { caches, log: createLog('silent'), signals: new Signals() },
+    testDatabase.database,
+  )
   await subscription.ready
   const nextInvalidation = () =>
     new Promise<unknown[]>((resolve) => {
@@ -104,7 +108,10 @@ it('do nothing on SQLite', async () => {
   const { database, close } = await openTestDatabase('sqlite', { migrated: false })
   const caches = new Caches()
   publishInvalidations(caches, database)
-  const subscription = subscribeInvalidations({ caches, log: createLog('silent') }, database)
+  const subscription = subscribeInvalidations(
+    { caches, log: createLog('silent'), signals: new Signals() },
+    database,
+  )
   await subscription.ready
   caches.clear('slug')
   await subscription.stop()

@@ -9,6 +9,7 @@ import { type PostgresCluster, type PostgresNode, startCluster } from '../../tes
 import { Caches } from '../cache/caches.ts'
 import { subscribeInvalidations } from '../cache/invalidations.ts'
 import { createLog } from '../log.ts'
+import { Signals } from '../signals.ts'
 import { withStatementTimeout } from './database.ts'
 import { migrate } from './migrator.ts'
 import { checkHosts } from './open-database.ts'
@@ -90,7 +91,10 @@ it('finds the primary among them, the next one after a switchover, and refuses t
     assert.is(await writesTo(), primary.port)
     await migrate(database)
     const caches = new Caches()
-    const listening = subscribeInvalidations({ caches, log: createLog('silent') }, database)
+    const listening = subscribeInvalidations(
+      { caches, log: createLog('silent'), signals: new Signals() },
+      database,
+    )
     await listening.ready
     await database.transaction((tx) => sql`create table t (n bigint)`.execute(tx))
     await primary.stop()

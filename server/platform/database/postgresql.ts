@@ -20,7 +20,7 @@ export interface PostgresDatabase extends Database {
   readonly pools: { readonly read: Pool; readonly write: Pool }
   readonly writer: Kysely<Schema>
   /** Notifies the listeners of a channel. `close` waits for it. */
-  notify(channel: string, text: string): Promise<void>
+  notify(channel: string, texts: readonly string[]): Promise<void>
 }
 
 const INT8 = 20
@@ -106,8 +106,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       const query = () => writePool.query(sql, parameters, nameOf(sql))
       return (await withRetries(postgresFault, query)).rows
     },
-    async notify(channel, text) {
-      await writePool.query('select pg_notify($1, $2)', [channel, text])
+    async notify(channel, texts) {
+      await writePool.query('select pg_notify($1, text) from unnest($2::text[]) as text', [channel, texts])
     },
     faultOf: postgresFault,
     async close() {

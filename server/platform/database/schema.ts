@@ -1,7 +1,7 @@
 import type { InferKyselyDB } from '@mikro-orm/sql'
 import { Application } from '../../applications/application.entity.ts'
 import { BillingCycle, BillingCycleShare, Credit } from '../../billing/billing.entity.ts'
-import { Click, ClickCount } from '../../clicks/click.entity.ts'
+import { Click, ClickCount, CountedVisitor, UncountedClicks } from '../../clicks/click.entity.ts'
 import { ExportJob } from '../../exports/export-job.entity.ts'
 import { InboundBody, InboundEvent, OperatorDelivery } from '../../inbox/inbound-event.entity.ts'
 import { ScheduleRun } from '../../jobs/schedule-run.entity.ts'
@@ -13,10 +13,12 @@ import { Flag } from '../../moderation/flag.entity.ts'
 import { LinkDay, Mailbox } from '../../moderation/watches/watched.entity.ts'
 import { Offer, OfferStatusChange } from '../../offers/offer.entity.ts'
 import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
+import { RunningProcess } from '../../processes/process.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
 import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
 import { BillingAccount, LoginAddress, PayoutDestination, Session, User } from '../../users/user.entity.ts'
+import { RateLimitPoints } from '../network/rate-limit.entity.ts'
 import { Watermark } from './watermark.entity.ts'
 
 /** Every table, in the order in which rows can be inserted. */
@@ -37,6 +39,8 @@ export const ENTITIES = {
   LinkCoupon,
   Click,
   ClickCount,
+  UncountedClicks,
+  CountedVisitor,
   BillingCycle,
   BillingCycleShare,
   Credit,
@@ -59,6 +63,8 @@ export const ENTITIES = {
   Mailbox,
   ScheduleRun,
   ExportJob,
+  RunningProcess,
+  RateLimitPoints,
   Watermark,
 }
 
