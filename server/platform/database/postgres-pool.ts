@@ -35,12 +35,16 @@ export class BoundedPool {
   readonly pool: Pool
   readonly #hosts: PostgresHosts
   readonly #queryTimeoutMs: number
+  readonly #writable: boolean
+  /** Connections whose server takes writes. */
+  readonly #checked = new WeakSet<PoolClient>()
   readonly #held = new Map<PoolClient, () => void>()
   #checks: NodeJS.Timeout | undefined
 
   constructor(hosts: PostgresHosts, { queryTimeoutMs, writable, ...config }: PoolOptions) {
     this.#hosts = hosts
     this.#queryTimeoutMs = queryTimeoutMs
+    this.#writable = writable
     this.pool = new Pool({
       Client: clientFor(hosts),
       connectionString: hosts.addresses[0],
@@ -49,7 +53,6 @@ export class BoundedPool {
       // A server that vanished without a word is noticed.
       keepAlive: true,
       keepAliveInitialDelayMillis: 5000,
-      ...(writable && { verify: (client, done) => this.#refuseReadOnly(client, done) }),
       ...config,
     })
     // The next query reports a dropped connection. Without a listener the error event would end the process.
@@ -69,7 +72,7 @@ export class BoundedPool {
   /** Takes a connection until `release`. After a failure that leaves it in an unknown state it refuses further statements. */
   async connect() {
     const begun = performance.now()
-    const client = await this.pool.connect().catch((error: unknown) => {
+    const client = await this.#take(begun).catch((error: unknown) => {
       // Perhaps all connections lead to a primary that hangs and was replaced.
       this.#hosts.look()
       throw error
@@ -140,17 +143,31 @@ export class BoundedPool {
     for (const [client, letGo] of [...this.#held]) if (!(await isReachable(client))) letGo()
   }
 
-  /** A standby, or a primary that was just replaced by one. The pool drops the connection without waiting for the server. */
-  #refuseReadOnly(client: ClientBase, done: (error?: Error) => void): void {
-    const question = { text: 'show transaction_read_only', query_timeout: CONNECT_TIMEOUT_MS }
-    client.query(question).then(
-      ({ rows }) => {
-        if (rows[0]?.transaction_read_only !== 'on') return done()
-        this.#hosts.forget()
-        done(readOnlyError('the server takes reads only'))
-      },
-      (error: Error) => done(error),
-    )
+  /**
+   * A connection, which leads to a server that takes writes where the pool is for those. The check is not the pool's own `verify`: when a
+   * caller's wait for a connection ends during that, pg-pool 3.14 never gets the connection back.
+   */
+  async #take(begun: number): Promise<PoolClient> {
+    const client = await this.pool.connect()
+    if (!this.#writable || this.#checked.has(client)) return client
+    const left = Math.max(CONNECT_TIMEOUT_MS - (performance.now() - begun), LEAST_TIMEOUT_MS)
+    try {
+      await this.#refuseReadOnly(client, left)
+      this.#checked.add(client)
+      return client
+    } catch (error) {
+      client.release(true)
+      throw error
+    }
+  }
+
+  /** A standby, or a primary that was just replaced by one. */
+  async #refuseReadOnly(client: ClientBase, timeoutMs: number): Promise<void> {
+    const question = { text: 'show transaction_read_only', query_timeout: timeoutMs }
+    const { rows } = await client.query(question)
+    if (rows[0]?.transaction_read_only !== 'on') return
+    this.#hosts.forget()
+    throw readOnlyError('the server takes reads only')
   }
 }
 

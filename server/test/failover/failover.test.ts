@@ -8,7 +8,7 @@ import { proofCount } from '../testkit/proof-size.ts'
 import { seededRandom } from '../testkit/seeded-random.ts'
 import { FailoverWorld } from './failover-world.ts'
 import { openBalancer, openDirect } from './front.ts'
-import { duringOutage, report, steady } from './outage.ts'
+import { duringOutage, report, steady, worst } from './outage.ts'
 
 const USUAL_SEED = 20_261_125
 const SEED =
@@ -143,7 +143,8 @@ it('has every acknowledged webhook as one sale and every answered click, and the
   const { sales, clicks } = await world.settle()
   assert.ok(sales > 0 && clicks > 0)
   console.log(
-    `\nsize: failover: ${world.load.samples.length} requests, ${sales} sales, ${clicks} clicks in the end`,
+    `\nsize: failover: ${world.load.samples.length} requests, ${sales} sales, ${clicks} clicks in the end; ` +
+      `at most ${worst.answer} ms for an answer, and after a return ${worst.requestsBack} ms for requests, ${worst.workerBack} ms for a worker, ${worst.schedulersBack} ms for both schedulers`,
   )
   for (const one of world.all) assert.ok(one.isAlive, one.name)
 })

@@ -13,6 +13,9 @@ const STEADY_WITHIN_MS = 15_000
 /** Long enough to see that nothing fails after the return. */
 const WATCH_MS = BACK_WITHIN_MS + 1500
 
+/** The worst of all outages, ms. */
+export const worst = { answer: 0, requestsBack: 0, workerBack: 0, schedulersBack: 0 }
+
 /** Waits for a second in which every request is taken, fast. */
 export async function steady({ load }: FailoverWorld): Promise<void> {
   const end = performance.now() + STEADY_WITHIN_MS
@@ -56,6 +59,8 @@ export async function duringOutage(
   const samples = load.samples.slice(from)
   const slack = SLACK_MS + 3 * load.lag()
   report('outage', samples, returnedAt, slack)
+  worst.workerBack = Math.max(worst.workerBack, soldAfter)
+  worst.schedulersBack = Math.max(worst.schedulersBack, scheduledAfter)
   console.log(`a worker after ${soldAfter} ms, both schedulers after ${scheduledAfter} ms`)
   if (soldAfter > BACK_WITHIN_MS + slack) await world.explain()
   for (const ms of [soldAfter, scheduledAfter])
@@ -80,6 +85,8 @@ export function report(
     `\n${what}: ${samples.length} requests, ${refused.length} refused, slowest ${Math.round(slowest)} ms, ` +
       `last refusal sent ${Math.round(back)} ms after the return, slack ${slack} ms`,
   )
+  worst.answer = Math.max(worst.answer, Math.round(slowest))
+  worst.requestsBack = Math.max(worst.requestsBack, Math.round(back))
   assert.ok(samples.length > 0)
   for (const sample of refused) {
     const isRefusal = returnedAt !== null && sample.status === 503 && sample.retryAfter >= 1
