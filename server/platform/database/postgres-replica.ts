@@ -79,7 +79,6 @@ export class Replica {
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await this.reader.destroy()
     await this.#pool.end()
   }
 }

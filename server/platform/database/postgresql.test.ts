@@ -218,6 +218,16 @@ it('calls lock failures contention', async ({ database, testDatabase }) => {
   })
 })
 
+it('closes while a connection is being made, and finishes what it is for', async ({ testDatabase }) => {
+  for (let waitMs = 0; waitMs < 10; waitMs += 1) {
+    const database = openPostgres(testDatabase.url, { poolSize: 1 })
+    const work = database.transaction((tx) => sql`select 1`.execute(tx)).catch(() => null)
+    await pause(waitMs)
+    await database.close()
+    await work
+  }
+})
+
 /** A port on which nothing listens. */
 async function closedPort(): Promise<number> {
   const server = createServer()

@@ -112,8 +112,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     faultOf: postgresFault,
     async close() {
       await replica?.close()
-      await Promise.all([writer.destroy(), reader.destroy()])
-      // Kysely ends a pool only if it has used it.
+      // Not by Kysely, whose `destroy` loses a connection that is being made.
       await Promise.all([writePool.end(), readPool.end()])
     },
   }
