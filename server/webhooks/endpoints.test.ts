@@ -26,6 +26,8 @@ for (const { it } of marketSuites('webhook endpoints')) {
     assert.equal((await own.list({})).items, [created])
     const changed = await own.update({ id: created.id, events: ['sale.accepted'], description: 'Desk' })
     assert.equal([changed.events, changed.description], [['sale.accepted'], 'Desk'])
+    const delivery = await own.test({ id: created.id })
+    assert.equal((await own.retry({ id: delivery.id })).id, delivery.id)
     const theirs = as(platform, stranger)
     for (const work of [
       () => theirs.get({ id: created.id }),
@@ -33,6 +35,7 @@ for (const { it } of marketSuites('webhook endpoints')) {
       () => theirs.rotate({ id: created.id }),
       () => theirs.deliveries({ id: created.id }),
       () => theirs.test({ id: created.id }),
+      () => theirs.retry({ id: delivery.id }),
       () => theirs.remove({ id: created.id }),
     ])
       assert.is(await outcomeOf(work()), 'not_found')
