@@ -153,7 +153,7 @@ export class WebhookDeliverer {
   }
 
   #notNow(): NotNow {
-    const full = [...this.#lanes].filter(([, { held, failing }]) => held >= mostOf(failing))
+    const full = [...this.#lanes].filter(([, lane]) => isFull(lane))
     return { endpoints: full.map(([id]) => id), failing: this.#heldOfFailing() >= MOST_OF_FAILING }
   }
 
@@ -213,7 +213,7 @@ export class WebhookDeliverer {
         lane.held -= attempts.length
         this.#held -= attempts.length
         if (lane.held === 0) this.#lanes.delete(first.delivery.endpoint_id)
-        this.#platform.signals.send(DELIVERY_SIGNAL)
+        if (!isFull(lane)) this.#platform.signals.send(DELIVERY_SIGNAL)
       })
     this.#work.add(running)
   }
@@ -277,6 +277,11 @@ const NOT_SIGNED: WebhookOutcome = {
   retryAfter: null,
   body: null,
   error: 'The secret of the endpoint cannot be opened. Rotate it.',
+}
+
+/** A lane takes more once it is half empty, so that each claim brings many. */
+function isFull({ held, failing }: Lane): boolean {
+  return held > Math.floor(mostOf(failing) / 2)
 }
 
 function mostOf(failing: boolean): number {
