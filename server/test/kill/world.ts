@@ -13,6 +13,7 @@ import { type Sandbox, startSandbox } from '../../processor/sandbox/start-sandbo
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { type Answer, call } from '../testkit/service-bed.ts'
+import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
 import type { ScheduledJob } from './kill-at.ts'
 import { KillableServer } from './killable-server.ts'
 
@@ -28,6 +29,13 @@ const NEXT_RUN_MS = 1000
 const STUCK_MS = 60_000
 const MOST_TRIES = 10
 
+interface Surroundings {
+  dialect: TestDialect
+  testDatabase: TestDatabase
+  sandbox: Sandbox
+  receiver: WebhookReceiver
+}
+
 /**
  * The outside world of one server: the store that sends again what was not answered, the processor in a process of its
  * own, the restarts of the server, and the clock.
@@ -36,6 +44,8 @@ export class World {
   readonly dialect: TestDialect
   readonly server: KillableServer
   readonly sandbox: Sandbox
+  /** The own system of all merchants and creators. */
+  readonly receiver: WebhookReceiver
   /** What the server has answered 302 or 200: it must be on disk. */
   readonly acknowledged = { clicks: new Set<string>(), deliveries: new Set<string>() }
   readonly #testDatabase: TestDatabase
@@ -64,19 +74,19 @@ export class World {
       random: () => 0.5,
       retryBaseMs: 20,
     })
-    world = new World(dialect, testDatabase, sandbox, settings)
+    const receiver = await openWebhookReceiver()
+    world = new World({ dialect, testDatabase, sandbox, receiver }, settings)
     return world
   }
 
   private constructor(
-    dialect: TestDialect,
-    testDatabase: TestDatabase,
-    sandbox: Sandbox,
+    { dialect, testDatabase, sandbox, receiver }: Surroundings,
     settings: Record<string, string>,
   ) {
     this.dialect = dialect
     this.#testDatabase = testDatabase
     this.sandbox = sandbox
+    this.receiver = receiver
     this.server = new KillableServer({
       environment: { ...inherited(), ...environmentOf(testDatabase, sandbox), ...settings },
       clockAhead: () => this.#ahead,
@@ -240,6 +250,16 @@ export class World {
         [],
         'events that were answered 200 and are lost',
       )
+      const delivered = await reader
+        .selectFrom('webhook_deliveries')
+        .select('event_id')
+        .where('state', '=', 'delivered')
+        .execute()
+      assert.equal(
+        missing(new Set(delivered.map(({ event_id }) => event_id)), this.receiver.received),
+        [],
+        'webhooks that are noted as delivered and never arrived',
+      )
     })
     const { invoices, payouts } = this.sandbox.state()
     const references = [...invoices, ...payouts].map(({ reference }) => reference)
@@ -249,11 +269,12 @@ export class World {
   async close(): Promise<void> {
     await this.server.stop()
     await this.sandbox.close()
+    this.receiver.close()
     await this.#testDatabase.close()
   }
 }
 
-function missing(acknowledged: Set<string>, stored: { id: string }[]): string[] {
+function missing(acknowledged: Set<string>, stored: readonly { id: string }[]): string[] {
   const ids = new Set(stored.map(({ id }) => id))
   return [...acknowledged].filter((id) => !ids.has(id))
 }
@@ -272,7 +293,19 @@ async function whatWaits({ database }: Platform): Promise<{ due: number | null; 
     .where('state', '=', 'waiting')
     .orderBy('id')
     .execute()
-  const all = [...events, ...calls]
+  const notices = await database.reader
+    .selectFrom('outbox_events')
+    .select(['id', 'sequence as attempts', 'created_at as at', 'created_at as lease_until'])
+    .where('distributed_at', 'is', null)
+    .orderBy('id')
+    .execute()
+  const webhooks = await database.reader
+    .selectFrom('webhook_deliveries')
+    .select(['id', 'attempts', 'lease_until', 'due_at as at'])
+    .where('state', '=', 'pending')
+    .orderBy('id')
+    .execute()
+  const all = [...events, ...calls, ...notices, ...webhooks]
   const due = all.length === 0 ? null : Math.max(...all.map((row) => Math.max(row.at, row.lease_until)))
   return { due, state: JSON.stringify(all) }
 }
