@@ -8,7 +8,7 @@ import type { Platform } from '../platform/platform.ts'
 import { DELIVERY_SIGNAL } from './deliveries.service.ts'
 import { type AttemptDecision, decideAttempt, hasFailedForLong } from './delivery-retry.rule.ts'
 import { validSecrets } from './endpoint-secrets.service.ts'
-import { disableEndpoint, SERVICE } from './endpoints.service.ts'
+import { DISABLED, disableEndpoint, SERVICE } from './endpoints.service.ts'
 import { createWebhookSender, type WebhookOutcome, type WebhookSender } from './send-webhook.ts'
 import type { DisabledReason } from './webhook.entity.ts'
 import {
@@ -221,13 +221,13 @@ export class WebhookDeliverer {
   async #deliver(lane: Lane, attempt: Attempt): Promise<void> {
     const { delivery } = attempt
     lane.running += 1
-    const outcome = await this.#send(attempt)
+    const outcome = isOff(attempt) ? OFF : await this.#send(attempt)
     lane.running -= 1
     if (this.#stopped && outcome.status === null) return this.#release([attempt])
     const at = this.#platform.clock.now()
     const { status, retryAfter } = outcome
     const facts = { attempt: delivery.attempts, status, retryAfter, now: at, jitter: Math.random() }
-    const decision = decideAttempt(facts)
+    const decision: AttemptDecision = isOff(attempt) ? { kind: 'failed' } : decideAttempt(facts)
     if (decision.kind === 'delivered') this.#advance(lane)
     else {
       lane.failing = true
@@ -277,6 +277,13 @@ const NOT_SIGNED: WebhookOutcome = {
   retryAfter: null,
   body: null,
   error: 'The secret of the endpoint cannot be opened. Rotate it.',
+}
+
+/** For a delivery that was queued while its endpoint was being disabled or removed. */
+const OFF: WebhookOutcome = { status: null, retryAfter: null, body: null, error: DISABLED }
+
+function isOff({ endpoint }: Attempt): boolean {
+  return !endpoint || endpoint.disabled_at !== null || endpoint.removed_at !== null
 }
 
 /** A lane takes more once it is half empty, so that each claim brings many. */

@@ -291,6 +291,26 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     assert.equal(secrets, [])
   })
 
+  it('fail when they were queued while their endpoint was being disabled', async (context) => {
+    const { platform, creator, open, addEndpoint, publish, deliveries } = context
+    const receiver = await open()
+    const endpointId = await addEndpoint(receiver)
+    await publish(platform.ids.next())
+    await distributeEvents(platform, [webhookChannel])
+    await platform.database.transaction((tx) =>
+      tx
+        .updateTable('webhook_endpoints')
+        .set({ disabled_at: platform.clock.now(), disabled_reason: 'owner' })
+        .where('id', '=', endpointId)
+        .execute(),
+    )
+    await notifyUntilIdle(platform)
+    const { items } = await deliveries(endpointId)
+    assert.equal([items[0]?.state, items[0]?.error], ['failed', 'The endpoint was disabled.'])
+    assert.is((await getEndpoint(platform, creator.userId, endpointId)).failing_since, null)
+    assert.is(receiver.received.length, 0)
+  })
+
   it('fail for a name that resolves to a private address by now', async (context) => {
     const { platform, creator, publish, deliveries } = context
     const { id } = await createEndpoint(platform, creator, {

@@ -177,6 +177,19 @@ it('refuses headers without an end', async ({ sender, servers }) => {
   assert.is((await send(sender, url)).error, 'The headers of the response are too large.')
 })
 
+it('reaches this machine by its name, and reports a name without an address', async ({ sender, servers }) => {
+  const { url } = await receiver(servers, (response) => response.writeHead(204).end())
+  assert.is((await send(sender, url.replace('127.0.0.1', 'localhost'))).status, 204)
+  const rule = { allowLoopback: true }
+  const lookup = publicLookup(rule, (_name, _options, callback) =>
+    callback(Object.assign(new Error('queryA ENOTFOUND 10.0.0.2'), { code: 'ENOTFOUND' }), '', 0),
+  )
+  const unresolved = createWebhookSender(rule, { lookup })
+  const { status, error } = await send(unresolved, 'https://shop.example.com/')
+  await unresolved.close()
+  assert.equal([status, error], [null, 'The host name does not exist.'])
+})
+
 it('never connects to a private address, by number or by name', async ({ servers }) => {
   const { received, server } = await receiver(servers, (response) => response.end())
   const { port } = server.address() as AddressInfo
