@@ -46,12 +46,16 @@ interface Limit {
 }
 
 /**
- * Limits a minute and process: password checks and public calls by address, all calls by account. Counts calls, not requests,
+ * Limits a minute: password checks by address, of all processes on PostgreSQL; public calls by address and all calls by account, of this
+ * process. Counts calls, not requests,
  * so a tRPC batch of ten costs ten. Attempts on one account's password are limited in `users/password-attempts.service.ts`.
  */
-export function createRateLimits({ config }: Platform, appRouter: AnyRouter): RateLimits {
+export function createRateLimits({ config, database }: Platform, appRouter: AnyRouter): RateLimits {
   const perMinute = (points: number) => new RateLimiter({ points, seconds: WINDOW_SECONDS })
-  const auth = perMinute(config.RATE_LIMIT_AUTH)
+  const auth = new RateLimiter(
+    { points: config.RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
+    { shared: { name: 'auth', database } },
+  )
   const open = perMinute(config.RATE_LIMIT_PUBLIC)
   const user = perMinute(config.RATE_LIMIT_USER)
   const publicNames = new Set(

@@ -14,7 +14,7 @@ import {
   historyOfCodes,
   lastOfCode,
 } from './coupons.store.ts'
-import { type LinkRecord, type LockedTerms, linkOfSlug, linkRecords, lockedTerms } from './links.service.ts'
+import { type LinkRecord, type LinkTerms, linkOfSlug, linkRecords, termsOf } from './links.service.ts'
 
 export const MAX_CODES_PER_DAY = 200
 const DAY_MS = 86_400_000
@@ -107,7 +107,7 @@ export interface OrderCoupon {
   ends_at: number | null
   /** The status of the link's offer when the order was created. */
   offer_status: OfferStatus | null
-  link: LockedTerms
+  link: LinkTerms
 }
 
 /**
@@ -142,7 +142,7 @@ export async function couponsOfOrders(
     rows.flatMap(({ code, starts_at, ends_at, link_id }) => {
       const offer_status = statuses.next().value ?? null
       const link = links.get(link_id)
-      return link ? [{ code, starts_at, ends_at, offer_status, link: lockedTerms(link) }] : []
+      return link ? [{ code, starts_at, ends_at, offer_status, link: termsOf(link) }] : []
     }),
   )
 }

@@ -36,7 +36,7 @@ export interface LinkRecord extends NewLink {
 }
 
 /** A link and the terms that its approval locked, as the decision about a sale sees them. */
-export interface LockedTerms {
+export interface LinkTerms {
   id: string
   slug: string
   merchant_id: string
@@ -44,12 +44,13 @@ export interface LockedTerms {
   creator_id: string
   commission_rate: BasisPoints
   attribution_window_days: number
+  /** `null` or empty: every product counts. */
   product_ids: string[] | null
   /** Epoch ms. */
   locked_at: number
 }
 
-export function lockedTerms(link: LinkRecord): LockedTerms {
+export function termsOf(link: LinkRecord): LinkTerms {
   return {
     id: link.id,
     slug: link.slug,

@@ -26,6 +26,8 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   link_coupons: ['update'],
   clicks: [],
   click_counts: ['update'],
+  uncounted_clicks: ['delete'],
+  counted_visitors: ['update', 'delete'],
   billing_cycles: ['update'],
   billing_cycle_shares: ['update'],
   credits: [],
@@ -52,6 +54,8 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   mailboxes: ['update'],
   schedule_runs: ['update'],
   export_jobs: ['update', 'delete'],
+  processes: ['update', 'delete'],
+  rate_limits: ['update', 'delete'],
   watermarks: ['update', 'delete'],
 }
 

@@ -1,5 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { LinkTerms } from '../links/links.service.ts'
 import type { OracleReason } from '../test/oracle/sale.ts'
 import { fc } from '../test/testkit/property.ts'
 import {
@@ -13,7 +14,7 @@ import {
   SALE_REJECTION_REASONS,
   SALE_RULE_VERSION,
 } from './accept-sale.rule.ts'
-import type { LinkTerms, SaleClick, SaleCoupon, SaleFacts, SaleOrder } from './sale-facts.ts'
+import type { SaleClick, SaleCoupon, SaleFacts, SaleOrder } from './sale-facts.ts'
 
 const SUIT = '8123456789012'
 const CLICK_ID = '0197a3c0-5b1e-7d42-9c3f-2a64d1f0b8e7'

@@ -1,6 +1,7 @@
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { OrderSource } from '../../shared/schemas/stores.ts'
+import type { LinkTerms } from '../links/links.service.ts'
 import {
   type Basis,
   type BasisLine,
@@ -9,7 +10,7 @@ import {
   isCovered,
   platformFeeOn,
 } from './commission.rule.ts'
-import type { LinkTerms, SaleClick, SaleCoupon, SaleFacts, SaleOrder } from './sale-facts.ts'
+import type { SaleClick, SaleCoupon, SaleFacts, SaleOrder } from './sale-facts.ts'
 
 /**
  * Stored on each receipt. Raise it with every change that could decide or compute a stored sale differently. Version 2:

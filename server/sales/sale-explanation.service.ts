@@ -3,6 +3,7 @@ import type { OrderSource } from '../../shared/schemas/stores.ts'
 import { type CycleRow, cycleShares, getCycle } from '../billing/billing.service.ts'
 import { type EventOrigin, originsOf } from '../inbox/operator-deliveries.service.ts'
 import { unreadableOrders } from '../inbox/set-aside.service.ts'
+import type { LinkTerms } from '../links/links.service.ts'
 import { offerRecords } from '../offers/offers.service.ts'
 import { sharePayouts } from '../payouts/payouts.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
@@ -13,7 +14,7 @@ import { listAttempts } from '../processor/attempts.service.ts'
 import { shopDomainsOf, storeIdsOf } from '../stores/stores.service.ts'
 import { displayNamesOf, emailsOf } from '../users/users.service.ts'
 import { attributionOf, orderSource, type SaleDecision, type SaleReceipt } from './accept-sale.rule.ts'
-import type { LinkTerms, SaleClick, SaleCoupon } from './sale-facts.ts'
+import type { SaleClick, SaleCoupon } from './sale-facts.ts'
 import {
   findSale,
   findSalesByOrder,

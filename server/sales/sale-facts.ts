@@ -1,4 +1,5 @@
 import type { BasisPoints } from '../../shared/rates.ts'
+import type { LinkTerms } from '../links/links.service.ts'
 import { mailboxOf } from '../moderation/watches/mailbox.rule.ts'
 import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
@@ -60,20 +61,6 @@ export interface SaleCoupon {
   buyer_is_creator: boolean
   buyer_name_matches: boolean
   link: LinkTerms
-}
-
-/** A link with the terms that were locked when it was approved. */
-export interface LinkTerms {
-  id: string
-  slug: string
-  merchant_id: string
-  offer_id: string
-  creator_id: string
-  commission_rate: BasisPoints
-  attribution_window_days: number
-  /** `null` or empty: every product counts. */
-  product_ids: string[] | null
-  locked_at: number
 }
 
 const CLICK_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

@@ -2,6 +2,7 @@ import { formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { Sale, SaleOutcomeWire, SaleReceiptWire, SaleWithReceipt } from '../../shared/schemas/sales.ts'
+import type { LinkTerms } from '../links/links.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import {
   attributionOf,
@@ -11,7 +12,6 @@ import {
   type SaleReceipt,
 } from './accept-sale.rule.ts'
 import type { FormerReceipt, PartyExplanation, SaleCycle, SaleOutcome } from './sale-explanation.service.ts'
-import type { LinkTerms } from './sale-facts.ts'
 import type { SaleWithSlug } from './sales.store.ts'
 
 type ShownSale = Omit<SaleWithSlug, 'receipt' | 'event_id' | 'click_id' | 'buyer_name_matches'>

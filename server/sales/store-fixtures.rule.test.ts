@@ -4,9 +4,10 @@ import * as assert from 'uvu/assert'
 import { FIXTURE_PRODUCT_ID, fillFixture } from '../../fixtures/fill-fixture.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
+import type { LinkTerms } from '../links/links.service.ts'
 import { readOrderFacts } from '../shopify/order-facts.ts'
 import { decideSale, type SaleDecision } from './accept-sale.rule.ts'
-import { isBuyer, type LinkTerms, type SaleClick, type SaleFacts, saleOrderOf } from './sale-facts.ts'
+import { isBuyer, type SaleClick, type SaleFacts, saleOrderOf } from './sale-facts.ts'
 
 interface ManifestEntry {
   file: string

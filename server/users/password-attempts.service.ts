@@ -105,13 +105,17 @@ interface Limiters {
 const limitersByPlatform = new WeakMap<Platform, Limiters>()
 
 function limitersOf(platform: Platform): Limiters {
-  const { RATE_LIMIT_AUTH } = platform.config
+  const { database, config } = platform
+  const { RATE_LIMIT_AUTH } = config
   const limiters = limitersByPlatform.get(platform) ?? {
-    pairs: new RateLimiter({ points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS }),
-    accounts: new RateLimiter({
-      points: RATE_LIMIT_AUTH * ADDRESSES_PER_ACCOUNT,
-      seconds: WINDOW_SECONDS,
-    }),
+    pairs: new RateLimiter(
+      { points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
+      { shared: { name: 'pairs', database } },
+    ),
+    accounts: new RateLimiter(
+      { points: RATE_LIMIT_AUTH * ADDRESSES_PER_ACCOUNT, seconds: WINDOW_SECONDS },
+      { shared: { name: 'accounts', database } },
+    ),
   }
   limitersByPlatform.set(platform, limiters)
   return limiters

@@ -9,6 +9,7 @@ import { afterCommit, type Queries, type Tx } from '../platform/database/databas
 import { entities, LOCK } from '../platform/database/entities.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
+import { userTopic } from '../platform/signals.ts'
 import { hashNewPassword } from './passwords.ts'
 import { endSessions } from './sessions.service.ts'
 import {
@@ -196,8 +197,12 @@ function moveSuspension(
       before: { suspended: suspendedAt === null },
       after: { suspended: suspendedAt !== null },
     })
-    // Links, offers and webhooks depend on it.
-    afterCommit(tx, () => platform.caches.clearAll())
+    afterCommit(tx, () => {
+      // Links, offers and webhooks depend on it.
+      platform.caches.clearAll()
+      // So do the user's live streams.
+      platform.signals.send(userTopic(userId))
+    })
     return userRecordOf(user)
   })
 }

@@ -13,6 +13,7 @@ const ORDER = [
   'api',
   'webhooks',
   'deploy',
+  'high-availability',
   'settings',
   'operate',
   'backup-and-restore',

@@ -1,7 +1,7 @@
 import type { InferKyselyDB } from '@mikro-orm/sql'
 import { Application } from '../../applications/application.entity.ts'
 import { BillingCycle, BillingCycleShare, Credit } from '../../billing/billing.entity.ts'
-import { Click, ClickCount } from '../../clicks/click.entity.ts'
+import { Click, ClickCount, CountedVisitor, UncountedClicks } from '../../clicks/click.entity.ts'
 import { ExportJob } from '../../exports/export-job.entity.ts'
 import { InboundBody, InboundEvent, OperatorDelivery } from '../../inbox/inbound-event.entity.ts'
 import { ScheduleRun } from '../../jobs/schedule-run.entity.ts'
@@ -14,11 +14,13 @@ import { LinkDay, Mailbox } from '../../moderation/watches/watched.entity.ts'
 import { Offer, OfferStatusChange } from '../../offers/offer.entity.ts'
 import { OutboxEvent } from '../../outbox/outbox-event.entity.ts'
 import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
+import { RunningProcess } from '../../processes/process.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
 import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
 import { BillingAccount, LoginAddress, PayoutDestination, Session, User } from '../../users/user.entity.ts'
 import { WebhookDelivery, WebhookEndpoint, WebhookSecret } from '../../webhooks/webhook.entity.ts'
+import { RateLimitPoints } from '../network/rate-limit.entity.ts'
 import { Watermark } from './watermark.entity.ts'
 
 /** Every table, in the order in which rows can be inserted. */
@@ -39,6 +41,8 @@ export const ENTITIES = {
   LinkCoupon,
   Click,
   ClickCount,
+  UncountedClicks,
+  CountedVisitor,
   BillingCycle,
   BillingCycleShare,
   Credit,
@@ -65,6 +69,8 @@ export const ENTITIES = {
   Mailbox,
   ScheduleRun,
   ExportJob,
+  RunningProcess,
+  RateLimitPoints,
   Watermark,
 }
 

@@ -5,9 +5,7 @@ export type Stage = 'start' | 'clicks' | 'orders' | 'again' | 'late' | 'billing'
 export type Moment = 'before' | 'sent' | 'after'
 
 /** A transaction by what it does (patterns of plain statements; all must match); or a call to the processor or a webhook endpoint. */
-export type Seam =
-  | { commit: readonly string[]; without?: readonly string[] }
-  | { call: `${'GET' | 'POST'} /${'invoices' | 'payouts'}` | 'POST /hooks' }
+export type Seam = { commit: readonly string[]; without?: readonly string[] } | { call: string }
 
 export interface Point {
   /** In plain words: what is being done. */
@@ -48,7 +46,11 @@ const commit = (stage: Stage, name: string, statements: string[], without: strin
   stage,
   seam: { commit: statements, without },
 })
-const call = (stage: Stage, name: string, what: Extract<Seam, { call: string }>['call']): Point => ({
+const call = (
+  stage: Stage,
+  name: string,
+  what: `${'GET' | 'POST'} /${'invoices' | 'payouts'}` | 'POST /hooks',
+): Point => ({
   name,
   stage,
   seam: { call: what },

@@ -9,18 +9,16 @@ import { systemIds } from '../../platform/ids.ts'
 import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { Signals } from '../../platform/signals.ts'
-import { type Sandbox, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { type Answer, call } from '../testkit/service-bed.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
 import type { ScheduledJob } from './kill-at.ts'
 import { KillableServer } from './killable-server.ts'
+import { type OutsideProcessor, openOutsideProcessor, type ProcessorName } from './outside-processor.ts'
 
 const APP_KEY = Buffer.alloc(32, 7)
 const KEYS = createAppKeys(APP_KEY)
-const API_KEY = 'key-of-the-processor'
-const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
 /** A restart takes longer than any lease of the dead server. */
 const DOWN_MS = 30_000
 /** Nothing has moved for so long that what waits, waits for the clock. */
@@ -32,7 +30,7 @@ const MOST_TRIES = 10
 interface Surroundings {
   dialect: TestDialect
   testDatabase: TestDatabase
-  sandbox: Sandbox
+  processor: OutsideProcessor
   receiver: WebhookReceiver
 }
 
@@ -43,7 +41,7 @@ interface Surroundings {
 export class World {
   readonly dialect: TestDialect
   readonly server: KillableServer
-  readonly sandbox: Sandbox
+  readonly processor: OutsideProcessor
   /** The own system of all merchants and creators. */
   readonly receiver: WebhookReceiver
   /** What the server has answered 302 or 200: it must be on disk. */
@@ -57,38 +55,32 @@ export class World {
   static async open(
     dialect: TestDialect,
     settingsFor: (databaseUrl: string) => Promise<Record<string, string>> = async () => ({}),
+    processorName: ProcessorName = 'http',
   ): Promise<World> {
     const testDatabase = await openTestDatabase(dialect)
     const settings = await settingsFor(testDatabase.url)
     // Opens the file for each look: a connection that stays open would keep SQLite from recovering it after a death.
     if (dialect === 'sqlite') await testDatabase.database.close()
     let world: World | undefined
-    const sandbox = await startSandbox({
-      databasePath: ':memory:',
-      host: '127.0.0.1',
-      port: 0,
-      apiKey: API_KEY,
-      webhookSecret: WEBHOOK_SECRET,
+    const processor = await openOutsideProcessor(processorName, {
       webhookUrl: () => (world?.server.url ? `${world.server.url}/webhooks/processor` : null),
       now: () => world?.now() ?? Date.now(),
-      random: () => 0.5,
-      retryBaseMs: 20,
     })
     const receiver = await openWebhookReceiver()
-    world = new World({ dialect, testDatabase, sandbox, receiver }, settings)
+    world = new World({ dialect, testDatabase, processor, receiver }, settings)
     return world
   }
 
   private constructor(
-    { dialect, testDatabase, sandbox, receiver }: Surroundings,
+    { dialect, testDatabase, processor, receiver }: Surroundings,
     settings: Record<string, string>,
   ) {
     this.dialect = dialect
     this.#testDatabase = testDatabase
-    this.sandbox = sandbox
+    this.processor = processor
     this.receiver = receiver
     this.server = new KillableServer({
-      environment: { ...inherited(), ...environmentOf(testDatabase, sandbox), ...settings },
+      environment: { ...inherited(), ...environmentOf(testDatabase), ...processor.settings, ...settings },
       clockAhead: () => this.#ahead,
       onDeath: async () => {
         await this.verify()
@@ -164,7 +156,7 @@ export class World {
   async passTime(ms: number): Promise<void> {
     this.#ahead += ms
     if (this.server.isAlive) await this.server.obey({ kind: 'clock', ahead: this.#ahead })
-    this.sandbox.wake()
+    this.processor.wake()
   }
 
   /** Has a scheduled job run, whole: a run that is cut off is made again. */
@@ -208,7 +200,7 @@ export class World {
     let nextRun = 0
     for (;;) {
       await this.up()
-      this.sandbox.wake()
+      this.processor.wake()
       const {
         due,
         state: rows,
@@ -261,14 +253,15 @@ export class World {
         'webhooks that are noted as delivered and never arrived',
       )
     })
-    const { invoices, payouts } = this.sandbox.state()
+    const { invoices, payouts } = await this.look(({ database }) => this.processor.held(database.reader))
     const references = [...invoices, ...payouts].map(({ reference }) => reference)
     assert.is(new Set(references).size, references.length, 'the processor holds something twice')
+    assert.equal(this.processor.complaints(), [])
   }
 
   async close(): Promise<void> {
     await this.server.stop()
-    await this.sandbox.close()
+    await this.processor.close()
     this.receiver.close()
     await this.#testDatabase.close()
   }
@@ -315,7 +308,7 @@ function inherited(): Record<string, string> {
   return { PATH, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) }
 }
 
-function environmentOf({ url, folder }: TestDatabase, sandbox: Sandbox): Record<string, string> {
+function environmentOf({ url, folder }: TestDatabase): Record<string, string> {
   return {
     HOST: '127.0.0.1',
     PORT: '0',
@@ -323,10 +316,6 @@ function environmentOf({ url, folder }: TestDatabase, sandbox: Sandbox): Record<
     DATABASE_URL: url,
     DATA_DIR: folder,
     APP_KEY: APP_KEY.toString('base64'),
-    PROCESSOR: 'http',
-    PROCESSOR_URL: sandbox.url,
-    PROCESSOR_API_KEY: API_KEY,
-    PROCESSOR_WEBHOOK_SECRETS: WEBHOOK_SECRET,
     PROCESSOR_TIMEOUT_MS: '5000',
     BILLING_PERIOD: 'daily',
     PAYOUT_THRESHOLD: '1.00',

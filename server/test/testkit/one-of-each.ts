@@ -247,6 +247,18 @@ export const ONE_OF_EACH: Rows = {
   ],
   clicks: [{ id: idNumber(50), link_id: LINK, tracked: 1, kind: 'visit', repeated: 0, created_at: AT }],
   click_counts: [{ link_id: LINK, clicks: 1, unique_clicks: 1 }],
+  counted_visitors: [{ link_id: LINK, visitor: 'x', counted_at: AT }],
+  uncounted_clicks: [
+    {
+      id: idNumber(51),
+      link_id: LINK,
+      day: 20_000,
+      visits: 1,
+      unique_visits: 1,
+      clicks: 1,
+      untracked_visits: 0,
+    },
+  ],
   billing_cycles: [cycle(60, 'charged'), cycle(61, 'closed'), cycle(62, 'open')],
   billing_cycle_shares: [
     {
@@ -423,6 +435,8 @@ export const ONE_OF_EACH: Rows = {
   link_days: [{ link_id: LINK, day: 20_000, visits: 1, clicks: 1, untracked_visits: 0 }],
   mailboxes: [{ user_id: CREATOR, fingerprint: '23' }],
   schedule_runs: [{ name: 'billing', started_at: AT, finished_at: AT, outcome: '{}' }],
+  processes: [{ id: idNumber(90), host: 'host-1', pid: 1, roles: 'web', money_settings: '{}', seen_at: AT }],
+  rate_limits: [{ key: 'auth:x', points: 1, expire: AT }],
   watermarks: [{ name: 'clicks', value: NIL_ID }],
 }
 

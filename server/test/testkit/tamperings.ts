@@ -6,6 +6,32 @@ import { change, changed, NO_USER, one, oneOf, share, type Tampering } from './t
 const CHARGED = "state = 'charged'"
 const CLOSED = "state = 'closed'"
 
+/** A change of the counts of a link, which the report must name. */
+function miscounted(what: string, statement: Tampering['statement']): Tampering {
+  return {
+    invariant: 'visits-counted',
+    what,
+    statement,
+    subject: sql`select ${one('clicks', "kind = 'visit' and tracked = 1")} as id, cast(link_id as text) as subject
+      from clicks where cast(id as text) = ${one('clicks', "kind = 'visit' and tracked = 1")}`,
+  }
+}
+
+const CLICKS: Tampering[] = [
+  miscounted(
+    'a visit that the counts miss',
+    sql`insert into click_counts (link_id, clicks, unique_clicks)
+      select link_id, -1, -1 from clicks where kind = 'visit' and tracked = 1
+      group by link_id on conflict (link_id) do update set clicks = click_counts.clicks - 1`,
+  ),
+  miscounted(
+    'a visit that never was',
+    sql`insert into click_counts (link_id, clicks, unique_clicks)
+      select link_id, 1, 0 from clicks where kind = 'visit' and tracked = 1
+      group by link_id on conflict (link_id) do update set clicks = click_counts.clicks + 1`,
+  ),
+]
+
 const BILLING: Tampering[] = [
   changed('cycles-tile-time', 'a gap', 'billing_cycles', 'period_start = period_start + 1', "state = 'open'"),
   changed('cycles-tile-time', 'an open cycle before others', 'billing_cycles', "state = 'open'", CHARGED),
@@ -285,6 +311,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   ...JOURNAL_TAMPERINGS,
   ...CHAIN_TAMPERINGS,
   ...SALE_TAMPERINGS,
+  ...CLICKS,
   ...BILLING,
   ...PAYOUTS,
   ...EVENTS,
