@@ -74,5 +74,8 @@ export const ENTITIES = {
   Watermark,
 }
 
-/** Table and column types for the query builder, inferred from the entities. */
-export type Schema = InferKyselyDB<(typeof ENTITIES)[keyof typeof ENTITIES]>
+/**
+ * Table and column types for the query builder, inferred from the entities. An interface, because declarations name it where they would
+ * write out a type in full, which for all tables is more than the compiler writes.
+ */
+export interface Schema extends InferKyselyDB<(typeof ENTITIES)[keyof typeof ENTITIES]> {}
