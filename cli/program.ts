@@ -9,6 +9,7 @@ import { addDatabaseCommands } from './commands/db/db.ts'
 import { addGrantsCommand } from './commands/db/grants.ts'
 import { addDemoCommand } from './commands/demo.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addEndpointCommands } from './commands/endpoints.ts'
 import { addFlagCommands } from './commands/flagged/flagged.ts'
 import { addJobCommands } from './commands/jobs.ts'
 import { addKeyCommands } from './commands/keys.ts'
@@ -77,6 +78,7 @@ Examples:
   addSaleListCommand(program)
   addWebhookCommands(program)
   addWebhookEventCommands(program)
+  addEndpointCommands(program)
   addBillingCommands(program)
   addPayoutCommands(program)
   addProcessorCommands(program)

@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert'
 import { buildProgram } from '../program.ts'
 import { type Books, openBooks } from './books.ts'
 import { helpOf, leavesOf } from './command-tree.ts'
+import { freshEndpoint } from './operator-work.ts'
 import type { Ended } from './run-affiliate.ts'
 import { NO_PTY, type Typed } from './run-in-pty.ts'
 
@@ -30,6 +31,7 @@ const PROMISED = [
   ...['flagged list', 'flagged resolve', 'flagged walk', 'sales list', 'sales explain'],
   ...['webhooks fixtures', 'webhooks replay', 'webhooks listen', 'webhooks events', 'webhooks show'],
   ...['webhooks retry', 'webhooks reprocess'],
+  ...['endpoints list', 'endpoints show', 'endpoints replay', 'endpoints disable'],
   ...['billing cycles', 'billing close', 'billing reissue', 'billing credit', 'billing reconcile'],
   ...['payouts list', 'payouts run', 'payouts retry', 'processor register-webhook'],
   ...['ledger verify', 'ledger seal', 'ledger balances', 'ledger statement'],
@@ -80,6 +82,8 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'webhooks events': {},
     'webhooks show': { args: [known.eventId, '--body'], wide: true },
     'webhooks reprocess': { args: ['--dry-run'] },
+    'endpoints list': {},
+    'endpoints show': { args: [known.endpointId] },
     'billing cycles': {},
     'payouts list': {},
     'ledger balances': {},
@@ -135,6 +139,16 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
       typed: [{ after: /again\? \[y\/N\] /, keys: 'y\n' }],
       jsonCode: 1,
     },
+    'endpoints replay': {
+      args: [known.endpointId, '--since', '2020-01-01'],
+      typed: [{ after: /\[y\/N\] /, keys: 'y\n' }],
+      jsonCode: 1,
+    },
+    'endpoints disable': {
+      args: [known.endpointId],
+      typed: [{ after: /\[y\/N\] /, keys: 'y\n' }],
+      jsonCode: 1,
+    },
     'webhooks replay': {
       args: ['draft-order', '--store', known.domain, '--url', 'http://127.0.0.1:9'],
       code: 1,
@@ -176,6 +190,7 @@ interface Known {
   eventId: string
   flagId: string
   offerId: string
+  endpointId: string
   domain: string
 }
 
@@ -203,6 +218,7 @@ it.before(async () => {
     eventId: event.id,
     flagId: (await only('flags')).id,
     offerId: (await only('offers')).id,
+    endpointId: await freshEndpoint({ books }),
     domain: `s${books.shop.merchantId}.myshopify.com`,
   }
   const head = 'Name,Financial Status,Currency,Subtotal,Created at,Id\n'

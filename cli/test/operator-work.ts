@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { raiseFlag } from '../../server/moderation/flags.service.ts'
 import { addLiveOffer } from '../../server/test/testkit/listings.ts'
+import { createEndpoint } from '../../server/webhooks/endpoints.service.ts'
 import type { Books } from './books.ts'
 import type { ProcessorStub } from './processor-stub.ts'
 import { APP_KEY, type Ended, runAffiliate } from './run-affiliate.ts'
@@ -72,6 +73,12 @@ export const DESK_WORK: Record<string, Recipe> = {
     args: [await eventSetAside(world), '--reason', 'read again', '--yes'],
   }),
   'webhooks reprocess': way('--dry-run'),
+  'endpoints list': way(),
+  'endpoints show': async (world) => ({ args: [await freshEndpoint(world)] }),
+  'endpoints replay': async (world) => ({ args: [await freshEndpoint(world), '--yes'] }),
+  'endpoints disable': async (world) => ({
+    args: [await freshEndpoint(world), '--reason', 'reported as abuse', '--yes'],
+  }),
   'stores list': way(),
   'stores check': 'reads only, and fails where something must be done',
   'stores compare': ({ books }) => {
@@ -127,6 +134,8 @@ export const AUDITED: Record<string, string> = {
   'links set-coupon': 'link.coupon',
   'flagged resolve': 'flag.resolve',
   'webhooks retry': 'event.retry',
+  'endpoints replay': 'webhook_endpoint.replay',
+  'endpoints disable': 'webhook_endpoint.disable',
   'stores release': 'store.release',
   'stores allow': 'store.allow',
   'billing credit': 'billing.credit',
@@ -155,6 +164,13 @@ async function freshFlag({ books: { market, creatorId } }: World): Promise<strin
   await market.platform.database.transaction((tx) => raiseFlag(market.platform, tx, flag))
   const flags = market.platform.database.reader.selectFrom('flags').select('id')
   return (await flags.where('kind', '=', flag.kind).executeTakeFirstOrThrow()).id
+}
+
+/** An endpoint at a closed port of this machine, of the creator whose application was approved. */
+export async function freshEndpoint({ books: { market, creatorId } }: Pick<World, 'books'>): Promise<string> {
+  const actor = { userId: creatorId, role: 'creator', sessionId: creatorId } as const
+  const fields = { url: 'http://127.0.0.1:9/hooks', events: ['application.decided'], description: '' }
+  return (await createEndpoint(market.platform, actor, fields)).id
 }
 
 async function eventSetAside({ books }: World): Promise<string> {

@@ -96,6 +96,12 @@ export const PROOFS: readonly Proof[] = [
     },
   },
   {
+    name: 'webhooks',
+    promise:
+      '10,000 deliveries in under 20 s and in bounded memory, beside a dead endpoint; slow, redirecting, resetting and lying receivers; no private address',
+    files: ['server/webhooks/', 'server/outbox/', 'server/platform/network/public-address'],
+  },
+  {
     name: 'store script',
     promise:
       'in a real browser, from the affiliate link to the accepted sale: cart, buy now, two tabs, return, consent, blocked storage',

@@ -17,6 +17,7 @@ import { orderBody } from '../test/testkit/orders.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
 import { suspendUser } from '../users/users.service.ts'
+import { createEndpoint } from '../webhooks/endpoints.service.ts'
 import { INVARIANTS, verifyBooks } from './verify-books.ts'
 
 interface Context {
@@ -34,6 +35,8 @@ async function fillBooks(market: Marketplace): Promise<void> {
   const [ayesha, bilal] = [await market.addCreator('Ayesha'), await market.addCreator('Bilal')]
   const links = { ayesha: await market.addLink(shop, ayesha), bilal: await market.addLink(other, bilal) }
   await giveBillingAccount(platform, shop.merchantId)
+  const endpoint = { url: 'https://shop.example.com/hooks', events: ['sale.accepted'], description: '' }
+  for (const owner of [shop.actor, other.actor]) await createEndpoint(platform, owner, endpoint)
   await setCoupon(platform, { slug: links.ayesha.slug, actor: shop.merchantId, code: 'AYESHA10' })
   const second = await market.addLink(shop, bilal)
   await setCoupon(platform, { slug: second.slug, actor: shop.merchantId, code: 'BILAL10' })

@@ -11,6 +11,7 @@ const ORDER = [
   'quickstart',
   'connect-shopify',
   'api',
+  'webhooks',
   'deploy',
   'high-availability',
   'settings',

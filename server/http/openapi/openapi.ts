@@ -173,7 +173,7 @@ function parametersOf(shape: InputShape, rest: RestRoute, schemas: Record<string
 
 /** The example of `:id`: that of the resource before it in the path. */
 function idInPath(path: string): string {
-  const resource = /(\w+)\/:id/.exec(path)?.[1] ?? ''
+  const resource = /([\w-]+)\/:id/.exec(path)?.[1] ?? ''
   const id = PATH_ID_EXAMPLES[resource]
   if (!id) throw new Error(`${path} has no example of its id; add it to example-data.ts`)
   return id

@@ -28,6 +28,10 @@ export const TAGS = [
   { name: 'summaries', description: "The caller's figures on one page." },
   { name: 'admin', description: 'Moderation: flags, vetting of offers, suspensions.' },
   { name: 'jobs', description: 'Exports to CSV or NDJSON files.' },
-  { name: 'webhooks', description: 'Events from stores and the payment processor, verified by signature.' },
+  {
+    name: 'webhooks',
+    description: "The caller's own endpoints, which events are sent to, and the log of their deliveries.",
+  },
+  { name: 'incoming', description: 'Events from stores and the payment processor, verified by signature.' },
   { name: 'operation', description: 'For operators of the service: health, readiness, metrics.' },
 ]

@@ -21,6 +21,7 @@ import { Migration00026StoreDays } from './00026-store-days.ts'
 import { Migration00027BillingAccounts } from './00027-billing-accounts.ts'
 import { Migration00028PartsOfShares } from './00028-parts-of-shares.ts'
 import { Migration00030SharedState } from './00030-shared-state.ts'
+import { Migration00031Outbox } from './00031-outbox.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const sqliteMigrations = [
@@ -47,4 +48,5 @@ export const sqliteMigrations = [
   { name: '00027-billing-accounts', class: Migration00027BillingAccounts },
   { name: '00028-parts-of-shares', class: Migration00028PartsOfShares },
   { name: '00030-shared-state', class: Migration00030SharedState },
+  { name: '00031-outbox', class: Migration00031Outbox },
 ]

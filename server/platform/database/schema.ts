@@ -12,12 +12,14 @@ import { AuditEntry } from '../../moderation/audit-entry.entity.ts'
 import { Flag } from '../../moderation/flag.entity.ts'
 import { LinkDay, Mailbox } from '../../moderation/watches/watched.entity.ts'
 import { Offer, OfferStatusChange } from '../../offers/offer.entity.ts'
+import { OutboxEvent } from '../../outbox/outbox-event.entity.ts'
 import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
 import { RunningProcess } from '../../processes/process.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
 import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
 import { BillingAccount, LoginAddress, PayoutDestination, Session, User } from '../../users/user.entity.ts'
+import { WebhookDelivery, WebhookEndpoint, WebhookSecret } from '../../webhooks/webhook.entity.ts'
 import { RateLimitPoints } from '../network/rate-limit.entity.ts'
 import { Watermark } from './watermark.entity.ts'
 
@@ -57,6 +59,10 @@ export const ENTITIES = {
   InboundBody,
   OperatorDelivery,
   ProcessorAttempt,
+  OutboxEvent,
+  WebhookEndpoint,
+  WebhookSecret,
+  WebhookDelivery,
   Flag,
   AuditEntry,
   LinkDay,
@@ -68,5 +74,8 @@ export const ENTITIES = {
   Watermark,
 }
 
-/** Table and column types for the query builder, inferred from the entities. */
-export type Schema = InferKyselyDB<(typeof ENTITIES)[keyof typeof ENTITIES]>
+/**
+ * Table and column types for the query builder, inferred from the entities. An interface, because declarations name it where they would
+ * write out a type in full, which for all tables is more than the compiler writes.
+ */
+export interface Schema extends InferKyselyDB<(typeof ENTITIES)[keyof typeof ENTITIES]> {}

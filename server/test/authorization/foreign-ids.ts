@@ -25,6 +25,8 @@ export const KINDS = [
   "creator's export",
   "admin's export",
   'flag',
+  'webhook endpoint',
+  'webhook delivery',
 ] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -63,6 +65,13 @@ export const ID_RULES: Record<string, IdRule> = {
   'sales.get id': { answer: '404' },
   'sales.requestCredit id': { answer: '404' },
   'jobs.get id': { answer: '404' },
+  'webhooks.get id': { answer: '404' },
+  'webhooks.update id': { answer: '404' },
+  'webhooks.remove id': { answer: '404' },
+  'webhooks.rotate id': { answer: '404' },
+  'webhooks.deliveries id': { answer: '404' },
+  'webhooks.retry id': { answer: '404' },
+  'webhooks.test id': { answer: '404' },
 }
 
 /** Admins have no tenant: they may use every id of the right kind. */

@@ -60,6 +60,15 @@ const PROCEDURES = `
   jobs.get                  401        ok        ok       ok     401        401    401      401
   summaries.get             401        ok        ok       403    401        401    401      401
   live.changes              401        ok        ok       403    401        401    401      401
+  webhooks.create           401        ok        ok       403    401        401    401      401
+  webhooks.list             401        ok        ok       403    401        401    401      401
+  webhooks.get              401        ok        ok       403    401        401    401      401
+  webhooks.update           401        ok        ok       403    401        401    401      401
+  webhooks.remove           401        ok        ok       403    401        401    401      401
+  webhooks.rotate           401        ok        ok       403    401        401    401      401
+  webhooks.deliveries       401        ok        ok       403    401        401    401      401
+  webhooks.retry            401        ok        ok       403    401        401    401      401
+  webhooks.test             401        ok        ok       403    401        401    401      401
 `
 
 /**

@@ -9,6 +9,8 @@ import { readOrderFacts } from '../../shopify/order-facts.ts'
 import { removeStore } from '../../stores/remove-store.service.ts'
 import { connectStore, listStores } from '../../stores/stores.service.ts'
 import { hashPassword } from '../../users/passwords.ts'
+import { sendTestEvent } from '../../webhooks/deliveries.service.ts'
+import { createEndpoint, listEndpoints, removeEndpoint } from '../../webhooks/endpoints.service.ts'
 import { drainExports } from '../testkit/export-world.ts'
 import { addLiveOffer, OFFER } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
@@ -125,7 +127,25 @@ export const RECIPES: Record<string, Recipe> = {
 
   'summaries.get': () => ({}),
   'live.changes': () => ({}),
+
+  'webhooks.create': async ({ scene, me }) => {
+    await removeEndpoints(scene.platform, me)
+    return { url: ENDPOINT.url, events: ['sale.accepted'] }
+  },
+  'webhooks.list': () => ({}),
+  'webhooks.get': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
+  'webhooks.update': async ({ scene, me }) => ({
+    id: await freshEndpoint(scene.platform, me),
+    description: 'Order desk',
+  }),
+  'webhooks.remove': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
+  'webhooks.rotate': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
+  'webhooks.deliveries': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
+  'webhooks.test': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
+  'webhooks.retry': async ({ scene, me }) => ({ id: (await freshDelivery(scene.platform, me)).id }),
 }
+
+const ENDPOINT = { url: 'https://shop.example.com/hooks', events: ['sale.accepted'] }
 
 /** The name of the procedure that a recipe is for. */
 export function procedureOf(recipe: string): string {
@@ -185,6 +205,29 @@ export async function freshSale({ market, platform }: Scene, { shop, link }: Ten
     .select('id')
     .where('event_id', '=', reported.eventId)
   return (await sale.executeTakeFirstOrThrow()).id
+}
+
+async function removeEndpoints(platform: Platform, owner: Actor): Promise<void> {
+  const { items } = await listEndpoints(platform, owner.userId, { limit: 100 })
+  for (const { id } of items) await removeEndpoint(platform, owner, id)
+}
+
+/** Takes the place of the account's other endpoints, since it may have only so many. Admins have none: a merchant's stands in. */
+export async function freshEndpoint(platform: Platform, me: Actor, description = ''): Promise<string> {
+  const owner = me.role === 'admin' ? await addUser(platform, 'merchant') : me
+  await removeEndpoints(platform, owner)
+  return (await createEndpoint(platform, owner, { ...ENDPOINT, description })).id
+}
+
+/** A test event for a fresh endpoint. */
+export async function freshDelivery(
+  platform: Platform,
+  me: Actor,
+  description?: string,
+): Promise<{ id: string; endpointId: string }> {
+  const owner = me.role === 'admin' ? await addUser(platform, 'merchant') : me
+  const endpointId = await freshEndpoint(platform, owner, description)
+  return { id: (await sendTestEvent(platform, owner.userId, endpointId)).id, endpointId }
 }
 
 export async function freshFlag(platform: Platform): Promise<string> {

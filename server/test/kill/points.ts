@@ -4,7 +4,7 @@ export type Stage = 'start' | 'clicks' | 'orders' | 'again' | 'late' | 'billing'
 /** `sent`: its bytes have left, and no answer has come. `after`: the other side has answered, and the answer is not yet processed. */
 export type Moment = 'before' | 'sent' | 'after'
 
-/** A transaction by what it does (patterns of plain statements; all must match); or a call to the processor. */
+/** A transaction by what it does (patterns of plain statements; all must match); or a call to the processor or a webhook endpoint. */
 export type Seam = { commit: readonly string[]; without?: readonly string[] } | { call: string }
 
 export interface Point {
@@ -37,13 +37,20 @@ const RECORD_INVOICE = sets('billing_cycles', 'processor_invoice_id')
 const RELEASE_SHARES = sets('billing_cycle_shares', 'released_at')
 const MOVE_PAYOUT = sets('payouts', 'state')
 const WRITE_JOURNAL = adds('ledger_entries')
+const DISTRIBUTE = sets('outbox_events', 'distributed_at')
+const CLAIM_WEBHOOKS = sets('webhook_deliveries', 'lease_token', 'state')
+const SETTLE_WEBHOOKS = sets('webhook_deliveries', 'state')
 
 const commit = (stage: Stage, name: string, statements: string[], without: string[] = []): Point => ({
   name,
   stage,
   seam: { commit: statements, without },
 })
-const call = (stage: Stage, name: string, what: `${'GET' | 'POST'} /${'invoices' | 'payouts'}`): Point => ({
+const call = (
+  stage: Stage,
+  name: string,
+  what: `${'GET' | 'POST'} /${'invoices' | 'payouts'}` | 'POST /hooks',
+): Point => ({
   name,
   stage,
   seam: { call: what },
@@ -59,6 +66,10 @@ export const POINTS: readonly Point[] = [
   answered(commit('clicks', 'a batch of clicks is written', [adds('clicks')])),
   answered(commit('orders', 'a batch of orders is taken into the inbox', [ADD_EVENTS])),
   commit('orders', 'orders become sales', [ADD_SALES, WRITE_JOURNAL]),
+  commit('orders', 'events are given to their channels', [DISTRIBUTE, adds('webhook_deliveries')]),
+  commit('orders', 'webhooks are claimed', [CLAIM_WEBHOOKS]),
+  call('orders', 'a webhook is sent', 'POST /hooks'),
+  commit('orders', 'the outcome of webhooks is written', [SETTLE_WEBHOOKS]),
   commit('again', 'an order that was known is settled', [SETTLE_EVENT], [ADD_SALES]),
   commit('late', 'a late order closes its cycle', [ADD_SALES, QUEUE_CALL, MOVE_CYCLE]),
   call('late', 'the invoice is asked for', 'POST /invoices'),

@@ -12,6 +12,7 @@ import { Signals } from '../../platform/signals.ts'
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { type Answer, call } from '../testkit/service-bed.ts'
+import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
 import type { ScheduledJob } from './kill-at.ts'
 import { KillableServer } from './killable-server.ts'
 import { type OutsideProcessor, openOutsideProcessor, type ProcessorName } from './outside-processor.ts'
@@ -26,6 +27,13 @@ const NEXT_RUN_MS = 1000
 const STUCK_MS = 60_000
 const MOST_TRIES = 10
 
+interface Surroundings {
+  dialect: TestDialect
+  testDatabase: TestDatabase
+  processor: OutsideProcessor
+  receiver: WebhookReceiver
+}
+
 /**
  * The outside world of one server: the store that sends again what was not answered, the processor in a process of its
  * own, the restarts of the server, and the clock.
@@ -34,6 +42,8 @@ export class World {
   readonly dialect: TestDialect
   readonly server: KillableServer
   readonly processor: OutsideProcessor
+  /** The own system of all merchants and creators. */
+  readonly receiver: WebhookReceiver
   /** What the server has answered 302 or 200: it must be on disk. */
   readonly acknowledged = { clicks: new Set<string>(), deliveries: new Set<string>() }
   readonly #testDatabase: TestDatabase
@@ -56,19 +66,19 @@ export class World {
       webhookUrl: () => (world?.server.url ? `${world.server.url}/webhooks/processor` : null),
       now: () => world?.now() ?? Date.now(),
     })
-    world = new World(dialect, testDatabase, processor, settings)
+    const receiver = await openWebhookReceiver()
+    world = new World({ dialect, testDatabase, processor, receiver }, settings)
     return world
   }
 
   private constructor(
-    dialect: TestDialect,
-    testDatabase: TestDatabase,
-    processor: OutsideProcessor,
+    { dialect, testDatabase, processor, receiver }: Surroundings,
     settings: Record<string, string>,
   ) {
     this.dialect = dialect
     this.#testDatabase = testDatabase
     this.processor = processor
+    this.receiver = receiver
     this.server = new KillableServer({
       environment: { ...inherited(), ...environmentOf(testDatabase), ...processor.settings, ...settings },
       clockAhead: () => this.#ahead,
@@ -232,6 +242,16 @@ export class World {
         [],
         'events that were answered 200 and are lost',
       )
+      const delivered = await reader
+        .selectFrom('webhook_deliveries')
+        .select('event_id')
+        .where('state', '=', 'delivered')
+        .execute()
+      assert.equal(
+        missing(new Set(delivered.map(({ event_id }) => event_id)), this.receiver.received),
+        [],
+        'webhooks that are noted as delivered and never arrived',
+      )
     })
     const { invoices, payouts } = await this.look(({ database }) => this.processor.held(database.reader))
     const references = [...invoices, ...payouts].map(({ reference }) => reference)
@@ -242,11 +262,12 @@ export class World {
   async close(): Promise<void> {
     await this.server.stop()
     await this.processor.close()
+    this.receiver.close()
     await this.#testDatabase.close()
   }
 }
 
-function missing(acknowledged: Set<string>, stored: { id: string }[]): string[] {
+function missing(acknowledged: Set<string>, stored: readonly { id: string }[]): string[] {
   const ids = new Set(stored.map(({ id }) => id))
   return [...acknowledged].filter((id) => !ids.has(id))
 }
@@ -265,7 +286,19 @@ async function whatWaits({ database }: Platform): Promise<{ due: number | null; 
     .where('state', '=', 'waiting')
     .orderBy('id')
     .execute()
-  const all = [...events, ...calls]
+  const notices = await database.reader
+    .selectFrom('outbox_events')
+    .select(['id', 'sequence as attempts', 'created_at as at', 'created_at as lease_until'])
+    .where('distributed_at', 'is', null)
+    .orderBy('id')
+    .execute()
+  const webhooks = await database.reader
+    .selectFrom('webhook_deliveries')
+    .select(['id', 'attempts', 'lease_until', 'due_at as at'])
+    .where('state', '=', 'pending')
+    .orderBy('id')
+    .execute()
+  const all = [...events, ...calls, ...notices, ...webhooks]
   const due = all.length === 0 ? null : Math.max(...all.map((row) => Math.max(row.at, row.lease_until)))
   return { due, state: JSON.stringify(all) }
 }

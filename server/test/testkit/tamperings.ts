@@ -298,6 +298,13 @@ const SEALED: Tampering[] = [
     'store_id = (select id from stores where id <> store_id limit 1)',
   ),
   changed('sealed-store-secrets', 'a longer validity', 'store_secrets', 'valid_until = 9000000000000'),
+  changed(
+    'sealed-webhook-secrets',
+    'another endpoint',
+    'webhook_secrets',
+    'endpoint_id = (select id from webhook_endpoints where id <> endpoint_id limit 1)',
+  ),
+  changed('sealed-webhook-secrets', 'an end', 'webhook_secrets', 'valid_until = 9000000000000'),
 ]
 
 export const TAMPERINGS: readonly Tampering[] = [

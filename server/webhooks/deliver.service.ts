@@ -1,0 +1,387 @@
+import { randomUUID } from 'node:crypto'
+import { eventsOf, type OutboxEventRow } from '../outbox/outbox.service.ts'
+import { isoTime } from '../platform/clock.ts'
+import type { ColumnTypes } from '../platform/database/bulk-values.ts'
+import type { Tx } from '../platform/database/database.ts'
+import { GroupCommit } from '../platform/database/group-commit.ts'
+import type { Platform } from '../platform/platform.ts'
+import { DELIVERY_SIGNAL } from './deliveries.service.ts'
+import { type AttemptDecision, decideAttempt, hasFailedForLong } from './delivery-retry.rule.ts'
+import { validSecrets } from './endpoint-secrets.service.ts'
+import { DISABLED, disableEndpoint, SERVICE } from './endpoints.service.ts'
+import { createWebhookSender, type WebhookOutcome, type WebhookSender } from './send-webhook.ts'
+import type { DisabledReason } from './webhook.entity.ts'
+import {
+  DELIVERY_QUEUE,
+  type DeliveryRow,
+  deliverable,
+  type EndpointRow,
+  endpointsById,
+  markFailing,
+  markSucceeded,
+  type NotNow,
+  secretsOfEndpoints,
+  type WebhookSecretRow,
+} from './webhooks.store.ts'
+
+const LEASE_MS = 60_000
+/** No attempt begins later than this after its claim: it and the write of its outcome must end within the lease. */
+const BEGIN_WITHIN_MS = 30_000
+/** Deliveries that this process holds at the same time, waiting or under way. */
+const MOST_HELD = 1000
+/** Of one endpoint; a claim takes many, because a transaction for each attempt would take longer than the attempts. */
+const MOST_OF_ENDPOINT = 200
+/** Attempts at one endpoint at the same time. */
+const MOST_AT_ONCE = 20
+/** Deliveries of one endpoint whose last attempt failed: it must not take the places of others. */
+const MOST_OF_FAILING_ENDPOINT = 1
+/** Of all of those. */
+const MOST_OF_FAILING = 50
+const MOST_CLAIMED = 200
+const MOST_WRITTEN = 200
+/** How long `stop` waits for attempts under way, ms. */
+const STOP_AFTER_MS = 5000
+const WRITE_TIMEOUT_MS = 30_000
+
+type Claimed = DeliveryRow & { token: string }
+
+interface Attempt {
+  delivery: Claimed
+  claimedAt: number
+  endpoint: EndpointRow | undefined
+  event: OutboxEventRow | undefined
+  secrets: readonly WebhookSecretRow[]
+}
+
+interface Finished {
+  delivery: Claimed
+  outcome: WebhookOutcome
+  decision: AttemptDecision
+  at: number
+}
+
+type Result = Pick<
+  DeliveryRow,
+  'state' | 'due_at' | 'attempted_at' | 'response_status' | 'response_body' | 'error' | 'finished_at'
+>
+
+const RESULT_COLUMNS: ColumnTypes<Result> = {
+  state: 'text',
+  due_at: 'bigint',
+  attempted_at: 'bigint',
+  response_status: 'int',
+  response_body: 'text',
+  error: 'text',
+  finished_at: 'bigint',
+}
+
+/** The deliveries of one endpoint that this process holds. */
+interface Lane {
+  waiting: Attempt[]
+  /** Attempts under way. */
+  running: number
+  /** Waiting, under way, or about to be written. */
+  held: number
+  failing: boolean
+}
+
+/** The deliveries that this process is making. */
+export class WebhookDeliverer {
+  readonly #platform: Platform
+  readonly #sender: WebhookSender
+  readonly #results: GroupCommit<Finished, null>
+  readonly #lanes = new Map<string, Lane>()
+  /** What `idle` waits for. */
+  readonly #work = new Set<Promise<void>>()
+  #held = 0
+  #stopped = false
+
+  constructor(
+    platform: Platform,
+    sender = createWebhookSender({ allowLoopback: platform.config.NODE_ENV !== 'production' }),
+  ) {
+    this.#platform = platform
+    this.#sender = sender
+    this.#results = new GroupCommit({
+      write: (finished) => settle(platform, finished),
+      maxBatch: MOST_WRITTEN,
+      maxWaiting: MOST_HELD,
+      timeoutMs: WRITE_TIMEOUT_MS,
+    })
+  }
+
+  /** Claims due deliveries, as many as there is room for, and begins to send them. Returns how many. */
+  async start(): Promise<number> {
+    const room = Math.min(MOST_HELD - this.#held, MOST_CLAIMED)
+    if (room <= 0 || this.#stopped) return 0
+    const { database, clock } = this.#platform
+    const now = clock.now()
+    const token = randomUUID()
+    const claimed = await DELIVERY_QUEUE.claim(database, {
+      now,
+      limit: room,
+      lease: { token, until: now + LEASE_MS },
+      only: deliverable(database.reader, this.#notNow()),
+      choose: (tx, due) => this.#choose(tx, due),
+    })
+    const deliveries = claimed.map((row) => ({ ...row, token, attempts: row.attempts + 1 }))
+    for (const attempt of await loadAttempts(this.#platform, deliveries, now)) this.#add(attempt)
+    for (const lane of this.#lanes.values()) this.#advance(lane)
+    return claimed.length
+  }
+
+  /** When a delivery is due that this process has room for, epoch ms; `null` without one. */
+  async nextDueAt(): Promise<number | null> {
+    if (this.#held >= MOST_HELD) return null
+    const { reader } = this.#platform.database
+    return DELIVERY_QUEUE.nextDueAt(reader, deliverable(reader, this.#notNow()))
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.#work.size > 0) await Promise.all(this.#work)
+  }
+
+  /** Waits some seconds for attempts under way, then ends them: their deliveries are due again, as are waiting ones. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const lane of this.#lanes.values()) this.#advance(lane)
+    const timer = setTimeout(() => void this.#sender.close(), STOP_AFTER_MS)
+    await this.idle()
+    clearTimeout(timer)
+    await this.#sender.close()
+  }
+
+  #notNow(): NotNow {
+    const full = [...this.#lanes].filter(([, lane]) => isFull(lane))
+    return { endpoints: full.map(([id]) => id), failing: this.#heldOfFailing() >= MOST_OF_FAILING }
+  }
+
+  #heldOfFailing(): number {
+    return [...this.#lanes.values()].reduce((sum, { held, failing }) => sum + (failing ? held : 0), 0)
+  }
+
+  async #choose(tx: Tx, due: readonly DeliveryRow[]): Promise<DeliveryRow[]> {
+    const endpoints = await endpointsById(tx, [...new Set(due.map(({ endpoint_id }) => endpoint_id))])
+    const failing = new Set(endpoints.filter((row) => row.failing_since !== null).map(({ id }) => id))
+    const counts = new Map([...this.#lanes].map(([id, { held }]) => [id, held]))
+    let places = MOST_OF_FAILING - this.#heldOfFailing()
+    return due.filter(({ endpoint_id: id }) => {
+      const count = counts.get(id) ?? 0
+      if (count >= mostOf(failing.has(id)) || (failing.has(id) && places <= 0)) return false
+      if (failing.has(id)) places -= 1
+      counts.set(id, count + 1)
+      return true
+    })
+  }
+
+  #add(attempt: Attempt): void {
+    const { endpoint_id: id } = attempt.delivery
+    const lane = this.#lanes.get(id) ?? { waiting: [], running: 0, held: 0, failing: false }
+    this.#lanes.set(id, lane)
+    lane.failing = (attempt.endpoint?.failing_since ?? null) !== null
+    lane.waiting.push(attempt)
+    lane.held += 1
+    this.#held += 1
+  }
+
+  /** Begins waiting attempts for which there is room, and gives back those that must not begin any longer. */
+  #advance(lane: Lane): void {
+    const latest = this.#platform.clock.now() - BEGIN_WITHIN_MS
+    if (this.#stopped || (lane.waiting[0]?.claimedAt ?? latest) < latest) {
+      this.#track(lane, lane.waiting.splice(0), (attempts) => this.#release(attempts))
+      return
+    }
+    while (lane.running < MOST_AT_ONCE) {
+      const attempt = lane.waiting.shift()
+      if (!attempt) return
+      this.#track(lane, [attempt], () => this.#deliver(lane, attempt))
+    }
+  }
+
+  /** Runs `work` on held deliveries, which are no longer held when it ends. */
+  #track(lane: Lane, attempts: Attempt[], work: (attempts: Attempt[]) => Promise<unknown>): void {
+    const [first] = attempts
+    if (!first) return
+    const running = work(attempts)
+      .catch((error: unknown) => {
+        const { id } = first.delivery
+        this.#platform.log.error({ err: error, delivery: id }, 'the outcome of a webhook delivery is lost')
+      })
+      .then(() => {
+        this.#work.delete(running)
+        lane.held -= attempts.length
+        this.#held -= attempts.length
+        if (lane.held === 0) this.#lanes.delete(first.delivery.endpoint_id)
+        if (!isFull(lane)) this.#platform.signals.send(DELIVERY_SIGNAL)
+      })
+    this.#work.add(running)
+  }
+
+  async #deliver(lane: Lane, attempt: Attempt): Promise<void> {
+    const { delivery } = attempt
+    lane.running += 1
+    const outcome = isOff(attempt) ? OFF : await this.#send(attempt)
+    lane.running -= 1
+    if (this.#stopped && outcome.status === null) return this.#release([attempt])
+    const at = this.#platform.clock.now()
+    const { status, retryAfter } = outcome
+    const facts = { attempt: delivery.attempts, status, retryAfter, now: at, jitter: Math.random() }
+    const decision: AttemptDecision = isOff(attempt) ? { kind: 'failed' } : decideAttempt(facts)
+    if (decision.kind === 'delivered') this.#advance(lane)
+    else {
+      lane.failing = true
+      this.#track(lane, lane.waiting.splice(0), (attempts) => this.#release(attempts))
+    }
+    await this.#results.add({ delivery, outcome, decision, at })
+  }
+
+  async #send({ endpoint, event, secrets }: Attempt): Promise<WebhookOutcome> {
+    const keys = endpoint ? validSecrets(this.#platform, endpoint, secrets) : []
+    if (!endpoint || !event || keys.length === 0) return NOT_SIGNED
+    const now = this.#platform.clock.now()
+    return this.#sender.send({
+      url: endpoint.url,
+      eventId: event.id,
+      body: bodyOf(event),
+      secrets: keys,
+      now,
+    })
+  }
+
+  /** Makes deliveries due again without counting an attempt. */
+  async #release(attempts: readonly Attempt[]): Promise<void> {
+    const byToken = Map.groupBy(attempts, ({ delivery }) => delivery.token)
+    await this.#platform.database.transaction(async (tx) => {
+      for (const [token, held] of byToken) {
+        const ids = held.map(({ delivery }) => delivery.id)
+        await DELIVERY_QUEUE.release(tx, token, ids)
+      }
+    })
+  }
+}
+
+/** Sends all that is due, until nothing is: for tests and commands. */
+export async function deliverUntilIdle(deliverer: WebhookDeliverer): Promise<number> {
+  let sent = 0
+  for (;;) {
+    const started = await deliverer.start()
+    if (started === 0) return sent
+    sent += started
+    await deliverer.idle()
+  }
+}
+
+const NOT_SIGNED: WebhookOutcome = {
+  status: null,
+  retryAfter: null,
+  body: null,
+  error: 'The secret of the endpoint cannot be opened. Rotate it.',
+}
+
+/** For a delivery that was queued while its endpoint was being disabled or removed. */
+const OFF: WebhookOutcome = { status: null, retryAfter: null, body: null, error: DISABLED }
+
+function isOff({ endpoint }: Attempt): boolean {
+  return !endpoint || endpoint.disabled_at !== null || endpoint.removed_at !== null
+}
+
+/** A lane takes more once it is half empty, so that each claim brings many. */
+function isFull({ held, failing }: Lane): boolean {
+  return held > Math.floor(mostOf(failing) / 2)
+}
+
+function mostOf(failing: boolean): number {
+  return failing ? MOST_OF_FAILING_ENDPOINT : MOST_OF_ENDPOINT
+}
+
+/** The body that is signed and sent. */
+export function bodyOf({
+  type,
+  created_at,
+  data,
+}: Pick<OutboxEventRow, 'type' | 'created_at' | 'data'>): string {
+  return `{"type":${JSON.stringify(type)},"timestamp":"${isoTime(created_at)}","data":${data}}`
+}
+
+async function loadAttempts(
+  { database }: Platform,
+  deliveries: readonly Claimed[],
+  claimedAt: number,
+): Promise<Attempt[]> {
+  if (deliveries.length === 0) return []
+  const { reader } = database
+  const ids = [...new Set(deliveries.map(({ endpoint_id }) => endpoint_id))]
+  const endpoints = new Map((await endpointsById(reader, ids)).map((endpoint) => [endpoint.id, endpoint]))
+  const secrets = await secretsOfEndpoints(reader, ids)
+  const events = await eventsOf(
+    reader,
+    deliveries.map(({ event_id }) => event_id),
+  )
+  return deliveries.map((delivery) => ({
+    delivery,
+    claimedAt,
+    endpoint: endpoints.get(delivery.endpoint_id),
+    event: events.get(delivery.event_id),
+    secrets: secrets.get(delivery.endpoint_id) ?? [],
+  }))
+}
+
+/** Writes the outcomes of attempts. A delivery that was disabled or retried meanwhile stays as it is. */
+async function settle(platform: Platform, finished: readonly Finished[]): Promise<null[]> {
+  await platform.database.transaction(async (tx) => {
+    const results = finished.map(({ delivery, ...rest }) => ({
+      row_id: delivery.id,
+      token: delivery.token,
+      ...resultOf(delivery, rest),
+    }))
+    const statement = DELIVERY_QUEUE.completeManyStatement<Result>(tx, RESULT_COLUMNS, results)
+    const held = new Set((await statement.execute(tx)).rows.map(({ id }) => id))
+    await judgeEndpoints(
+      platform,
+      tx,
+      finished.filter(({ delivery }) => held.has(delivery.id)),
+    )
+  })
+  return finished.map(() => null)
+}
+
+function resultOf(delivery: Claimed, { outcome, decision, at }: Omit<Finished, 'delivery'>): Result {
+  const finishes = decision.kind !== 'retry'
+  return {
+    state: decision.kind === 'delivered' ? 'delivered' : finishes ? 'failed' : 'pending',
+    due_at: finishes ? delivery.due_at : decision.dueAt,
+    attempted_at: at,
+    response_status: outcome.status,
+    response_body: outcome.body,
+    error: outcome.error,
+    finished_at: finishes ? at : null,
+  }
+}
+
+/** Notes which endpoints fail, and disables those that answered 410 or have failed for days. */
+async function judgeEndpoints(platform: Platform, tx: Tx, finished: readonly Finished[]): Promise<void> {
+  const idsOf = (some: readonly Finished[]) =>
+    [...new Set(some.map(({ delivery }) => delivery.endpoint_id))].sort()
+  const succeeded = idsOf(finished.filter(({ decision }) => decision.kind === 'delivered'))
+  const gone = idsOf(finished.filter(({ decision }) => decision.kind === 'gone'))
+  const failed = idsOf(finished).filter((id) => !succeeded.includes(id))
+  const now = platform.clock.now()
+  await markSucceeded(tx, succeeded)
+  await markFailing(tx, failed, now)
+  for (const endpointId of gone) await disable(platform, tx, endpointId, 'gone', 'It answered 410.')
+  const failing = await endpointsById(tx, failed)
+  for (const { id, failing_since: since } of failing) {
+    if (hasFailedForLong(since, now)) await disable(platform, tx, id, 'failing', 'It failed for 5 days.')
+  }
+}
+
+async function disable(
+  platform: Platform,
+  tx: Tx,
+  endpointId: string,
+  reason: DisabledReason,
+  note: string,
+): Promise<void> {
+  await disableEndpoint(platform, tx, { endpointId, reason, actor: SERVICE, note })
+}
