@@ -15,6 +15,7 @@ const PROMISED = [
   ...['serve', 'seed', 'demo', 'db migrate', 'db status', 'db mark-development', 'db backup'],
   ...['db restore', 'db grants'],
   ...['users list', 'users create-admin', 'users set-password', 'users suspend', 'users reinstate'],
+  ...['sessions list', 'sessions end'],
   ...[
     'stores list',
     'stores check',
@@ -67,6 +68,7 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
   return {
     'db status': {},
     'users list': {},
+    'sessions list': { args: [books.creatorId] },
     'stores list': {},
     'stores compare': { args: [`s${books.shop.merchantId}.myshopify.com`, `${folder}/orders_export.csv`] },
     'stores check': { args: [`s${books.shop.merchantId}.myshopify.com`], code: 1 },
@@ -112,6 +114,11 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'users reinstate': {
       args: [books.creatorId],
       typed: [{ after: /Reinstate creator .*\? \[y\/N\] /, keys: 'y\n' }],
+    },
+    'sessions end': {
+      args: [books.creatorId],
+      typed: [{ after: /End all sessions of creator .*\? \[y\/N\] /, keys: 'y\n' }],
+      jsonCode: 1,
     },
     'offers vet': {
       args: [known.offerId, '--approve'],

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { raiseFlag } from '../../server/moderation/flags.service.ts'
+import { authorize } from '../../server/test/authorization/scene.ts'
 import { addLiveOffer } from '../../server/test/testkit/listings.ts'
 import type { Books } from './books.ts'
 import type { ProcessorStub } from './processor-stub.ts'
@@ -50,6 +51,11 @@ export const DESK_WORK: Record<string, Recipe> = {
     args: [books.otherShop.merchantId, '--reason', 'forged orders', '--yes'],
   }),
   'users reinstate': ({ books }) => ({ args: [books.otherShop.merchantId, '--yes'] }),
+  'sessions list': ({ books }) => ({ args: [books.creatorId] }),
+  'sessions end': async ({ books }) => {
+    await authorize(books.market.platform, books.creatorId)
+    return { args: [books.creatorId, '--yes'] }
+  },
   'offers list': way(),
   'offers vet': async ({ books }) => {
     const { id } = await addLiveOffer(books.market.platform, books.otherShop.actor)
@@ -123,6 +129,7 @@ export const AUDITED: Record<string, string> = {
   'users set-password': 'user.set_password',
   'users suspend': 'user.suspend',
   'users reinstate': 'user.reinstate',
+  'sessions end': 'user.end_sessions',
   'offers vet': 'offer.vet',
   'links set-coupon': 'link.coupon',
   'flagged resolve': 'flag.resolve',

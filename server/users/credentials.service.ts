@@ -6,7 +6,7 @@ import type { Platform } from '../platform/platform.ts'
 import { factsOf, isRightPassword, rememberLoginAddress } from './password-attempts.service.ts'
 import { hashNewPassword } from './passwords.ts'
 import { type Profile, profileOf } from './profile.service.ts'
-import { endSessions, openSession } from './sessions.service.ts'
+import { endSession, endSessions, type Origin, openSession } from './sessions.service.ts'
 import { createUser, lockActiveUser, userRecordOf } from './users.service.ts'
 import { findUserByEmail, findUserById } from './users.store.ts'
 
@@ -18,13 +18,11 @@ export interface OpenedSession {
   expiresAt: number
 }
 
-export interface Registration {
+export interface Registration extends Origin {
   email: string
   password: string
   role: 'merchant' | 'creator'
   displayName: string
-  /** The client's network address, if there is a client. */
-  address?: string
 }
 
 /** Creates an account and logs it in. Refuses with `email_taken`, and with `validation_failed` a weak password. */
@@ -34,7 +32,7 @@ export async function register(platform: Platform, given: Registration): Promise
   const { userId, ...opened } = await platform.database.transaction(async (tx) => {
     const user = await createUser(platform, tx, { email, passwordHash, role, displayName })
     await rememberLoginAddress(platform, tx, user.id, address)
-    return { userId: user.id, ...(await openSession(platform, tx, user.id)) }
+    return { userId: user.id, ...(await openSession(platform, tx, user, given)) }
   })
   return { profile: await profileOf(platform, userId), ...opened }
 }
@@ -49,6 +47,7 @@ export async function login(
   email: string,
   password: string,
   address = '',
+  agent?: string,
 ): Promise<OpenedSession> {
   const user = await findUserByEmail(platform.database.reader, email)
   const matches = await isRightPassword(platform, { email, user, password, address })
@@ -60,7 +59,7 @@ export async function login(
   const opened = await platform.database.transaction(async (tx) => {
     if (!(await lockActiveUser(tx, user))) throw wrongCredentials()
     await rememberLoginAddress(platform, tx, user.id, address)
-    return openSession(platform, tx, user.id)
+    return openSession(platform, tx, user, { address, agent })
   })
   return { profile: await profileOf(platform, user.id), ...opened }
 }
@@ -75,6 +74,16 @@ export async function logout(platform: Platform, actor: Actor): Promise<void> {
     const { em, Session } = await entities(tx)
     await em.nativeDelete(Session, { id: actor.sessionId, user_id: actor.userId })
   })
+}
+
+/** Ends one of the caller's sessions. Refuses with `not_found`. */
+export async function endOwnSession(platform: Platform, actor: Actor, sessionId: string): Promise<void> {
+  await platform.database.transaction((tx) => endSession(tx, actor.userId, sessionId))
+}
+
+/** Ends all of the caller's sessions but this one. */
+export async function endOtherSessions(platform: Platform, actor: Actor): Promise<void> {
+  await platform.database.transaction((tx) => endSessions(tx, actor.userId, actor.sessionId))
 }
 
 /**

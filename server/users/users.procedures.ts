@@ -2,19 +2,32 @@ import { z } from 'zod'
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import {
   changePasswordInput,
+  endSessionInput,
+  listSessionsInput,
   loginInput,
   noInput,
   registerInput,
   session,
+  sessionList,
   type UserWire,
   updateMeInput,
   user,
 } from '../../shared/schemas/users.ts'
+import { mapPage } from '../platform/api/page.ts'
 import { procedure, publicProcedure, router } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
-import { changePassword, login, logout, type OpenedSession, register } from './credentials.service.ts'
+import {
+  changePassword,
+  endOtherSessions,
+  endOwnSession,
+  login,
+  logout,
+  type OpenedSession,
+  register,
+} from './credentials.service.ts'
 import { type Profile, profileOf, updateProfile } from './profile.service.ts'
+import { listSessions, type SessionRecord } from './sessions.service.ts'
 import { wireUser } from './user-wire.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
@@ -70,6 +83,18 @@ function sessionWire(platform: Platform, opened: OpenedSession) {
   }
 }
 
+function openSessionWire(record: SessionRecord, currentId: string) {
+  return {
+    id: record.id,
+    created_at: isoTime(record.createdAt),
+    expires_at: isoTime(record.expiresAt),
+    last_used_at: record.lastUsedAt === null ? null : isoTime(record.lastUsedAt),
+    address_prefix: record.addressPrefix,
+    agent: record.agent,
+    current: record.id === currentId,
+  }
+}
+
 export const authRouter = router({
   register: publicProcedure({
     rest: { method: 'POST', path: '/auth/register', status: 201 },
@@ -86,6 +111,7 @@ export const authRouter = router({
         role,
         displayName: display_name,
         address: ctx.clientAddress,
+        agent: ctx.agent,
       })
       return sessionWire(ctx.platform, opened)
     }),
@@ -93,14 +119,19 @@ export const authRouter = router({
   login: publicProcedure({
     rest: { method: 'POST', path: '/auth/login' },
     summary: 'Log in',
-    description: 'An unknown e-mail and a wrong password are answered alike. The token is valid for 30 days.',
+    description:
+      "An unknown e-mail and a wrong password are answered alike. The token is valid for 30 days, an admin's for 12 hours.",
     errors: ['invalid_credentials', 'account_suspended'],
   })
     .input(loginInput)
     .output(session)
-    .mutation(async ({ ctx, input }) =>
-      sessionWire(ctx.platform, await login(ctx.platform, input.email, input.password, ctx.clientAddress)),
-    ),
+    .mutation(async ({ ctx, input }) => {
+      const { email, password } = input
+      return sessionWire(
+        ctx.platform,
+        await login(ctx.platform, email, password, ctx.clientAddress, ctx.agent),
+      )
+    }),
 
   logout: procedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/logout', status: 204 },
@@ -109,6 +140,35 @@ export const authRouter = router({
     .input(noInput)
     .output(z.void())
     .mutation(({ ctx }) => logout(ctx.platform, ctx.actor)),
+
+  listSessions: procedure(EVERY_ROLE, {
+    rest: { method: 'GET', path: '/auth/sessions' },
+    summary: "The account's open sessions",
+  })
+    .input(listSessionsInput)
+    .output(sessionList)
+    .query(async ({ ctx, input }) =>
+      mapPage(await listSessions(ctx.platform, ctx.actor.userId, input), (record) =>
+        openSessionWire(record, ctx.actor.sessionId),
+      ),
+    ),
+
+  endSession: procedure(EVERY_ROLE, {
+    rest: { method: 'DELETE', path: '/auth/sessions/:id', status: 204 },
+    summary: "End one of the account's sessions",
+    errors: ['not_found'],
+  })
+    .input(endSessionInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) => endOwnSession(ctx.platform, ctx.actor, input.id)),
+
+  endOtherSessions: procedure(EVERY_ROLE, {
+    rest: { method: 'DELETE', path: '/auth/sessions', status: 204 },
+    summary: 'End every other session',
+  })
+    .input(noInput)
+    .output(z.void())
+    .mutation(({ ctx }) => endOtherSessions(ctx.platform, ctx.actor)),
 
   changePassword: procedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/password', status: 204 },

@@ -84,10 +84,14 @@ export async function countOtherActiveAdmins(tx: Tx, id: string): Promise<number
   return count
 }
 
+export type SessionRow = Selectable<Schema['sessions']>
+
 export interface SessionActor {
   session_id: string
   user_id: string
   role: Role
+  created_at: number
+  last_used_at: number | null
 }
 
 /** The user of a session that has not expired at `now` and whose account is not suspended. */
@@ -99,11 +103,44 @@ export function findSessionActor(
   return db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
-    .select(['sessions.id as session_id', 'users.id as user_id', 'users.role as role'])
+    .select([
+      'sessions.id as session_id',
+      'users.id as user_id',
+      'users.role as role',
+      'sessions.created_at as created_at',
+      'sessions.last_used_at as last_used_at',
+    ])
     .where('sessions.token_hash', '=', tokenHash)
     .where('sessions.expires_at', '>', now)
     .where('users.suspended_at', 'is', null)
     .executeTakeFirst()
+}
+
+/** Records that a session was used at `now` (epoch ms), unless a later use is recorded. */
+export async function setSessionUsed(tx: Tx, id: string, now: number): Promise<void> {
+  await tx
+    .updateTable('sessions')
+    .set({ last_used_at: now })
+    .where('id', '=', id)
+    .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', now)]))
+    .execute()
+}
+
+/** A user's sessions that have not expired at `now`, newest first, before the id `before`. */
+export function findOpenSessions(
+  db: Queries,
+  userId: string,
+  { now, before, limit }: { now: number; before: string | null; limit: number },
+): Promise<SessionRow[]> {
+  return db
+    .selectFrom('sessions')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', now)
+    .$if(before !== null, (query) => query.where('id', '<', before ?? ''))
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
 }
 
 /** Whether a session exists and has not expired at `now`, and its account is not suspended. */

@@ -1,5 +1,15 @@
 import { z } from 'zod'
-import { currency, idParam, lineOfText, moneyText, role, wholeText, wireTime } from './common.ts'
+import {
+  currency,
+  idParam,
+  lineOfText,
+  moneyText,
+  pageInput,
+  pageOf,
+  role,
+  wholeText,
+  wireTime,
+} from './common.ts'
 
 /** Trimmed and in lower case; accounts are distinguished by it. */
 export const emailAddress = z
@@ -126,3 +136,31 @@ export const session = z
     expires_at: wireTime,
   })
   .meta({ id: 'Session' })
+
+export const listSessionsInput = z.strictObject(pageInput).prefault({})
+
+export const endSessionInput = z.strictObject({ id: idParam })
+
+export const openSession = z
+  .object({
+    id: idParam,
+    created_at: wireTime.describe('When it was opened by a log-in.'),
+    expires_at: wireTime,
+    last_used_at: wireTime
+      .nullable()
+      .describe('Accurate to a minute; null for an old session that is unused.'),
+    address_prefix: z
+      .string()
+      .nullable()
+      .describe('The network that logged in.')
+      .meta({ example: '203.0.113.0/24' }),
+    agent: z
+      .string()
+      .nullable()
+      .describe('The program that logged in, as it calls itself.')
+      .meta({ example: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }),
+    current: z.boolean().describe('Whether it is the session of this call.'),
+  })
+  .meta({ id: 'OpenSession' })
+
+export const sessionList = pageOf(openSession)

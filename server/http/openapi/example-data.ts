@@ -9,7 +9,7 @@ import type { PayoutWire } from '../../../shared/schemas/payouts.ts'
 import type { Sale, SaleWithReceipt } from '../../../shared/schemas/sales.ts'
 import type { Store } from '../../../shared/schemas/stores.ts'
 import type { CreatorSummaryWire, MerchantSummaryWire } from '../../../shared/schemas/summaries.ts'
-import type { session, UserWire } from '../../../shared/schemas/users.ts'
+import type { openSession as openSessionSchema, session, UserWire } from '../../../shared/schemas/users.ts'
 
 /**
  * The examples of the API reference. They tell one story: Chenab Lawn sells a lawn suit, Sana Mirza promotes it, and one order
@@ -31,6 +31,7 @@ const ID = {
   job: '01a1fc82-f0c7-75e8-8990-2207afaeb712',
   credit: '01a202b8-2292-7ecc-8873-a1694eb0de0b',
   payout: '01a23624-a360-704d-84f3-db0e1d5ced70',
+  session: '01a11186-b381-7d04-9c1f-62a7e05b3f18',
 }
 export const SLUG = 'k7m2xq9wpd'
 const PRODUCT_ID = '8123456789012'
@@ -306,6 +307,16 @@ const merchantAccount: UserWire = {
   billing_account: { kind: 'raast_id', last4: '4567' },
 }
 
+const openSession: z.output<typeof openSessionSchema> = {
+  id: ID.session,
+  created_at: '2026-11-18T14:55:31.702Z',
+  expires_at: '2026-12-18T14:55:31.702Z',
+  last_used_at: '2026-11-20T09:12:05.118Z',
+  address_prefix: '203.0.113.0/24',
+  agent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+  current: true,
+}
+
 const newSession: z.output<typeof session> = {
   user: {
     ...creatorAccount,
@@ -433,6 +444,7 @@ export const COMPONENT_EXAMPLES: Record<string, unknown> = {
   Job: job,
   MerchantSummary: merchantSummary,
   Offer: offer,
+  OpenSession: openSession,
   Payout: payout,
   ResolvedLink: resolvedLink,
   Sale: sale,
@@ -541,6 +553,7 @@ export const FIELD_EXAMPLES: Record<string, unknown> = {
 
 /** The id in a path, by the first part of the path. */
 export const PATH_ID_EXAMPLES: Record<string, string> = {
+  sessions: ID.session,
   stores: ID.store,
   offers: ID.offer,
   applications: ID.application,

@@ -21,6 +21,8 @@ export interface RequestContext {
   requestId: string
   /** The caller's network address; TRUST_PROXY decides whether forwarding headers count. */
   clientAddress: string
+  /** The caller's `User-Agent`, as sent. */
+  agent?: string | undefined
   /** Response headers that the procedure may set, lower case; absent over tRPC. */
   answerHeaders?: Record<string, string>
   /** For a subscription: aborted when the caller disconnects. */

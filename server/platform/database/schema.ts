@@ -16,7 +16,15 @@ import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
 import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
-import { BillingAccount, LoginAddress, PayoutDestination, Session, User } from '../../users/user.entity.ts'
+import {
+  BillingAccount,
+  LoginAddress,
+  PayoutDestination,
+  RecoveryCode,
+  SecondFactor,
+  Session,
+  User,
+} from '../../users/user.entity.ts'
 import { Watermark } from './watermark.entity.ts'
 
 /** Every table, in the order in which rows can be inserted. */
@@ -24,6 +32,8 @@ export const ENTITIES = {
   User,
   Session,
   LoginAddress,
+  SecondFactor,
+  RecoveryCode,
   PayoutDestination,
   BillingAccount,
   Store,

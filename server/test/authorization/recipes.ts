@@ -14,7 +14,7 @@ import { addLiveOffer, OFFER } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser, setSuspended } from '../testkit/people.ts'
 import type { Input } from './calls.ts'
-import type { Scene, Tenant } from './scene.ts'
+import { authorize, type Scene, type Tenant } from './scene.ts'
 
 export interface Occasion {
   scene: Scene
@@ -46,6 +46,11 @@ export const RECIPES: Record<string, Recipe> = {
     await givePassword(scene.platform, me)
     return { current_password: PASSWORD, new_password: 'another passphrase' }
   },
+  'auth.listSessions': () => ({}),
+  'auth.endSession': async ({ scene, me }) => ({
+    id: (await authorize(scene.platform, me.userId)).sessionId,
+  }),
+  'auth.endOtherSessions': () => ({}),
   'users.me': () => ({}),
   'users.updateMe': () => ({ display_name: 'Renamed' }),
 
