@@ -3,10 +3,16 @@ import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'
 import type { Platform } from '../platform/platform.ts'
-import { factsOf, isRightPassword, rememberLoginAddress } from './password-attempts.service.ts'
+import {
+  checkCredentials,
+  factsOf,
+  isRightPassword,
+  rememberLoginAddress,
+} from './password-attempts.service.ts'
 import { hashNewPassword } from './passwords.ts'
 import { type Profile, profileOf } from './profile.service.ts'
-import { endSession, endSessions, type Origin, openSession } from './sessions.service.ts'
+import { checkSecondFactor, requireFreshSession, wrongCode } from './second-factor.service.ts'
+import { endSession, endSessions, markSessionFresh, type Origin, openSession } from './sessions.service.ts'
 import { createUser, lockActiveUser, userRecordOf } from './users.service.ts'
 import { findUserByEmail, findUserById } from './users.store.ts'
 
@@ -39,29 +45,61 @@ export async function register(platform: Platform, given: Registration): Promise
 
 /**
  * Logs a user in. An unknown e-mail and a wrong password are both refused with `invalid_credentials`, after the same time; a
- * suspension (`account_suspended`) is shown with the right password only. Too many wrong ones: `rate_limited`. `address`
- * is the client's network address.
+ * suspension (`account_suspended`) and a missing code of the second factor (`second_factor_required`) are shown with the right
+ * password only. Too many wrong ones: `rate_limited`. `address` is the client's network address.
  */
 export async function login(
   platform: Platform,
   email: string,
   password: string,
   address = '',
-  agent?: string,
+  { agent, code }: { agent?: string | undefined; code?: string | undefined } = {},
 ): Promise<OpenedSession> {
   const user = await findUserByEmail(platform.database.reader, email)
-  const matches = await isRightPassword(platform, { email, user, password, address })
-  if (!user || !matches) throw wrongCredentials()
+  const verdict = await checkCredentials(platform, { email, user, password, address }, async () =>
+    // A suspended account uses up no code.
+    user && user.suspended_at === null ? checkSecondFactor(platform, { user, address }, code) : 'right',
+  )
+  if (!user || verdict === 'wrong_password') throw wrongCredentials()
   if (user.suspended_at !== null) {
     platform.log.warn({ event: 'suspended_login', ...factsOf({ user, address }) }, 'log-in while suspended')
     throw new Refusal('account_suspended', 'This account is suspended.')
   }
+  if (verdict !== 'right') throw codeRefused(verdict)
   const opened = await platform.database.transaction(async (tx) => {
     if (!(await lockActiveUser(tx, user))) throw wrongCredentials()
     await rememberLoginAddress(platform, tx, user.id, address)
     return openSession(platform, tx, user, { address, agent })
   })
   return { profile: await profileOf(platform, user.id), ...opened }
+}
+
+function codeRefused(verdict: 'wrong_code' | 'code_missing'): Refusal {
+  if (verdict === 'wrong_code') return wrongCode()
+  return new Refusal(
+    'second_factor_required',
+    'Send the present code of your authenticator app, or a recovery code, as "code".',
+  )
+}
+
+/**
+ * Makes the caller's session fresh for 10 minutes, which some changes need when a second factor is on. Refuses with
+ * `invalid_credentials`, `second_factor_required` and `rate_limited`.
+ */
+export async function stepUp(
+  platform: Platform,
+  actor: Actor,
+  given: { password: string; code?: string | undefined; address?: string },
+): Promise<void> {
+  const user = await findUserById(platform.database.reader, actor.userId)
+  if (!user) throw new Refusal('invalid_credentials', 'The password is wrong.')
+  const { password, code, address = '' } = given
+  const verdict = await checkCredentials(platform, { email: user.email, user, password, address }, () =>
+    checkSecondFactor(platform, { user, address }, code),
+  )
+  if (verdict === 'wrong_password') throw new Refusal('invalid_credentials', 'The password is wrong.')
+  if (verdict !== 'right') throw codeRefused(verdict)
+  await platform.database.transaction((tx) => markSessionFresh(platform, tx, actor))
 }
 
 function wrongCredentials(): Refusal {
@@ -88,13 +126,14 @@ export async function endOtherSessions(platform: Platform, actor: Actor): Promis
 
 /**
  * Changes the caller's password and ends their other sessions. Refuses with `invalid_credentials`, `rate_limited`,
- * `validation_failed` (a weak password) and `conflict` when the password changed at the same time.
+ * `validation_failed` (a weak password), `step_up_required`, and `conflict` when the password changed at the same time.
  */
 export async function changePassword(
   platform: Platform,
   actor: Actor,
   change: { currentPassword: string; newPassword: string; address?: string },
 ): Promise<void> {
+  await requireFreshSession(platform, actor.userId, actor.sessionId)
   const known = await findUserById(platform.database.reader, actor.userId)
   const { currentPassword: password, address = '' } = change
   const matches =

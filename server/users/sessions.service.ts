@@ -12,9 +12,11 @@ import type { Platform } from '../platform/platform.ts'
 import {
   findOpenSessions,
   findSessionActor,
+  hasFreshSession,
   isSessionOpen,
   type SessionActor,
   type SessionRow,
+  setSessionFresh,
   setSessionUsed,
 } from './users.store.ts'
 
@@ -161,6 +163,19 @@ function sessionRecordOf(row: SessionRow): SessionRecord {
     addressPrefix: row.address_prefix,
     agent: row.agent,
   }
+}
+
+/** How long a step-up holds. */
+const FRESH_MS = 10 * 60 * 1000
+
+/** Makes a session fresh for 10 minutes. */
+export function markSessionFresh(platform: Platform, tx: Tx, { userId, sessionId }: Actor): Promise<void> {
+  return setSessionFresh(tx, userId, sessionId, platform.clock.now() + FRESH_MS)
+}
+
+/** Whether a session of this user had a step-up in the last 10 minutes. */
+export function isSessionFresh(platform: Platform, userId: string, sessionId: string): Promise<boolean> {
+  return hasFreshSession(platform.database.reader, userId, sessionId, platform.clock.now())
 }
 
 /** Ends one of a user's sessions. Refuses with `not_found`, also for another user's. */

@@ -2,13 +2,18 @@ import { z } from 'zod'
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import {
   changePasswordInput,
+  confirmTotpInput,
+  disableTotpInput,
   endSessionInput,
   listSessionsInput,
   loginInput,
   noInput,
+  recoveryCodes,
   registerInput,
   session,
   sessionList,
+  stepUpInput,
+  totpEnrollment,
   type UserWire,
   updateMeInput,
   user,
@@ -25,8 +30,10 @@ import {
   logout,
   type OpenedSession,
   register,
+  stepUp,
 } from './credentials.service.ts'
 import { type Profile, profileOf, updateProfile } from './profile.service.ts'
+import { confirmOwnTotp, disableTotp, startOwnTotp } from './second-factor.service.ts'
 import { listSessions, type SessionRecord } from './sessions.service.ts'
 import { wireUser } from './user-wire.ts'
 
@@ -34,10 +41,11 @@ const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
 
 function profileWire(
   platform: Platform,
-  { user, destinations, balance, account, billingAccount }: Profile,
+  { user, hasSecondFactor, destinations, balance, account, billingAccount }: Profile,
 ): UserWire {
   return {
     ...wireUser(user),
+    second_factor: hasSecondFactor,
     ...(destinations && destinationsWire(destinations)),
     ...(balance && {
       balance: {
@@ -120,17 +128,15 @@ export const authRouter = router({
     rest: { method: 'POST', path: '/auth/login' },
     summary: 'Log in',
     description:
-      "An unknown e-mail and a wrong password are answered alike. The token is valid for 30 days, an admin's for 12 hours.",
-    errors: ['invalid_credentials', 'account_suspended'],
+      "An unknown e-mail and a wrong password are answered alike. The token is valid for 30 days, an admin's for 12 hours. With a second factor on, send its code too; without one the answer is `second_factor_required`, once the password is right.",
+    errors: ['invalid_credentials', 'second_factor_required', 'account_suspended'],
   })
     .input(loginInput)
     .output(session)
     .mutation(async ({ ctx, input }) => {
-      const { email, password } = input
-      return sessionWire(
-        ctx.platform,
-        await login(ctx.platform, email, password, ctx.clientAddress, ctx.agent),
-      )
+      const { email, password, code } = input
+      const { platform, clientAddress, agent } = ctx
+      return sessionWire(platform, await login(platform, email, password, clientAddress, { agent, code }))
     }),
 
   logout: procedure(EVERY_ROLE, {
@@ -170,10 +176,59 @@ export const authRouter = router({
     .output(z.void())
     .mutation(({ ctx }) => endOtherSessions(ctx.platform, ctx.actor)),
 
+  startTotp: procedure(EVERY_ROLE, {
+    rest: { method: 'POST', path: '/auth/totp' },
+    summary: 'Start to set up a second factor',
+    description:
+      'The factor is off until `POST /auth/totp/confirm` gets a code of the new secret. Starting again replaces the secret.',
+    errors: ['conflict'],
+  })
+    .input(noInput)
+    .output(totpEnrollment)
+    .mutation(async ({ ctx }) => {
+      const { secret, otpauthUrl } = await startOwnTotp(ctx.platform, ctx.actor)
+      return { secret, otpauth_url: otpauthUrl }
+    }),
+
+  confirmTotp: procedure(EVERY_ROLE, {
+    rest: { method: 'POST', path: '/auth/totp/confirm' },
+    summary: 'Turn the second factor on',
+    description: 'From then on, logging in needs a code of the authenticator app or a recovery code.',
+    errors: ['invalid_credentials', 'conflict'],
+  })
+    .input(confirmTotpInput)
+    .output(recoveryCodes)
+    .mutation(async ({ ctx, input }) => ({
+      recovery_codes: await confirmOwnTotp(ctx.platform, ctx.actor, input.code),
+    })),
+
+  disableTotp: procedure(EVERY_ROLE, {
+    rest: { method: 'DELETE', path: '/auth/totp', status: 204, takesBody: true },
+    summary: 'Turn the second factor off',
+    description: 'Needs a step-up in the last 10 minutes, and another code.',
+    errors: ['invalid_credentials', 'step_up_required', 'not_found', 'conflict'],
+  })
+    .input(disableTotpInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) =>
+      disableTotp(ctx.platform, ctx.actor, { code: input.code, address: ctx.clientAddress }),
+    ),
+
+  stepUp: procedure(EVERY_ROLE, {
+    rest: { method: 'POST', path: '/auth/step-up', status: 204 },
+    summary: 'Confirm password and code again, for 10 minutes',
+    description:
+      'With a second factor on, changing a payout destination, a billing account or the password, and turning the second factor off, need it.',
+    errors: ['invalid_credentials', 'second_factor_required'],
+  })
+    .input(stepUpInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) => stepUp(ctx.platform, ctx.actor, { ...input, address: ctx.clientAddress })),
+
   changePassword: procedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/password', status: 204 },
     summary: 'Change the password and end every other session',
-    errors: ['invalid_credentials', 'conflict'],
+    errors: ['invalid_credentials', 'step_up_required', 'conflict'],
   })
     .input(changePasswordInput)
     .output(z.void())
@@ -199,8 +254,8 @@ export const usersRouter = router({
     rest: { method: 'PATCH', path: '/me' },
     summary: 'Change the display name, where payouts go, or what invoices are paid from',
     description:
-      "A creator's first payout destination takes effect immediately. Replacing it needs the current password, is reviewed by an operator, and takes effect after 24 hours. A merchant's billing account takes effect immediately; replacing it needs the current password and is reviewed too.",
-    errors: ['invalid_credentials', 'conflict'],
+      "A creator's first payout destination takes effect immediately. Replacing it needs the current password, is reviewed by an operator, and takes effect after 24 hours. A merchant's billing account takes effect immediately; replacing it needs the current password and is reviewed too. With a second factor on, both need `POST /auth/step-up` first.",
+    errors: ['invalid_credentials', 'step_up_required', 'conflict'],
   })
     .input(updateMeInput)
     .output(user)
@@ -210,6 +265,7 @@ export const usersRouter = router({
         destination: input.payout_destination,
         billingAccount: input.billing_account,
         currentPassword: input.current_password,
+        sessionId: ctx.actor.sessionId,
         address: ctx.clientAddress,
       })
       return profileWire(ctx.platform, profile)

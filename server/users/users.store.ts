@@ -126,6 +126,33 @@ export async function setSessionUsed(tx: Tx, id: string, now: number): Promise<v
     .execute()
 }
 
+/** Makes a session fresh until `until` (epoch ms). */
+export async function setSessionFresh(tx: Tx, userId: string, id: string, until: number): Promise<void> {
+  await tx
+    .updateTable('sessions')
+    .set({ fresh_until: until })
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .execute()
+}
+
+/** Whether a session of a user is fresh at `now` (epoch ms). */
+export async function hasFreshSession(
+  db: Queries,
+  userId: string,
+  id: string,
+  now: number,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('sessions')
+    .select('id')
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .where('fresh_until', '>', now)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** A user's sessions that have not expired at `now`, newest first, before the id `before`. */
 export function findOpenSessions(
   db: Queries,

@@ -16,6 +16,7 @@ import { cyclesOf, giveBillingAccount, type Marketplace } from '../test/testkit/
 import { orderBody } from '../test/testkit/orders.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
+import { startOwnTotp } from '../users/second-factor.service.ts'
 import { suspendUser } from '../users/users.service.ts'
 import { INVARIANTS, verifyBooks } from './verify-books.ts'
 
@@ -34,6 +35,7 @@ async function fillBooks(market: Marketplace): Promise<void> {
   const [ayesha, bilal] = [await market.addCreator('Ayesha'), await market.addCreator('Bilal')]
   const links = { ayesha: await market.addLink(shop, ayesha), bilal: await market.addLink(other, bilal) }
   await giveBillingAccount(platform, shop.merchantId)
+  await startOwnTotp(platform, shop.actor)
   await setCoupon(platform, { slug: links.ayesha.slug, actor: shop.merchantId, code: 'AYESHA10' })
   const second = await market.addLink(shop, bilal)
   await setCoupon(platform, { slug: second.slug, actor: shop.merchantId, code: 'BILAL10' })

@@ -37,7 +37,45 @@ export const registerInput = z.strictObject({
   display_name: displayName,
 })
 
-export const loginInput = z.strictObject({ email: emailAddress, password: givenPassword })
+const secondFactorCode = z
+  .string()
+  .min(1)
+  .max(40)
+  .describe('The present code of the authenticator app, or a recovery code.')
+  .meta({ example: '492039' })
+
+export const loginInput = z.strictObject({
+  email: emailAddress,
+  password: givenPassword,
+  code: secondFactorCode.optional(),
+})
+
+export const stepUpInput = z.strictObject({ password: givenPassword, code: secondFactorCode.optional() })
+
+export const confirmTotpInput = z.strictObject({ code: secondFactorCode })
+
+export const disableTotpInput = z.strictObject({ code: secondFactorCode })
+
+export const totpEnrollment = z
+  .object({
+    secret: z
+      .string()
+      .describe('To be typed into an authenticator app, in base32. It is shown only here.')
+      .meta({ example: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP' }),
+    otpauth_url: z.string().describe('The same as the text of a QR code.').meta({
+      example:
+        'otpauth://totp/market.example.pk:sana%40reels.example.pk?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=market.example.pk',
+    }),
+  })
+  .meta({ id: 'TotpEnrollment' })
+
+export const recoveryCodes = z
+  .object({
+    recovery_codes: z
+      .array(z.string().meta({ example: 'Q4XN-7TBA-KD2M-WZ5R' }))
+      .describe('Ten codes, each for one log-in without the app. They are shown only here.'),
+  })
+  .meta({ id: 'RecoveryCodes' })
 
 export const changePasswordInput = z.strictObject({
   current_password: givenPassword,
@@ -108,6 +146,10 @@ export const user = z
     display_name: z.string(),
     suspended: z.boolean(),
     created_at: wireTime,
+    second_factor: z
+      .boolean()
+      .optional()
+      .describe('Whether a second factor is on; in answers about the own account.'),
     payout_destination: payoutDestination
       .nullable()
       .optional()

@@ -284,6 +284,7 @@ const creatorAccount: UserWire = {
   display_name: creator.display_name,
   suspended: false,
   created_at: '2026-10-06T14:03:22.871Z',
+  second_factor: false,
   payout_destination: { iban_last4: '6702', account_title: 'SANA MIRZA' },
   upcoming_payout_destination: null,
   balance: {
@@ -303,6 +304,7 @@ const merchantAccount: UserWire = {
   display_name: merchant.display_name,
   suspended: false,
   created_at: '2026-10-05T06:12:41.318Z',
+  second_factor: false,
   account: { open_cycle_due: '2475.00', unpaid: '0.00', credit_available: '0.00', currency: 'PKR' },
   billing_account: { kind: 'raast_id', last4: '4567' },
 }
@@ -500,6 +502,9 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
     current_password: credentials.password,
     new_password: 'eleven mangoes at noon',
   },
+  'auth.confirmTotp': { code: '492039' },
+  'auth.disableTotp': { code: '117538' },
+  'auth.stepUp': { password: credentials.password, code: '804261' },
   'users.updateMe': {
     display_name: creator.display_name,
     payout_destination: { iban: 'PK36SCBL0000001123456702', account_title: 'SANA MIRZA' },

@@ -33,6 +33,8 @@ export interface RestRoute {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** In Fastify's notation: `/offers/:id`. */
   path: string
+  /** For a DELETE whose fields are too secret for an address: it takes them from the body. */
+  takesBody?: true
   /** The success status; 200 by default. */
   status?: 200 | 201 | 202 | 204
   /** The path of the created resource; its `:names` are fields of the output. */
