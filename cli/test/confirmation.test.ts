@@ -75,6 +75,7 @@ it('look whether it exists before they ask', async () => {
     [['users', 'suspend', NOBODY], /User .*not found/],
     [['users', 'reinstate', NOBODY], /User .*not found/],
     [['sessions', 'end', NOBODY], /User .*not found/],
+    [['users', 'reset-second-factor', NOBODY, '--reason', 'x'], /User .*not found/],
     [['users', 'set-password', NOBODY, '--password-stdin'], /User .*not found/],
     [['webhooks', 'retry', NOBODY], /no event/],
     [['webhooks', 'retry', '--type', 'never.seen'], /No event of type never\.seen waits/],

@@ -15,7 +15,7 @@ const PROMISED = [
   ...['serve', 'seed', 'demo', 'db migrate', 'db status', 'db mark-development', 'db backup'],
   ...['db restore', 'db grants'],
   ...['users list', 'users create-admin', 'users set-password', 'users suspend', 'users reinstate'],
-  ...['sessions list', 'sessions end'],
+  ...['users enroll-second-factor', 'users reset-second-factor', 'sessions list', 'sessions end'],
   ...[
     'stores list',
     'stores check',
@@ -115,6 +115,12 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
       args: [books.creatorId],
       typed: [{ after: /Reinstate creator .*\? \[y\/N\] /, keys: 'y\n' }],
     },
+    'users enroll-second-factor': {
+      args: ['op@example.com'],
+      typed: [{ after: /Code that the app shows: /, keys: '\u0004' }],
+      code: 1,
+    },
+    'users reset-second-factor': { args: [books.creatorId, '--reason', 'lost'] },
     'sessions end': {
       args: [books.creatorId],
       typed: [{ after: /End all sessions of creator .*\? \[y\/N\] /, keys: 'y\n' }],

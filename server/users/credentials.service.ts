@@ -11,7 +11,13 @@ import {
 } from './password-attempts.service.ts'
 import { hashNewPassword } from './passwords.ts'
 import { type Profile, profileOf } from './profile.service.ts'
-import { checkSecondFactor, requireFreshSession, wrongCode } from './second-factor.service.ts'
+import {
+  checkSecondFactor,
+  hasSecondFactor,
+  needsSecondFactor,
+  requireFreshSession,
+  wrongCode,
+} from './second-factor.service.ts'
 import { endSession, endSessions, markSessionFresh, type Origin, openSession } from './sessions.service.ts'
 import { createUser, lockActiveUser, userRecordOf } from './users.service.ts'
 import { findUserByEmail, findUserById } from './users.store.ts'
@@ -22,6 +28,8 @@ export interface OpenedSession {
   token: string
   /** Epoch ms. */
   expiresAt: number
+  /** The session can only set up a second factor. */
+  setupOnly?: boolean
 }
 
 export interface Registration extends Origin {
@@ -46,7 +54,8 @@ export async function register(platform: Platform, given: Registration): Promise
 /**
  * Logs a user in. An unknown e-mail and a wrong password are both refused with `invalid_credentials`, after the same time; a
  * suspension (`account_suspended`) and a missing code of the second factor (`second_factor_required`) are shown with the right
- * password only. Too many wrong ones: `rate_limited`. `address` is the client's network address.
+ * password only. Too many wrong ones: `rate_limited`. An admin in production without a second factor gets a session that can only set one
+ * up. `address` is the client's network address.
  */
 export async function login(
   platform: Platform,
@@ -69,7 +78,8 @@ export async function login(
   const opened = await platform.database.transaction(async (tx) => {
     if (!(await lockActiveUser(tx, user))) throw wrongCredentials()
     await rememberLoginAddress(platform, tx, user.id, address)
-    return openSession(platform, tx, user, { address, agent })
+    const setupOnly = needsSecondFactor(platform, user) && !(await hasSecondFactor(tx, user.id))
+    return { ...(await openSession(platform, tx, user, { address, agent }, setupOnly)), setupOnly }
   })
   return { profile: await profileOf(platform, user.id), ...opened }
 }

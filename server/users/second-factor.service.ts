@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Role } from '../../shared/schemas/common.ts'
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
@@ -21,7 +22,7 @@ import {
   takeRecoveryCode,
   takeStep,
 } from './second-factors.store.ts'
-import { endSessions, isSessionFresh } from './sessions.service.ts'
+import { endSessions, endSetup, isSessionFresh } from './sessions.service.ts'
 import { findUser, lockAccount, type UserRecord } from './users.service.ts'
 
 const SEALED_FOR = 'second_factor.secret'
@@ -30,6 +31,11 @@ const SECRET_BYTES = 20
 const RECOVERY_CODES = 10
 /** 16 characters in base32. */
 const RECOVERY_BYTES = 10
+
+/** Whether an account may only be used with a second factor: an admin's in production. */
+export function needsSecondFactor({ config }: Pick<Platform, 'config'>, { role }: { role: Role }): boolean {
+  return role === 'admin' && config.NODE_ENV === 'production'
+}
 
 /** Whether a user's second factor is on. */
 export async function hasSecondFactor(db: Queries, userId: string): Promise<boolean> {
@@ -77,20 +83,21 @@ export async function startOwnTotp(platform: Platform, { userId }: Actor): Promi
   return startTotp(platform, await findUser(platform, userId))
 }
 
-/** `confirmTotp` for the caller. */
+/** `confirmTotp` for the caller, whose session is not restricted to the set-up afterwards. */
 export function confirmOwnTotp(platform: Platform, actor: Actor, code: string): Promise<string[]> {
-  return confirmTotp(platform, actor.userId, code, actor.userId)
+  return confirmTotp(platform, actor.userId, code, actor.userId, (tx) => endSetup(tx, actor))
 }
 
 /**
  * Turns the second factor on with a code of the new secret. Returns the recovery codes, which are not stored. `actor` is the
- * user's id, or `OPERATOR`. Refuses with `conflict` without a start or while it is on, and with `invalid_credentials`.
+ * user's id, or `OPERATOR`; `alsoDo` runs in the same transaction. Refuses with `conflict` without a start or while it is on, and with `invalid_credentials`.
  */
 export async function confirmTotp(
   platform: Platform,
   userId: string,
   code: string,
   actor: string,
+  alsoDo?: (tx: Tx) => Promise<void>,
 ): Promise<string[]> {
   const row = await findSecondFactor(platform.database.reader, userId)
   if (!row) throw new Refusal('conflict', 'Start with POST /auth/totp.')
@@ -108,14 +115,15 @@ export async function confirmTotp(
       userId,
       codes.map((one) => sha256(normalized(one))),
     )
+    await alsoDo?.(tx)
     await record(platform, tx, { userId, actor, action: 'user.enable_second_factor', on: true })
   })
   return codes
 }
 
 /**
- * Turns the caller's second factor off. Refuses with `not_found` when it is off, `step_up_required`, `invalid_credentials` and
- * `rate_limited`.
+ * Turns the caller's second factor off. Refuses with `not_found` when it is off, `conflict` for an admin in production,
+ * `step_up_required`, `invalid_credentials` and `rate_limited`.
  */
 export async function disableTotp(
   platform: Platform,
@@ -125,6 +133,9 @@ export async function disableTotp(
   const { userId } = actor
   if (!(await hasSecondFactor(platform.database.reader, userId))) {
     throw new Refusal('not_found', 'There is no second factor to turn off.')
+  }
+  if (needsSecondFactor(platform, actor)) {
+    throw new Refusal('conflict', 'Admins need their second factor. An operator can reset it.')
   }
   await requireFreshSession(platform, userId, actor.sessionId)
   const verdict = await checkSecondFactor(platform, { user: { id: userId }, address }, code)

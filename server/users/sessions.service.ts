@@ -14,6 +14,7 @@ import {
   findSessionActor,
   hasFreshSession,
   isSessionOpen,
+  liftSetupOnly,
   type SessionActor,
   type SessionRow,
   setSessionFresh,
@@ -59,7 +60,8 @@ export async function actorFromToken(platform: Platform, token: string): Promise
   const found = await findSessionActor(platform.database.reader, hash, platform.clock.now())
   if (!found) return null
   noteUse(platform, found)
-  return { userId: found.user_id, role: found.role, sessionId: found.session_id }
+  const { user_id: userId, role, session_id: sessionId } = found
+  return { userId, role, sessionId, ...(found.setup_only === 1 && { setupOnly: true }) }
 }
 
 const updating = new Set<string>()
@@ -89,12 +91,16 @@ export interface Origin {
   agent?: string | undefined
 }
 
-/** Opens a session of 30 days, for an admin 12 hours, and deletes the user's expired ones. `expiresAt` is in epoch ms. */
+/**
+ * Opens a session of 30 days, for an admin 12 hours, and deletes the user's expired ones. With `setupOnly` it can only set up a second
+ * factor. `expiresAt` is in epoch ms.
+ */
 export async function openSession(
   platform: Platform,
   tx: Tx,
   user: { id: string; role: Role },
   origin: Origin,
+  setupOnly = false,
 ): Promise<{ token: string; expiresAt: number }> {
   const { em, Session } = await entities(tx)
   const { token, hash } = createToken()
@@ -110,6 +116,7 @@ export async function openSession(
     last_used_at: now,
     address_prefix: keptAddress(origin.address),
     agent: keptAgent(origin.agent),
+    setup_only: setupOnly ? 1 : 0,
   })
   return { token, expiresAt }
 }
@@ -163,6 +170,11 @@ function sessionRecordOf(row: SessionRow): SessionRecord {
     addressPrefix: row.address_prefix,
     agent: row.agent,
   }
+}
+
+/** Ends the restriction of the actor's session to the set-up of a second factor. */
+export function endSetup(tx: Tx, { userId, sessionId }: Actor): Promise<void> {
+  return liftSetupOnly(tx, userId, sessionId)
 }
 
 /** How long a step-up holds. */

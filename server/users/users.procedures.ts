@@ -88,6 +88,7 @@ function sessionWire(platform: Platform, opened: OpenedSession) {
     user: profileWire(platform, opened.profile),
     token: opened.token,
     expires_at: isoTime(opened.expiresAt),
+    ...(opened.setupOnly && { second_factor_setup_required: true }),
   }
 }
 
@@ -128,7 +129,7 @@ export const authRouter = router({
     rest: { method: 'POST', path: '/auth/login' },
     summary: 'Log in',
     description:
-      "An unknown e-mail and a wrong password are answered alike. The token is valid for 30 days, an admin's for 12 hours. With a second factor on, send its code too; without one the answer is `second_factor_required`, once the password is right.",
+      "An unknown e-mail and a wrong password are answered alike. The token is valid for 30 days, an admin's for 12 hours. With a second factor on, send its code too; without one the answer is `second_factor_required`, once the password is right. In production an admin without a second factor gets a token that can only set one up (`second_factor_setup_required`).",
     errors: ['invalid_credentials', 'second_factor_required', 'account_suspended'],
   })
     .input(loginInput)
@@ -142,6 +143,7 @@ export const authRouter = router({
   logout: procedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/logout', status: 204 },
     summary: 'End this session',
+    duringSetup: true,
   })
     .input(noInput)
     .output(z.void())
@@ -179,6 +181,7 @@ export const authRouter = router({
   startTotp: procedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/totp' },
     summary: 'Start to set up a second factor',
+    duringSetup: true,
     description:
       'The factor is off until `POST /auth/totp/confirm` gets a code of the new secret. Starting again replaces the secret.',
     errors: ['conflict'],
@@ -193,6 +196,7 @@ export const authRouter = router({
   confirmTotp: procedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/totp/confirm' },
     summary: 'Turn the second factor on',
+    duringSetup: true,
     description: 'From then on, logging in needs a code of the authenticator app or a recovery code.',
     errors: ['invalid_credentials', 'conflict'],
   })

@@ -92,6 +92,7 @@ export interface SessionActor {
   role: Role
   created_at: number
   last_used_at: number | null
+  setup_only: number
 }
 
 /** The user of a session that has not expired at `now` and whose account is not suspended. */
@@ -109,6 +110,7 @@ export function findSessionActor(
       'users.role as role',
       'sessions.created_at as created_at',
       'sessions.last_used_at as last_used_at',
+      'sessions.setup_only as setup_only',
     ])
     .where('sessions.token_hash', '=', tokenHash)
     .where('sessions.expires_at', '>', now)
@@ -131,6 +133,16 @@ export async function setSessionFresh(tx: Tx, userId: string, id: string, until:
   await tx
     .updateTable('sessions')
     .set({ fresh_until: until })
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .execute()
+}
+
+/** Lets a session do everything that its user may. */
+export async function liftSetupOnly(tx: Tx, userId: string, id: string): Promise<void> {
+  await tx
+    .updateTable('sessions')
+    .set({ setup_only: 0 })
     .where('id', '=', id)
     .where('user_id', '=', userId)
     .execute()

@@ -176,6 +176,12 @@ export const session = z
     user,
     token: z.string().describe('Send it as `Authorization: Bearer <token>`. It is shown only here.'),
     expires_at: wireTime,
+    second_factor_setup_required: z
+      .boolean()
+      .optional()
+      .describe(
+        'Present and true if the token can only set up a second factor (`POST /auth/totp`), which admins need in production.',
+      ),
   })
   .meta({ id: 'Session' })
 
