@@ -119,6 +119,7 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
       args: ['op@example.com'],
       typed: [{ after: /Code that the app shows: /, keys: '\u0004' }],
       code: 1,
+      jsonCode: 2,
     },
     'users reset-second-factor': { args: [books.creatorId, '--reason', 'lost'] },
     'sessions end': {

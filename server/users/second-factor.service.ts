@@ -12,6 +12,7 @@ import { type CodeAttempt, type CodeVerdict, isRightCode } from './password-atte
 import {
   confirmSecondFactor,
   countRecoveryCodes,
+  countWithoutSecondFactor,
   deleteSecondFactor,
   findSecondFactor,
   insertRecoveryCodes,
@@ -40,6 +41,11 @@ export function needsSecondFactor({ config }: Pick<Platform, 'config'>, { role }
 /** Whether a user's second factor is on. */
 export async function hasSecondFactor(db: Queries, userId: string): Promise<boolean> {
   return isConfirmed(await findSecondFactor(db, userId))
+}
+
+/** How many active admins have no second factor. */
+export async function countAdminsWithoutSecondFactor(db: Queries): Promise<number> {
+  return countWithoutSecondFactor(db, 'admin')
 }
 
 function isConfirmed(row: SecondFactorRow | undefined): row is SecondFactorRow {

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import type { Role } from '../../shared/schemas/common.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
@@ -6,6 +7,19 @@ export type SecondFactorRow = Selectable<Schema['second_factors']>
 
 export function findSecondFactor(db: Queries, userId: string): Promise<SecondFactorRow | undefined> {
   return db.selectFrom('second_factors').selectAll().where('user_id', '=', userId).executeTakeFirst()
+}
+
+/** How many active users of a role have no confirmed factor. */
+export async function countWithoutSecondFactor(db: Queries, role: Role): Promise<number> {
+  const { count } = await db
+    .selectFrom('users')
+    .leftJoin('second_factors', 'second_factors.user_id', 'users.id')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('users.role', '=', role)
+    .where('users.suspended_at', 'is', null)
+    .where('second_factors.confirmed_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
 }
 
 export async function insertSecondFactor(tx: Tx, row: SecondFactorRow): Promise<void> {

@@ -12,10 +12,7 @@ const MOST_TRIES = 3
 /** Sets up a second factor: shows the secret on stderr, reads a code from stdin, and returns the recovery codes. */
 export async function enroll(platform: Platform, user: UserRecord): Promise<string[]> {
   const { secret, otpauthUrl } = await startTotp(platform, user)
-  const lines = [
-    'Add this account to an authenticator app, by the secret or as a QR code:',
-    '',
-  ]
+  const lines = ['Add this account to an authenticator app, by the secret or as a QR code:', '']
   printLines(
     [...lines, `  ${secret.replace(/.{4}(?=.)/g, '$& ')}`, '', `  ${otpauthUrl}`, ''],
     process.stderr,

@@ -178,16 +178,16 @@ async function createAdmin(
 }
 
 async function enrollSecondFactor(user: string, command: Command): Promise<void> {
+  const { Failure, wrongUsage } = await import('../../failures.ts')
   await withApp(command, async ({ app, out }) => {
+    if (out.json) throw wrongUsage('This command shows a secret and asks for a code; run it without --json.')
     const { findUser } = await import('../../../server/users/users.service.ts')
     const { enroll } = await import('./enroll-second-factor.ts')
     const found = await findUser(app.platform, user)
     if (found.role !== 'admin') {
-      const { Failure } = await import('../../failures.ts')
       throw new Failure(`${found.email} is not an admin; merchants and creators set up their own.`)
     }
-    const codes = await enroll(app.platform, found)
-    out.show({ user_id: found.id, recovery_codes: codes }, () => recoveryLines(found, codes))
+    out.print(recoveryLines(found, await enroll(app.platform, found)))
   })
 }
 
