@@ -4,7 +4,7 @@ import { appRouter } from '../http/router.ts'
 import { proceduresOf } from '../platform/api/procedure.ts'
 import { codeOf } from '../test/testkit/authenticator.ts'
 import { testDialects } from '../test/testkit/databases.ts'
-import { HOUR } from '../test/testkit/testbed.ts'
+import { DAY, HOUR } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
 import { confirmTotp, startTotp } from './second-factor.service.ts'
 import { createAdmin, type UserRecord } from './users.service.ts'
@@ -63,6 +63,11 @@ for (const dialect of testDialects()) {
     const answer = await logIn(bed, admin, codeOf(String(secret), bed.clock))
     assert.equal([answer.status, answer.body.second_factor_setup_required], [200, undefined])
     assert.is(answer.body.expires_at, new Date(bed.clock.now() + 12 * HOUR).toISOString())
+    const later = String(answer.body.token)
+    bed.clock.pass(12 * HOUR - 1)
+    assert.is((await bed.ask('GET', '/admin/flagged', { token: later })).status, 200)
+    bed.clock.pass(1)
+    isRefused(await bed.ask('GET', '/admin/flagged', { token: later }), 401, 'unauthenticated')
   })
 
   it('can call nothing else with a token for the set-up', async ({ bed }) => {
@@ -137,6 +142,7 @@ for (const dialect of testDialects()) {
     const admin = await newAdmin(bed)
     const answer = await logIn(bed, admin)
     assert.is(answer.body.second_factor_setup_required, undefined)
+    assert.is(answer.body.expires_at, new Date(bed.clock.now() + 30 * DAY).toISOString())
     const token = String(answer.body.token)
     assert.is((await bed.ask('GET', '/admin/flagged', { token })).status, 200)
     const secret = String((await bed.ask('POST', '/auth/totp', { token })).body.secret)

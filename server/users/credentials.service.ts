@@ -14,11 +14,17 @@ import { type Profile, profileOf } from './profile.service.ts'
 import {
   checkSecondFactor,
   hasSecondFactor,
-  needsSecondFactor,
   requireFreshSession,
   wrongCode,
 } from './second-factor.service.ts'
-import { endSession, endSessions, markSessionFresh, type Origin, openSession } from './sessions.service.ts'
+import {
+  endSession,
+  endSessions,
+  isProductionAdmin,
+  markSessionFresh,
+  type Origin,
+  openSession,
+} from './sessions.service.ts'
 import { createUser, lockActiveUser, userRecordOf } from './users.service.ts'
 import { findUserByEmail, findUserById } from './users.store.ts'
 
@@ -78,7 +84,7 @@ export async function login(
   const opened = await platform.database.transaction(async (tx) => {
     if (!(await lockActiveUser(tx, user))) throw wrongCredentials()
     await rememberLoginAddress(platform, tx, user.id, address)
-    const setupOnly = needsSecondFactor(platform, user) && !(await hasSecondFactor(tx, user.id))
+    const setupOnly = isProductionAdmin(platform, user) && !(await hasSecondFactor(tx, user.id))
     return { ...(await openSession(platform, tx, user, { address, agent }, setupOnly)), setupOnly }
   })
   return { profile: await profileOf(platform, user.id), ...opened }

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { Role } from '../../shared/schemas/common.ts'
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
@@ -23,7 +22,7 @@ import {
   takeRecoveryCode,
   takeStep,
 } from './second-factors.store.ts'
-import { endSessions, endSetup, isSessionFresh } from './sessions.service.ts'
+import { endSessions, endSetup, isProductionAdmin, isSessionFresh } from './sessions.service.ts'
 import { findUser, lockAccount, type UserRecord } from './users.service.ts'
 
 const SEALED_FOR = 'second_factor.secret'
@@ -32,11 +31,6 @@ const SECRET_BYTES = 20
 const RECOVERY_CODES = 10
 /** 16 characters in base32. */
 const RECOVERY_BYTES = 10
-
-/** Whether an account may only be used with a second factor: an admin's in production. */
-export function needsSecondFactor({ config }: Pick<Platform, 'config'>, { role }: { role: Role }): boolean {
-  return role === 'admin' && config.NODE_ENV === 'production'
-}
 
 /** Whether a user's second factor is on. */
 export async function hasSecondFactor(db: Queries, userId: string): Promise<boolean> {
@@ -140,7 +134,7 @@ export async function disableTotp(
   if (!(await hasSecondFactor(platform.database.reader, userId))) {
     throw new Refusal('not_found', 'There is no second factor to turn off.')
   }
-  if (needsSecondFactor(platform, actor)) {
+  if (isProductionAdmin(platform, actor)) {
     throw new Refusal('conflict', 'Admins need their second factor. An operator can reset it.')
   }
   await requireFreshSession(platform, userId, actor.sessionId)

@@ -91,8 +91,13 @@ export interface Origin {
   agent?: string | undefined
 }
 
+/** Whether the rules for admins in production hold for an account: a second factor, and sessions of 12 hours. */
+export function isProductionAdmin({ config }: Pick<Platform, 'config'>, { role }: { role: Role }): boolean {
+  return role === 'admin' && config.NODE_ENV === 'production'
+}
+
 /**
- * Opens a session of 30 days, for an admin 12 hours, and deletes the user's expired ones. With `setupOnly` it can only set up a second
+ * Opens a session of 30 days, for an admin in production 12 hours, and deletes the user's expired ones. With `setupOnly` it can only set up a second
  * factor. `expiresAt` is in epoch ms.
  */
 export async function openSession(
@@ -106,7 +111,7 @@ export async function openSession(
   const { token, hash } = createToken()
   const now = platform.clock.now()
   await em.nativeDelete(Session, { user_id: user.id, expires_at: { $lte: now } })
-  const expiresAt = now + (user.role === 'admin' ? ADMIN_SESSION_MS : SESSION_MS)
+  const expiresAt = now + (isProductionAdmin(platform, user) ? ADMIN_SESSION_MS : SESSION_MS)
   em.create(Session, {
     id: platform.ids.next(),
     user_id: user.id,

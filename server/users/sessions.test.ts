@@ -5,7 +5,6 @@ import { addUser } from '../test/testkit/people.ts'
 import { eventually } from '../test/testkit/service-bed.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
-import { createAdmin } from './users.service.ts'
 
 const PASSWORD = 'a long passphrase'
 
@@ -170,15 +169,6 @@ for (const dialect of testDialects()) {
     assert.ok(await isIn(bed, token))
     assert.ok(await isIn(bed, stranger.token))
     assert.is((await bed.ask('DELETE', '/auth/sessions', { token })).status, 204, 'and again')
-  })
-
-  it('of admins last 12 hours', async ({ bed }) => {
-    const { email } = await createAdmin(bed.platform, 'admin@example.pk', PASSWORD, 'Admin')
-    const token = await logIn(bed, email)
-    bed.clock.pass(12 * HOUR - 1)
-    assert.ok(await isIn(bed, token))
-    bed.clock.pass(1)
-    assert.not(await isIn(bed, token))
   })
 
   it('are not listed once they have expired', async ({ bed }) => {

@@ -129,7 +129,7 @@ export const authRouter = router({
     rest: { method: 'POST', path: '/auth/login' },
     summary: 'Log in',
     description:
-      "An unknown e-mail and a wrong password are answered alike. The token is valid for 30 days, an admin's for 12 hours. With a second factor on, send its code too; without one the answer is `second_factor_required`, once the password is right. In production an admin without a second factor gets a token that can only set one up (`second_factor_setup_required`).",
+      "An unknown e-mail and a wrong password are answered alike. The token is valid for 30 days, an admin's in production for 12 hours. With a second factor on, send its code too; without one the answer is `second_factor_required`, once the password is right. In production an admin without a second factor gets a token that can only set one up (`second_factor_setup_required`).",
     errors: ['invalid_credentials', 'second_factor_required', 'account_suspended'],
   })
     .input(loginInput)

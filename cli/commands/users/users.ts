@@ -158,8 +158,8 @@ async function createAdmin(
     const displayName = options.name ?? email.split('@')[0] ?? email
     const admin = await users.createAdmin(app.platform, email, await readNewPassword(), displayName)
     out.show(wireUser(admin), () => [`${admin.email} is an admin now (${admin.id}).`])
-    const { needsSecondFactor } = await import('../../../server/users/second-factor.service.ts')
-    if (out.json || !needsSecondFactor(app.platform, admin)) return
+    const { isProductionAdmin } = await import('../../../server/users/sessions.service.ts')
+    if (out.json || !isProductionAdmin(app.platform, admin)) return
     if (!process.stdin.isTTY) {
       out.print([
         'Admins need a second factor in production: it is set up at the first log-in,',
