@@ -73,18 +73,21 @@ export async function login(
   const user = await findUserByEmail(platform.database.reader, email)
   const verdict = await checkCredentials(platform, { email, user, password, address }, async () =>
     // A suspended account uses up no code.
-    user && user.suspended_at === null ? checkSecondFactor(platform, { user, address }, code) : 'right',
+    user?.suspended_at === null ? checkSecondFactor(platform, { user, address }, code) : 'not_needed',
   )
   if (!user || verdict === 'wrong_password') throw wrongCredentials()
   if (user.suspended_at !== null) {
     platform.log.warn({ event: 'suspended_login', ...factsOf({ user, address }) }, 'log-in while suspended')
     throw new Refusal('account_suspended', 'This account is suspended.')
   }
-  if (verdict !== 'right') throw codeRefused(verdict)
+  if (verdict === 'wrong_code' || verdict === 'code_missing') throw codeRefused(verdict)
   const opened = await platform.database.transaction(async (tx) => {
     if (!(await lockActiveUser(tx, user))) throw wrongCredentials()
     await rememberLoginAddress(platform, tx, user.id, address)
-    const setupOnly = isProductionAdmin(platform, user) && !(await hasSecondFactor(tx, user.id))
+    const hasFactor = await hasSecondFactor(tx, user.id)
+    // It was turned on after the check.
+    if (hasFactor && verdict === 'not_needed') throw codeRefused('code_missing')
+    const setupOnly = isProductionAdmin(platform, user) && !hasFactor
     return { ...(await openSession(platform, tx, user, { address, agent }, setupOnly)), setupOnly }
   })
   return { profile: await profileOf(platform, user.id), ...opened }
@@ -99,8 +102,8 @@ function codeRefused(verdict: 'wrong_code' | 'code_missing'): Refusal {
 }
 
 /**
- * Makes the caller's session fresh for 10 minutes, which some changes need when a second factor is on. Refuses with
- * `invalid_credentials`, `second_factor_required` and `rate_limited`.
+ * Makes the caller's session fresh for 10 minutes, which some changes need when a second factor is on; while it is off, no session becomes
+ * fresh. Refuses with `invalid_credentials`, `second_factor_required` and `rate_limited`.
  */
 export async function stepUp(
   platform: Platform,
@@ -114,6 +117,7 @@ export async function stepUp(
     checkSecondFactor(platform, { user, address }, code),
   )
   if (verdict === 'wrong_password') throw new Refusal('invalid_credentials', 'The password is wrong.')
+  if (verdict === 'not_needed') return
   if (verdict !== 'right') throw codeRefused(verdict)
   await platform.database.transaction((tx) => markSessionFresh(platform, tx, actor))
 }

@@ -25,8 +25,8 @@ export interface PasswordAttempt {
   address: string
 }
 
-/** What came of a code of the second factor. */
-export type CodeVerdict = 'right' | 'wrong_code' | 'code_missing'
+/** What came of a code of the second factor; `not_needed` when the factor is off. */
+export type CodeVerdict = 'right' | 'not_needed' | 'wrong_code' | 'code_missing'
 
 /**
  * Compares a password and counts wrong ones: RATE_LIMIT_AUTH in 15 minutes for each pair of account and address, and ten
@@ -34,7 +34,7 @@ export type CodeVerdict = 'right' | 'wrong_code' | 'code_missing'
  * out the owner. Logs a wrong password without its text. Refuses with `rate_limited`, and with `unavailable` when the queue is full.
  */
 export async function isRightPassword(platform: Platform, attempt: PasswordAttempt): Promise<boolean> {
-  return (await checkCredentials(platform, attempt, async () => 'right')) === 'right'
+  return (await checkCredentials(platform, attempt, async () => 'not_needed')) === 'not_needed'
 }
 
 /**
@@ -67,8 +67,9 @@ export async function checkCredentials(
     await refund()
     throw error
   })
-  if (verdict === 'right' || verdict === 'code_missing') await refund()
-  if (verdict === 'right') await pairs.reset(pair)
+  const isRight = verdict === 'right' || verdict === 'not_needed'
+  if (isRight || verdict === 'code_missing') await refund()
+  if (isRight) await pairs.reset(pair)
   return verdict
 }
 

@@ -163,7 +163,7 @@ export function resetSecondFactor(platform: Platform, userId: string, reason: st
 }
 
 /**
- * Checks and uses up a code: of the authenticator app, or a recovery code. `right` too for a user without a second factor.
+ * Checks and uses up a code: of the authenticator app, or a recovery code.
  * Refuses with `rate_limited`, and with `unavailable` when the secret does not open.
  */
 export async function checkSecondFactor(
@@ -172,7 +172,7 @@ export async function checkSecondFactor(
   code: string | undefined,
 ): Promise<CodeVerdict> {
   const row = await findSecondFactor(platform.database.reader, attempt.user.id)
-  if (!isConfirmed(row)) return 'right'
+  if (!isConfirmed(row)) return 'not_needed'
   if (code === undefined) return 'code_missing'
   const isRight = await isRightCode(platform, attempt, () => useCode(platform, row, normalized(code)))
   return isRight ? 'right' : 'wrong_code'

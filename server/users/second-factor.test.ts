@@ -4,6 +4,7 @@ import { rotateKeys } from '../jobs/rotate-keys.ts'
 import { checkAppKey } from '../platform/crypto/app-key-check.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
 import { createVault } from '../platform/crypto/vault.ts'
+import type { Tx } from '../platform/database/database.ts'
 import { codeOf } from '../test/testkit/authenticator.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { outcomeOf } from '../test/testkit/people.ts'
@@ -12,7 +13,7 @@ import { MINUTE, TESTBED_KEY } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { login } from './credentials.service.ts'
-import { resetSecondFactor } from './second-factor.service.ts'
+import { confirmTotp, resetSecondFactor } from './second-factor.service.ts'
 
 const PASSWORD = 'a long passphrase'
 const STEP = 30_000
@@ -223,6 +224,34 @@ for (const dialect of testDialects()) {
     isRefused(await destination(), 403, 'step_up_required')
     assert.is((await stepUp(bed, token, codeOf(secret, bed.clock))).status, 204)
     assert.is((await password()).status, 204)
+  })
+
+  it('make no session fresh before they are on', async ({ bed }) => {
+    const { token } = await register(bed)
+    assert.is((await stepUp(bed, token)).status, 204)
+    const secret = String((await start(bed, token)).body.secret)
+    assert.is((await confirm(bed, token, codeOf(secret, bed.clock))).status, 200)
+    const change = { current_password: PASSWORD, new_password: 'another passphrase' }
+    const answer = await bed.ask('POST', '/auth/password', { token, body: change })
+    isRefused(answer, 403, 'step_up_required')
+  })
+
+  it('are needed by a log-in that began before they were on', async ({ bed }) => {
+    const { email, token, id } = await register(bed)
+    const secret = String((await start(bed, token)).body.secret)
+    const { database } = bed.platform
+    const confirmedFirst = {
+      ...bed.platform,
+      database: {
+        ...database,
+        async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+          await confirmTotp(bed.platform, id, codeOf(secret, bed.clock), id)
+          return database.transaction(work)
+        },
+      },
+    }
+    const outcome = await outcomeOf(login(confirmedFirst, email, PASSWORD))
+    assert.is(outcome, 'second_factor_required')
   })
 
   it('make no other session fresh', async ({ bed }) => {
