@@ -29,14 +29,15 @@ const row = fc.record({
   facts: fc.option(fc.json({ maxDepth: 2 })),
 })
 
-
 for (const dialect of testDialects()) {
   const it = suite<{ testDatabase: TestDatabase }>(`bulk values on ${dialect}`)
   it.before(async (context) => {
     context.testDatabase = await openTestDatabase(dialect, { migrated: false })
     const id = dialect === 'sqlite' ? 'text' : 'uuid'
     await context.testDatabase.database.transaction((tx) =>
-      sql`create table t (id ${sql.raw(id)} primary key, name text, count int, amount bigint, facts text)`.execute(tx),
+      sql`create table t (id ${sql.raw(id)} primary key, name text, count int, amount bigint, facts text)`.execute(
+        tx,
+      ),
     )
   })
   it.after(({ testDatabase }) => testDatabase.close())
@@ -44,7 +45,9 @@ for (const dialect of testDialects()) {
   it('come back as they were given, in their order, whatever they hold', async ({ testDatabase }) => {
     const { reader } = testDatabase.database
     const check = async (rows: Row[]) => {
-      const found = await sql<Row>`select id, name, count, amount, facts from ${read(dialect, rows)}`.execute(reader)
+      const found = await sql<Row>`select id, name, count, amount, facts from ${read(dialect, rows)}`.execute(
+        reader,
+      )
       assert.equal(
         found.rows.map((one) => ({ ...one })),
         rows.map((one) => ({ ...one })),
