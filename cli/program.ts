@@ -24,6 +24,7 @@ import { addSeedCommand } from './commands/seed.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addStatusCommand } from './commands/status/status.ts'
 import { addStoreCommands } from './commands/stores/stores.ts'
+import { addSessionCommands } from './commands/users/sessions.ts'
 import { addUserCommands } from './commands/users/users.ts'
 import { addWebhookEventCommands } from './commands/webhooks/webhook-events.ts'
 import { addWebhookCommands } from './commands/webhooks/webhooks.ts'
@@ -69,6 +70,7 @@ Examples:
   addDatabaseCommands(program)
   addGrantsCommand(program)
   addUserCommands(program)
+  addSessionCommands(program)
   addStoreCommands(program)
   addOfferCommands(program)
   addApplicationCommands(program)

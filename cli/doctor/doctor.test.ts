@@ -7,18 +7,22 @@ import * as assert from 'uvu/assert'
 import { sealLedger } from '../../server/ledger/seals/seals.service.ts'
 import { sealName, sealText, storeSeals } from '../../server/ledger/seals/stored-seals.service.ts'
 import { readConfig } from '../../server/platform/config.ts'
+import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { type Marketplace, openMarketplace } from '../../server/test/testkit/marketplace.ts'
 import { orderBody } from '../../server/test/testkit/orders.ts'
+import { addUser } from '../../server/test/testkit/people.ts'
 import { openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
 import { removeGuards } from '../../server/test/testkit/tamper.ts'
 import { TESTBED_KEY } from '../../server/test/testkit/testbed.ts'
+import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { runAffiliate } from '../test/run-affiliate.ts'
 import { runHere } from '../test/run-here.ts'
 import { judgeSpace } from './disk.ts'
 import type { Finding } from './finding.ts'
 import { examineAddress, examineMetrics, examineProxies } from './outside.ts'
 import { examineRuntime } from './runtime.ts'
+import { examineSecrets } from './secrets.ts'
 
 for (const dialect of testDialects()) {
   const it = suite(`the doctor on ${dialect}`)
@@ -79,6 +83,24 @@ for (const dialect of testDialects()) {
       assert.ok(finding?.mend)
       assert.is(code, state === 'fail' ? 1 : 0)
     }
+  })
+
+  it('counts the admins without a second factor in production', async () => {
+    const { platform } = bed.service.app
+    const { database } = bed.testDatabase
+    const found = async (NODE_ENV: 'production' | 'development') =>
+      (await examineSecrets({ ...platform.config, NODE_ENV }, {}, database))
+        .map(({ detail }) => detail)
+        .filter((detail) => detail.includes('second factor'))
+    assert.equal(await found('production'), [])
+    const admin = await addUser(platform, 'admin')
+    await addUser(platform, 'creator')
+    assert.equal(await found('production'), ['1 admin has no second factor'])
+    assert.equal(await found('development'), [])
+    const { secret } = await startTotp(platform, { id: admin.userId, email: 'admin@example.pk' })
+    assert.equal(await found('production'), ['1 admin has no second factor'], 'started, and not confirmed')
+    await confirmTotp(platform, admin.userId, codeOf(secret, platform.clock), 'operator')
+    assert.equal(await found('production'), [])
   })
 
   it('warns of seals that SEAL_STORAGE lacks or holds otherwise after an hour', async () => {

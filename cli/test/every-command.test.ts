@@ -16,6 +16,7 @@ const PROMISED = [
   ...['serve', 'seed', 'demo', 'db migrate', 'db status', 'db mark-development', 'db backup'],
   ...['db restore', 'db grants'],
   ...['users list', 'users create-admin', 'users set-password', 'users suspend', 'users reinstate'],
+  ...['users enroll-second-factor', 'users reset-second-factor', 'sessions list', 'sessions end'],
   ...[
     'stores list',
     'stores check',
@@ -69,6 +70,7 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
   return {
     'db status': {},
     'users list': {},
+    'sessions list': { args: [books.creatorId] },
     'stores list': {},
     'stores compare': { args: [`s${books.shop.merchantId}.myshopify.com`, `${folder}/orders_export.csv`] },
     'stores check': { args: [`s${books.shop.merchantId}.myshopify.com`], code: 1 },
@@ -116,6 +118,18 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'users reinstate': {
       args: [books.creatorId],
       typed: [{ after: /Reinstate creator .*\? \[y\/N\] /, keys: 'y\n' }],
+    },
+    'users enroll-second-factor': {
+      args: ['op@example.com'],
+      typed: [{ after: /Code that the app shows: /, keys: '\u0004' }],
+      code: 1,
+      jsonCode: 2,
+    },
+    'users reset-second-factor': { args: [books.creatorId, '--reason', 'lost'] },
+    'sessions end': {
+      args: [books.creatorId],
+      typed: [{ after: /End all sessions of creator .*\? \[y\/N\] /, keys: 'y\n' }],
+      jsonCode: 1,
     },
     'offers vet': {
       args: [known.offerId, '--approve'],

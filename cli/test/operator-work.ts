@@ -1,7 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { raiseFlag } from '../../server/moderation/flags.service.ts'
+import { authorize } from '../../server/test/authorization/scene.ts'
+import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { addLiveOffer } from '../../server/test/testkit/listings.ts'
+import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { createEndpoint } from '../../server/webhooks/endpoints.service.ts'
 import type { Books } from './books.ts'
 import type { ProcessorStub } from './processor-stub.ts'
@@ -51,6 +54,19 @@ export const DESK_WORK: Record<string, Recipe> = {
     args: [books.otherShop.merchantId, '--reason', 'forged orders', '--yes'],
   }),
   'users reinstate': ({ books }) => ({ args: [books.otherShop.merchantId, '--yes'] }),
+  'users enroll-second-factor':
+    'asks for a code of the secret that it prints; its own test looks at the audit row',
+  'users reset-second-factor': async ({ books: { market, creatorId } }) => {
+    const { platform } = market
+    const { secret } = await startTotp(platform, { id: creatorId, email: 'sana@example.pk' })
+    await confirmTotp(platform, creatorId, codeOf(secret, platform.clock), creatorId)
+    return { args: [creatorId, '--reason', 'lost the phone', '--yes'] }
+  },
+  'sessions list': ({ books }) => ({ args: [books.creatorId] }),
+  'sessions end': async ({ books }) => {
+    await authorize(books.market.platform, books.creatorId)
+    return { args: [books.creatorId, '--yes'] }
+  },
   'offers list': way(),
   'offers vet': async ({ books }) => {
     const { id } = await addLiveOffer(books.market.platform, books.otherShop.actor)
@@ -130,6 +146,8 @@ export const AUDITED: Record<string, string> = {
   'users set-password': 'user.set_password',
   'users suspend': 'user.suspend',
   'users reinstate': 'user.reinstate',
+  'users reset-second-factor': 'user.reset_second_factor',
+  'sessions end': 'user.end_sessions',
   'offers vet': 'offer.vet',
   'links set-coupon': 'link.coupon',
   'flagged resolve': 'flag.resolve',

@@ -25,6 +25,7 @@ import type { Actor } from '../../server/platform/api/procedure.ts'
 import { requestCredit } from '../../server/sales/credit-request.service.ts'
 import { releaseClaim, removeStore } from '../../server/stores/remove-store.service.ts'
 import { connectStore, rotateSecret } from '../../server/stores/stores.service.ts'
+import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { drainExports } from '../../server/test/testkit/export-world.ts'
 import { OFFER } from '../../server/test/testkit/listings.ts'
 import { cyclesOf, type Marketplace, type Shop } from '../../server/test/testkit/marketplace.ts'
@@ -32,6 +33,7 @@ import { orderBody } from '../../server/test/testkit/orders.ts'
 import { HOUR, MINUTE } from '../../server/test/testkit/testbed.ts'
 import { login, register } from '../../server/users/credentials.service.ts'
 import { updateProfile } from '../../server/users/profile.service.ts'
+import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { createAdmin, reinstateUser, suspendUser } from '../../server/users/users.service.ts'
 
 /** The password of every account in the fixture databases. */
@@ -62,7 +64,9 @@ export class MarketActions {
 
   async admin(email: string) {
     const admin = await createAdmin(this.#platform, email, PASSWORD, 'Operator')
-    await createAdmin(this.#platform, `second.${email}`, PASSWORD, 'Second operator')
+    const second = await createAdmin(this.#platform, `second.${email}`, PASSWORD, 'Second operator')
+    const { secret } = await startTotp(this.#platform, second)
+    await confirmTotp(this.#platform, second.id, codeOf(secret, this.#platform.clock), second.id)
     return { userId: admin.id }
   }
 

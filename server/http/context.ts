@@ -33,6 +33,7 @@ export function contextOf(platform: Platform, request: FastifyRequest): RequestC
     platform,
     requestId: request.id,
     clientAddress: request.ip,
+    agent: request.headers['user-agent'],
     actor: () => {
       actor ??= actorFromHeader(platform, request.headers.authorization)
       return actor

@@ -10,7 +10,13 @@ export const RATE_LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'Ra
 
 const WINDOW_SECONDS = 60
 /** Procedures that check a password or create an account. */
-const AUTH_PROCEDURES = ['auth.login', 'auth.register', 'auth.changePassword', 'users.updateMe']
+const AUTH_PROCEDURES = [
+  'auth.login',
+  'auth.register',
+  'auth.changePassword',
+  'auth.stepUp',
+  'users.updateMe',
+]
 /** Check a password only if the input has `current_password`. */
 const OPTIONAL_PASSWORD = ['users.updateMe']
 

@@ -13,6 +13,8 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   users: ['update'],
   sessions: ['update', 'delete'],
   login_addresses: ['update', 'delete'],
+  second_factors: ['update', 'delete'],
+  recovery_codes: ['delete'],
   payout_destinations: ['update'],
   billing_accounts: ['update'],
   stores: ['update'],

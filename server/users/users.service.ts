@@ -11,7 +11,7 @@ import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 import { hashNewPassword } from './passwords.ts'
-import { endSessions } from './sessions.service.ts'
+import { endSession, endSessions } from './sessions.service.ts'
 import {
   countOtherActiveAdmins,
   findPeople,
@@ -130,6 +130,19 @@ export async function setPassword(platform: Platform, idOrEmail: string, passwor
     changed.password_hash = hashed
     await endSessions(tx, id)
     await recordOperation(platform, tx, 'user.set_password', id, { sessions_ended: 'all' })
+  })
+}
+
+/** Ends one session of a user, or all, from the command line only; returns how many. Refuses with `not_found`. */
+export function endSessionsOf(platform: Platform, userId: string, sessionId?: string): Promise<number> {
+  return platform.database.transaction(async (tx) => {
+    const ended = sessionId === undefined ? await endSessions(tx, userId) : 1
+    if (sessionId !== undefined) await endSession(tx, userId, sessionId)
+    await recordOperation(platform, tx, 'user.end_sessions', userId, {
+      sessions_ended: ended,
+      ...(sessionId !== undefined && { session_id: sessionId }),
+    })
+    return ended
   })
 }
 

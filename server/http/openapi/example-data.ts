@@ -9,7 +9,7 @@ import type { PayoutWire } from '../../../shared/schemas/payouts.ts'
 import type { Sale, SaleWithReceipt } from '../../../shared/schemas/sales.ts'
 import type { Store } from '../../../shared/schemas/stores.ts'
 import type { CreatorSummaryWire, MerchantSummaryWire } from '../../../shared/schemas/summaries.ts'
-import type { session, UserWire } from '../../../shared/schemas/users.ts'
+import type { openSession as openSessionSchema, session, UserWire } from '../../../shared/schemas/users.ts'
 import type {
   WebhookDelivery,
   WebhookEndpoint,
@@ -39,6 +39,7 @@ const ID = {
   endpoint: '01a10ad8-5f58-7a1e-8c44-5b6d9f20c3a1',
   event: '01a1ef88-8a64-7d0b-9a37-21f4c86e0b52',
   delivery: '01a1ef88-8af6-7f35-b1d9-4e7702ac9d18',
+  session: '01a11186-b381-7d04-9c1f-62a7e05b3f18',
 }
 export const SLUG = 'k7m2xq9wpd'
 const PRODUCT_ID = '8123456789012'
@@ -331,6 +332,7 @@ const creatorAccount: UserWire = {
   display_name: creator.display_name,
   suspended: false,
   created_at: '2026-10-06T14:03:22.871Z',
+  second_factor: false,
   payout_destination: { iban_last4: '6702', account_title: 'SANA MIRZA' },
   upcoming_payout_destination: null,
   balance: {
@@ -350,8 +352,19 @@ const merchantAccount: UserWire = {
   display_name: merchant.display_name,
   suspended: false,
   created_at: '2026-10-05T06:12:41.318Z',
+  second_factor: false,
   account: { open_cycle_due: '2475.00', unpaid: '0.00', credit_available: '0.00', currency: 'PKR' },
   billing_account: { kind: 'raast_id', last4: '4567' },
+}
+
+const openSession: z.output<typeof openSessionSchema> = {
+  id: ID.session,
+  created_at: '2026-11-18T14:55:31.702Z',
+  expires_at: '2026-12-18T14:55:31.702Z',
+  last_used_at: '2026-11-20T09:12:05.118Z',
+  address_prefix: '203.0.113.0/24',
+  agent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+  current: true,
 }
 
 const newSession: z.output<typeof session> = {
@@ -481,6 +494,7 @@ export const COMPONENT_EXAMPLES: Record<string, unknown> = {
   Job: job,
   MerchantSummary: merchantSummary,
   Offer: offer,
+  OpenSession: openSession,
   Payout: payout,
   ResolvedLink: resolvedLink,
   Sale: sale,
@@ -544,6 +558,9 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
     current_password: credentials.password,
     new_password: 'eleven mangoes at noon',
   },
+  'auth.confirmTotp': { code: '492039' },
+  'auth.disableTotp': { code: '117538' },
+  'auth.stepUp': { password: credentials.password, code: '804261' },
   'users.updateMe': {
     display_name: creator.display_name,
     payout_destination: { iban: 'PK36SCBL0000001123456702', account_title: 'SANA MIRZA' },
@@ -603,6 +620,7 @@ export const FIELD_EXAMPLES: Record<string, unknown> = {
 
 /** The id in a path, by the first part of the path. */
 export const PATH_ID_EXAMPLES: Record<string, string> = {
+  sessions: ID.session,
   stores: ID.store,
   offers: ID.offer,
   applications: ID.application,

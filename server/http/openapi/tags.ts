@@ -2,7 +2,8 @@
 export const TAGS = [
   {
     name: 'auth',
-    description: 'Register, log in, change the password. Registering returns the first token.',
+    description:
+      'Register, log in, change the password; sessions and the second factor. Registering returns the first token.',
   },
   {
     name: 'users',

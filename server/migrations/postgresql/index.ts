@@ -25,6 +25,7 @@ import { Migration00027BillingAccounts } from './00027-billing-accounts.ts'
 import { Migration00028PartsOfShares } from './00028-parts-of-shares.ts'
 import { Migration00030SharedState } from './00030-shared-state.ts'
 import { Migration00031Outbox } from './00031-outbox.ts'
+import { Migration00032SecondFactor } from './00032-second-factor.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const postgresqlMigrations = [
@@ -55,4 +56,5 @@ export const postgresqlMigrations = [
   { name: '00028-parts-of-shares', class: Migration00028PartsOfShares },
   { name: '00030-shared-state', class: Migration00030SharedState },
   { name: '00031-outbox', class: Migration00031Outbox },
+  { name: '00032-second-factor', class: Migration00032SecondFactor },
 ]

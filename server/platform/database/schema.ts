@@ -18,7 +18,15 @@ import { RunningProcess } from '../../processes/process.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
 import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
-import { BillingAccount, LoginAddress, PayoutDestination, Session, User } from '../../users/user.entity.ts'
+import {
+  BillingAccount,
+  LoginAddress,
+  PayoutDestination,
+  RecoveryCode,
+  SecondFactor,
+  Session,
+  User,
+} from '../../users/user.entity.ts'
 import { WebhookDelivery, WebhookEndpoint, WebhookSecret } from '../../webhooks/webhook.entity.ts'
 import { RateLimitPoints } from '../network/rate-limit.entity.ts'
 import { Watermark } from './watermark.entity.ts'
@@ -28,6 +36,8 @@ export const ENTITIES = {
   User,
   Session,
   LoginAddress,
+  SecondFactor,
+  RecoveryCode,
   PayoutDestination,
   BillingAccount,
   Store,

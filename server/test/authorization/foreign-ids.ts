@@ -39,6 +39,7 @@ export interface IdRule {
 
 /** Each id that a caller can name, as `procedure field`. */
 export const ID_RULES: Record<string, IdRule> = {
+  'auth.endSession id': { answer: '404' },
   'stores.get id': { answer: '404' },
   'stores.rotateSecret id': { answer: '404' },
   'stores.remove id': { answer: '404' },
@@ -83,6 +84,7 @@ export const ADMIN_IDS: Record<string, readonly Kind[]> = {
   'admin.suspendUser id': ['merchant', 'creator', 'admin'],
   'admin.reinstateUser id': ['merchant', 'creator', 'admin'],
   // Admins do not see other accounts' private data.
+  'auth.endSession id': [],
   'jobs.get id': [],
 }
 

@@ -24,6 +24,13 @@ const PROCEDURES = `
   auth.login                ok         ok        ok       ok     ok         ok     ok       ok
   auth.logout               401        ok        ok       ok     401        401    401      401
   auth.changePassword       401        ok        ok       ok     401        401    401      401
+  auth.listSessions         401        ok        ok       ok     401        401    401      401
+  auth.endSession           401        ok        ok       ok     401        401    401      401
+  auth.endOtherSessions     401        ok        ok       ok     401        401    401      401
+  auth.startTotp            401        ok        ok       ok     401        401    401      401
+  auth.confirmTotp          401        ok        ok       ok     401        401    401      401
+  auth.disableTotp          401        ok        ok       ok     401        401    401      401
+  auth.stepUp               401        ok        ok       ok     401        401    401      401
   users.me                  401        ok        ok       ok     401        401    401      401
   users.updateMe            401        ok        ok       ok     401        401    401      401
   stores.connect            401        ok        403      403    401        401    401      401

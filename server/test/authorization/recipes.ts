@@ -9,14 +9,17 @@ import { readOrderFacts } from '../../shopify/order-facts.ts'
 import { removeStore } from '../../stores/remove-store.service.ts'
 import { connectStore, listStores } from '../../stores/stores.service.ts'
 import { hashPassword } from '../../users/passwords.ts'
+import { confirmOwnTotp, startOwnTotp } from '../../users/second-factor.service.ts'
+import { markSessionFresh } from '../../users/sessions.service.ts'
 import { sendTestEvent } from '../../webhooks/deliveries.service.ts'
 import { createEndpoint, listEndpoints, removeEndpoint } from '../../webhooks/endpoints.service.ts'
+import { codeOf } from '../testkit/authenticator.ts'
 import { drainExports } from '../testkit/export-world.ts'
 import { addLiveOffer, OFFER } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser, setSuspended } from '../testkit/people.ts'
 import type { Input } from './calls.ts'
-import type { Scene, Tenant } from './scene.ts'
+import { authorize, type Scene, type Tenant } from './scene.ts'
 
 export interface Occasion {
   scene: Scene
@@ -47,6 +50,31 @@ export const RECIPES: Record<string, Recipe> = {
   'auth.changePassword': async ({ scene, me }) => {
     await givePassword(scene.platform, me)
     return { current_password: PASSWORD, new_password: 'another passphrase' }
+  },
+  'auth.listSessions': () => ({}),
+  'auth.endSession': async ({ scene, me }) => ({
+    id: (await authorize(scene.platform, me.userId)).sessionId,
+  }),
+  'auth.endOtherSessions': () => ({}),
+  'auth.startTotp': async ({ scene, me }) => {
+    await removeSecondFactor(scene.platform, me)
+    return {}
+  },
+  'auth.confirmTotp': async ({ scene, me }) => {
+    await removeSecondFactor(scene.platform, me)
+    const { secret } = await startOwnTotp(scene.platform, me)
+    return { code: codeOf(secret, scene.platform.clock) }
+  },
+  'auth.disableTotp': async ({ scene: { platform }, me }) => {
+    await removeSecondFactor(platform, me)
+    const { secret } = await startOwnTotp(platform, me)
+    await confirmOwnTotp(platform, me, codeOf(secret, platform.clock))
+    await platform.database.transaction((tx) => markSessionFresh(platform, tx, me))
+    return { code: codeOf(secret, platform.clock, 1) }
+  },
+  'auth.stepUp': async ({ scene, me }) => {
+    await givePassword(scene.platform, me)
+    return { password: PASSWORD }
   },
   'users.me': () => ({}),
   'users.updateMe': () => ({ display_name: 'Renamed' }),
@@ -154,7 +182,18 @@ export function procedureOf(recipe: string): string {
 
 let passwordHash: Promise<string> | undefined
 
-async function givePassword({ database }: Platform, { userId }: Actor): Promise<void> {
+/** What an earlier call has left of it; sessions stay. */
+async function removeSecondFactor({ database }: Platform, { userId }: Actor): Promise<void> {
+  await database.transaction(async (tx) => {
+    await tx.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
+    await tx.deleteFrom('second_factors').where('user_id', '=', userId).execute()
+  })
+}
+
+async function givePassword(platform: Platform, me: Actor): Promise<void> {
+  const { database } = platform
+  const { userId } = me
+  await removeSecondFactor(platform, me)
   passwordHash ??= hashPassword(PASSWORD)
   const password_hash = await passwordHash
   await database.transaction((tx) =>

@@ -126,8 +126,24 @@ const attempt = (number: number, state: 'waiting' | 'created' | 'refused') => ({
 /** At least one row of every table, with one of each state where states move; in an order in which they can be made. */
 export const ONE_OF_EACH: Rows = {
   users: [user(1, 'merchant'), user(2, 'creator'), user(3, 'admin')],
-  sessions: [{ id: idNumber(4), user_id: MERCHANT, token_hash: 'cd', created_at: AT, expires_at: AT + 1 }],
+  sessions: [
+    {
+      id: idNumber(4),
+      user_id: MERCHANT,
+      token_hash: 'cd',
+      created_at: AT,
+      expires_at: AT + 1,
+      last_used_at: AT,
+      address_prefix: '192.0.2.0/24',
+      agent: 'curl/8.5.0',
+      fresh_until: AT,
+    },
+  ],
   login_addresses: [{ user_id: MERCHANT, address_hash: 'ab', used_at: AT }],
+  second_factors: [
+    { user_id: MERCHANT, secret_encrypted: 'v2.z', created_at: AT, confirmed_at: AT, last_step: 1 },
+  ],
+  recovery_codes: [{ user_id: MERCHANT, code_hash: 'gh' }],
   payout_destinations: [
     {
       id: idNumber(5),

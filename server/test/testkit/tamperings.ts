@@ -286,11 +286,23 @@ const BODIES: Tampering[] = [
   ),
 ]
 
+function factor(what: string, assignment: string): Tampering {
+  const user = sql`(select min(cast(user_id as text)) from second_factors)`
+  return {
+    invariant: 'sealed-second-factors',
+    what,
+    statement: sql`update second_factors set ${sql.raw(assignment)} where cast(user_id as text) = ${user}`,
+    subject: sql`select ${user} as subject`,
+  }
+}
+
 const SEALED: Tampering[] = [
   changed('sealed-destinations', 'another owner', 'payout_destinations', `user_id = '${NO_USER}'`),
   changed('sealed-destinations', 'an earlier effect', 'payout_destinations', 'effective_at = 0'),
   changed('sealed-billing-accounts', 'another merchant', 'billing_accounts', `user_id = '${NO_USER}'`),
   changed('sealed-billing-accounts', 'an IBAN as a Raast ID', 'billing_accounts', "kind = 'raast_id'"),
+  factor('a longer secret', "secret_encrypted = secret_encrypted || 'A'"),
+  factor('another start', 'created_at = created_at + 1'),
   changed(
     'sealed-store-secrets',
     'another store',
