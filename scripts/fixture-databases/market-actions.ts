@@ -7,6 +7,7 @@ import { startExport } from '../../server/exports/exports.service.ts'
 import { recordOperatorDelivery } from '../../server/inbox/operator-deliveries.service.ts'
 import { reconcile } from '../../server/jobs/reconciliation.ts'
 import { noteFinished, noteStarted } from '../../server/jobs/schedule-runs.service.ts'
+import { CHANNELS } from '../../server/jobs/webhook-loops.ts'
 import { sealLedger } from '../../server/ledger/seals/seals.service.ts'
 import { setCoupon } from '../../server/links/coupons.service.ts'
 import type { LinkRecord } from '../../server/links/links.service.ts'
@@ -19,6 +20,7 @@ import {
   setOfferStatus,
   vetOffer,
 } from '../../server/offers/offers.service.ts'
+import { distributeEvents } from '../../server/outbox/outbox.service.ts'
 import { runPayouts } from '../../server/payouts/payout-run.service.ts'
 import { retryPayout } from '../../server/payouts/retry-payout.service.ts'
 import type { Actor } from '../../server/platform/api/procedure.ts'
@@ -35,6 +37,7 @@ import { login, register } from '../../server/users/credentials.service.ts'
 import { updateProfile } from '../../server/users/profile.service.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { createAdmin, reinstateUser, suspendUser } from '../../server/users/users.service.ts'
+import { createEndpoint } from '../../server/webhooks/endpoints.service.ts'
 
 /** The password of every account in the fixture databases. */
 export const PASSWORD = 'fixture-databases-2026'
@@ -148,6 +151,16 @@ export class MarketActions {
   async coupons(shop: Shop, { slug }: LinkRecord): Promise<void> {
     for (const code of ['AYESHA5', 'AYESHA10'])
       await setCoupon(this.#platform, { slug, actor: shop.merchantId, code })
+  }
+
+  async webhookEndpoint({ actor }: Shop): Promise<void> {
+    const endpoint = { url: 'https://kurta.example.com/hooks', events: ['sale.accepted'], description: '' }
+    await createEndpoint(this.#platform, actor, endpoint)
+  }
+
+  /** Leaves the webhook deliveries of all events to be sent. */
+  async distributeEvents(): Promise<void> {
+    while ((await distributeEvents(this.#platform, CHANNELS)) > 0);
   }
 
   async offersInOtherStates(shop: Shop, creator: Actor, adminId: string): Promise<void> {
