@@ -60,7 +60,7 @@ const answered = (point: Point): Point => ({ ...point, answered: true })
 
 /** The places that are proved: at each a process is killed, and must leave no half thing behind. */
 export const POINTS: readonly Point[] = [
-  commit('start', 'visits are added to the counts', [adds('click_counts')]),
+  commit('clicks', 'visits are added to the counts', [adds('click_counts')]),
   commit('start', 'a scheduled run is noted as begun', [adds('schedule_runs')]),
   commit('start', 'a scheduled run is noted as done', [sets('schedule_runs', 'finished_at')]),
   answered(commit('clicks', 'a batch of clicks is written', [adds('clicks')])),
