@@ -68,9 +68,11 @@ export async function startService(
     await keyOlderJournal(app)
     const presence = await joinProcesses(app.platform)
     stops.push(() => presence.stop())
-    if (config.ROLES.includes('web')) {
+    if (config.ROLES.includes('web') || config.ROLES.includes('worker')) {
       const news = subscribeInvalidations(app.platform, app.database)
       stops.push(news.stop)
+    }
+    if (config.ROLES.includes('web')) {
       const web = await startWeb(app, presence)
       listening = web.url
       stops.push(web.stop)

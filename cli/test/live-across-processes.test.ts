@@ -1,7 +1,7 @@
 // mostly waits
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { subscribeInvalidations } from '../../server/platform/cache/invalidations.ts'
+import { publishNews, subscribeInvalidations } from '../../server/platform/cache/invalidations.ts'
 import { systemClock } from '../../server/platform/clock.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
@@ -35,6 +35,7 @@ for (const dialect of testDialects()) {
     const platform = { ...elsewhere(market.platform), clock: systemClock }
     const web = await openWebSide(platform)
     const subscription = subscribeInvalidations(platform, database)
+    publishNews(market.platform.signals, database)
     await subscription.ready
     const settings = { DATABASE_URL: url, DATA_DIR: folder, APP_KEY }
     const stop = async () => {

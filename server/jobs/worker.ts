@@ -4,6 +4,7 @@ import { removeOldVisitors } from '../clicks/shared-visitors.service.ts'
 import { type EventSource, nextEventDueAt, removeOldBodies } from '../inbox/inbox.service.ts'
 import { watchMarketplace } from '../moderation/watches/watches.service.ts'
 import type { Platform } from '../platform/platform.ts'
+import { INBOX_TOPIC } from '../platform/signals.ts'
 import { nextAttemptDueAt } from '../processor/attempts.service.ts'
 import type { ProcessorEventRules } from '../processor/events.settings.ts'
 import type { Processor } from '../processor/processor.ts'
@@ -76,13 +77,13 @@ export function startWorker({ platform, processor, eventRules }: WorkerParts): W
   const loops = [
     new Loop(platform, {
       name: 'store events',
-      signals: ['inbox'],
+      signals: [INBOX_TOPIC],
       run: () => drainBatch(platform, 'store', applyStoreEvents, reader),
       nextDueAt: () => nextEventDueAt(platform, 'store'),
     }),
     new Loop(platform, {
       name: 'processor events',
-      signals: ['inbox'],
+      signals: [INBOX_TOPIC],
       run: () => drainBatch(platform, 'processor', applyProcessorEvents),
       nextDueAt: () => nextEventDueAt(platform, 'processor'),
     }),

@@ -1,6 +1,6 @@
 /**
- * Publishes hints within this process; the composition root passes those about users on to other processes where it can. Subscribers also
- * poll, because a hint may be lost.
+ * Publishes hints within this process; the composition root passes those of shared topics on to other processes where it can. Subscribers
+ * also poll, because a hint may be lost.
  */
 export class Signals {
   readonly #listeners = new Map<string, Set<() => void>>()
@@ -40,7 +40,10 @@ export function userTopic(userId: string): string {
   return USER_TOPIC + userId
 }
 
-/** The user of a `userTopic`; `null` for any other topic. */
-export function userOfTopic(topic: string): string | null {
-  return topic.startsWith(USER_TOPIC) ? topic.slice(USER_TOPIC.length) : null
+/** The topic for events that wait in the inbox. */
+export const INBOX_TOPIC = 'inbox'
+
+/** Whether other processes need the signals of this topic: a worker may be in another process than the web server. */
+export function isShared(topic: string): boolean {
+  return topic === INBOX_TOPIC || topic.startsWith(USER_TOPIC)
 }

@@ -3,15 +3,15 @@ import type { Client } from 'pg'
 import { z } from 'zod'
 import type { OpenDatabase } from '../database/open-database.ts'
 import type { Platform } from '../platform.ts'
-import { type Signals, userOfTopic, userTopic } from '../signals.ts'
+import { isShared, type Signals } from '../signals.ts'
 import type { Caches } from './caches.ts'
 
 const CHANNEL = 'affiliate_caches'
 const NEWS_CHANNEL = 'affiliate_news'
-/** News of the same user within this time is one message. */
-const NEWS_DELAY_MS = 10
+/** Signals of the same topic within this time are one. */
+const NEWS_DELAY_MS = 20
 /** A message of PostgreSQL has fewer than 8000 bytes. */
-const USERS_A_MESSAGE = 150
+const TOPICS_A_MESSAGE = 120
 const RECONNECT_MS = 1000
 /** Identifies this process, which ignores its own messages. */
 const SELF = randomUUID()
@@ -19,11 +19,11 @@ const SELF = randomUUID()
 /** Sender, cache and key, as `Caches.invalidate` takes them. */
 const message = z.tuple([z.string(), z.string().nullable(), z.string().nullable()])
 
-/** Sender and the ids of users that there is news of. */
+/** Sender and topics. */
 const news = z.tuple([z.string(), z.array(z.string())])
 
 /**
- * PostgreSQL: sends the signals about users to the other processes, as `publishInvalidations` does. The returned function sends what waits
+ * PostgreSQL: sends the signals that processes share to the other ones, as `publishInvalidations` does. The returned function sends what waits
  * and resolves when it is sent.
  */
 export function publishNews(signals: Signals, database: OpenDatabase): () => Promise<void> {
@@ -34,11 +34,11 @@ export function publishNews(signals: Signals, database: OpenDatabase): () => Pro
   const flush = async () => {
     clearTimeout(timer)
     timer = undefined
-    const users = [...waiting]
+    const topics = [...waiting]
     waiting.clear()
     const messages: string[] = []
-    for (let from = 0; from < users.length; from += USERS_A_MESSAGE) {
-      messages.push(JSON.stringify([SELF, users.slice(from, from + USERS_A_MESSAGE)]))
+    for (let from = 0; from < topics.length; from += TOPICS_A_MESSAGE) {
+      messages.push(JSON.stringify([SELF, topics.slice(from, from + TOPICS_A_MESSAGE)]))
     }
     if (messages.length > 0) {
       const sent = database.notify(NEWS_CHANNEL, messages).catch(() => {})
@@ -47,9 +47,8 @@ export function publishNews(signals: Signals, database: OpenDatabase): () => Pro
     await sending
   }
   signals.onSend((topic) => {
-    const user = userOfTopic(topic)
-    if (user === null) return
-    waiting.add(user)
+    if (!isShared(topic)) return
+    waiting.add(topic)
     timer ??= setTimeout(() => void flush(), NEWS_DELAY_MS).unref()
   })
   return flush
@@ -73,7 +72,7 @@ export interface InvalidationSubscription {
   stop(): Promise<void>
 }
 
-/** PostgreSQL: applies other processes' invalidations and delivers their signals about users, received over a separate connection that reconnects when it breaks. */
+/** PostgreSQL: applies other processes' invalidations and delivers their signals, received over a separate connection that reconnects when it breaks. */
 export function subscribeInvalidations(
   platform: Pick<Platform, 'caches' | 'log' | 'signals'>,
   database: OpenDatabase,
@@ -147,9 +146,9 @@ class Listener {
   #receiveNews(payload: string | undefined): void {
     const parsed = news.safeParse(parseJson(payload))
     if (!parsed.success) return
-    const [sender, users] = parsed.data
+    const [sender, topics] = parsed.data
     if (sender === SELF) return
-    for (const user of users) this.#platform.signals.deliver(userTopic(user))
+    for (const topic of topics) this.#platform.signals.deliver(topic)
   }
 }
 
