@@ -106,7 +106,7 @@ for (const dialect of testDialects()) {
   it('continues every list at its cursor', async () => {
     for (const name of [
       ...['users list', 'stores list', 'offers list', 'applications list', 'links list', 'sales list'],
-      ...['webhooks events', 'flagged list', 'billing cycles', 'payouts list', 'jobs list'],
+      ...['webhooks events', 'flagged list', 'billing cycles', 'payouts list', 'jobs list', 'mail list'],
     ]) {
       const words = name.split(' ')
       const all = await books.json(...words)

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { raiseFlag } from '../../server/moderation/flags.service.ts'
 import { addLiveOffer } from '../../server/test/testkit/listings.ts'
+import { queuedMail } from '../../server/test/testkit/people.ts'
 import type { Books } from './books.ts'
 import type { ProcessorStub } from './processor-stub.ts'
 import { APP_KEY, type Ended, runAffiliate } from './run-affiliate.ts'
@@ -40,6 +41,9 @@ export const DESK_WORK: Record<string, Recipe> = {
   status: way(),
   completion: way('bash'),
   'jobs list': way(),
+  'mail list': way(),
+  'mail show': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
+  'mail retry': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
   'users list': way(),
   'users create-admin': () => ({ args: ['second@example.pk', '--password-stdin'], input: PASSWORD }),
   'users set-password': () => ({
@@ -135,6 +139,7 @@ export const AUDITED: Record<string, string> = {
   'payouts run': 'payout.run',
   'payouts retry': 'payout.retry',
   'keys rotate': 'keys.rotate',
+  'mail retry': 'mail.retry',
 }
 
 /** Applies what is due by the clock on the wall, which commands go by. */

@@ -32,6 +32,8 @@ export interface UserRecord {
   displayName: string
   suspendedAt: number | null
   createdAt: number
+  /** When the address was verified. */
+  emailVerifiedAt: number | null
 }
 
 export function userRecordOf(row: Omit<UserRow, 'password_hash'>): UserRecord {
@@ -42,6 +44,7 @@ export function userRecordOf(row: Omit<UserRow, 'password_hash'>): UserRecord {
     displayName: row.display_name,
     suspendedAt: row.suspended_at,
     createdAt: row.created_at,
+    emailVerifiedAt: row.email_verified_at,
   }
 }
 
@@ -76,6 +79,7 @@ export interface NewUser {
 
 /** Creates an account from checked input. Refuses with `email_taken`. */
 export async function createUser(platform: Platform, tx: Tx, user: NewUser): Promise<UserRow> {
+  const now = platform.clock.now()
   const row: UserRow = {
     id: platform.ids.next(),
     email: user.email,
@@ -83,7 +87,9 @@ export async function createUser(platform: Platform, tx: Tx, user: NewUser): Pro
     role: user.role,
     display_name: user.displayName,
     suspended_at: null,
-    created_at: platform.clock.now(),
+    created_at: now,
+    email_verified_at: null,
+    must_verify_since: now,
   }
   if (await insertUser(tx, row)) return row
   throw new Refusal('email_taken', 'There is an account with this e-mail already.')

@@ -8,6 +8,7 @@ import { ScheduleRun } from '../../jobs/schedule-run.entity.ts'
 import { LedgerEntry, LedgerHead, LedgerPosting } from '../../ledger/ledger.entity.ts'
 import { LedgerSeal, LedgerSealHead } from '../../ledger/seals/seal.entity.ts'
 import { AffiliateLink, LinkCoupon } from '../../links/affiliate-link.entity.ts'
+import { Mail, MailOptOut } from '../../mail/mail.entity.ts'
 import { AuditEntry } from '../../moderation/audit-entry.entity.ts'
 import { Flag } from '../../moderation/flag.entity.ts'
 import { LinkDay, Mailbox } from '../../moderation/watches/watched.entity.ts'
@@ -16,7 +17,14 @@ import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
 import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
-import { BillingAccount, LoginAddress, PayoutDestination, Session, User } from '../../users/user.entity.ts'
+import {
+  AccountToken,
+  BillingAccount,
+  LoginAddress,
+  PayoutDestination,
+  Session,
+  User,
+} from '../../users/user.entity.ts'
 import { Watermark } from './watermark.entity.ts'
 
 /** Every table, in the order in which rows can be inserted. */
@@ -24,8 +32,11 @@ export const ENTITIES = {
   User,
   Session,
   LoginAddress,
+  AccountToken,
   PayoutDestination,
   BillingAccount,
+  Mail,
+  MailOptOut,
   Store,
   StoreSecret,
   StoreHost,
