@@ -5,6 +5,7 @@ import { changeCoupon, couponCodesOf } from '../links/coupons.service.ts'
 import { createLink, type LinkRecord, linksOfApplications, linkUrl } from '../links/links.service.ts'
 import { type OfferRecord, offerNotFound, offerRecords } from '../offers/offers.service.ts'
 import { checkProductUrl } from '../offers/product-url.rule.ts'
+import { publishEvents } from '../outbox/outbox.service.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
@@ -70,7 +71,7 @@ export async function applyToOffer(
       detail: `At most ${MAX_APPLICATIONS_PER_DAY} applications within 24 hours. Apply to this offer later.`,
     })
     const { em, Application } = await entities(tx)
-    return em.create(Application, {
+    const application = em.create(Application, {
       id: platform.ids.next(),
       offer_id: offerId,
       merchant_id: offer.merchant_id,
@@ -82,6 +83,8 @@ export async function applyToOffer(
       decided_at: null,
       created_at: now,
     })
+    await publishApplication(platform, tx, application, 'application.created')
+    return application
   })
   return shownApplication(platform, row)
 }
@@ -132,6 +135,8 @@ export async function decideOnApplication(
         await changeCoupon(platform, tx, link, { actor: merchantId, code })
       }
     }
+    await em.flush()
+    await publishApplication(platform, tx, application, 'application.decided')
     return application
   })
   return shownApplication(platform, row)
@@ -168,7 +173,7 @@ export async function listEveryApplication(
   const after = decodeCursor(query.cursor, idParam)
   const rows = await listRows(platform.database.reader, scope, query.status, after, query.limit + 1)
   const page = pageOf(rows, query.limit, (last) => encodeCursor(last.id))
-  return { ...page, items: await shownApplications(platform, page.items) }
+  return { ...page, items: await shownApplications(page.items, platform.database.reader) }
 }
 
 async function offerOf(platform: Platform, db: Queries | Tx, offerId: string): Promise<OfferRecord> {
@@ -177,23 +182,35 @@ async function offerOf(platform: Platform, db: Queries | Tx, offerId: string): P
   return offer
 }
 
-async function shownApplication(platform: Platform, row: ApplicationRow): Promise<ShownApplication> {
-  const [shown] = await shownApplications(platform, [row])
+/** Tells the merchant of a new application, and the creator of a decision. */
+async function publishApplication(
+  platform: Platform,
+  tx: Tx,
+  row: ApplicationRow,
+  type: 'application.created' | 'application.decided',
+): Promise<void> {
+  const accountId = type === 'application.created' ? row.merchant_id : row.creator_id
+  const data = wireApplication(platform, await shownApplication(platform, row, tx))
+  await publishEvents(platform, tx, [{ type, accountId, subjectId: row.id, data }])
+}
+
+async function shownApplication(
+  platform: Platform,
+  row: ApplicationRow,
+  db: Queries = platform.database.reader,
+): Promise<ShownApplication> {
+  const [shown] = await shownApplications([row], db)
   if (!shown) throw new Error('an application was lost')
   return shown
 }
 
 /** Adds creators' names and links, in the given order. */
-async function shownApplications(
-  platform: Platform,
-  rows: readonly ApplicationRow[],
-): Promise<ShownApplication[]> {
-  const { reader } = platform.database
-  const names = await displayNamesOf(reader, [...new Set(rows.map((row) => row.creator_id))])
+async function shownApplications(rows: readonly ApplicationRow[], db: Queries): Promise<ShownApplication[]> {
+  const names = await displayNamesOf(db, [...new Set(rows.map((row) => row.creator_id))])
   const approved = rows.filter((row) => row.status === 'approved').map((row) => row.id)
-  const links = await linksOfApplications(reader, approved)
+  const links = await linksOfApplications(db, approved)
   const codes = await couponCodesOf(
-    reader,
+    db,
     [...links.values()].map((link) => link.id),
   )
   return rows.map((row) => {
@@ -218,7 +235,7 @@ export function scanApplications(platform: Platform, scope: ScanScope): KeysetSc
   return {
     count: (page) => countScannedApplications(db, scope, page),
     async read(page) {
-      const rows = await shownApplications(platform, await scannedApplications(db, scope, page))
+      const rows = await shownApplications(await scannedApplications(db, scope, page), db)
       return pageItems(page, rows, (row) => wireApplication(platform, row))
     },
   }

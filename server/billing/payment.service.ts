@@ -1,21 +1,25 @@
-import { formatMoney } from '../../shared/money.ts'
+import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
 import { cycleCharged } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { closeFlag, type FlagKind, raiseFlag } from '../moderation/flags.service.ts'
+import { type NewEvent, publishEvents } from '../outbox/outbox.service.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 import { isCallWaiting } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
+import { subscriptionsOf } from '../webhooks/endpoints.service.ts'
 import {
   type CycleRow,
   findCycleByInvoice,
   lockCycle,
   moveCycle,
   releaseShares,
+  type ShareRow,
   sharesOf,
 } from './billing.store.ts'
+import { wireCycle } from './billing-wire.ts'
 import { decidePaymentConfirmation } from './payment.rule.ts'
 
 export type PaymentConfirmed = Extract<ProcessorEvent, { kind: 'billing_payment_confirmed' }>
@@ -58,11 +62,12 @@ export async function applyPaymentConfirmation(
 
 async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentReference: string): Promise<void> {
   const now = platform.clock.now()
-  const moved = await moveCycle(tx, cycle.id, 'closed', {
+  const charged = {
     state: 'charged',
     processor_payment_reference: paymentReference,
     charged_at: now,
-  })
+  } as const
+  const moved = await moveCycle(tx, cycle.id, 'closed', charged)
   if (!moved) throw new Error(`cycle ${cycle.id} is no longer closed`)
   const failure = { kind: 'invoice_failed', subjectType: 'billing_cycle', subjectId: cycle.id } as const
   await closeFlag(platform, tx, failure, 'The cycle is paid.')
@@ -81,7 +86,35 @@ async function charge(platform: Platform, tx: Tx, cycle: CycleRow, paymentRefere
     ],
     now,
   )
+  await publishCharge(platform, tx, { ...cycle, ...charged }, shares)
   afterCommit(tx, () => platform.signals.send(userTopic(cycle.merchant_id)))
+}
+
+/** A cycle can have very many creators: only those with an endpoint for it are notified of their release. */
+async function publishCharge(
+  platform: Platform,
+  tx: Tx,
+  cycle: CycleRow,
+  shares: readonly ShareRow[],
+): Promise<void> {
+  const subscribed = await subscriptionsOf(
+    tx,
+    shares.map((share) => share.creator_id),
+  )
+  const released = shares.filter(({ creator_id }) => subscribed.get(creator_id)?.has('balance.released'))
+  const events: NewEvent[] = [
+    {
+      type: 'billing_cycle.charged',
+      accountId: cycle.merchant_id,
+      subjectId: cycle.id,
+      data: wireCycle(cycle),
+    },
+    ...released.map(({ creator_id, commission }): NewEvent => {
+      const data = { billing_cycle_id: cycle.id, amount: formatMoney(commission), currency: CURRENCY }
+      return { type: 'balance.released', accountId: creator_id, subjectId: cycle.id, data }
+    }),
+  ]
+  await publishEvents(platform, tx, events)
 }
 
 const FLAG_OF = {

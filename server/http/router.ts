@@ -11,6 +11,7 @@ import { summariesRouter } from '../reports/summaries.procedures.ts'
 import { salesRouter } from '../sales/sales.procedures.ts'
 import { storesRouter } from '../stores/stores.procedures.ts'
 import { authRouter, usersRouter } from '../users/users.procedures.ts'
+import { webhooksRouter } from '../webhooks/webhooks.procedures.ts'
 
 /** Every procedure of the service; each concept brings its own. */
 export const appRouter = router({
@@ -27,6 +28,7 @@ export const appRouter = router({
   jobs: jobsRouter,
   summaries: summariesRouter,
   live: liveRouter,
+  webhooks: webhooksRouter,
 })
 
 assertEveryProcedureDeclares(appRouter)

@@ -14,6 +14,7 @@ import { Loop } from './loop.ts'
 import { startMailLoops } from './mail-loop.ts'
 import { createOrderReader, type OrderReader } from './order-reader.ts'
 import { makeDueCalls } from './processor-calls.ts'
+import { notifyUntilIdle, removeOldNotifications, startWebhookLoops } from './webhook-loops.ts'
 
 /**
  * On SQLite a batch is one transaction, which ends with a sync of the disk, so larger batches cost less. A batch of this size blocks other
@@ -37,7 +38,7 @@ export interface DrainOptions {
   batchSize?: number
 }
 
-/** Applies all due events and makes all due calls until none is left: for tests and commands. */
+/** Applies all due events, makes all due calls and sends all due webhooks until none is left: for tests and commands. */
 export async function drainUntilIdle(
   { platform, processor, eventRules }: WorkerParts,
   { reader, batchSize }: DrainOptions = {},
@@ -47,7 +48,8 @@ export async function drainUntilIdle(
     const done =
       (await drainBatch(platform, 'store', applyStoreEvents, reader, batchSize)) +
       (await drainBatch(platform, 'processor', applyProcessorEvents)) +
-      (await makeDueCalls(platform, processor))
+      (await makeDueCalls(platform, processor)) +
+      (await notifyUntilIdle(platform))
     if (done === 0) return
   }
 }
@@ -102,12 +104,17 @@ export function startWorker({ platform, processor, eventRules }: WorkerParts): W
     }),
     new Loop(platform, {
       name: 'retention',
-      run: () => removeOldBodies(platform).then(() => 0),
+      run: async () => {
+        await removeOldBodies(platform)
+        await removeOldNotifications(platform)
+        return 0
+      },
       longestSleepMs: RETENTION_EVERY_MS,
     }),
     startModerationLoop(platform),
     startExportLoops(platform),
     startMailLoops(platform),
+    startWebhookLoops(platform),
   ]
   return {
     async stop() {

@@ -138,3 +138,11 @@ export const STATUSES_OF_EARLIER_OFFERS = `insert into offer_status_changes (off
 /** The one update of a billing account: it is re-encrypted with another key. */
 export const ALLOWED_BILLING_ACCOUNT_UPDATE = `new.account_encrypted <> old.account_encrypted
   and ${['id', 'user_id', 'kind', 'account_last4', 'created_at'].map((column) => `new.${column} = old.${column}`).join(' and ')}`
+
+/*
+ * What the migration `00031-outbox` makes triggers of. Never edited either.
+ */
+
+/** The one update of an outbox event: its channels have taken it. */
+export const ALLOWED_OUTBOX_UPDATE = `old.distributed_at is null and new.distributed_at is not null
+  and ${['id', 'type', 'account_id', 'subject_id', 'sequence', 'data', 'created_at'].map((column) => `new.${column} = old.${column}`).join(' and ')}`

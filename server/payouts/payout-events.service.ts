@@ -4,6 +4,7 @@ import type { EventOutcome } from '../inbox/inbox.service.ts'
 import { payoutConfirmed, payoutFailed } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { type FlagKind, raiseFlag } from '../moderation/flags.service.ts'
+import { publishEvents } from '../outbox/outbox.service.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -11,6 +12,7 @@ import { userTopic } from '../platform/signals.ts'
 import { wasRefused } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
 import { decidePayoutEvent } from './payout-event.rule.ts'
+import { wirePayout } from './payout-wire.ts'
 import { findPayoutByProcessorId, linesOf, lockPayout, movePayout, type PayoutRow } from './payouts.store.ts'
 
 export type PayoutEvent = Extract<ProcessorEvent, { kind: 'payout_confirmed' | 'payout_failed' }>
@@ -84,14 +86,11 @@ async function settlePayout(
 ): Promise<void> {
   const now = platform.clock.now()
   const amounts = { payoutId: payout.id, creatorId: payout.creator_id, amount: payout.amount }
-  const moved = await movePayout(
-    tx,
-    payout.id,
-    'submitted',
+  const settled =
     event.kind === 'payout_confirmed'
-      ? { state: 'paid', settled_at: now }
-      : { state: 'failed', settled_at: now, failure_reason: event.reason },
-  )
+      ? ({ state: 'paid', settled_at: now } as const)
+      : ({ state: 'failed', settled_at: now, failure_reason: event.reason } as const)
+  const moved = await movePayout(tx, payout.id, 'submitted', settled)
   if (!moved) throw new Error(`payout ${payout.id} is no longer submitted`)
   if (event.kind === 'payout_failed') await freeShares(tx, payout.creator_id, await linesOf(tx, payout.id))
   await writeEntries(
@@ -100,6 +99,14 @@ async function settlePayout(
     [event.kind === 'payout_confirmed' ? payoutConfirmed(amounts) : payoutFailed(amounts)],
     now,
   )
+  await publishEvents(platform, tx, [
+    {
+      type: `payout.${settled.state}`,
+      accountId: payout.creator_id,
+      subjectId: payout.id,
+      data: wirePayout({ ...payout, ...settled }),
+    },
+  ])
   afterCommit(tx, () => platform.signals.send(userTopic(payout.creator_id)))
 }
 

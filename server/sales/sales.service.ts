@@ -25,6 +25,7 @@ import {
 } from './accept-sale.rule.ts'
 import { changesInTurn } from './order-change.rule.ts'
 import { type SuspiciousDate, suspiciousDates } from './order-dates.rule.ts'
+import { publishSales } from './sale-events.service.ts'
 import { hasBuyerName, isBuyer, type SaleFacts, saleOrderOf } from './sale-facts.ts'
 import { wireSale } from './sale-wire.ts'
 import {
@@ -184,6 +185,11 @@ async function decideOrders(
     if (row.acceptance_status === 'accepted') row.billing_cycle_id = cycles.get(row.merchant_id) ?? null
   await writeSales(platform, tx, rows)
   await writeEntries(platform, tx, accepted.map(saleAccepted), decidedAt)
+  await publishSales(
+    platform,
+    tx,
+    rows.map((row, index) => ({ ...row, slug: slugOf(row, facts[index] as SaleFacts) })),
+  )
   notifyParties(platform, tx, [...rows, ...tasks.flatMap(({ former }) => former ?? [])])
   return rows.map((row, index) => {
     const saleFacts = facts[index] as SaleFacts
@@ -195,6 +201,10 @@ async function decideOrders(
       suspicious: datesOf(platform, reports[index] as ReportedOrder, saleFacts, decidedAt),
     }
   })
+}
+
+function slugOf({ link_id: linkId }: SaleRow, facts: SaleFacts): string | null {
+  return linkId === null ? null : (attributionOf(facts)?.link.slug ?? null)
 }
 
 function notifyParties(platform: Platform, tx: Tx, rows: readonly SaleRow[]): void {

@@ -113,12 +113,16 @@ export async function showStore(platform: Platform, row: StoreRow): Promise<Stor
 }
 
 /** As `showStore`, for several stores. */
-export async function showStores(platform: Platform, rows: readonly StoreRow[]): Promise<Store[]> {
-  const { config, database, publicBaseUrl } = platform
+export async function showStores(
+  platform: Platform,
+  rows: readonly StoreRow[],
+  db: Queries = platform.database.reader,
+): Promise<Store[]> {
+  const { config, publicBaseUrl } = platform
   const now = platform.clock.now()
   const ids = rows.map(({ id }) => id)
-  const unreadable = await countUnreadableOrders(database.reader, ids, now)
-  const activity = await activityOf(database.reader, ids, now)
+  const unreadable = await countUnreadableOrders(db, ids, now)
+  const activity = await activityOf(db, ids, now)
   return rows.map((row) =>
     wireStore(row, {
       ...(activity.get(row.id) ?? NO_ACTIVITY),

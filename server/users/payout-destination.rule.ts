@@ -49,3 +49,18 @@ function effectAt(given: readonly DestinationTimes[], index: number, now: number
   if (effectiveAt > replacedAt) return 'never'
   return effectiveAt <= now ? 'in_effect' : 'waiting'
 }
+
+/** A destination as its owner may see it. */
+export interface DestinationView {
+  ibanLast4: string
+  accountTitle: string
+  /** Epoch ms. */
+  effectiveAt: number
+}
+
+export interface OwnDestinations {
+  /** In effect now. */
+  current: DestinationView | null
+  /** Given, and not in effect yet. */
+  upcoming: DestinationView | null
+}

@@ -1,5 +1,6 @@
 import { recordAudit } from '../moderation/audit.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
+import { publishEvents } from '../outbox/outbox.service.ts'
 import { openSealed } from '../platform/crypto/key-mark.ts'
 import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { type Binding, IntegrityError } from '../platform/crypto/vault.ts'
@@ -7,7 +8,14 @@ import type { Queries, Tx } from '../platform/database/database.ts'
 import { entities } from '../platform/database/entities.ts'
 import type { Platform } from '../platform/platform.ts'
 import { ibanLast4 } from './iban.rule.ts'
-import { effectiveDestination, effectOf, whenEffective } from './payout-destination.rule.ts'
+import {
+  type DestinationView,
+  effectiveDestination,
+  effectOf,
+  type OwnDestinations,
+  whenEffective,
+} from './payout-destination.rule.ts'
+import { wireDestinations } from './user-wire.ts'
 import { type DestinationRow, destinationsAfter, findDestinations, resealDestination } from './users.store.ts'
 
 const SEALED_FOR = 'payout_destination.iban'
@@ -188,21 +196,6 @@ export async function accountTitlesOf(
   return new Map([...byUser].map(([userId, rows]) => [userId, rows.map((row) => row.account_title)]))
 }
 
-/** A destination as its owner may see it. */
-export interface DestinationView {
-  ibanLast4: string
-  accountTitle: string
-  /** Epoch ms. */
-  effectiveAt: number
-}
-
-export interface OwnDestinations {
-  /** In effect now. */
-  current: DestinationView | null
-  /** Given, and not in effect yet. */
-  upcoming: DestinationView | null
-}
-
 export async function ownDestinations(
   platform: Platform,
   db: Queries,
@@ -271,6 +264,14 @@ export async function addDestination(
     before: newest ? auditedDestination(newest) : null,
     after: auditedDestination(row),
   })
+  await publishEvents(platform, tx, [
+    {
+      type: 'payout_destination.changed',
+      accountId: userId,
+      subjectId: userId,
+      data: wireDestinations(await ownDestinations(platform, tx, userId)),
+    },
+  ])
   if (!newest) return
   await raiseFlag(platform, tx, {
     kind: 'payout_destination_replaced',

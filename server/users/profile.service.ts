@@ -14,11 +14,11 @@ import {
 } from './billing-accounts.service.ts'
 import { checkIban } from './iban.rule.ts'
 import { isRightPassword } from './password-attempts.service.ts'
+import type { OwnDestinations } from './payout-destination.rule.ts'
 import {
   type AccountChange,
   addDestination,
   destinationChange,
-  type OwnDestinations,
   ownDestinations,
   type PayoutAccount,
 } from './payout-destinations.service.ts'

@@ -1,5 +1,6 @@
 import type { UserWire } from '../../shared/schemas/users.ts'
 import { isoTime } from '../platform/clock.ts'
+import type { OwnDestinations } from './payout-destination.rule.ts'
 import type { UserRecord } from './users.service.ts'
 
 /** An account without its balance and payout destination. */
@@ -11,5 +12,20 @@ export function wireUser(account: UserRecord): UserWire {
     display_name: account.displayName,
     suspended: account.suspendedAt !== null,
     created_at: isoTime(account.createdAt),
+  }
+}
+
+/** The payout destinations of a creator, as part of their account. */
+export function wireDestinations({ current, upcoming }: OwnDestinations) {
+  return {
+    payout_destination: current && {
+      iban_last4: current.ibanLast4,
+      account_title: current.accountTitle,
+    },
+    upcoming_payout_destination: upcoming && {
+      iban_last4: upcoming.ibanLast4,
+      account_title: upcoming.accountTitle,
+      effective_at: isoTime(upcoming.effectiveAt),
+    },
   }
 }

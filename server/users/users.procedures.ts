@@ -15,7 +15,7 @@ import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
 import { changePassword, login, logout, type OpenedSession, register } from './credentials.service.ts'
 import { type Profile, profileOf, updateProfile } from './profile.service.ts'
-import { wireUser } from './user-wire.ts'
+import { wireDestinations, wireUser } from './user-wire.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
 
@@ -25,7 +25,7 @@ function profileWire(
 ): UserWire {
   return {
     ...wireUser(user),
-    ...(destinations && destinationsWire(destinations)),
+    ...(destinations && wireDestinations(destinations)),
     ...(balance && {
       balance: {
         pending: formatMoney(balance.pending),
@@ -45,20 +45,6 @@ function profileWire(
       },
     }),
     ...(billingAccount !== undefined && { billing_account: billingAccount }),
-  }
-}
-
-function destinationsWire({ current, upcoming }: NonNullable<Profile['destinations']>) {
-  return {
-    payout_destination: current && {
-      iban_last4: current.ibanLast4,
-      account_title: current.accountTitle,
-    },
-    upcoming_payout_destination: upcoming && {
-      iban_last4: upcoming.ibanLast4,
-      account_title: upcoming.accountTitle,
-      effective_at: isoTime(upcoming.effectiveAt),
-    },
   }
 }
 

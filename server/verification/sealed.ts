@@ -5,6 +5,7 @@ import type { Queries } from '../platform/database/database.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
 import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
 import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
+import { SEALED_WEBHOOK_SECRETS } from '../webhooks/endpoint-secrets.service.ts'
 import { type Breach, type Invariant, inPages } from './invariant.ts'
 
 const PAGE = 500
@@ -31,6 +32,13 @@ export const SEALED_INVARIANTS: Invariant[] = [
       "Each store's webhook secret opens with the key, in its own row, for its own merchant, domain and times, and has its fingerprint beside it.",
     table: SEALED_SECRETS.name,
     breaches: (db, keys) => findBroken(db, keys, SEALED_SECRETS, 'store secret'),
+  },
+  {
+    name: 'sealed-webhook-secrets',
+    statement:
+      "Each webhook endpoint's secret opens with the key, in its own row, for its own account, endpoint and times.",
+    table: SEALED_WEBHOOK_SECRETS.name,
+    breaches: (db, keys) => findBroken(db, keys, SEALED_WEBHOOK_SECRETS, 'webhook secret'),
   },
 ]
 

@@ -1,4 +1,7 @@
 import { formatMoney } from '../../../shared/money.ts'
+import { getCycle } from '../../billing/billing.service.ts'
+import { wireCycle } from '../../billing/billing-wire.ts'
+import { publishEvents } from '../../outbox/outbox.service.ts'
 import { isoTime } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import type { Platform } from '../../platform/platform.ts'
@@ -17,6 +20,7 @@ export async function watchCycles(platform: Platform): Promise<boolean> {
       const { closed_at: closedAt, resolved_at: resolvedAt } = cycle
       if (closedAt === null || !isOverdue({ closedAt, resolvedAt, now, graceDays })) continue
       await flagCycle(platform, tx, cycle, closedAt)
+      await publishOverdue(platform, tx, cycle.id)
     }
     const flagged = (await openFlags(tx, KIND)).map((flag) => flag.subject_id)
     for (const subjectId of await chargedCycles(tx, flagged)) {
@@ -24,6 +28,15 @@ export async function watchCycles(platform: Platform): Promise<boolean> {
     }
   })
   return false
+}
+
+async function publishOverdue(platform: Platform, tx: Tx, cycleId: string): Promise<void> {
+  const cycle = await getCycle(tx, cycleId)
+  if (!cycle) throw new Error(`there is no billing cycle ${cycleId}`)
+  const { merchant_id: accountId, id: subjectId } = cycle
+  await publishEvents(platform, tx, [
+    { type: 'billing_cycle.overdue', accountId, subjectId, data: wireCycle(cycle) },
+  ])
 }
 
 function flagCycle(platform: Platform, tx: Tx, cycle: UnpaidCycle, closedAt: number): Promise<void> {

@@ -1,9 +1,11 @@
+import type { Store } from '../../../shared/schemas/stores.ts'
+import { publishEvents } from '../../outbox/outbox.service.ts'
 import { isoTime } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/database/database.ts'
 import { lockWatermark, readWatermark, setWatermark } from '../../platform/database/watermarks.ts'
 import { firstIdAt, NIL_ID } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { activityOf, dayOf, recentlyActive, sumOf } from '../../stores/store-activity.service.ts'
+import { activityOf, dayOf, recentlyActive, showStores, sumOf } from '../../stores/store-activity.service.ts'
 import { isSilent, type SourceCounts, silenceLimits, sourceShift } from '../../stores/store-status.rule.ts'
 import { closeFlag, openFlags, raiseFlag, resolvedFlagTimes } from '../flags.service.ts'
 import { DAY_MS } from './watches.store.ts'
@@ -79,9 +81,12 @@ function shiftedStore({ config }: Platform, { store, days }: ActiveStore, today:
 async function flagSilent(platform: Platform, tx: Tx, silent: readonly SilentStore[]): Promise<void> {
   const ids = silent.map(({ store }) => store.id)
   const resolved = await resolvedFlagTimes(tx, 'store_silent', ids)
+  const known = new Set((await openFlags(tx, 'store_silent')).map((flag) => flag.subject_id))
+  const fresh: ActiveStore['store'][] = []
   for (const { store, lastEventAt, orderDays } of silent) {
     // Someone has looked at this silence.
     if ((resolved.get(store.id) ?? 0) > lastEventAt) continue
+    if (!known.has(store.id)) fresh.push(store)
     await raiseFlag(platform, tx, {
       kind: 'store_silent',
       subjectType: 'store',
@@ -96,6 +101,11 @@ async function flagSilent(platform: Platform, tx: Tx, silent: readonly SilentSto
       },
     })
   }
+  const shown = await showStores(platform, fresh, tx)
+  const events = fresh.map(({ id, merchant_id: accountId }, index) => {
+    return { type: 'store.silent', accountId, subjectId: id, data: shown[index] as Store } as const
+  })
+  await publishEvents(platform, tx, events)
 }
 
 async function flagShifted(

@@ -13,6 +13,7 @@ import { AuditEntry } from '../../moderation/audit-entry.entity.ts'
 import { Flag } from '../../moderation/flag.entity.ts'
 import { LinkDay, Mailbox } from '../../moderation/watches/watched.entity.ts'
 import { Offer, OfferStatusChange } from '../../offers/offer.entity.ts'
+import { OutboxEvent } from '../../outbox/outbox-event.entity.ts'
 import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
@@ -25,6 +26,7 @@ import {
   Session,
   User,
 } from '../../users/user.entity.ts'
+import { WebhookDelivery, WebhookEndpoint, WebhookSecret } from '../../webhooks/webhook.entity.ts'
 import { Watermark } from './watermark.entity.ts'
 
 /** Every table, in the order in which rows can be inserted. */
@@ -64,6 +66,10 @@ export const ENTITIES = {
   InboundBody,
   OperatorDelivery,
   ProcessorAttempt,
+  OutboxEvent,
+  WebhookEndpoint,
+  WebhookSecret,
+  WebhookDelivery,
   Flag,
   AuditEntry,
   LinkDay,

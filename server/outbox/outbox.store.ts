@@ -1,0 +1,90 @@
+import { type Selectable, sql } from 'kysely'
+import { inList, valuesTable } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
+
+export type OutboxEventRow = Selectable<Schema['outbox_events']>
+
+/** A row without its sequence, with its place among the added rows of the same account and subject, from 1. */
+type AddedRow = Omit<OutboxEventRow, 'sequence' | 'distributed_at'> & { place: number }
+
+const addedEvents = valuesTable<AddedRow>('added', {
+  id: 'uuid',
+  type: 'text',
+  account_id: 'uuid',
+  subject_id: 'uuid',
+  place: 'int',
+  data: 'json',
+  created_at: 'bigint',
+})
+
+/** Each row follows the account's earlier events about its subject. Of two transactions that add to one subject, one fails. */
+export async function insertEvents(
+  tx: Tx,
+  rows: readonly AddedRow[],
+  distributedAt: number | null,
+): Promise<void> {
+  await sql`
+    insert into outbox_events (id, type, account_id, subject_id, sequence, data, created_at, distributed_at)
+    select added.id, added.type, added.account_id, added.subject_id,
+      added.place + coalesce((
+        select max(former.sequence) from outbox_events as former
+        where former.account_id = added.account_id and former.subject_id = added.subject_id), 0),
+      added.data, added.created_at, cast(${distributedAt} as bigint)
+    from ${addedEvents(dialectOf(tx), rows)}`.execute(tx)
+}
+
+/** In an order in which no event comes before an earlier one about its subject. */
+export function pendingEvents(db: Queries, limit: number): Promise<OutboxEventRow[]> {
+  return db
+    .selectFrom('outbox_events')
+    .selectAll()
+    .where('distributed_at', 'is', null)
+    .orderBy('sequence')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+export async function markDistributed(tx: Tx, ids: readonly string[], at: number): Promise<void> {
+  await sql`
+    update outbox_events set distributed_at = ${at}
+    where distributed_at is null and id ${inList(dialectOf(tx), 'uuid', ids)}`.execute(tx)
+}
+
+export function eventsById(db: Queries, ids: readonly string[]): Promise<OutboxEventRow[]> {
+  if (ids.length === 0) return Promise.resolve([])
+  return db
+    .selectFrom('outbox_events')
+    .selectAll()
+    .where(sql<boolean>`id ${inList(dialectOf(db), 'uuid', ids)}`)
+    .execute()
+}
+
+/** The account's distributed events since `since` (epoch ms), after the id `after`, by id. */
+export function eventsSince(
+  db: Queries,
+  { accountId, since, after }: { accountId: string; since: number; after: string },
+  limit: number,
+): Promise<OutboxEventRow[]> {
+  return db
+    .selectFrom('outbox_events')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('created_at', '>=', since)
+    .where('distributed_at', 'is not', null)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+/** Removes up to `limit` distributed events with ids below `below`; returns how many. */
+export async function deleteEventsBelow(tx: Tx, below: string, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from outbox_events where id in (
+      select id from outbox_events where id < ${below} and distributed_at is not null order by id limit ${limit})`.execute(
+    tx,
+  )
+  return Number(numAffectedRows ?? 0)
+}
