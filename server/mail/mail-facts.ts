@@ -10,6 +10,7 @@ export interface AccountMailFacts {
   /** `network`: the prefix of the client's address. */
   new_login: { at: number; network: string }
   account_suspended: { at: number }
+  webhook_endpoint_disabled: { at: number; url: string; reason: string }
 }
 
 export interface EventMailFacts extends Record<MailEvent, object> {
@@ -24,7 +25,7 @@ export interface EventMailFacts extends Record<MailEvent, object> {
     payment_url: string | null
   }
   'billing_cycle.overdue': { amount_due: string; closed_at: number; payment_url: string | null }
-  'store.silent': { shop_domain: string; last_event_at: number }
+  'store.silent': { shop_domain: string; last_event_at: number | null }
   'payout.paid': { amount: string }
   'payout.failed': { amount: string; reason: string | null }
 }

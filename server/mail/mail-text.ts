@@ -59,7 +59,7 @@ function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
     case 'payout_destination_changed':
       return {
         subject: 'Your payout account was changed',
-        paragraphs: ['Payouts will go to another account.', IF_NOT_YOU],
+        paragraphs: ['A payout account was set for your account.', IF_NOT_YOU],
         details: [
           ['New account', `IBAN ending in ${facts.iban_last4}`],
           ['Changed', time(facts.at)],
@@ -92,6 +92,16 @@ function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
           'Reply to this e-mail to contact the operator.',
         ],
         details: [['Time', time(facts.at)]],
+      }
+    case 'webhook_endpoint_disabled':
+      return {
+        subject: 'Your webhook endpoint was disabled',
+        paragraphs: ['Your endpoint receives no more events. Fix it, then enable it again.'],
+        details: [
+          ['Endpoint', facts.url],
+          ['Reason', DISABLED_BECAUSE[facts.reason] ?? facts.reason],
+          ['Time', time(facts.at)],
+        ],
       }
     case 'application.created':
       return {
@@ -128,7 +138,10 @@ function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
     case 'billing_cycle.closed':
       return {
         subject: `Invoice: ${rupees(facts.amount_due)} due`,
-        paragraphs: ['A billing cycle closed. Pay the amount due, so that your creators can be paid.'],
+        paragraphs: [
+          'A billing cycle closed. Pay the amount due, so that your creators can be paid.',
+          ...(facts.payment_url === null ? ['The payment request reaches you through your bank.'] : []),
+        ],
         details: [
           ['Period', `${day(facts.period_start)} to ${day(facts.period_end)}`],
           ['Amount due', rupees(facts.amount_due)],
@@ -155,7 +168,9 @@ function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
         ],
         details: [
           ['Store', facts.shop_domain],
-          ['Last event', time(facts.last_event_at)],
+          ...(facts.last_event_at === null
+            ? []
+            : ([['Last event', time(facts.last_event_at)]] as [string, string][])),
         ],
       }
     case 'payout.paid':
@@ -176,6 +191,12 @@ function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
         ],
       }
   }
+}
+
+const DISABLED_BECAUSE: Record<string, string> = {
+  gone: 'it answered 410',
+  failing: 'it failed for 5 days',
+  operator: 'the operator of this service disabled it',
 }
 
 const CHANGED_BY = {

@@ -33,6 +33,7 @@ const ACCOUNT_KINDS: readonly MailKind[] = [
   'billing_account_changed',
   'new_login',
   'account_suspended',
+  'webhook_endpoint_disabled',
 ]
 
 /** Writes a mail to a user in the transaction that causes it. The worker sends it after the commit. */

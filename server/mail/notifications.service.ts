@@ -16,7 +16,7 @@ export function readNotifications(platform: Platform, account: Account): Promise
 }
 
 /** Changes the given choices and returns all. Refuses an event of another role with `validation_failed`. */
-export function updateNotifications(
+export async function updateNotifications(
   platform: Platform,
   account: Account,
   change: Notifications,

@@ -395,6 +395,11 @@ export async function offerRecords(
   return new Map(rows.map((row) => [row.id, recordOf(platform, row)]))
 }
 
+/** Titles by offer id. */
+export async function offerTitles(db: Queries, offerIds: readonly string[]): Promise<Map<string, string>> {
+  return new Map((await offersById(db, [...new Set(offerIds)])).map((row) => [row.id, row.title]))
+}
+
 async function shownOffer(platform: Platform, row: OfferRow): Promise<ShownOffer> {
   const names = await displayNamesOf(platform.database.reader, [row.merchant_id])
   return withMerchant(platform, row, names.get(row.merchant_id) ?? '')

@@ -1,9 +1,17 @@
+import { sendMail } from '../mail/mail.service.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import type { Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'
+import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
-import { factsOf, isRightPassword, rememberLoginAddress } from './password-attempts.service.ts'
+import {
+  factsOf,
+  isFamiliarAddress,
+  isRightPassword,
+  rememberLoginAddress,
+} from './password-attempts.service.ts'
 import { hashNewPassword } from './passwords.ts'
 import { type Profile, profileOf } from './profile.service.ts'
 import { endSessions, openSession } from './sessions.service.ts'
@@ -59,10 +67,22 @@ export async function login(
   }
   const opened = await platform.database.transaction(async (tx) => {
     if (!(await lockActiveUser(tx, user))) throw wrongCredentials()
+    await notifyOfNewAddress(platform, tx, user.id, address)
     await rememberLoginAddress(platform, tx, user.id, address)
     return openSession(platform, tx, user.id)
   })
   return { profile: await profileOf(platform, user.id), ...opened }
+}
+
+async function notifyOfNewAddress(
+  platform: Platform,
+  tx: Tx,
+  userId: string,
+  address: string,
+): Promise<void> {
+  if (await isFamiliarAddress(platform, tx, userId, address)) return
+  const facts = { at: platform.clock.now(), network: addressPrefix(address) }
+  await sendMail(platform, tx, { userId, kind: 'new_login', facts })
 }
 
 function wrongCredentials(): Refusal {
@@ -98,6 +118,8 @@ export async function changePassword(
     if (!user) throw new Refusal('conflict', 'The password was changed meanwhile.')
     user.password_hash = hashed
     await endSessions(tx, user.id, actor.sessionId)
+    const facts = { at: platform.clock.now(), by: 'owner' } as const
+    await sendMail(platform, tx, { userId: user.id, kind: 'password_changed', facts })
     await recordAudit(platform, tx, {
       actor: user.id,
       action: 'user.change_password',

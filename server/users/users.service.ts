@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Role } from '../../shared/schemas/common.ts'
 import { displayName, emailAddress, newPassword } from '../../shared/schemas/users.ts'
+import { sendMail } from '../mail/mail.service.ts'
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import { invalidInput } from '../platform/api/problem.ts'
@@ -134,6 +135,8 @@ export async function setPassword(platform: Platform, idOrEmail: string, passwor
     const changed = await em.findOneOrFail(User, id, LOCK)
     changed.password_hash = hashed
     await endSessions(tx, id)
+    const facts = { at: platform.clock.now(), by: 'operator' } as const
+    await sendMail(platform, tx, { userId: id, kind: 'password_changed', facts })
     await recordOperation(platform, tx, 'user.set_password', id, { sessions_ended: 'all' })
   })
 }
@@ -192,7 +195,10 @@ function moveSuspension(
     const user = await em.findOneOrFail(User, userId, LOCK)
     if ((user.suspended_at === null) === (suspendedAt === null)) return userRecordOf(user)
     user.suspended_at = suspendedAt
-    if (suspendedAt !== null) await endSessions(tx, userId)
+    if (suspendedAt !== null) {
+      await endSessions(tx, userId)
+      await sendMail(platform, tx, { userId, kind: 'account_suspended', facts: { at: suspendedAt } })
+    }
     await recordAudit(platform, tx, {
       actor,
       action: suspendedAt === null ? 'user.reinstate' : 'user.suspend',
