@@ -15,10 +15,27 @@ export interface CommandContext {
   environment: NodeJS.ProcessEnv
 }
 
-/** Reads the settings. Throws `SettingError`. */
-export async function openContext(command: Command): Promise<CommandContext> {
-  const { json = false, databaseUrl, yes = false } = command.optsWithGlobals<GlobalOptions>()
-  const environment = databaseUrl === undefined ? process.env : { ...process.env, DATABASE_URL: databaseUrl }
+/** The environment of the service; `--database-url` stands for all database addresses. */
+export function serviceEnvironment({ databaseUrl }: GlobalOptions): NodeJS.ProcessEnv {
+  if (databaseUrl === undefined) return process.env
+  const { DATABASE_DIRECT_URL: _direct, DATABASE_READ_URL: _read, ...rest } = process.env
+  return { ...rest, DATABASE_URL: databaseUrl }
+}
+
+/** The same for commands: they go past a transaction pooler, which takes no read-only connections and may have none left. */
+function commandEnvironment(options: GlobalOptions): NodeJS.ProcessEnv {
+  const { DATABASE_DIRECT_URL: direct, ...rest } = serviceEnvironment(options)
+  return direct ? { ...rest, DATABASE_URL: direct } : rest
+}
+
+/** Reads the settings; for `serve` those of the service. Throws `SettingError`. */
+export async function openContext(
+  command: Command,
+  { service = false }: { service?: boolean } = {},
+): Promise<CommandContext> {
+  const options = command.optsWithGlobals<GlobalOptions>()
+  const { json = false, yes = false } = options
+  const environment = service ? serviceEnvironment(options) : commandEnvironment(options)
   const { readConfig } = await import('../server/platform/config.ts')
   const config = readConfig(environment)
   const layout = layoutOf(process.stdout, environment)
@@ -27,25 +44,28 @@ export async function openContext(command: Command): Promise<CommandContext> {
 
 /**
  * Runs `work` over the services and an existing, migrated database, and closes them. Creates neither database nor key.
- * With `readOnly` the database itself refuses every write, and no writer has to wait.
+ * With `readOnly` the database itself refuses every write, and no writer has to wait. With `movesMoney` it refuses to run beside processes
+ * with other money settings.
  */
 export async function withApp(
   command: Command,
   work: (context: CommandContext & { app: App }) => Promise<void>,
-  options: { readOnly?: boolean } = {},
+  options: { readOnly?: boolean; movesMoney?: boolean } = {},
 ): Promise<void> {
   const context = await openContext(command)
   await refuseMissingDatabase(context.config)
+  const { movesMoney = false, ...access } = options
   const { openApp } = await import('../server/app.ts')
   const { loadOrm } = await import('../server/platform/database/entities.ts')
   const app = await openApp({
-    ...options,
+    ...access,
     create: false,
     environment: context.environment,
     logLevel: context.environment.LOG_LEVEL || 'silent',
   })
   try {
     await assertMigrated(app.database)
+    if (movesMoney) await refuseOtherMoney(app)
     if (!options.readOnly) {
       await refuseRetiredKey(app)
       // Before the first transaction: loading it takes time, and a transaction must not keep other writers waiting that long.
@@ -59,6 +79,11 @@ export async function withApp(
   }
 }
 
+async function refuseOtherMoney({ platform }: App): Promise<void> {
+  const processes = await import('../server/processes/processes.service.ts')
+  await processes.refuseOtherMoneySettings(platform.database.reader, platform.config)
+}
+
 async function refuseRetiredKey({ platform }: App): Promise<void> {
   const seals = await import('../server/ledger/seals/seals.service.ts')
   await seals.refuseRetiredKey(platform)
@@ -66,17 +91,21 @@ async function refuseRetiredKey({ platform }: App): Promise<void> {
 
 /**
  * Runs `work` over the database as it is, migrated or not, without services and keys. With `readOnly` the database itself
- * refuses every write.
+ * refuses every write; with `replica` it is that of DATABASE_READ_URL.
  */
 export async function withDatabase(
   command: Command,
   work: (context: CommandContext & { database: OpenDatabase }) => Promise<void>,
-  options: { readOnly?: boolean } = {},
+  { readOnly = false, replica = false }: { readOnly?: boolean; replica?: boolean } = {},
 ): Promise<void> {
   const context = await openContext(command)
   await refuseMissingDatabase(context.config)
-  const { openDatabase } = await import('../server/platform/database/open-database.ts')
-  const database = await openDatabase(context.config.DATABASE_URL, { create: false, ...options })
+  const { openDatabase, refuseOtherDatabase } = await import('../server/platform/database/open-database.ts')
+  const { DATABASE_URL: primary, DATABASE_READ_URL: other } = context.config
+  if (replica && other === undefined)
+    throw new Failure('DATABASE_READ_URL is not set. Set it to the replica.')
+  if (replica && other !== undefined) await refuseOtherDatabase('DATABASE_READ_URL', other, primary)
+  const database = await openDatabase((replica && other) || primary, { create: false, readOnly })
   try {
     await work({ ...context, database })
   } finally {
@@ -91,9 +120,8 @@ export async function databasePlace(config: Config): Promise<string> {
   const { sqliteFileOf } = await import('../server/platform/config.ts')
   const file = sqliteFileOf(config.DATABASE_URL)
   if (file !== null) return resolve(file)
-  const url = new URL(config.DATABASE_URL)
-  url.password = ''
-  return url.href
+  const { withoutPassword } = await import('../server/platform/database/postgres-address.ts')
+  return withoutPassword(config.DATABASE_URL)
 }
 
 async function refuseMissingDatabase(config: Config): Promise<void> {
@@ -129,6 +157,9 @@ export async function assertReachable(database: OpenDatabase): Promise<void> {
 export function isAsked({ yes }: CommandContext): boolean {
   return !yes && Boolean(process.stdin.isTTY && process.stderr.isTTY)
 }
+
+/** For commands that move money: `withApp(command, work, MOVES_MONEY)`. */
+export const MOVES_MONEY = { movesMoney: true } as const
 
 /** For commands that only read: `withApp(command, work, READS)`. */
 export const READS = { readOnly: true } as const

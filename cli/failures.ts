@@ -156,7 +156,7 @@ const FIXES: readonly (readonly [RegExp, string])[] = [
     /^42501/,
     'The database role lacks a privilege: name a role that has it, such as the owner, with --database-url.',
   ],
-  [/^25006/, 'The database takes no writes (read-only).'],
+  [/^25006/, 'The database takes reads only, as a standby does: name the primary in DATABASE_URL.'],
 ]
 
 /** The database, or the port to listen on, is not to be had. Wrapped errors are looked into. */

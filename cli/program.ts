@@ -9,6 +9,7 @@ import { addDatabaseCommands } from './commands/db/db.ts'
 import { addGrantsCommand } from './commands/db/grants.ts'
 import { addDemoCommand } from './commands/demo.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addEndpointCommands } from './commands/endpoints.ts'
 import { addFlagCommands } from './commands/flagged/flagged.ts'
 import { addJobCommands } from './commands/jobs.ts'
 import { addKeyCommands } from './commands/keys.ts'
@@ -24,6 +25,7 @@ import { addSeedCommand } from './commands/seed.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addStatusCommand } from './commands/status/status.ts'
 import { addStoreCommands } from './commands/stores/stores.ts'
+import { addSessionCommands } from './commands/users/sessions.ts'
 import { addUserCommands } from './commands/users/users.ts'
 import { addWebhookEventCommands } from './commands/webhooks/webhook-events.ts'
 import { addWebhookCommands } from './commands/webhooks/webhooks.ts'
@@ -69,6 +71,7 @@ Examples:
   addDatabaseCommands(program)
   addGrantsCommand(program)
   addUserCommands(program)
+  addSessionCommands(program)
   addStoreCommands(program)
   addOfferCommands(program)
   addApplicationCommands(program)
@@ -78,6 +81,7 @@ Examples:
   addSaleListCommand(program)
   addWebhookCommands(program)
   addWebhookEventCommands(program)
+  addEndpointCommands(program)
   addBillingCommands(program)
   addPayoutCommands(program)
   addProcessorCommands(program)

@@ -315,6 +315,33 @@ it("runs the README's examples against a seeded service", async (world) => {
   assert.match(lines.at(-1) ?? '', /^#\S+ accepted \d+\.\d\d$/)
 })
 
+it("verifies the service's webhooks in the README's example", async (world) => {
+  const { url, creator } = world
+  const port = await freePort()
+  const endpoint = { url: `http://127.0.0.1:${port}/`, events: ['sale.accepted'] }
+  const { secret } = await ask(`${url}/webhook-endpoints`, endpoint, creator.token)
+  const file = exampleOf(world, 6)
+  writeFileSync(file, readFileSync(file, 'utf8').replace('4000', String(port)))
+  const receiver = spawn(process.execPath, [file], {
+    env: { ...world.env, AFFILIATE_WEBHOOK_SECRET: secret },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = once(receiver, 'exit')
+  let received = ''
+  for await (const line of createInterface(receiver.stdout)) {
+    if (line === 'Waiting for events') {
+      const forged = await fetch(endpoint.url, { method: 'POST', body: '{}' })
+      assert.is(forged.status, 400)
+      await makeSale(world, 'note-attributes-before-landing-site')
+      continue
+    }
+    received = line
+    receiver.kill('SIGTERM')
+  }
+  await ended
+  assert.match(received, /^#\S+ \d+\.\d\d$/)
+})
+
 if (!isThere(CHROMIUM)) {
   it.skip('there is no Chromium at /usr/bin/chromium to show the example page in', () => {})
 } else if (!registryAnswers) {
@@ -382,7 +409,7 @@ it.run()
 function readmeExamples(): string[] {
   const text = readFileSync(join(CLIENT, 'README.md'), 'utf8')
   const blocks = [...text.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = '']) => block)
-  assert.is(blocks.length, 5)
+  assert.is(blocks.length, 6)
   return blocks
 }
 
@@ -399,6 +426,14 @@ async function makeSale({ env, folder, creator }: World, fixture: string): Promi
     cwd: folder,
     env,
   })
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
 }
 
 async function npmInstall(project: string, what: string): Promise<void> {

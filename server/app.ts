@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import type { ZodError } from 'zod'
 import { checkSealStorage } from './ledger/seals/stored-seals.service.ts'
 import { Caches } from './platform/cache/caches.ts'
-import { publishInvalidations } from './platform/cache/invalidations.ts'
+import { publishInvalidations, publishNews } from './platform/cache/invalidations.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
 import { type Config, readConfig, SettingError } from './platform/config.ts'
 import { refuseForeignKeys } from './platform/crypto/app-key-check.ts'
@@ -13,7 +13,13 @@ import {
   type SandboxAccess,
 } from './platform/crypto/app-keys.ts'
 import { createVault } from './platform/crypto/vault.ts'
-import { type OpenDatabase, openDatabase } from './platform/database/open-database.ts'
+import {
+  checkHosts,
+  type OpenDatabase,
+  openDatabase,
+  refuseOtherDatabase,
+  refuseOtherReplica,
+} from './platform/database/open-database.ts'
 import { createIds, systemIds } from './platform/ids.ts'
 import { createLog } from './platform/log.ts'
 import type { Platform } from './platform/platform.ts'
@@ -58,6 +64,12 @@ export interface OpenOptions {
   clock?: Clock
 }
 
+/**
+ * The longest that one statement of the service may take on PostgreSQL; see also `withStatementTimeout` and `withLongStatements`.
+ * Commands may take longer.
+ */
+const STATEMENT_TIMEOUT_MS = 10_000
+
 /** PostgreSQL cuts longer names. */
 const MAX_NAME = 63
 
@@ -66,6 +78,13 @@ export async function openApp(options: OpenOptions): Promise<App> {
   const config = readConfig(options.environment ?? process.env)
   checkSealStorage(config)
   const eventRules = readEventRules(config)
+  if (!options.readOnly) await checkHosts('DATABASE_URL', config.DATABASE_URL)
+  if (config.DATABASE_DIRECT_URL !== undefined) {
+    await refuseOtherDatabase('DATABASE_DIRECT_URL', config.DATABASE_DIRECT_URL, config.DATABASE_URL)
+  }
+  if (options.create && config.DATABASE_READ_URL !== undefined) {
+    await refuseOtherReplica(config.DATABASE_READ_URL, config.DATABASE_URL)
+  }
   if (options.create) await refuseForeignKeys(config.DATABASE_URL, findAppKeys(config))
   const sandbox = config.PROCESSOR === 'sandbox' ? readSandboxAccess(config, options) : null
   const processorSignature = readSignature(config, sandbox)
@@ -74,6 +93,9 @@ export async function openApp(options: OpenOptions): Promise<App> {
     create: options.create,
     readOnly: options.readOnly ?? false,
     poolSize: config.DATABASE_POOL_SIZE,
+    directUrl: config.DATABASE_DIRECT_URL,
+    readUrl: options.create ? config.DATABASE_READ_URL : undefined,
+    queryTimeoutMs: options.create ? STATEMENT_TIMEOUT_MS : undefined,
     applicationName: `affiliate ${config.ROLES.join(',')} @ ${hostname()}`.slice(0, MAX_NAME),
   })
   const baseUrl = options.publicBaseUrl ?? (() => config.PUBLIC_BASE_URL ?? ownAddress(config))
@@ -92,6 +114,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     },
   }
   publishInvalidations(platform.caches, database)
+  const sendNews = publishNews(platform.signals, database)
   const processor = createProcessor(config, sandbox, options.sandboxUrl)
   return {
     platform,
@@ -102,6 +125,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     sandbox,
     async close() {
       await processor.close()
+      await sendNews()
       await database.close()
     },
   }

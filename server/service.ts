@@ -13,8 +13,9 @@ import { dataFolder, SettingError } from './platform/config.ts'
 import { checkAppKey } from './platform/crypto/app-key-check.ts'
 import { writeSandboxAccess } from './platform/crypto/app-keys.ts'
 import { loadOrm } from './platform/database/entities.ts'
-import { checkRole, migrationState } from './platform/database/migration-state.ts'
+import { checkRole, migrationState, refuseReadOnlyServer } from './platform/database/migration-state.ts'
 import type { OpenDatabase } from './platform/database/open-database.ts'
+import { joinProcesses, type Presence } from './processes/processes.service.ts'
 import type { Sandbox } from './processor/sandbox/start-sandbox.ts'
 import { markProduction } from './production-mark.ts'
 
@@ -65,15 +66,17 @@ export async function startService(
     await checkAppKey(app.database, app.platform.vault)
     await markProduction(app.database, config)
     await keyOlderJournal(app)
+    const presence = await joinProcesses(app.platform)
+    stops.push(() => presence.stop())
     if (config.ROLES.includes('web')) {
       const news = subscribeInvalidations(app.platform, app.database)
       stops.push(news.stop)
-      const web = await startWeb(app)
+      const web = await startWeb(app, presence)
       listening = web.url
       stops.push(web.stop)
       drain = web.drain
     } else if (config.HEALTH_PORT !== undefined) {
-      stops.push(await startHealth(app, config.HEALTH_PORT))
+      stops.push(await startHealth(app, config.HEALTH_PORT, presence))
     }
     if (app.sandbox && !config.PROCESSOR_URL && config.ROLES.includes('worker')) {
       sandbox = await runSandbox(app, () => listening)
@@ -114,14 +117,18 @@ function defaultUrl(app: App): string {
 }
 
 /** What every server of this process shows. */
-function httpApp(app: App): HttpApp {
+function httpApp(app: App, presence: Presence): HttpApp {
   const { platform } = app
   return {
     platform,
     clicks: createClickRecorder(platform),
     inbox: createInboxRecorder(platform),
     processorSignature: app.processorSignature,
-    pendingMigrations: async () => (await migrationState(app.database)).pending,
+    clockSkew: () => presence.clockSkew(),
+    async pendingMigrations() {
+      await refuseReadOnlyServer(app.database)
+      return (await migrationState(app.database)).pending
+    },
   }
 }
 
@@ -131,10 +138,10 @@ interface Web {
   stop(): Promise<void>
 }
 
-async function startWeb(app: App): Promise<Web> {
+async function startWeb(app: App, presence: Presence): Promise<Web> {
   const { HOST, PORT, DRAIN_SECONDS } = app.platform.config
   let isDraining = false
-  const shown = { ...httpApp(app), isDraining: () => isDraining }
+  const shown = { ...httpApp(app, presence), isDraining: () => isDraining }
   const server = await createServer(shown)
   const url = await server.listen({ host: HOST, port: PORT })
   return {
@@ -152,9 +159,9 @@ async function startWeb(app: App): Promise<Web> {
   }
 }
 
-async function startHealth(app: App, port: number): Promise<() => Promise<void>> {
+async function startHealth(app: App, port: number, presence: Presence): Promise<() => Promise<void>> {
   const { createHealthServer } = await import('./http/health.ts')
-  const server = createHealthServer(httpApp(app))
+  const server = createHealthServer(httpApp(app, presence))
   await server.listen({ host: app.platform.config.HOST, port })
   return () => server.close()
 }

@@ -1,16 +1,26 @@
 import type { Command } from 'commander'
-import { exampleText, type GlobalOptions } from '../command.ts'
+import { exampleText, type GlobalOptions, oneOf } from '../command.ts'
+import type { DemoProcessorName } from '../demo/demo-processor.ts'
 import type { DemoResult, Kept } from '../demo/run-demo.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 
 interface DemoCommandOptions extends GlobalOptions {
+  processor: DemoProcessorName
   keep?: boolean
 }
+
+const PROCESSORS: readonly DemoProcessorName[] = ['sandbox', 'safepay-raast']
 
 export function addDemoCommand(program: Command): void {
   program
     .command('demo')
     .description('show the whole chain at work on a server of its own: from a store’s order to a paid payout')
+    .option(
+      '--processor <name>',
+      'sandbox, or safepay-raast: a double of Safepay on this machine, by the SAFEPAY_* settings of the environment',
+      oneOf(PROCESSORS),
+      'sandbox',
+    )
     .option('--keep', 'leave the server running, and print its addresses and credentials')
     .addHelpText(
       'after',
@@ -18,13 +28,16 @@ export function addDemoCommand(program: Command): void {
 Starts the real server on free ports over a temporary database, acts as merchant, creators, visitors and store, and
 ends with statements that add up by hand. Exit code 0 means that every check passed. Leaves nothing
 behind unless --keep is given.
-${exampleText('demo', 'demo --keep', 'demo --json')}`,
+
+--processor safepay-raast needs a double of Safepay on this machine: see "Try it" in the guide "safepay". Nothing is
+sent to Safepay itself.
+${exampleText('demo', 'demo --keep', 'demo --processor safepay-raast', 'demo --json')}`,
     )
     .action(demo)
 }
 
 async function demo(_options: DemoCommandOptions, command: Command): Promise<void> {
-  const { json = false, keep = false, databaseUrl } = command.optsWithGlobals<DemoCommandOptions>()
+  const { json = false, keep = false, processor, databaseUrl } = command.optsWithGlobals<DemoCommandOptions>()
   if (databaseUrl !== undefined) {
     throw wrongUsage('demo makes a database of its own; --database-url has no place there.')
   }
@@ -38,7 +51,7 @@ async function demo(_options: DemoCommandOptions, command: Command): Promise<voi
     // With --json the steps are only progress.
     if (!json || stream.isTTY) printLines(line.split('\n'), stream)
   }
-  const result = await untilInterrupted((signal) => runDemo({ print, paint, keep, signal }))
+  const result = await untilInterrupted((signal) => runDemo({ print, paint, processor, keep, signal }))
   if (json) printJson(result, 2)
   print(`\n${paint(result.ok ? 'green' : 'red', verdict(result))}`)
   if (result.kept && !json) for (const line of keptLines(result.kept)) print(line)
@@ -73,12 +86,12 @@ function verdict({ checks, took_ms, restarts }: DemoResult): string {
   return `${passed} of ${checks.length} checks passed, in ${(took_ms / 1000).toFixed(1)} s${times}.`
 }
 
-function keptLines({ url, sandbox_url, pid, folder, database_url, accounts, store }: Kept): string[] {
+function keptLines({ url, processor_url, pid, folder, database_url, accounts, store }: Kept): string[] {
   return [
     '',
     'The server goes on running, with its schedules off: cycles are closed and payouts run by command.',
     `  service    ${url}`,
-    `  processor  ${sandbox_url}`,
+    `  processor  ${processor_url}`,
     `  database   ${database_url}`,
     ...accounts.map(({ role, email, password }) => `  ${role.padEnd(9)}  ${email}  password ${password}`),
     `  store      ${store.shop_domain}  webhook secret ${store.webhook_secret}`,

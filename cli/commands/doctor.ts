@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { exampleText, type GlobalOptions } from '../command.ts'
+import { serviceEnvironment } from '../context.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { Failure } from '../failures.ts'
 import { layoutOf, Output } from '../terminal/output.ts'
@@ -10,18 +11,26 @@ export function addDoctorCommand(program: Command): void {
     .description(
       'check runtime, settings, database, disk, clock, secrets, processor and addresses; say how to fix each problem',
     )
-    .addHelpText('after', exampleText('doctor', 'doctor --json'))
-    .action((_options: object, command: Command) => doctor(command))
+    .option(
+      '--after-failover',
+      'also: whether acknowledged events may have been lost when a standby or a backup took over, and how to find them',
+    )
+    .addHelpText('after', exampleText('doctor', 'doctor --json', 'doctor --after-failover'))
+    .action((options: DoctorOptions, command: Command) => doctor(options, command))
 }
 
-async function doctor(command: Command): Promise<void> {
-  const { json = false, databaseUrl } = command.optsWithGlobals<GlobalOptions>()
-  const environment = databaseUrl === undefined ? process.env : { ...process.env, DATABASE_URL: databaseUrl }
+interface DoctorOptions {
+  afterFailover?: boolean
+}
+
+async function doctor({ afterFailover = false }: DoctorOptions, command: Command): Promise<void> {
+  const options = command.optsWithGlobals<GlobalOptions>()
+  const { json = false } = options
+  const environment = serviceEnvironment(options)
   const { examine } = await import('../doctor/examine.ts')
   const out = new Output({ json, zone: 'UTC', layout: layoutOf(process.stdout, environment) })
-  const findings = await examine(environment, (what) => out.progress(`looking at ${what}`)).finally(() =>
-    out.endProgress(),
-  )
+  const progress = (what: string) => out.progress(`looking at ${what}`)
+  const findings = await examine(environment, progress, { afterFailover }).finally(() => out.endProgress())
   const failed = findings.filter(({ state }) => state === 'fail')
   const warned = findings.filter(({ state }) => state === 'warn')
   out.show({ ok: failed.length === 0, checks: findings }, () => [

@@ -4,7 +4,7 @@ import { wirePayout } from '../../server/payouts/payout-wire.ts'
 import type { PayoutRow } from '../../server/payouts/payouts.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { addGroup, exampleText, oneOf } from '../command.ts'
-import { type CommandContext, confirm, READS, withApp } from '../context.ts'
+import { type CommandContext, confirm, MOVES_MONEY, READS, withApp } from '../context.ts'
 import { addPageOptions, type PageOptions, readPage } from '../pages.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
 import { displayMoney, formatMoney, type Output } from '../terminal/output.ts'
@@ -117,7 +117,7 @@ function run(dryRun: boolean, command: Command): Promise<void> {
       const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.creatorId)))
       out.show({ dry_run: dryRun, items }, () => runLines(context, outcomes, person, dryRun))
     },
-    { readOnly: dryRun },
+    { readOnly: dryRun, ...MOVES_MONEY },
   )
 }
 
@@ -158,8 +158,14 @@ function runLines(
           : `payout ${outcome.payoutId}`,
     ]),
   )
-  const end = dryRun ? 'Nothing was written.' : 'The running service sends them to the processor.'
-  return [...table, end]
+  return [...table, endLine(outcomes, dryRun)]
+}
+
+function endLine(outcomes: readonly PayoutRunOutcome[], dryRun: boolean): string {
+  if (dryRun) return 'Nothing was written.'
+  const made = outcomes.filter(({ kind }) => kind === 'paid_out').length
+  if (made === 0) return 'No payout was made.'
+  return `The running service sends ${made === 1 ? 'it' : 'them'} to the processor.`
 }
 
 function wireOutcome(outcome: PayoutRunOutcome, creator: Person) {

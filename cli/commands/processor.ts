@@ -17,7 +17,7 @@ export function addProcessorCommands(program: Command): void {
       'after',
       `
 It prints a new signing secret once. Put it into PROCESSOR_WEBHOOK_SECRETS,
-first with the former one after a comma, and restart the service at once: until
+first with any former one after a comma, and restart the service at once: until
 then it refuses events that are signed with the new secret, and Safepay gives up
 after 31 s. Then run "affiliate doctor" and "affiliate billing reconcile".
 ${exampleText('processor register-webhook', 'processor register-webhook --rotate --json')}`,
@@ -72,10 +72,12 @@ function linesOf({ change, endpoint, secret }: Registration, url: string): strin
   return [
     printable(`${CHANGES[change]} ${url} (${endpoint.token}).`),
     ...(secret === null
-      ? []
+      ? change === 'kept'
+        ? ['Its secret is not shown again; --rotate makes a new one.']
+        : []
       : [
           printable(`Signing secret, shown only now: ${secret}`),
-          'Set it as PROCESSOR_WEBHOOK_SECRETS, first with the former one after a comma, and restart the service.',
+          'Set it as PROCESSOR_WEBHOOK_SECRETS, first with any former one after a comma, and restart the service.',
         ]),
   ]
 }

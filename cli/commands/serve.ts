@@ -18,7 +18,7 @@ export function addServeCommand(program: Command): void {
 }
 
 async function serve(seeds: boolean, command: Command): Promise<void> {
-  const context = await openContext(command)
+  const context = await openContext(command, { service: true })
   await refuseTakenPort(context)
   const seeded = seeds ? await (await import('./seed.ts')).seedDatabase(context) : null
   const { startService } = await import('../../server/service.ts')

@@ -9,6 +9,7 @@ const expected = {
   ],
   open: [{ commission: 10_000, fee: 1_000 }],
   rejected: 6,
+  payoutUnit: 1,
 }
 
 test('what was charged is billed, paid and paid out; the rest waits', () => {
@@ -17,6 +18,32 @@ test('what was charged is billed, paid and paid out; the rest waits', () => {
     creator: { pending: 10_000, released: 0, inTransit: 0, paid: 66_490 },
     platform: { fees: 7_649, credits: 0, clearing: 6_649 },
   })
+})
+
+test('with payouts of whole rupees, the paisa stay in the balance', () => {
+  const whole = {
+    ...expected,
+    charged: [...expected.charged, { commission: 81, fee: 8 }],
+    payoutUnit: 100,
+  }
+  const figures = expectedFigures(whole)
+  assert.equal(
+    [figures.creator.paid, figures.creator.released, figures.platform.clearing],
+    [66_500, 71, 6_728],
+  )
+  const rows = statementRows(whole, figures, { merchant: 'M', creator: 'C' })
+  assert.equal(
+    rows.filter((row) => row[1] === 'paid' || row[1] === 'released').map((row) => row.slice(2)),
+    [
+      ['732.28', 'all that was billed'],
+      ['665.00', '= 315.00 + 349.90 + 0.81 − 0.71'],
+      ['0.71', 'payouts are multiples of 1.00'],
+    ],
+  )
+  assert.equal(
+    rows.slice(-2).map((row) => row[2]),
+    ['177.28', '177.28'],
+  )
 })
 
 test('both sides of the statement are equal', () => {

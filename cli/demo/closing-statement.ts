@@ -8,6 +8,8 @@ export interface Expected {
   /** Accepted after that cycle was closed. */
   open: { commission: Paisa; fee: Paisa }[]
   rejected: number
+  /** Payouts are whole multiples of this; the rest stays released. */
+  payoutUnit: Paisa
 }
 
 /** The closing figures as the service tells them; amounts in paisa. */
@@ -18,8 +20,9 @@ export interface ClosingFigures {
 }
 
 /** What the closing figures must be, by addition alone. */
-export function expectedFigures({ charged, open, rejected }: Expected): ClosingFigures {
+export function expectedFigures({ charged, open, rejected, payoutUnit }: Expected): ClosingFigures {
   const commission = sum(charged.map((sale) => sale.commission))
+  const released = commission % payoutUnit
   const fee = sum(charged.map((sale) => sale.fee))
   const openCommission = sum(open.map((sale) => sale.commission))
   const openFee = sum(open.map((sale) => sale.fee))
@@ -31,8 +34,8 @@ export function expectedFigures({ charged, open, rejected }: Expected): ClosingF
       billed: commission + fee,
       paid: commission + fee,
     },
-    creator: { pending: openCommission, released: 0, inTransit: 0, paid: commission },
-    platform: { fees: fee + openFee, credits: 0, clearing: fee },
+    creator: { pending: openCommission, released, inTransit: 0, paid: commission - released },
+    platform: { fees: fee + openFee, credits: 0, clearing: fee + released },
   }
 }
 
@@ -57,9 +60,9 @@ export function statementRows(
     ['', 'paid', rupees(merchant.paid), 'all that was billed'],
     ['', 'unbilled', rupees(merchant.unbilled), less(owed, merchant.billed)],
     [names.creator, 'creator', '', `earned ${rupees(earned)}`],
-    ['', 'paid', rupees(creator.paid), addition(expected.charged.map((sale) => sale.commission))],
+    ['', 'paid', rupees(creator.paid), ...paidFrom(expected)],
     ['', 'in transit', rupees(creator.inTransit)],
-    ['', 'released', rupees(creator.released)],
+    ['', 'released', rupees(creator.released), ...restOf(expected)],
     ['', 'pending', rupees(creator.pending), less(earned, creator.paid, creator.inTransit, creator.released)],
     ['The platform', 'fees', rupees(platform.fees), addition(fees)],
     ['', 'credits', rupees(platform.credits), 'none granted'],
@@ -72,9 +75,20 @@ export function statementRows(
     ],
     [
       '',
-      'pending + fees',
+      creator.released > 0 ? 'pending + released + fees' : 'pending + fees',
       rupees(creator.pending + creator.released + creator.inTransit + platform.fees - platform.credits),
-      addition([creator.pending, platform.fees]),
+      addition([creator.pending, ...(creator.released > 0 ? [creator.released] : []), platform.fees]),
     ],
   ]
+}
+
+function paidFrom(expected: Expected): string[] {
+  const commissions = expected.charged.map((sale) => sale.commission)
+  const rest = sum(commissions) % expected.payoutUnit
+  return [addition(commissions) + (rest > 0 ? ` − ${rupees(rest)}` : '')]
+}
+
+function restOf({ charged, payoutUnit }: Expected): string[] {
+  const isWhole = sum(charged.map((sale) => sale.commission)) % payoutUnit === 0
+  return isWhole ? [] : [`payouts are multiples of ${rupees(payoutUnit)}`]
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { formatMoney } from '../../shared/money.ts'
+import { formatMoney, type Paisa } from '../../shared/money.ts'
 import { type ClosingFigures, type Expected, expectedFigures, statementRows } from './closing-statement.ts'
 import { CommandFailed } from './command-line.ts'
 import type { Demo } from './demo.ts'
@@ -21,6 +21,7 @@ const verification = z.object({
   ),
 })
 const events = z.object({ items: z.array(z.object({ source: z.string(), state: z.string() })) })
+type InboxEvent = z.output<typeof events>['items'][number]
 
 /** The closing figures on the wire: counts as numbers, amounts as decimal strings. */
 export interface WireFigures {
@@ -33,7 +34,8 @@ export interface Closing {
   figures: WireFigures
   invariants: z.output<typeof verification>['items']
   holds: boolean
-  events: z.output<typeof events>['items']
+  events: InboxEvent[]
+  payouts: number
 }
 
 /** Gathers what service and journal say at the end, and compares it with what the manifest adds up to. */
@@ -46,7 +48,7 @@ export async function closeBooks(
   const [books, verified, inbox, found] = await Promise.all([
     demo.command('ledger', 'balances').then((document) => balances.parse(document)),
     verify(demo),
-    demo.command('webhooks', 'events').then((document) => events.parse(document)),
+    settledEvents(demo),
     figuresOfService(demo, people),
   ])
   const inJournal = (account: string) =>
@@ -60,7 +62,7 @@ export async function closeBooks(
       clearing: inJournal('processor_clearing'),
     },
   }
-  const expected = expectedOf(orders)
+  const expected = expectedOf(orders, demo.processor.payoutUnit)
   const names = { merchant: people.merchant.name, creator: people.creator.name }
   for (const row of statementRows(expected, figures, names)) report.row(...row)
   checkFigures(report, expectedFigures(expected), figures)
@@ -72,7 +74,8 @@ export async function closeBooks(
     figures: wireFigures(figures),
     invariants: verified.items,
     holds: verified.ok,
-    events: inbox.items,
+    events: inbox,
+    payouts: found.payouts,
   }
 }
 
@@ -85,7 +88,16 @@ async function verify(demo: Demo): Promise<z.output<typeof verification>> {
   return verification.parse(document)
 }
 
+/** The events of the inbox, once none waits: the processor can send several about one thing. */
+function settledEvents(demo: Demo): Promise<InboxEvent[]> {
+  return demo.until('all events to be applied', async () => {
+    const { items } = events.parse(await demo.command('webhooks', 'events'))
+    return items.some(({ state }) => state === 'pending') ? null : items
+  })
+}
+
 type ServiceFigures = Pick<ClosingFigures, 'creator'> & {
+  payouts: number
   merchant: Omit<ClosingFigures['merchant'], 'unbilled'>
 }
 
@@ -103,6 +115,7 @@ async function figuresOfService(demo: Demo, { merchant, creator }: People): Prom
   if (!balance) throw new Error('the service tells the creator no balance')
   if (paisa(balance.paid) !== paidOut) throw new Error('the paid balance is not the sum of the paid payouts')
   return {
+    payouts: payouts.length,
     merchant: {
       accepted: sales.filter((sale) => sale.acceptance_status === 'accepted').length,
       rejected: sales.filter((sale) => sale.acceptance_status === 'rejected').length,
@@ -118,13 +131,14 @@ async function figuresOfService(demo: Demo, { merchant, creator }: People): Prom
   }
 }
 
-function expectedOf({ first, later }: StoryOrders): Expected {
+function expectedOf({ first, later }: StoryOrders, payoutUnit: Paisa): Expected {
   const accepted = (orders: StoryOrder[]) => orders.filter((order) => order.accepted)
   const all = [...first, later]
   return {
     charged: accepted(first),
     open: accepted([later]),
     rejected: all.length - accepted(all).length,
+    payoutUnit,
   }
 }
 
@@ -159,11 +173,14 @@ function wireFigures({ merchant, creator, platform }: ClosingFigures): WireFigur
   }
 }
 
-/** Ten orders, one replay of another id and the later order; one payment and two payouts, however often they came. */
+/** Ten orders, one replay of another id and the later order. */
 const STORE_EVENTS = 12
-const PROCESSOR_EVENTS = 3
 
-export function showVerification(report: StepReport, { invariants, holds, events: inbox }: Closing): void {
+export function showVerification(
+  { processor }: Demo,
+  report: StepReport,
+  { invariants, holds, events: inbox, payouts }: Closing,
+): void {
   report.row('$', 'affiliate ledger verify')
   const rows = sum(invariants.map((invariant) => invariant.rows))
   const broken = invariants.filter((invariant) => invariant.breaches.length > 0)
@@ -177,6 +194,6 @@ export function showVerification(report: StepReport, { invariants, holds, events
   report.row('inbox', `${settled.length} of ${inbox.length} signed events applied or found to change nothing`)
   const of = (source: string) => settled.filter((event) => event.source === source).length
   report.check('store events settled', of('store'), STORE_EVENTS)
-  report.check('processor events settled', of('processor'), PROCESSOR_EVENTS)
+  processor.checkEvents(report, of('processor'), payouts)
   report.check('events waiting or set aside', inbox.length - settled.length, 0)
 }

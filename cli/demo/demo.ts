@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CommandFailed, runCommand } from './command-line.ts'
+import type { DemoProcessor } from './demo-processor.ts'
 import { DemoStopped } from './demo-stopped.ts'
 import type { ServerProcess } from './server-process.ts'
-import { NoAnswer, refusedBy, type ServiceClient } from './service-client.ts'
+import { NoAnswer, type ServiceClient } from './service-client.ts'
 
 const FIRST_POLL_MS = 20
 const LONGEST_POLL_MS = 80
@@ -16,7 +16,7 @@ const EXPLAIN_AFTER_MS = 3000
 /** The names under which a host's own environment reaches the server; settings of the service do not. */
 const PASSED_ON = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'LC_ALL', 'TZ', 'NODE_V8_COVERAGE']
 
-/** The environment of the server and of the commands beside it: the same settings on every machine. */
+/** The environment of the server and of the commands beside it, without the processor's: the same settings on every machine. */
 export function demoEnvironment(folder: string): Record<string, string> {
   const own = PASSED_ON.flatMap((name) => {
     const value = process.env[name]
@@ -27,7 +27,6 @@ export function demoEnvironment(folder: string): Record<string, string> {
     HOST: '127.0.0.1',
     DATABASE_URL: `sqlite:${join(folder, 'affiliate.db')}`,
     ROLES: 'web,worker,scheduler',
-    PROCESSOR: 'sandbox',
     // The story runs both jobs itself, with the commands that an operator has.
     SCHEDULE_BILLING: 'off',
     SCHEDULE_PAYOUTS: 'off',
@@ -46,15 +45,19 @@ export function demoEnvironment(folder: string): Record<string, string> {
 export class Demo {
   readonly folder: string
   readonly environment: Record<string, string>
+  readonly processor: DemoProcessor
   readonly server: ServerProcess
   readonly client: ServiceClient
   readonly signal: AbortSignal
   /** Shows why nothing happens. */
   readonly note: (text: string) => void
 
-  constructor(parts: Pick<Demo, 'folder' | 'environment' | 'server' | 'client' | 'signal' | 'note'>) {
+  constructor(
+    parts: Pick<Demo, 'folder' | 'environment' | 'processor' | 'server' | 'client' | 'signal' | 'note'>,
+  ) {
     this.folder = parts.folder
     this.environment = parts.environment
+    this.processor = parts.processor
     this.server = parts.server
     this.client = parts.client
     this.signal = parts.signal
@@ -95,18 +98,5 @@ export class Demo {
         throw new DemoStopped(`waited without success for ${what}`)
       await pause(wait, undefined, { signal: this.signal })
     }
-  }
-
-  /** Tells the sandbox processor how to behave. */
-  async setSwitches(change: Record<string, unknown>): Promise<void> {
-    const { sandboxUrl } = await this.server.ready()
-    const { api_key } = JSON.parse(readFileSync(join(this.folder, 'sandbox.json'), 'utf8'))
-    const answer = await this.client.send({
-      method: 'PUT',
-      url: `${sandboxUrl}/_sandbox/switches`,
-      headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(change),
-    })
-    if (answer.status !== 200) throw refusedBy('PUT /_sandbox/switches', answer)
   }
 }

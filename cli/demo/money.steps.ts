@@ -3,11 +3,8 @@ import { type PayoutWire, payoutPage } from '../../shared/schemas/payouts.ts'
 import type { Demo } from './demo.ts'
 import { type People, type Person, profile } from './people.steps.ts'
 import { addition, rupees, sum } from './rupees.ts'
-import { FAILURE_REASON, paisa, type StoryOrder } from './scenario.ts'
+import { paisa, type StoryOrder } from './scenario.ts'
 import type { StepReport } from './step-report.ts'
-
-/** Long enough for the service to have heard the answer before the event comes, short enough to wait for. */
-const EVENT_DELAY_MS = 60
 
 /** Closes the billing cycle as of the end of its period: the operator's command, with the server running. */
 export async function closeCycle(
@@ -16,7 +13,7 @@ export async function closeCycle(
   merchant: Person,
   orders: readonly StoryOrder[],
 ): Promise<void> {
-  await demo.setSwitches({ event_delay_ms: EVENT_DELAY_MS, duplicate_events: 1 })
+  await demo.processor.prepare(demo)
   const open = (await cyclesOf(demo, merchant)).at(-1)
   if (!open) throw new Error('the accepted sales opened no billing cycle')
   // A tried close that was not answered may have taken effect.
@@ -36,18 +33,14 @@ export async function closeCycle(
   report.check('amount due', rupees(paisa(cycle.amount_due)), rupees(sum([...commissions, ...fees])))
 }
 
-/** Waits for the invoice and for the sandbox's signed word that it is paid, which charges the cycle. */
+/** Waits for the invoice and for the processor's signed event that it is paid, which charges the cycle. */
 export async function payInvoice(demo: Demo, report: StepReport, people: People): Promise<void> {
   const charged = await demo.until('the cycle to be charged', async () => {
     const cycle = await firstCycle(demo, people.merchant)
     return cycle.state === 'charged' ? cycle : null
   })
   report.row('invoice', charged.processor_invoice_id ?? 'none')
-  report.row(
-    'payment',
-    charged.processor_payment_reference ?? 'none',
-    'confirmed by signed webhook, sent twice',
-  )
+  report.row('payment', charged.processor_payment_reference ?? 'none', demo.processor.confirmation)
   const { balance } = await profile(demo, people.creator)
   const released = paisa(balance?.released ?? '0.00')
   report.row('cycle', charged.state)
@@ -56,11 +49,17 @@ export async function payInvoice(demo: Demo, report: StepReport, people: People)
   report.check('pending balance', balance?.pending ?? 'none', '0.00')
 }
 
-/** The first payout, which the sandbox is set to fail: its amount goes back into the balance. */
-export async function failPayout(demo: Demo, report: StepReport, creator: Person): Promise<void> {
+/** The first payout, which the processor is made to fail: its amount goes back into the balance. */
+export async function failPayout(demo: Demo, report: StepReport, people: People): Promise<void> {
+  const { creator, merchant } = people
+  const { failure } = demo.processor
+  if ('impossible' in failure) {
+    report.row('skipped', failure.impossible)
+    return
+  }
   if ((await payoutsOf(demo, creator)).length === 0) {
     // Only before there is a payout: set once more later, it would fail the next one too.
-    await demo.setSwitches({ fail_next_payouts: 1, failure_reason: FAILURE_REASON })
+    await failure.plan(demo)
     await demo.command('payouts', 'run')
   }
   report.row('$', 'affiliate payouts run')
@@ -72,30 +71,35 @@ export async function failPayout(demo: Demo, report: StepReport, creator: Person
   report.row('payout', rupees(paisa(failed.amount)), failed.state, failed.failure_reason ?? '')
   report.row('released', rupees(paisa(balance?.released ?? '0.00')), 'back in the balance')
   report.check('state of the first payout', failed.state, 'failed')
-  report.check('reason of the failure', failed.failure_reason ?? 'none', FAILURE_REASON)
-  report.check('balance after the failure', balance?.released ?? 'none', failed.amount)
+  report.check('reason of the failure', failed.failure_reason ?? 'none', failure.reason)
+  const { commission_total } = await firstCycle(demo, merchant)
+  report.check('balance after the failure', balance?.released ?? 'none', commission_total)
   report.check('in transit after the failure', balance?.in_transit ?? 'none', '0.00')
 }
 
-/** The next run makes a new payout of the same balance, and this one arrives. */
-export async function payOut(demo: Demo, report: StepReport, creator: Person): Promise<void> {
-  const paid = await demo.until('the second payout to be paid', async () => {
-    const second = (await payoutsOf(demo, creator)).find((payout) => payout.state !== 'failed')
-    if (!second) {
+/** The next run makes a payout of the balance, and this one arrives. What is less than the processor's unit stays. */
+export async function payOut(demo: Demo, report: StepReport, { creator, merchant }: People): Promise<void> {
+  const paid = await demo.until('the payout to be paid', async () => {
+    const made = (await payoutsOf(demo, creator)).find((payout) => payout.state !== 'failed')
+    if (!made) {
       // The run asks the processor about the failed payout first; without an answer it leaves it for the next run.
       await demo.command('payouts', 'run')
       return null
     }
-    return isSettled(second) ? second : null
+    return isSettled(made) ? made : null
   })
   const { balance } = await profile(demo, creator)
   report.row('$', 'affiliate payouts run')
-  report.row('payout', rupees(paisa(paid.amount)), paid.state, 'confirmed by signed webhook, sent twice')
+  report.row('payout', rupees(paisa(paid.amount)), paid.state, demo.processor.confirmation)
   report.row('released', rupees(paisa(balance?.released ?? '0.00')))
-  report.check('state of the second payout', paid.state, 'paid')
+  const released = paisa((await firstCycle(demo, merchant)).commission_total)
+  const rest = released % demo.processor.payoutUnit
+  report.check('state of the payout', paid.state, 'paid')
+  report.check('amount of the payout', rupees(paisa(paid.amount)), rupees(released - rest))
   report.check('paid balance', balance?.paid ?? 'none', paid.amount)
-  report.check('released balance', balance?.released ?? 'none', '0.00')
-  report.check('payouts made', (await payoutsOf(demo, creator)).length, 2)
+  report.check('released balance', rupees(paisa(balance?.released ?? '0.00')), rupees(rest))
+  const expected = 'impossible' in demo.processor.failure ? 1 : 2
+  report.check('payouts made', (await payoutsOf(demo, creator)).length, expected)
 }
 
 /** Newest first. */

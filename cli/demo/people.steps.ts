@@ -80,6 +80,18 @@ export async function connectStore(
   report.row('store', connected.shop_domain, 'its webhook secret is kept encrypted and never shown again')
 }
 
+/** Where the processor requests invoices from an account. */
+export async function giveBillingAccount(demo: Demo, report: StepReport, merchant: Person): Promise<void> {
+  const { billingAccount } = demo.processor
+  if (billingAccount === null) return
+  const { billing_account: account } = await demo.client.call('PATCH', '/me', user, {
+    token: merchant.token,
+    body: { billing_account: billingAccount },
+  })
+  report.row('invoices from', `account ending in ${account?.last4}`)
+  report.check('end of the billing account', account?.last4 ?? 'none', billingAccount.iban.slice(-4))
+}
+
 export async function setDestination(demo: Demo, report: StepReport, creator: Person): Promise<void> {
   const { payout_destination: destination } = await demo.client.call('PATCH', '/me', user, {
     token: creator.token,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Closing, WireFigures } from './closing.steps.ts'
 import { Demo, demoEnvironment } from './demo.ts'
+import { type DemoProcessorName, openDemoProcessor } from './demo-processor.ts'
 import { headingLine, type Paint, stepLines } from './layout.ts'
 import { makeSecrets, type People } from './people.steps.ts'
 import { SHOP_DOMAIN } from './scenario.ts'
@@ -15,6 +16,8 @@ import { STEPS, type StepName, tellStory } from './steps.ts'
 export interface DemoOptions {
   print(line: string): void
   paint: Paint
+  /** `sandbox` unless given. */
+  processor?: DemoProcessorName
   /** Keeps server and folder after the last step. */
   keep: boolean
   /** Aborted to end the demo: it then cleans up and throws. */
@@ -28,7 +31,9 @@ export interface DemoOptions {
 /** What `--keep` leaves running, and everything needed to use and to end it. */
 export interface Kept {
   url: string
-  sandbox_url: string
+  /** `null` with another processor than the sandbox. */
+  sandbox_url: string | null
+  processor_url: string
   pid: number
   folder: string
   database_url: string
@@ -63,21 +68,10 @@ export async function runDemo(options: DemoOptions): Promise<DemoResult> {
   const started = performance.now()
   options.print(options.paint('dim', 'One order, all the way to a paid payout; amounts in rupees.\n'))
   const folder = mkdtempSync(join(tmpdir(), 'affiliate-demo-'))
-  const environment = demoEnvironment(folder)
-  const { keep, signal } = options
-  const note = (text: string) => options.print(options.paint('yellow', `     ${text}`))
-  const server = new ServerProcess({
-    folder,
-    environment,
-    detached: keep,
-    signal,
-    onStart: options.onServer,
-    onDeath: (how) => note(`the server died (${how}); it is started again`),
-  })
-  const client = new ServiceClient(() => server.url)
+  let demo: Demo | null = null
   let kept: Kept | null = null
   try {
-    const demo = new Demo({ folder, environment, server, client, signal, note })
+    demo = await openDemo(folder, options)
     const teller = new Teller(demo, options)
     const secrets = makeSecrets()
     const { people, closing } = await tellStory(demo, teller, secrets)
@@ -85,23 +79,47 @@ export async function runDemo(options: DemoOptions): Promise<DemoResult> {
     const result: DemoResult = {
       ok: checks.every((check) => check.ok),
       took_ms: Math.round(performance.now() - started),
-      restarts: server.restarts,
+      restarts: demo.server.restarts,
       steps: teller.steps.map(({ name, title, rows }) => ({ name, title, rows })),
       checks,
       figures: closing.figures,
       invariants: closing.invariants,
-      kept: keep ? await whatIsKept(demo, people, secrets.webhookSecret) : null,
+      kept: options.keep ? await whatIsKept(demo, people, secrets.webhookSecret) : null,
     }
     kept = result.kept
     return result
   } finally {
-    await client.close()
-    if (kept) server.release()
+    await demo?.client.close()
+    if (kept) demo?.server.release()
     else {
-      await server.stop()
+      await demo?.server.stop()
       rmSync(folder, { recursive: true, force: true })
     }
   }
+}
+
+/** Opens the processor and starts the server. */
+async function openDemo(folder: string, options: DemoOptions): Promise<Demo> {
+  const { keep, signal } = options
+  const common = demoEnvironment(folder)
+  const processor = await openDemoProcessor(options.processor ?? 'sandbox', {
+    folder,
+    environment: common,
+    signal,
+  })
+  const environment = { ...common, ...processor.settings }
+  const note = (text: string) => options.print(options.paint('yellow', `     ${text}`))
+  const server = new ServerProcess({
+    folder,
+    environment,
+    port: processor.port,
+    detached: keep,
+    signal,
+    onStart: options.onServer,
+    onDeath: (how) => note(`the server died (${how}); it is started again`),
+  })
+  const client = new ServiceClient(() => server.url)
+  return new Demo({ folder, environment, processor, server, client, signal, note })
 }
 
 interface ToldStep {
@@ -153,11 +171,13 @@ class Teller {
 }
 
 async function whatIsKept(demo: Demo, people: People, webhookSecret: string): Promise<Kept> {
-  const { url, sandboxUrl } = await demo.server.ready()
+  const listening = await demo.server.ready()
+  const [processorUrl] = demo.processor.describe(listening)
   const { merchant, creator, otherCreator } = people
   return {
-    url,
-    sandbox_url: sandboxUrl,
+    url: listening.url,
+    sandbox_url: listening.sandboxUrl,
+    processor_url: processorUrl,
     pid: demo.server.pid,
     folder: demo.folder,
     database_url: demo.environment.DATABASE_URL ?? '',

@@ -9,6 +9,8 @@ export const CREATOR = { email: 'sana@reels.example.pk', name: 'Sana Mirza' }
 export const OTHER_CREATOR = { email: 'bilal@vlogs.example.pk', name: 'Bilal Ahmed' }
 export const SHOP_DOMAIN = 'chenab-lawn.myshopify.com'
 export const DESTINATION = { iban: 'PK36SCBL0000001123456702', account_title: 'SANA MIRZA' }
+/** The merchant's, where the processor requests invoices from an account. */
+export const BILLING_ACCOUNT = { iban: 'PK24SCBL0000001171495101' }
 export const COUPON_CODE = 'SANA10'
 export const FAILURE_REASON = 'the account is closed for credits today'
 /** 10 % is also the default platform fee, of the commission, on top of it. */

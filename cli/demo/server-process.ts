@@ -8,11 +8,12 @@ import { COMMAND_LINE, reasonIn } from './command-line.ts'
 import { DemoStopped } from './demo-stopped.ts'
 
 /** What `affiliate serve --json` prints once it listens. */
-const announcement = z.object({ url: z.url(), sandbox_url: z.url() })
+const announcement = z.object({ url: z.url(), sandbox_url: z.url().nullable() })
 
 export interface Listening {
   url: string
-  sandboxUrl: string
+  /** `null` with another processor than the sandbox. */
+  sandboxUrl: string | null
 }
 
 export interface ServerOptions {
@@ -20,6 +21,8 @@ export interface ServerOptions {
   folder: string
   /** Its whole environment; PORT is set here. */
   environment: Record<string, string>
+  /** Where it listens; 0 for any free port. */
+  port: number
   /** In a process group of its own, so that it outlives the demo. */
   detached: boolean
   /** Aborted when the demo is to end: a server that ends from then on is not started again. */
@@ -116,7 +119,7 @@ export class ServerProcess {
 
   #spawn(): ChildProcess {
     const { folder, environment, detached, onStart } = this.#options
-    const port = this.#address ? new URL(this.#address.url).port : '0'
+    const port = this.#address ? new URL(this.#address.url).port : String(this.#options.port)
     // Files, not pipes: a kept server must not depend on who started it.
     const out = openSync(this.#outFile(), 'w')
     const errors = openSync(join(folder, 'server.log'), 'a')

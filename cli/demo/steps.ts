@@ -3,7 +3,14 @@ import type { Demo } from './demo.ts'
 import { closeCycle, failPayout, payInvoice, payOut } from './money.steps.ts'
 import { applyToOffer, decideApplications, followLink, publishOffer, resolveLink } from './offer.steps.ts'
 import { compareViews, makeDeliveries, sendAgain, sendOrders } from './orders.steps.ts'
-import { connectStore, type People, registerPeople, type Secrets, setDestination } from './people.steps.ts'
+import {
+  connectStore,
+  giveBillingAccount,
+  type People,
+  registerPeople,
+  type Secrets,
+  setDestination,
+} from './people.steps.ts'
 import { readStoryOrders } from './scenario.ts'
 import type { StepReport } from './step-report.ts'
 
@@ -47,7 +54,10 @@ export async function tellStory(
   await step('server', (report) => introduceServer(demo, report))
   const people = await step('people', (report) => registerPeople(demo, report, secrets))
   const { merchant, creator } = people
-  await step('store', (report) => connectStore(demo, report, merchant, secrets))
+  await step('store', async (report) => {
+    await connectStore(demo, report, merchant, secrets)
+    await giveBillingAccount(demo, report, merchant)
+  })
   await step('destination', (report) => setDestination(demo, report, creator))
   const offer = await step('offer', (report) => publishOffer(demo, report, merchant))
   const applications = await step('applications', (report) => applyToOffer(demo, report, people, offer.id))
@@ -62,20 +72,20 @@ export async function tellStory(
   await step('payment', (report) => payInvoice(demo, report, people))
   // Of one store, events are applied in their order: once this one is a sale, the repetitions before it are done with too.
   await step('later-order', (report) => sendOrders(demo, report, merchant, webhookSecret, [deliveries.later]))
-  await step('failed-payout', (report) => failPayout(demo, report, creator))
-  await step('payout', (report) => payOut(demo, report, creator))
+  await step('failed-payout', (report) => failPayout(demo, report, people))
+  await step('payout', (report) => payOut(demo, report, people))
   const closing = await step('statement', (report) => closeBooks(demo, report, people, orders))
-  await step('verification', async (report) => showVerification(report, closing))
+  await step('verification', async (report) => showVerification(demo, report, closing))
   return { people, closing }
 }
 
 async function introduceServer(demo: Demo, report: StepReport): Promise<void> {
-  const { url, sandboxUrl } = await demo.server.ready()
+  const listening = await demo.server.ready()
   report.row(
     'service',
-    url,
+    listening.url,
     `process ${demo.server.pid}; kill -9 it at any moment, the figures stay the same`,
   )
-  report.row('processor', sandboxUrl, 'the sandbox: it moves no real money')
+  report.row('processor', ...demo.processor.describe(listening))
   report.row('database', demo.environment.DATABASE_URL ?? '')
 }

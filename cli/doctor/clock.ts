@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
+import { MAX_SKEW_MS, skewOf, skewText } from '../../server/processes/clock-skew.rule.ts'
 import { type Finding, fail, info, ok } from './finding.ts'
 
 /** Signed webhooks are refused from five minutes on; long before that, orders and clicks are misjudged. */
@@ -17,9 +18,9 @@ async function againstServer(database: OpenDatabase): Promise<Finding> {
   const before = Date.now()
   const { rows } = await sql<{ at: number }>`
     select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as at`.execute(database.reader)
-  const off = Math.round((rows[0]?.at ?? before) - (before + Date.now()) / 2)
-  const detail = `${Math.abs(off)} ms ${off < 0 ? 'ahead of' : 'behind'} the database server's`
-  return Math.abs(off) > MOST_MS ? fail('clock', detail, MEND) : ok('clock', detail)
+  const skew = skewOf({ before, database: rows[0]?.at ?? before, after: Date.now() })
+  const detail = skewText(skew)
+  return Math.abs(skew) > MAX_SKEW_MS ? fail('clock', detail, MEND) : ok('clock', detail)
 }
 
 /** Ids begin with the moment that they were made at, so the newest tell whether the clock has been set back. */

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { Config } from '../../server/platform/config.ts'
 import { migrationState } from '../../server/platform/database/migration-state.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
+import { databaseNameOf, hostsOf } from '../../server/platform/database/postgres-address.ts'
 import { type Finding, fail, ok, warn, wordsOf } from './finding.ts'
 
 export interface Reached {
@@ -65,13 +66,20 @@ function writable(file: string): Finding {
 }
 
 async function examinePostgres(config: Config, database: OpenDatabase): Promise<Finding[]> {
-  const url = new URL(config.DATABASE_URL)
+  const hosts = hostsOf(config.DATABASE_URL)
+  const name = databaseNameOf(config.DATABASE_URL)
   const version = await settingOf(database, 'show server_version', 'server_version')
   const off: string[] = []
   for (const name of ['fsync', 'synchronous_commit', 'full_page_writes']) {
     if ((await settingOf(database, `show ${name}`, name)) === 'off') off.push(name)
   }
-  const place = `PostgreSQL ${version} at ${url.host || 'a local socket'}${url.pathname}`
+  const readOnly = await settingOf(database, 'select pg_is_in_recovery() as standby', 'standby')
+  if (readOnly === 'true') {
+    return [
+      fail('database', `${hosts} is a standby and takes reads only`, 'Name the primary in DATABASE_URL.'),
+    ]
+  }
+  const place = `PostgreSQL ${version} at ${hosts}/${name}`
   if (off.length === 0) return [ok('database', `${place}; what is committed is on disk (fsync on)`)]
   return [
     fail(
@@ -80,6 +88,36 @@ async function examinePostgres(config: Config, database: OpenDatabase): Promise<
       `Set ${off.map((name) => `${name} = on`).join(', ')} in postgresql.conf and reload.`,
     ),
   ]
+}
+
+/** How far the replica of DATABASE_READ_URL is behind. Empty without one. */
+export async function examineReplica(config: Config): Promise<Finding[]> {
+  const { DATABASE_READ_URL: url, DATABASE_URL, DATABASE_DIRECT_URL } = config
+  if (url === undefined) return []
+  const place = hostsOf(url)
+  const { openDatabase, refuseOtherDatabase } = await import(
+    '../../server/platform/database/open-database.ts'
+  )
+  const direct = DATABASE_DIRECT_URL ?? DATABASE_URL
+  try {
+    await refuseOtherDatabase('DATABASE_READ_URL', url, direct)
+  } catch (error) {
+    return [fail('replica', `${place}: ${wordsOf(error)}`, 'Public reads go to the primary meanwhile.')]
+  }
+  const database = await openDatabase(direct, { create: false, readOnly: true, readUrl: url })
+  try {
+    const replica = database.dialect === 'postgresql' ? database.replica : null
+    if (await replica?.reachesNow()) return [ok('replica', `${place} has what the primary has`)]
+    return [
+      warn(
+        'replica',
+        `${place} is behind the primary`,
+        'Look at pg_stat_replication on the primary. More than 5 s behind it is not used.',
+      ),
+    ]
+  } finally {
+    await database.close()
+  }
 }
 
 async function settingOf(database: OpenDatabase, statement: string, column: string): Promise<string> {

@@ -4,12 +4,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { sealName, sealText } from '../../server/ledger/seals/stored-seals.service.ts'
+import { sealLedger } from '../../server/ledger/seals/seals.service.ts'
+import { sealName, sealText, storeSeals } from '../../server/ledger/seals/stored-seals.service.ts'
 import { sendMail } from '../../server/mail/mail.service.ts'
 import { readConfig } from '../../server/platform/config.ts'
+import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
+
+import { type Marketplace, openMarketplace } from '../../server/test/testkit/marketplace.ts'
+import { orderBody } from '../../server/test/testkit/orders.ts'
 import { addUser } from '../../server/test/testkit/people.ts'
 import { openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
+import { removeGuards } from '../../server/test/testkit/tamper.ts'
+import { TESTBED_KEY } from '../../server/test/testkit/testbed.ts'
+import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { runAffiliate } from '../test/run-affiliate.ts'
 import { runHere } from '../test/run-here.ts'
 import { judgeSpace } from './disk.ts'
@@ -17,6 +25,7 @@ import type { Finding } from './finding.ts'
 import { examineMail } from './mail.ts'
 import { examineAddress, examineMetrics, examineProxies } from './outside.ts'
 import { examineRuntime } from './runtime.ts'
+import { examineSecrets } from './secrets.ts'
 
 for (const dialect of testDialects()) {
   const it = suite(`the doctor on ${dialect}`)
@@ -106,6 +115,24 @@ for (const dialect of testDialects()) {
     assert.match(await mail(smtp), /^warn: mails failed within 24 hours: 1/)
   })
 
+  it('counts the admins without a second factor in production', async () => {
+    const { platform } = bed.service.app
+    const { database } = bed.testDatabase
+    const found = async (NODE_ENV: 'production' | 'development') =>
+      (await examineSecrets({ ...platform.config, NODE_ENV }, {}, database))
+        .map(({ detail }) => detail)
+        .filter((detail) => detail.includes('second factor'))
+    assert.equal(await found('production'), [])
+    const admin = await addUser(platform, 'admin')
+    await addUser(platform, 'creator')
+    assert.equal(await found('production'), ['1 admin has no second factor'])
+    assert.equal(await found('development'), [])
+    const { secret } = await startTotp(platform, { id: admin.userId, email: 'admin@example.pk' })
+    assert.equal(await found('production'), ['1 admin has no second factor'], 'started, and not confirmed')
+    await confirmTotp(platform, admin.userId, codeOf(secret, platform.clock), 'operator')
+    assert.equal(await found('production'), [])
+  })
+
   it('warns of seals that SEAL_STORAGE lacks or holds otherwise after an hour', async () => {
     const { testDatabase } = bed
     const SEAL_STORAGE = mkdtempSync(join(tmpdir(), 'affiliate-doctor-seals-'))
@@ -144,6 +171,110 @@ for (const dialect of testDialects()) {
   })
 
   it.run()
+
+  const after = suite<{ market: Marketplace; folder: string }>(`the doctor after a failover on ${dialect}`)
+  after.before.each(async (context) => {
+    context.market = await openMarketplace(dialect)
+    context.folder = mkdtempSync(join(tmpdir(), 'affiliate-doctor-failover-'))
+  })
+  after.after.each(async ({ market, folder }) => {
+    await market.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  /** The findings, each as one text. */
+  const examineAfter = async (market: Marketplace, storage: string | null) => {
+    const { url, folder } = market.bed.testDatabase
+    const environment = { DATABASE_URL: url, DATA_DIR: folder, APP_KEY: TESTBED_KEY.toString('base64') }
+    const { code, stdout } = await runHere(['doctor', '--after-failover', '--json'], {
+      ...environment,
+      ...(storage !== null && { SEAL_STORAGE: storage }),
+    })
+    const { checks } = JSON.parse(stdout) as { checks: Finding[] }
+    const found = checks.filter(({ name }) => name === 'failover')
+    return { code, found: found.map(({ state, detail, mend }) => `${state}: ${detail} → ${mend}`) }
+  }
+  /** Sells, seals, and keeps the seal in `folder`, as the schedule does. */
+  const sellAndKeep = async (market: Marketplace, folder: string) => {
+    const shop = await market.addShop()
+    const link = await market.addLink(shop, await market.addCreator())
+    await market.order(shop, link, 400_000)
+    await market.drainUntilIdle()
+    await sealLedger(market.platform)
+    const { config } = market.platform
+    await storeSeals({ ...market.platform, config: { ...config, SEAL_STORAGE: folder } })
+    return shop
+  }
+
+  after(
+    'says from when on the stores must be compared, and with which command',
+    async ({ market, folder }) => {
+      const shop = await sellAndKeep(market, folder)
+      const { found } = await examineAfter(market, folder)
+      const at = (text: string | RegExp) => found.filter((line) => line.match(text)).length
+      assert.is(
+        at(/^ok: seal 1 of 2026-11-01T07:00:00.000Z, the newest in SEAL_STORAGE, is in this/),
+        1,
+        found.join(),
+      )
+      assert.is(at(/^warn: the cluster may have lost what came after 2026-11-01T07:00:00.000Z/), 1)
+      assert.is(at(/from 2026-10-31 on and run "affiliate stores compare DOMAIN orders_export.csv"/), 1)
+      assert.is(at(`s${shop.merchantId}.myshopify.com`), 1)
+      assert.is(at(/^ok: no order since then names a click/), 1)
+      assert.is(at(/affiliate billing reconcile/), 1)
+      assert.is(
+        at(/^warn: commits wait for no standby \(synchronous_standby_names/),
+        dialect === 'sqlite' ? 0 : 1,
+      )
+      // An order that names a click which the new primary does not have.
+      await market.deliver(
+        shop,
+        orderBody({ price: 1000, createdAt: market.clock.now(), click: market.platform.ids.next() }),
+      )
+      await market.drainUntilIdle()
+      const again = await examineAfter(market, folder)
+      assert.ok(again.found.some((line) => /^warn: 1 order since then names a click that/.test(line)))
+    },
+  )
+
+  after('fails when a kept seal is not in the database', async ({ market, folder }) => {
+    await sellAndKeep(market, folder)
+    const { database } = market.bed.testDatabase
+    await removeGuards(database)
+    for (const table of ['ledger_seal_heads', 'ledger_seals'] as const) {
+      await database.writer.deleteFrom(table).execute()
+    }
+    const { code, found } = await examineAfter(market, folder)
+    assert.is(code, 1)
+    const lost = found.find((line) => line.startsWith('fail: '))
+    assert.match(
+      lost ?? found.join(),
+      /^fail: acknowledged events were lost: seal 1: the seal storage holds it/,
+    )
+    assert.match(lost ?? '', /the storage ends with seal 1 → Stop the service and keep the data folder/)
+    assert.ok(
+      found.some((line) => line.startsWith('warn: the cluster may have lost every order of the days')),
+    )
+  })
+
+  after(
+    'says what cannot be known without SEAL_STORAGE, or when it cannot be read',
+    async ({ market, folder }) => {
+      await sellAndKeep(market, folder)
+      const { found } = await examineAfter(market, null)
+      assert.ok(found.some((line) => /^warn: SEAL_STORAGE is not set: .* number 1 of 2026-11-01T/.test(line)))
+      assert.ok(found.some((line) => line.includes('"affiliate ledger verify --against DIGEST"')))
+      const file = join(folder, 'a-file')
+      writeFileSync(file, '')
+      const unreadable = await examineAfter(market, join(file, 'seals'))
+      assert.is(unreadable.code, 1)
+      assert.ok(
+        unreadable.found.some((line) => /^fail: the seals in SEAL_STORAGE cannot be compared/.test(line)),
+      )
+    },
+  )
+
+  after.run()
 }
 
 const it = suite('what the doctor looks at')

@@ -1,8 +1,14 @@
 import { type Config, readConfig, SettingError } from '../../server/platform/config.ts'
-import { type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
+import {
+  checkHosts,
+  type OpenDatabase,
+  openDatabase,
+  refuseOtherDatabase,
+} from '../../server/platform/database/open-database.ts'
 import { examineClock } from './clock.ts'
-import { examineDatabase, type Reached } from './database.ts'
+import { examineDatabase, examineReplica, type Reached } from './database.ts'
 import { examineDisk } from './disk.ts'
+import { examineFailover } from './failover.ts'
 import { type Finding, fail, info, wordsOf } from './finding.ts'
 import { examineMail } from './mail.ts'
 import { examineProcessor, examineWebhooks } from './outside.ts'
@@ -13,10 +19,14 @@ import { examineWork } from './work.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** Looks at everything that the service needs, and writes nothing. What cannot be looked at is a finding, no error. */
+/**
+ * Looks at everything that the service needs, and writes nothing; with `afterFailover` also for what a failover may have lost. What cannot
+ * be looked at is a finding, no error.
+ */
 export async function examine(
   environment: Environment,
   progress: (what: string) => void,
+  { afterFailover = false }: { afterFailover?: boolean } = {},
 ): Promise<Finding[]> {
   const findings = [...examineRuntime(), ...examineSettings(environment)]
   const config = readableConfig(environment)
@@ -24,7 +34,9 @@ export async function examine(
   progress('the database')
   const opened = await open(config)
   const reached = 'database' in opened ? await examineDatabase(config, opened.database) : opened.reached
-  findings.push(...reached.findings, ...(await examineDisk(config)))
+  if (reached.usable) findings.push(...reached.findings, ...(await examineReplica(config)))
+  else findings.push(...reached.findings)
+  findings.push(...(await examineDisk(config)))
   progress('clock and secrets')
   const usable = reached.usable && 'database' in opened ? opened.database : null
   findings.push(...(await examineClock(usable)), ...(await examineSecrets(config, environment, usable)))
@@ -39,6 +51,7 @@ export async function examine(
   findings.push(...(await examineWebhooks(config)))
   if (usable) {
     findings.push(...(await examineWork(config, usable)), ...(await examineSeals(config, usable)))
+    if (afterFailover) findings.push(...(await examineFailover(config, usable)))
   }
   if ('database' in opened) await opened.database.close()
   return findings
@@ -55,7 +68,10 @@ function readableConfig(environment: Environment): Config | null {
 
 async function open(config: Config): Promise<{ database: OpenDatabase } | { reached: Reached }> {
   try {
-    return { database: await openDatabase(config.DATABASE_URL, { create: false, readOnly: true }) }
+    await checkHosts('DATABASE_URL', config.DATABASE_URL)
+    const { DATABASE_DIRECT_URL: direct, DATABASE_URL: url } = config
+    if (direct !== undefined) await refuseOtherDatabase('DATABASE_DIRECT_URL', direct, url)
+    return { database: await openDatabase(direct ?? url, { create: false, readOnly: true }) }
   } catch (error) {
     const finding = fail(
       'database',

@@ -29,6 +29,7 @@ export async function examineSafepay(config: Config): Promise<Finding[]> {
         ? info('processor', `Safepay holds ${displayMoney(balance.amount)} for payouts`)
         : fail('processor', `the balance is unknown: ${balance?.detail}`, 'Payouts wait until it is shown.'),
       await webhookFinding(api, config),
+      ...signatureFindings(config),
     ]
   } catch (error) {
     const setting = error instanceof SafepayRefusal ? error.setting : null
@@ -52,6 +53,14 @@ function skewFinding(skew: number): Finding {
   return fail('processor', detail, 'Let the machine keep its time by NTP (timedatectl set-ntp true).')
 }
 
+const SIGNATURE = 'safepay-raast'
+
+function signatureFindings({ PROCESSOR_SIGNATURE }: Config): Finding[] {
+  if (PROCESSOR_SIGNATURE === SIGNATURE) return []
+  const detail = `PROCESSOR_SIGNATURE is ${PROCESSOR_SIGNATURE}, but Safepay Raast signs its events as ${SIGNATURE}`
+  return [fail('processor', detail, 'Remove PROCESSOR_SIGNATURE: the right one is the default.')]
+}
+
 async function webhookFinding(api: SafepayApi, config: Config): Promise<Finding> {
   if (config.PUBLIC_BASE_URL === undefined) {
     return warn(
@@ -63,5 +72,5 @@ async function webhookFinding(api: SafepayApi, config: Config): Promise<Finding>
   const url = `${config.PUBLIC_BASE_URL}/webhooks/processor`
   const problem = endpointProblem(await webhookEndpoints(api), url, config.PROCESSOR_WEBHOOK_SECRETS ?? [])
   if (problem === null) return ok('processor', `Safepay sends its events to ${url}`)
-  return fail('processor', problem, 'Run "affiliate processor register-webhook".')
+  return fail('processor', problem.detail, problem.mend)
 }

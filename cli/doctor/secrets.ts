@@ -6,6 +6,7 @@ import { readKeyMark } from '../../server/platform/crypto/key-mark.ts'
 import type { AppKeys } from '../../server/platform/crypto/key-ring.ts'
 import { createVault } from '../../server/platform/crypto/vault.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
+import { countAdminsWithoutSecondFactor } from '../../server/users/second-factor.service.ts'
 import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
 
 const ROTATE = 'Run "affiliate keys rotate"; the service may run meanwhile.'
@@ -23,6 +24,19 @@ export async function examineSecrets(
     ...(environment.APP_KEY ? [] : privacyOf(keyFile)),
     ...privacyOf(join(dataFolder(config), 'sandbox.json')),
     examineWebhookSecrets(config),
+    ...(database && config.NODE_ENV === 'production' ? await examineAdmins(database) : []),
+  ]
+}
+
+async function examineAdmins({ reader }: OpenDatabase): Promise<Finding[]> {
+  const count = await countAdminsWithoutSecondFactor(reader)
+  if (count === 0) return []
+  return [
+    warn(
+      'secrets',
+      `${count} admin${count === 1 ? ' has' : 's have'} no second factor`,
+      'They set it up at their next log-in; or run "affiliate users enroll-second-factor USER".',
+    ),
   ]
 }
 

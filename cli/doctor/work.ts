@@ -2,6 +2,7 @@ import { failureOf, type ScheduleRunRow } from '../../server/jobs/schedule-runs.
 import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { printable } from '../../server/platform/printable.ts'
+import { liveHosts } from '../../server/processes/processes.service.ts'
 import { durationText } from '../sparkline.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
@@ -26,7 +27,19 @@ export async function examineWork(config: Config, database: OpenDatabase): Promi
   )
   return [
     judgeBacklog(oldest ? now - oldest.next_attempt_at : null),
+    ...(config.EXPORT_STORAGE === 'local' ? judgeHosts(await liveHosts(reader)) : []),
     ...runs.filter(({ name }) => !off.includes(name)).map((run) => judgeRun(run, now)),
+  ]
+}
+
+function judgeHosts(hosts: readonly string[]): Finding[] {
+  if (hosts.length < 2) return []
+  return [
+    warn(
+      'exports',
+      `export files are local, and the service runs on ${hosts.join(', ')}: no export is made`,
+      'Set EXPORT_STORAGE=s3 on every host.',
+    ),
   ]
 }
 

@@ -106,7 +106,8 @@ for (const dialect of testDialects()) {
   it('continues every list at its cursor', async () => {
     for (const name of [
       ...['users list', 'stores list', 'offers list', 'applications list', 'links list', 'sales list'],
-      ...['webhooks events', 'flagged list', 'billing cycles', 'payouts list', 'jobs list', 'mail list'],
+      ...['webhooks events', 'flagged list', 'billing cycles', 'payouts list', 'jobs list'],
+      ...['endpoints list', 'mail list'],
     ]) {
       const words = name.split(' ')
       const all = await books.json(...words)
@@ -247,7 +248,7 @@ for (const dialect of testDialects()) {
     const dry = await books.json('payouts', 'run', '--dry-run')
     assert.equal([dry.items[0].outcome, dry.items[0].payout_id], ['paid_out', null])
     const run = await books.affiliate(['payouts', 'run', '--yes'])
-    assert.match(run.stdout, /Rs 5,624\.88\tpayout /)
+    assert.match(run.stdout, /Rs 5,624\.88\tpayout .*\nThe running service sends it to the processor\.\n$/)
     await drainUntilIdle()
     const [payout] = (await books.json('payouts', 'list', '--state', 'submitted')).items
     await market.settlePayout(payout.id, 'failed')
@@ -267,6 +268,7 @@ for (const dialect of testDialects()) {
     // The one that failed must be looked up before it is replaced, and no processor runs here.
     const waits = await books.json('payouts', 'run', '--yes')
     assert.is(waits.items[0].why, 'processor_unavailable')
+    assert.match((await books.affiliate(['payouts', 'run', '--yes'])).stdout, /\nNo payout was made\.\n$/)
     const reported = await books.affiliate(['payouts', 'run', '--dry-run'])
     assert.match(reported.stdout, /waits: the processor cannot be asked .*the next run asks again/)
   })

@@ -44,6 +44,7 @@ it('ask, and need --yes where there is no terminal', async () => {
     ['stores', 'release', `s${otherShop.merchantId}.myshopify.com`],
     ['users', 'suspend', creatorId],
     ['users', 'reinstate', suspended.userId],
+    ['sessions', 'end', creatorId],
     ['webhooks', 'retry', await eventSetAside()],
     ['webhooks', 'retry', '--type', 'invoice.paid_in_full'],
   ]
@@ -73,6 +74,8 @@ it('look whether it exists before they ask', async () => {
     [['stores', 'release', domain], /No store in use/],
     [['users', 'suspend', NOBODY], /User .*not found/],
     [['users', 'reinstate', NOBODY], /User .*not found/],
+    [['sessions', 'end', NOBODY], /User .*not found/],
+    [['users', 'reset-second-factor', NOBODY, '--reason', 'x'], /User .*not found/],
     [['users', 'set-password', NOBODY, '--password-stdin'], /User .*not found/],
     [['webhooks', 'retry', NOBODY], /no event/],
     [['webhooks', 'retry', '--type', 'never.seen'], /No event of type never\.seen waits/],

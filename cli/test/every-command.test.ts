@@ -8,6 +8,7 @@ import { queuedMail } from '../../server/test/testkit/people.ts'
 import { buildProgram } from '../program.ts'
 import { type Books, openBooks } from './books.ts'
 import { helpOf, leavesOf } from './command-tree.ts'
+import { freshEndpoint } from './operator-work.ts'
 import type { Ended } from './run-affiliate.ts'
 import { NO_PTY, type Typed } from './run-in-pty.ts'
 
@@ -16,6 +17,7 @@ const PROMISED = [
   ...['serve', 'seed', 'demo', 'db migrate', 'db status', 'db mark-development', 'db backup'],
   ...['db restore', 'db grants'],
   ...['users list', 'users create-admin', 'users set-password', 'users suspend', 'users reinstate'],
+  ...['users enroll-second-factor', 'users reset-second-factor', 'sessions list', 'sessions end'],
   ...[
     'stores list',
     'stores check',
@@ -31,6 +33,7 @@ const PROMISED = [
   ...['flagged list', 'flagged resolve', 'flagged walk', 'sales list', 'sales explain'],
   ...['webhooks fixtures', 'webhooks replay', 'webhooks listen', 'webhooks events', 'webhooks show'],
   ...['webhooks retry', 'webhooks reprocess'],
+  ...['endpoints list', 'endpoints show', 'endpoints replay', 'endpoints disable'],
   ...['billing cycles', 'billing close', 'billing reissue', 'billing credit', 'billing reconcile'],
   ...['payouts list', 'payouts run', 'payouts retry', 'processor register-webhook'],
   ...['ledger verify', 'ledger seal', 'ledger balances', 'ledger statement'],
@@ -69,6 +72,7 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
   return {
     'db status': {},
     'users list': {},
+    'sessions list': { args: [books.creatorId] },
     'stores list': {},
     'stores compare': { args: [`s${books.shop.merchantId}.myshopify.com`, `${folder}/orders_export.csv`] },
     'stores check': { args: [`s${books.shop.merchantId}.myshopify.com`], code: 1 },
@@ -82,6 +86,8 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'webhooks events': {},
     'webhooks show': { args: [known.eventId, '--body'], wide: true },
     'webhooks reprocess': { args: ['--dry-run'] },
+    'endpoints list': {},
+    'endpoints show': { args: [known.endpointId] },
     'billing cycles': {},
     'payouts list': {},
     'ledger balances': {},
@@ -117,6 +123,18 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
       args: [books.creatorId],
       typed: [{ after: /Reinstate creator .*\? \[y\/N\] /, keys: 'y\n' }],
     },
+    'users enroll-second-factor': {
+      args: ['op@example.com'],
+      typed: [{ after: /Code that the app shows: /, keys: '\u0004' }],
+      code: 1,
+      jsonCode: 2,
+    },
+    'users reset-second-factor': { args: [books.creatorId, '--reason', 'lost'] },
+    'sessions end': {
+      args: [books.creatorId],
+      typed: [{ after: /End all sessions of creator .*\? \[y\/N\] /, keys: 'y\n' }],
+      jsonCode: 1,
+    },
     'offers vet': {
       args: [known.offerId, '--approve'],
       typed: [{ after: /\[y\/N\] /, keys: 'yes\n' }],
@@ -137,6 +155,16 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'webhooks retry': {
       args: [known.eventId],
       typed: [{ after: /again\? \[y\/N\] /, keys: 'y\n' }],
+      jsonCode: 1,
+    },
+    'endpoints replay': {
+      args: [known.endpointId, '--since', '2020-01-01'],
+      typed: [{ after: /\[y\/N\] /, keys: 'y\n' }],
+      jsonCode: 1,
+    },
+    'endpoints disable': {
+      args: [known.endpointId],
+      typed: [{ after: /\[y\/N\] /, keys: 'y\n' }],
       jsonCode: 1,
     },
     'webhooks replay': {
@@ -181,6 +209,7 @@ interface Known {
   eventId: string
   flagId: string
   offerId: string
+  endpointId: string
   domain: string
   mailId: string
 }
@@ -209,6 +238,7 @@ it.before(async () => {
     eventId: event.id,
     flagId: (await only('flags')).id,
     offerId: (await only('offers')).id,
+    endpointId: await freshEndpoint({ books }),
     domain: `s${books.shop.merchantId}.myshopify.com`,
     mailId: await queuedMail(books.market.platform, books.creatorId),
   }

@@ -6,6 +6,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../../server/billing/close-cycle.service.ts'
 import { changedTables, tableDigests } from '../../server/test/authorization/digest.ts'
+import { SafepayDouble } from '../../server/test/safepay/safepay-double.ts'
+import { SAFEPAY_SETTINGS } from '../../server/test/safepay/safepay-market.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { DAY, HOUR } from '../../server/test/testkit/testbed.ts'
 import { formatMoney } from '../../shared/money.ts'
@@ -179,6 +181,47 @@ for (const dialect of testDialects()) {
       assert.is(JSON.parse(away.stdout).unanswered[0].detail, 'the processor is not running')
     } finally {
       server.close()
+    }
+  })
+
+  it('list what the processor has and no call made', async () => {
+    const double = await SafepayDouble.open()
+    try {
+      const settings = { ...SAFEPAY_SETTINGS, SAFEPAY_URL: double.url }
+      double.payments.push({
+        token: 'pm_1',
+        requestId: 'of another system',
+        orderId: '',
+        type: 'PAYOUT',
+        amount: 75_000,
+        status: 'P_SETTLED',
+        createdAt: Date.now() - HOUR,
+        body: {},
+      })
+      const human = await books.affiliate(['billing', 'reconcile'], settings)
+      assert.is(human.code, 1)
+      assert.match(human.stdout, /\nPAYOUT\tP_SETTLED\tRs 750\.00\t.*\tpm_1\n$/)
+      assert.match(human.stderr, /the processor has 1 that no call of ours made/)
+      const { unknown, unknown_items } = JSON.parse(
+        (await books.affiliate(['billing', 'reconcile', '--json'], settings)).stdout,
+      )
+      const [item] = unknown_items
+      assert.equal(
+        [unknown, item.id, item.request_id, item.amount],
+        [1, 'pm_1', 'of another system', '750.00'],
+      )
+      // The look-up of the cycle's invoice, and the list.
+      double.instead.set(
+        'GET payments',
+        [1, 2].map(() => ({ status: 500, body: 'busy' })),
+      )
+      const silent = await books.affiliate(['billing', 'reconcile'], settings)
+      assert.match(silent.stderr, /; the processor does not list its records\.\n$/)
+      const flags = (await books.json('flagged', 'list')).items
+      assert.ok(flags.some(({ subject_id }: { subject_id: string }) => subject_id === 'safepay-raast'))
+      assert.equal(double.complaints, [])
+    } finally {
+      await double.close()
     }
   })
 

@@ -8,6 +8,8 @@ import { connectStore } from '../../server/stores/stores.service.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { OFFER } from '../../server/test/testkit/listings.ts'
 import { attemptsOf, openFlagsOf } from '../../server/test/testkit/marketplace.ts'
+import { openWebhookReceiver } from '../../server/test/testkit/webhook-receiver.ts'
+import { createEndpoint } from '../../server/webhooks/endpoints.service.ts'
 import { type Books, openBooks } from './books.ts'
 import { openProcessorStub, type ProcessorStub } from './processor-stub.ts'
 
@@ -66,6 +68,43 @@ for (const dialect of testDialects()) {
     assert.match(human.stdout, /#1001\t.*\taccepted\tRs 4,999\.00\tRs 624\.88\tRs 62\.49/)
     assert.is(wrong.code, 2)
     assert.match(wrong.stderr, /--from must be before --to/)
+  })
+
+  it('shows webhook endpoints, sends events again, and disables an endpoint for good', async () => {
+    const { market, creatorId } = books
+    const receiver = await openWebhookReceiver()
+    const owner = { userId: creatorId, role: 'creator', sessionId: creatorId } as const
+    const fields = { url: `${receiver.url}?key=private`, events: ['application.decided'], description: '' }
+    const { id } = await createEndpoint(market.platform, owner, fields)
+    const unasked = await books.affiliate(['endpoints', 'replay', id])
+    assert.equal([unasked.code, receiver.received.length], [1, 0])
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
+    assert.is((await books.json('endpoints', 'replay', id, '--since', tomorrow, '--yes')).events, 0)
+    assert.is((await books.json('endpoints', 'replay', id, '--since', '2020-01-01', '--yes')).events, 1)
+    await drainUntilIdle()
+    receiver.close()
+    assert.equal(
+      receiver.received.map(({ body }) => body.type),
+      ['application.decided'],
+    )
+    const [list, show, text] = [
+      await books.json('endpoints', 'list', '--user', creatorId),
+      await books.json('endpoints', 'show', id),
+      await books.affiliate(['endpoints', 'show', id]),
+    ]
+    assert.equal([list.items.length, list.items[0].user.id], [1, creatorId])
+    assert.equal(show.counts, { pending: 0, delivered: 1, failed: 0 })
+    assert.is(show.deliveries[0].response_status, 204)
+    assert.match(text.stdout, /1 delivered, 0 pending, 0 failed/)
+    assert.not.match(JSON.stringify([list, show]) + text.stdout, /private/)
+    const disabled = await books.json('endpoints', 'disable', id, '--reason', 'abuse', '--yes')
+    assert.equal([disabled.enabled, disabled.disabled_reason], [false, 'operator'])
+    assert.is((await lastAudit()).reason, 'abuse')
+    const refused = await books.affiliate(['endpoints', 'replay', id, '--yes'])
+    assert.equal([refused.code, refused.stdout], [1, ''])
+    assert.match(refused.stderr, /The endpoint is disabled/)
+    const unknown = await books.affiliate(['endpoints', 'show', NOBODY])
+    assert.match(unknown.stderr, /Webhook endpoint not found/)
   })
 
   it('checks a store: what arrived, what was refused, what to do', async () => {

@@ -1,8 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { raiseFlag } from '../../server/moderation/flags.service.ts'
+import { authorize } from '../../server/test/authorization/scene.ts'
+import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { addLiveOffer } from '../../server/test/testkit/listings.ts'
 import { queuedMail } from '../../server/test/testkit/people.ts'
+import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
+import { createEndpoint } from '../../server/webhooks/endpoints.service.ts'
 import type { Books } from './books.ts'
 import type { ProcessorStub } from './processor-stub.ts'
 import { APP_KEY, type Ended, runAffiliate } from './run-affiliate.ts'
@@ -54,6 +58,19 @@ export const DESK_WORK: Record<string, Recipe> = {
     args: [books.otherShop.merchantId, '--reason', 'forged orders', '--yes'],
   }),
   'users reinstate': ({ books }) => ({ args: [books.otherShop.merchantId, '--yes'] }),
+  'users enroll-second-factor':
+    'asks for a code of the secret that it prints; its own test looks at the audit row',
+  'users reset-second-factor': async ({ books: { market, creatorId } }) => {
+    const { platform } = market
+    const { secret } = await startTotp(platform, { id: creatorId, email: 'sana@example.pk' })
+    await confirmTotp(platform, creatorId, codeOf(secret, platform.clock), creatorId)
+    return { args: [creatorId, '--reason', 'lost the phone', '--yes'] }
+  },
+  'sessions list': ({ books }) => ({ args: [books.creatorId] }),
+  'sessions end': async ({ books }) => {
+    await authorize(books.market.platform, books.creatorId)
+    return { args: [books.creatorId, '--yes'] }
+  },
   'offers list': way(),
   'offers vet': async ({ books }) => {
     const { id } = await addLiveOffer(books.market.platform, books.otherShop.actor)
@@ -76,6 +93,12 @@ export const DESK_WORK: Record<string, Recipe> = {
     args: [await eventSetAside(world), '--reason', 'read again', '--yes'],
   }),
   'webhooks reprocess': way('--dry-run'),
+  'endpoints list': way(),
+  'endpoints show': async (world) => ({ args: [await freshEndpoint(world)] }),
+  'endpoints replay': async (world) => ({ args: [await freshEndpoint(world), '--yes'] }),
+  'endpoints disable': async (world) => ({
+    args: [await freshEndpoint(world), '--reason', 'reported as abuse', '--yes'],
+  }),
   'stores list': way(),
   'stores check': 'reads only, and fails where something must be done',
   'stores compare': ({ books }) => {
@@ -127,10 +150,14 @@ export const AUDITED: Record<string, string> = {
   'users set-password': 'user.set_password',
   'users suspend': 'user.suspend',
   'users reinstate': 'user.reinstate',
+  'users reset-second-factor': 'user.reset_second_factor',
+  'sessions end': 'user.end_sessions',
   'offers vet': 'offer.vet',
   'links set-coupon': 'link.coupon',
   'flagged resolve': 'flag.resolve',
   'webhooks retry': 'event.retry',
+  'endpoints replay': 'webhook_endpoint.replay',
+  'endpoints disable': 'webhook_endpoint.disable',
   'stores release': 'store.release',
   'stores allow': 'store.allow',
   'billing credit': 'billing.credit',
@@ -160,6 +187,13 @@ async function freshFlag({ books: { market, creatorId } }: World): Promise<strin
   await market.platform.database.transaction((tx) => raiseFlag(market.platform, tx, flag))
   const flags = market.platform.database.reader.selectFrom('flags').select('id')
   return (await flags.where('kind', '=', flag.kind).executeTakeFirstOrThrow()).id
+}
+
+/** An endpoint at a closed port of this machine, of the creator whose application was approved. */
+export async function freshEndpoint({ books: { market, creatorId } }: Pick<World, 'books'>): Promise<string> {
+  const actor = { userId: creatorId, role: 'creator', sessionId: creatorId } as const
+  const fields = { url: 'http://127.0.0.1:9/hooks', events: ['application.decided'], description: '' }
+  return (await createEndpoint(market.platform, actor, fields)).id
 }
 
 async function eventSetAside({ books }: World): Promise<string> {

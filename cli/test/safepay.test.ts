@@ -62,6 +62,7 @@ it('the doctor names each wrong setting', async ({ double, settings }) => {
     ['SAFEPAY_AGGREGATOR_ID', 'agg_wrong'],
     ['SAFEPAY_MERCHANT_ID', 'am_wrong'],
     ['SAFEPAY_URL', 'http://127.0.0.1:9/raastwire'],
+    ['SAFEPAY_URL', new globalThis.URL('/other', double.url).href],
   ] as const) {
     const findings = await examine({ ...settings, [name]: value })
     assert.is(findings.length, 1)
@@ -73,10 +74,15 @@ it('the doctor names each wrong setting', async ({ double, settings }) => {
     /ok: .*\nok: the clock .*\ninfo: .*10,000,000\.00.*\nfail: no webhook endpoint/,
   )
   await register(settings)
-  assert.match((await examine(settings)).at(-1) ?? '', /PROCESSOR_WEBHOOK_SECRETS lacks the secret/)
+  assert.match(
+    (await examine(settings)).at(-1) ?? '',
+    /PROCESSOR_WEBHOOK_SECRETS lacks the secret .* register-webhook --rotate/,
+  )
   const { secret } = await register(settings, '--rotate')
   const right = { ...settings, PROCESSOR_WEBHOOK_SECRETS: `${secret},former` }
   assert.match((await examine(right)).at(-1) ?? '', /^ok: Safepay sends its events to/)
+  const wrongScheme = { ...right, PROCESSOR_SIGNATURE: 'standard-webhooks' }
+  assert.match((await examine(wrongScheme)).at(-1) ?? '', /^fail: PROCESSOR_SIGNATURE is standard-webhooks/)
   double.instead.set('GET ledger/accounts', [{ status: 200, body: '<html>' }])
   assert.match((await examine(right))[0] ?? '', /^fail: answered 200 without JSON/)
 })

@@ -2,20 +2,10 @@
 // time limit: 300 s
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  accessSync,
-  constants,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { buffer, text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -26,6 +16,7 @@ import { openTestDatabase } from '../../server/test/testkit/databases.ts'
 import { openNotifySocket } from '../../server/test/testkit/notify-socket.ts'
 import { freePort } from '../testing/postgres-server.ts'
 import { filledExample } from './filled-example.ts'
+import { needsPrograms } from './needs-programs.ts'
 
 const run = promisify(execFile)
 const HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -33,34 +24,16 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** What the units were given on a scale from 0 (safe) to 10. */
 const MOST_EXPOSURE = 2
 
-/** Adds a test that needs programs, or skips it where one is missing. */
-function needs(it: ReturnType<typeof suite>, programs: string[], name: string, test: () => Promise<void>) {
-  const missing = programs.filter((program) => !isInstalled(program))
-  if (missing.length === 0) it(name, test)
-  else it.skip(`${name}: ${missing.join(', ')} is not installed`, () => {})
-}
-
-function isInstalled(program: string): boolean {
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
-}
-
 const it = suite('the deployment pack')
 const folder = mkdtempSync(join(tmpdir(), 'affiliate-deployment-'))
 it.after(() => rmSync(folder, { recursive: true, force: true }))
 
-needs(it, ['promtool'], 'has alert rules that are valid and fire when they must', async () => {
+needsPrograms(it, ['promtool'], 'has alert rules that are valid and fire when they must', async () => {
   await run('promtool', ['check', 'rules', join(HERE, 'alerts.yml')])
   await run('promtool', ['test', 'rules', join(HERE, 'alerts.test.yml')])
 })
 
-needs(it, ['systemd-analyze'], 'has units that systemd accepts, with little exposure', async () => {
+needsPrograms(it, ['systemd-analyze'], 'has units that systemd accepts, with little exposure', async () => {
   const units = join(folder, 'units')
   mkdirSync(units)
   for (const name of readdirSync(HERE).filter((file) => /\.(service|timer)$/.test(file))) {
@@ -126,7 +99,7 @@ it('backs up, verifies and keeps the newest; a drill that fails is an error and 
   assert.is(readFileSync(figures, 'utf8'), made)
 })
 
-needs(
+needsPrograms(
   it,
   ['caddy', 'systemd-notify', 'python3'],
   'runs in production with the example settings, behind Caddy, watched by systemd',

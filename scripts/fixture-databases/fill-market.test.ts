@@ -9,6 +9,9 @@ import { testDialects } from '../../server/test/testkit/databases.ts'
 import { AS_SERVICE_ROLE } from '../../server/test/testkit/service-role.ts'
 import { fillMarket } from './fill-market.ts'
 
+/** What holds rows only while processes run. */
+const TRANSIENT = ['counted_visitors', 'processes', 'rate_limits']
+
 for (const dialect of testDialects()) {
   // On PostgreSQL every service runs with the privileges that "affiliate db grants" gives, and not as the owner of the tables.
   const options = dialect === 'postgresql' ? AS_SERVICE_ROLE : {}
@@ -24,7 +27,7 @@ for (const dialect of testDialects()) {
       assert.ok(tables.length > 30)
       for (const table of tables) {
         const { rows } = await sql`select 1 from ${sql.table(table)} limit 1`.execute(reader)
-        if (rows.length === 0) empty.push(table)
+        if (rows.length === 0 && !TRANSIENT.includes(table)) empty.push(table)
       }
       await market.close()
       assert.equal(empty, [])

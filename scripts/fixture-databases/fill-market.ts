@@ -51,6 +51,7 @@ async function runScenario(market: Marketplace): Promise<void> {
   }
   await act.coupons(shoes, links.ayeshaShoes)
   await act.billingAccount(shoes)
+  await act.webhookEndpoint(kurta)
   await act.offersInOtherStates(kurta, chand, adminId)
 
   // September: sales of every merchant, and orders that are rejected, repeated or unreadable.
@@ -123,6 +124,7 @@ async function runScenario(market: Marketplace): Promise<void> {
   await act.sell(kurta, links.ayeshaKurta, 250_000)
   await act.watch()
   await act.resolveOneFlag(adminId)
+  await act.distributeEvents()
   await act.seal()
   await enforceClickRetention(market.platform)
   await startExport(

@@ -7,6 +7,7 @@ import { startExport } from '../../server/exports/exports.service.ts'
 import { recordOperatorDelivery } from '../../server/inbox/operator-deliveries.service.ts'
 import { reconcile } from '../../server/jobs/reconciliation.ts'
 import { noteFinished, noteStarted } from '../../server/jobs/schedule-runs.service.ts'
+import { CHANNELS } from '../../server/jobs/webhook-loops.ts'
 import { sealLedger } from '../../server/ledger/seals/seals.service.ts'
 import { setCoupon } from '../../server/links/coupons.service.ts'
 import type { LinkRecord } from '../../server/links/links.service.ts'
@@ -19,12 +20,14 @@ import {
   setOfferStatus,
   vetOffer,
 } from '../../server/offers/offers.service.ts'
+import { distributeEvents } from '../../server/outbox/outbox.service.ts'
 import { runPayouts } from '../../server/payouts/payout-run.service.ts'
 import { retryPayout } from '../../server/payouts/retry-payout.service.ts'
 import type { Actor } from '../../server/platform/api/procedure.ts'
 import { requestCredit } from '../../server/sales/credit-request.service.ts'
 import { releaseClaim, removeStore } from '../../server/stores/remove-store.service.ts'
 import { connectStore, rotateSecret } from '../../server/stores/stores.service.ts'
+import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { drainExports } from '../../server/test/testkit/export-world.ts'
 import { OFFER } from '../../server/test/testkit/listings.ts'
 import { cyclesOf, type Marketplace, type Shop } from '../../server/test/testkit/marketplace.ts'
@@ -32,7 +35,9 @@ import { orderBody } from '../../server/test/testkit/orders.ts'
 import { HOUR, MINUTE } from '../../server/test/testkit/testbed.ts'
 import { login, register } from '../../server/users/credentials.service.ts'
 import { updateProfile } from '../../server/users/profile.service.ts'
+import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { createAdmin, reinstateUser, suspendUser } from '../../server/users/users.service.ts'
+import { createEndpoint } from '../../server/webhooks/endpoints.service.ts'
 
 /** The password of every account in the fixture databases. */
 export const PASSWORD = 'fixture-databases-2026'
@@ -62,7 +67,9 @@ export class MarketActions {
 
   async admin(email: string) {
     const admin = await createAdmin(this.#platform, email, PASSWORD, 'Operator')
-    await createAdmin(this.#platform, `second.${email}`, PASSWORD, 'Second operator')
+    const second = await createAdmin(this.#platform, `second.${email}`, PASSWORD, 'Second operator')
+    const { secret } = await startTotp(this.#platform, second)
+    await confirmTotp(this.#platform, second.id, codeOf(secret, this.#platform.clock), second.id)
     return { userId: admin.id }
   }
 
@@ -144,6 +151,16 @@ export class MarketActions {
   async coupons(shop: Shop, { slug }: LinkRecord): Promise<void> {
     for (const code of ['AYESHA5', 'AYESHA10'])
       await setCoupon(this.#platform, { slug, actor: shop.merchantId, code })
+  }
+
+  async webhookEndpoint({ actor }: Shop): Promise<void> {
+    const endpoint = { url: 'https://kurta.example.com/hooks', events: ['sale.accepted'], description: '' }
+    await createEndpoint(this.#platform, actor, endpoint)
+  }
+
+  /** Leaves the webhook deliveries of all events to be sent. */
+  async distributeEvents(): Promise<void> {
+    while ((await distributeEvents(this.#platform, CHANNELS)) > 0);
   }
 
   async offersInOtherStates(shop: Shop, creator: Actor, adminId: string): Promise<void> {

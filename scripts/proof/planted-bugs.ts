@@ -210,8 +210,12 @@ const ONCE: PlantedBug[] = [
   {
     name: 'a click is answered before it is on disk',
     file: 'server/clicks/clicks.service.ts',
-    find: 'record: (click) => clicks.add(observed(click)),',
-    replace: 'record: async (click) => { void clicks.add(observed(click)).catch(() => {}) },',
+    find: `addresses.isReady
+        ? clicks.add(observed(click))
+        : addresses.ready().then(() => clicks.add(observed(click))),`,
+    replace: `addresses.ready().then(() => {
+          clicks.add(observed(click)).catch(() => {})
+        }),`,
     expectedIn: 'kill',
   },
   {

@@ -51,6 +51,16 @@ export const PROOFS: readonly Proof[] = [
     settings: { short: { STALLS: '1' }, long: { STALLS: '1,5,30' } },
   },
   {
+    name: 'failover',
+    promise:
+      'primary killed, switched or frozen, standby lost, web restarted, database migrated ahead: nothing lost, doubled or answered 500',
+    files: ['server/test/failover/'],
+    counts: {
+      short: { FAILOVER_RATE: 60, FAILOVER_ROUNDS: 1, FAILOVER_OUTAGE: 2500 },
+      long: { FAILOVER_RATE: 120, FAILOVER_ROUNDS: 5, FAILOVER_OUTAGE: 10_000 },
+    },
+  },
+  {
     name: 'clock',
     promise: 'clock jumps, month ends, 29 February, midnight in Karachi',
     files: ['server/test/clock', 'server/billing/billing-period.rule'],
@@ -86,6 +96,12 @@ export const PROOFS: readonly Proof[] = [
     },
   },
   {
+    name: 'webhooks',
+    promise:
+      '10,000 deliveries in under 20 s and in bounded memory, beside a dead endpoint; slow, redirecting, resetting and lying receivers; no private address',
+    files: ['server/webhooks/', 'server/outbox/', 'server/platform/network/public-address'],
+  },
+  {
     name: 'store script',
     promise:
       'in a real browser, from the affiliate link to the accepted sale: cart, buy now, two tabs, return, consent, blocked storage',
@@ -99,7 +115,7 @@ export const PROOFS: readonly Proof[] = [
   {
     name: 'commands',
     promise:
-      'commands fit a terminal of 80 columns, hold no lock for long, survive signals, full and broken disks; the demo survives kill -9; every fixture leads to what it must',
+      'commands fit a terminal of 80 columns, hold no lock for long, survive signals, full and broken disks; the demo survives kill -9, with the sandbox and with Safepay; every fixture leads to what it must',
     files: [
       'cli/test/every-command',
       'cli/test/compare-large-export',
@@ -108,6 +124,7 @@ export const PROOFS: readonly Proof[] = [
       'cli/test/bad-disk',
       'cli/test/full-disk',
       'cli/demo/run-demo',
+      'cli/demo/safepay-demo',
       'cli/replay/replay-all',
     ],
     counts: { short: { DEMO_KILLS: 4 }, long: { DEMO_KILLS: 100 } },

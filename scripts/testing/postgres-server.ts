@@ -21,10 +21,13 @@ export function collectErrors(child: ChildProcess): () => string {
   return () => text.trim()
 }
 
-/** Waits until a PostgreSQL server accepts connections. Resolves to false if it ends before. */
+/** Waits until a PostgreSQL server, also a standby, accepts connections. Resolves to false if it ends before. */
 export function untilReady(server: ChildProcess, errors: () => string): Promise<boolean> {
   return new Promise((resolve) => {
-    server.stderr?.on('data', () => errors().includes('ready to accept connections') && resolve(true))
+    server.stderr?.on(
+      'data',
+      () => /ready to accept (read-only )?connections/.test(errors()) && resolve(true),
+    )
     server.on('close', () => resolve(false))
   })
 }

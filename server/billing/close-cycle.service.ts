@@ -2,7 +2,7 @@ import type { Paisa } from '../../shared/money.ts'
 import { cycleClosed } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { type AuditRecord, recordAudits } from '../moderation/audit.service.ts'
-import { publishEvents } from '../outbox/outbox.service.ts'
+import { type NewEvent, publishEvents } from '../outbox/outbox.service.ts'
 import { processInBatches } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -166,23 +166,21 @@ async function applyCloses(platform: Platform, tx: Tx, decided: readonly Decided
   await writeEntries(platform, tx, closed.map(cycleClosed), now)
   const invoices = closed.map(({ amountDue, ...cycle }) => ({ ...cycle, amount: amountDue }))
   await queueInvoices(platform, tx, invoices)
-  await publishClosed(
+  await publishEvents(
     platform,
     tx,
-    closed.map(({ cycleId }) => cycleId),
+    decided.flatMap((one) => closedEvent(one, now)),
   )
   afterCommit(tx, () => {
     for (const { merchantId } of closed) platform.signals.send(userTopic(merchantId))
   })
 }
 
-async function publishClosed(platform: Platform, tx: Tx, cycleIds: readonly string[]): Promise<void> {
-  const cycles = await findCyclesByIds(tx, cycleIds)
-  const events = cycles.map((cycle) => {
-    const data = wireCycle(cycle)
-    return { type: 'billing_cycle.closed', accountId: cycle.merchant_id, subjectId: cycle.id, data } as const
-  })
-  await publishEvents(platform, tx, events)
+function closedEvent({ cycle, decision }: DecidedCycle, now: number): NewEvent[] {
+  if (decision.kind !== 'close') return []
+  const { creditTotal: credit_total, amountDue: amount_due } = decision
+  const data = wireCycle({ ...cycle, state: 'closed', credit_total, amount_due, closed_at: now })
+  return [{ type: 'billing_cycle.closed', accountId: cycle.merchant_id, subjectId: cycle.id, data }]
 }
 
 /** The rows are locked, so a cycle that is no longer open is a bug. */

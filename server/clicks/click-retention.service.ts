@@ -13,7 +13,6 @@ import {
   notePruned,
   readPruned,
 } from './click-retention.store.ts'
-import { rolledUpTo } from './clicks.store.ts'
 
 /** Months that stand ready beyond the present one: a worker may be away that long. */
 const MONTHS_AHEAD = 2
@@ -26,10 +25,7 @@ export async function enforceClickRetention(platform: Platform): Promise<number>
   if (platform.database.dialect === 'postgresql') await addMonths(platform)
   const { database, clock, config } = platform
   if (config.CLICK_RETENTION_DAYS === 0) return 0
-  const old = firstIdAt(clock.now() - config.CLICK_RETENTION_DAYS * DAY_MS)
-  const counted = await rolledUpTo(database.reader)
-  // Never before they are counted.
-  const before = old < counted ? old : counted
+  const before = firstIdAt(clock.now() - config.CLICK_RETENTION_DAYS * DAY_MS)
   return database.dialect === 'sqlite'
     ? pruneRows(platform, before, deleteClicks)
     : pruneMonths(platform, before)

@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, enumText, epochMs, id, oneOf } from '../platform/database/columns.ts'
+import { count, enumText, epochMs, id, oneOf, text } from '../platform/database/columns.ts'
 
 export const CLICK_KINDS = ['visit', 'bot', 'prefetch', 'head', 'embedded'] as const
 export type ClickKind = (typeof CLICK_KINDS)[number]
@@ -24,7 +24,7 @@ export const Click = defineEntity({
   checks: [oneOf('clicks', 'kind', CLICK_KINDS)],
 })
 
-/** Visits a link, rolled up by the worker to just before the watermark `clicks`. */
+/** Visits a link, of all clicks but those in `uncounted_clicks`. They stay when old clicks go. */
 export const ClickCount = defineEntity({
   name: 'ClickCount',
   tableName: 'click_counts',
@@ -33,5 +33,41 @@ export const ClickCount = defineEntity({
     clicks: count(),
     /** Of them, those that repeat none. */
     unique_clicks: count().default(0),
+  },
+})
+
+/**
+ * Clicks that are not yet part of the counts. A trigger writes them in the transaction of the clicks; the roll-up moves them to the
+ * counts.
+ */
+export const UncountedClicks = defineEntity({
+  name: 'UncountedClicks',
+  tableName: 'uncounted_clicks',
+  properties: {
+    /** That of one of the clicks. */
+    id: id().primary(),
+    link_id: id(),
+    /** Days since 1970, UTC; 0 for clicks that only the totals must still have. */
+    day: count(),
+    /** Tracked clicks of the kind `visit`. */
+    visits: count(),
+    /** Of them, those that repeat none. */
+    unique_visits: count(),
+    /** Tracked clicks of every kind. */
+    clicks: count(),
+    /** Clicks of the kind `visit` without a tracking reference. */
+    untracked_visits: count(),
+  },
+})
+
+/** PostgreSQL: visitors counted within the last hours, by any web process. A crash of the server empties it. */
+export const CountedVisitor = defineEntity({
+  name: 'CountedVisitor',
+  tableName: 'counted_visitors',
+  properties: {
+    link_id: id().primary(),
+    /** The hash of the address, by a key that is kept for a day, and the mark of the user agent. */
+    visitor: text().primary(),
+    counted_at: epochMs(),
   },
 })

@@ -1,31 +1,32 @@
 import { type LinkRecord, type LinkTerms, linkRecords, termsOf } from '../links/links.service.ts'
 import { createClickWatch } from '../moderation/watches/click-watch.service.ts'
-import type { Queries, Tx } from '../platform/database/database.ts'
+import { addDailyVisits } from '../moderation/watches/link-days.service.ts'
+import { advisoryLock, type Queries, type Tx } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
-import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
+import { firstIdAt, isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
+import { withTimeout } from '../platform/with-timeout.ts'
 import type { ClickKind } from './click.entity.ts'
 import { agentMarkOf } from './click-kind.ts'
 import {
-  addVisitsToCounts,
+  addToCounts,
   type ClickRow,
   clicksById,
   insertClicks,
-  lockRollUp,
-  rolledUpTo,
+  takeUncounted,
+  type UncountedRow,
   visitCounts,
   visitsOfLink,
 } from './clicks.store.ts'
+import { readVisitorKey, SharedVisitors } from './shared-visitors.service.ts'
+import type { VisitorRow } from './visitors.store.ts'
 import { AddressHashes, CountedVisitors } from './visitors.ts'
 
 const MAX_BATCH = 256
 const MAX_WAITING = 4096
-const TIMEOUT_MS = 2000
-/**
- * How far the roll-up stays behind the clock. An id is made when its request comes in and its caller gets `unavailable`
- * after `TIMEOUT_MS`, so this leaves eight seconds for clocks that differ between processes.
- */
-const ROLL_UP_LAG_MS = 10_000
+const TIMEOUT_MS = 1800
+/** The most rows that one transaction of the roll-up takes: clicks that come meanwhile wait for it on SQLite. */
+const ROLL_UP_ROWS = 5000
 
 export interface NewClick {
   /** A UUIDv7; the tracking reference of the visit. */
@@ -63,26 +64,28 @@ export interface ClickRecorder {
   written(): WrittenClicks[]
   /** How many clicks wait for the next write. */
   waiting(): number
-  /** Resolves when no click is waiting, nor a flag about clicks. */
+  /** Resolves when no click is waiting, nor what follows from clicks. */
   idle(): Promise<void>
 }
 
 /** Gathers the clicks of concurrent requests into one insert each. One for each process. */
 export function createClickRecorder(platform: Platform): ClickRecorder {
   const counted = new CountedVisitors()
+  const shared = platform.database.dialect === 'postgresql' ? new SharedVisitors(platform) : null
+  const addresses = new AddressHashes(shared ? () => withTimeout(readVisitorKey(platform)) : undefined)
   const written: WrittenClicks[] = []
   const clicks = new GroupCommit<WaitingClick, void>({
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
     timeoutMs: TIMEOUT_MS,
     async write(batch) {
-      await writeClicks(platform, counted, batch)
+      const first = await writeClicks(platform, counted, batch)
+      shared?.add(first)
       for (const { row } of batch) countWritten(written, row.kind, row.tracked === 1)
       return []
     },
   })
   const watch = createClickWatch(platform)
-  const addresses = new AddressHashes()
   const observed = ({ id, linkId, tracked, kind, createdAt, address, agent }: NewClick): WaitingClick => {
     let visitor: string | null = null
     if (tracked && kind === 'visit' && address) {
@@ -94,12 +97,15 @@ export function createClickRecorder(platform: Platform): ClickRecorder {
     return { row, visitor }
   }
   return {
-    record: (click) => clicks.add(observed(click)),
+    record: (click) =>
+      addresses.isReady
+        ? clicks.add(observed(click))
+        : addresses.ready().then(() => clicks.add(observed(click))),
     written: () => written,
     waiting: () => clicks.waiting,
     async idle() {
       await clicks.idle()
-      await watch.flush()
+      await Promise.all([watch.flush(), shared?.flush(), addresses.ready()])
     },
   }
 }
@@ -117,24 +123,26 @@ function countWritten(written: WrittenClicks[], kind: ClickKind, tracked: boolea
 /**
  * Says of each click whether it repeats one, and writes them. That is said no earlier than here, where the clicks before
  * are on disk or are known to have failed: a visit repeats none that was never written. When the write fails its visitors are
- * forgotten, and counted when they come back; if it was written nevertheless, one visit counts twice and none is lost.
+ * forgotten, and counted when they come back; if it was written nevertheless, one visit counts twice and none is lost. Returns the
+ * visits that repeat none.
  */
 async function writeClicks(
   { database }: Platform,
   counted: CountedVisitors,
   batch: readonly WaitingClick[],
-): Promise<void> {
-  const first: { linkId: string; visitor: string }[] = []
+): Promise<VisitorRow[]> {
+  const first: VisitorRow[] = []
   const rows = batch.map(({ row, visitor }) => {
     if (visitor === null) return row
     if (counted.repeats(row.link_id, visitor, row.created_at)) row.repeated = 1
-    else first.push({ linkId: row.link_id, visitor })
+    else first.push({ link_id: row.link_id, visitor, counted_at: row.created_at })
     return row
   })
   try {
     await database.executeBatch(insertClicks(database.dialect, rows))
+    return first
   } catch (error) {
-    counted.remove(first)
+    counted.remove(first.map(({ link_id, visitor }) => ({ linkId: link_id, visitor })))
     throw error
   }
 }
@@ -192,26 +200,52 @@ export interface Visits {
  * embedded elements and clicks that could not earn are left out. Links without any are missing.
  */
 export async function countVisits(db: Queries, linkIds: readonly string[]): Promise<Map<string, Visits>> {
-  if (linkIds.length === 0) return new Map()
+  const visits = new Map<string, Visits>()
+  if (linkIds.length === 0) return visits
+  for (const row of await visitCounts(db, linkIds)) {
+    const { all, unique } = visits.get(row.link_id) ?? { all: 0, unique: 0 }
+    visits.set(row.link_id, { all: all + row.visits, unique: unique + row.unique_visits })
+  }
+  return visits
+}
+
+/**
+ * Adds the clicks that were written since the last roll-up to the counts by link, and by link and day. Goes by what is committed, not by
+ * time. Several workers may run it: they take turns.
+ */
+export async function rollUpClicks({ database }: Platform): Promise<void> {
   for (;;) {
-    const tail = await rolledUpTo(db)
-    const counts = await visitCounts(db, linkIds, tail)
-    // A roll-up that committed between the two reads would have its clicks counted twice.
-    if (counts.some(({ watermark }) => (watermark ?? NIL_ID) !== tail)) continue
-    const visits = new Map<string, Visits>()
-    for (const row of counts) {
-      const { all, unique } = visits.get(row.link_id) ?? { all: 0, unique: 0 }
-      visits.set(row.link_id, { all: all + row.visits, unique: unique + row.unique_visits })
-    }
-    return visits
+    const taken = await database.transaction(async (tx) => {
+      await advisoryLock(tx, 'roll-up of clicks')
+      const rows = await takeUncounted(tx, ROLL_UP_ROWS)
+      if (rows.length === 0) return 0
+      await addToCounts(
+        tx,
+        sumsOf(rows, ({ link_id }) => link_id),
+      )
+      await addDailyVisits(
+        tx,
+        sumsOf(rows, ({ link_id, day }) => `${link_id} ${day}`),
+      )
+      return rows.length
+    })
+    if (taken < ROLL_UP_ROWS) return
   }
 }
 
-/** Adds the visits of a while ago to the counts by link. Several workers may do it at once: they take turns. */
-export function rollUpClicks(platform: Platform): Promise<void> {
-  return platform.database.transaction(async (tx) => {
-    const from = await lockRollUp(tx)
-    const to = firstIdAt(platform.clock.now() - ROLL_UP_LAG_MS)
-    if (to > from) await addVisitsToCounts(tx, from, to)
-  })
+/** Rows of the same key as one, in the order of the keys, so that two transactions lock them in the same order. */
+function sumsOf(rows: readonly UncountedRow[], keyOf: (row: UncountedRow) => string): UncountedRow[] {
+  const sums = new Map<string, UncountedRow>()
+  for (const row of rows) {
+    const sum = sums.get(keyOf(row))
+    if (!sum) {
+      sums.set(keyOf(row), { ...row })
+      continue
+    }
+    sum.visits += row.visits
+    sum.unique_visits += row.unique_visits
+    sum.clicks += row.clicks
+    sum.untracked_visits += row.untracked_visits
+  }
+  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
 }

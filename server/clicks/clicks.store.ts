@@ -1,14 +1,10 @@
 import { type Selectable, sql } from 'kysely'
-import { inList, insertStatement } from '../platform/database/bulk-values.ts'
+import { inList, insertStatement, valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
-import { lockWatermark, readWatermark, setWatermark } from '../platform/database/watermarks.ts'
-import { NIL_ID } from '../platform/ids.ts'
 
 export type ClickRow = Selectable<Schema['clicks']>
-
-/** The progress of the roll-up: `click_counts` contains the clicks with smaller ids. */
-const WATERMARK = 'clicks'
+export type UncountedRow = Selectable<Schema['uncounted_clicks']>
 
 export const insertClicks = insertStatement<ClickRow>('clicks', {
   id: 'uuid',
@@ -39,72 +35,50 @@ export function visitsOfLink(db: Queries, linkId: string, below: string, limit: 
     .execute()
 }
 
-export async function rolledUpTo(db: Queries | Tx): Promise<string> {
-  return (await readWatermark(db, WATERMARK)) ?? NIL_ID
-}
-
-/** `rolledUpTo`, locked until the transaction ends, so that roll-ups take turns. */
-export function lockRollUp(tx: Tx): Promise<string> {
-  return lockWatermark(tx, WATERMARK, NIL_ID)
-}
-
-/** Adds the visits from `from` (an id, inclusive) to `to` (exclusive) to the counts, and moves the watermark to `to`. */
-export async function addVisitsToCounts(tx: Tx, from: string, to: string): Promise<void> {
-  await tx
-    .insertInto('click_counts')
-    .columns(['link_id', 'clicks', 'unique_clicks'])
-    .expression((eb) =>
-      eb
-        .selectFrom('clicks')
-        .select(({ fn }) => [
-          'link_id',
-          fn.countAll<number>().as('clicks'),
-          fn.countAll<number>().filterWhere('repeated', '=', 0).as('unique_clicks'),
-        ])
-        .where('id', '>=', from)
-        .where('id', '<', to)
-        .where('kind', '=', 'visit')
-        .where('tracked', '=', 1)
-        .groupBy('link_id'),
-    )
-    .onConflict((conflict) =>
-      conflict.column('link_id').doUpdateSet((eb) => ({
-        clicks: eb('click_counts.clicks', '+', eb.ref('excluded.clicks')),
-        unique_clicks: eb('click_counts.unique_clicks', '+', eb.ref('excluded.unique_clicks')),
-      })),
-    )
+/** Removes up to `limit` rows of the clicks that are not counted yet, and returns them. */
+export async function takeUncounted(tx: Tx, limit: number): Promise<UncountedRow[]> {
+  return tx
+    .deleteFrom('uncounted_clicks')
+    .where('id', 'in', (from) => from.selectFrom('uncounted_clicks').select('id').orderBy('id').limit(limit))
+    .returningAll()
     .execute()
-  await setWatermark(tx, WATERMARK, to)
 }
 
+/** Visits to add to the counts of a link. */
 export interface VisitCount {
   link_id: string
   visits: number
   unique_visits: number
-  /** The watermark in the statement's own view of the database; `null` before the first roll-up. */
-  watermark: string | null
 }
 
-/** Rolled-up visits and the ones from the id `tail` on, a row each, all in one view of the database. */
-export function visitCounts(db: Queries, linkIds: readonly string[], tail: string): Promise<VisitCount[]> {
-  const watermark = db.selectFrom('watermarks').select('value').where('name', '=', WATERMARK)
+const countedVisits = valuesTable<VisitCount>('counted', {
+  link_id: 'uuid',
+  visits: 'int',
+  unique_visits: 'int',
+})
+
+export async function addToCounts(tx: Tx, counts: readonly VisitCount[]): Promise<void> {
+  await sql`insert into click_counts (link_id, clicks, unique_clicks)
+    select link_id, visits, unique_visits from ${countedVisits(dialectOf(tx), counts)} where true
+    on conflict (link_id) do update set clicks = click_counts.clicks + excluded.clicks,
+      unique_clicks = click_counts.unique_clicks + excluded.unique_clicks`.execute(tx)
+}
+
+/** The visits of each link, counted and not counted yet, a row or two each, all in one view of the database. */
+export function visitCounts(db: Queries, linkIds: readonly string[]): Promise<VisitCount[]> {
   return db
     .selectFrom('click_counts')
-    .select(['link_id', 'clicks as visits', 'unique_clicks as unique_visits', watermark.as('watermark')])
+    .select(['link_id', 'clicks as visits', 'unique_clicks as unique_visits'])
     .where('link_id', 'in', linkIds)
     .unionAll(
       db
-        .selectFrom('clicks')
+        .selectFrom('uncounted_clicks')
         .select(({ fn }) => [
           'link_id',
-          fn.countAll<number>().as('visits'),
-          fn.countAll<number>().filterWhere('repeated', '=', 0).as('unique_visits'),
-          watermark.as('watermark'),
+          fn.sum<number>('visits').as('visits'),
+          fn.sum<number>('unique_visits').as('unique_visits'),
         ])
-        .where('id', '>=', tail)
         .where('link_id', 'in', linkIds)
-        .where('kind', '=', 'visit')
-        .where('tracked', '=', 1)
         .groupBy('link_id'),
     )
     .execute()

@@ -1,19 +1,50 @@
 import { hash, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { addressKey } from '../platform/network/client-address.ts'
+import type { VisitorKey } from './shared-visitors.service.ts'
 import { isRepeat } from './visitor.rule.ts'
 
 const KEY_LIFETIME_MS = 86_400_000
 /** At most about 33 megabytes. A visitor who is evicted counts again, which takes as many other visitors. */
 const MAX_VISITORS = 50_000
 
-/** Keyed hashes of visitors' addresses. The key exists in the memory of this process only and lasts a day. */
+/**
+ * Keyed hashes of visitors' addresses. The key lasts a day. Without `readShared` it exists in the memory of this process only; with it the
+ * processes share one; where it cannot be read the process has one of its own.
+ */
 export class AddressHashes {
+  readonly #readShared: (() => Promise<VisitorKey>) | undefined
   #key = { text: newKey(), madeAt: 0 }
+  #reading: Promise<void> | undefined
+  /** Whether the shared key was read, or could not be, once. */
+  isReady: boolean
+
+  constructor(readShared?: () => Promise<VisitorKey>) {
+    this.#readShared = readShared
+    this.isReady = readShared === undefined
+    if (readShared) void this.ready()
+  }
+
+  /** Resolves when the shared key is read, or cannot be. */
+  ready(): Promise<void> {
+    this.#reading ??= this.#readShared?.()
+      .then((key) => {
+        this.#key = key
+      })
+      .catch(() => {})
+      .finally(() => {
+        this.#reading = undefined
+        this.isReady = true
+      })
+    return this.#reading ?? Promise.resolve()
+  }
 
   /** A hash with the key in front is as good as an HMAC here, because it is truncated, and much faster. */
   of(address: string, at: number): string {
-    if (at - this.#key.madeAt > KEY_LIFETIME_MS) this.#key = { text: newKey(), madeAt: at }
+    if (at - this.#key.madeAt > KEY_LIFETIME_MS) {
+      if (this.#readShared) void this.ready()
+      else this.#key = { text: newKey(), madeAt: at }
+    }
     return hash('sha256', this.#key.text + addressKey(address), 'base64url').slice(0, 12)
   }
 }

@@ -7,6 +7,7 @@ import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { type Config, dataFolder } from '../platform/config.ts'
 import { advisoryLock, afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
+import { liveHosts } from '../processes/processes.service.ts'
 import { mayExport } from './export-columns.rule.ts'
 import { type ExportStorage, openLocalStorage } from './export-storage.ts'
 import { countUnfinished, type ExportJobRow, findJob, findJobs, insertJob } from './exports.store.ts'
@@ -45,6 +46,7 @@ export async function startExport(
   if (request.from !== null && request.to !== null && request.from >= request.to) {
     throw invalidFields([{ path: 'to', message: 'must be later than from' }])
   }
+  await refuseScatteredFiles(platform)
   const now = platform.clock.now()
   const job: ExportJobRow = {
     id: platform.ids.next(),
@@ -79,6 +81,14 @@ export async function startExport(
     afterCommit(tx, () => platform.signals.send('exports'))
   })
   return job
+}
+
+/** With local files on several hosts, a download finds its file only at the host that wrote it. */
+async function refuseScatteredFiles({ config, database }: Platform): Promise<void> {
+  if (config.EXPORT_STORAGE !== 'local' || (await liveHosts(database.reader)).length < 2) return
+  throw new Refusal('unavailable', 'Exports are off until the operator sets EXPORT_STORAGE=s3.', {
+    internalDetail: 'EXPORT_STORAGE=local, and the service runs on several hosts',
+  })
 }
 
 function noteExport(platform: Platform, tx: Tx, job: ExportJobRow): Promise<void> {

@@ -57,6 +57,25 @@ for (const dialect of testDialects()) {
     rmSync(folder, { recursive: true, force: true })
   })
 
+  it('are refused while local files are on several hosts', async () => {
+    const { database } = bed.platform
+    const seen_at = Date.now()
+    const process = (host: string, roles: string) => ({
+      id: bed.platform.ids.next(),
+      ...{ host, pid: 1, roles, money_settings: '{}', seen_at },
+    })
+    const start = () => as(world.kurta).startExport({ resource: 'sales', format: 'csv' })
+    const enter = (rows: ReturnType<typeof process>[]) =>
+      database.transaction((tx) => tx.insertInto('processes').values(rows).execute())
+    await enter([process('one', 'web'), process('one', 'worker'), process('two', 'scheduler')])
+    await start()
+    await drainExports(bed.platform)
+    await enter([process('two', 'web,worker')])
+    const refusal = await start().catch((error: Error) => error)
+    assert.match(String(refusal), 'EXPORT_STORAGE=s3')
+    await database.transaction((tx) => tx.deleteFrom('processes').execute())
+  })
+
   for (const resource of exportResource.options) {
     for (const [person, seen] of Object.entries(SEEN[resource]) as [Person, number | 'forbidden'][]) {
       it(`${person} exports ${resource}: ${seen}`, async () => {

@@ -8,6 +8,7 @@ import { ABOVE_ALL_IDS, idAfter, type KeysetScan, type ScanPage } from '../platf
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 import type { Held } from '../platform/queue/lease-queue.ts'
+import { currentReads } from '../platform/replica-reads.ts'
 import { scanSales } from '../sales/sales.service.ts'
 import { csvHeader, csvRecords, exportColumns } from './export-columns.rule.ts'
 import type { ExportStorage } from './export-storage.ts'
@@ -54,7 +55,8 @@ export async function runNextExport(
 ): Promise<boolean> {
   const job = await claim(platform)
   if (!job) return false
-  const run = new ExportRun(platform, job, stop)
+  // It shows what its starter wrote before, and each page is of the same database.
+  const run = new ExportRun(platform, job, stop, await currentReads(platform))
   const key = keyOf(job, job.attempts)
   try {
     for (let attempt = 1; attempt < job.attempts; attempt += 1) await storage.remove(keyOf(job, attempt))
@@ -115,12 +117,12 @@ class ExportRun {
   #pagesSinceRenewal = 0
   #renewedAt: number
 
-  constructor(platform: Platform, job: ClaimedJob, stop: AbortSignal) {
+  constructor(platform: Platform, job: ClaimedJob, stop: AbortSignal, source: Platform) {
     this.#platform = platform
     this.#job = job
     this.#stop = stop
     this.#renewedAt = platform.clock.now()
-    this.#rows = rowsOf(platform, job)
+    this.#rows = rowsOf(source, job)
   }
 
   /** The file in parts. It has the rows that exist when it starts, and none that are added later. */

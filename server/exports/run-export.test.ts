@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Actor } from '../platform/api/procedure.ts'
@@ -231,10 +232,18 @@ for (const dialect of testDialects()) {
 
   it('is claimed by one of several workers', async () => {
     await Promise.all(Array.from({ length: 5 }, () => start()))
-    const claimed = await Promise.all(
-      Array.from({ length: 4 }, () => runNextExport(bed.platform, storage, NEVER)),
-    )
-    assert.is(claimed.filter(Boolean).length, 1)
+    let writing = 0
+    let idle = 0
+    // An export does not end before the others have asked for one.
+    const held = watched(storage, async (piece) => {
+      if (piece === 0) writing += 1
+      while (writing + idle < 4) await pause(1)
+    })
+    const work = async () => {
+      if (!(await runNextExport(bed.platform, held, NEVER))) idle += 1
+    }
+    await Promise.all(Array.from({ length: 4 }, work))
+    assert.equal([writing, idle], [1, 3])
     while (await runNextExport(bed.platform, storage, NEVER));
   })
 

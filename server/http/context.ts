@@ -17,6 +17,8 @@ export interface HttpApp {
   pendingMigrations(): Promise<string[]>
   /** Whether the process is about to stop: it still serves requests, but is not ready for more. */
   isDraining?(): boolean
+  /** How far this process's clock is ahead of the database's, ms. */
+  clockSkew?(): number
 }
 
 const BEARER = /^Bearer +(\S+) *$/i
@@ -31,6 +33,7 @@ export function contextOf(platform: Platform, request: FastifyRequest): RequestC
     platform,
     requestId: request.id,
     clientAddress: request.ip,
+    agent: request.headers['user-agent'],
     actor: () => {
       actor ??= actorFromHeader(platform, request.headers.authorization)
       return actor

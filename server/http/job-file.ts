@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { idParam } from '../../shared/schemas/common.ts'
 import type { ExportFormat } from '../../shared/schemas/jobs.ts'
 import { openExportFile } from '../exports/exports.service.ts'
-import { type Actor, identify, NOT_LOGGED_IN } from '../platform/api/procedure.ts'
+import { type Actor, identify, NOT_LOGGED_IN, refuseSetupOnly } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { contextOf, type HttpApp } from './context.ts'
 import { sendGone } from './errors.ts'
@@ -43,6 +43,7 @@ async function sendFile(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   if (!actor) throw new Refusal('unauthenticated', NOT_LOGGED_IN)
+  refuseSetupOnly(actor)
   const id = idParam.safeParse(request.params.id)
   if (!id.success) throw invalidFields([{ path: 'id', message: 'must be an id' }])
   const file = await openExportFile(platform, actor.userId, id.data)

@@ -10,7 +10,13 @@ export const RATE_LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'Ra
 
 const WINDOW_SECONDS = 60
 /** Procedures that check a password or create an account. */
-const AUTH_PROCEDURES = ['auth.login', 'auth.register', 'auth.changePassword', 'users.updateMe']
+const AUTH_PROCEDURES = [
+  'auth.login',
+  'auth.register',
+  'auth.changePassword',
+  'auth.stepUp',
+  'users.updateMe',
+]
 /** Check a password only if the input has `current_password`. */
 const OPTIONAL_PASSWORD = ['users.updateMe']
 
@@ -46,12 +52,16 @@ interface Limit {
 }
 
 /**
- * Limits a minute and process: password checks and public calls by address, all calls by account. Counts calls, not requests,
+ * Limits a minute: password checks by address, of all processes on PostgreSQL; public calls by address and all calls by account, of this
+ * process. Counts calls, not requests,
  * so a tRPC batch of ten costs ten. Attempts on one account's password are limited in `users/password-attempts.service.ts`.
  */
-export function createRateLimits({ config }: Platform, appRouter: AnyRouter): RateLimits {
+export function createRateLimits({ config, database }: Platform, appRouter: AnyRouter): RateLimits {
   const perMinute = (points: number) => new RateLimiter({ points, seconds: WINDOW_SECONDS })
-  const auth = perMinute(config.RATE_LIMIT_AUTH)
+  const auth = new RateLimiter(
+    { points: config.RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
+    { shared: { name: 'auth', database } },
+  )
   const open = perMinute(config.RATE_LIMIT_PUBLIC)
   const user = perMinute(config.RATE_LIMIT_USER)
   const publicNames = new Set(

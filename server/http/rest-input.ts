@@ -30,7 +30,7 @@ export interface InputShape {
 
 /**
  * The REST form of a procedure's input: path parameters by name; other fields are in the query of GET and DELETE, in the
- * body of POST and PATCH. Throws if the input is not one strict object or lacks a path parameter.
+ * body of POST and PATCH (`takesBody`). Throws if the input is not one strict object or lacks a path parameter.
  */
 export function inputShapeOf(procedure: ProcedureRecord, route: RestRoute): InputShape {
   const [given, more] = procedure.inputs
@@ -44,7 +44,7 @@ export function inputShapeOf(procedure: ProcedureRecord, route: RestRoute): Inpu
     throw new Error(`procedure ${procedure.name}: its input must be strict`)
   }
   const inPath = pathNames(route.path)
-  const rest: FieldSource = route.method === 'GET' || route.method === 'DELETE' ? 'query' : 'body'
+  const rest = takesBody(route) ? 'body' : 'query'
   const fields: InputShape['fields'] = new Map()
   for (const [name, field] of Object.entries(schema.properties ?? {})) {
     fields.set(name, {
@@ -56,6 +56,11 @@ export function inputShapeOf(procedure: ProcedureRecord, route: RestRoute): Inpu
   const missing = inPath.find((name) => !fields.has(name))
   if (missing) throw new Error(`procedure ${procedure.name}: its input has no field for :${missing}`)
   return { input, schema, fields }
+}
+
+/** Whether the fields that are not in the path are in the body; else they are in the query. */
+export function takesBody(route: RestRoute): boolean {
+  return route.method === 'POST' || route.method === 'PATCH' || route.takesBody === true
 }
 
 export function pathNames(path: string): string[] {

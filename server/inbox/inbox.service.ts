@@ -93,12 +93,17 @@ export function hasNoAttemptsLeft({ attempts }: ClaimedEvent): boolean {
   return attempts > MAX_ATTEMPTS
 }
 
-/** Releases claimed events as if they had not been claimed, after a failure that is not theirs. */
-export async function releaseEvents(platform: Platform, events: readonly ClaimedEvent[]): Promise<void> {
+/**
+ * Releases claimed events as if they had not been claimed, after a failure that is not theirs; where the database is unavailable, at the
+ * next claim.
+ */
+export async function releaseEvents({ database }: Platform, events: readonly ClaimedEvent[]): Promise<void> {
   const [first] = events
   if (!first) return
   const ids = events.map(({ id }) => id)
-  await platform.database.transaction((tx) => EVENT_QUEUE.release(tx, first.leaseToken, ids))
+  await database
+    .transaction((tx) => EVENT_QUEUE.release(tx, first.leaseToken, ids))
+    .catch(() => EVENT_QUEUE.abandon(database, first.leaseToken))
 }
 
 /** `body`: `null` when it was removed, `undefined` when it was not loaded. */

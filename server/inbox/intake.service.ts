@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
+import { withStatementTimeout } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { EventSource } from './event-states.ts'
@@ -43,11 +44,11 @@ export function createInboxRecorder(platform: Platform): InboxRecorder {
     bytesOf: ({ rawBody }) => rawBody.length,
     maxBatchBytes: 4 * 1024 * 1024,
     maxWaitingBytes: 64 * 1024 * 1024,
-    timeoutMs: 2000,
+    timeoutMs: 1800,
   })
   return {
     record: (event) => group.add(event),
-    isKnown: (event) => isKnown(platform, event),
+    isKnown: (event) => withStatementTimeout(() => isKnown(platform, event)),
     waiting: () => group.waiting,
     idle: () => group.idle(),
   }

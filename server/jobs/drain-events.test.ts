@@ -258,6 +258,39 @@ for (const { it, dialect } of marketSuites<Context>('draining events')) {
     assert.is((await states(market)).get('done')?.length, EVENTS)
   })
 
+  for (const lost of ['a claim', 'a release'] as const) {
+    it(`has nothing wait for a lease when the answer to ${lost} was lost with the database`, async ({
+      market,
+      shop,
+    }) => {
+      await fill(market, shop)
+      const { database } = market.platform
+      const away = () =>
+        Object.assign(new Error('the database is away'), {
+          code: dialect === 'sqlite' ? 'SQLITE_IOERR' : '57P01',
+        })
+      let transactions = 0
+      const transaction: typeof database.transaction = async (work) => {
+        transactions += 1
+        if (lost === 'a release' && transactions === 3) throw away()
+        const result = await database.transaction(work)
+        if (lost === 'a claim' && transactions === 1) throw away()
+        return result
+      }
+      const platform = { ...market.platform, database: { ...database, transaction } }
+      const broken = applier(() => {
+        throw away()
+      })
+      const error = await drainEvents(platform, 'store', 500, broken.apply).catch((reason: Error) => reason)
+      assert.match(String(error), 'the database is away')
+      const held = await eventsOf(platform)
+      assert.ok(held.every(({ attempts, lease_token }) => attempts === 1 && lease_token !== null))
+      assert.is(await drainEvents(platform, 'store', 500, applier(() => {}).apply), EVENTS)
+      const done = (await states(market)).get('done') ?? []
+      assert.equal([done.length, new Set(done.map(({ attempts }) => attempts))], [EVENTS, new Set([1])])
+    })
+  }
+
   it('applies each event of the processor once, around one that cannot be applied', async ({ market }) => {
     for (let index = 0; index < EVENTS; index += 1) await market.processorSays('unheard.of', {}, `p${index}`)
     const { database } = market.platform

@@ -48,8 +48,8 @@ export async function drainEvents(
       for (const event of events) await applyInHalves(platform, [event], apply, read)
     }
   } catch (error) {
-    // The database is unavailable, which is not the events' fault. If this fails as well, their leases run out.
-    await releaseEvents(platform, events).catch(() => {})
+    // The database is unavailable, which is not the events' fault.
+    await releaseEvents(platform, events)
     throw error
   }
   return events.length

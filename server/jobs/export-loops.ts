@@ -19,6 +19,7 @@ export function startExportLoops(platform: Platform): { stop(): Promise<void> } 
     (_, index) =>
       new Loop(platform, {
         name: `exports ${index + 1}`,
+        isLong: true,
         signals: ['exports'],
         run: async () => Number(await runNextExport(platform, await storage(), stopping.signal)),
         nextDueAt: () => nextExportDueAt(platform),

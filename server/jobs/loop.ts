@@ -1,3 +1,4 @@
+import { withLongStatements } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 
 export interface LoopWork {
@@ -8,6 +9,8 @@ export interface LoopWork {
   run(): Promise<number>
   /** When work is due next (epoch ms); `null` while none is known. */
   nextDueAt?(): Promise<number | null>
+  /** Whether its statements may go over many rows: see `withLongStatements`. */
+  isLong?: boolean
   /** Defaults to 250 ms, because another process can bring work without a signal here. */
   longestSleepMs?: number
 }
@@ -57,7 +60,8 @@ export class Loop {
   /** Returns how long to sleep, ms. */
   async #runOnce(): Promise<number> {
     try {
-      if ((await this.#work.run()) > 0) return 0
+      const { run, isLong } = this.#work
+      if ((await (isLong ? withLongStatements(run) : run())) > 0) return 0
       const due = (await this.#work.nextDueAt?.()) ?? null
       const longest = this.#work.longestSleepMs ?? LONGEST_SLEEP_MS
       const wait = due === null ? longest : due - this.#platform.clock.now()

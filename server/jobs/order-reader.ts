@@ -98,7 +98,9 @@ class Reader implements OrderReader {
   #begin(): Thread | null {
     if (this.#closed || performance.now() < this.#restUntil) return null
     const { port1: port, port2 } = new MessageChannel()
-    const { DATABASE_URL: url, TRACKING_PARAMETER: trackingParameter } = this.#platform.config
+    const { TRACKING_PARAMETER: trackingParameter, ...config } = this.#platform.config
+    // Poolers refuse the option that makes its connection read-only.
+    const url = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL
     const workerData: ThreadSettings = { url, trackingParameter, port: port2 }
     const { thread, room: resourceLimits } = this.#settings
     const worker = new Worker(thread, { workerData, transferList: [port2], resourceLimits })

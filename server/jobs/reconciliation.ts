@@ -25,9 +25,9 @@ const DAY_MS = 86_400_000
 /** Settled invoices and payouts are compared for this long, because a bank can reverse a payment weeks later. */
 export const RECONCILED_DAYS = 40
 /** Newer changes wait for the next run, because the processor's event may still be on its way. */
-const QUIET_MS = 15 * 60_000
+export const QUIET_MS = 15 * 60_000
 /** At most ten look-ups a second in each run. */
-const PAUSE_MS = 100
+export const PAUSE_MS = 100
 /** A run of about eight minutes; the next run continues there. */
 const MAX_LOOKUPS = 5000
 const PAGE = 200

@@ -98,10 +98,10 @@ for (const dialect of testDialects()) {
 
       const oldKey = Buffer.from(fixture.appKey, 'base64')
       const both = withKeys(platform, createAppKeys(NEW_KEY, [oldKey]))
-      const all = [before.destinations.length, 0, before.secrets.length, before.mailboxes.length]
+      const all = [before.destinations.length, 0, 0, before.secrets.length, 0, before.mailboxes.length]
       assert.instance(await rotate(both).catch((error: unknown) => error), Refusal, 'bound first')
       const preview = await rotate(platform, true)
-      const bound = [before.destinations.length, 0, before.secrets.length, 0]
+      const bound = [before.destinations.length, 0, 0, before.secrets.length, 0, 0]
       assert.equal([resealedIn(preview), preview.endsUnbound], [bound, true])
       assert.equal(await sealedRows(platform), before, 'a dry run writes nothing')
       assert.equal(await auditsOf(platform), [])
@@ -136,7 +136,7 @@ for (const dialect of testDialects()) {
         [platform.keys.current.id, both.keys.current.id],
       )
 
-      assert.equal(resealedIn(await rotate(onlyNew)), [0, 0, 0, 0])
+      assert.equal(resealedIn(await rotate(onlyNew)), [0, 0, 0, 0, 0, 0])
       assert.is((await auditsOf(platform)).length, 2, 'nothing to do leaves no row')
       const refused = await rotate(platform).catch((error: unknown) => error)
       assert.instance(refused, Refusal)
@@ -227,7 +227,7 @@ for (const dialect of testDialects()) {
       assert.is((await readKeyMark(platform.database.reader, both.vault))?.key, 'former')
     }
     const rotation = await rotate(both)
-    assert.equal([resealedIn(rotation), rotation.left, rotation.retired], [[0, 0, 0, 0], [], []])
+    assert.equal([resealedIn(rotation), rotation.left, rotation.retired], [[0, 0, 0, 0, 0, 0], [], []])
     assert.is((await auditsOf(platform)).length, 2)
     assert.equal(await brokenChecks(both), [])
     assert.equal(await sealedBreaches(withKeys(platform, createAppKeys(NEW_KEY))), [])

@@ -10,11 +10,13 @@ import type { Platform } from '../platform/platform.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
 import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
 import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
+import { SEALED_SECOND_FACTORS } from '../users/second-factor.service.ts'
 import { SEALED_WEBHOOK_SECRETS } from '../webhooks/endpoint-secrets.service.ts'
 
 export const SEALED_TABLES: readonly SealedTable[] = [
   SEALED_DESTINATIONS,
   SEALED_BILLING_ACCOUNTS,
+  SEALED_SECOND_FACTORS,
   SEALED_SECRETS,
   SEALED_WEBHOOK_SECRETS,
 ]

@@ -3,11 +3,13 @@ import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { sealLedger } from '../ledger/seals/seals.service.ts'
 import { storeSeals } from '../ledger/seals/stored-seals.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
+import { withLongStatements } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { isReconciliationDue, RECONCILIATION, reconcile } from './reconciliation.ts'
 import { noteFailed, noteFinished, noteStarted } from './schedule-runs.service.ts'
 import { flagUndelivered } from './undelivered-events.ts'
+import { flagUnknownRecords } from './unknown-records.ts'
 
 export interface Scheduler {
   /** Waits for the runs under way and starts no others. */
@@ -61,12 +63,14 @@ export function startScheduler(
       run: async () => {
         const outcome = await reconcile(platform, processor, { resume: true, signal: stopping.signal })
         const undelivered = await flagUndelivered(platform, processor)
+        const unknown = await flagUnknownRecords(platform, processor, { signal: stopping.signal })
         return {
           compared: outcome.compared,
           differing: outcome.differing.length,
           unanswered: outcome.unanswered.length,
           complete: outcome.complete,
           ...(undelivered === null ? {} : { undelivered }),
+          ...(unknown === null ? {} : { unknown: unknown.count }),
         }
       },
       // It looks up every record, so not every start may run it.
@@ -128,7 +132,7 @@ async function runJob(platform: Platform, job: Job, isStart: boolean): Promise<b
   try {
     if (isStart && (await job.isDueAtStart?.()) === false) return true
     await noteStarted(platform, job.name)
-    const outcome = await job.run()
+    const outcome = await withLongStatements(() => job.run())
     await noteFinished(platform, job.name, outcome)
     platform.log.info({ job: job.name, ...outcome }, 'scheduled job done')
     return true

@@ -1,5 +1,6 @@
 import { enforceClickRetention } from '../clicks/click-retention.service.ts'
 import { rollUpClicks } from '../clicks/clicks.service.ts'
+import { removeOldVisitors } from '../clicks/shared-visitors.service.ts'
 import { type EventSource, nextEventDueAt, removeOldBodies } from '../inbox/inbox.service.ts'
 import { watchMarketplace } from '../moderation/watches/watches.service.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -99,11 +100,17 @@ export function startWorker({ platform, processor, eventRules }: WorkerParts): W
     }),
     new Loop(platform, {
       name: 'click retention',
-      run: () => enforceClickRetention(platform).then(() => 0),
+      isLong: true,
+      async run() {
+        await enforceClickRetention(platform)
+        await removeOldVisitors(platform)
+        return 0
+      },
       longestSleepMs: RETENTION_EVERY_MS,
     }),
     new Loop(platform, {
       name: 'retention',
+      isLong: true,
       run: async () => {
         await removeOldBodies(platform)
         await removeOldNotifications(platform)
@@ -128,7 +135,11 @@ export function startWorker({ platform, processor, eventRules }: WorkerParts): W
 export function startModerationLoop(platform: Platform): Loop {
   return new Loop(platform, {
     name: 'moderation',
-    run: () => watchMarketplace(platform),
+    isLong: true,
+    async run() {
+      await rollUpClicks(platform)
+      return watchMarketplace(platform)
+    },
     longestSleepMs: WATCH_EVERY_MS,
   })
 }

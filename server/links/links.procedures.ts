@@ -8,6 +8,8 @@ import {
 } from '../../shared/schemas/links.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { type Actor, procedure, publicProcedure, router } from '../platform/api/procedure.ts'
+import type { Platform } from '../platform/platform.ts'
+import { readReplica } from '../platform/replica-reads.ts'
 import { couponCodesOf, setCoupon } from './coupons.service.ts'
 import { resolveLink, type ShownLink, wireResolved } from './links.service.ts'
 import { listLinks, wireLink, withEarnings } from './listed-links.service.ts'
@@ -22,7 +24,8 @@ export const linksRouter = router({
     .input(resolveLinkInput)
     .output(resolvedLink)
     .query(async ({ ctx, input }) => {
-      const link = await resolveLink(ctx.platform, input.slug)
+      const read = (platform: Platform) => resolveLink(platform, input.slug)
+      const link = await (ctx.actor ? read(ctx.platform) : readReplica(ctx.platform, read))
       const resolved = wireResolved(ctx.platform, link)
       if (!isParty(ctx.actor, link)) return resolved
       const codes = await couponCodesOf(ctx.platform.database.reader, [link.id])

@@ -16,6 +16,8 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   account_tokens: ['update', 'delete'],
   mails: ['update', 'delete'],
   mail_opt_outs: ['delete'],
+  second_factors: ['update', 'delete'],
+  recovery_codes: ['delete'],
   payout_destinations: ['update'],
   billing_accounts: ['update'],
   stores: ['update'],
@@ -29,6 +31,8 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   link_coupons: ['update'],
   clicks: [],
   click_counts: ['update'],
+  uncounted_clicks: ['delete'],
+  counted_visitors: ['update', 'delete'],
   billing_cycles: ['update'],
   billing_cycle_shares: ['update'],
   credits: [],
@@ -55,6 +59,8 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   mailboxes: ['update'],
   schedule_runs: ['update'],
   export_jobs: ['update', 'delete'],
+  processes: ['update', 'delete'],
+  rate_limits: ['update', 'delete'],
   watermarks: ['update', 'delete'],
 }
 

@@ -5,7 +5,7 @@ import { migrate, migrationState, openOrm } from '../platform/database/migrator.
 import type { OpenDatabase } from '../platform/database/open-database.ts'
 import { ENTITIES } from '../platform/database/schema.ts'
 import { openTestDatabase, type TestDialect, testDialects } from '../test/testkit/databases.ts'
-import { ONE_OF_EACH, populate } from '../test/testkit/one-of-each.ts'
+import { idNumber, ONE_OF_EACH, populate } from '../test/testkit/one-of-each.ts'
 import { raceProcesses } from '../test/testkit/racing-processes.ts'
 import { schemaShape } from '../test/testkit/schema-shape.ts'
 import { postgresqlMigrations } from './postgresql/index.ts'
@@ -154,6 +154,39 @@ for (const dialect of testDialects()) {
       assert.equal(await reader.selectFrom('clicks').select('repeated').distinct().execute(), [
         { repeated: 0 },
       ])
+    }))
+
+  it('leave admins logged in for 12 hours at most, and others as they are', () =>
+    withEmptyDatabase(dialect, async (database) => {
+      const { migrator } = await openOrm(database)
+      await migrator.up({ to: names[names.indexOf('00032-second-factor') - 1] as string })
+      await populate(database)
+      const [day, hour] = [86_400_000, 3_600_000]
+      const [merchant, , admin] = ONE_OF_EACH.users.map(({ id }) => id)
+      const sessions: [string, string | undefined, number][] = [
+        ['a', admin, 30 * day],
+        ['b', admin, hour],
+        ['c', merchant, 30 * day],
+      ]
+      for (const [n, [hash, user, lifetime]] of sessions.entries()) {
+        await sql`insert into sessions (id, user_id, token_hash, created_at, expires_at)
+          values (${idNumber(900 + n)}, ${user}, ${hash}, ${day}, ${day + lifetime})`.execute(database.writer)
+      }
+      await migrate(database)
+      const rows = await database.reader
+        .selectFrom('sessions')
+        .select(['token_hash', 'expires_at', 'setup_only'])
+        .where('created_at', '=', day)
+        .orderBy('token_hash')
+        .execute()
+      assert.equal(
+        rows.map(({ token_hash, expires_at, setup_only }) => [token_hash, expires_at - day, setup_only]),
+        [
+          ['a', 12 * hour, 0],
+          ['b', hour, 0],
+          ['c', 30 * day, 0],
+        ],
+      )
     }))
 
   if (dialect === 'postgresql') {

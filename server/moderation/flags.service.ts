@@ -79,7 +79,7 @@ export type SubjectType =
   | 'store_events'
   /** The id is the processor's event type. */
   | 'processor_event_type'
-  /** The processor as a whole: the id is the nil id. */
+  /** The processor as a whole: the id is the setting `PROCESSOR`. */
   | 'processor'
 
 export interface NewFlag {

@@ -11,6 +11,8 @@ import {
 } from '../../shared/schemas/offers.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure, publicProcedure, router, syncInput } from '../platform/api/procedure.ts'
+import type { Platform } from '../platform/platform.ts'
+import { readReplica } from '../platform/replica-reads.ts'
 import { wireOffer } from './offer-wire.ts'
 import {
   createOffer,
@@ -40,7 +42,8 @@ export const offersRouter = router({
         commissionMin: rateOrNone(commission_min),
         commissionMax: rateOrNone(commission_max),
       }
-      return mapPage(await listOffers(ctx.platform, ctx.actor, query), wireOffer)
+      const read = (platform: Platform) => listOffers(platform, ctx.actor, query)
+      return mapPage(await (ctx.actor ? read(ctx.platform) : readReplica(ctx.platform, read)), wireOffer)
     }),
 
   get: publicProcedure({
@@ -52,7 +55,10 @@ export const offersRouter = router({
   })
     .input(getOfferInput)
     .output(offer)
-    .query(async ({ ctx, input }) => wireOffer(await getOffer(ctx.platform, ctx.actor, input.id))),
+    .query(async ({ ctx, input }) => {
+      const read = (platform: Platform) => getOffer(platform, ctx.actor, input.id)
+      return wireOffer(await (ctx.actor ? read(ctx.platform) : readReplica(ctx.platform, read)))
+    }),
 
   create: procedure(['merchant'], {
     rest: { method: 'POST', path: '/offers', status: 201 },

@@ -353,4 +353,22 @@ test('without SMTP_URL mail goes to files, and nowhere in production; addresses 
   refused({ SMTP_URL: 'off', REQUIRE_VERIFIED_EMAIL: 'true' }, 'REQUIRE_VERIFIED_EMAIL')
 })
 
+test('the other database addresses are for PostgreSQL, and a replica is one host', () => {
+  const url = 'postgres://a:5432,b:5432/db?target_session_attrs=read-write'
+  const pooled = {
+    DATABASE_URL: 'postgres://pooler/db',
+    DATABASE_DIRECT_URL: url,
+    DATABASE_READ_URL: 'postgres://r/db',
+  }
+  assert.is(readConfig(pooled).DATABASE_DIRECT_URL, url)
+  for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_READ_URL']) {
+    refused({ DATABASE_URL: 'postgres://a/db', [name]: 'sqlite:./a.db' }, name)
+    refused({ DATABASE_URL: 'sqlite:./a.db', [name]: 'postgres://a/db' }, name)
+  }
+  for (const replica of ['postgres://r1,r2/db', 'postgres://r/db?target_session_attrs=primary']) {
+    refused({ DATABASE_URL: url, DATABASE_READ_URL: replica }, 'DATABASE_READ_URL')
+  }
+  refused({ DATABASE_URL: 'postgres://a,b/db?target_session_attrs=any' }, 'DATABASE_URL')
+})
+
 test.run()

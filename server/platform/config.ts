@@ -87,6 +87,11 @@ const REQUIRED_BY = {
 function refuseMismatch(config: Config): void {
   refuseShortClickRetention(config)
   refuseUnsendableMail(config)
+  for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_READ_URL'] as const) {
+    if (config[name] !== undefined && sqliteFileOf(config.DATABASE_URL) !== null) {
+      throw new SettingError(name, 'is for PostgreSQL, and DATABASE_URL names an SQLite file')
+    }
+  }
   if (config.EXPORT_STORAGE === 's3') {
     for (const name of ['S3_BUCKET', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'] as const) {
       if (!config[name]) throw new SettingError(name, 'must be set when EXPORT_STORAGE=s3')

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { parseMoney } from '../../shared/money.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
+import { addressProblem } from './database/postgres-address.ts'
 import { isLoopbackHost } from './network/loopback.ts'
 
 // The kinds of settings: each reads the text of an environment variable, or says what it must be.
@@ -75,11 +76,27 @@ export const cronOrOff = z
   )
 
 /** `sqlite:PATH`, `sqlite:///ABSOLUTE` or a PostgreSQL address. Not `:memory:`: each process opens the file twice. */
-export const databaseUrl = z.string().refine((text) => {
+export const databaseUrl = z.string().superRefine((text, context) => {
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/s.exec(text)?.[1]
-  if (file !== undefined) return file !== ':memory:' && !/^\/\/|\/$|\0/.test(file)
-  return /^postgres(ql)?:\/\/./.test(text) && URL.canParse(text.replace('@/', '@socket/'))
-}, 'must be sqlite:PATH of a file or postgres://…')
+  const isFile = file !== undefined && file !== ':memory:' && !/^\/\/|\/$|\0/.test(file)
+  const problem = /^postgres(ql)?:\/\/./.test(text)
+    ? addressProblem(text)
+    : isFile
+      ? null
+      : 'must be sqlite:PATH of a file or postgres://…'
+  if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+})
+
+export const postgresUrl = z.string().superRefine((text, context) => {
+  const problem = /^postgres(ql)?:\/\/./.test(text) ? addressProblem(text) : 'must be postgres://…'
+  if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+})
+
+/** A replica. With several hosts the driver would look for the primary among them. */
+export const replicaUrl = postgresUrl.refine(
+  (text) => !/^[^/]*\/\/[^/?]*,|[?&]target_session_attrs=/.test(text),
+  'must name one host, without target_session_attrs; put a load balancer in front of several replicas',
+)
 
 /** Names of address ranges that the web server accepts besides addresses and networks. */
 const PROXY_NETWORKS = ['loopback', 'linklocal', 'uniquelocal']

@@ -12,8 +12,10 @@ import {
   mailbox,
   money,
   origins,
+  postgresUrl,
   proxies,
   rate,
+  replicaUrl,
   roles,
   safepayToken,
   sealStorage,
@@ -83,10 +85,24 @@ const SERVICE = {
 const DATA = {
   DATABASE_URL: databaseUrl
     .default('sqlite:./data/affiliate.db')
-    .describe('`sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`'),
+    .describe(
+      '`sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`; a primary and its standbys as `HOST:PORT,HOST:PORT`, with `?target_session_attrs=read-write` or without: the service finds the primary',
+    ),
+  DATABASE_DIRECT_URL: postgresUrl.optional().meta({
+    description:
+      'the same database past a transaction pooler, for listening, migrations and commands: see [PgBouncer](operate.md#pgbouncer)',
+    unset: '`DATABASE_URL`',
+  }),
+  DATABASE_READ_URL: replicaUrl
+    .optional()
+    .describe(
+      'a replica of the same database, for public lists and exports: see [A replica for reads](operate.md#a-replica-for-reads)',
+    ),
   DATABASE_POOL_SIZE: whole(2, 100)
     .prefault('10')
-    .describe('connections of each process to PostgreSQL; a worker opens up to two more'),
+    .describe(
+      'connections of each process to PostgreSQL, three of five for writes; it opens up to two more: see [Connections](operate.md#connections-to-postgresql)',
+    ),
   DATA_DIR: z.string().min(1).optional().meta({
     description: "the folder of keys, export files and the sandbox's state",
     unset: 'the folder of the SQLite file; `./data` with PostgreSQL',
@@ -117,7 +133,9 @@ const DATA = {
   EXPORT_STORAGE: z
     .enum(['local', 's3'])
     .default('local')
-    .describe('where export files are kept: `local`, the folder `exports` in `DATA_DIR`, or `s3`'),
+    .describe(
+      'where export files are kept: `local`, the folder `exports` in `DATA_DIR`, or `s3`. With processes on several hosts only `s3` makes exports',
+    ),
   S3_BUCKET: z
     .string()
     .min(1)

@@ -1,6 +1,10 @@
-/** Publishes hints within this process. Subscribers also poll, because a change may come from another process. */
+/**
+ * Publishes hints within this process; the composition root passes those about users on to other processes where it can. Subscribers also
+ * poll, because a hint may be lost.
+ */
 export class Signals {
   readonly #listeners = new Map<string, Set<() => void>>()
+  #publish: ((topic: string) => void) | null = null
 
   /** Calls `listener` for each signal of `topic`; the returned function unsubscribes. */
   on(topic: string, listener: () => void): () => void {
@@ -13,12 +17,30 @@ export class Signals {
   }
 
   send(topic: string): void {
+    this.deliver(topic)
+    this.#publish?.(topic)
+  }
+
+  /** As `send`, in this process only. */
+  deliver(topic: string): void {
     // A copy: a listener that subscribes again during the call waits for the next signal.
     for (const listener of [...(this.#listeners.get(topic) ?? [])]) listener()
   }
+
+  /** Calls `publish` with the topic of each `send`. */
+  onSend(publish: (topic: string) => void): void {
+    this.#publish = publish
+  }
 }
 
-/** The topic for changes of one user's sales, payouts and billing cycles. */
+const USER_TOPIC = 'news of '
+
+/** The topic for changes of one user's sales, payouts, billing cycles and sessions. */
 export function userTopic(userId: string): string {
-  return `news of ${userId}`
+  return USER_TOPIC + userId
+}
+
+/** The user of a `userTopic`; `null` for any other topic. */
+export function userOfTopic(topic: string): string | null {
+  return topic.startsWith(USER_TOPIC) ? topic.slice(USER_TOPIC.length) : null
 }

@@ -10,7 +10,7 @@ import type { LookupOutcome, Processor } from './processor.ts'
 import type { OurRecord, Standing } from './records.rule.ts'
 import type { AttemptStanding } from './retry.rule.ts'
 
-export { listAttempts } from './attempts.store.ts'
+export { knownAttemptIds, listAttempts } from './attempts.store.ts'
 
 export function attemptState({ state, failed_at }: Pick<AttemptRow, 'state' | 'failed_at'>): AttemptStanding {
   return state === 'created' && failed_at !== null ? 'failed' : state

@@ -1,7 +1,8 @@
-import { type Selectable, sql } from 'kysely'
-import { bulkInsert } from '../platform/database/bulk-values.ts'
-import type { Queries } from '../platform/database/database.ts'
+import { type Selectable, type SqlBool, sql } from 'kysely'
+import { bulkInsert, inList } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import { isId } from '../platform/ids.ts'
 import { LeaseQueue } from '../platform/queue/lease-queue.ts'
 import type { AttemptKind } from './attempt.entity.ts'
 
@@ -49,4 +50,16 @@ export function listAttempts(db: Queries, kind: AttemptKind, subjectId: string):
     .where('subject_id', '=', subjectId)
     .orderBy('id')
     .execute()
+}
+
+/** Those of `texts` that are attempts of ours. Texts in another form than our ids are none. */
+export async function knownAttemptIds(db: Queries, texts: readonly string[]): Promise<string[]> {
+  const ids = texts.filter(isId)
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('processor_attempts')
+    .select('id')
+    .where(sql<SqlBool>`id ${inList(dialectOf(db), 'uuid', ids)}`)
+    .execute()
+  return rows.map(({ id }) => id)
 }

@@ -27,6 +27,17 @@ export interface Processor {
   balance?(): Promise<BalanceOutcome>
   /** The events since a time (epoch ms) that the processor gave up delivering. Reconciliation flags those that never arrived. */
   undelivered?(since: number): Promise<UndeliveredOutcome>
+  /**
+   * One page, from 0, of everything that the processor made for us in a period. Where it can be asked, reconciliation flags what no call of
+   * ours made.
+   */
+  listRecords?(period: Period, page: number): Promise<RecordsOutcome>
+}
+
+/** Epoch ms, both included. */
+export interface Period {
+  from: number
+  to: number
 }
 
 /** What a look-up may go by: an adapter uses whichever its processor knows. Items are returned under `reference` in either case. */
@@ -95,4 +106,21 @@ export type TitleOutcome = { kind: 'found'; title: string } | { kind: 'unavailab
 export type BalanceOutcome = { kind: 'known'; amount: Paisa } | { kind: 'unavailable'; detail: string }
 export type UndeliveredOutcome =
   | { kind: 'found'; events: { id: string; type: string; at: string }[] }
+  | { kind: 'unavailable'; detail: string }
+
+/** What the processor holds, in its own words. */
+export interface HeldRecord {
+  id: string
+  /** The idempotency key of the call that made it; `null` when the record names none. */
+  attemptId: string | null
+  type: string
+  /** `null` when it is unreadable. */
+  amount: Paisa | null
+  status: string
+  /** RFC 3339. */
+  at: string
+}
+
+export type RecordsOutcome =
+  | { kind: 'found'; records: HeldRecord[]; isLast: boolean }
   | { kind: 'unavailable'; detail: string }

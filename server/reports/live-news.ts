@@ -23,14 +23,14 @@ export class LiveNews {
     this.#heard = false
   }
 
-  /** Resolves with news, after `ms` without, or when the stream is over. */
-  wait(ms: number): Promise<void> {
-    if (this.#heard || this.#signal.aborted) return Promise.resolve()
+  /** Resolves with true on news or when the stream is over, with false after `ms` without. */
+  wait(ms: number): Promise<boolean> {
+    if (this.#heard || this.#signal.aborted) return Promise.resolve(true)
     return new Promise((resolve) => {
       const done = () => {
         clearTimeout(timer)
         this.#wake = null
-        resolve()
+        resolve(this.#heard || this.#signal.aborted)
       }
       const timer = setTimeout(done, ms)
       this.#wake = done

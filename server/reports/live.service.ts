@@ -39,6 +39,8 @@ import type { OwnScope } from './summaries.store.ts'
 
 /** How often a stream looks by itself, ms: the news may come from another process, and the session may have ended. */
 const LOOK_EVERY_MS = 2000
+/** How often a stream checks its session, ms. On PostgreSQL a suspension by another process is news; on SQLite nothing says so. */
+const CHECK_SESSION_EVERY_MS = { sqlite: 500, postgresql: LOOK_EVERY_MS }
 /** How soon after a look the next one is worth it, however much news there is. */
 const REST_MS = 100
 const SALES_AT_ONCE = 100
@@ -103,8 +105,11 @@ export async function* followChanges(
       }
       window = withPassed(window, bound)
       await pause(REST_MS, signal)
-      await news.wait(LOOK_EVERY_MS - REST_MS)
-      if (!signal.aborted) await refuseEndedSession(platform, actor)
+      const every = CHECK_SESSION_EVERY_MS[platform.database.dialect]
+      for (let waited = 0, heard = false; !heard && waited < LOOK_EVERY_MS; waited += every) {
+        heard = await news.wait(every)
+        if (!signal.aborted) await refuseEndedSession(platform, actor)
+      }
     }
   } finally {
     news.close()

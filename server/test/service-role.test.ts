@@ -109,11 +109,6 @@ if (testDialects().includes('postgresql')) {
       for (const month of ['clicks_2031_05', 'clicks_2031_06', 'clicks_2031_07']) {
         assert.ok((await parts()).includes(month), month)
       }
-      const { database } = market.platform
-      await database.transaction((tx) =>
-        sql`insert into watermarks (name, value) values ('clicks', 'ffffffff-ffff-7fff-bfff-ffffffffffff')
-          on conflict (name) do update set value = excluded.value`.execute(tx),
-      )
       market.clock.pass(800 * DAY)
       await enforceClickRetention(market.platform)
       assert.not((await parts()).some((name) => name.startsWith('clicks_2031') || name === 'clicks_first'))

@@ -7,6 +7,7 @@ import { entities, LOCK } from '../platform/database/entities.ts'
 import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
+  checkCredentials,
   factsOf,
   isFamiliarAddress,
   isRightPassword,
@@ -14,7 +15,20 @@ import {
 } from './password-attempts.service.ts'
 import { hashNewPassword } from './passwords.ts'
 import { type Profile, profileOf } from './profile.service.ts'
-import { endSessions, openSession } from './sessions.service.ts'
+import {
+  checkSecondFactor,
+  hasSecondFactor,
+  requireFreshSession,
+  wrongCode,
+} from './second-factor.service.ts'
+import {
+  endSession,
+  endSessions,
+  isProductionAdmin,
+  markSessionFresh,
+  type Origin,
+  openSession,
+} from './sessions.service.ts'
 import { createUser, lockActiveUser, userRecordOf } from './users.service.ts'
 import { findUserByEmail, findUserById } from './users.store.ts'
 
@@ -24,15 +38,15 @@ export interface OpenedSession {
   token: string
   /** Epoch ms. */
   expiresAt: number
+  /** The session can only set up a second factor. */
+  setupOnly?: boolean
 }
 
-export interface Registration {
+export interface Registration extends Origin {
   email: string
   password: string
   role: 'merchant' | 'creator'
   displayName: string
-  /** The client's network address, if there is a client. */
-  address?: string
 }
 
 /** Creates an account and logs it in. Refuses with `email_taken`, and with `validation_failed` a weak password. */
@@ -42,34 +56,44 @@ export async function register(platform: Platform, given: Registration): Promise
   const { userId, ...opened } = await platform.database.transaction(async (tx) => {
     const user = await createUser(platform, tx, { email, passwordHash, role, displayName })
     await rememberLoginAddress(platform, tx, user.id, address)
-    return { userId: user.id, ...(await openSession(platform, tx, user.id)) }
+    return { userId: user.id, ...(await openSession(platform, tx, user, given)) }
   })
   return { profile: await profileOf(platform, userId), ...opened }
 }
 
 /**
  * Logs a user in. An unknown e-mail and a wrong password are both refused with `invalid_credentials`, after the same time; a
- * suspension (`account_suspended`) is shown with the right password only. Too many wrong ones: `rate_limited`. `address`
- * is the client's network address.
+ * suspension (`account_suspended`) and a missing code of the second factor (`second_factor_required`) are shown with the right
+ * password only. Too many wrong ones: `rate_limited`. An admin in production without a second factor gets a session that can only set one
+ * up. `address` is the client's network address.
  */
 export async function login(
   platform: Platform,
   email: string,
   password: string,
   address = '',
+  { agent, code }: { agent?: string | undefined; code?: string | undefined } = {},
 ): Promise<OpenedSession> {
   const user = await findUserByEmail(platform.database.reader, email)
-  const matches = await isRightPassword(platform, { email, user, password, address })
-  if (!user || !matches) throw wrongCredentials()
+  const verdict = await checkCredentials(platform, { email, user, password, address }, async () =>
+    // A suspended account uses up no code.
+    user?.suspended_at === null ? checkSecondFactor(platform, { user, address }, code) : 'not_needed',
+  )
+  if (!user || verdict === 'wrong_password') throw wrongCredentials()
   if (user.suspended_at !== null) {
     platform.log.warn({ event: 'suspended_login', ...factsOf({ user, address }) }, 'log-in while suspended')
     throw new Refusal('account_suspended', 'This account is suspended.')
   }
+  if (verdict === 'wrong_code' || verdict === 'code_missing') throw codeRefused(verdict)
   const opened = await platform.database.transaction(async (tx) => {
     if (!(await lockActiveUser(tx, user))) throw wrongCredentials()
     await notifyOfNewAddress(platform, tx, user.id, address)
     await rememberLoginAddress(platform, tx, user.id, address)
-    return openSession(platform, tx, user.id)
+    const hasFactor = await hasSecondFactor(tx, user.id)
+    // It was turned on after the check.
+    if (hasFactor && verdict === 'not_needed') throw codeRefused('code_missing')
+    const setupOnly = isProductionAdmin(platform, user) && !hasFactor
+    return { ...(await openSession(platform, tx, user, { address, agent }, setupOnly)), setupOnly }
   })
   return { profile: await profileOf(platform, user.id), ...opened }
 }
@@ -85,6 +109,35 @@ async function notifyOfNewAddress(
   await sendMail(platform, tx, { userId, kind: 'new_login', facts })
 }
 
+function codeRefused(verdict: 'wrong_code' | 'code_missing'): Refusal {
+  if (verdict === 'wrong_code') return wrongCode()
+  return new Refusal(
+    'second_factor_required',
+    'Send the present code of your authenticator app, or a recovery code, as "code".',
+  )
+}
+
+/**
+ * Makes the caller's session fresh for 10 minutes, which some changes need when a second factor is on; while it is off, no session becomes
+ * fresh. Refuses with `invalid_credentials`, `second_factor_required` and `rate_limited`.
+ */
+export async function stepUp(
+  platform: Platform,
+  actor: Actor,
+  given: { password: string; code?: string | undefined; address?: string },
+): Promise<void> {
+  const user = await findUserById(platform.database.reader, actor.userId)
+  if (!user) throw new Refusal('invalid_credentials', 'The password is wrong.')
+  const { password, code, address = '' } = given
+  const verdict = await checkCredentials(platform, { email: user.email, user, password, address }, () =>
+    checkSecondFactor(platform, { user, address }, code),
+  )
+  if (verdict === 'wrong_password') throw new Refusal('invalid_credentials', 'The password is wrong.')
+  if (verdict === 'not_needed') return
+  if (verdict !== 'right') throw codeRefused(verdict)
+  await platform.database.transaction((tx) => markSessionFresh(platform, tx, actor))
+}
+
 function wrongCredentials(): Refusal {
   return new Refusal('invalid_credentials', 'The e-mail or the password is wrong.')
 }
@@ -97,15 +150,26 @@ export async function logout(platform: Platform, actor: Actor): Promise<void> {
   })
 }
 
+/** Ends one of the caller's sessions. Refuses with `not_found`. */
+export async function endOwnSession(platform: Platform, actor: Actor, sessionId: string): Promise<void> {
+  await platform.database.transaction((tx) => endSession(tx, actor.userId, sessionId))
+}
+
+/** Ends all of the caller's sessions but this one. */
+export async function endOtherSessions(platform: Platform, actor: Actor): Promise<void> {
+  await platform.database.transaction((tx) => endSessions(tx, actor.userId, actor.sessionId))
+}
+
 /**
  * Changes the caller's password and ends their other sessions. Refuses with `invalid_credentials`, `rate_limited`,
- * `validation_failed` (a weak password) and `conflict` when the password changed at the same time.
+ * `validation_failed` (a weak password), `step_up_required`, and `conflict` when the password changed at the same time.
  */
 export async function changePassword(
   platform: Platform,
   actor: Actor,
   change: { currentPassword: string; newPassword: string; address?: string },
 ): Promise<void> {
+  await requireFreshSession(platform, actor.userId, actor.sessionId)
   const known = await findUserById(platform.database.reader, actor.userId)
   const { currentPassword: password, address = '' } = change
   const matches =

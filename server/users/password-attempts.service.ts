@@ -25,12 +25,27 @@ export interface PasswordAttempt {
   address: string
 }
 
+/** What came of a code of the second factor; `not_needed` when the factor is off. */
+export type CodeVerdict = 'right' | 'not_needed' | 'wrong_code' | 'code_missing'
+
 /**
  * Compares a password and counts wrong ones: RATE_LIMIT_AUTH in 15 minutes for each pair of account and address, and ten
  * times as many for an account from all addresses that it has not logged in from. So guesses from other addresses do not lock
  * out the owner. Logs a wrong password without its text. Refuses with `rate_limited`, and with `unavailable` when the queue is full.
  */
 export async function isRightPassword(platform: Platform, attempt: PasswordAttempt): Promise<boolean> {
+  return (await checkCredentials(platform, attempt, async () => 'not_needed')) === 'not_needed'
+}
+
+/**
+ * As `isRightPassword`; runs `checkCode` if the password is right. A wrong code counts as a wrong password does, a missing one does not
+ * count.
+ */
+export async function checkCredentials(
+  platform: Platform,
+  attempt: PasswordAttempt,
+  checkCode: () => Promise<CodeVerdict>,
+): Promise<CodeVerdict | 'wrong_password'> {
   const { pairs, accounts } = limitersOf(platform)
   const pair = `${attempt.email} ${addressKey(attempt.address)}`
   const byPair = await pairs.consume(pair)
@@ -38,18 +53,51 @@ export async function isRightPassword(platform: Platform, attempt: PasswordAttem
   const familiar = await isFamiliar(platform, attempt)
   const byAccount = familiar ? null : await accounts.consume(attempt.email)
   if (byAccount?.exceeded) throw tooMany(platform, attempt, byAccount)
-  // Counted before the comparison, so that attempts at the same moment cannot exceed the limit together.
-  const isRight = await passwordMatches(attempt.password, attempt.user?.password_hash).catch(
-    async (error: unknown) => {
-      await pairs.reward(pair)
-      if (!familiar) await accounts.reward(attempt.email)
-      throw error
-    },
-  )
-  if (isRight) {
-    await pairs.reset(pair)
+  const compare = async () => {
+    if (await passwordMatches(attempt.password, attempt.user?.password_hash)) return checkCode()
+    platform.log.warn({ event: 'wrong_password', ...factsOf(attempt) }, 'wrong password')
+    return 'wrong_password' as const
+  }
+  const refund = async () => {
+    await pairs.reward(pair)
     if (!familiar) await accounts.reward(attempt.email)
-  } else platform.log.warn({ event: 'wrong_password', ...factsOf(attempt) }, 'wrong password')
+  }
+  // Counted before the comparison, so that attempts at the same moment cannot exceed the limit together.
+  const verdict = await compare().catch(async (error: unknown) => {
+    await refund()
+    throw error
+  })
+  const isRight = verdict === 'right' || verdict === 'not_needed'
+  if (isRight || verdict === 'code_missing') await refund()
+  if (isRight) await pairs.reset(pair)
+  return verdict
+}
+
+export interface CodeAttempt {
+  user: { id: string }
+  /** The client's network address. */
+  address: string
+}
+
+/**
+ * Runs `check` for a code of an account, and counts wrong ones: RATE_LIMIT_AUTH in 15 minutes from all addresses together, since only
+ * those who have the password or a session come this far. Refuses with `rate_limited`.
+ */
+export async function isRightCode(
+  platform: Platform,
+  attempt: CodeAttempt,
+  check: () => Promise<boolean>,
+): Promise<boolean> {
+  const { codes } = limitersOf(platform)
+  const { id } = attempt.user
+  const standing = await codes.consume(id)
+  if (standing?.exceeded) throw tooMany(platform, attempt, standing, 'codes')
+  const isRight = await check().catch(async (error: unknown) => {
+    await codes.reward(id)
+    throw error
+  })
+  if (isRight) await codes.reset(id)
+  else platform.log.warn({ event: 'wrong_code', ...factsOf(attempt) }, 'wrong code')
   return isRight
 }
 
@@ -91,36 +139,50 @@ function hashOf(platform: Platform, userId: string, address: string): string {
   return platform.vault.fingerprint(`${userId} ${addressKey(address)}`, HASH_PURPOSE)
 }
 
-function tooMany(platform: Platform, attempt: PasswordAttempt, { resetsIn }: Standing): Refusal {
-  platform.log.warn({ event: 'passwords_limited', ...factsOf(attempt) }, 'too many wrong passwords')
+function tooMany(
+  platform: Platform,
+  attempt: PasswordAttempt | CodeAttempt,
+  { resetsIn }: Standing,
+  what: 'passwords' | 'codes' = 'passwords',
+): Refusal {
+  platform.log.warn({ event: `${what}_limited`, ...factsOf(attempt) }, `too many wrong ${what}`)
   const minutes = Math.ceil(resetsIn / 60)
   return new Refusal(
     'rate_limited',
-    `Too many wrong passwords for this account. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`,
+    `Too many wrong ${what} for this account. Try again in ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`,
     { retryAfter: resetsIn },
   )
 }
 
 /** What a log line says. Not the e-mail: people type their password into its field. */
-export function factsOf({ user, address }: Pick<PasswordAttempt, 'user' | 'address'>) {
+export function factsOf({ user, address }: { user: { id: string } | undefined; address: string }) {
   return { accountId: user?.id ?? null, addressPrefix: addressPrefix(address) }
 }
 
 interface Limiters {
   pairs: RateLimiter
   accounts: RateLimiter
+  codes: RateLimiter
 }
 
 const limitersByPlatform = new WeakMap<Platform, Limiters>()
 
 function limitersOf(platform: Platform): Limiters {
-  const { RATE_LIMIT_AUTH } = platform.config
+  const { database, config } = platform
+  const { RATE_LIMIT_AUTH } = config
   const limiters = limitersByPlatform.get(platform) ?? {
-    pairs: new RateLimiter({ points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS }),
-    accounts: new RateLimiter({
-      points: RATE_LIMIT_AUTH * ADDRESSES_PER_ACCOUNT,
-      seconds: WINDOW_SECONDS,
-    }),
+    pairs: new RateLimiter(
+      { points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
+      { shared: { name: 'pairs', database } },
+    ),
+    accounts: new RateLimiter(
+      { points: RATE_LIMIT_AUTH * ADDRESSES_PER_ACCOUNT, seconds: WINDOW_SECONDS },
+      { shared: { name: 'accounts', database } },
+    ),
+    codes: new RateLimiter(
+      { points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
+      { shared: { name: 'codes', database } },
+    ),
   }
   limitersByPlatform.set(platform, limiters)
   return limiters

@@ -23,12 +23,14 @@ import {
   type PayoutAccount,
 } from './payout-destinations.service.ts'
 import { checkRaastId } from './raast-id.rule.ts'
+import { hasSecondFactor, requireFreshSession } from './second-factor.service.ts'
 import { lockActiveUser, type UserRecord, userNotFound, userRecordOf } from './users.service.ts'
 import { findUserById, type UserRow } from './users.store.ts'
 
 /** An account as its owner sees it. */
 export interface Profile {
   user: UserRecord
+  hasSecondFactor: boolean
   /** Creators only, like the balance. */
   destinations: OwnDestinations | null
   balance: CreatorBalance | null
@@ -45,7 +47,13 @@ export async function profileOf(platform: Platform, userId: string): Promise<Pro
 async function readProfile(platform: Platform, db: Queries, userId: string): Promise<Profile> {
   const row = await userRow(db, userId)
   const user = userRecordOf(row)
-  const profile: Profile = { user, destinations: null, balance: null, account: null }
+  const profile: Profile = {
+    user,
+    hasSecondFactor: await hasSecondFactor(db, userId),
+    destinations: null,
+    balance: null,
+    account: null,
+  }
   if (user.role === 'merchant') {
     const billingAccount = await ownBillingAccount(db, userId)
     return { ...profile, account: await merchantAccount(db, userId), billingAccount }
@@ -63,13 +71,16 @@ export interface ProfileChange {
   destination?: { iban: string; account_title: string }
   billingAccount?: { iban?: string | undefined; raast_id?: string | undefined }
   currentPassword?: string
+  /** The caller's session. A bank account needs it to be fresh when the user's second factor is on. */
+  sessionId?: string
   /** The client's network address: wrong passwords are counted by it. */
   address?: string
 }
 
 /**
  * Changes what is given. A creator's first payout destination and a merchant's first billing account count at once. Replacing one needs
- * the password and raises a flag; a replaced payout destination takes effect after 24 hours. Refuses with `validation_failed` and `invalid_credentials`.
+ * the password and raises a flag; a replaced payout destination takes effect after 24 hours. Refuses with `validation_failed`,
+ * `step_up_required` and `invalid_credentials`.
  */
 export async function updateProfile(
   platform: Platform,
@@ -78,6 +89,7 @@ export async function updateProfile(
 ): Promise<Profile> {
   const row = await userRow(platform.database.reader, userId)
   const account = newAccount(platform, row, change)
+  if (account) await requireFreshSession(platform, userId, change.sessionId)
   const passwordGiven = account ? await checkPassword(platform, row, account, change) : false
   return platform.database.transaction(async (tx) => {
     if (change.displayName !== undefined && change.displayName !== row.display_name) {

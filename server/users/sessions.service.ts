@@ -1,11 +1,34 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import type { Role } from '../../shared/schemas/common.ts'
+import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
+import { Refusal } from '../platform/api/refusal.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { entities } from '../platform/database/entities.ts'
+import { isId } from '../platform/ids.ts'
+import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
-import { findSessionActor, isSessionOpen } from './users.store.ts'
+import {
+  findOpenSessions,
+  findSessionActor,
+  hasFreshSession,
+  isSessionOpen,
+  liftSetupOnly,
+  type SessionActor,
+  type SessionRow,
+  setSessionFresh,
+  setSessionUsed,
+} from './users.store.ts'
 
-const SESSION_MS = 30 * 24 * 60 * 60 * 1000
+const HOUR_MS = 60 * 60 * 1000
+const SESSION_MS = 30 * 24 * HOUR_MS
+const ADMIN_SESSION_MS = 12 * HOUR_MS
+/** How old `last_used_at` may become. */
+const USE_MS = 60 * 1000
+const MAX_AGENT = 120
+/** Updates of `last_used_at` under way; further ones are left out while the database takes no writes. */
+const MAX_UPDATES = 100
 /** 32 bytes in base64url. */
 const TOKEN = /^[A-Za-z0-9_-]{43}$/
 
@@ -35,7 +58,24 @@ export async function actorFromToken(platform: Platform, token: string): Promise
   const hash = hashOfToken(token)
   if (hash === null) return null
   const found = await findSessionActor(platform.database.reader, hash, platform.clock.now())
-  return found ? { userId: found.user_id, role: found.role, sessionId: found.session_id } : null
+  if (!found) return null
+  noteUse(platform, found)
+  const { user_id: userId, role, session_id: sessionId } = found
+  return { userId, role, sessionId, ...(found.setup_only === 1 && { setupOnly: true }) }
+}
+
+const updating = new Set<string>()
+
+/** Updates `last_used_at` if it is a minute old. The request does not wait for it, and succeeds without it. */
+function noteUse(platform: Platform, { session_id: id, created_at, last_used_at }: SessionActor): void {
+  const now = platform.clock.now()
+  const isRecent = now < (last_used_at ?? created_at) + USE_MS
+  if (isRecent || updating.has(id) || updating.size >= MAX_UPDATES) return
+  updating.add(id)
+  platform.database
+    .transaction((tx) => setSessionUsed(tx, id, now))
+    .catch((error: unknown) => platform.log.debug({ err: error }, 'the use of a session was not recorded'))
+    .finally(() => updating.delete(id))
 }
 
 /** Whether the actor's session is still valid, for connections that stay open. */
@@ -43,26 +83,129 @@ export function isSessionActive(platform: Platform, actor: Actor): Promise<boole
   return isSessionOpen(platform.database.reader, actor.userId, actor.sessionId, platform.clock.now())
 }
 
-/** Opens a session of 30 days and deletes the user's expired ones. `expiresAt` is in epoch ms. */
+/** Where a log-in comes from. */
+export interface Origin {
+  /** The client's network address. */
+  address?: string | undefined
+  /** The client's `User-Agent`. */
+  agent?: string | undefined
+}
+
+/** Whether the rules for admins in production hold for an account: a second factor, and sessions of 12 hours. */
+export function isProductionAdmin({ config }: Pick<Platform, 'config'>, { role }: { role: Role }): boolean {
+  return role === 'admin' && config.NODE_ENV === 'production'
+}
+
+/**
+ * Opens a session of 30 days, for an admin in production 12 hours, and deletes the user's expired ones. With `setupOnly` it can only set up a second
+ * factor. `expiresAt` is in epoch ms.
+ */
 export async function openSession(
   platform: Platform,
   tx: Tx,
-  userId: string,
+  user: { id: string; role: Role },
+  origin: Origin,
+  setupOnly = false,
 ): Promise<{ token: string; expiresAt: number }> {
   const { em, Session } = await entities(tx)
   const { token, hash } = createToken()
   const now = platform.clock.now()
-  await em.nativeDelete(Session, { user_id: userId, expires_at: { $lte: now } })
-  const expiresAt = now + SESSION_MS
-  const times = { created_at: now, expires_at: expiresAt }
-  em.create(Session, { id: platform.ids.next(), user_id: userId, token_hash: hash, ...times })
+  await em.nativeDelete(Session, { user_id: user.id, expires_at: { $lte: now } })
+  const expiresAt = now + (isProductionAdmin(platform, user) ? ADMIN_SESSION_MS : SESSION_MS)
+  em.create(Session, {
+    id: platform.ids.next(),
+    user_id: user.id,
+    token_hash: hash,
+    created_at: now,
+    expires_at: expiresAt,
+    last_used_at: now,
+    address_prefix: keptAddress(origin.address),
+    agent: keptAgent(origin.agent),
+    setup_only: setupOnly ? 1 : 0,
+  })
   return { token, expiresAt }
 }
 
-/** Ends a user's sessions, except one if given. */
-export async function endSessions(tx: Tx, userId: string, except?: string): Promise<void> {
+function keptAddress(address = ''): string | null {
+  const prefix = addressPrefix(address)
+  return prefix === 'unknown' ? null : prefix
+}
+
+/** Printable ASCII only: clients choose this text, and it is shown at terminals. */
+function keptAgent(agent = ''): string | null {
+  const text = agent
+    .replace(/[^\x20-\x7e]+/g, ' ')
+    .trim()
+    .slice(0, MAX_AGENT)
+  return text === '' ? null : text
+}
+
+/** A session as its user sees it; times in epoch ms. */
+export interface SessionRecord {
+  id: string
+  createdAt: number
+  expiresAt: number
+  /** Accurate to a minute; `null` for a session that is older than this column and was not used since. */
+  lastUsedAt: number | null
+  addressPrefix: string | null
+  agent: string | null
+}
+
+/** A user's open sessions, newest first. Refuses a cursor that is not this list's with `validation_failed`. */
+export async function listSessions(
+  platform: Platform,
+  userId: string,
+  { limit, cursor }: { limit: number; cursor?: string | undefined },
+): Promise<Page<SessionRecord>> {
+  const before = decodeCursor(cursor, z.string().refine(isId))
+  const { reader } = platform.database
+  const rows = await findOpenSessions(reader, userId, { now: platform.clock.now(), before, limit: limit + 1 })
+  return mapPage(
+    pageOf(rows, limit, (last) => encodeCursor(last.id)),
+    sessionRecordOf,
+  )
+}
+
+function sessionRecordOf(row: SessionRow): SessionRecord {
+  return {
+    id: row.id,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    lastUsedAt: row.last_used_at,
+    addressPrefix: row.address_prefix,
+    agent: row.agent,
+  }
+}
+
+/** Ends the restriction of the actor's session to the set-up of a second factor. */
+export function endSetup(tx: Tx, { userId, sessionId }: Actor): Promise<void> {
+  return liftSetupOnly(tx, userId, sessionId)
+}
+
+/** How long a step-up holds. */
+const FRESH_MS = 10 * 60 * 1000
+
+/** Makes a session fresh for 10 minutes. */
+export function markSessionFresh(platform: Platform, tx: Tx, { userId, sessionId }: Actor): Promise<void> {
+  return setSessionFresh(tx, userId, sessionId, platform.clock.now() + FRESH_MS)
+}
+
+/** Whether a session of this user had a step-up in the last 10 minutes. */
+export function isSessionFresh(platform: Platform, userId: string, sessionId: string): Promise<boolean> {
+  return hasFreshSession(platform.database.reader, userId, sessionId, platform.clock.now())
+}
+
+/** Ends one of a user's sessions. Refuses with `not_found`, also for another user's. */
+export async function endSession(tx: Tx, userId: string, sessionId: string): Promise<void> {
   const { em, Session } = await entities(tx)
-  await em.nativeDelete(Session, {
+  const ended = await em.nativeDelete(Session, { id: sessionId, user_id: userId })
+  if (ended === 0) throw new Refusal('not_found', 'Session not found.')
+}
+
+/** Ends a user's sessions, except one if given; returns how many. */
+export async function endSessions(tx: Tx, userId: string, except?: string): Promise<number> {
+  const { em, Session } = await entities(tx)
+  return em.nativeDelete(Session, {
     user_id: userId,
     ...(except !== undefined && { id: { $ne: except } }),
   })

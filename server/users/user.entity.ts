@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { enumText, epochMs, id, oneOf, refersTo, text } from '../platform/database/columns.ts'
+import { count, enumText, epochMs, id, oneOf, refersTo, text } from '../platform/database/columns.ts'
 
 export const ROLES = ['merchant', 'creator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
@@ -35,6 +35,16 @@ export const Session = defineEntity({
     token_hash: text().unique(),
     created_at: epochMs(),
     expires_at: epochMs(),
+    /** Accurate to a minute; null until the first update after the log-in. */
+    last_used_at: epochMs().nullable(),
+    /** The network that logged in: a /24 or /48. */
+    address_prefix: text().nullable(),
+    /** The program that logged in, as it calls itself: shortened, printable ASCII. */
+    agent: text().nullable(),
+    /** Until when a step-up holds. */
+    fresh_until: epochMs().nullable(),
+    /** 1 if the session can only set up a second factor. */
+    setup_only: count().default(0),
   },
   indexes: [{ name: 'sessions_user', properties: ['user_id'] }],
 })
@@ -55,6 +65,31 @@ export const AccountToken = defineEntity({
     expires_at: epochMs(),
   },
   checks: [oneOf('account_tokens', 'purpose', TOKEN_PURPOSES)],
+})
+
+/** A user's second factor; it counts once it is confirmed. */
+export const SecondFactor = defineEntity({
+  name: 'SecondFactor',
+  tableName: 'second_factors',
+  properties: {
+    user_id: () => refersTo(User, 'user_id').primary(),
+    secret_encrypted: text(),
+    created_at: epochMs(),
+    confirmed_at: epochMs().strictNullable(),
+    /** The last time step whose code was accepted; 0 before the first. */
+    last_step: epochMs(),
+  },
+})
+
+/** A recovery code that was not used yet. */
+export const RecoveryCode = defineEntity({
+  name: 'RecoveryCode',
+  tableName: 'recovery_codes',
+  properties: {
+    user_id: () => refersTo(User, 'user_id').primary(),
+    /** SHA-256, hex: a code has 80 random bits and needs no slow hash. */
+    code_hash: text().primary(),
+  },
 })
 
 /** An address from which an account has logged in. */

@@ -2,29 +2,50 @@ import { z } from 'zod'
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import {
   changePasswordInput,
+  confirmTotpInput,
+  disableTotpInput,
+  endSessionInput,
+  listSessionsInput,
   loginInput,
   noInput,
+  recoveryCodes,
   registerInput,
   session,
+  sessionList,
+  stepUpInput,
+  totpEnrollment,
   type UserWire,
   updateMeInput,
   user,
 } from '../../shared/schemas/users.ts'
+import { mapPage } from '../platform/api/page.ts'
 import { procedure, publicProcedure, router } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
-import { changePassword, login, logout, type OpenedSession, register } from './credentials.service.ts'
+import {
+  changePassword,
+  endOtherSessions,
+  endOwnSession,
+  login,
+  logout,
+  type OpenedSession,
+  register,
+  stepUp,
+} from './credentials.service.ts'
 import { type Profile, profileOf, updateProfile } from './profile.service.ts'
+import { confirmOwnTotp, disableTotp, startOwnTotp } from './second-factor.service.ts'
+import { listSessions, type SessionRecord } from './sessions.service.ts'
 import { wireDestinations, wireUser } from './user-wire.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
 
 function profileWire(
   platform: Platform,
-  { user, destinations, balance, account, billingAccount }: Profile,
+  { user, hasSecondFactor, destinations, balance, account, billingAccount }: Profile,
 ): UserWire {
   return {
     ...wireUser(user),
+    second_factor: hasSecondFactor,
     ...(destinations && wireDestinations(destinations)),
     ...(balance && {
       balance: {
@@ -53,6 +74,19 @@ function sessionWire(platform: Platform, opened: OpenedSession) {
     user: profileWire(platform, opened.profile),
     token: opened.token,
     expires_at: isoTime(opened.expiresAt),
+    ...(opened.setupOnly && { second_factor_setup_required: true }),
+  }
+}
+
+function openSessionWire(record: SessionRecord, currentId: string) {
+  return {
+    id: record.id,
+    created_at: isoTime(record.createdAt),
+    expires_at: isoTime(record.expiresAt),
+    last_used_at: record.lastUsedAt === null ? null : isoTime(record.lastUsedAt),
+    address_prefix: record.addressPrefix,
+    agent: record.agent,
+    current: record.id === currentId,
   }
 }
 
@@ -72,6 +106,7 @@ export const authRouter = router({
         role,
         displayName: display_name,
         address: ctx.clientAddress,
+        agent: ctx.agent,
       })
       return sessionWire(ctx.platform, opened)
     }),
@@ -79,27 +114,111 @@ export const authRouter = router({
   login: publicProcedure({
     rest: { method: 'POST', path: '/auth/login' },
     summary: 'Log in',
-    description: 'An unknown e-mail and a wrong password are answered alike. The token is valid for 30 days.',
-    errors: ['invalid_credentials', 'account_suspended'],
+    description:
+      "An unknown e-mail and a wrong password are answered alike. The token is valid for 30 days, an admin's in production for 12 hours. With a second factor on, send its code too; without one the answer is `second_factor_required`, once the password is right. In production an admin without a second factor gets a token that can only set one up (`second_factor_setup_required`).",
+    errors: ['invalid_credentials', 'second_factor_required', 'account_suspended'],
   })
     .input(loginInput)
     .output(session)
-    .mutation(async ({ ctx, input }) =>
-      sessionWire(ctx.platform, await login(ctx.platform, input.email, input.password, ctx.clientAddress)),
-    ),
+    .mutation(async ({ ctx, input }) => {
+      const { email, password, code } = input
+      const { platform, clientAddress, agent } = ctx
+      return sessionWire(platform, await login(platform, email, password, clientAddress, { agent, code }))
+    }),
 
   logout: procedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/logout', status: 204 },
     summary: 'End this session',
+    duringSetup: true,
   })
     .input(noInput)
     .output(z.void())
     .mutation(({ ctx }) => logout(ctx.platform, ctx.actor)),
 
+  listSessions: procedure(EVERY_ROLE, {
+    rest: { method: 'GET', path: '/auth/sessions' },
+    summary: "The account's open sessions",
+  })
+    .input(listSessionsInput)
+    .output(sessionList)
+    .query(async ({ ctx, input }) =>
+      mapPage(await listSessions(ctx.platform, ctx.actor.userId, input), (record) =>
+        openSessionWire(record, ctx.actor.sessionId),
+      ),
+    ),
+
+  endSession: procedure(EVERY_ROLE, {
+    rest: { method: 'DELETE', path: '/auth/sessions/:id', status: 204 },
+    summary: "End one of the account's sessions",
+    errors: ['not_found'],
+  })
+    .input(endSessionInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) => endOwnSession(ctx.platform, ctx.actor, input.id)),
+
+  endOtherSessions: procedure(EVERY_ROLE, {
+    rest: { method: 'DELETE', path: '/auth/sessions', status: 204 },
+    summary: 'End every other session',
+  })
+    .input(noInput)
+    .output(z.void())
+    .mutation(({ ctx }) => endOtherSessions(ctx.platform, ctx.actor)),
+
+  startTotp: procedure(EVERY_ROLE, {
+    rest: { method: 'POST', path: '/auth/totp' },
+    summary: 'Start to set up a second factor',
+    duringSetup: true,
+    description:
+      'The factor is off until `POST /auth/totp/confirm` gets a code of the new secret. Starting again replaces the secret.',
+    errors: ['conflict'],
+  })
+    .input(noInput)
+    .output(totpEnrollment)
+    .mutation(async ({ ctx }) => {
+      const { secret, otpauthUrl } = await startOwnTotp(ctx.platform, ctx.actor)
+      return { secret, otpauth_url: otpauthUrl }
+    }),
+
+  confirmTotp: procedure(EVERY_ROLE, {
+    rest: { method: 'POST', path: '/auth/totp/confirm' },
+    summary: 'Turn the second factor on',
+    duringSetup: true,
+    description: 'From then on, logging in needs a code of the authenticator app or a recovery code.',
+    errors: ['invalid_credentials', 'conflict'],
+  })
+    .input(confirmTotpInput)
+    .output(recoveryCodes)
+    .mutation(async ({ ctx, input }) => ({
+      recovery_codes: await confirmOwnTotp(ctx.platform, ctx.actor, input.code),
+    })),
+
+  disableTotp: procedure(EVERY_ROLE, {
+    rest: { method: 'DELETE', path: '/auth/totp', status: 204, takesBody: true },
+    summary: 'Turn the second factor off',
+    description: 'Needs a step-up in the last 10 minutes, and another code.',
+    errors: ['invalid_credentials', 'step_up_required', 'not_found', 'conflict'],
+  })
+    .input(disableTotpInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) =>
+      disableTotp(ctx.platform, ctx.actor, { code: input.code, address: ctx.clientAddress }),
+    ),
+
+  stepUp: procedure(EVERY_ROLE, {
+    rest: { method: 'POST', path: '/auth/step-up', status: 204 },
+    summary: 'Confirm password and code again, for 10 minutes',
+    description:
+      'With a second factor on, changing a payout destination, a billing account or the password, and turning the second factor off, need it.',
+    errors: ['invalid_credentials', 'second_factor_required'],
+  })
+    .input(stepUpInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) => stepUp(ctx.platform, ctx.actor, { ...input, address: ctx.clientAddress })),
+
   changePassword: procedure(EVERY_ROLE, {
     rest: { method: 'POST', path: '/auth/password', status: 204 },
     summary: 'Change the password and end every other session',
-    errors: ['invalid_credentials', 'conflict'],
+    errors: ['invalid_credentials', 'step_up_required', 'conflict'],
   })
     .input(changePasswordInput)
     .output(z.void())
@@ -125,8 +244,8 @@ export const usersRouter = router({
     rest: { method: 'PATCH', path: '/me' },
     summary: 'Change the display name, where payouts go, or what invoices are paid from',
     description:
-      "A creator's first payout destination takes effect immediately. Replacing it needs the current password, is reviewed by an operator, and takes effect after 24 hours. A merchant's billing account takes effect immediately; replacing it needs the current password and is reviewed too.",
-    errors: ['invalid_credentials', 'conflict'],
+      "A creator's first payout destination takes effect immediately. Replacing it needs the current password, is reviewed by an operator, and takes effect after 24 hours. A merchant's billing account takes effect immediately; replacing it needs the current password and is reviewed too. With a second factor on, both need `POST /auth/step-up` first.",
+    errors: ['invalid_credentials', 'step_up_required', 'conflict'],
   })
     .input(updateMeInput)
     .output(user)
@@ -136,6 +255,7 @@ export const usersRouter = router({
         destination: input.payout_destination,
         billingAccount: input.billing_account,
         currentPassword: input.current_password,
+        sessionId: ctx.actor.sessionId,
         address: ctx.clientAddress,
       })
       return profileWire(ctx.platform, profile)

@@ -10,8 +10,9 @@ import { afterCommit, type Queries, type Tx } from '../platform/database/databas
 import { entities, LOCK } from '../platform/database/entities.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
+import { userTopic } from '../platform/signals.ts'
 import { hashNewPassword } from './passwords.ts'
-import { endSessions } from './sessions.service.ts'
+import { endSession, endSessions } from './sessions.service.ts'
 import {
   countOtherActiveAdmins,
   findPeople,
@@ -141,6 +142,19 @@ export async function setPassword(platform: Platform, idOrEmail: string, passwor
   })
 }
 
+/** Ends one session of a user, or all, from the command line only; returns how many. Refuses with `not_found`. */
+export function endSessionsOf(platform: Platform, userId: string, sessionId?: string): Promise<number> {
+  return platform.database.transaction(async (tx) => {
+    const ended = sessionId === undefined ? await endSessions(tx, userId) : 1
+    if (sessionId !== undefined) await endSession(tx, userId, sessionId)
+    await recordOperation(platform, tx, 'user.end_sessions', userId, {
+      sessions_ended: ended,
+      ...(sessionId !== undefined && { session_id: sessionId }),
+    })
+    return ended
+  })
+}
+
 function recordOperation(
   platform: Platform,
   tx: Tx,
@@ -208,8 +222,12 @@ function moveSuspension(
       before: { suspended: suspendedAt === null },
       after: { suspended: suspendedAt !== null },
     })
-    // Links, offers and webhooks depend on it.
-    afterCommit(tx, () => platform.caches.clearAll())
+    afterCommit(tx, () => {
+      // Links, offers and webhooks depend on it.
+      platform.caches.clearAll()
+      // So do the user's live streams.
+      platform.signals.send(userTopic(userId))
+    })
     return userRecordOf(user)
   })
 }

@@ -84,10 +84,15 @@ export async function countOtherActiveAdmins(tx: Tx, id: string): Promise<number
   return count
 }
 
+export type SessionRow = Selectable<Schema['sessions']>
+
 export interface SessionActor {
   session_id: string
   user_id: string
   role: Role
+  created_at: number
+  last_used_at: number | null
+  setup_only: number
 }
 
 /** The user of a session that has not expired at `now` and whose account is not suspended. */
@@ -99,11 +104,82 @@ export function findSessionActor(
   return db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
-    .select(['sessions.id as session_id', 'users.id as user_id', 'users.role as role'])
+    .select([
+      'sessions.id as session_id',
+      'users.id as user_id',
+      'users.role as role',
+      'sessions.created_at as created_at',
+      'sessions.last_used_at as last_used_at',
+      'sessions.setup_only as setup_only',
+    ])
     .where('sessions.token_hash', '=', tokenHash)
     .where('sessions.expires_at', '>', now)
     .where('users.suspended_at', 'is', null)
     .executeTakeFirst()
+}
+
+/** Records that a session was used at `now` (epoch ms), unless a later use is recorded. */
+export async function setSessionUsed(tx: Tx, id: string, now: number): Promise<void> {
+  await tx
+    .updateTable('sessions')
+    .set({ last_used_at: now })
+    .where('id', '=', id)
+    .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', now)]))
+    .execute()
+}
+
+/** Makes a session fresh until `until` (epoch ms). */
+export async function setSessionFresh(tx: Tx, userId: string, id: string, until: number): Promise<void> {
+  await tx
+    .updateTable('sessions')
+    .set({ fresh_until: until })
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .execute()
+}
+
+/** Lets a session do everything that its user may. */
+export async function liftSetupOnly(tx: Tx, userId: string, id: string): Promise<void> {
+  await tx
+    .updateTable('sessions')
+    .set({ setup_only: 0 })
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .execute()
+}
+
+/** Whether a session of a user is fresh at `now` (epoch ms). */
+export async function hasFreshSession(
+  db: Queries,
+  userId: string,
+  id: string,
+  now: number,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('sessions')
+    .select('id')
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .where('fresh_until', '>', now)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** A user's sessions that have not expired at `now`, newest first, before the id `before`. */
+export function findOpenSessions(
+  db: Queries,
+  userId: string,
+  { now, before, limit }: { now: number; before: string | null; limit: number },
+): Promise<SessionRow[]> {
+  return db
+    .selectFrom('sessions')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', now)
+    .$if(before !== null, (query) => query.where('id', '<', before ?? ''))
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
 }
 
 /** Whether a session exists and has not expired at `now`, and its account is not suspended. */

@@ -50,6 +50,7 @@ for (const dialect of testDialects()) {
       display_name: 'Ayesha Khan',
       suspended: false,
       created_at: '2026-11-01T07:00:00.000Z',
+      second_factor: false,
       payout_destination: null,
       upcoming_payout_destination: null,
       balance: {
@@ -77,6 +78,7 @@ for (const dialect of testDialects()) {
       'email',
       'id',
       'role',
+      'second_factor',
       'suspended',
     ]
     assert.equal(Object.keys(user).sort(), fields)

@@ -72,6 +72,8 @@ function conditionOn(table: string, scope: Scope): RawBuilder<boolean> {
       return scope.isNewSale('sales.id')
     case 'sale_decisions':
       return scope.isNewSale('sale_decisions.sale_id')
+    case 'clicks':
+      return sql`${sql.lit(scope.covered === null)}`
     default:
       return sql`true`
   }

@@ -5,6 +5,7 @@ import type { Queries } from '../platform/database/database.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
 import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
 import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
+import { SEALED_SECOND_FACTORS } from '../users/second-factor.service.ts'
 import { SEALED_WEBHOOK_SECRETS } from '../webhooks/endpoint-secrets.service.ts'
 import { type Breach, type Invariant, inPages } from './invariant.ts'
 
@@ -25,6 +26,12 @@ export const SEALED_INVARIANTS: Invariant[] = [
       'Each billing account opens with the key, in its own row, for its own merchant and time, and has its last four characters beside it.',
     table: SEALED_BILLING_ACCOUNTS.name,
     breaches: (db, keys) => findBroken(db, keys, SEALED_BILLING_ACCOUNTS, 'billing account'),
+  },
+  {
+    name: 'sealed-second-factors',
+    statement: "Each second factor's secret opens with the key, in its own row, for its own user and time.",
+    table: SEALED_SECOND_FACTORS.name,
+    breaches: (db, keys) => findBroken(db, keys, SEALED_SECOND_FACTORS, 'second factor of user'),
   },
   {
     name: 'sealed-store-secrets',

@@ -16,7 +16,9 @@ import { cyclesOf, giveBillingAccount, type Marketplace } from '../test/testkit/
 import { orderBody } from '../test/testkit/orders.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
+import { startOwnTotp } from '../users/second-factor.service.ts'
 import { suspendUser } from '../users/users.service.ts'
+import { createEndpoint } from '../webhooks/endpoints.service.ts'
 import { INVARIANTS, verifyBooks } from './verify-books.ts'
 
 interface Context {
@@ -34,6 +36,9 @@ async function fillBooks(market: Marketplace): Promise<void> {
   const [ayesha, bilal] = [await market.addCreator('Ayesha'), await market.addCreator('Bilal')]
   const links = { ayesha: await market.addLink(shop, ayesha), bilal: await market.addLink(other, bilal) }
   await giveBillingAccount(platform, shop.merchantId)
+  const endpoint = { url: 'https://shop.example.com/hooks', events: ['sale.accepted'], description: '' }
+  for (const owner of [shop.actor, other.actor]) await createEndpoint(platform, owner, endpoint)
+  await startOwnTotp(platform, shop.actor)
   await setCoupon(platform, { slug: links.ayesha.slug, actor: shop.merchantId, code: 'AYESHA10' })
   const second = await market.addLink(shop, bilal)
   await setCoupon(platform, { slug: second.slug, actor: shop.merchantId, code: 'BILAL10' })

@@ -8,7 +8,7 @@ import type { Platform } from '../platform/platform.ts'
 import { DELIVERY_SIGNAL } from './deliveries.service.ts'
 import { type AttemptDecision, decideAttempt, hasFailedForLong } from './delivery-retry.rule.ts'
 import { validSecrets } from './endpoint-secrets.service.ts'
-import { disableEndpoint, SERVICE } from './endpoints.service.ts'
+import { DISABLED, disableEndpoint, SERVICE } from './endpoints.service.ts'
 import { createWebhookSender, type WebhookOutcome, type WebhookSender } from './send-webhook.ts'
 import type { DisabledReason } from './webhook.entity.ts'
 import {
@@ -24,16 +24,21 @@ import {
   type WebhookSecretRow,
 } from './webhooks.store.ts'
 
-/** Longer than an attempt and the write of its outcome take. */
 const LEASE_MS = 60_000
-/** Attempts of this process at the same time. */
-const MOST_AT_ONCE = 100
-/** To one endpoint. */
-const MOST_TO_ENDPOINT = 20
-/** To one endpoint whose last attempt failed: it must not take the places of others. */
-const MOST_TO_FAILING_ENDPOINT = 1
-/** To all of those. */
-const MOST_TO_FAILING = 50
+/** No attempt begins later than this after its claim: it and the write of its outcome must end within the lease. */
+const BEGIN_WITHIN_MS = 30_000
+/** Deliveries that this process holds at the same time, waiting or under way. */
+const MOST_HELD = 1000
+/** Of one endpoint; a claim takes many, because a transaction for each attempt would take longer than the attempts. */
+const MOST_OF_ENDPOINT = 200
+/** Attempts at one endpoint at the same time. */
+const MOST_AT_ONCE = 20
+/** Deliveries of one endpoint whose last attempt failed: it must not take the places of others. */
+const MOST_OF_FAILING_ENDPOINT = 1
+/** Of all of those. */
+const MOST_OF_FAILING = 50
+const MOST_CLAIMED = 200
+const MOST_WRITTEN = 200
 /** How long `stop` waits for attempts under way, ms. */
 const STOP_AFTER_MS = 5000
 const WRITE_TIMEOUT_MS = 30_000
@@ -42,6 +47,7 @@ type Claimed = DeliveryRow & { token: string }
 
 interface Attempt {
   delivery: Claimed
+  claimedAt: number
   endpoint: EndpointRow | undefined
   event: OutboxEventRow | undefined
   secrets: readonly WebhookSecretRow[]
@@ -69,13 +75,25 @@ const RESULT_COLUMNS: ColumnTypes<Result> = {
   finished_at: 'bigint',
 }
 
+/** The deliveries of one endpoint that this process holds. */
+interface Lane {
+  waiting: Attempt[]
+  /** Attempts under way. */
+  running: number
+  /** Waiting, under way, or about to be written. */
+  held: number
+  failing: boolean
+}
+
 /** The deliveries that this process is making. */
 export class WebhookDeliverer {
   readonly #platform: Platform
   readonly #sender: WebhookSender
   readonly #results: GroupCommit<Finished, null>
-  readonly #underWay = new Map<string, { count: number; failing: boolean }>()
-  readonly #attempts = new Set<Promise<void>>()
+  readonly #lanes = new Map<string, Lane>()
+  /** What `idle` waits for. */
+  readonly #work = new Set<Promise<void>>()
+  #held = 0
   #stopped = false
 
   constructor(
@@ -86,15 +104,15 @@ export class WebhookDeliverer {
     this.#sender = sender
     this.#results = new GroupCommit({
       write: (finished) => settle(platform, finished),
-      maxBatch: MOST_AT_ONCE,
-      maxWaiting: 2 * MOST_AT_ONCE,
+      maxBatch: MOST_WRITTEN,
+      maxWaiting: MOST_HELD,
       timeoutMs: WRITE_TIMEOUT_MS,
     })
   }
 
   /** Claims due deliveries, as many as there is room for, and begins to send them. Returns how many. */
   async start(): Promise<number> {
-    const room = MOST_AT_ONCE - this.#attempts.size
+    const room = Math.min(MOST_HELD - this.#held, MOST_CLAIMED)
     if (room <= 0 || this.#stopped) return 0
     const { database, clock } = this.#platform
     const now = clock.now()
@@ -107,25 +125,27 @@ export class WebhookDeliverer {
       choose: (tx, due) => this.#choose(tx, due),
     })
     const deliveries = claimed.map((row) => ({ ...row, token, attempts: row.attempts + 1 }))
-    for (const attempt of await loadAttempts(this.#platform, deliveries)) this.#begin(attempt)
+    for (const attempt of await loadAttempts(this.#platform, deliveries, now)) this.#add(attempt)
+    for (const lane of this.#lanes.values()) this.#advance(lane)
     return claimed.length
   }
 
   /** When a delivery is due that this process has room for, epoch ms; `null` without one. */
   async nextDueAt(): Promise<number | null> {
-    if (this.#attempts.size >= MOST_AT_ONCE) return null
+    if (this.#held >= MOST_HELD) return null
     const { reader } = this.#platform.database
     return DELIVERY_QUEUE.nextDueAt(reader, deliverable(reader, this.#notNow()))
   }
 
-  /** Resolves when no attempt is under way. */
+  /** Resolves when nothing is under way. */
   async idle(): Promise<void> {
-    while (this.#attempts.size > 0) await Promise.all(this.#attempts)
+    while (this.#work.size > 0) await Promise.all(this.#work)
   }
 
-  /** Waits some seconds for attempts under way, then ends them: their deliveries are due again. */
+  /** Waits some seconds for attempts under way, then ends them: their deliveries are due again, as are waiting ones. */
   async stop(): Promise<void> {
     this.#stopped = true
+    for (const lane of this.#lanes.values()) this.#advance(lane)
     const timer = setTimeout(() => void this.#sender.close(), STOP_AFTER_MS)
     await this.idle()
     clearTimeout(timer)
@@ -133,69 +153,111 @@ export class WebhookDeliverer {
   }
 
   #notNow(): NotNow {
-    const endpoints = [...this.#underWay].filter(([, { count, failing }]) => count >= mostTo(failing))
-    return { endpoints: endpoints.map(([id]) => id), failing: this.#failing() >= MOST_TO_FAILING }
+    const full = [...this.#lanes].filter(([, lane]) => isFull(lane))
+    return { endpoints: full.map(([id]) => id), failing: this.#heldOfFailing() >= MOST_OF_FAILING }
   }
 
-  #failing(): number {
-    return [...this.#underWay.values()].reduce((sum, { count, failing }) => sum + (failing ? count : 0), 0)
+  #heldOfFailing(): number {
+    return [...this.#lanes.values()].reduce((sum, { held, failing }) => sum + (failing ? held : 0), 0)
   }
 
   async #choose(tx: Tx, due: readonly DeliveryRow[]): Promise<DeliveryRow[]> {
     const endpoints = await endpointsById(tx, [...new Set(due.map(({ endpoint_id }) => endpoint_id))])
     const failing = new Set(endpoints.filter((row) => row.failing_since !== null).map(({ id }) => id))
-    const counts = new Map([...this.#underWay].map(([id, { count }]) => [id, count]))
-    let places = MOST_TO_FAILING - this.#failing()
+    const counts = new Map([...this.#lanes].map(([id, { held }]) => [id, held]))
+    let places = MOST_OF_FAILING - this.#heldOfFailing()
     return due.filter(({ endpoint_id: id }) => {
       const count = counts.get(id) ?? 0
-      if (count >= mostTo(failing.has(id)) || (failing.has(id) && places <= 0)) return false
+      if (count >= mostOf(failing.has(id)) || (failing.has(id) && places <= 0)) return false
       if (failing.has(id)) places -= 1
       counts.set(id, count + 1)
       return true
     })
   }
 
-  #begin(attempt: Attempt): void {
+  #add(attempt: Attempt): void {
     const { endpoint_id: id } = attempt.delivery
-    const entry = this.#underWay.get(id) ?? { count: 0, failing: false }
-    entry.failing = attempt.endpoint?.failing_since != null
-    entry.count += 1
-    this.#underWay.set(id, entry)
-    const running = this.#deliver(attempt).finally(() => {
-      this.#attempts.delete(running)
-      entry.count -= 1
-      if (entry.count === 0) this.#underWay.delete(id)
-      this.#platform.signals.send(DELIVERY_SIGNAL)
-    })
-    this.#attempts.add(running)
+    const lane = this.#lanes.get(id) ?? { waiting: [], running: 0, held: 0, failing: false }
+    this.#lanes.set(id, lane)
+    lane.failing = (attempt.endpoint?.failing_since ?? null) !== null
+    lane.waiting.push(attempt)
+    lane.held += 1
+    this.#held += 1
   }
 
-  async #deliver({ delivery, endpoint, event, secrets }: Attempt): Promise<void> {
-    const { clock, log } = this.#platform
-    const keys = endpoint ? validSecrets(this.#platform, endpoint, secrets) : []
-    const outcome =
-      endpoint && event && keys.length > 0
-        ? await this.#sender.send({
-            url: endpoint.url,
-            eventId: event.id,
-            body: bodyOf(event),
-            secrets: keys,
-            now: clock.now(),
-          })
-        : NOT_SIGNED
-    try {
-      if (this.#stopped && outcome.status === null) return await this.#release(delivery)
-      const at = clock.now()
-      const { status, retryAfter } = outcome
-      const facts = { attempt: delivery.attempts, status, retryAfter, now: at, jitter: Math.random() }
-      await this.#results.add({ delivery, outcome, decision: decideAttempt(facts), at })
-    } catch (error) {
-      log.error({ err: error, delivery: delivery.id }, 'the outcome of a webhook delivery was not written')
+  /** Begins waiting attempts for which there is room, and gives back those that must not begin any longer. */
+  #advance(lane: Lane): void {
+    const latest = this.#platform.clock.now() - BEGIN_WITHIN_MS
+    if (this.#stopped || (lane.waiting[0]?.claimedAt ?? latest) < latest) {
+      this.#track(lane, lane.waiting.splice(0), (attempts) => this.#release(attempts))
+      return
+    }
+    while (lane.running < MOST_AT_ONCE) {
+      const attempt = lane.waiting.shift()
+      if (!attempt) return
+      this.#track(lane, [attempt], () => this.#deliver(lane, attempt))
     }
   }
 
-  #release({ id, token }: Claimed): Promise<void> {
-    return this.#platform.database.transaction((tx) => DELIVERY_QUEUE.release(tx, token, [id]))
+  /** Runs `work` on held deliveries, which are no longer held when it ends. */
+  #track(lane: Lane, attempts: Attempt[], work: (attempts: Attempt[]) => Promise<unknown>): void {
+    const [first] = attempts
+    if (!first) return
+    const running = work(attempts)
+      .catch((error: unknown) => {
+        const { id } = first.delivery
+        this.#platform.log.error({ err: error, delivery: id }, 'the outcome of a webhook delivery is lost')
+      })
+      .then(() => {
+        this.#work.delete(running)
+        lane.held -= attempts.length
+        this.#held -= attempts.length
+        if (lane.held === 0) this.#lanes.delete(first.delivery.endpoint_id)
+        if (!isFull(lane)) this.#platform.signals.send(DELIVERY_SIGNAL)
+      })
+    this.#work.add(running)
+  }
+
+  async #deliver(lane: Lane, attempt: Attempt): Promise<void> {
+    const { delivery } = attempt
+    lane.running += 1
+    const outcome = isOff(attempt) ? OFF : await this.#send(attempt)
+    lane.running -= 1
+    if (this.#stopped && outcome.status === null) return this.#release([attempt])
+    const at = this.#platform.clock.now()
+    const { status, retryAfter } = outcome
+    const facts = { attempt: delivery.attempts, status, retryAfter, now: at, jitter: Math.random() }
+    const decision: AttemptDecision = isOff(attempt) ? { kind: 'failed' } : decideAttempt(facts)
+    if (decision.kind === 'delivered') this.#advance(lane)
+    else {
+      lane.failing = true
+      this.#track(lane, lane.waiting.splice(0), (attempts) => this.#release(attempts))
+    }
+    await this.#results.add({ delivery, outcome, decision, at })
+  }
+
+  async #send({ endpoint, event, secrets }: Attempt): Promise<WebhookOutcome> {
+    const keys = endpoint ? validSecrets(this.#platform, endpoint, secrets) : []
+    if (!endpoint || !event || keys.length === 0) return NOT_SIGNED
+    const now = this.#platform.clock.now()
+    return this.#sender.send({
+      url: endpoint.url,
+      eventId: event.id,
+      body: bodyOf(event),
+      secrets: keys,
+      now,
+    })
+  }
+
+  /** Makes deliveries due again without counting an attempt. */
+  async #release(attempts: readonly Attempt[]): Promise<void> {
+    const byToken = Map.groupBy(attempts, ({ delivery }) => delivery.token)
+    await this.#platform.database.transaction(async (tx) => {
+      for (const [token, held] of byToken) {
+        const ids = held.map(({ delivery }) => delivery.id)
+        await DELIVERY_QUEUE.release(tx, token, ids)
+      }
+    })
   }
 }
 
@@ -217,8 +279,20 @@ const NOT_SIGNED: WebhookOutcome = {
   error: 'The secret of the endpoint cannot be opened. Rotate it.',
 }
 
-function mostTo(failing: boolean): number {
-  return failing ? MOST_TO_FAILING_ENDPOINT : MOST_TO_ENDPOINT
+/** For a delivery that was queued while its endpoint was being disabled or removed. */
+const OFF: WebhookOutcome = { status: null, retryAfter: null, body: null, error: DISABLED }
+
+function isOff({ endpoint }: Attempt): boolean {
+  return !endpoint || endpoint.disabled_at !== null || endpoint.removed_at !== null
+}
+
+/** A lane takes more once it is half empty, so that each claim brings many. */
+function isFull({ held, failing }: Lane): boolean {
+  return held > Math.floor(mostOf(failing) / 2)
+}
+
+function mostOf(failing: boolean): number {
+  return failing ? MOST_OF_FAILING_ENDPOINT : MOST_OF_ENDPOINT
 }
 
 /** The body that is signed and sent. */
@@ -230,7 +304,11 @@ export function bodyOf({
   return `{"type":${JSON.stringify(type)},"timestamp":"${isoTime(created_at)}","data":${data}}`
 }
 
-async function loadAttempts({ database }: Platform, deliveries: readonly Claimed[]): Promise<Attempt[]> {
+async function loadAttempts(
+  { database }: Platform,
+  deliveries: readonly Claimed[],
+  claimedAt: number,
+): Promise<Attempt[]> {
   if (deliveries.length === 0) return []
   const { reader } = database
   const ids = [...new Set(deliveries.map(({ endpoint_id }) => endpoint_id))]
@@ -242,6 +320,7 @@ async function loadAttempts({ database }: Platform, deliveries: readonly Claimed
   )
   return deliveries.map((delivery) => ({
     delivery,
+    claimedAt,
     endpoint: endpoints.get(delivery.endpoint_id),
     event: events.get(delivery.event_id),
     secrets: secrets.get(delivery.endpoint_id) ?? [],

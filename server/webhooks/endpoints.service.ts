@@ -188,7 +188,8 @@ export async function rotateEndpointSecret(
   })
 }
 
-const DISABLED = 'The endpoint was disabled.'
+/** What deliveries of a disabled endpoint fail with. */
+export const DISABLED = 'The endpoint was disabled.'
 
 export interface Disabling {
   endpointId: string

@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net'
 import { type OutgoingCalls, openOutgoingCalls } from '../platform/network/outgoing-calls.ts'
 import {
   type AddressRule,
@@ -8,7 +9,6 @@ import {
 import { UNPRINTABLE } from '../platform/printable.ts'
 import { standardWebhooks } from '../processor/signatures/standard-webhooks.ts'
 
-/** For the whole attempt, from connecting to the end of the response, ms. */
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 10_000
 /** How much of a response is read and kept. */
@@ -43,13 +43,24 @@ export interface WebhookSender {
   close(): Promise<void>
 }
 
+export interface SenderOptions {
+  /** By default `publicLookup(rule)`. */
+  lookup?: LookupFunction
+  /** For the whole attempt, from connecting to the end of the response. */
+  timeoutMs?: number
+}
+
 /** Sends signed events to addresses that the rule allows, as resolved at each connection. */
-export function createWebhookSender(rule: AddressRule, lookup = publicLookup(rule)): WebhookSender {
+export function createWebhookSender(
+  rule: AddressRule,
+  { lookup = publicLookup(rule), timeoutMs = TIMEOUT_MS }: SenderOptions = {},
+): WebhookSender {
   const calls = openOutgoingCalls({ connect: { lookup, timeout: CONNECT_TIMEOUT_MS } })
   return {
     async send(request) {
       try {
-        return await attempt(calls, rule, request)
+        refuseLiteral(request.url, rule)
+        return await attempt(calls, timeoutMs, request)
       } catch (error) {
         return { status: null, retryAfter: null, body: null, error: describe(error) }
       }
@@ -58,20 +69,19 @@ export function createWebhookSender(rule: AddressRule, lookup = publicLookup(rul
   }
 }
 
+/** An address in the URL is not looked up. */
+function refuseLiteral(url: string, rule: AddressRule): void {
+  const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
+  if (/^[\d.]+$|:/.test(host) && !isAllowedAddress(host, rule)) throw new PrivateAddress()
+}
+
 async function attempt(
   calls: OutgoingCalls,
-  rule: AddressRule,
+  timeoutMs: number,
   request: WebhookRequest,
 ): Promise<WebhookOutcome> {
-  const url = new URL(request.url)
-  // An address in the URL is not looked up.
-  const literal = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  if (/^[\d.]+$|:/.test(literal) && !isAllowedAddress(literal, rule)) throw new PrivateAddress()
-  const response = await calls.request(
-    url,
-    { method: 'POST', headers: headersOf(request), body: request.body },
-    TIMEOUT_MS,
-  )
+  const options = { method: 'POST', headers: headersOf(request), body: request.body } as const
+  const response = await calls.request(request.url, options, timeoutMs)
   const { statusCode: status, headers } = response
   const retryAfter = headers['retry-after']
   const isSuccess = status >= 200 && status < 300
@@ -124,7 +134,9 @@ const REASONS: Record<string, string> = {
   ECONNREFUSED: 'The connection was refused.',
   ECONNRESET: 'The connection was reset.',
   ENOTFOUND: 'The host name does not exist.',
-  EAI_AGAIN: 'The host name could not be resolved.',
+  ENODATA: 'The host name has no address.',
+  ESERVFAIL: 'The host name could not be resolved.',
+  ETIMEOUT: 'The host name could not be resolved.',
   UND_ERR_CONNECT_TIMEOUT: 'No connection within 10 seconds.',
   UND_ERR_SOCKET: 'The connection was closed without a response.',
   UND_ERR_HEADERS_OVERFLOW: 'The headers of the response are too large.',

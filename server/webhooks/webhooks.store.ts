@@ -116,12 +116,14 @@ export async function markSucceeded(tx: Tx, ids: readonly string[]): Promise<voi
     where failing_since is not null and id ${inList(dialectOf(tx), 'uuid', ids)}`.execute(tx)
 }
 
-/** Notes since when endpoints fail (epoch ms), unless they failed before. */
+/** Notes since when enabled endpoints fail (epoch ms), unless they failed before. */
 export async function markFailing(tx: Tx, ids: readonly string[], now: number): Promise<void> {
   if (ids.length === 0) return
   await sql`
     update webhook_endpoints set failing_since = ${now}
-    where failing_since is null and id ${inList(dialectOf(tx), 'uuid', ids)}`.execute(tx)
+    where failing_since is null and disabled_at is null and removed_at is null and id ${inList(dialectOf(tx), 'uuid', ids)}`.execute(
+    tx,
+  )
 }
 
 /** Returns the endpoint as it was, unless it is disabled or removed already. */

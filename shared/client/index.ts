@@ -23,6 +23,14 @@ export type {
   Subscription,
 } from './procedures.ts'
 
+export {
+  verifyWebhook,
+  type WebhookData,
+  type WebhookEvent,
+  type WebhookRequest,
+  WebhookVerificationError,
+} from './webhooks.ts'
+
 export interface ClientOptions {
   /** The address of the service: `https://affiliates.example.pk`. */
   url: string

@@ -1,5 +1,15 @@
 import { z } from 'zod'
-import { currency, idParam, lineOfText, moneyText, role, wholeText, wireTime } from './common.ts'
+import {
+  currency,
+  idParam,
+  lineOfText,
+  moneyText,
+  pageInput,
+  pageOf,
+  role,
+  wholeText,
+  wireTime,
+} from './common.ts'
 
 /** Trimmed and in lower case; accounts are distinguished by it. */
 export const emailAddress = z
@@ -27,7 +37,45 @@ export const registerInput = z.strictObject({
   display_name: displayName,
 })
 
-export const loginInput = z.strictObject({ email: emailAddress, password: givenPassword })
+const secondFactorCode = z
+  .string()
+  .min(1)
+  .max(40)
+  .describe('The present code of the authenticator app, or a recovery code.')
+  .meta({ example: '492039' })
+
+export const loginInput = z.strictObject({
+  email: emailAddress,
+  password: givenPassword,
+  code: secondFactorCode.optional(),
+})
+
+export const stepUpInput = z.strictObject({ password: givenPassword, code: secondFactorCode.optional() })
+
+export const confirmTotpInput = z.strictObject({ code: secondFactorCode })
+
+export const disableTotpInput = z.strictObject({ code: secondFactorCode })
+
+export const totpEnrollment = z
+  .object({
+    secret: z
+      .string()
+      .describe('To be typed into an authenticator app, in base32. It is shown only here.')
+      .meta({ example: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP' }),
+    otpauth_url: z.string().describe('The same as the text of a QR code.').meta({
+      example:
+        'otpauth://totp/market.example.pk:sana%40reels.example.pk?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=market.example.pk',
+    }),
+  })
+  .meta({ id: 'TotpEnrollment' })
+
+export const recoveryCodes = z
+  .object({
+    recovery_codes: z
+      .array(z.string().meta({ example: 'Q4XN-7TBA-KD2M-WZ5R' }))
+      .describe('Ten codes, each for one log-in without the app. They are shown only here.'),
+  })
+  .meta({ id: 'RecoveryCodes' })
 
 export const changePasswordInput = z.strictObject({
   current_password: givenPassword,
@@ -98,6 +146,10 @@ export const user = z
     display_name: z.string(),
     suspended: z.boolean(),
     created_at: wireTime,
+    second_factor: z
+      .boolean()
+      .optional()
+      .describe('Whether a second factor is on; in answers about the own account.'),
     payout_destination: payoutDestination
       .nullable()
       .optional()
@@ -124,5 +176,39 @@ export const session = z
     user,
     token: z.string().describe('Send it as `Authorization: Bearer <token>`. It is shown only here.'),
     expires_at: wireTime,
+    second_factor_setup_required: z
+      .boolean()
+      .optional()
+      .describe(
+        'Present and true if the token can only set up a second factor (`POST /auth/totp`), which admins need in production.',
+      ),
   })
   .meta({ id: 'Session' })
+
+export const listSessionsInput = z.strictObject(pageInput).prefault({})
+
+export const endSessionInput = z.strictObject({ id: idParam })
+
+export const openSession = z
+  .object({
+    id: idParam,
+    created_at: wireTime.describe('When it was opened by a log-in.'),
+    expires_at: wireTime,
+    last_used_at: wireTime
+      .nullable()
+      .describe('Accurate to a minute; null for an old session that is unused.'),
+    address_prefix: z
+      .string()
+      .nullable()
+      .describe('The network that logged in.')
+      .meta({ example: '203.0.113.0/24' }),
+    agent: z
+      .string()
+      .nullable()
+      .describe('The program that logged in, as it calls itself.')
+      .meta({ example: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }),
+    current: z.boolean().describe('Whether it is the session of this call.'),
+  })
+  .meta({ id: 'OpenSession' })
+
+export const sessionList = pageOf(openSession)

@@ -5,7 +5,7 @@ import { wireCycle } from '../../../server/billing/billing-wire.ts'
 import type { CloseOutcome } from '../../../server/billing/close-cycle.service.ts'
 import { CURRENCY } from '../../../shared/money.ts'
 import { addGroup, exampleText, oneOf } from '../../command.ts'
-import { type CommandContext, confirm, isAsked, READS, withApp } from '../../context.ts'
+import { type CommandContext, confirm, isAsked, MOVES_MONEY, READS, withApp } from '../../context.ts'
 import { Failure } from '../../failures.ts'
 import { addPageOptions, type PageOptions, readPage } from '../../pages.ts'
 import { nameOf, type Person, peopleOf } from '../../people.ts'
@@ -177,7 +177,7 @@ function close(options: CloseOptions, command: Command): Promise<void> {
         closeSummary(outcomes, dryRun, out.time(asOf)),
       ])
     },
-    { readOnly: options.dryRun ?? false },
+    { readOnly: options.dryRun ?? false, ...MOVES_MONEY },
   )
 }
 
@@ -290,33 +290,37 @@ async function credit(
   const amount = readAmount(amountText)
   const reference = await readLine('--reference', options.reference, 100)
   const reason = await readLine('--reason', options.reason, 500)
-  await withApp(command, async (context) => {
-    const { app, out } = context
-    const { findUser } = await import('../../../server/users/users.service.ts')
-    const { grantCredit } = await import('../../../server/billing/credits.service.ts')
-    const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
-    const user = await findUser(app.platform, merchant)
-    if (user.role !== 'merchant') throw new Failure(`${user.email} is not a merchant.`)
-    await confirm(context, `Credit ${displayMoney(amount)} to ${user.email}? It cannot be taken back.`)
-    const granted = await grantCredit(app.platform, {
-      merchantId: user.id,
-      amount,
-      reference,
-      reason,
-      actor: OPERATOR,
-    })
-    const document = {
-      id: granted.id,
-      created: granted.created,
-      merchant: { id: user.id, email: user.email, display_name: user.displayName },
-      amount: formatMoney(amount),
-      currency: CURRENCY,
-      reference,
-    }
-    out.show(document, () => [
-      granted.created
-        ? `${displayMoney(amount)} credited to ${user.email} under ${reference}.`
-        : `${reference} had been credited before; nothing changed.`,
-    ])
-  })
+  await withApp(
+    command,
+    async (context) => {
+      const { app, out } = context
+      const { findUser } = await import('../../../server/users/users.service.ts')
+      const { grantCredit } = await import('../../../server/billing/credits.service.ts')
+      const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+      const user = await findUser(app.platform, merchant)
+      if (user.role !== 'merchant') throw new Failure(`${user.email} is not a merchant.`)
+      await confirm(context, `Credit ${displayMoney(amount)} to ${user.email}? It cannot be taken back.`)
+      const granted = await grantCredit(app.platform, {
+        merchantId: user.id,
+        amount,
+        reference,
+        reason,
+        actor: OPERATOR,
+      })
+      const document = {
+        id: granted.id,
+        created: granted.created,
+        merchant: { id: user.id, email: user.email, display_name: user.displayName },
+        amount: formatMoney(amount),
+        currency: CURRENCY,
+        reference,
+      }
+      out.show(document, () => [
+        granted.created
+          ? `${displayMoney(amount)} credited to ${user.email} under ${reference}.`
+          : `${reference} had been credited before; nothing changed.`,
+      ])
+    },
+    MOVES_MONEY,
+  )
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { FoundDifference, ReconcileOutcome } from '../../../server/jobs/reconciliation.ts'
+import type { HeldRecord, Processor } from '../../../server/processor/processor.ts'
 import { CURRENCY } from '../../../shared/money.ts'
 import { exampleText } from '../../command.ts'
 import { withApp } from '../../context.ts'
@@ -32,23 +33,40 @@ function reconcile(sinceText: string | undefined, command: Command): Promise<voi
     out.endProgress()
     const { flagUndelivered } = await import('../../../server/jobs/undelivered-events.ts')
     const undelivered = await flagUndelivered(app.platform, app.processor)
-    const document = { ...documentOf(outcome, since), ...(undelivered === null ? {} : { undelivered }) }
-    out.show(document, () => linesOf(outcome, jobs.describeDifferences, out))
-    refuseTrouble(outcome, undelivered)
+    const { flagUnknownRecords } = await import('../../../server/jobs/unknown-records.ts')
+    const unknown = await flagUnknownRecords(app.platform, app.processor)
+    const document = {
+      ...documentOf(outcome, since),
+      ...(undelivered === null ? {} : { undelivered }),
+      ...(unknown === null ? {} : { unknown: unknown.count, unknown_items: unknown.records.map(wireRecord) }),
+    }
+    out.show(document, () => [
+      ...linesOf(outcome, jobs.describeDifferences, out),
+      ...unknownLines(unknown?.records ?? [], out),
+    ])
+    refuseTrouble(outcome, listTroubles(app.processor, undelivered, unknown?.count ?? null))
   })
 }
 
+/** What the processor's lists of events and records show; `null`: it does not answer, or has no such list. */
+function listTroubles(processor: Processor, undelivered: number | null, unknown: number | null): string[] {
+  const events = undelivered === 1 ? '1 event' : `${undelivered} events`
+  return [
+    ...(undelivered ? [`the processor gave up delivering ${events}`] : []),
+    ...(undelivered === null && processor.undelivered ? ['the processor does not list its events'] : []),
+    ...(unknown ? [`the processor has ${unknown} that no call of ours made`] : []),
+    ...(unknown === null && processor.listRecords ? ['the processor does not list its records'] : []),
+  ]
+}
+
 /** Exit 1, so that a script hears of it, as "ledger verify" does. */
-function refuseTrouble(
-  { differing, unanswered, complete }: ReconcileOutcome,
-  undelivered: number | null,
-): void {
+function refuseTrouble({ differing, unanswered, complete }: ReconcileOutcome, more: string[]): void {
   const [first] = unanswered
   const troubles = [
     ...(differing.length > 0 ? [`${differing.length} differ; see "affiliate flagged list"`] : []),
     ...(first ? [`the processor could not be asked about ${unanswered.length} (${first.detail})`] : []),
     ...(complete ? [] : ['not everything was asked about']),
-    ...(undelivered ? [`the processor gave up delivering ${undelivered} events`] : []),
+    ...more,
   ]
   if (troubles.length > 0) throw new Failure(`Not reconciled: ${troubles.join('; ')}.`)
 }
@@ -82,6 +100,32 @@ function linesOf(
     ...(differing.length > 0 ? [...table, ''] : []),
     `${compared} compared, ${differing.length} differ, ${unanswered.length} could not be asked about.`,
   ]
+}
+
+/** What the processor has and no call of ours made. */
+function unknownLines(records: readonly HeldRecord[], out: Output): string[] {
+  if (records.length === 0) return []
+  const table = out.table(
+    [
+      { title: 'At the processor, not ours' },
+      { title: 'Status' },
+      { title: 'Amount', right: true },
+      { title: 'Made' },
+      { title: 'Id', flexible: true },
+    ],
+    records.map(({ type, status, amount, at, id }) => [
+      type,
+      status,
+      amount === null ? 'unreadable' : displayMoney(amount),
+      out.shortTime(Date.parse(at)),
+      id,
+    ]),
+  )
+  return ['', ...table]
+}
+
+function wireRecord({ id, attemptId, type, amount, status, at }: HeldRecord) {
+  return { id, request_id: attemptId, type, amount: amount === null ? null : formatMoney(amount), status, at }
 }
 
 const FLAG_WORDS: Record<FoundDifference['flag'], string> = {

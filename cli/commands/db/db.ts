@@ -217,7 +217,10 @@ async function switchSettings(config: Config, url: string): Promise<string> {
 
 /** For a machine where only PostgreSQL's own tools are installed. */
 async function manualRestore(file: string, databaseUrl: string): Promise<Line[]> {
-  const { databaseNameOf, swapCommand, toolAddress, withDatabaseName } = await import('./postgres-tools.ts')
+  const { databaseNameOf, withDatabaseName } = await import(
+    '../../../server/platform/database/postgres-address.ts'
+  )
+  const { swapCommand, toolAddress } = await import('./postgres-tools.ts')
   const { shellWord } = await import('./restored-copy.ts')
   const name = databaseNameOf(databaseUrl)
   const restored = `${name}_restored`

@@ -1,13 +1,8 @@
-import { Client, DatabaseError } from 'pg'
+import { type Client, DatabaseError } from 'pg'
+import { databaseNameOf, withDatabaseName } from '../../../server/platform/database/postgres-address.ts'
+import { clientOf } from '../../../server/platform/database/postgres-hosts.ts'
 import { Failure } from '../../failures.ts'
-import {
-  databaseNameOf,
-  quotedName,
-  runTool,
-  swapCommand,
-  toolAddress,
-  withDatabaseName,
-} from './postgres-tools.ts'
+import { quotedName, runTool, swapCommand, toolAddress } from './postgres-tools.ts'
 import type { RestoredCopy } from './restored-copy.ts'
 
 /** https://www.postgresql.org/docs/current/sql-syntax-lexical.html: longer names are cut off. */
@@ -95,10 +90,7 @@ function isUnknownLocale(error: unknown): boolean {
 async function connectAdministrator(url: string): Promise<Client> {
   let problem: unknown
   for (const name of MAINTENANCE) {
-    const client = new Client({
-      connectionString: withDatabaseName(url, name),
-      connectionTimeoutMillis: 5000,
-    })
+    const client = clientOf(withDatabaseName(url, name), { connectionTimeoutMillis: 5000 })
     // Without a listener a connection that breaks while it is idle would end the process; its next query reports it.
     client.on('error', () => {})
     try {

@@ -1,3 +1,8 @@
+import {
+  hostAddresses,
+  withDatabaseName,
+  withoutPassword,
+} from '../../../server/platform/database/postgres-address.ts'
 import { Failure } from '../../failures.ts'
 import { shellWord } from './restored-copy.ts'
 
@@ -9,10 +14,12 @@ export interface ToolAddress {
 }
 
 export function toolAddress(databaseUrl: string): ToolAddress {
-  const url = new URL(databaseUrl)
-  const password = decodeURIComponent(url.password)
-  url.password = ''
-  return { url: url.href, environment: { ...process.env, ...(password ? { PGPASSWORD: password } : {}) } }
+  const [first = ''] = hostAddresses(databaseUrl)
+  const password = decodeURIComponent(new URL(first).password)
+  return {
+    url: withoutPassword(databaseUrl),
+    environment: { ...process.env, ...(password ? { PGPASSWORD: password } : {}) },
+  }
 }
 
 /**
@@ -57,19 +64,6 @@ export async function runTool(
 function complaintOf(text: string): string | undefined {
   const lines = text.trim().split('\n').filter(Boolean)
   return lines.findLast((line) => /error:/i.test(line)) ?? lines.at(-1)
-}
-
-/** The database that an address names; the user's own name where it names none, as PostgreSQL's clients take it. */
-export function databaseNameOf(url: string): string {
-  const { pathname, username } = new URL(url)
-  return decodeURIComponent(pathname.slice(1)) || decodeURIComponent(username)
-}
-
-/** The address of another database on the same server. */
-export function withDatabaseName(url: string, name: string): string {
-  const changed = new URL(url)
-  changed.pathname = `/${encodeURIComponent(name)}`
-  return changed.href
 }
 
 /** A name as SQL writes it. */

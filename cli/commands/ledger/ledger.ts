@@ -11,7 +11,7 @@ import type { Books, InvariantResult } from '../../../server/verification/verify
 import { CURRENCY } from '../../../shared/money.ts'
 import { addGroup, exampleText } from '../../command.ts'
 import { assertMigrated, READS, withApp, withDatabase } from '../../context.ts'
-import { Failure } from '../../failures.ts'
+import { Failure, wrongUsage } from '../../failures.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../../terminal/output.ts'
 import { addStatementCommand } from './statement.ts'
 
@@ -23,6 +23,7 @@ export function addLedgerCommands(program: Command): void {
       'check every invariant of the books, for what is new since the last verified seal; exit 1 when a row breaks one',
     )
     .option('--full', 'check all rows, also those that an earlier run has verified')
+    .option('--replica', 'with --full: check the replica of DATABASE_READ_URL, and store nothing')
     .option(
       '--against <digest>',
       'check all rows, and compare with the digest of a seal that was kept elsewhere, or with "storage", the seals in SEAL_STORAGE (which every run does where that is set)',
@@ -49,6 +50,7 @@ export function addLedgerCommands(program: Command): void {
 
 interface VerifyOptions {
   full?: boolean
+  replica?: boolean
   against?: string
 }
 
@@ -66,7 +68,9 @@ function digestOf(text: string): string {
 
 /** Reads only, except that it stores what a successful run has covered, for the next one. */
 function verify(options: VerifyOptions, command: Command): Promise<void> {
-  const { against } = options
+  const { against, replica = false } = options
+  if (replica && !options.full)
+    throw wrongUsage('Pass --full with --replica: what is new is checked on the primary.')
   return withDatabase(
     command,
     async ({ config, database, out }) => {
@@ -91,7 +95,8 @@ function verify(options: VerifyOptions, command: Command): Promise<void> {
       const operatorSent = await operatorEffects(database.reader)
       const state = {
         basis,
-        isMarkStored: broken.length === 0 && nextMark !== null && (await storeMark(config, nextMark)),
+        isMarkStored:
+          !replica && broken.length === 0 && nextMark !== null && (await storeMark(config, nextMark)),
         last: await lastSeal(database.reader),
         keying: await describeKeys(books),
       }
@@ -105,7 +110,7 @@ function verify(options: VerifyOptions, command: Command): Promise<void> {
         `The books do not hold: ${broken.map((result) => result.name).join(', ')}; rows: ${shortList(rows)}`,
       )
     },
-    READS,
+    { ...READS, replica },
   )
 }
 

@@ -19,6 +19,10 @@ interface ListOptions extends PageOptions {
   suspended?: boolean
 }
 
+interface ResetOptions {
+  reason: string
+}
+
 interface PasswordOptions {
   passwordStdin?: boolean
 }
@@ -38,7 +42,9 @@ export function addUserCommands(program: Command): void {
     .action((options: ListOptions, command: Command) => list(options, command))
   group
     .command('create-admin')
-    .description('make an admin account; asks for its password')
+    .description(
+      'make an admin account; asks for its password, and in production sets up its second factor at a terminal',
+    )
     .argument('<email>')
     .option('--password-stdin', PASSWORD_STDIN)
     .option('--name <name>', 'display name; the part of the e-mail before its @ unless given')
@@ -65,6 +71,26 @@ export function addUserCommands(program: Command): void {
       ),
     )
     .action((user: string, options: PasswordOptions, command: Command) => setPassword(user, options, command))
+  group
+    .command('enroll-second-factor')
+    .description("set up an admin's second factor: prints the secret, asks for a code, prints recovery codes")
+    .argument('<user>', 'id or e-mail')
+    .addHelpText('after', exampleText('users enroll-second-factor you@example.com'))
+    .action((user: string, _options: object, command: Command) => enrollSecondFactor(user, command))
+  group
+    .command('reset-second-factor')
+    .description(
+      'remove the second factor of a user who has lost it, and end all sessions; check who asks first',
+    )
+    .argument('<user>', 'id or e-mail')
+    .requiredOption('--reason <text>', 'kept in the audit trail')
+    .addHelpText(
+      'after',
+      exampleText("users reset-second-factor creator@example.com --reason 'lost the phone, called back'"),
+    )
+    .action((user: string, options: ResetOptions, command: Command) =>
+      resetSecondFactor(user, options, command),
+    )
   group
     .command('suspend')
     .description('shut an account out: its sessions end, its links stop earning; shows first what that means')
@@ -132,6 +158,65 @@ async function createAdmin(
     const displayName = options.name ?? email.split('@')[0] ?? email
     const admin = await users.createAdmin(app.platform, email, await readNewPassword(), displayName)
     out.show(wireUser(admin), () => [`${admin.email} is an admin now (${admin.id}).`])
+    const { isProductionAdmin } = await import('../../../server/users/sessions.service.ts')
+    if (out.json || !isProductionAdmin(app.platform, admin)) return
+    if (!process.stdin.isTTY) {
+      out.print([
+        'Admins need a second factor in production: it is set up at the first log-in,',
+        `or with "affiliate users enroll-second-factor ${admin.email}".`,
+      ])
+      return
+    }
+    const { enroll } = await import('./enroll-second-factor.ts')
+    const codes = await enroll(app.platform, admin).catch(async (error: Error) => {
+      const { Failure } = await import('../../failures.ts')
+      const next = `affiliate users enroll-second-factor ${admin.email}`
+      throw new Failure(`${error.message} The account is there; to set up its second factor, run "${next}".`)
+    })
+    out.print(recoveryLines(admin, codes))
+  })
+}
+
+async function enrollSecondFactor(user: string, command: Command): Promise<void> {
+  const { Failure, wrongUsage } = await import('../../failures.ts')
+  await withApp(command, async ({ app, out }) => {
+    if (out.json) throw wrongUsage('This command shows a secret and asks for a code; run it without --json.')
+    const { findUser } = await import('../../../server/users/users.service.ts')
+    const { enroll } = await import('./enroll-second-factor.ts')
+    const found = await findUser(app.platform, user)
+    if (found.role !== 'admin') {
+      throw new Failure(`${found.email} is not an admin; merchants and creators set up their own.`)
+    }
+    out.print(recoveryLines(found, await enroll(app.platform, found)))
+  })
+}
+
+function recoveryLines({ email }: UserRecord, codes: readonly string[]): string[] {
+  return [
+    `The second factor of ${email} is on.`,
+    'Keep these recovery codes where the phone is not. Each lets you log in once without it:',
+    ...codes.map((code) => `  ${code}`),
+  ]
+}
+
+async function resetSecondFactor(user: string, options: ResetOptions, command: Command): Promise<void> {
+  await withApp(command, async (context) => {
+    const { app, out } = context
+    const { readLine } = await import('../../arguments.ts')
+    const reason = await readLine('--reason', options.reason, 500)
+    const { findUser } = await import('../../../server/users/users.service.ts')
+    const factors = await import('../../../server/users/second-factor.service.ts')
+    const found = await findUser(app.platform, user)
+    if (await factors.hasSecondFactor(app.platform.database.reader, found.id)) {
+      const question = `Remove the second factor of ${found.role} ${found.email}? All sessions end.`
+      await confirm(context, question)
+    }
+    const changed = await factors.resetSecondFactor(app.platform, found.id, reason)
+    out.show({ ...wireUser(found), changed }, () => [
+      changed
+        ? `${found.email} has no second factor now; all sessions have ended.`
+        : `${found.email} has no second factor; nothing changed.`,
+    ])
   })
 }
 

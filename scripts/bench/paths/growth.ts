@@ -25,6 +25,7 @@ async function growClicks(bed: Bed): Promise<Measurement[]> {
   let there = 0
   for (const size of CLICKS) {
     for (; there < size; there += CLICKS_A_PART) await addOldClicks(platform, there, CLICKS_A_PART)
+    await rollUpClicks(platform)
     const label = `${size / MILLION} M clicks`
     const batch = await repeatedly(bed.rounds * 10, () => recordBatch(platform, recorder))
     const rollUp = await repeatedly(bed.rounds, () => rollUpClicks(platform))
@@ -57,12 +58,5 @@ async function addOldClicks({ database }: Platform, from: number, count: number)
           from generate_series(${first}, ${last}) as line(n)`
   await database.transaction((tx) =>
     sql`insert into clicks (id, link_id, tracked, kind, created_at) ${source}`.execute(tx),
-  )
-  await database.transaction((tx) =>
-    tx
-      .insertInto('watermarks')
-      .values({ name: 'clicks', value: '018f0000-0000-7000-8000-000000000000' })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute(),
   )
 }

@@ -3,6 +3,7 @@ import { Gauge, type Registry } from 'prom-client'
 import { EVENT_SOURCES, eventBacklog } from '../../inbox/inbox.service.ts'
 import { lastRuns } from '../../jobs/schedule-runs.service.ts'
 import { openFlagsByKind } from '../../moderation/flags.service.ts'
+import type { PostgresDatabase } from '../../platform/database/postgresql.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { liveStreams } from '../../reports/live-streams.ts'
 import type { HttpApp } from '../context.ts'
@@ -93,16 +94,29 @@ export function registerGauges(registry: Registry, { platform, clicks, inbox }: 
   })
   new Gauge({
     name: 'affiliate_database_connections',
-    help: 'Connections of the PostgreSQL pool, and requests that wait for one. No values with SQLite.',
+    help: 'Connections of the PostgreSQL pools, for reads and writes together, and requests that wait for one. No values with SQLite.',
     labelNames: ['state'],
     registers,
     collect() {
-      const pool = poolOf(platform)
-      if (!pool) return
-      this.set({ state: 'idle' }, pool.idleCount)
-      this.set({ state: 'busy' }, pool.totalCount - pool.idleCount)
-      this.set({ state: 'waiting' }, pool.waitingCount)
-      this.set({ state: 'most' }, pool.options.max)
+      const pools = poolsOf(platform)
+      if (pools.length === 0) return
+      const sum = (count: (pool: Pool) => number) => pools.reduce((total, pool) => total + count(pool), 0)
+      this.set(
+        { state: 'idle' },
+        sum((pool) => pool.idleCount),
+      )
+      this.set(
+        { state: 'busy' },
+        sum((pool) => pool.totalCount - pool.idleCount),
+      )
+      this.set(
+        { state: 'waiting' },
+        sum((pool) => pool.waitingCount),
+      )
+      this.set(
+        { state: 'most' },
+        sum((pool) => pool.options.max),
+      )
     },
   })
   new Gauge({
@@ -138,6 +152,6 @@ async function readFigures(platform: Platform) {
   return { backlog, runs, flags }
 }
 
-function poolOf({ database }: Platform): Pool | null {
-  return 'pool' in database ? (database.pool as Pool) : null
+function poolsOf({ database }: Platform): Pool[] {
+  return 'pools' in database ? Object.values((database as PostgresDatabase).pools) : []
 }

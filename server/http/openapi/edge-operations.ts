@@ -141,7 +141,7 @@ export const EDGE_PATHS = {
   '/webhooks/store-sales': {
     post: {
       operationId: 'webhooks.storeSales',
-      tags: ['webhooks'],
+      tags: ['incoming'],
       security: [{ storeSignature: [] }],
       summary: "A store's orders/paid event",
       description:
@@ -172,7 +172,7 @@ export const EDGE_PATHS = {
   '/webhooks/processor': {
     post: {
       operationId: 'webhooks.processor',
-      tags: ['webhooks'],
+      tags: ['incoming'],
       security: [{ processorSignature: [] }],
       summary: "The payment processor's event",
       description:

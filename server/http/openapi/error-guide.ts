@@ -27,9 +27,14 @@ const ERROR_GUIDE: Record<ErrorCode, ErrorAdvice> = {
     detail: 'Log in and send the token as a bearer token.',
   },
   invalid_credentials: {
-    meaning: 'The e-mail or the password is wrong.',
-    next: 'Ask for both again.',
+    meaning: 'The e-mail, the password or the code is wrong.',
+    next: 'Ask for them again.',
     detail: 'The e-mail or the password is wrong.',
+  },
+  second_factor_required: {
+    meaning: 'The password is right, and the account has a second factor.',
+    next: 'Ask for a code, and send it as `code` with the same password.',
+    detail: 'Send the present code of your authenticator app, or a recovery code, as "code".',
   },
   invalid_signature: {
     meaning: 'A webhook has no valid signature.',
@@ -45,6 +50,11 @@ const ERROR_GUIDE: Record<ErrorCode, ErrorAdvice> = {
     meaning: 'An admin suspended the account.',
     next: 'Contact the operator.',
     detail: 'This account is suspended.',
+  },
+  step_up_required: {
+    meaning: 'The account has a second factor, and this change needs it.',
+    next: 'Call `POST /auth/step-up`, then repeat the call within 10 minutes.',
+    detail: 'Confirm with POST /auth/step-up first: password and code.',
   },
   not_found: {
     meaning: 'It does not exist, or belongs to another account.',

@@ -9,7 +9,12 @@ import type { PayoutWire } from '../../../shared/schemas/payouts.ts'
 import type { Sale, SaleWithReceipt } from '../../../shared/schemas/sales.ts'
 import type { Store } from '../../../shared/schemas/stores.ts'
 import type { CreatorSummaryWire, MerchantSummaryWire } from '../../../shared/schemas/summaries.ts'
-import type { session, UserWire } from '../../../shared/schemas/users.ts'
+import type { openSession as openSessionSchema, session, UserWire } from '../../../shared/schemas/users.ts'
+import type {
+  WebhookDelivery,
+  WebhookEndpoint,
+  WebhookEndpointWithSecret,
+} from '../../../shared/schemas/webhooks.ts'
 
 /**
  * The examples of the API reference. They tell one story: Chenab Lawn sells a lawn suit, Sana Mirza promotes it, and one order
@@ -31,6 +36,10 @@ const ID = {
   job: '01a1fc82-f0c7-75e8-8990-2207afaeb712',
   credit: '01a202b8-2292-7ecc-8873-a1694eb0de0b',
   payout: '01a23624-a360-704d-84f3-db0e1d5ced70',
+  endpoint: '01a10ad8-5f58-7a1e-8c44-5b6d9f20c3a1',
+  event: '01a1ef88-8a64-7d0b-9a37-21f4c86e0b52',
+  delivery: '01a1ef88-8af6-7f35-b1d9-4e7702ac9d18',
+  session: '01a11186-b381-7d04-9c1f-62a7e05b3f18',
 }
 export const SLUG = 'k7m2xq9wpd'
 const PRODUCT_ID = '8123456789012'
@@ -126,6 +135,46 @@ const billingCycle: BillingCycleWire = {
   payment_url: 'https://pay.example.pk/inv_7Q2mX4kdR9',
   closed_at: CLOSED_AT,
   charged_at: CHARGED_AT,
+}
+
+const webhookEndpoint: WebhookEndpoint = {
+  id: ID.endpoint,
+  url: 'https://chenab-lawn.example.pk/affiliate-events',
+  description: 'Order desk',
+  events: ['sale.accepted', 'billing_cycle.closed'],
+  enabled: true,
+  disabled_reason: null,
+  failing_since: null,
+  former_secret_valid_until: null,
+  created_at: '2026-10-05T07:02:31.448Z',
+  updated_at: '2026-10-05T07:02:31.448Z',
+}
+
+const webhookDelivery: WebhookDelivery = {
+  id: ID.delivery,
+  endpoint_id: ID.endpoint,
+  event_id: ID.event,
+  event_type: 'sale.accepted',
+  state: 'delivered',
+  attempts: 1,
+  next_attempt_at: null,
+  last_attempt_at: '2026-11-18T16:41:05.812Z',
+  response_status: 204,
+  response_body: '',
+  error: null,
+  created_at: '2026-11-18T16:41:05.590Z',
+  finished_at: '2026-11-18T16:41:05.812Z',
+}
+
+const queuedDelivery: WebhookDelivery = {
+  ...webhookDelivery,
+  state: 'pending',
+  attempts: 0,
+  next_attempt_at: webhookDelivery.created_at,
+  last_attempt_at: null,
+  response_status: null,
+  response_body: null,
+  finished_at: null,
 }
 
 const payout: PayoutWire = {
@@ -283,6 +332,7 @@ const creatorAccount: UserWire = {
   display_name: creator.display_name,
   suspended: false,
   created_at: '2026-10-06T14:03:22.871Z',
+  second_factor: false,
   payout_destination: { iban_last4: '6702', account_title: 'SANA MIRZA' },
   upcoming_payout_destination: null,
   balance: {
@@ -302,8 +352,19 @@ const merchantAccount: UserWire = {
   display_name: merchant.display_name,
   suspended: false,
   created_at: '2026-10-05T06:12:41.318Z',
+  second_factor: false,
   account: { open_cycle_due: '2475.00', unpaid: '0.00', credit_available: '0.00', currency: 'PKR' },
   billing_account: { kind: 'raast_id', last4: '4567' },
+}
+
+const openSession: z.output<typeof openSessionSchema> = {
+  id: ID.session,
+  created_at: '2026-11-18T14:55:31.702Z',
+  expires_at: '2026-12-18T14:55:31.702Z',
+  last_used_at: '2026-11-20T09:12:05.118Z',
+  address_prefix: '203.0.113.0/24',
+  agent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+  current: true,
 }
 
 const newSession: z.output<typeof session> = {
@@ -433,6 +494,7 @@ export const COMPONENT_EXAMPLES: Record<string, unknown> = {
   Job: job,
   MerchantSummary: merchantSummary,
   Offer: offer,
+  OpenSession: openSession,
   Payout: payout,
   ResolvedLink: resolvedLink,
   Sale: sale,
@@ -442,6 +504,12 @@ export const COMPONENT_EXAMPLES: Record<string, unknown> = {
   Session: newSession,
   Store: store,
   User: creatorAccount,
+  WebhookDelivery: webhookDelivery,
+  WebhookEndpoint: webhookEndpoint,
+  WebhookEndpointWithSecret: {
+    ...webhookEndpoint,
+    secret: 'whsec_TqjDsl2wLgDBLhOuTUTW2Yw3qTk0KDPEIcVnkwlRE1w=',
+  } satisfies WebhookEndpointWithSecret,
 }
 
 /** Responses that depend on the caller's role, by operation. */
@@ -476,6 +544,8 @@ export const STATE_EXAMPLES: Record<string, unknown> = {
     resolved_at: '2026-11-20T10:02:41.300Z',
   } satisfies FlagWire,
   'admin.suspendUser': { ...creatorAccount, suspended: true } satisfies UserWire,
+  'webhooks.test': { ...queuedDelivery, event_type: 'webhook.test' } satisfies WebhookDelivery,
+  'webhooks.retry': queuedDelivery,
 }
 
 const credentials = { email: 'sana@reels.example.pk', password: 'seven quiet rivers' }
@@ -488,6 +558,9 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
     current_password: credentials.password,
     new_password: 'eleven mangoes at noon',
   },
+  'auth.confirmTotp': { code: '492039' },
+  'auth.disableTotp': { code: '117538' },
+  'auth.stepUp': { password: credentials.password, code: '804261' },
   'users.updateMe': {
     display_name: creator.display_name,
     payout_destination: { iban: 'PK36SCBL0000001123456702', account_title: 'SANA MIRZA' },
@@ -511,6 +584,12 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
   'applications.apply': { message: application.message, promotion_url: application.promotion_url },
   'applications.decide': { decision: 'approve' },
   'sales.requestCredit': { amount: credit.amount, reason: credit.reason },
+  'webhooks.create': {
+    url: webhookEndpoint.url,
+    events: webhookEndpoint.events,
+    description: webhookEndpoint.description,
+  },
+  'webhooks.update': { events: ['sale.accepted', 'sale.rejected', 'billing_cycle.closed'] },
   'jobs.startExport': {
     resource: 'sales',
     format: 'csv',
@@ -541,6 +620,7 @@ export const FIELD_EXAMPLES: Record<string, unknown> = {
 
 /** The id in a path, by the first part of the path. */
 export const PATH_ID_EXAMPLES: Record<string, string> = {
+  sessions: ID.session,
   stores: ID.store,
   offers: ID.offer,
   applications: ID.application,
@@ -548,6 +628,8 @@ export const PATH_ID_EXAMPLES: Record<string, string> = {
   jobs: ID.job,
   flagged: ID.flag,
   users: ID.creator,
+  'webhook-endpoints': ID.endpoint,
+  'webhook-deliveries': ID.delivery,
 }
 
 export const EXAMPLE_REQUEST_ID = ID.request

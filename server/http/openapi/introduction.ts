@@ -45,7 +45,9 @@ On this page, choose **Authorize**, paste the token, and use **Try it out**.
 
 **Repeating a call.** Setting a state that is set already, such as a status or a decision, changes nothing and succeeds; the opposite decision is refused with \`already_decided\`. Applying twice is refused with \`already_applied\`. \`POST /offers\` creates another draft each time: look for it with \`GET /offers?mine=true\` before you repeat it.
 
-**Webhooks.** Stores and the payment processor sign the raw body; see **webhooks** below. A 200 means that the event is stored. A delivery that is repeated changes nothing, so senders may retry freely.
+**Incoming webhooks.** Stores and the payment processor sign the raw body; see **incoming** below. A 200 means that the event is stored. A delivery that is repeated changes nothing, so senders may retry freely.
+
+**Outgoing webhooks.** Events of your account are sent to the endpoints that you add under **webhooks**, signed as [Standard Webhooks](https://www.standardwebhooks.com) describes. The [guide](docs/guides/webhooks) lists the events and shows how to verify them.
 
 **Live updates.** The tRPC subscription \`live.changes\` streams a caller's sales, payouts and billing cycles. Each operation with a bearer token is also a tRPC procedure of the same name under \`/trpc\`.
 

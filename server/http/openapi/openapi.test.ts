@@ -107,7 +107,8 @@ test('says who may call', () => {
   assert.ok(byName('users.me').responses['401'])
   assert.not.ok(byName('links.resolve').responses['401'], 'a public operation asks for no token')
   assert.ok(byName('stores.connect').responses['403'])
-  assert.not.ok(byName('users.me').responses['403'])
+  assert.ok(byName('users.me').responses['403'], 'an admin without a second factor')
+  assert.not.ok(byName('auth.logout').responses['403'])
 })
 
 test('gives every declared refusal an example under its status', () => {

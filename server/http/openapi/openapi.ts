@@ -9,6 +9,7 @@ import {
   type ProcedureRecord,
   proceduresOf,
   type RestRoute,
+  SETUP_ONLY,
 } from '../../platform/api/procedure.ts'
 import { type InputShape, inputShapeOf, type JsonSchema } from '../rest-input.ts'
 import { EDGE_PATHS } from './edge-operations.ts'
@@ -94,7 +95,9 @@ function operationOf(
   const { meta } = procedure
   const shape = inputShapeOf(procedure, rest)
   const body = bodyOf(procedure.name, shape, schemas)
-  const restricted = meta.callers !== 'public' && meta.callers.length < role.options.length
+  // Each role that may not call is refused, and an admin without a second factor where admins need one.
+  const restricted =
+    meta.callers !== 'public' && (meta.callers.length < role.options.length || !meta.duringSetup)
   return {
     operationId: procedure.name,
     tags: [tagOf(procedure.name)],
@@ -146,7 +149,7 @@ function factsOf({ callers }: DeclaredMeta, { fields }: InputShape): ProblemFact
         : ['page', 'is not a known field']
   return {
     validation_failed: { detail: `${path} ${message}.`, issues: [{ path, message }] },
-    ...(stranger && { forbidden: { detail: `The role ${stranger} may not do this.` } }),
+    forbidden: { detail: stranger ? `The role ${stranger} may not do this.` : SETUP_ONLY },
   }
 }
 
@@ -173,7 +176,7 @@ function parametersOf(shape: InputShape, rest: RestRoute, schemas: Record<string
 
 /** The example of `:id`: that of the resource before it in the path. */
 function idInPath(path: string): string {
-  const resource = /(\w+)\/:id/.exec(path)?.[1] ?? ''
+  const resource = /([\w-]+)\/:id/.exec(path)?.[1] ?? ''
   const id = PATH_ID_EXAMPLES[resource]
   if (!id) throw new Error(`${path} has no example of its id; add it to example-data.ts`)
   return id

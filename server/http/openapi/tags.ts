@@ -2,7 +2,8 @@
 export const TAGS = [
   {
     name: 'auth',
-    description: 'Register, log in, change the password. Registering returns the first token.',
+    description:
+      'Register, log in, change the password; sessions and the second factor. Registering returns the first token.',
   },
   {
     name: 'users',
@@ -28,6 +29,10 @@ export const TAGS = [
   { name: 'summaries', description: "The caller's figures on one page." },
   { name: 'admin', description: 'Moderation: flags, vetting of offers, suspensions.' },
   { name: 'jobs', description: 'Exports to CSV or NDJSON files.' },
-  { name: 'webhooks', description: 'Events from stores and the payment processor, verified by signature.' },
+  {
+    name: 'webhooks',
+    description: "The caller's own endpoints, which events are sent to, and the log of their deliveries.",
+  },
+  { name: 'incoming', description: 'Events from stores and the payment processor, verified by signature.' },
   { name: 'operation', description: 'For operators of the service: health, readiness, metrics.' },
 ]

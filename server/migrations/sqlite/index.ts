@@ -20,7 +20,9 @@ import { Migration00025Coupons } from './00025-coupons.ts'
 import { Migration00026StoreDays } from './00026-store-days.ts'
 import { Migration00027BillingAccounts } from './00027-billing-accounts.ts'
 import { Migration00028PartsOfShares } from './00028-parts-of-shares.ts'
+import { Migration00030SharedState } from './00030-shared-state.ts'
 import { Migration00031Outbox } from './00031-outbox.ts'
+import { Migration00032SecondFactor } from './00032-second-factor.ts'
 import { Migration00033Mails } from './00033-mails.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
@@ -47,6 +49,8 @@ export const sqliteMigrations = [
   { name: '00026-store-days', class: Migration00026StoreDays },
   { name: '00027-billing-accounts', class: Migration00027BillingAccounts },
   { name: '00028-parts-of-shares', class: Migration00028PartsOfShares },
+  { name: '00030-shared-state', class: Migration00030SharedState },
   { name: '00031-outbox', class: Migration00031Outbox },
+  { name: '00032-second-factor', class: Migration00032SecondFactor },
   { name: '00033-mails', class: Migration00033Mails },
 ]

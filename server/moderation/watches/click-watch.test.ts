@@ -49,6 +49,26 @@ for (const dialect of testDialects()) {
     assert.is(flag?.evidence.creator_id, world.creator.userId)
   })
 
+  it('flags what two processes count together on PostgreSQL', async ({ world }) => {
+    if (dialect === 'sqlite') return
+    const { platform, clock, link } = world
+    const watches = [createClickWatch(platform), createClickWatch({ ...platform })]
+    const visit = async (times: number, visitor: string) => {
+      for (const watch of watches) {
+        for (let time = 0; time < times; time += 1)
+          watch.observe({ visitor, linkId: link.id, at: clock.now() })
+        await watch.flush()
+      }
+    }
+    await visit(2, 'one')
+    await visit(1, 'other')
+    assert.equal(await world.flags('click_velocity'), [], 'four and two of five')
+    await visit(1, 'one')
+    const [flag, ...more] = await world.flags('click_velocity')
+    assert.equal([flag?.subject_id, more], [link.id, []])
+    assert.equal(flag?.evidence.visits_by_address_hash, { one: 5 })
+  })
+
   it('forgets what is older than the window, and the key by which it hashed', async ({ world }) => {
     const { platform, clock, link } = world
     const watch = createClickWatch(platform)

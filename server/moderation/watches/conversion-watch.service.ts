@@ -7,12 +7,10 @@ import { raiseFlag, unusualSubjects } from '../flags.service.ts'
 import { conversionDropped, type LinkTally, pausedInTraffic, unusualConversion } from './patterns.rule.ts'
 import { SALES_LAG_MS, SALES_PER_RUN } from './sale-watch.service.ts'
 import {
-  addVisitsOfDay,
   DAY_MS,
   dayOf,
   decidedAgainBetween,
   deleteDaysBefore,
-  firstClickFrom,
   firstDayWithVisits,
   linkCourses,
   linksVisited,
@@ -23,33 +21,27 @@ import {
 
 const VISITS = 'moderation.visits'
 const SALES = 'moderation.conversions'
-/** As for the roll-up of click counts: a click with an older id is on disk or failed. */
+/** A day is checked this long after its end, when its visits are counted unless a clock is behind. */
 const CLICKS_LAG_MS = 10_000
-/** The longest time whose visits one transaction adds up: a longer one would delay the redirect's writes. */
-const MAX_SLICE_MS = 900_000
 
 /**
- * Adds new visits to the totals by link and day, reading each click once, and checks the links that had sales meanwhile or visits on a
- * day that is over. Returns whether there is more to do.
+ * Checks the links that had visits on a day that is over, and those that had sales meanwhile. Visits are totals by link and day, which the
+ * roll-up of clicks writes: run it first. Returns whether there is more to do.
  */
 export async function watchConversions(platform: Platform): Promise<boolean> {
   const now = platform.clock.now()
-  if (await platform.database.transaction((tx) => addNewVisits(platform, tx, now))) return true
+  if (await platform.database.transaction((tx) => checkPastDay(platform, tx, now))) return true
   return platform.database.transaction((tx) => checkSellingLinks(platform, tx, now))
 }
 
-async function addNewVisits(platform: Platform, tx: Tx, now: number): Promise<boolean> {
+async function checkPastDay(platform: Platform, tx: Tx, now: number): Promise<boolean> {
   const { FLAG_CONVERSION_DAYS: days } = platform.config
-  const watermark = await lockWatermark(tx, VISITS, firstIdAt((dayOf(now) - days) * DAY_MS))
-  const from = timeOfId(watermark)
+  const from = timeOfId(await lockWatermark(tx, VISITS, firstIdAt((dayOf(now) - days) * DAY_MS)))
   const bound = now - CLICKS_LAG_MS
   if (bound <= from) return false
   const day = dayOf(from)
   const dayEnd = (day + 1) * DAY_MS
-  const end = Math.min(bound, dayEnd)
-  const click = await firstClickFrom(tx, watermark)
-  const to = click === null ? end : Math.min(end, Math.max(from, timeOfId(click)) + MAX_SLICE_MS)
-  await addVisitsOfDay(tx, watermark, firstIdAt(to), day)
+  const to = Math.min(bound, dayEnd)
   await setWatermark(tx, VISITS, firstIdAt(to))
   if (to === dayEnd) await checkDay(platform, tx, day)
   return to < bound
@@ -60,7 +52,8 @@ async function checkDay(platform: Platform, tx: Tx, day: number): Promise<void> 
   const { FLAG_CONVERSION_DAYS: days, FLAG_CONVERSION_NONE: visits } = platform.config
   const firstDay = day - days + 1
   if (visits > 0) {
-    await flagUnusual(platform, tx, firstDay, await linksVisited(tx, day, firstDay, visits))
+    const linkIds = await linksVisited(tx, day, firstDay, visits)
+    await flagUnusual(platform, tx, { firstDay, lastDay: day }, linkIds)
   }
   await flagDropped(platform, tx, firstDay, day)
   await flagPaused(platform, tx, day)
@@ -138,7 +131,7 @@ function aboutLink(link: LinkRecord | undefined) {
   }
 }
 
-/** Stops where the visit totals end, because a sale without its visits would raise the conversion. */
+/** Stops where the checked visits end, because a sale without its visits would raise the conversion. */
 async function checkSellingLinks(platform: Platform, tx: Tx, now: number): Promise<boolean> {
   const firstDay = dayOf(now) - platform.config.FLAG_CONVERSION_DAYS + 1
   const visitsAddedTo = await lockWatermark(tx, VISITS, firstIdAt(firstDay * DAY_MS))
@@ -150,7 +143,7 @@ async function checkSellingLinks(platform: Platform, tx: Tx, now: number): Promi
   const next = (more && recorded.at(-1)?.id) || to
   const sales = [...recorded, ...(await decidedAgainBetween(tx, from, next))]
   const sold = sales.flatMap((sale) => (sale.acceptance_status === 'accepted' ? (sale.link_id ?? []) : []))
-  await flagUnusual(platform, tx, firstDay, [...new Set(sold)])
+  await flagUnusual(platform, tx, { firstDay, lastDay: dayOf(now) }, [...new Set(sold)])
   await setWatermark(tx, SALES, next)
   return more
 }
@@ -158,7 +151,7 @@ async function checkSellingLinks(platform: Platform, tx: Tx, now: number): Promi
 async function flagUnusual(
   platform: Platform,
   tx: Tx,
-  firstDay: number,
+  { firstDay, lastDay }: { firstDay: number; lastDay: number },
   linkIds: readonly string[],
 ): Promise<void> {
   const { config } = platform
@@ -174,7 +167,7 @@ async function flagUnusual(
       kind: 'conversion_unusual',
       windowStart: firstDay * DAY_MS,
       // Visits are totals by day: after a resolved flag, counting starts with the next whole day.
-      tally: (ids, since) => tallyLinks(tx, ids, Math.ceil(since / DAY_MS)),
+      tally: (ids, since) => tallyLinks(tx, ids, Math.ceil(since / DAY_MS), lastDay),
       isUnusual: (tally) => judge(tally) !== null,
     },
     linkIds,

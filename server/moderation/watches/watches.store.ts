@@ -1,6 +1,6 @@
 import { type ExpressionBuilder, type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Role } from '../../../shared/schemas/common.ts'
-import { inList } from '../../platform/database/bulk-values.ts'
+import { inList, valuesTable } from '../../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../../platform/database/database.ts'
 import type { Schema } from '../../platform/database/schema.ts'
 import { firstIdAt, timeOfId } from '../../platform/ids.ts'
@@ -180,11 +180,15 @@ export function dayOf(time: number): number {
   return Math.floor(time / DAY_MS)
 }
 
-/** Clicks of these links since the start of a day, and the accepted sales from those clicks. Links without clicks are missing. */
+/**
+ * Clicks of these links from one day to another, both inclusive, and the accepted sales from clicks since the first. Links without clicks
+ * are missing.
+ */
 export async function tallyLinks(
   db: Queries,
   linkIds: readonly string[],
   sinceDay: number,
+  lastDay: number,
 ): Promise<Map<string, LinkTally>> {
   if (linkIds.length === 0) return new Map()
   const visits = await db
@@ -196,6 +200,7 @@ export async function tallyLinks(
     ])
     .where('link_id', 'in', linkIds)
     .where('day', '>=', sinceDay)
+    .where('day', '<=', lastDay)
     .groupBy('link_id')
     .execute()
   const sales = await db
@@ -215,52 +220,32 @@ export async function tallyLinks(
   )
 }
 
-/** The first click from the id `from` on; `null` if there is none. */
-export async function firstClickFrom(db: Queries, from: string): Promise<string | null> {
-  const row = await db
-    .selectFrom('clicks')
-    .select('id')
-    .where('id', '>=', from)
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.id ?? null
+/** The clicks of a link on a day. */
+export interface DailyVisits {
+  link_id: string
+  day: number
+  visits: number
+  clicks: number
+  untracked_visits: number
 }
 
-/** Adds the clicks with ids from `from` (inclusive) to `to` (exclusive) to the totals of their day. */
-export async function addVisitsOfDay(tx: Tx, from: string, to: string, day: number): Promise<void> {
-  await tx
-    .insertInto('link_days')
-    .columns(['link_id', 'day', 'visits', 'clicks', 'untracked_visits'])
-    .expression((eb) =>
-      eb
-        .selectFrom('clicks')
-        .select(({ fn }) => [
-          'link_id',
-          sql<number>`cast(${day} as integer)`.as('day'),
-          fn.countAll<number>().filterWhere('kind', '=', 'visit').filterWhere('tracked', '=', 1).as('visits'),
-          fn.countAll<number>().filterWhere('tracked', '=', 1).as('clicks'),
-          fn
-            .countAll<number>()
-            .filterWhere('kind', '=', 'visit')
-            .filterWhere('tracked', '=', 0)
-            .as('untracked'),
-        ])
-        .where('id', '>=', from)
-        .where('id', '<', to)
-        .groupBy('link_id'),
-    )
-    .onConflict((conflict) =>
-      conflict.columns(['link_id', 'day']).doUpdateSet((eb) => ({
-        visits: eb('link_days.visits', '+', eb.ref('excluded.visits')),
-        clicks: eb('link_days.clicks', '+', eb.ref('excluded.clicks')),
-        untracked_visits: eb('link_days.untracked_visits', '+', eb.ref('excluded.untracked_visits')),
-      })),
-    )
-    .execute()
+const dailyVisits = valuesTable<DailyVisits>('daily', {
+  link_id: 'uuid',
+  day: 'int',
+  visits: 'int',
+  clicks: 'int',
+  untracked_visits: 'int',
+})
+
+export async function addToDays(tx: Tx, days: readonly DailyVisits[]): Promise<void> {
+  await sql`insert into link_days (link_id, day, visits, clicks, untracked_visits)
+    select link_id, day, visits, clicks, untracked_visits from ${dailyVisits(dialectOf(tx), days)} where true
+    on conflict (link_id, day) do update set visits = link_days.visits + excluded.visits,
+      clicks = link_days.clicks + excluded.clicks,
+      untracked_visits = link_days.untracked_visits + excluded.untracked_visits`.execute(tx)
 }
 
-/** Links visited on `day` that have at least `visits` visits since `sinceDay`. */
+/** Links visited on `day` that have at least `visits` visits from `sinceDay` to that day. */
 export async function linksVisited(
   db: Queries,
   day: number,
@@ -271,6 +256,7 @@ export async function linksVisited(
     .selectFrom('link_days')
     .select('link_id')
     .where('day', '>=', sinceDay)
+    .where('day', '<=', day)
     .where('link_id', 'in', (eb) =>
       eb.selectFrom('link_days as today').select('today.link_id').where('today.day', '=', day),
     )

@@ -213,6 +213,18 @@ for (const dialect of testDialects()) {
     await world.watch()
     const [silent] = await world.flags('store_silent')
     assert.equal([silent?.subject_id, silent?.evidence.order_days], [storeId, 20])
+    clock.pass(DAY)
+    await world.watch()
+    const notices = await world.platform.database.reader
+      .selectFrom('outbox_events')
+      .select(['subject_id', 'data'])
+      .where('type', '=', 'store.silent')
+      .execute()
+    assert.equal(
+      notices.map(({ subject_id, data }) => [subject_id, JSON.parse(data).status]),
+      [[storeId, 'silent']],
+      'the merchant is notified once',
+    )
     await day({})
     assert.equal(await world.flags('store_silent'), [])
   })

@@ -12,6 +12,8 @@ export interface Actor {
   userId: string
   role: Role
   sessionId: string
+  /** The session can only set up a second factor: see `duringSetup`. */
+  setupOnly?: true
 }
 
 /** What procedures know of a request. If `actor` is a function, the caller is looked up when a procedure runs. */
@@ -21,6 +23,8 @@ export interface RequestContext {
   requestId: string
   /** The caller's network address; TRUST_PROXY decides whether forwarding headers count. */
   clientAddress: string
+  /** The caller's `User-Agent`, as sent. */
+  agent?: string | undefined
   /** Response headers that the procedure may set, lower case; absent over tRPC. */
   answerHeaders?: Record<string, string>
   /** For a subscription: aborted when the caller disconnects. */
@@ -31,6 +35,8 @@ export interface RestRoute {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** In Fastify's notation: `/offers/:id`. */
   path: string
+  /** For a DELETE whose fields are too secret for an address: it takes them from the body. */
+  takesBody?: true
   /** The success status; 200 by default. */
   status?: 200 | 201 | 202 | 204
   /** The path of the created resource; its `:names` are fields of the output. */
@@ -61,6 +67,8 @@ export interface ProcedureMeta {
   answers?: z.ZodType
   /** For a public procedure whose response depends on the caller, if there is a token. */
   acceptsToken?: true
+  /** Sessions that can only set up a second factor may call it. */
+  duringSetup?: true
   /** The codes that the procedure itself can refuse with, besides those of its input and callers. */
   errors?: readonly ErrorCode[]
 }
@@ -153,9 +161,17 @@ export async function identify({ actor }: RequestContext): Promise<Actor | null>
 
 export const NOT_LOGGED_IN = 'Log in and send the token as a bearer token.'
 
-const anyone = guarded((actor) => actor)
+export const SETUP_ONLY =
+  'Admins need a second factor. Set it up with POST /auth/totp and POST /auth/totp/confirm first.'
 
-/** A procedure that anyone may call; `ctx.actor` is `null` without a valid token. */
+/** Refuses a session that can only set up a second factor with `forbidden`. */
+export function refuseSetupOnly(actor: Actor): void {
+  if (actor.setupOnly) throw new Refusal('forbidden', SETUP_ONLY)
+}
+
+const anyone = guarded((actor) => (actor?.setupOnly ? null : actor))
+
+/** A procedure that anyone may call; `ctx.actor` is `null` without a valid token, or with one that can only set up a second factor. */
 export function publicProcedure(meta: ProcedureMeta) {
   return t.procedure.meta({ ...meta, callers: 'public' }).use(anyone)
 }
@@ -164,8 +180,11 @@ export function publicProcedure(meta: ProcedureMeta) {
 export function procedure(roles: readonly Role[], meta: ProcedureMeta) {
   const ofRoles = guarded((actor) => {
     if (!actor) throw new Refusal('unauthenticated', NOT_LOGGED_IN)
-    if (roles.includes(actor.role)) return actor
-    throw new Refusal('forbidden', `The role ${actor.role} may not do this.`)
+    if (!roles.includes(actor.role)) {
+      throw new Refusal('forbidden', `The role ${actor.role} may not do this.`)
+    }
+    if (!meta.duringSetup) refuseSetupOnly(actor)
+    return actor
   })
   return t.procedure.meta({ ...meta, callers: roles }).use(ofRoles)
 }

@@ -5,6 +5,7 @@ import { openTestDatabase, type TestDatabase, testDialects } from '../../test/te
 import { raceProcesses } from '../../test/testkit/racing-processes.ts'
 import type { OpenDatabase } from '../database/open-database.ts'
 import { createLog } from '../log.ts'
+import { Signals } from '../signals.ts'
 import { Caches } from './caches.ts'
 import {
   type InvalidationSubscription,
@@ -53,7 +54,10 @@ it.before.each(async (context) => {
   const testDatabase = await openTestDatabase('postgresql', { migrated: false })
   // No value expires.
   const caches = new WatchedCaches({ lifetimeMs: 3_600_000 })
-  const subscription = subscribeInvalidations({ caches, log: createLog('silent') }, testDatabase.database)
+  const subscription = subscribeInvalidations(
+    { caches, log: createLog('silent'), signals: new Signals() },
+    testDatabase.database,
+  )
   await subscription.ready
   const nextInvalidation = () =>
     new Promise<unknown[]>((resolve) => {
@@ -104,7 +108,10 @@ it('do nothing on SQLite', async () => {
   const { database, close } = await openTestDatabase('sqlite', { migrated: false })
   const caches = new Caches()
   publishInvalidations(caches, database)
-  const subscription = subscribeInvalidations({ caches, log: createLog('silent') }, database)
+  const subscription = subscribeInvalidations(
+    { caches, log: createLog('silent'), signals: new Signals() },
+    database,
+  )
   await subscription.ready
   caches.clear('slug')
   await subscription.stop()
@@ -113,13 +120,13 @@ it('do nothing on SQLite', async () => {
 
 async function notify(database: OpenDatabase, text: string): Promise<void> {
   if (database.dialect === 'postgresql') {
-    await database.pool.query(`select pg_notify('affiliate_caches', $1)`, [text])
+    await database.pools.write.query(`select pg_notify('affiliate_caches', $1)`, [text])
   }
 }
 
 async function terminateListeners(database: OpenDatabase): Promise<void> {
   if (database.dialect !== 'postgresql') return
-  await database.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity
+  await database.pools.write.query(`select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and query like 'listen %'`)
 }
 

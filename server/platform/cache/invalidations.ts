@@ -3,15 +3,57 @@ import type { Client } from 'pg'
 import { z } from 'zod'
 import type { OpenDatabase } from '../database/open-database.ts'
 import type { Platform } from '../platform.ts'
+import { type Signals, userOfTopic, userTopic } from '../signals.ts'
 import type { Caches } from './caches.ts'
 
 const CHANNEL = 'affiliate_caches'
+const NEWS_CHANNEL = 'affiliate_news'
+/** News of the same user within this time is one message. */
+const NEWS_DELAY_MS = 10
+/** A message of PostgreSQL has fewer than 8000 bytes. */
+const USERS_A_MESSAGE = 150
 const RECONNECT_MS = 1000
 /** Identifies this process, which ignores its own messages. */
 const SELF = randomUUID()
 
 /** Sender, cache and key, as `Caches.invalidate` takes them. */
 const message = z.tuple([z.string(), z.string().nullable(), z.string().nullable()])
+
+/** Sender and the ids of users that there is news of. */
+const news = z.tuple([z.string(), z.array(z.string())])
+
+/**
+ * PostgreSQL: sends the signals about users to the other processes, as `publishInvalidations` does. The returned function sends what waits
+ * and resolves when it is sent.
+ */
+export function publishNews(signals: Signals, database: OpenDatabase): () => Promise<void> {
+  if (database.dialect !== 'postgresql') return async () => {}
+  const waiting = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+  let sending: Promise<unknown> = Promise.resolve()
+  const flush = async () => {
+    clearTimeout(timer)
+    timer = undefined
+    const users = [...waiting]
+    waiting.clear()
+    const messages: string[] = []
+    for (let from = 0; from < users.length; from += USERS_A_MESSAGE) {
+      messages.push(JSON.stringify([SELF, users.slice(from, from + USERS_A_MESSAGE)]))
+    }
+    if (messages.length > 0) {
+      const sent = database.notify(NEWS_CHANNEL, messages).catch(() => {})
+      sending = Promise.all([sending, sent])
+    }
+    await sending
+  }
+  signals.onSend((topic) => {
+    const user = userOfTopic(topic)
+    if (user === null) return
+    waiting.add(user)
+    timer ??= setTimeout(() => void flush(), NEWS_DELAY_MS).unref()
+  })
+  return flush
+}
 
 /**
  * PostgreSQL: sends each invalidation of this process to the other processes. Delivery is not guaranteed; the lifetime of cached values
@@ -21,7 +63,7 @@ export function publishInvalidations(caches: Caches, database: OpenDatabase): vo
   if (database.dialect !== 'postgresql') return
   caches.onInvalidation((name, key) => {
     const text = JSON.stringify([SELF, name, key])
-    database.pool.query('select pg_notify($1, $2)', [CHANNEL, text]).catch(() => {})
+    database.notify(CHANNEL, [text]).catch(() => {})
   })
 }
 
@@ -31,25 +73,25 @@ export interface InvalidationSubscription {
   stop(): Promise<void>
 }
 
-/** PostgreSQL: applies other processes' invalidations, received over a separate connection that reconnects when it breaks. */
+/** PostgreSQL: applies other processes' invalidations and delivers their signals about users, received over a separate connection that reconnects when it breaks. */
 export function subscribeInvalidations(
-  platform: Pick<Platform, 'caches' | 'log'>,
+  platform: Pick<Platform, 'caches' | 'log' | 'signals'>,
   database: OpenDatabase,
 ): InvalidationSubscription {
   if (database.dialect !== 'postgresql') return { ready: Promise.resolve(), stop: async () => {} }
-  const listener = new Listener(platform, database.url)
+  const listener = new Listener(platform, database.directUrl)
   return { ready: listener.ready, stop: () => listener.stop() }
 }
 
 class Listener {
   readonly ready: Promise<void>
-  readonly #platform: Pick<Platform, 'caches' | 'log'>
+  readonly #platform: Pick<Platform, 'caches' | 'log' | 'signals'>
   readonly #url: string
   #client: Client | null = null
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
-  constructor(platform: Pick<Platform, 'caches' | 'log'>, url: string) {
+  constructor(platform: Pick<Platform, 'caches' | 'log' | 'signals'>, url: string) {
     this.#platform = platform
     this.#url = url
     this.ready = this.#connect()
@@ -65,9 +107,8 @@ class Listener {
 
   async #connect(): Promise<void> {
     // Not loaded on SQLite.
-    const { Client } = (await import('pg')).default
-    const client = new Client({
-      connectionString: this.#url,
+    const { clientOf } = await import('../database/postgres-hosts.ts')
+    const client = clientOf(this.#url, {
       connectionTimeoutMillis: 1500,
       keepAlive: true,
     })
@@ -75,10 +116,12 @@ class Listener {
     this.#client = client
     client.on('error', () => this.#reconnect(client))
     client.on('end', () => this.#reconnect(client))
-    client.on('notification', ({ payload }) => this.#receive(payload))
+    client.on('notification', ({ channel, payload }) =>
+      channel === CHANNEL ? this.#receive(payload) : this.#receiveNews(payload),
+    )
     try {
       await client.connect()
-      await client.query(`listen ${CHANNEL}`)
+      await client.query(`listen ${CHANNEL}; listen ${NEWS_CHANNEL}`)
       // Messages may have been missed.
       this.#platform.caches.invalidate(null, null)
     } catch {
@@ -99,6 +142,14 @@ class Listener {
     if (!parsed.success) return
     const [sender, name, key] = parsed.data
     if (sender !== SELF) this.#platform.caches.invalidate(name, key)
+  }
+
+  #receiveNews(payload: string | undefined): void {
+    const parsed = news.safeParse(parseJson(payload))
+    if (!parsed.success) return
+    const [sender, users] = parsed.data
+    if (sender === SELF) return
+    for (const user of users) this.#platform.signals.deliver(userTopic(user))
   }
 }
 

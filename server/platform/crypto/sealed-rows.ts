@@ -17,7 +17,7 @@ export interface SealedRow {
 
 /** A table with a sealed column. */
 export interface SealedTable {
-  name: 'payout_destinations' | 'billing_accounts' | 'store_secrets' | 'webhook_secrets'
+  name: 'payout_destinations' | 'billing_accounts' | 'second_factors' | 'store_secrets' | 'webhook_secrets'
   column: string
   /** Rows after the id `after`, in the order of their ids. */
   page(db: Queries, vault: Vault, after: string | null, limit: number): Promise<SealedRow[]>

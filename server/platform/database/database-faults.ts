@@ -7,6 +7,9 @@ export type DatabaseFault =
   /** The database cannot be reached or cannot write. Retrying later may help. */
   | { kind: 'unavailable'; detail: string }
 
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+export const READ_ONLY = '25006'
+
 const BUSY_CODE = 'DATABASE_BUSY'
 
 /** A timeout while waiting for other writers. Counts as `unavailable`, so it is not retried. */
@@ -22,6 +25,20 @@ export class DatabaseBusy extends Error {
 
 export function isBusy(error: unknown): boolean {
   return coded(error).code === BUSY_CODE
+}
+
+/** Whether PostgreSQL refused because the server takes reads only: a standby, or a primary that was just replaced. */
+export function isReadOnly(error: unknown): boolean {
+  return coded(error).code === READ_ONLY
+}
+
+/** Whether the server does not know a prepared statement that the driver prepared, or the reverse: a pooler changed connections. */
+export function isStatementLost(error: unknown): boolean {
+  return ['26000', '42P05'].includes(coded(error).code)
+}
+
+export function readOnlyError(message: string): Error {
+  return Object.assign(new Error(message), { code: READ_ONLY })
 }
 
 interface CodedError {
@@ -64,7 +81,8 @@ export function postgresFault(error: unknown): DatabaseFault | null {
   const { code, message, constraint } = coded(error)
   if (code === '23505') return { kind: 'unique', constraint }
   if (code === '40001' || code === '40P01' || code === '55P03') return { kind: 'contention' }
-  const outOfOrder = /^(08|28|3D|53|57P0|58|XX00)/.test(code) || code === '57014' || code === '25006'
+  if (isStatementLost(error)) return { kind: 'contention' }
+  const outOfOrder = /^(08|28|3D|53|57P0|58|XX00)/.test(code) || code === '57014' || code === READ_ONLY
   if (outOfOrder || NETWORK.test(code) || CONNECTION_LOST.test(message)) {
     return { kind: 'unavailable', detail: message }
   }

@@ -86,8 +86,8 @@ for (const dialect of testDialects()) {
       em.create(Session, { id: ASMA, user_id: BILAL, token_hash: 'hash', created_at: 1, expires_at: 2 })
       em.create(User, user(BILAL, 'Bilal'))
     })
-    const rows = await database.reader.selectFrom('sessions').selectAll().execute()
-    assert.equal(rows, [{ id: ASMA, user_id: BILAL, token_hash: 'hash', created_at: 1, expires_at: 2 }])
+    const rows = await database.reader.selectFrom('sessions').select(['id', 'user_id']).execute()
+    assert.equal(rows, [{ id: ASMA, user_id: BILAL }])
   })
 
   it('are saved several at a time, and removed', async ({ database }) => {

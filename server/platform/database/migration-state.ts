@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 import { sql } from 'kysely'
 import { SettingError } from '../config.ts'
 import { withTimeout } from '../with-timeout.ts'
+import { readOnlyError } from './database-faults.ts'
 import type { OpenDatabase } from './open-database.ts'
 
 export interface MigrationState {
@@ -19,6 +20,15 @@ export async function migrationState(database: OpenDatabase): Promise<MigrationS
 export function migrationNames(dialect: OpenDatabase['dialect']): string[] {
   const files = readdirSync(new URL(`../../migrations/${dialect}/`, import.meta.url))
   return files.flatMap((file) => /^(\d{5}-[a-z0-9-]+)\.[jt]s$/.exec(file)?.[1] ?? []).sort()
+}
+
+/** Throws with the code 25006 where the PostgreSQL server takes reads only. */
+export async function refuseReadOnlyServer(database: OpenDatabase): Promise<void> {
+  if (database.dialect !== 'postgresql') return
+  const { rows } = await withTimeout(
+    sql<{ is: string }>`select current_setting('transaction_read_only') as is`.execute(database.reader),
+  )
+  if (rows[0]?.is === 'on') throw readOnlyError('the server takes reads only')
 }
 
 async function executedMigrations(database: OpenDatabase): Promise<string[]> {

@@ -5,6 +5,7 @@ import { type Queries, withRetries } from './database.ts'
 import { type DatabaseFault, isBusy, postgresFault } from './database-faults.ts'
 import { migrationState } from './migration-state.ts'
 import type { OpenDatabase } from './open-database.ts'
+import { hostAddresses } from './postgres-address.ts'
 import type { PostgresDatabase } from './postgresql.ts'
 import { ENTITIES } from './schema.ts'
 import type { SqliteDatabase } from './sqlite.ts'
@@ -36,7 +37,11 @@ export async function openOrm(database: OpenDatabase) {
     return MikroORM.init({ ...options, driver: SqliteDriver, dbName: database.file })
   }
   const { PostgreSqlDriver } = await import('@mikro-orm/postgresql')
-  return MikroORM.init({ ...options, driver: PostgreSqlDriver, clientUrl: database.url })
+  return MikroORM.init({
+    ...options,
+    driver: PostgreSqlDriver,
+    clientUrl: hostAddresses(database.url)[0] ?? '',
+  })
 }
 
 async function migrationsOf(dialect: OpenDatabase['dialect']) {
@@ -46,7 +51,7 @@ async function migrationsOf(dialect: OpenDatabase['dialect']) {
 
 /** Runs the pending migrations; returns their names. Safe in several processes at once: one runs them, the others find them done. */
 export async function migrate(database: OpenDatabase): Promise<string[]> {
-  return database.dialect === 'sqlite' ? migrateSqlite(database) : migratePostgres(database.url)
+  return database.dialect === 'sqlite' ? migrateSqlite(database) : migratePostgres(database.directUrl)
 }
 
 async function migrateSqlite(database: SqliteDatabase): Promise<string[]> {
@@ -74,8 +79,8 @@ const GIVE_UP_AFTER_MS = 30_000
 
 async function migratePostgres(url: string): Promise<string[]> {
   const { openPostgres } = await import('./postgresql.ts')
-  // Its own connections, without a statement timeout: a migration may take long.
-  const database = openPostgres(url, { poolSize: 2, queryTimeoutMs: 0 })
+  // Its own connections, without a statement timeout: a migration may take long, and the migrator writes on two of them.
+  const database = openPostgres(url, { poolSize: 4, queryTimeoutMs: 0 })
   try {
     const orm = await openOrm(database)
     const giveUpAt = performance.now() + GIVE_UP_AFTER_MS

@@ -7,12 +7,20 @@ export type OpenDatabase = SqliteDatabase | PostgresDatabase
 
 /**
  * Opens the database of DATABASE_URL: `sqlite:PATH` or `postgres://…`. Loads only the driver that it needs, to keep commands fast. `create`
- * creates a missing SQLite file; with `readOnly` the database refuses every write. `poolSize` and `applicationName` are for
- * PostgreSQL.
+ * creates a missing SQLite file; with `readOnly` the database refuses every write. The other options are for
+ * PostgreSQL: see `PostgresOptions`.
  */
 export async function openDatabase(
   url: string,
-  options: { create: boolean; readOnly?: boolean; poolSize?: number; applicationName?: string },
+  options: {
+    create: boolean
+    readOnly?: boolean
+    poolSize?: number
+    applicationName?: string
+    queryTimeoutMs?: number | undefined
+    directUrl?: string | undefined
+    readUrl?: string | undefined
+  },
 ): Promise<OpenDatabase> {
   const file = sqliteFileOf(url)
   if (file !== null) {
@@ -33,6 +41,33 @@ export async function openDatabase(
     return openSqlite(file, options)
   }
   const { openPostgres } = await import('./postgresql.ts')
-  const { readOnly, poolSize, applicationName } = options
-  return openPostgres(url, { readOnly, poolSize, applicationName })
+  return openPostgres(url, options)
+}
+
+/** Refuses a PostgreSQL address whose hosts are not one cluster with one primary. Throws `SettingError` that names `setting`. */
+export async function checkHosts(setting: string, url: string): Promise<void> {
+  if (sqliteFileOf(url) !== null) return
+  const { PostgresHosts } = await import('./postgres-hosts.ts')
+  await new PostgresHosts(url).check(setting)
+}
+
+/**
+ * Refuses an address in `setting` that leads to another database than DATABASE_URL. Throws `SettingError`, or the database's error when one
+ * of them cannot be reached.
+ */
+export async function refuseOtherDatabase(setting: string, url: string, databaseUrl: string): Promise<void> {
+  const { identityOf } = await import('./postgres-hosts.ts')
+  const [own, other] = await Promise.all([identityOf(databaseUrl), identityOf(url)])
+  const same =
+    own.database === other.database && (own.systemId ?? other.systemId) === (other.systemId ?? own.systemId)
+  if (!same) throw new SettingError(setting, 'names another database than DATABASE_URL')
+}
+
+/** The same for DATABASE_READ_URL. A replica that cannot be reached is no error: the primary is read then. */
+export async function refuseOtherReplica(url: string, databaseUrl: string): Promise<void> {
+  try {
+    await refuseOtherDatabase('DATABASE_READ_URL', url, databaseUrl)
+  } catch (error) {
+    if (error instanceof SettingError) throw error
+  }
 }

@@ -1,14 +1,26 @@
-import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
-import { type ClientBase, DatabaseError, Pool, type PoolClient, type QueryConfig, types } from 'pg'
-import { type Database, refuseNested, runTransaction, statementTimeout, withRetries } from './database.ts'
+import { hash } from 'node:crypto'
+import { Kysely, PostgresDialect } from 'kysely'
+import { type Pool, types } from 'pg'
+import { type Database, refuseNested, runTransaction, withRetries } from './database.ts'
 import { postgresFault } from './database-faults.ts'
+import { PostgresHosts } from './postgres-hosts.ts'
+import { BoundedPool } from './postgres-pool.ts'
+import { Replica } from './postgres-replica.ts'
 import type { Schema } from './schema.ts'
 
 export interface PostgresDatabase extends Database {
   readonly dialect: 'postgresql'
   readonly url: string
-  readonly pool: Pool
+  /** For what needs a session of its own: the same database without a transaction pooler between. */
+  readonly directUrl: string
+  readonly hosts: PostgresHosts
+  /** Of DATABASE_READ_URL: see `readReplica`. */
+  readonly replica: Replica | null
+  /** Reads have connections of their own. */
+  readonly pools: { readonly read: Pool; readonly write: Pool }
   readonly writer: Kysely<Schema>
+  /** Notifies the listeners of a channel. `close` waits for it. */
+  notify(channel: string, texts: readonly string[]): Promise<void>
 }
 
 const INT8 = 20
@@ -24,119 +36,84 @@ function exactNumber(text: string): number {
 /** Longer than any set-wise statement takes; a stalled database must not hold callers forever. */
 const QUERY_TIMEOUT_MS = 60_000
 
-const CONNECT_TIMEOUT_MS = 1500
-
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html: the server takes reads only. */
-const READ_ONLY = '25006'
+const POOL_SIZE = 10
+/** The part of the pool that is for transactions; the rest is for reads, which answer while all writes hang. */
+const WRITES = 0.6
 
 export interface PostgresOptions {
   poolSize?: number | undefined
   /** The longest that one statement may take, ms; 0 for no limit. */
-  queryTimeoutMs?: number
+  queryTimeoutMs?: number | undefined
   /** The server refuses writes; it may be a standby. Otherwise a connection to a server that takes reads only is an error. */
   readOnly?: boolean | undefined
   /** What the server's own lists of connections show. */
   applicationName?: string | undefined
+  /** Of the same database, where `url` is that of a transaction pooler. */
+  directUrl?: string | undefined
+  /** Of a replica; it gets as many connections as there are for reads. */
+  readUrl?: string | undefined
 }
 
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresDatabase {
-  const pool = new Pool({
-    connectionString: url,
-    ...(options.readOnly ? { options: '-c default_transaction_read_only=on' } : { verify: refuseReadOnly }),
-    ...(options.applicationName !== undefined && { application_name: options.applicationName }),
-    max: options.poolSize ?? 10,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idleTimeoutMillis: 30_000,
-    // A server that vanished without a word is noticed.
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 5000,
-    query_timeout: options.queryTimeoutMs ?? QUERY_TIMEOUT_MS,
-    types: {
-      getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-        oid === INT8 || oid === NUMERIC
-          ? exactNumber
-          : types.getTypeParser(oid, format as 'text')) as typeof types.getTypeParser,
-    },
-  })
-  // The next query reports a dropped connection. Without a listener the error event would end the process.
-  pool.on('error', () => {})
-  pool.on('connect', (client: PoolClient) => client.on('error', () => {}))
+  const hosts = new PostgresHosts(url)
+  const size = options.poolSize ?? POOL_SIZE
+  const writes = Math.max(1, Math.round(size * WRITES))
+  const openPool = (max: number, at = hosts, readOnly = options.readOnly ?? false) =>
+    new BoundedPool(at, {
+      max,
+      queryTimeoutMs: options.queryTimeoutMs ?? QUERY_TIMEOUT_MS,
+      writable: !readOnly,
+      ...(options.readOnly && { options: '-c default_transaction_read_only=on' }),
+      ...(options.applicationName !== undefined && { application_name: options.applicationName }),
+      types: {
+        getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+          oid === INT8 || oid === NUMERIC
+            ? exactNumber
+            : types.getTypeParser(oid, format as 'text')) as typeof types.getTypeParser,
+      },
+    })
+  const writePool = openPool(writes)
+  const readPool = openPool(Math.max(1, size - writes))
+  const { readUrl } = options
+  const replica =
+    readUrl === undefined
+      ? null
+      : new Replica(openPool(Math.max(1, size - writes), new PostgresHosts(readUrl), true), readPool)
   /** Names of the statements of `executeBatch`, by their text; each connection prepares them at their first use. */
   const preparedNames = new Map<string, string>()
-  const dialect = new PostgresDialect({ pool: closingAfterFailure(pool) })
-  const writer = new Kysely<Schema>({ dialect })
+  /** By the text, since behind PgBouncer several processes share a server's connection and its names. */
+  const nameOf = (text: string) => {
+    const name = preparedNames.get(text) ?? `batch_${hash('sha256', text, 'hex').slice(0, 32)}`
+    preparedNames.set(text, name)
+    return name
+  }
+  const writer = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: writePool.forKysely }) })
+  const reader = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: readPool.forKysely }) })
   return {
     dialect: 'postgresql',
     url,
-    pool,
+    directUrl: options.directUrl ?? url,
+    hosts,
+    replica,
+    pools: { read: readPool.pool, write: writePool.pool },
     writer,
-    reader: writer,
+    reader,
     transaction: (work) => runTransaction(writer, postgresFault, work),
     async executeBatch(statement, ...others) {
       if (!statement || others.length > 0) throw new Error('only one statement is a transaction by itself')
       refuseNested(writer)
       const { sql, parameters } = statement
-      const name = preparedNames.get(sql) ?? `batch_${preparedNames.size + 1}`
-      preparedNames.set(sql, name)
-      const query = () => pool.query(queryConfig(sql, parameters, name))
+      const query = () => writePool.query(sql, parameters, nameOf(sql))
       return (await withRetries(postgresFault, query)).rows
+    },
+    async notify(channel, texts) {
+      await writePool.query('select pg_notify($1, text) from unnest($2::text[]) as text', [channel, texts])
     },
     faultOf: postgresFault,
     async close() {
-      await writer.destroy()
-      // Kysely ends the pool only if it has used it.
-      if (!pool.ending) await pool.end()
+      await replica?.close()
+      // Not by Kysely, whose `destroy` loses a connection that is being made.
+      await Promise.all([writePool.end(), readPool.end()])
     },
-  }
-}
-
-/** A standby, or a primary that was just replaced by one. The pool drops the connection without waiting for the server. */
-function refuseReadOnly(client: ClientBase, done: (error?: Error) => void): void {
-  const question = { text: 'show transaction_read_only', query_timeout: CONNECT_TIMEOUT_MS }
-  client.query(question).then(
-    ({ rows }) => {
-      const isReadOnly = rows[0]?.transaction_read_only === 'on'
-      done(
-        isReadOnly ? Object.assign(new Error('the server takes reads only'), { code: READ_ONLY }) : undefined,
-      )
-    },
-    (error: Error) => done(error),
-  )
-}
-
-/**
- * The pool as Kysely uses it, without connections in an unknown state. After a timeout the statement may still be running, and no rollback
- * is sent: the next user of the connection would inherit the open transaction. Such a connection is closed, and the server rolls back.
- */
-function closingAfterFailure(pool: Pool): PostgresPool {
-  return {
-    connect: async () => {
-      const client = await pool.connect()
-      let failure: unknown
-      const query = async (text: string, values: readonly unknown[]) => {
-        if (failure !== undefined) throw failure
-        try {
-          return await client.query(queryConfig(text, values))
-        } catch (error) {
-          // A server that became a standby stays one: a new connection may lead to the primary.
-          if (!(error instanceof DatabaseError) || error.code === READ_ONLY) failure = error
-          throw error
-        }
-      }
-      // Kysely's second form of `query`, with a cursor, is for streams, which nothing uses on PostgreSQL.
-      return { query, release: () => client.release(failure !== undefined) } as unknown as PostgresPoolClient
-    },
-    end: () => pool.end(),
-    options: pool.options,
-  }
-}
-
-function queryConfig(text: string, values: readonly unknown[], name?: string): QueryConfig {
-  const timeout = statementTimeout()
-  return {
-    text,
-    values: values as unknown[],
-    ...(name !== undefined && { name }),
-    ...(timeout !== undefined && { query_timeout: timeout }),
   }
 }

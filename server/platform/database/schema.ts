@@ -1,7 +1,7 @@
 import type { InferKyselyDB } from '@mikro-orm/sql'
 import { Application } from '../../applications/application.entity.ts'
 import { BillingCycle, BillingCycleShare, Credit } from '../../billing/billing.entity.ts'
-import { Click, ClickCount } from '../../clicks/click.entity.ts'
+import { Click, ClickCount, CountedVisitor, UncountedClicks } from '../../clicks/click.entity.ts'
 import { ExportJob } from '../../exports/export-job.entity.ts'
 import { InboundBody, InboundEvent, OperatorDelivery } from '../../inbox/inbound-event.entity.ts'
 import { ScheduleRun } from '../../jobs/schedule-run.entity.ts'
@@ -15,6 +15,7 @@ import { LinkDay, Mailbox } from '../../moderation/watches/watched.entity.ts'
 import { Offer, OfferStatusChange } from '../../offers/offer.entity.ts'
 import { OutboxEvent } from '../../outbox/outbox-event.entity.ts'
 import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
+import { RunningProcess } from '../../processes/process.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
 import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
@@ -23,10 +24,13 @@ import {
   BillingAccount,
   LoginAddress,
   PayoutDestination,
+  RecoveryCode,
+  SecondFactor,
   Session,
   User,
 } from '../../users/user.entity.ts'
 import { WebhookDelivery, WebhookEndpoint, WebhookSecret } from '../../webhooks/webhook.entity.ts'
+import { RateLimitPoints } from '../network/rate-limit.entity.ts'
 import { Watermark } from './watermark.entity.ts'
 
 /** Every table, in the order in which rows can be inserted. */
@@ -35,6 +39,8 @@ export const ENTITIES = {
   Session,
   LoginAddress,
   AccountToken,
+  RecoveryCode,
+  SecondFactor,
   PayoutDestination,
   BillingAccount,
   Mail,
@@ -50,6 +56,8 @@ export const ENTITIES = {
   LinkCoupon,
   Click,
   ClickCount,
+  UncountedClicks,
+  CountedVisitor,
   BillingCycle,
   BillingCycleShare,
   Credit,
@@ -76,8 +84,13 @@ export const ENTITIES = {
   Mailbox,
   ScheduleRun,
   ExportJob,
+  RunningProcess,
+  RateLimitPoints,
   Watermark,
 }
 
-/** Table and column types for the query builder, inferred from the entities. */
-export type Schema = InferKyselyDB<(typeof ENTITIES)[keyof typeof ENTITIES]>
+/**
+ * Table and column types for the query builder, inferred from the entities. An interface, because declarations name it where they would
+ * write out a type in full, which for all tables is more than the compiler writes.
+ */
+export interface Schema extends InferKyselyDB<(typeof ENTITIES)[keyof typeof ENTITIES]> {}

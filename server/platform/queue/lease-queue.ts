@@ -73,6 +73,8 @@ export class LeaseQueue<Row extends QueueRow> {
   readonly #leaseUntil: RawBuilder<number>
   /** Ends a lease. */
   readonly #ended: object
+  /** Tokens that may hold rows although nothing works on them: the database was lost before it answered a claim or a release. */
+  readonly #abandoned = new WeakMap<Database, Set<string>>()
 
   constructor(spec: QueueTable<Row>) {
     this.#spec = spec
@@ -87,10 +89,11 @@ export class LeaseQueue<Row extends QueueRow> {
    * were before the claim. Opens no transaction while nothing is due.
    */
   async claim(database: Database, claim: Claim<Row>): Promise<Row[]> {
+    await this.#releaseAbandoned(database)
     const { first, last } = await this.#dueTimes(database.reader, claim.only)
     const isOverdue = last !== null && last > claim.now + this.#spec.maxDelayMs
     if (first === null || (first > claim.now && !isOverdue)) return []
-    return database.transaction(async (tx) => {
+    const work = async (tx: Tx): Promise<Row[]> => {
       await advisoryLock(tx, `claim ${this.#spec.name}`)
       // PostgreSQL may not know yet how many rows are open, and how few of them are leased.
       if (database.dialect === 'postgresql') await sql`set local enable_seqscan = off`.execute(tx)
@@ -98,7 +101,29 @@ export class LeaseQueue<Row extends QueueRow> {
       const { rows: due } = await this.dueStatement(claim).execute(tx)
       const chosen = due.length > 0 && claim.choose ? await claim.choose(tx, due) : due
       return chosen.length === 0 ? [] : this.#lease(tx, claim, chosen)
+    }
+    return database.transaction(work).catch((error: unknown) => {
+      // It may have committed: only its answer may be lost.
+      this.abandon(database, claim.lease.token)
+      throw error
     })
+  }
+
+  /** Has the next claim release what this token holds, for when that cannot be done now: others need not wait for the lease's end. */
+  abandon(database: Database, token: string): void {
+    const tokens = this.#abandoned.get(database) ?? new Set()
+    this.#abandoned.set(database, tokens.add(token))
+  }
+
+  async #releaseAbandoned(database: Database): Promise<void> {
+    const tokens = [...(this.#abandoned.get(database) ?? [])]
+    if (tokens.length === 0) return
+    await database.transaction(async (tx) => {
+      // A claim without an answer may still be under way.
+      await advisoryLock(tx, `claim ${this.#spec.name}`)
+      await this.#releaseWhere(tx, sql`${this.#spec.isOpen} and lease_token in (${sql.join(tokens)})`)
+    })
+    for (const token of tokens) this.#abandoned.get(database)?.delete(token)
   }
 
   async #lease(tx: Tx, claim: Claim<Row>, chosen: readonly Row[]): Promise<Row[]> {
@@ -165,11 +190,15 @@ export class LeaseQueue<Row extends QueueRow> {
   }
 
   /** Ends the leases that the token holds on these rows, without counting their attempts. The rows stay due when they were. */
-  async release(tx: Tx, token: string, ids: readonly string[]): Promise<void> {
+  release(tx: Tx, token: string, ids: readonly string[]): Promise<void> {
+    return this.#releaseWhere(tx, sql`id ${inList(dialectOf(tx), 'uuid', ids)} and lease_token = ${token}`)
+  }
+
+  async #releaseWhere(tx: Tx, which: Only): Promise<void> {
     const attempts = sql.ref(this.#spec.attempts)
     await sql`
       update ${this.#table} set ${assignments({ ...this.#ended, ...this.#spec.released })}, ${attempts} = ${attempts} - 1
-      where id ${inList(dialectOf(tx), 'uuid', ids)} and lease_token = ${token}`.execute(tx)
+      where ${which}`.execute(tx)
   }
 
   /** Makes rows due that wait for longer than any row is deferred, held or not. */

@@ -59,7 +59,10 @@ export async function checkCredentials(api: SafepayApi, merchantId: string): Pro
   if (answer.status === 401 || answer.status === 403) {
     throw new SafepayRefusal(describeError(answer), 'SAFEPAY_SECRET_KEY')
   }
-  if (answer.status === 404) throw new SafepayRefusal(describeError(answer), 'SAFEPAY_AGGREGATOR_ID')
+  // Of a wrong address, the answer is not in Safepay's form.
+  if (answer.status === 404 && answer.body !== null) {
+    throw new SafepayRefusal(describeError(answer), 'SAFEPAY_AGGREGATOR_ID')
+  }
   if (answer.status !== 200 || answer.body === null) {
     const detail = answer.status === 200 ? 'answered 200 without JSON' : describeError(answer)
     throw new SafepayRefusal(detail, 'SAFEPAY_URL')
@@ -77,19 +80,28 @@ export async function webhookEndpoints(api: SafepayApi): Promise<WebhookEndpoint
   return read(answer, listed).data.endpoints ?? []
 }
 
-/** What is wrong with the registration of our address; `null` if nothing is. */
+const REGISTER = 'Run "affiliate processor register-webhook".'
+const SET_SECRET =
+  'Set the secret that the last registration printed, or make a new one with "affiliate processor register-webhook --rotate".'
+
+/** What is wrong with the registration of our address, and what to do; `null` if nothing is. */
 export function endpointProblem(
   endpoints: readonly WebhookEndpoint[],
   url: string,
   secrets: readonly string[],
-): string | null {
+): { detail: string; mend: string } | null {
   const endpoint = endpoints.find((one) => one.url === url)
-  if (!endpoint) return `no webhook endpoint is registered for ${url}`
-  if (!endpoint.enabled) return `the webhook endpoint for ${url} is disabled`
+  if (!endpoint) return { detail: `no webhook endpoint is registered for ${url}`, mend: REGISTER }
+  if (!endpoint.enabled) return { detail: `the webhook endpoint for ${url} is disabled`, mend: REGISTER }
   const missing = missingTypes(endpoint)
-  if (missing.length > 0) return `the webhook endpoint for ${url} does not get ${missing.join(', ')}`
+  if (missing.length > 0) {
+    return { detail: `the webhook endpoint for ${url} does not get ${missing.join(', ')}`, mend: REGISTER }
+  }
   if (endpoint.secret !== null && !secrets.includes(endpoint.secret)) {
-    return `PROCESSOR_WEBHOOK_SECRETS lacks the secret of the webhook endpoint for ${url}`
+    return {
+      detail: `PROCESSOR_WEBHOOK_SECRETS lacks the secret of the webhook endpoint for ${url}`,
+      mend: SET_SECRET,
+    }
   }
   return null
 }

@@ -265,4 +265,76 @@ it('reads the account title, the balance and the deliveries that were given up',
   })
 })
 
+it('lists what Safepay made in a period, page by page, in the unit of each', async ({
+  double,
+  processor,
+}) => {
+  const at = Date.parse('2026-11-02T00:00:00.000Z')
+  const period = { from: at, to: at + 1000 }
+  const page = (number = 0) => processor.listRecords(period, number)
+  for (const nothing of ['empty', 'null', 'absent'] as const) {
+    double.switches.nothing = nothing
+    assert.equal(await page(), { kind: 'found', records: [], isLast: true })
+  }
+  double.now = () => at
+  await processor.createInvoice(INVOICE)
+  await processor.createPayout(PAYOUT)
+  double.now = () => at + 60_000
+  await processor.createPayout({ ...PAYOUT, attemptId: 'later' })
+  const [invoice, payout] = double.payments
+  const common = { status: 'P_INITIATED', at: '2026-11-02T00:00:00.000Z' }
+  const invoiceThere = { id: invoice?.token, attemptId: 'attempt-1', type: 'RTP_LATER', amount: 125_050 }
+  const payoutThere = { id: payout?.token, attemptId: 'attempt-2', type: 'PAYOUT', amount: 120_000 }
+  const records = [
+    { ...payoutThere, ...common },
+    { ...invoiceThere, ...common },
+  ]
+  for (const amounts of ['text', 'number'] as const) {
+    double.switches.amounts = amounts
+    assert.equal(await page(), { kind: 'found', records, isLast: true })
+  }
+  for (let more = 0; more < 100; more += 1) {
+    double.payments.push({ ...(payout as (typeof double.payments)[number]), requestId: `more-${more}` })
+  }
+  const pages = [await page(0), await page(1)].map(
+    (found) => found.kind === 'found' && [found.records.length, found.isLast],
+  )
+  assert.equal(pages, [
+    [100, false],
+    [2, true],
+  ])
+})
+
+it('takes a record as it is where its parts are missing, and concludes nothing from an unreadable list', async ({
+  double,
+  processor,
+}) => {
+  const answer = async (payment: object, count = 1) => {
+    const body = JSON.stringify({ data: { count, payments: [payment] } })
+    double.instead.set('GET payments', [{ status: 200, body }])
+    return processor.listRecords({ from: 1.6e12, to: 1.7e12 }, 0)
+  }
+  const whole = {
+    token: 'pm_1',
+    amount: '2.5',
+    type: 'PAYOUT',
+    status: 'P_X',
+    created_at: '2026-11-02T00:00:00Z',
+  }
+  const record = { id: 'pm_1', attemptId: null, amount: 250, status: 'P_X', at: '2026-11-02T00:00:00Z' }
+  assert.equal(await answer(whole), {
+    kind: 'found',
+    records: [{ ...record, type: 'PAYOUT' }],
+    isLast: true,
+  })
+  assert.equal(await answer({ ...whole, type: null, request_id: '' }), {
+    kind: 'found',
+    records: [{ ...record, type: 'unknown', amount: null }],
+    isLast: true,
+  })
+  for (const broken of [{ created_at: 'yesterday' }, { token: '' }, { amount: null }]) {
+    assert.is((await answer({ ...whole, ...broken })).kind, 'unavailable')
+  }
+})
+
 it.run()

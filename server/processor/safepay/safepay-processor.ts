@@ -13,10 +13,13 @@ import { PAYOUT_UNITS } from '../payout-unit.ts'
 import type {
   BalanceOutcome,
   CallOutcome,
+  HeldRecord,
   LookupItem,
   LookupKeys,
   LookupOutcome,
+  Period,
   Processor,
+  RecordsOutcome,
   TitleOutcome,
   UndeliveredOutcome,
 } from '../processor.ts'
@@ -26,6 +29,8 @@ import { outcomeOfStatus, statusMeaning } from './safepay-status.rule.ts'
 /** Days until a payment request expires: 1 to 40. Then it is reported as failed, and `billing reissue` makes a new one. */
 const EXPIRY_DAYS = 30
 const PAGE = 100
+/** The type of a payout in Safepay's records. */
+const PAYOUT_TYPE = 'PAYOUT'
 /** Pages of deliveries that are read for one endpoint. */
 const MAX_PAGES = 10
 
@@ -109,6 +114,20 @@ export function createSafepayProcessor(
     return { kind: 'found', events }
   }
 
+  async function listRecords({ from, to }: Period, page: number): Promise<RecordsOutcome> {
+    const offset = page * PAGE
+    const query = {
+      start_date: String(Math.floor(from / 1000)),
+      end_date: String(Math.ceil(to / 1000)),
+      limit: String(PAGE),
+      offset: String(offset),
+    }
+    return ask(
+      () => api.get('payments', query),
+      (answer) => readRecords(answer, offset, options.payoutEventUnit),
+    )
+  }
+
   return {
     payoutUnit: PAYOUT_UNITS['safepay-raast'],
     needsBillingAccount: true,
@@ -141,6 +160,7 @@ export function createSafepayProcessor(
     accountTitle: (iban) => ask(() => api.get('title-fetch', { iban }), readTitle, [iban]),
     balance: () => ask(() => api.get('ledger/accounts'), readBalance),
     undelivered,
+    listRecords,
     close: () => api.close(),
   }
 }
@@ -202,16 +222,22 @@ function readCallAnswer(kind: AttemptKind, answer: HttpAnswer, echo: Echo, now: 
 }
 
 const amountText = z.union([z.string(), z.number()]).transform(String)
-const listSchema = z.object({
-  data: z.object({
-    count: z.union([z.string().regex(/^\d{1,9}$/), z.int().nonnegative()]).transform(Number),
-    payments: z
-      .array(z.object({ token: plainText, request_id: z.string(), amount: amountText, status: plainText }))
-      .max(PAGE)
-      .nullish()
-      .transform((payments) => payments ?? []),
-  }),
-})
+const payment = z.object({ token: plainText, request_id: z.string(), amount: amountText, status: plainText })
+
+function listOf<Item>(item: z.ZodType<Item>) {
+  return z.object({
+    data: z.object({
+      count: z.union([z.string().regex(/^\d{1,9}$/), z.int().nonnegative()]).transform(Number),
+      payments: z
+        .array(item)
+        .max(PAGE)
+        .nullish()
+        .transform((payments) => payments ?? []),
+    }),
+  })
+}
+
+const listSchema = listOf(payment)
 
 interface Asked {
   kind: AttemptKind
@@ -246,6 +272,35 @@ function readPayments({ body }: HttpAnswer, { kind, reference, attemptId, unit }
     })
   }
   return { kind: 'found', items }
+}
+
+const recordsSchema = listOf(
+  payment.extend({
+    request_id: z.string().nullish(),
+    type: plainText.nullish(),
+    created_at: z.iso.datetime({ offset: true }),
+  }),
+)
+
+/** One page of a list. `count` is the number of payments on all of its pages. */
+function readRecords({ body }: HttpAnswer, offset: number, payoutUnit: 'rupees' | 'paisa'): RecordsOutcome {
+  const listed = recordsSchema.safeParse(body)
+  if (!listed.success) return malformed(listed.error)
+  const { count, payments } = listed.data.data
+  if (payments.length === 0 && offset < count) {
+    return unavailable('the list of payments has fewer than it counts')
+  }
+  const records = payments.map(
+    ({ token, request_id, type, amount, status, created_at }): HeldRecord => ({
+      id: token,
+      attemptId: request_id || null,
+      type: type ?? 'unknown',
+      amount: readAmount(amount, type === PAYOUT_TYPE ? payoutUnit : 'paisa'),
+      status,
+      at: created_at,
+    }),
+  )
+  return { kind: 'found', records, isLast: offset + payments.length >= count }
 }
 
 /** The status in the words of the port; Safepay's own word where its meaning is unclear. */

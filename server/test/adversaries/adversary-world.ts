@@ -1,4 +1,4 @@
-import { createClickRecorder } from '../../clicks/clicks.service.ts'
+import { createClickRecorder, rollUpClicks } from '../../clicks/clicks.service.ts'
 import { createServer } from '../../http/server.ts'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
@@ -144,6 +144,7 @@ export async function openAdversaryWorld(dialect: TestDialect): Promise<Adversar
     await clicks.idle()
     await market.drainUntilIdle()
     clock.pass(MINUTE)
+    await rollUpClicks(platform)
     while ((await watchMarketplace(platform)) > 0);
   }
   return { ...world, work: settle }

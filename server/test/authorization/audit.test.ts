@@ -8,11 +8,10 @@ import { procedureOf, RECIPES } from './recipes.ts'
 import { actorOf, addTenant, authorize, openScene, type Scene, type Tenant } from './scene.ts'
 
 /** An admin's changes to the own account are those of every role. */
-const OWN_ACCOUNT = ['auth.logout', 'auth.changePassword', 'users.updateMe']
+const isOwnAccount = (name: string) => name.startsWith('auth.') || name === 'users.updateMe'
 
 const ACTIONS = proceduresOf(appRouter).filter(
-  ({ name, type, meta }) =>
-    type === 'mutation' && meta.callers.includes('admin') && !OWN_ACCOUNT.includes(name),
+  ({ name, type, meta }) => type === 'mutation' && meta.callers.includes('admin') && !isOwnAccount(name),
 )
 
 for (const dialect of proofDialects()) {

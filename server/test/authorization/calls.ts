@@ -1,5 +1,5 @@
-import { type InputShape, inputShapeOf } from '../../http/rest-input.ts'
-import type { ProcedureRecord } from '../../platform/api/procedure.ts'
+import { type InputShape, inputShapeOf, takesBody } from '../../http/rest-input.ts'
+import type { ProcedureRecord, RestRoute } from '../../platform/api/procedure.ts'
 import { firstWordOf } from './event-stream.ts'
 
 export type Input = Record<string, unknown>
@@ -25,25 +25,25 @@ export interface WebAnswer {
 export function waysTo(record: ProcedureRecord, input: Input): { rest?: WebCall; trpc: WebCall } {
   const { rest } = record.meta
   return {
-    ...(rest && { rest: restCall(rest.method, rest.path, inputShapeOf(record, rest), input) }),
+    ...(rest && { rest: restCall(rest, inputShapeOf(record, rest), input) }),
     trpc: trpcCall(record, input),
   }
 }
 
 /** A field that the procedure does not know travels where its other fields do: in the query or the body. */
-function restCall(method: string, path: string, { fields }: InputShape, input: Input): WebCall {
+function restCall(route: RestRoute, { fields }: InputShape, input: Input): WebCall {
+  const { method, path } = route
   const query = new URLSearchParams()
   const body: [string, unknown][] = []
   let filled = path
   for (const [name, value] of Object.entries(input)) {
-    const elsewhere = method === 'GET' || method === 'DELETE' ? 'query' : 'body'
-    const source = fields.get(name)?.source ?? elsewhere
+    const source = fields.get(name)?.source ?? (takesBody(route) ? 'body' : 'query')
     if (source === 'path') filled = filled.replace(`:${name}`, encodeURIComponent(String(value)))
     else if (source === 'body') body.push([name, value])
     else query.append(name, String(value))
   }
   const address = query.size > 0 ? `${filled}?${query}` : filled
-  return method === 'POST' || method === 'PATCH'
+  return takesBody(route)
     ? { method, path: address, ...json(Object.fromEntries(body)) }
     : { method, path: address }
 }

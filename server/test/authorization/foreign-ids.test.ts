@@ -17,6 +17,7 @@ import { changedTables, tableDigests } from './digest.ts'
 import { ADMIN_IDS, ID_RULES, type IdRule, idFieldsOf, KINDS, type Kind } from './foreign-ids.ts'
 import {
   freshApplication,
+  freshDelivery,
   freshDraft,
   freshFlag,
   freshJob,
@@ -48,6 +49,7 @@ async function fill(scene: Scene, tenant: Tenant): Promise<Record<Kind, string>>
   await market.deliver(shop, orderBody({ price: 100_000, createdAt: platform.clock.now(), name: MARK }))
   await market.drainUntilIdle()
   const sale = await freshSale(scene, tenant)
+  const webhook = await freshDelivery(platform, merchant, MARK)
   const rowOf = (table: 'applications' | 'clicks' | 'payouts') =>
     reader.selectFrom(table).select('id').orderBy('id').executeTakeFirstOrThrow()
   const rejected = reader.selectFrom('sales').select('id').where('acceptance_status', '=', 'rejected')
@@ -73,6 +75,8 @@ async function fill(scene: Scene, tenant: Tenant): Promise<Record<Kind, string>>
     "creator's export": await freshJob(platform, creator),
     "admin's export": await freshJob(platform, admin),
     flag: await freshFlag(platform),
+    'webhook endpoint': webhook.endpointId,
+    'webhook delivery': webhook.id,
   }
 }
 

@@ -25,6 +25,8 @@ export const KINDS = [
   "creator's export",
   "admin's export",
   'flag',
+  'webhook endpoint',
+  'webhook delivery',
 ] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -37,6 +39,7 @@ export interface IdRule {
 
 /** Each id that a caller can name, as `procedure field`. */
 export const ID_RULES: Record<string, IdRule> = {
+  'auth.endSession id': { answer: '404' },
   'stores.get id': { answer: '404' },
   'stores.rotateSecret id': { answer: '404' },
   'stores.remove id': { answer: '404' },
@@ -63,6 +66,13 @@ export const ID_RULES: Record<string, IdRule> = {
   'sales.get id': { answer: '404' },
   'sales.requestCredit id': { answer: '404' },
   'jobs.get id': { answer: '404' },
+  'webhooks.get id': { answer: '404' },
+  'webhooks.update id': { answer: '404' },
+  'webhooks.remove id': { answer: '404' },
+  'webhooks.rotate id': { answer: '404' },
+  'webhooks.deliveries id': { answer: '404' },
+  'webhooks.retry id': { answer: '404' },
+  'webhooks.test id': { answer: '404' },
 }
 
 /** Admins have no tenant: they may use every id of the right kind. */
@@ -74,6 +84,7 @@ export const ADMIN_IDS: Record<string, readonly Kind[]> = {
   'admin.suspendUser id': ['merchant', 'creator', 'admin'],
   'admin.reinstateUser id': ['merchant', 'creator', 'admin'],
   // Admins do not see other accounts' private data.
+  'auth.endSession id': [],
   'jobs.get id': [],
 }
 

@@ -24,6 +24,13 @@ const PROCEDURES = `
   auth.login                ok         ok        ok       ok     ok         ok     ok       ok
   auth.logout               401        ok        ok       ok     401        401    401      401
   auth.changePassword       401        ok        ok       ok     401        401    401      401
+  auth.listSessions         401        ok        ok       ok     401        401    401      401
+  auth.endSession           401        ok        ok       ok     401        401    401      401
+  auth.endOtherSessions     401        ok        ok       ok     401        401    401      401
+  auth.startTotp            401        ok        ok       ok     401        401    401      401
+  auth.confirmTotp          401        ok        ok       ok     401        401    401      401
+  auth.disableTotp          401        ok        ok       ok     401        401    401      401
+  auth.stepUp               401        ok        ok       ok     401        401    401      401
   users.me                  401        ok        ok       ok     401        401    401      401
   users.updateMe            401        ok        ok       ok     401        401    401      401
   stores.connect            401        ok        403      403    401        401    401      401
@@ -60,6 +67,15 @@ const PROCEDURES = `
   jobs.get                  401        ok        ok       ok     401        401    401      401
   summaries.get             401        ok        ok       403    401        401    401      401
   live.changes              401        ok        ok       403    401        401    401      401
+  webhooks.create           401        ok        ok       403    401        401    401      401
+  webhooks.list             401        ok        ok       403    401        401    401      401
+  webhooks.get              401        ok        ok       403    401        401    401      401
+  webhooks.update           401        ok        ok       403    401        401    401      401
+  webhooks.remove           401        ok        ok       403    401        401    401      401
+  webhooks.rotate           401        ok        ok       403    401        401    401      401
+  webhooks.deliveries       401        ok        ok       403    401        401    401      401
+  webhooks.retry            401        ok        ok       403    401        401    401      401
+  webhooks.test             401        ok        ok       403    401        401    401      401
 `
 
 /**

@@ -9,12 +9,17 @@ import { readOrderFacts } from '../../shopify/order-facts.ts'
 import { removeStore } from '../../stores/remove-store.service.ts'
 import { connectStore, listStores } from '../../stores/stores.service.ts'
 import { hashPassword } from '../../users/passwords.ts'
+import { confirmOwnTotp, startOwnTotp } from '../../users/second-factor.service.ts'
+import { markSessionFresh } from '../../users/sessions.service.ts'
+import { sendTestEvent } from '../../webhooks/deliveries.service.ts'
+import { createEndpoint, listEndpoints, removeEndpoint } from '../../webhooks/endpoints.service.ts'
+import { codeOf } from '../testkit/authenticator.ts'
 import { drainExports } from '../testkit/export-world.ts'
 import { addLiveOffer, OFFER } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser, setSuspended } from '../testkit/people.ts'
 import type { Input } from './calls.ts'
-import type { Scene, Tenant } from './scene.ts'
+import { authorize, type Scene, type Tenant } from './scene.ts'
 
 export interface Occasion {
   scene: Scene
@@ -45,6 +50,31 @@ export const RECIPES: Record<string, Recipe> = {
   'auth.changePassword': async ({ scene, me }) => {
     await givePassword(scene.platform, me)
     return { current_password: PASSWORD, new_password: 'another passphrase' }
+  },
+  'auth.listSessions': () => ({}),
+  'auth.endSession': async ({ scene, me }) => ({
+    id: (await authorize(scene.platform, me.userId)).sessionId,
+  }),
+  'auth.endOtherSessions': () => ({}),
+  'auth.startTotp': async ({ scene, me }) => {
+    await removeSecondFactor(scene.platform, me)
+    return {}
+  },
+  'auth.confirmTotp': async ({ scene, me }) => {
+    await removeSecondFactor(scene.platform, me)
+    const { secret } = await startOwnTotp(scene.platform, me)
+    return { code: codeOf(secret, scene.platform.clock) }
+  },
+  'auth.disableTotp': async ({ scene: { platform }, me }) => {
+    await removeSecondFactor(platform, me)
+    const { secret } = await startOwnTotp(platform, me)
+    await confirmOwnTotp(platform, me, codeOf(secret, platform.clock))
+    await platform.database.transaction((tx) => markSessionFresh(platform, tx, me))
+    return { code: codeOf(secret, platform.clock, 1) }
+  },
+  'auth.stepUp': async ({ scene, me }) => {
+    await givePassword(scene.platform, me)
+    return { password: PASSWORD }
   },
   'users.me': () => ({}),
   'users.updateMe': () => ({ display_name: 'Renamed' }),
@@ -125,7 +155,25 @@ export const RECIPES: Record<string, Recipe> = {
 
   'summaries.get': () => ({}),
   'live.changes': () => ({}),
+
+  'webhooks.create': async ({ scene, me }) => {
+    await removeEndpoints(scene.platform, me)
+    return { url: ENDPOINT.url, events: ['sale.accepted'] }
+  },
+  'webhooks.list': () => ({}),
+  'webhooks.get': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
+  'webhooks.update': async ({ scene, me }) => ({
+    id: await freshEndpoint(scene.platform, me),
+    description: 'Order desk',
+  }),
+  'webhooks.remove': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
+  'webhooks.rotate': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
+  'webhooks.deliveries': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
+  'webhooks.test': async ({ scene, me }) => ({ id: await freshEndpoint(scene.platform, me) }),
+  'webhooks.retry': async ({ scene, me }) => ({ id: (await freshDelivery(scene.platform, me)).id }),
 }
+
+const ENDPOINT = { url: 'https://shop.example.com/hooks', events: ['sale.accepted'] }
 
 /** The name of the procedure that a recipe is for. */
 export function procedureOf(recipe: string): string {
@@ -134,7 +182,18 @@ export function procedureOf(recipe: string): string {
 
 let passwordHash: Promise<string> | undefined
 
-async function givePassword({ database }: Platform, { userId }: Actor): Promise<void> {
+/** What an earlier call has left of it; sessions stay. */
+async function removeSecondFactor({ database }: Platform, { userId }: Actor): Promise<void> {
+  await database.transaction(async (tx) => {
+    await tx.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
+    await tx.deleteFrom('second_factors').where('user_id', '=', userId).execute()
+  })
+}
+
+async function givePassword(platform: Platform, me: Actor): Promise<void> {
+  const { database } = platform
+  const { userId } = me
+  await removeSecondFactor(platform, me)
   passwordHash ??= hashPassword(PASSWORD)
   const password_hash = await passwordHash
   await database.transaction((tx) =>
@@ -185,6 +244,29 @@ export async function freshSale({ market, platform }: Scene, { shop, link }: Ten
     .select('id')
     .where('event_id', '=', reported.eventId)
   return (await sale.executeTakeFirstOrThrow()).id
+}
+
+async function removeEndpoints(platform: Platform, owner: Actor): Promise<void> {
+  const { items } = await listEndpoints(platform, owner.userId, { limit: 100 })
+  for (const { id } of items) await removeEndpoint(platform, owner, id)
+}
+
+/** Takes the place of the account's other endpoints, since it may have only so many. Admins have none: a merchant's stands in. */
+export async function freshEndpoint(platform: Platform, me: Actor, description = ''): Promise<string> {
+  const owner = me.role === 'admin' ? await addUser(platform, 'merchant') : me
+  await removeEndpoints(platform, owner)
+  return (await createEndpoint(platform, owner, { ...ENDPOINT, description })).id
+}
+
+/** A test event for a fresh endpoint. */
+export async function freshDelivery(
+  platform: Platform,
+  me: Actor,
+  description?: string,
+): Promise<{ id: string; endpointId: string }> {
+  const owner = me.role === 'admin' ? await addUser(platform, 'merchant') : me
+  const endpointId = await freshEndpoint(platform, owner, description)
+  return { id: (await sendTestEvent(platform, owner.userId, endpointId)).id, endpointId }
 }
 
 export async function freshFlag(platform: Platform): Promise<string> {

@@ -39,6 +39,13 @@ export interface RouteRow {
 /** Where each group of procedures is tested, beside the matrix; a procedure's own entry goes before its group's. */
 const TESTS: Record<string, string> = {
   auth: 'users/users.test.ts',
+  'auth.listSessions': 'users/sessions.test.ts',
+  'auth.endSession': 'users/sessions.test.ts',
+  'auth.endOtherSessions': 'users/sessions.test.ts',
+  'auth.startTotp': 'users/second-factor.test.ts',
+  'auth.confirmTotp': 'users/second-factor.test.ts',
+  'auth.disableTotp': 'users/second-factor.test.ts',
+  'auth.stepUp': 'users/second-factor.test.ts',
   users: 'users/users.test.ts',
   stores: 'stores/stores.test.ts',
   offers: 'offers/offers.test.ts',
@@ -54,6 +61,7 @@ const TESTS: Record<string, string> = {
   jobs: 'exports/exports.test.ts',
   summaries: 'reports/summaries.test.ts',
   live: 'reports/live.test.ts',
+  webhooks: 'webhooks/endpoints.test.ts',
 }
 
 /** What is no procedure: the file that answers, and its test. */

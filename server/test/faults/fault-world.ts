@@ -3,24 +3,19 @@ import { nextEventDueAt } from '../../inbox/inbox.service.ts'
 import { makeDueCalls } from '../../jobs/processor-calls.ts'
 import { drainUntilIdle } from '../../jobs/worker.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
-import { GENERIC_PROCESSOR_EVENTS, type ProcessorEventRules } from '../../processor/events.settings.ts'
-import { createHttpProcessor } from '../../processor/http-processor.ts'
+import type { ProcessorEventRules } from '../../processor/events.settings.ts'
 import type { Processor } from '../../processor/processor.ts'
-import { safepayEventRules } from '../../processor/safepay/safepay-events.ts'
-import { createSafepayProcessor } from '../../processor/safepay/safepay-processor.ts'
-import { SAFEPAY_SETTINGS } from '../safepay/safepay-market.ts'
-import { safepayWire } from '../safepay/safepay-wire.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { giveDestination, type Marketplace, openMarketplace } from '../testkit/marketplace.ts'
 import { DAY, HOUR, MINUTE } from '../testkit/testbed.ts'
 import { writeUnsynced } from '../testkit/unsynced.ts'
 import { Announcer } from './announcer.ts'
+import { CONTRACT_PARTS, type Contract, type ContractParts } from './contracts.ts'
 import { complaintsInBetween, judgeStory, type StoryOutcome } from './judge.ts'
 import { installPatience, type Patience } from './patience.ts'
 import { type Moments, openProcessorDouble, type ProcessorDouble } from './processor-double.ts'
 import type { Round, Story } from './story.ts'
 import { type Subject, Subjects } from './subjects.ts'
-import { GENERIC_WIRE, type Wire } from './wire.ts'
 
 /** The batch size of a worker; a whole batch dies with it. */
 export const MOST_STORIES = 20
@@ -36,40 +31,6 @@ export interface FaultWorld {
   /** Lets the stories happen side by side, in rounds that they share; answers what became of each. */
   tell(stories: readonly Story[], rounds: readonly Round[]): Promise<StoryOutcome[]>
   close(): Promise<void>
-}
-
-export const CONTRACTS = ['generic', 'safepay-raast'] as const
-export type Contract = (typeof CONTRACTS)[number]
-
-interface ContractParts {
-  settings: Record<string, string>
-  eventRules: ProcessorEventRules
-  wire(market: Marketplace): Wire
-  client(url: () => string, now: () => number): Processor & { close(): Promise<void> }
-}
-
-const CONTRACT_PARTS: Record<Contract, ContractParts> = {
-  generic: {
-    settings: {},
-    eventRules: GENERIC_PROCESSOR_EVENTS,
-    wire: () => GENERIC_WIRE,
-    client: (url, now) => createHttpProcessor({ url, apiKey: 'sk_double', timeoutMs: 10_000, now }),
-  },
-  'safepay-raast': {
-    settings: SAFEPAY_SETTINGS,
-    eventRules: safepayEventRules('rupees'),
-    wire: ({ platform }) => safepayWire(platform.database.reader),
-    client: (url, now) =>
-      createSafepayProcessor({
-        url,
-        aggregatorId: SAFEPAY_SETTINGS.SAFEPAY_AGGREGATOR_ID,
-        merchantId: SAFEPAY_SETTINGS.SAFEPAY_MERCHANT_ID,
-        secretKey: SAFEPAY_SETTINGS.SAFEPAY_SECRET_KEY,
-        payoutEventUnit: 'rupees',
-        timeoutMs: 10_000,
-        now,
-      }),
-  },
 }
 
 /** A marketplace that pays and bills through a real adapter, against a processor that misbehaves as configured. */

@@ -16,6 +16,7 @@ const COMMANDS = proofCount('FUZZ_COMMANDS', 150)
 const LEFT_OUT = [
   'users create-admin',
   'users set-password',
+  'users enroll-second-factor',
   'serve',
   'seed',
   'demo',

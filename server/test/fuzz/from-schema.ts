@@ -24,7 +24,7 @@ function knownTexts({ slugs, emails, password }: Targets): Record<string, fc.Arb
 
 /** Whose ids a procedure is likely to want: of the word before `:id` in its path. */
 export function idsFor(path: string, targets: Targets): readonly string[] {
-  const word = /(\w+)\/:id/.exec(path)?.[1]
+  const word = /([\w-]+)\/:id/.exec(path)?.[1]
   return ID_WORDS.includes(word as IdWord) ? targets.idsOf[word as IdWord] : targets.ids
 }
 

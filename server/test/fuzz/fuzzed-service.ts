@@ -9,6 +9,8 @@ import { signShopifyBody } from '../../shopify/signature.ts'
 import { connectStore, MAX_STORES } from '../../stores/stores.service.ts'
 import { hashPassword } from '../../users/passwords.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
+import { sendTestEvent } from '../../webhooks/deliveries.service.ts'
+import { createEndpoint, MAX_ENDPOINTS } from '../../webhooks/endpoints.service.ts'
 import { authorize } from '../authorization/scene.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER } from '../testkit/listings.ts'
@@ -18,7 +20,17 @@ import { orderBody } from '../testkit/orders.ts'
 import { addUser } from '../testkit/people.ts'
 import { call, eventually, openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
 
-export const ID_WORDS = ['offers', 'applications', 'stores', 'sales', 'users', 'flagged', 'jobs'] as const
+export const ID_WORDS = [
+  'offers',
+  'applications',
+  'stores',
+  'sales',
+  'users',
+  'flagged',
+  'jobs',
+  'webhook-endpoints',
+  'webhook-deliveries',
+] as const
 export type IdWord = (typeof ID_WORDS)[number]
 
 /** What the requests can hit: everything is there more than once, so that using it up takes a while. */
@@ -122,7 +134,18 @@ async function addThings(platform: Platform, merchant: Actor, creator: Actor) {
     // Leaves room below the quota for stores that the fuzz connects.
     if (n < MAX_STORES / 2) idsOf.stores.push(await addSpareStore(platform, merchant))
   }
+  for (const owner of [merchant, creator]) await addEndpoints(platform, owner, idsOf)
   return { idsOf, clicks, slugs }
+}
+
+/** Endpoints at a closed port of this machine, with a delivery each; leaves room below the quota. */
+async function addEndpoints(platform: Platform, owner: Actor, idsOf: Targets['idsOf']): Promise<void> {
+  const endpoint = { url: 'http://127.0.0.1:9/', events: ['sale.accepted'], description: '' }
+  for (let n = 0; n < MAX_ENDPOINTS / 2; n += 1) {
+    const { id } = await createEndpoint(platform, owner, endpoint)
+    idsOf['webhook-endpoints'].push(id)
+    idsOf['webhook-deliveries'].push((await sendTestEvent(platform, owner.userId, id)).id)
+  }
 }
 
 async function addSpareStore(platform: Platform, { userId }: Actor): Promise<string> {

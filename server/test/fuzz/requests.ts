@@ -1,4 +1,4 @@
-import { inputShapeOf } from '../../http/rest-input.ts'
+import { inputShapeOf, takesBody } from '../../http/rest-input.ts'
 import type { ProcedureRecord } from '../../platform/api/procedure.ts'
 import { fc } from '../testkit/property.ts'
 import { fromSchema, idsFor } from './from-schema.ts'
@@ -73,7 +73,6 @@ export function restRequest(record: ProcedureRecord, targets: Targets): fc.Arbit
   const { rest } = record.meta
   if (!rest) throw new Error(`${record.name} has no route`)
   const { schema, fields } = inputShapeOf(record, rest)
-  const takesBody = rest.method === 'POST' || rest.method === 'PATCH'
   const given = (source: 'path' | 'query' | 'body') =>
     fromSchema(
       {
@@ -120,7 +119,7 @@ export function restRequest(record: ProcedureRecord, targets: Targets): fc.Arbit
       caller: callerOf(record, targets),
       odd: oddHeaders,
       type: contentType,
-      body: takesBody
+      body: takesBody(rest)
         ? bodyOf(inputText(given('body')))
         : fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: rawBytes }),
       method: fc.oneof(

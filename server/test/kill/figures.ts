@@ -1,6 +1,6 @@
 import { formatMoney, type Paisa } from '../../../shared/money.ts'
 import type { Database } from '../../platform/database/database.ts'
-import type { SandboxState } from '../../processor/sandbox/state.ts'
+import type { HeldOutside } from './outside-processor.ts'
 
 /** What has to come out of one round, as a reader of the books sees it. */
 export interface Figures {
@@ -24,7 +24,7 @@ export interface Figures {
  * the paisa, the fee a tenth of that; 500.00 has no link. 422.67 + 42.27 = 464.94. The late order of
  * 800.00 makes a cycle of its own. Everything is paid at the end, so no account of theirs holds anything.
  */
-export const EXPECTED: Figures = {
+const EXPECTED: Figures = {
   sales: [
     '59.95 accepted 6.00 0.60',
     '333.33 accepted 41.67 4.17',
@@ -42,6 +42,19 @@ export const EXPECTED: Figures = {
   payoutsThere: ['100.00 paid', '166.67 paid', '256.00 paid'],
 }
 
+/** The same with payouts of whole rupees: 0.67 of the first one stays for the second, and of that one again. */
+const IN_WHOLE_RUPEES: Figures = {
+  ...EXPECTED,
+  payouts: ['ayesha paid 100.00', 'ayesha paid 166.00', 'bilal paid 256.00'],
+  accounts: ['creator_released of ayesha: -0.67'],
+  payoutsThere: ['100.00 paid', '166.00 paid', '256.00 paid'],
+}
+
+/** What has to come out of one round. `payoutUnit`: paisa. */
+export function expectedFigures(payoutUnit: number): Figures {
+  return payoutUnit === 100 ? IN_WHOLE_RUPEES : EXPECTED
+}
+
 /** What one round earns the platform, by hand: 42.27 + 10.00. */
 export const EARNED_A_ROUND: Paisa = 5227
 
@@ -51,7 +64,11 @@ export interface Cast {
   creators: Record<string, string>
 }
 
-export async function readFigures(database: Database, processor: SandboxState, cast: Cast): Promise<Figures> {
+export async function readFigures(
+  database: Database,
+  processor: { invoices: HeldOutside[]; payouts: HeldOutside[] },
+  cast: Cast,
+): Promise<Figures> {
   const { reader: db } = database
   const of = { merchant: cast.merchantId, creators: Object.values(cast.creators) }
   const sales = await db
@@ -68,7 +85,7 @@ export async function readFigures(database: Database, processor: SandboxState, c
     .execute()
   const payouts = await db.selectFrom('payouts').selectAll().where('creator_id', 'in', of.creators).execute()
   const nameOf = (id: string) => Object.keys(cast.creators).find((name) => cast.creators[name] === id)
-  const there = (items: SandboxState['invoices'], references: { id: string }[]) =>
+  const there = (items: HeldOutside[], references: { id: string }[]) =>
     items
       .filter((item) => references.some(({ id }) => id === item.reference))
       .map((item) => `${item.amount} ${item.status}`)
@@ -85,14 +102,18 @@ export async function readFigures(database: Database, processor: SandboxState, c
     payouts: payouts
       .map((payout) => `${nameOf(payout.creator_id)} ${payout.state} ${formatMoney(payout.amount)}`)
       .sort(),
-    accounts: await openAccounts(database, [of.merchant, ...of.creators]),
+    accounts: await openAccounts(database, [of.merchant, ...of.creators], nameOf),
     deliveries: await deliveriesOf(database, cast.storeId),
     invoicesThere: there(processor.invoices, cycles),
     payoutsThere: there(processor.payouts, payouts),
   }
 }
 
-async function openAccounts({ reader }: Database, owners: string[]): Promise<string[]> {
+async function openAccounts(
+  { reader }: Database,
+  owners: string[],
+  nameOf: (id: string) => string | undefined,
+): Promise<string[]> {
   const accounts = await reader
     .selectFrom('ledger_postings')
     .select((row) => ['account', 'owner_id', row.fn.sum<number>('amount').as('balance')])
@@ -101,7 +122,10 @@ async function openAccounts({ reader }: Database, owners: string[]): Promise<str
     .execute()
   return accounts
     .filter(({ balance }) => balance !== 0)
-    .map(({ account, owner_id, balance }) => `${account} of ${owner_id}: ${formatMoney(balance)}`)
+    .map(
+      ({ account, owner_id, balance }) =>
+        `${account} of ${nameOf(owner_id) ?? owner_id}: ${formatMoney(balance)}`,
+    )
 }
 
 async function deliveriesOf({ reader }: Database, storeId: string): Promise<Record<string, number>> {

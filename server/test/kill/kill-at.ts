@@ -70,13 +70,24 @@ async function watchSqlite(): Promise<void> {
   } as typeof prepare
 }
 
+const DATABASE_CLOCK = 'clock_timestamp()'
+
+/** The clock of the database's host stands as far before the machine's as that of this process. */
+function withMovedClock(statement: string | { text: string }): string | { text: string } {
+  const moved = (sql: string) =>
+    sql.replaceAll(DATABASE_CLOCK, `(${DATABASE_CLOCK} + interval '${ahead} milliseconds')`)
+  return typeof statement === 'string' ? moved(statement) : { ...statement, text: moved(statement.text) }
+}
+
 async function watchPostgres(): Promise<void> {
   const { Client } = await import('pg')
   const query = Client.prototype.query as (...parts: unknown[]) => unknown
   Client.prototype.query = function (this: object, ...parts: unknown[]) {
     const [statement] = parts as [string | { text: string }]
     const sql = typeof statement === 'string' ? statement : statement.text
-    return listenerOf(this).around(sql, () => query.apply(this, parts))
+    const [, ...rest] = parts
+    const first = sql.includes(DATABASE_CLOCK) ? withMovedClock(statement) : statement
+    return listenerOf(this).around(sql, () => query.apply(this, [first, ...rest]))
   } as typeof Client.prototype.query
 }
 

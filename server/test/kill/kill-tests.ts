@@ -5,6 +5,7 @@ import { PROOF_FORM, proofCount } from '../testkit/proof-size.ts'
 import { seededRandom } from '../testkit/seeded-random.ts'
 import { dieAt, planRounds, playRounds, targetsOn } from './kill.ts'
 import { killDrains } from './killed-drains.ts'
+import { PROCESSORS } from './outside-processor.ts'
 import { describe, type Stage } from './points.ts'
 import { dieAtRandom } from './random-kills.ts'
 import type { World } from './world.ts'
@@ -16,23 +17,24 @@ const KILLS_PER_POINT = proofCount('KILLS_PER_POINT', 0)
 const RANDOM_KILLS = proofCount('RANDOM_KILLS', 0)
 
 export function addKillTests(it: Test, dialect: TestDialect): void {
-  it(`keeps what it acknowledged and doubles nothing, wherever it dies on ${dialect}`, async () => {
-    const targets = targetsOn(dialect, KILLS_PER_POINT > 1)
-    const allPlans = planRounds(targets, Math.max(1, KILLS_PER_POINT))
-    const plans = KILLS_PER_POINT > 0 ? allPlans : [examplePlan(allPlans[0] ?? {}, dialect)]
-    // The first round is the one without a death, whose figures all the others must equal.
-    const conducts = [{}, ...plans].map((plan) => (world: World) => dieAt(world, plan))
-    const report = progress(`kill points on ${dialect}`, targets.length * KILLS_PER_POINT)
-    const { deaths, rounds } = await playRounds(dialect, conducts, report)
-    const ordered = plans.reduce((sum, plan) => sum + Object.keys(plan).length, 0)
-    if (KILLS_PER_POINT > 0) assert.is(ordered, targets.length * KILLS_PER_POINT)
-    // One that is to die at its start is killed first.
-    const atStart = plans.filter((plan) => plan.start).length
-    assert.is(deaths, ordered + atStart, targets.map(describe).join('\n'))
-    console.log(
-      `\nsize: kills on ${dialect}: ${ordered} deaths, ${targets.length} named points, ${rounds} rounds`,
-    )
-  })
+  for (const processor of PROCESSORS)
+    it(`keeps what it acknowledged and doubles nothing, wherever it dies on ${dialect}, PROCESSOR=${processor}`, async () => {
+      const targets = targetsOn(dialect, KILLS_PER_POINT > 1)
+      const allPlans = planRounds(targets, Math.max(1, KILLS_PER_POINT), processor)
+      const plans = KILLS_PER_POINT > 0 ? allPlans : [examplePlan(allPlans[0] ?? {}, dialect)]
+      // The first round is the one without a death, whose figures all the others must equal.
+      const conducts = [{}, ...plans].map((plan) => (world: World) => dieAt(world, plan))
+      const report = progress(`kill points on ${dialect}, ${processor}`, targets.length * KILLS_PER_POINT)
+      const { deaths, rounds } = await playRounds({ dialect, processor }, conducts, report)
+      const ordered = plans.reduce((sum, plan) => sum + Object.keys(plan).length, 0)
+      if (KILLS_PER_POINT > 0) assert.is(ordered, targets.length * KILLS_PER_POINT)
+      // One that is to die at its start is killed first.
+      const atStart = plans.filter((plan) => plan.start).length
+      assert.is(deaths, ordered + atStart, targets.map(describe).join('\n'))
+      console.log(
+        `\nsize: kills on ${dialect}, ${processor}: ${ordered} deaths, ${targets.length} named points, ${rounds} rounds`,
+      )
+    })
 
   // As an example, PostgreSQL is enough.
   if (PROOF_FORM || dialect === 'postgresql')
@@ -56,21 +58,24 @@ export function addKillTests(it: Test, dialect: TestDialect): void {
       )
     })
 
-  if (RANDOM_KILLS > 0) {
-    it(`the same at ${RANDOM_KILLS} random moments on ${dialect}`, async () => {
+  const randomKills = Math.ceil(RANDOM_KILLS / PROCESSORS.length)
+  for (const processor of randomKills > 0 ? PROCESSORS : []) {
+    it(`the same at ${randomKills} random moments on ${dialect}, PROCESSOR=${processor}`, async () => {
       const seed = chosenSeed()
       const random = seededRandom(seed)
-      const report = progress(`random kills on ${dialect}`, RANDOM_KILLS)
+      const report = progress(`random kills on ${dialect}, ${processor}`, randomKills)
       let deaths = 0
       function* untilEnough() {
-        while (deaths < RANDOM_KILLS) yield (world: World) => dieAtRandom(world, random)
+        while (deaths < randomKills) yield (world: World) => dieAtRandom(world, random)
       }
-      await playRounds(dialect, untilEnough(), (rounds, soFar) => {
+      await playRounds({ dialect, processor }, untilEnough(), (rounds, soFar) => {
         deaths = soFar
         report(rounds, soFar)
       })
-      assert.ok(deaths >= RANDOM_KILLS)
-      console.log(`\nsize: kills on ${dialect}: ${deaths} deaths at random moments, TEST_SEED=${seed}`)
+      assert.ok(deaths >= randomKills)
+      console.log(
+        `\nsize: kills on ${dialect}, ${processor}: ${deaths} deaths at random moments, TEST_SEED=${seed}`,
+      )
     })
   }
 }

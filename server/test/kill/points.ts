@@ -4,10 +4,8 @@ export type Stage = 'start' | 'clicks' | 'orders' | 'again' | 'late' | 'billing'
 /** `sent`: its bytes have left, and no answer has come. `after`: the other side has answered, and the answer is not yet processed. */
 export type Moment = 'before' | 'sent' | 'after'
 
-/** A transaction by what it does (patterns of plain statements; all must match); or a call to the processor. */
-export type Seam =
-  | { commit: readonly string[]; without?: readonly string[] }
-  | { call: `${'GET' | 'POST'} /${'invoices' | 'payouts'}` }
+/** A transaction by what it does (patterns of plain statements; all must match); or a call to the processor or a webhook endpoint. */
+export type Seam = { commit: readonly string[]; without?: readonly string[] } | { call: string }
 
 export interface Point {
   /** In plain words: what is being done. */
@@ -39,13 +37,20 @@ const RECORD_INVOICE = sets('billing_cycles', 'processor_invoice_id')
 const RELEASE_SHARES = sets('billing_cycle_shares', 'released_at')
 const MOVE_PAYOUT = sets('payouts', 'state')
 const WRITE_JOURNAL = adds('ledger_entries')
+const DISTRIBUTE = sets('outbox_events', 'distributed_at')
+const CLAIM_WEBHOOKS = sets('webhook_deliveries', 'lease_token', 'state')
+const SETTLE_WEBHOOKS = sets('webhook_deliveries', 'state')
 
 const commit = (stage: Stage, name: string, statements: string[], without: string[] = []): Point => ({
   name,
   stage,
   seam: { commit: statements, without },
 })
-const call = (stage: Stage, name: string, what: Extract<Seam, { call: string }>['call']): Point => ({
+const call = (
+  stage: Stage,
+  name: string,
+  what: `${'GET' | 'POST'} /${'invoices' | 'payouts'}` | 'POST /hooks',
+): Point => ({
   name,
   stage,
   seam: { call: what },
@@ -55,12 +60,16 @@ const answered = (point: Point): Point => ({ ...point, answered: true })
 
 /** The places that are proved: at each a process is killed, and must leave no half thing behind. */
 export const POINTS: readonly Point[] = [
-  commit('start', 'visits are added to the counts', [adds('click_counts')]),
+  commit('clicks', 'visits are added to the counts', [adds('click_counts')]),
   commit('start', 'a scheduled run is noted as begun', [adds('schedule_runs')]),
   commit('start', 'a scheduled run is noted as done', [sets('schedule_runs', 'finished_at')]),
   answered(commit('clicks', 'a batch of clicks is written', [adds('clicks')])),
   answered(commit('orders', 'a batch of orders is taken into the inbox', [ADD_EVENTS])),
   commit('orders', 'orders become sales', [ADD_SALES, WRITE_JOURNAL]),
+  commit('orders', 'events are given to their channels', [DISTRIBUTE, adds('webhook_deliveries')]),
+  commit('orders', 'webhooks are claimed', [CLAIM_WEBHOOKS]),
+  call('orders', 'a webhook is sent', 'POST /hooks'),
+  commit('orders', 'the outcome of webhooks is written', [SETTLE_WEBHOOKS]),
   commit('again', 'an order that was known is settled', [SETTLE_EVENT], [ADD_SALES]),
   commit('late', 'a late order closes its cycle', [ADD_SALES, QUEUE_CALL, MOVE_CYCLE]),
   call('late', 'the invoice is asked for', 'POST /invoices'),

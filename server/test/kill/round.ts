@@ -1,12 +1,16 @@
 import { createHmac } from 'node:crypto'
 import * as assert from 'uvu/assert'
+import { CREATOR_EVENTS, MERCHANT_EVENTS } from '../../../shared/schemas/webhooks.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
+import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
+import { createEndpoint } from '../../webhooks/endpoints.service.ts'
 import { addLink, addLiveOffer, addMerchant } from '../testkit/listings.ts'
-import { giveDestination } from '../testkit/marketplace.ts'
+import { giveBillingAccount, giveDestination } from '../testkit/marketplace.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser } from '../testkit/people.ts'
-import { type Cast, EXPECTED, readFigures } from './figures.ts'
+import { type Cast, expectedFigures, readFigures } from './figures.ts'
+import { EXPECTED_NOTICES, readNotices } from './notices.ts'
 import type { Stage } from './points.ts'
 import type { World } from './world.ts'
 
@@ -34,7 +38,7 @@ export async function playRound(world: World, conduct: Conduct): Promise<void> {
   await conduct('start', async () => {
     await world.up()
   })
-  const scene = await world.prepare(setScene)
+  const scene = await world.prepare((platform) => setScene(platform, world.receiver.url))
   const clicks = { ayesha: [] as string[], bilal: [] as string[] }
   await conduct('clicks', async () => {
     const follow = async (who: 'ayesha' | 'bilal') =>
@@ -75,26 +79,40 @@ export async function playRound(world: World, conduct: Conduct): Promise<void> {
   })
   // From here on the processor loses its first answer in each stage, so that it is asked what it holds.
   await conduct('billing', async () => {
-    world.sandbox.switches({ lose_next_answers: 1 })
+    world.processor.loseAnswers(1)
     await world.passTime(untilTomorrow(world.now()))
     await world.runSchedule('billing')
     await world.settleDown((platform) => hasCycles(platform, scene, { charged: 2 }), 'billing')
   })
   await conduct('payouts', async () => {
-    world.sandbox.switches({ lose_next_answers: 1 })
+    world.processor.loseAnswers(1)
     await world.runSchedule('payouts')
     await world.settleDown((platform) => hasPaid(platform, scene, 3), 'payouts')
   })
-  world.sandbox.switches({ lose_next_answers: 0 })
+  world.processor.loseAnswers(0)
+  await world.settleDown(async () => true)
   await world.verify()
-  const figures = await world.look(({ database }) => readFigures(database, world.sandbox.state(), scene))
-  assert.equal(figures, EXPECTED)
+  const figures = await world.look(async ({ database }) =>
+    readFigures(database, await world.processor.held(database.reader), scene),
+  )
+  assert.equal(figures, expectedFigures(world.processor.payoutUnit))
+  const notices = await world.look(({ database }) => readNotices(database, world.receiver.received, scene))
+  assert.equal(notices, EXPECTED_NOTICES)
 }
 
-export async function setScene(platform: Platform): Promise<Scene> {
+/** With webhook endpoints of all of them at `hooksUrl`, if given. */
+export async function setScene(platform: Platform, hooksUrl?: string): Promise<Scene> {
+  const hook = async (owner: Actor, events: readonly string[]) => {
+    if (hooksUrl !== undefined)
+      await createEndpoint(platform, owner, { url: hooksUrl, events, description: '' })
+  }
   const merchant = await addMerchant(platform)
+  await hook(merchant, MERCHANT_EVENTS)
+  // Only where the processor requests payments is it used.
+  await giveBillingAccount(platform, merchant.userId)
   const link = async (name: string, rate: number) => {
     const creator = await addUser(platform, 'creator', name)
+    await hook(creator, CREATOR_EVENTS)
     await giveDestination(platform, creator.userId, ibanOf(creator.userId))
     const offer = await addLiveOffer(platform, merchant, { commission_rate: rate })
     return { id: creator.userId, link: await addLink(platform, merchant, creator, offer.id) }

@@ -9,17 +9,16 @@ import { systemIds } from '../../platform/ids.ts'
 import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { Signals } from '../../platform/signals.ts'
-import { type Sandbox, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { type Answer, call } from '../testkit/service-bed.ts'
+import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
 import type { ScheduledJob } from './kill-at.ts'
 import { KillableServer } from './killable-server.ts'
+import { type OutsideProcessor, openOutsideProcessor, type ProcessorName } from './outside-processor.ts'
 
 const APP_KEY = Buffer.alloc(32, 7)
 const KEYS = createAppKeys(APP_KEY)
-const API_KEY = 'key-of-the-processor'
-const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
 /** A restart takes longer than any lease of the dead server. */
 const DOWN_MS = 30_000
 /** Nothing has moved for so long that what waits, waits for the clock. */
@@ -28,6 +27,13 @@ const NEXT_RUN_MS = 1000
 const STUCK_MS = 60_000
 const MOST_TRIES = 10
 
+interface Surroundings {
+  dialect: TestDialect
+  testDatabase: TestDatabase
+  processor: OutsideProcessor
+  receiver: WebhookReceiver
+}
+
 /**
  * The outside world of one server: the store that sends again what was not answered, the processor in a process of its
  * own, the restarts of the server, and the clock.
@@ -35,7 +41,9 @@ const MOST_TRIES = 10
 export class World {
   readonly dialect: TestDialect
   readonly server: KillableServer
-  readonly sandbox: Sandbox
+  readonly processor: OutsideProcessor
+  /** The own system of all merchants and creators. */
+  readonly receiver: WebhookReceiver
   /** What the server has answered 302 or 200: it must be on disk. */
   readonly acknowledged = { clicks: new Set<string>(), deliveries: new Set<string>() }
   readonly #testDatabase: TestDatabase
@@ -47,38 +55,32 @@ export class World {
   static async open(
     dialect: TestDialect,
     settingsFor: (databaseUrl: string) => Promise<Record<string, string>> = async () => ({}),
+    processorName: ProcessorName = 'http',
   ): Promise<World> {
     const testDatabase = await openTestDatabase(dialect)
     const settings = await settingsFor(testDatabase.url)
     // Opens the file for each look: a connection that stays open would keep SQLite from recovering it after a death.
     if (dialect === 'sqlite') await testDatabase.database.close()
     let world: World | undefined
-    const sandbox = await startSandbox({
-      databasePath: ':memory:',
-      host: '127.0.0.1',
-      port: 0,
-      apiKey: API_KEY,
-      webhookSecret: WEBHOOK_SECRET,
+    const processor = await openOutsideProcessor(processorName, {
       webhookUrl: () => (world?.server.url ? `${world.server.url}/webhooks/processor` : null),
       now: () => world?.now() ?? Date.now(),
-      random: () => 0.5,
-      retryBaseMs: 20,
     })
-    world = new World(dialect, testDatabase, sandbox, settings)
+    const receiver = await openWebhookReceiver()
+    world = new World({ dialect, testDatabase, processor, receiver }, settings)
     return world
   }
 
   private constructor(
-    dialect: TestDialect,
-    testDatabase: TestDatabase,
-    sandbox: Sandbox,
+    { dialect, testDatabase, processor, receiver }: Surroundings,
     settings: Record<string, string>,
   ) {
     this.dialect = dialect
     this.#testDatabase = testDatabase
-    this.sandbox = sandbox
+    this.processor = processor
+    this.receiver = receiver
     this.server = new KillableServer({
-      environment: { ...inherited(), ...environmentOf(testDatabase, sandbox), ...settings },
+      environment: { ...inherited(), ...environmentOf(testDatabase), ...processor.settings, ...settings },
       clockAhead: () => this.#ahead,
       onDeath: async () => {
         await this.verify()
@@ -154,7 +156,7 @@ export class World {
   async passTime(ms: number): Promise<void> {
     this.#ahead += ms
     if (this.server.isAlive) await this.server.obey({ kind: 'clock', ahead: this.#ahead })
-    this.sandbox.wake()
+    this.processor.wake()
   }
 
   /** Has a scheduled job run, whole: a run that is cut off is made again. */
@@ -198,7 +200,7 @@ export class World {
     let nextRun = 0
     for (;;) {
       await this.up()
-      this.sandbox.wake()
+      this.processor.wake()
       const {
         due,
         state: rows,
@@ -240,20 +242,32 @@ export class World {
         [],
         'events that were answered 200 and are lost',
       )
+      const delivered = await reader
+        .selectFrom('webhook_deliveries')
+        .select('event_id')
+        .where('state', '=', 'delivered')
+        .execute()
+      assert.equal(
+        missing(new Set(delivered.map(({ event_id }) => event_id)), this.receiver.received),
+        [],
+        'webhooks that are noted as delivered and never arrived',
+      )
     })
-    const { invoices, payouts } = this.sandbox.state()
+    const { invoices, payouts } = await this.look(({ database }) => this.processor.held(database.reader))
     const references = [...invoices, ...payouts].map(({ reference }) => reference)
     assert.is(new Set(references).size, references.length, 'the processor holds something twice')
+    assert.equal(this.processor.complaints(), [])
   }
 
   async close(): Promise<void> {
     await this.server.stop()
-    await this.sandbox.close()
+    await this.processor.close()
+    this.receiver.close()
     await this.#testDatabase.close()
   }
 }
 
-function missing(acknowledged: Set<string>, stored: { id: string }[]): string[] {
+function missing(acknowledged: Set<string>, stored: readonly { id: string }[]): string[] {
   const ids = new Set(stored.map(({ id }) => id))
   return [...acknowledged].filter((id) => !ids.has(id))
 }
@@ -272,7 +286,19 @@ async function whatWaits({ database }: Platform): Promise<{ due: number | null; 
     .where('state', '=', 'waiting')
     .orderBy('id')
     .execute()
-  const all = [...events, ...calls]
+  const notices = await database.reader
+    .selectFrom('outbox_events')
+    .select(['id', 'sequence as attempts', 'created_at as at', 'created_at as lease_until'])
+    .where('distributed_at', 'is', null)
+    .orderBy('id')
+    .execute()
+  const webhooks = await database.reader
+    .selectFrom('webhook_deliveries')
+    .select(['id', 'attempts', 'lease_until', 'due_at as at'])
+    .where('state', '=', 'pending')
+    .orderBy('id')
+    .execute()
+  const all = [...events, ...calls, ...notices, ...webhooks]
   const due = all.length === 0 ? null : Math.max(...all.map((row) => Math.max(row.at, row.lease_until)))
   return { due, state: JSON.stringify(all) }
 }
@@ -282,7 +308,7 @@ function inherited(): Record<string, string> {
   return { PATH, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) }
 }
 
-function environmentOf({ url, folder }: TestDatabase, sandbox: Sandbox): Record<string, string> {
+function environmentOf({ url, folder }: TestDatabase): Record<string, string> {
   return {
     HOST: '127.0.0.1',
     PORT: '0',
@@ -290,10 +316,6 @@ function environmentOf({ url, folder }: TestDatabase, sandbox: Sandbox): Record<
     DATABASE_URL: url,
     DATA_DIR: folder,
     APP_KEY: APP_KEY.toString('base64'),
-    PROCESSOR: 'http',
-    PROCESSOR_URL: sandbox.url,
-    PROCESSOR_API_KEY: API_KEY,
-    PROCESSOR_WEBHOOK_SECRETS: WEBHOOK_SECRET,
     PROCESSOR_TIMEOUT_MS: '5000',
     BILLING_PERIOD: 'daily',
     PAYOUT_THRESHOLD: '1.00',

@@ -1,5 +1,5 @@
 import { cycleFor } from './billing.ts'
-import { MINUTE } from './calendar.ts'
+import { DAY, MINUTE } from './calendar.ts'
 import { type Order, readOrder } from './order.ts'
 import { hearProcessor, type Outcome } from './processor-events.ts'
 import { judge, paid } from './sale.ts'
@@ -141,10 +141,11 @@ function decide(state: State, event: InboxEvent, order: Order, now: number): Sal
   }
 }
 
-/** The stories' longest window is 30 days, so no order in them is long before its payment. */
+/** An order that is dated before its click, after its report, or at least 90 days before its payment was reported. */
 function hasOddDate(order: Order, receivedAt: number, clickedAt: number | null): boolean {
-  const latest = order.placedAt + 5 * MINUTE
-  return (clickedAt !== null && clickedAt > latest) || order.placedAt > receivedAt + 5 * MINUTE
+  if (order.placedAt > receivedAt + 5 * MINUTE) return true
+  if (clickedAt === null) return false
+  return clickedAt > order.placedAt + 5 * MINUTE || receivedAt - order.placedAt >= 90 * DAY
 }
 
 /** Whether another reference, other amounts or another date stand there than before. */

@@ -28,6 +28,8 @@ export interface Match {
 
 export interface Game {
   name: string
+  /** Whether it sends calls to the processor, and nothing of the processor but calls comes into it. */
+  sends?: true
   /** Makes what its contests share; what it answers makes the match of each round. */
   open(arena: Arena): Promise<(round: number) => Promise<Match>>
 }

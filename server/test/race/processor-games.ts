@@ -4,7 +4,7 @@ import type { LinkRecord } from '../../links/links.service.ts'
 import { OPERATOR } from '../../moderation/audit.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { reinstateUser } from '../../users/users.service.ts'
-import { attemptsOf, cycleOf, payoutOf, type Shop } from '../testkit/marketplace.ts'
+import { attemptsOf, cycleOf, giveBillingAccount, payoutOf, type Shop } from '../testkit/marketplace.ts'
 import { MINUTE } from '../testkit/testbed.ts'
 import {
   type Arena,
@@ -24,6 +24,7 @@ import {
 export const PROCESSOR_GAMES: Game[] = [
   {
     name: 'two workers send one attempt',
+    sends: true,
     async open(arena) {
       const make = await makerOf(arena)
       return async (round) => {
@@ -48,6 +49,7 @@ export const PROCESSOR_GAMES: Game[] = [
   },
   {
     name: 'a suspension meets the worker that sends the payout',
+    sends: true,
     async open(arena) {
       const { market, processor } = arena
       const shop = await market.addShop()
@@ -147,6 +149,7 @@ export const PROCESSOR_GAMES: Game[] = [
   },
   {
     name: 'a refused call is retried twice, or while a worker sends it',
+    sends: true,
     async open(arena) {
       const { market, double, processor } = arena
       const make = await makerOf(arena)
@@ -195,6 +198,8 @@ async function afterTheLeases({ market }: Arena): Promise<void> {
 
 async function selling({ market }: Arena): Promise<{ shop: Shop; link: LinkRecord }> {
   const shop = await market.addShop()
+  // Only where the processor requests payments is it used.
+  await giveBillingAccount(market.platform, shop.merchantId)
   return { shop, link: await market.addLink(shop, await market.addCreator()) }
 }
 

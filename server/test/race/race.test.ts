@@ -2,8 +2,8 @@
 // time limit: 600 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createHttpProcessor } from '../../processor/http-processor.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
+import { CONTRACT_PARTS, type Contract } from '../faults/contracts.ts'
 import { openProcessorDouble } from '../faults/processor-double.ts'
 import { type TestDialect, testDialects } from '../testkit/databases.ts'
 import { openMarketplace } from '../testkit/marketplace.ts'
@@ -18,11 +18,16 @@ import { type Contest, openRacers, type Racers } from './racers.ts'
 import { STORE_GAMES } from './store-games.ts'
 
 const GAMES: Game[] = [...MONEY_GAMES, ...PROCESSOR_GAMES, ...DESK_GAMES, ...PILE_GAMES, ...STORE_GAMES]
+/** All games with the generic contract, and those that send calls with Safepay's as well. */
+const PLAYED: { game: Game; contract: Contract }[] = [
+  ...GAMES.map((game) => ({ game, contract: 'generic' as const })),
+  ...GAMES.filter(({ sends }) => sends).map((game) => ({ game, contract: 'safepay-raast' as const })),
+]
 
 /** Over all databases and games together; at least one each. TEST_SEED=N moves the pauses. */
 const RACES = proofCount('RACES', 1)
 const SEED = process.env.TEST_SEED === 'random' ? Date.now() % 1_000_000 : Number(process.env.TEST_SEED ?? 1)
-const ROUNDS = Math.ceil(RACES / testDialects().length / GAMES.length)
+const ROUNDS = Math.ceil(RACES / testDialects().length / PLAYED.length)
 /** Books grow with each contest, and the games read them whole. */
 const ROUNDS_A_DATABASE = 50
 /** All invariants over the whole books after so many contests, and after the last of a game. */
@@ -39,12 +44,12 @@ for (const dialect of testDialects()) {
   const racers = openRacers()
   tests.after(() => racers.close())
 
-  for (const [number, game] of GAMES.entries()) {
-    tests(game.name, async () => {
+  for (const [number, { game, contract }] of PLAYED.entries()) {
+    tests(`${game.name}, ${contract}`, async () => {
       let collisions = 0
       for (let from = 0; from < ROUNDS; from += ROUNDS_A_DATABASE) {
         const rounds = Math.min(ROUNDS, from + ROUNDS_A_DATABASE) - from
-        const played = await inRing(dialect, racers, (arena) =>
+        const played = await inRing(dialect, contract, racers, (arena) =>
           playGame(arena, racers, game, number, from, rounds),
         )
         collisions += played.collisions
@@ -53,7 +58,7 @@ for (const dialect of testDialects()) {
       }
       total.collisions += collisions
       if (ROUNDS > ROUNDS_A_DATABASE)
-        console.log(`\nprogress: ${game.name} on ${dialect}: ${ROUNDS} contests`)
+        console.log(`\nprogress: ${game.name}, ${contract}, on ${dialect}: ${ROUNDS} contests`)
       assert.ok(
         collisions >= ROUNDS * LEAST_COLLISIONS,
         `only ${collisions} contests of ${ROUNDS} and more collided: the others prove nothing`,
@@ -64,7 +69,7 @@ for (const dialect of testDialects()) {
   tests('said how many there were', () => {
     const { contests, collisions, repeats } = total
     console.log(
-      `\nsize: races on ${dialect}: ${contests} contests in ${GAMES.length} games, ${collisions} collided, ` +
+      `\nsize: races on ${dialect}: ${contests} contests in ${PLAYED.length} games, ${collisions} collided, ` +
         `${repeats} transactions ran again, seed ${SEED}`,
     )
     assert.ok(contests >= RACES / testDialects().length)
@@ -84,16 +89,21 @@ interface Played {
 /** A marketplace, and two processes beside this one that work on its database. */
 async function inRing<T>(
   dialect: TestDialect,
+  contract: Contract,
   racers: Racers,
   work: (arena: Arena) => Promise<T>,
 ): Promise<T> {
   const market = await openMarketplace(dialect)
   const { database, url } = market.bed.testDatabase
   await writeUnsynced(database)
-  const double = await openProcessorDouble()
-  const processor = createHttpProcessor({ url: double.url, apiKey: 'sk_double', timeoutMs: 10_000 })
+  const { wire, client } = CONTRACT_PARTS[contract]
+  const double = await openProcessorDouble(undefined, wire(market))
+  const processor = client(
+    () => double.url,
+    () => market.clock.now(),
+  )
   try {
-    await racers.enter({ databaseUrl: url, processorUrl: double.url })
+    await racers.enter({ databaseUrl: url, processorUrl: double.url, contract })
     return await work({ market, double, processor })
   } finally {
     await processor.close()

@@ -3,7 +3,7 @@ import { createOrderReader } from '../../jobs/order-reader.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { createHttpProcessor } from '../../processor/http-processor.ts'
+import { CONTRACT_PARTS, type Contract } from '../faults/contracts.ts'
 import { countedReader } from '../testkit/counted-reader.ts'
 import { seededRandom } from '../testkit/seeded-random.ts'
 import { platformOver } from '../testkit/testbed.ts'
@@ -15,6 +15,7 @@ import { perform, prepare, type Task } from './tasks.ts'
 export interface Place {
   databaseUrl: string
   processorUrl: string
+  contract: Contract
 }
 
 /** One contest for this side. */
@@ -61,12 +62,15 @@ function race(): void {
   })
 }
 
-async function enter({ databaseUrl, processorUrl }: Place) {
+async function enter({ databaseUrl, processorUrl, contract }: Place) {
   const database = await openDatabase(databaseUrl, { create: false })
   // On PostgreSQL it is a setting of the database, made already.
   if (database.dialect === 'sqlite') await writeUnsynced(database)
-  const processor = createHttpProcessor({ url: processorUrl, apiKey: 'sk_double', timeoutMs: 10_000 })
   let clockNow = 0
+  const processor = CONTRACT_PARTS[contract].client(
+    () => processorUrl,
+    () => clockNow,
+  )
   const ownPlatform = platformOver(database, databaseUrl, { now: () => clockNow }, QUARTERLY)
   const reader = countedReader(createOrderReader(ownPlatform))
   const processorAndReader = { processor, reader }

@@ -1,6 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
 import { requestProblem, type SafepayRequest } from './safepay-requests.ts'
 
 export const AGGREGATOR_ID = 'agg_double'
@@ -49,6 +50,8 @@ export interface SafepayPayment {
   /** Paisa. */
   amount: number
   status: string
+  /** Epoch ms. */
+  createdAt: number
   /** The body of the request. */
   body: Record<string, unknown>
 }
@@ -67,6 +70,9 @@ export interface SafepayEvent {
   aggregator_id: string
   subject: { payment: Record<string, unknown> }
 }
+
+/** Not Safepay's: a POST to it makes the next payout fail. */
+export const FAIL_NEXT_PAYOUT = '/double/fail-next-payout'
 
 /** Safepay Raast with a ledger of its own, as published. It checks every request against the published facts. */
 export class SafepayDouble {
@@ -90,10 +96,20 @@ export class SafepayDouble {
     secret: string
   }[] = []
   readonly dead: { event_id: string; type: string; created_at: string }[] = []
+  /** Settles what is new after so many ms, and sends the events; `null`: only when a test does. */
+  settlesAfterMs: number | null = null
+  /** Whether the next payout that it settles by itself fails. */
+  failsNextPayout = false
+  /** How long to wait before each repetition of a delivery, ms. */
+  repeatsAfterMs: readonly number[] = []
+  readonly #closing = new AbortController()
   url = ''
+  /** Epoch ms. */
+  now: () => number = Date.now
   #close = async () => {}
 
-  static async open(): Promise<SafepayDouble> {
+  /** `port`: 0 for any. */
+  static async open(port = 0): Promise<SafepayDouble> {
     const double = new SafepayDouble()
     const server = createServer((asked, answer) => {
       double.#serve(asked, answer).catch((error: unknown) => {
@@ -101,11 +117,14 @@ export class SafepayDouble {
         answer.destroy()
       })
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    await new Promise<void>((resolve, reject) =>
+      server.once('error', reject).listen(port, '127.0.0.1', resolve),
+    )
     const address = server.address()
     if (typeof address !== 'object' || address === null) throw new Error('the double does not listen')
     double.url = `http://127.0.0.1:${address.port}/raastwire`
     double.#close = async () => {
+      double.#closing.abort()
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     }
@@ -134,28 +153,52 @@ export class SafepayDouble {
     return types.map((type) => this.eventAbout(payment, type))
   }
 
-  /** Delivers events to the registered endpoints, signed; what is not answered with 2xx is dead. Answers the statuses. */
+  /**
+   * Delivers events to the registered endpoints, signed, each in this order; what is not answered with 2xx in the end is dead. Answers the
+   * last statuses, 0 for no answer.
+   */
   async deliver(events: readonly SafepayEvent[]): Promise<number[]> {
-    const statuses: number[] = []
-    for (const event of events) {
-      for (const { url, enabled, event_types, secret } of this.endpoints) {
-        if (!enabled || !event_types.includes(event.webhook_event_type)) continue
-        const body = JSON.stringify(event)
-        const now = new Date().toISOString().replace('Z', '123456Z')
-        const mac = createHmac('sha256', Buffer.from(secret, 'base64')).update(`${now}.${body}`).digest('hex')
-        const headers = {
-          'content-type': 'application/json',
-          'x-sfpy-event-id': event.identifier,
-          'x-sfpy-timestamp': now,
-          'x-sfpy-signature': `sha256=${mac}`,
+    const statuses = this.endpoints.map(async (endpoint) => {
+      const answered: number[] = []
+      for (const event of events) {
+        if (!endpoint.enabled || !endpoint.event_types.includes(event.webhook_event_type)) continue
+        let status = await this.#send(endpoint, event)
+        for (const wait of this.repeatsAfterMs) {
+          if (isAccepted(status) || this.#closing.signal.aborted) break
+          await pause(wait, undefined, { signal: this.#closing.signal }).catch(() => undefined)
+          status = await this.#send(endpoint, event)
         }
-        const { status } = await fetch(url, { method: 'POST', headers, body })
-        statuses.push(status)
+        answered.push(status)
         const { identifier: event_id, webhook_event_type: type } = event
-        if (status >= 300) this.dead.push({ event_id, type, created_at: new Date().toISOString() })
+        if (!isAccepted(status))
+          this.dead.push({ event_id, type, created_at: new Date(this.now()).toISOString() })
       }
+      return answered
+    })
+    return (await Promise.all(statuses)).flat()
+  }
+
+  async #send({ url, secret }: (typeof this.endpoints)[number], event: SafepayEvent): Promise<number> {
+    const body = JSON.stringify(event)
+    const now = new Date(this.now()).toISOString().replace('Z', '123456Z')
+    const mac = createHmac('sha256', Buffer.from(secret, 'base64')).update(`${now}.${body}`).digest('hex')
+    const headers = {
+      'content-type': 'application/json',
+      'x-sfpy-event-id': event.identifier,
+      'x-sfpy-timestamp': now,
+      'x-sfpy-signature': `sha256=${mac}`,
     }
-    return statuses
+    const answer = await fetch(url, { method: 'POST', headers, body }).catch(() => null)
+    return answer?.status ?? 0
+  }
+
+  /** As a payer, a bank and a network do that take no time and agree to everything. */
+  async #settleByItself(payment: SafepayPayment, afterMs: number): Promise<void> {
+    const isFailing = payment.type === 'PAYOUT' && this.failsNextPayout
+    if (isFailing) this.failsNextPayout = false
+    const { signal } = this.#closing
+    await pause(afterMs, undefined, { signal }).catch(() => undefined)
+    if (!signal.aborted) await this.deliver(this.settle(payment, isFailing ? 'failed' : 'paid'))
   }
 
   eventAbout(payment: SafepayPayment, type: string): SafepayEvent {
@@ -180,6 +223,7 @@ export class SafepayDouble {
       status: payment.status,
       ...this.#references(),
       request_id: payment.requestId,
+      created_at: new Date(payment.createdAt).toISOString(),
       txn_logs: [],
     }
   }
@@ -192,8 +236,17 @@ export class SafepayDouble {
   async #serve(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
     const url = new URL(asked.url ?? '/', 'http://double')
     const raw = await text(asked)
-    const [, aggregator, path = ''] =
+    if (asked.method === 'POST' && url.pathname === FAIL_NEXT_PAYOUT) {
+      this.failsNextPayout = true
+      answer.writeHead(204).end()
+      return
+    }
+    const [isItsRoute, aggregator, path = ''] =
       /^\/raastwire\/v1\/aggregators\/([^/]+)\/(.*)$/.exec(decodeURIComponent(url.pathname)) ?? []
+    if (isItsRoute === undefined) {
+      answer.writeHead(404, { 'content-type': 'text/html' }).end('<html>404 Not Found</html>')
+      return
+    }
     const request: SafepayRequest = {
       method: asked.method ?? '',
       path,
@@ -255,21 +308,38 @@ export class SafepayDouble {
       type,
       amount: type === 'PAYOUT' ? Number(body.amount) * 100 : Number(body.amount),
       status: this.switches.status,
+      createdAt: this.now(),
       body,
     }
-    if (!known) this.payments.push(payment)
+    if (!known) {
+      this.payments.push(payment)
+      if (this.settlesAfterMs !== null) void this.#settleByItself(payment, this.settlesAfterMs)
+    }
     const { token, status, orderId: order_id } = payment
-    const created = { token, status, order_id, created_at: new Date().toISOString(), ...this.#references() }
+    const created = {
+      token,
+      status,
+      order_id,
+      created_at: new Date(payment.createdAt).toISOString(),
+      ...this.#references(),
+    }
     return this.#data(type === 'PAYOUT' ? this.#record(payment) : { message: 'RTP created', ...created })
   }
 
-  #list(query: Record<string, string>) {
-    const payments = this.payments
-      .filter(({ requestId }) => requestId === query.request_id)
-      .map((payment) => this.#record(payment))
+  /** Newest first; `count` is that of all pages. */
+  #list({ request_id, start_date = '0', end_date, limit, offset }: Record<string, string>) {
+    const end = end_date === undefined ? Number.POSITIVE_INFINITY : Number(end_date)
+    const all = this.payments.filter(({ requestId, createdAt }) => {
+      const at = Math.floor(createdAt / 1000)
+      return (request_id === undefined || requestId === request_id) && at >= Number(start_date) && at <= end
+    })
+    const from = Number(offset)
+    const payments = all.reverse().slice(from, from + Number(limit))
     const { nothing } = this.switches
-    if (payments.length > 0 || nothing === 'empty')
-      return this.#data({ count: String(payments.length), payments })
+    if (all.length > 0 || nothing === 'empty') {
+      const page = payments.map((payment) => this.#record(payment))
+      return this.#data({ count: String(all.length), payments: page })
+    }
     return this.#data(nothing === 'null' ? { count: '0', payments: null } : { count: '0' })
   }
 
@@ -321,4 +391,8 @@ export class SafepayDouble {
     const body = this.switches.errors === 'flat' ? error : { api_version: 'v1', error }
     return { status, body: JSON.stringify(body), headers: {} }
   }
+}
+
+function isAccepted(status: number): boolean {
+  return status >= 200 && status < 300
 }

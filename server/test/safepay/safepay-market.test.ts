@@ -1,11 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { retryInvoice } from '../../billing/invoices.service.ts'
 import { reconcile } from '../../jobs/reconciliation.ts'
 import { flagUndelivered } from '../../jobs/undelivered-events.ts'
+import { flagUnknownRecords } from '../../jobs/unknown-records.ts'
 import { openFlags, resolveFlag } from '../../moderation/flags.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { retryPayout } from '../../payouts/retry-payout.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
+import { changedTables, tableDigests } from '../authorization/digest.ts'
 import { type MarketContext, marketSuites } from '../testkit/market-suites.ts'
 import {
   attemptsOf,
@@ -16,7 +19,7 @@ import {
   payoutOf,
   type Shop,
 } from '../testkit/marketplace.ts'
-import { DAY, MINUTE } from '../testkit/testbed.ts'
+import { DAY, HOUR, MINUTE } from '../testkit/testbed.ts'
 import { openSafepayWorld, SAFEPAY_SETTINGS, type SafepayWorld } from './safepay-market.ts'
 
 interface Context {
@@ -250,6 +253,68 @@ for (const { it } of marketSuites<Context>('Safepay', { verify: true, settings: 
     if (lost) await world.tell([lost])
     assert.is(await flagUndelivered(platform, processor), 0)
     assert.is((await cycleOf(platform, cycleId)).state, 'charged')
+  })
+
+  it('flags payments and payouts that no call of ours made, once, and moves nothing', async (context) => {
+    const { market, world } = context
+    const { platform, clock } = market
+    const { processor } = world.parts
+    const find = async () => {
+      const found = await flagUnknownRecords(platform, processor, { pauseMs: 0 })
+      return [found?.count, found?.records.length]
+    }
+    const subject = 'reconciliation_difference safepay-raast'
+    /** As another system with the same key does; the newest last. */
+    const paidElsewhere = (count: number, requestId?: string) => {
+      for (let one = 0; one < count; one += 1) {
+        const id = requestId ?? randomUUID()
+        const body = { request_id: id, amount: '500', creditor_iban: OTHER_IBAN }
+        world.double.payments.push({
+          token: `pm_${one}_${id}`,
+          requestId: id,
+          orderId: '',
+          type: 'PAYOUT',
+          amount: 50_000,
+          status: 'P_SETTLED',
+          createdAt: clock.now(),
+          body,
+        })
+      }
+    }
+    const payoutId = await makePayout(context)
+    await world.drain()
+    await pay(context)
+    clock.pass(HOUR)
+    assert.equal(await find(), [0, 0])
+    paidElsewhere(1, 'not a UUID')
+    // What was just made waits for the next run.
+    assert.equal(await find(), [0, 0])
+    clock.pass(HOUR)
+    const before = await tableDigests(platform.database.reader)
+    assert.equal(await find(), [1, 1])
+    assert.equal(changedTables(before, await tableDigests(platform.database.reader)), ['flags'])
+    assert.equal(await openFlagsOf(platform), [subject])
+    paidElsewhere(250)
+    clock.pass(HOUR)
+    assert.equal(await find(), [251, 200])
+    const [flag] = await openFlags(platform.database.reader, 'reconciliation_difference')
+    const { count, records } = JSON.parse(flag?.evidence ?? '')
+    assert.equal([count, records.length], [251, 200])
+    const { id: _id, request_id: _request, at: _at, ...shown } = records[0]
+    assert.equal(shown, { type: 'PAYOUT', amount: '500.00', status: 'P_SETTLED' })
+    await resolveFlag(platform, { flagId: flag?.id ?? '', actor: 'operator', note: 'another shop of ours' })
+    assert.equal(await find(), [0, 0])
+    paidElsewhere(1)
+    clock.pass(HOUR)
+    assert.equal(await find(), [1, 1])
+    assert.equal(await openFlagsOf(platform), [subject])
+    assert.is((await payoutOf(platform, payoutId)).state, 'paid')
+    // Without an answer, or with a list that breaks off, nothing is concluded.
+    world.double.instead.set('GET payments', [
+      { status: 500, body: 'busy' },
+      { status: 200, body: JSON.stringify({ data: { count: '3', payments: [] } }) },
+    ])
+    for (const _time of [1, 2]) assert.equal(await find(), [undefined, undefined])
   })
 
   it('moves nothing for money that came back, or an amount in another unit', async (context) => {

@@ -31,6 +31,7 @@ export async function openSafepayWorld(
   payoutEventUnit: 'rupees' | 'paisa' = 'rupees',
 ): Promise<SafepayWorld> {
   const double = await SafepayDouble.open()
+  double.now = () => market.clock.now()
   const processor = createSafepayProcessor({
     url: double.url,
     aggregatorId: AGGREGATOR_ID,

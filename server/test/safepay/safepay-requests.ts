@@ -41,6 +41,8 @@ const webhook = z.strictObject({
 })
 
 const page = { limit: z.string().regex(/^\d+$/), offset: z.string().regex(/^\d+$/) }
+/** A UNIX timestamp. */
+const seconds = z.string().regex(/^\d{10}$/)
 const none = z.strictObject({})
 
 interface RequestRule {
@@ -57,7 +59,10 @@ const RULES: RequestRule[] = [
   {
     method: 'GET',
     path: /^payments$/,
-    query: z.strictObject({ ...page, request_id: requestId }),
+    query: z.union([
+      z.strictObject({ ...page, request_id: requestId }),
+      z.strictObject({ ...page, start_date: seconds, end_date: seconds }),
+    ]),
     body: z.null(),
   },
   { method: 'GET', path: /^title-fetch$/, query: z.strictObject({ iban }), body: z.null() },

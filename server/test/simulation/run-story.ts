@@ -61,7 +61,10 @@ async function tellAll(scene: Scene): Promise<void> {
 /** What is under way arrives when the clock has come to the step; then the step's own thing happens. */
 async function tellStep(scene: Scene, step: Step, index: number): Promise<void> {
   const now = scene.clock.now()
-  scene.clock.pass(Math.max(0, momentAfter(now, step.wait) - now))
+  const wait = momentAfter(now, step.wait) - now
+  // What has arrived is written at the time of its arrival.
+  if (wait > 0) await scene.services.flush()
+  scene.clock.pass(Math.max(0, wait))
   await receiveDue(scene)
   await act(scene, step.action)
   if (!step.work) return

@@ -36,7 +36,7 @@ export async function stallUnderLoad(dialect: TestDialect, stallMs: number): Pro
   const { world } = stalling
   try {
     const url = await world.up()
-    const scene = await world.prepare(setScene)
+    const scene = await world.prepare((platform) => setScene(platform, world.receiver.url))
     const shop = { slug: scene.links.ayesha.slug, domain: scene.domain, secret: scene.secret }
     const load = startLoad(url, shop, CONNECTIONS, PACE_MS)
     const calmP99 = await calmWindow(load)

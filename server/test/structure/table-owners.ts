@@ -29,7 +29,7 @@ const MAY_READ: Record<string, readonly string[]> = {
     'billing_cycles',
   ],
   // Looks at a database whose migrations may be missing.
-  'cli/doctor': ['mails', 'inbound_events', 'schedule_runs', 'sales', 'ledger_entries'],
+  'cli/doctor': ['mails', 'inbound_events', 'schedule_runs', 'sales', 'ledger_entries', 'stores'],
 }
 
 /** Shared by all: each concept has its own row. */

@@ -9,6 +9,8 @@ export interface CuttableProxy {
   mend(): Promise<void>
   /** Keeps connections open and passes nothing on. */
   stall(): void
+  /** As a machine that lost its power: connections stay open and pass nothing on, new ones are refused until they are let through again. */
+  vanish(): void
   /** Passes on what waited and all that follows. */
   flow(): void
   close(): Promise<void>
@@ -42,6 +44,13 @@ export async function openCuttableProxy(target: { host: string; port: number }):
   let server = serve()
   await listen(server, 0)
   const { port } = server.address() as { port: number }
+  const stall = () => {
+    stalled = true
+    for (const socket of sockets) {
+      socket.unpipe()
+      socket.pause()
+    }
+  }
   const cut = async () => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     for (const socket of sockets) socket.destroy()
@@ -51,15 +60,15 @@ export async function openCuttableProxy(target: { host: string; port: number }):
     port,
     cut,
     async mend() {
+      stalled = false
       server = serve()
       await listen(server, port)
     },
-    stall() {
-      stalled = true
-      for (const socket of sockets) {
-        socket.unpipe()
-        socket.pause()
-      }
+    stall,
+    vanish() {
+      stall()
+      // Stops listening; its end waits for the open connections.
+      server.close()
     },
     flow() {
       stalled = false

@@ -145,13 +145,29 @@ const attempt = (number: number, state: 'waiting' | 'created' | 'refused') => ({
 /** At least one row of every table, with one of each state where states move; in an order in which they can be made. */
 export const ONE_OF_EACH: Rows = {
   users: [user(1, 'merchant'), user(2, 'creator'), user(3, 'admin')],
-  sessions: [{ id: idNumber(4), user_id: MERCHANT, token_hash: 'cd', created_at: AT, expires_at: AT + 1 }],
+  sessions: [
+    {
+      id: idNumber(4),
+      user_id: MERCHANT,
+      token_hash: 'cd',
+      created_at: AT,
+      expires_at: AT + 1,
+      last_used_at: AT,
+      address_prefix: '192.0.2.0/24',
+      agent: 'curl/8.5.0',
+      fresh_until: AT,
+    },
+  ],
   account_tokens: [
     { user_id: MERCHANT, purpose: 'verify_email', token_hash: 'ee', created_at: AT, expires_at: AT + 1 },
   ],
   mails: [mail(7, 'queued'), mail(8, 'sent'), mail(9, 'failed')],
   mail_opt_outs: [{ user_id: CREATOR, event: 'payout.paid', created_at: AT }],
   login_addresses: [{ user_id: MERCHANT, address_hash: 'ab', used_at: AT }],
+  second_factors: [
+    { user_id: MERCHANT, secret_encrypted: 'v2.z', created_at: AT, confirmed_at: AT, last_step: 1 },
+  ],
+  recovery_codes: [{ user_id: MERCHANT, code_hash: 'gh' }],
   payout_destinations: [
     {
       id: idNumber(5),
@@ -271,6 +287,18 @@ export const ONE_OF_EACH: Rows = {
   ],
   clicks: [{ id: idNumber(50), link_id: LINK, tracked: 1, kind: 'visit', repeated: 0, created_at: AT }],
   click_counts: [{ link_id: LINK, clicks: 1, unique_clicks: 1 }],
+  counted_visitors: [{ link_id: LINK, visitor: 'x', counted_at: AT }],
+  uncounted_clicks: [
+    {
+      id: idNumber(51),
+      link_id: LINK,
+      day: 20_000,
+      visits: 1,
+      unique_visits: 1,
+      clicks: 1,
+      untracked_visits: 0,
+    },
+  ],
   billing_cycles: [cycle(60, 'charged'), cycle(61, 'closed'), cycle(62, 'open')],
   billing_cycle_shares: [
     {
@@ -447,6 +475,8 @@ export const ONE_OF_EACH: Rows = {
   link_days: [{ link_id: LINK, day: 20_000, visits: 1, clicks: 1, untracked_visits: 0 }],
   mailboxes: [{ user_id: CREATOR, fingerprint: '23' }],
   schedule_runs: [{ name: 'billing', started_at: AT, finished_at: AT, outcome: '{}' }],
+  processes: [{ id: idNumber(90), host: 'host-1', pid: 1, roles: 'web', money_settings: '{}', seen_at: AT }],
+  rate_limits: [{ key: 'auth:x', points: 1, expire: AT }],
   watermarks: [{ name: 'clicks', value: NIL_ID }],
 }
 

@@ -6,6 +6,32 @@ import { change, changed, NO_USER, one, oneOf, share, type Tampering } from './t
 const CHARGED = "state = 'charged'"
 const CLOSED = "state = 'closed'"
 
+/** A change of the counts of a link, which the report must name. */
+function miscounted(what: string, statement: Tampering['statement']): Tampering {
+  return {
+    invariant: 'visits-counted',
+    what,
+    statement,
+    subject: sql`select ${one('clicks', "kind = 'visit' and tracked = 1")} as id, cast(link_id as text) as subject
+      from clicks where cast(id as text) = ${one('clicks', "kind = 'visit' and tracked = 1")}`,
+  }
+}
+
+const CLICKS: Tampering[] = [
+  miscounted(
+    'a visit that the counts miss',
+    sql`insert into click_counts (link_id, clicks, unique_clicks)
+      select link_id, -1, -1 from clicks where kind = 'visit' and tracked = 1
+      group by link_id on conflict (link_id) do update set clicks = click_counts.clicks - 1`,
+  ),
+  miscounted(
+    'a visit that never was',
+    sql`insert into click_counts (link_id, clicks, unique_clicks)
+      select link_id, 1, 0 from clicks where kind = 'visit' and tracked = 1
+      group by link_id on conflict (link_id) do update set clicks = click_counts.clicks + 1`,
+  ),
+]
+
 const BILLING: Tampering[] = [
   changed('cycles-tile-time', 'a gap', 'billing_cycles', 'period_start = period_start + 1', "state = 'open'"),
   changed('cycles-tile-time', 'an open cycle before others', 'billing_cycles', "state = 'open'", CHARGED),
@@ -260,11 +286,23 @@ const BODIES: Tampering[] = [
   ),
 ]
 
+function factor(what: string, assignment: string): Tampering {
+  const user = sql`(select min(cast(user_id as text)) from second_factors)`
+  return {
+    invariant: 'sealed-second-factors',
+    what,
+    statement: sql`update second_factors set ${sql.raw(assignment)} where cast(user_id as text) = ${user}`,
+    subject: sql`select ${user} as subject`,
+  }
+}
+
 const SEALED: Tampering[] = [
   changed('sealed-destinations', 'another owner', 'payout_destinations', `user_id = '${NO_USER}'`),
   changed('sealed-destinations', 'an earlier effect', 'payout_destinations', 'effective_at = 0'),
   changed('sealed-billing-accounts', 'another merchant', 'billing_accounts', `user_id = '${NO_USER}'`),
   changed('sealed-billing-accounts', 'an IBAN as a Raast ID', 'billing_accounts', "kind = 'raast_id'"),
+  factor('a longer secret', "secret_encrypted = secret_encrypted || 'A'"),
+  factor('another start', 'created_at = created_at + 1'),
   changed(
     'sealed-store-secrets',
     'another store',
@@ -272,12 +310,20 @@ const SEALED: Tampering[] = [
     'store_id = (select id from stores where id <> store_id limit 1)',
   ),
   changed('sealed-store-secrets', 'a longer validity', 'store_secrets', 'valid_until = 9000000000000'),
+  changed(
+    'sealed-webhook-secrets',
+    'another endpoint',
+    'webhook_secrets',
+    'endpoint_id = (select id from webhook_endpoints where id <> endpoint_id limit 1)',
+  ),
+  changed('sealed-webhook-secrets', 'an end', 'webhook_secrets', 'valid_until = 9000000000000'),
 ]
 
 export const TAMPERINGS: readonly Tampering[] = [
   ...JOURNAL_TAMPERINGS,
   ...CHAIN_TAMPERINGS,
   ...SALE_TAMPERINGS,
+  ...CLICKS,
   ...BILLING,
   ...PAYOUTS,
   ...EVENTS,

@@ -1,5 +1,5 @@
 import { v7 } from 'uuid'
-import { createClickRecorder } from '../../clicks/clicks.service.ts'
+import { createClickRecorder, rollUpClicks } from '../../clicks/clicks.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import { watchMarketplace } from '../../moderation/watches/watches.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
@@ -70,6 +70,7 @@ export async function openWatchedWorld(
     },
     async watch() {
       clock.pass(MINUTE)
+      await rollUpClicks(platform)
       while ((await watchMarketplace(platform)) > 0);
     },
     async flags(kind) {

@@ -1,0 +1,98 @@
+// mostly waits
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { subscribeInvalidations } from '../../server/platform/cache/invalidations.ts'
+import { systemClock } from '../../server/platform/clock.ts'
+import type { Platform } from '../../server/platform/platform.ts'
+import { testDialects } from '../../server/test/testkit/databases.ts'
+import {
+  elsewhere,
+  follow,
+  logIn,
+  openLiveMarket,
+  openWebSide,
+  type WebSide,
+} from '../../server/test/testkit/live-followers.ts'
+import type { Marketplace } from '../../server/test/testkit/marketplace.ts'
+import { APP_KEY, runAffiliate } from './run-affiliate.ts'
+import { startAffiliate } from './running-affiliate.ts'
+
+interface Context {
+  market: Marketplace
+  platform: Platform
+  web: WebSide
+  settings: Record<string, string>
+  stop(): Promise<void>
+}
+
+const EVENTS = 20
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`live streams and other processes on ${dialect}`)
+  it.before.each(async (context) => {
+    const market = await openLiveMarket(dialect)
+    const { url, folder, database } = market.bed.testDatabase
+    const platform = { ...elsewhere(market.platform), clock: systemClock }
+    const web = await openWebSide(platform)
+    const subscription = subscribeInvalidations(platform, database)
+    await subscription.ready
+    const settings = { DATABASE_URL: url, DATA_DIR: folder, APP_KEY }
+    const stop = async () => {
+      await web.close()
+      await subscription.stop()
+      await market.close()
+    }
+    Object.assign(context, { market, platform, web, settings, stop })
+  })
+  it.after.each(({ stop }) => stop())
+
+  it('end within a second of a suspension by the command line', async (context) => {
+    const { market, platform, web, settings } = context
+    const creator = await market.addCreator()
+    const token = await logIn(platform, creator)
+    const stream = follow(web.base, token)
+    await stream.until(() => stream.events.length > 0)
+    const { code, stderr } = await runAffiliate(['users', 'suspend', creator.userId, '--yes'], {
+      environment: settings,
+    })
+    const ended = performance.now()
+    assert.is(code, 0, stderr)
+    await stream.until(() => stream.refusal() === 'unauthenticated')
+    assert.ok(performance.now() - ended < 1000, `${performance.now() - ended} ms`)
+    const me = await fetch(`${web.base}/me`, { headers: { authorization: `Bearer ${token}` } })
+    assert.is(me.status, 401)
+  })
+
+  if (dialect === 'postgresql') {
+    it('show what a worker in another process does, half of it within 300 ms', async (context) => {
+      const { market, platform, web, settings } = context
+      const shop = await market.addShop()
+      const link = await market.addLink(shop, await market.addCreator())
+      const stream = follow(web.base, await logIn(platform, shop.actor))
+      await stream.until(() => stream.events.length > 0)
+      const worker = startAffiliate(['serve'], { ...settings, ROLES: 'worker', LOG_LEVEL: 'silent' })
+      try {
+        await worker.until(
+          async () =>
+            (await platform.database.reader.selectFrom('processes').select('id').execute()).length > 0,
+        )
+        const sales = () => stream.received().filter((one) => one === 'sale accepted').length
+        const times: number[] = []
+        for (let count = 1; count <= EVENTS; count += 1) {
+          market.clock.set(new Date().toISOString())
+          await market.order(shop, link, 100_000)
+          const from = performance.now()
+          await stream.until(() => sales() === count)
+          times.push(performance.now() - from)
+        }
+        const median = times.toSorted((a, b) => a - b)[EVENTS / 2] ?? 0
+        assert.ok(median < 300, times.map(Math.round).join(' '))
+      } finally {
+        stream.stop()
+        await worker.interrupt()
+      }
+    })
+  }
+
+  it.run()
+}

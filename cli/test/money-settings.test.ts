@@ -1,0 +1,37 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../../server/test/testkit/databases.ts'
+import { openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
+import { runHere } from './run-here.ts'
+
+for (const dialect of testDialects()) {
+  const it = suite(`commands beside a service with other money settings on ${dialect}`)
+  let bed: ServiceBed
+  it.before(async () => {
+    bed = await openServiceBed(dialect)
+  })
+  it.after(() => bed.close())
+
+  const run = (args: string[], settings: Record<string, string> = {}) =>
+    runHere([...args, '--yes'], {
+      DATABASE_URL: bed.testDatabase.url,
+      DATA_DIR: bed.testDatabase.folder,
+      APP_KEY: '',
+      ...settings,
+    })
+
+  it('move no money, and name the setting', async () => {
+    for (const args of [
+      ['payouts', 'run'],
+      ['billing', 'close'],
+    ]) {
+      const refused = await run(args, { PAYOUT_THRESHOLD: '1.00' })
+      assert.is(refused.code, 1, args.join(' '))
+      assert.match(refused.stderr, /setting PAYOUT_THRESHOLD: is 100 here and 100000 in process \d+/)
+      assert.is((await run(args)).code, 0)
+    }
+    assert.is((await run(['payouts', 'list'], { PAYOUT_THRESHOLD: '1.00' })).code, 0)
+  })
+
+  it.run()
+}

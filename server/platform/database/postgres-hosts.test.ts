@@ -1,0 +1,160 @@
+// time limit: 90 s
+// mostly waits
+import { CompiledQuery, sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../../test/testkit/databases.ts'
+import { eventually } from '../../test/testkit/service-bed.ts'
+import { type PostgresCluster, type PostgresNode, startCluster } from '../../test/testkit/standby.ts'
+import { Caches } from '../cache/caches.ts'
+import { subscribeInvalidations } from '../cache/invalidations.ts'
+import { createLog } from '../log.ts'
+import { Signals } from '../signals.ts'
+import { withStatementTimeout } from './database.ts'
+import { migrate } from './migrator.ts'
+import { checkHosts } from './open-database.ts'
+import { openPostgres } from './postgresql.ts'
+
+const it = suite<{ cluster: PostgresCluster; primary: PostgresNode; standby: PostgresNode }>(
+  'PostgreSQL hosts',
+)
+
+it.before(async (context) => {
+  context.cluster = await startCluster()
+  context.primary = context.cluster.primary
+  context.standby = await context.primary.addStandby('s1')
+})
+
+it.after(({ cluster }) => cluster.close())
+
+const NO_SERVER = '127.0.0.1:1'
+const hostOf = (node: PostgresNode) => `127.0.0.1:${node.port}`
+const urlOf = (...hosts: string[]) =>
+  `postgres://postgres:secret@${hosts.join(',')}/postgres?target_session_attrs=read-write`
+const messageOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'no error',
+    (error: Error) => error.message,
+  )
+const portOf = CompiledQuery.raw(`select current_setting('port')::int as port`)
+
+it('passes over a frozen host in time, and a read-only connection goes to the primary too', async ({
+  primary,
+  standby,
+}) => {
+  standby.freeze()
+  const database = openPostgres(urlOf(hostOf(standby), hostOf(primary)), { readOnly: true })
+  const begun = performance.now()
+  const { rows } = await sql<{ port: number }>`select current_setting('port')::int as port`.execute(
+    database.reader,
+  )
+  assert.is(rows[0]?.port, primary.port)
+  assert.ok(performance.now() - begun < 1500)
+  await database.close()
+  standby.thaw()
+})
+
+it('says that only standbys, or no host at all, can be reached', async ({ standby }) => {
+  const standbys = urlOf(hostOf(standby), NO_SERVER)
+  const only = await messageOf(checkHosts('DATABASE_URL', standbys))
+  assert.match(only, 'only standbys can be reached')
+  assert.match(only, `${hostOf(standby)}: takes reads only`)
+  assert.match(only, `${NO_SERVER}: connect ECONNREFUSED`)
+  assert.match(
+    await messageOf(checkHosts('DATABASE_URL', urlOf(NO_SERVER, '127.0.0.1:2'))),
+    'no host can be reached',
+  )
+  const database = openPostgres(standbys)
+  const error = await database.transaction(async () => {}).catch((reason: unknown) => reason)
+  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  await database.close()
+})
+
+it('refuses hosts of two clusters', async ({ primary }) => {
+  // The cluster takes any password, so the address of the test run's own server serves for both.
+  const other = new URL(process.env.TEST_POSTGRES_URL ?? '')
+  const clusters = `postgres://${other.username}:${other.password}@${other.host},${hostOf(primary)}/postgres`
+  const foreign = await messageOf(checkHosts('DATABASE_URL', clusters))
+  assert.match(foreign, /^setting DATABASE_URL: .* are not one cluster/)
+  assert.match(foreign, `${other.host} and ${hostOf(primary)}`)
+})
+
+it('finds the primary among them, the next one after a switchover, and refuses the former one that came back', async ({
+  primary,
+  standby,
+}) => {
+  const url = urlOf(NO_SERVER, hostOf(standby), hostOf(primary))
+  await checkHosts('DATABASE_URL', url)
+  const database = openPostgres(url, { poolSize: 2 })
+  const writesTo = async () => (await database.executeBatch<{ port: number }>(portOf))[0]?.port
+  try {
+    assert.is(await writesTo(), primary.port)
+    await migrate(database)
+    const caches = new Caches()
+    const listening = subscribeInvalidations(
+      { caches, log: createLog('silent'), signals: new Signals() },
+      database,
+    )
+    await listening.ready
+    await database.transaction((tx) => sql`create table t (n bigint)`.execute(tx))
+    await primary.stop()
+    await standby.promote()
+    const begun = performance.now()
+    const port = await eventually(
+      () => writesTo().catch(() => null),
+      (found) => found !== null,
+    )
+    assert.is(port, standby.port)
+    assert.ok(performance.now() - begun < 2000)
+    await database.transaction((tx) => sql`insert into t values (1)`.execute(tx))
+    const { rows } = await eventually(
+      () =>
+        sql<{ n: number }>`select 1 as n from pg_stat_activity where query like 'listen %'`.execute(
+          database.reader,
+        ),
+      (found) => found.rows.length > 0,
+    )
+    assert.is(rows.length, 1)
+    await listening.stop()
+  } finally {
+    await database.close()
+  }
+  await primary.start()
+  const split = await messageOf(checkHosts('DATABASE_URL', urlOf(hostOf(primary), hostOf(standby))))
+  assert.match(split, /^setting DATABASE_URL: .* both take writes, on different timelines/)
+})
+
+it('leaves a frozen primary for the standby that takes over', async () => {
+  const cluster = await startCluster()
+  const { primary } = cluster
+  const standby = await primary.addStandby('s1')
+  const database = openPostgres(urlOf(hostOf(primary), hostOf(standby)), {
+    poolSize: 2,
+    queryTimeoutMs: 60_000,
+  })
+  const writesTo = async () => (await database.executeBatch<{ port: number }>(portOf))[0]?.port
+  try {
+    assert.is(await writesTo(), primary.port)
+    primary.freeze()
+    // A statement that may take long, and one of a client: the pool has one connection for both.
+    const long = messageOf(writesTo())
+    const short = () => withStatementTimeout(writesTo).catch(() => null)
+    assert.is(await short(), null)
+    await standby.promote()
+    const begun = performance.now()
+    assert.is(await eventually(short, (port) => port !== null), standby.port)
+    assert.ok(performance.now() - begun < 4000)
+    assert.match(await long, 'Connection terminated')
+  } finally {
+    primary.thaw()
+    await database.close()
+    await cluster.close()
+  }
+})
+
+if (testDialects().includes('postgresql')) it.run()
+else {
+  const without = suite('without PostgreSQL')
+  without.skip('there is no PostgreSQL in this run', () => {})
+  without.run()
+}

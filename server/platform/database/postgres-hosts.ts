@@ -1,0 +1,232 @@
+import { Client, type ClientConfig } from 'pg'
+import { SettingError } from '../config.ts'
+import { READ_ONLY } from './database-faults.ts'
+import { hostAddresses, hostOf } from './postgres-address.ts'
+
+export const CONNECT_TIMEOUT_MS = 1500
+
+/** What a reachable server says of itself. */
+interface Server {
+  address: string
+  isWritable: boolean
+  /** Of the cluster; `null` if the role may not read it. */
+  systemId: string | null
+  /** Of a primary; each promotion begins another one. */
+  timeline: string | null
+}
+
+interface Unreachable {
+  address: string
+  error: NodeJS.ErrnoException
+}
+
+/**
+ * Finds the primary among the hosts of a PostgreSQL address. The host that was found last is used until a connection to it fails;
+ * then all are asked, at the same time.
+ */
+export class PostgresHosts {
+  readonly addresses: readonly string[]
+  #primary: string | null = null
+  #search: Promise<string> | null = null
+  /** The open connections and the address of each. */
+  readonly #clients = new Map<Client, string>()
+
+  constructor(url: string) {
+    this.addresses = hostAddresses(url)
+  }
+
+  /** The address of the primary. Throws with the code 25006 where only standbys answer, else with the first host's error. */
+  find(): Promise<string> {
+    const [only] = this.addresses
+    if (this.addresses.length === 1 && only !== undefined) return Promise.resolve(only)
+    if (this.#primary !== null) return Promise.resolve(this.#primary)
+    this.#search ??= this.#ask().finally(() => {
+      this.#search = null
+    })
+    return this.#search
+  }
+
+  /** A connection failed, or its server takes reads only: the next one asks all hosts again. */
+  forget(): void {
+    this.#primary = null
+  }
+
+  async #ask(): Promise<string> {
+    const asked = this.addresses.map((address) => askServer(address))
+    const writable = asked.map(async (answer) => {
+      const server = await answer
+      if (!('isWritable' in server && server.isWritable)) throw server
+      return server.address
+    })
+    try {
+      this.#primary = await Promise.any(writable)
+      this.#endOthers(this.#primary)
+      return this.#primary
+    } catch {
+      throw withoutPrimary(await Promise.all(asked))
+    }
+  }
+
+  /** Asks all hosts again; if another one is the primary now, the connections to the former one end. */
+  look(): void {
+    if (this.addresses.length === 1) return
+    this.forget()
+    this.find().catch(() => {})
+  }
+
+  /** Notes an open connection; it is ended once another host is found to be the primary. */
+  keep(client: Client, address: string): void {
+    this.#clients.set(client, address)
+    client.once('end', () => this.#clients.delete(client))
+  }
+
+  /** The former primary may hang and never answer. */
+  #endOthers(primary: string): void {
+    for (const [client, address] of this.#clients) {
+      if (address !== primary) client.connection.stream.destroy()
+    }
+  }
+
+  /**
+   * Refuses hosts that are not one cluster with one primary. Hosts that cannot be reached are left out, unless none can. Throws
+   * `SettingError` that names `setting`.
+   */
+  async check(setting: string): Promise<void> {
+    if (this.addresses.length === 1) return
+    const answers = await Promise.all(this.addresses.map((address) => askServer(address)))
+    const servers = answers.filter((answer) => 'isWritable' in answer)
+    const primaries = servers.filter((server) => server.isWritable)
+    if (primaries.length === 0) throw withoutPrimary(answers)
+    const other = differing(servers, 'systemId')
+    if (other) {
+      throw new SettingError(
+        setting,
+        `${other} are not one cluster (their system identifiers differ): name a primary and its standbys only`,
+      )
+    }
+    const split = differing(primaries, 'timeline')
+    if (!split) return
+    throw new SettingError(
+      setting,
+      `${split} both take writes, on different timelines: end the former primary, and rejoin it as a standby`,
+    )
+  }
+}
+
+/** The first two servers that differ in `key`, for a message; `null` if all that tell it agree. */
+function differing(servers: readonly Server[], key: 'systemId' | 'timeline'): string | null {
+  const known = servers.filter((server) => server[key] !== null)
+  const other = known.find((server) => server[key] !== known[0]?.[key])
+  return known[0] && other ? `${hostOf(known[0].address)} and ${hostOf(other.address)}` : null
+}
+
+function withoutPrimary(answers: readonly (Server | Unreachable)[]): Error {
+  const states = answers.map((answer) => {
+    const state = 'error' in answer ? answer.error.message || answer.error.code : 'takes reads only'
+    return `${hostOf(answer.address)}: ${state}`
+  })
+  const failed = answers.find((answer) => 'error' in answer)
+  const onlyStandbys = answers.some((answer) => !('error' in answer))
+  return Object.assign(
+    new Error(
+      `${onlyStandbys ? 'only standbys can be reached' : 'no host can be reached'} (${states.join('; ')})`,
+    ),
+    { code: onlyStandbys ? READ_ONLY : (failed?.error.code ?? 'ETIMEDOUT') },
+  )
+}
+
+const STATE = `select current_setting('transaction_read_only') = 'off' as is_writable,
+  case when not pg_is_in_recovery() then substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end as timeline`
+
+/** Asks on a connection of its own. */
+async function askServer(address: string): Promise<Server | Unreachable> {
+  const client = new Client({ connectionString: address })
+  client.on('error', () => {})
+  const giveUp = () => client.connection.stream.destroy(timeout())
+  const timer = setTimeout(giveUp, CONNECT_TIMEOUT_MS)
+  try {
+    await client.connect()
+    const { rows } = await client.query(STATE)
+    const systemId = await systemIdOf(client)
+    return { address, isWritable: rows[0]?.is_writable, timeline: rows[0]?.timeline, systemId }
+  } catch (error) {
+    return { address, error: error as NodeJS.ErrnoException }
+  } finally {
+    clearTimeout(timer)
+    client.end().catch(() => {})
+  }
+}
+
+function timeout(): Error {
+  return Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })
+}
+
+/** The identifier of the cluster, the same on its primary and all standbys; `null` if the role may not read it. */
+async function systemIdOf(client: Pick<Client, 'query'>): Promise<string | null> {
+  try {
+    const { rows } = await client.query('select system_identifier::text as id from pg_control_system()')
+    return rows[0]?.id ?? null
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === '42501') return null
+    throw error
+  }
+}
+
+/** What tells databases apart, the same on a primary and its standbys. With one host it may be a standby. */
+export async function identityOf(url: string): Promise<{ database: string; systemId: string | null }> {
+  const client = clientOf(url, {
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: CONNECT_TIMEOUT_MS,
+  })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query('select current_database() as name')
+    return { database: rows[0]?.name, systemId: await systemIdOf(client) }
+  } finally {
+    client.end().catch(() => {})
+  }
+}
+
+/** The driver's client class for these hosts: it connects to the primary. */
+export function clientFor(hosts: PostgresHosts): typeof Client {
+  if (hosts.addresses.length === 1) return Client
+  return class extends Client {
+    constructor(config?: string | ClientConfig) {
+      super(config)
+      // The server may be gone for good.
+      this.on('error', () => hosts.forget())
+    }
+
+    override connect(): Promise<Client>
+    override connect(callback: (error: Error) => void): void
+    override connect(callback?: (error: Error) => void): Promise<Client> | undefined {
+      const connecting = this.#connectToPrimary()
+      if (!callback) return connecting
+      connecting.then(() => (callback as (error?: Error) => void)(), callback)
+    }
+
+    async #connectToPrimary(): Promise<Client> {
+      const address = await hosts.find()
+      const { hostname, port } = new URL(address)
+      // The pool gave up meanwhile.
+      if (this.connection.stream.destroyed) throw timeout()
+      Object.assign(this, { host: hostname.replace(/^\[(.+)\]$/, '$1'), port: Number(port || 5432) })
+      try {
+        await super.connect()
+        hosts.keep(this, address)
+        return this
+      } catch (error) {
+        hosts.forget()
+        throw error
+      }
+    }
+  }
+}
+
+/** A client of the primary that `url` names, for one connection. */
+export function clientOf(url: string, config: ClientConfig = {}): Client {
+  const hosts = new PostgresHosts(url)
+  const HostClient = clientFor(hosts)
+  return new HostClient({ ...config, connectionString: hosts.addresses[0] })
+}

@@ -1,0 +1,56 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openTestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { PostgresHosts } from './postgres-hosts.ts'
+import { BoundedPool } from './postgres-pool.ts'
+
+const CONNECT_MS = 200
+
+const it = suite('the pool of PostgreSQL connections')
+
+it('gets every connection back, also when a wait for one ends while the connection is checked', async () => {
+  const testDatabase = await openTestDatabase('postgresql', { migrated: false })
+  let isSlow = false
+  class SlowClient extends Client {
+    override query(...parts: unknown[]) {
+      const run = () => (super.query as (...all: unknown[]) => unknown)(...parts)
+      const { text } = parts[0] as { text?: string }
+      return (
+        isSlow && text === 'show transaction_read_only' ? pause(2 * CONNECT_MS).then(run) : run()
+      ) as never
+    }
+  }
+  const pool = new BoundedPool(new PostgresHosts(testDatabase.url), {
+    Client: SlowClient as never,
+    max: 1,
+    // The second caller gets a new connection.
+    maxUses: 1,
+    connectionTimeoutMillis: CONNECT_MS,
+    queryTimeoutMs: 5000,
+    writable: true,
+  })
+  try {
+    const first = await pool.connect()
+    isSlow = true
+    const second = pool.connect().then(
+      (connection) => connection.release(),
+      () => undefined,
+    )
+    await pause(CONNECT_MS / 2)
+    first.release()
+    await second
+    const ended = pool.end().then(() => 'ended')
+    assert.is(await Promise.race([ended, pause(10 * CONNECT_MS, 'a connection is missing')]), 'ended')
+  } finally {
+    await testDatabase.close()
+  }
+})
+
+if (testDialects().includes('postgresql')) it.run()
+else {
+  const without = suite('without PostgreSQL')
+  without.skip('there is no PostgreSQL in this run', () => {})
+  without.run()
+}

@@ -1,0 +1,197 @@
+import { connect, type Socket } from 'node:net'
+import type { PostgresPool, PostgresPoolClient } from 'kysely'
+import {
+  type ClientBase,
+  DatabaseError,
+  Pool,
+  type PoolClient,
+  type PoolConfig,
+  type QueryConfig,
+  type QueryResult,
+} from 'pg'
+import { statementTimeout } from './database.ts'
+import { isReadOnly, isStatementLost, readOnlyError } from './database-faults.ts'
+import { CONNECT_TIMEOUT_MS, clientFor, type PostgresHosts } from './postgres-hosts.ts'
+
+export interface PoolOptions extends PoolConfig {
+  max: number
+  /** The longest that one statement may take unless `statementTimeout` says otherwise, ms; 0 for no limit. */
+  queryTimeoutMs: number
+  /** Connections to servers that take reads only are errors. */
+  writable: boolean
+}
+
+/** How often it is checked whether the server of an abandoned statement is still there, ms. */
+const CHECK_HELD_MS = 1000
+/** The least that a statement may take after its caller has waited for a connection, ms. */
+const LEAST_TIMEOUT_MS = 100
+
+/**
+ * A pool of connections, none in an unknown state. A statement that timed out may still be running, for example a commit that waits for
+ * a standby. Its connection keeps its place in the pool until the server is done with it or is gone, so that the server never has more
+ * processes of this pool than `max`; then it is closed, and the server rolls back what was open.
+ */
+export class BoundedPool {
+  readonly pool: Pool
+  readonly #hosts: PostgresHosts
+  readonly #queryTimeoutMs: number
+  readonly #writable: boolean
+  /** Connections whose server takes writes. */
+  readonly #checked = new WeakSet<PoolClient>()
+  readonly #held = new Map<PoolClient, () => void>()
+  #checks: NodeJS.Timeout | undefined
+
+  constructor(hosts: PostgresHosts, { queryTimeoutMs, writable, ...config }: PoolOptions) {
+    this.#hosts = hosts
+    this.#queryTimeoutMs = queryTimeoutMs
+    this.#writable = writable
+    this.pool = new Pool({
+      Client: clientFor(hosts),
+      connectionString: hosts.addresses[0],
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      idleTimeoutMillis: 30_000,
+      // A server that vanished without a word is noticed.
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 5000,
+      ...config,
+    })
+    // The next query reports a dropped connection. Without a listener the error event would end the process.
+    this.pool.on('error', () => {})
+    this.pool.on('connect', (client: PoolClient) => client.on('error', () => {}))
+  }
+
+  /** As Kysely uses it. Kysely's second form of `query`, with a cursor, is for streams, which nothing uses on PostgreSQL. */
+  get forKysely(): PostgresPool {
+    return {
+      connect: () => this.connect() as unknown as Promise<PostgresPoolClient>,
+      end: () => this.end(),
+      options: this.pool.options,
+    } as unknown as PostgresPool
+  }
+
+  /** Takes a connection until `release`. After a failure that leaves it in an unknown state it refuses further statements. */
+  async connect() {
+    const begun = performance.now()
+    const client = await this.#take(begun).catch((error: unknown) => {
+      // Perhaps all connections lead to a primary that hangs and was replaced.
+      this.#hosts.look()
+      throw error
+    })
+    let waited = performance.now() - begun
+    let failure: unknown
+    return {
+      query: async (text: string, values: readonly unknown[], name?: string): Promise<QueryResult> => {
+        if (failure !== undefined) throw failure
+        const limit = statementTimeout() ?? this.#queryTimeoutMs
+        try {
+          return await client.query({
+            text,
+            values: values as unknown[],
+            ...(name !== undefined && { name }),
+            ...(limit > 0 && { query_timeout: Math.max(limit - waited, LEAST_TIMEOUT_MS) }),
+          } as QueryConfig)
+        } catch (error) {
+          if (leavesUnknownState(error)) failure = error
+          throw error
+        } finally {
+          waited = 0
+        }
+      },
+      release: () => {
+        if (failure === undefined) return client.release()
+        if (isTimeout(failure)) return this.#hold(client)
+        // A server that became a standby stays one: a new connection may lead to the primary.
+        this.#hosts.forget()
+        client.release(true)
+      },
+    }
+  }
+
+  /** One statement on any connection. With `name` the connection prepares it at its first use. */
+  async query(text: string, values: readonly unknown[], name?: string): Promise<QueryResult> {
+    const connection = await this.connect()
+    try {
+      return await connection.query(text, values, name)
+    } finally {
+      connection.release()
+    }
+  }
+
+  async end(): Promise<void> {
+    for (const letGo of [...this.#held.values()]) letGo()
+    if (!this.pool.ending) await this.pool.end()
+  }
+
+  #hold(client: PoolClient): void {
+    const letGo = () => {
+      if (!this.#held.delete(client)) return
+      if (this.#held.size === 0) clearInterval(this.#checks)
+      client.release(true)
+    }
+    this.#held.set(client, letGo)
+    client.once('drain', letGo)
+    client.once('end', letGo)
+    if (this.#held.size === 1) {
+      this.#checks = setInterval(() => void this.#releaseLost(), CHECK_HELD_MS).unref()
+    }
+  }
+
+  /** Lets go of connections whose server is gone: it cannot report that, and TCP takes many minutes to notice. */
+  async #releaseLost(): Promise<void> {
+    this.#hosts.look()
+    if (this.#hosts.addresses.length > 1) return
+    for (const [client, letGo] of [...this.#held]) if (!(await isReachable(client))) letGo()
+  }
+
+  /**
+   * A connection, which leads to a server that takes writes where the pool is for those. The check is not the pool's own `verify`: when a
+   * caller's wait for a connection ends during that, pg-pool 3.14 never gets the connection back.
+   */
+  async #take(begun: number): Promise<PoolClient> {
+    const client = await this.pool.connect()
+    if (!this.#writable || this.#checked.has(client)) return client
+    const left = Math.max(CONNECT_TIMEOUT_MS - (performance.now() - begun), LEAST_TIMEOUT_MS)
+    try {
+      await this.#refuseReadOnly(client, left)
+      this.#checked.add(client)
+      return client
+    } catch (error) {
+      client.release(true)
+      throw error
+    }
+  }
+
+  /** A standby, or a primary that was just replaced by one. */
+  async #refuseReadOnly(client: ClientBase, timeoutMs: number): Promise<void> {
+    const question = { text: 'show transaction_read_only', query_timeout: timeoutMs }
+    const { rows } = await client.query(question)
+    if (rows[0]?.transaction_read_only !== 'on') return
+    this.#hosts.forget()
+    throw readOnlyError('the server takes reads only')
+  }
+}
+
+/** Not an error of the statement alone, or one that another connection may not have. */
+function leavesUnknownState(error: unknown): boolean {
+  return !(error instanceof DatabaseError) || isReadOnly(error) || isStatementLost(error)
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Query read timeout'
+}
+
+/** Whether the machine that this connection leads to still takes connections. One that hangs does, one that vanished does not. */
+function isReachable(client: PoolClient): Promise<boolean> {
+  const { remoteAddress: host, remotePort: port } = client.connection.stream as Socket
+  if (host === undefined || port === undefined) return Promise.resolve(true)
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: CONNECT_TIMEOUT_MS })
+    const answer = (isThere: boolean) => {
+      socket.destroy()
+      resolve(isThere)
+    }
+    socket.on('connect', () => answer(true))
+    socket.on('timeout', () => answer(false))
+    socket.on('error', () => answer(false))
+  })
+}

@@ -1,0 +1,156 @@
+// time limit: 90 s
+// mostly waits
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type Service, startService } from '../service.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { call, eventually } from '../test/testkit/service-bed.ts'
+import { type PostgresCluster, type PostgresNode, startCluster } from '../test/testkit/standby.ts'
+import type { Platform } from './platform.ts'
+import { currentReads, readReplica } from './replica-reads.ts'
+
+interface Context {
+  cluster: PostgresCluster
+  primary: PostgresNode
+  standby: PostgresNode
+  folder: string
+  service: Service
+  platform: Platform
+  url: string
+}
+
+const it = suite<Context>('a replica for reads')
+
+const environmentOf = (primary: PostgresNode, readUrl: string, folder: string) => ({
+  PORT: '0',
+  DATABASE_URL: primary.url,
+  DATABASE_READ_URL: readUrl,
+  DATA_DIR: folder,
+  SCHEDULE_BILLING: 'off',
+  SCHEDULE_PAYOUTS: 'off',
+  LOG_LEVEL: 'silent',
+  ROLES: 'web',
+})
+
+it.before(async (context) => {
+  context.cluster = await startCluster()
+  context.primary = context.cluster.primary
+  context.standby = await context.primary.addStandby('s1')
+  context.folder = mkdtempSync(join(tmpdir(), 'affiliate-replica-'))
+  context.service = await startService({
+    environment: environmentOf(context.primary, context.standby.url, context.folder),
+  })
+  context.platform = context.service.app.platform
+  context.url = context.service.url ?? ''
+})
+
+it.after(async ({ service, cluster, folder }) => {
+  await service.stop()
+  await cluster.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Whether this platform's reads go to the standby. */
+async function isStandby(platform: Platform): Promise<boolean> {
+  const { rows } = await sql<{ is: boolean }>`select pg_is_in_recovery() as is`.execute(
+    platform.database.reader,
+  )
+  return rows[0]?.is ?? false
+}
+
+const readsStandby = (platform: Platform) => readReplica(platform, isStandby)
+const isTrue = (value: boolean) => value
+
+async function register(url: string, email: string): Promise<string> {
+  const body = { email, password: 'correct horse battery', role: 'merchant', display_name: 'M' }
+  const answer = await call(url, 'POST', '/auth/register', { body })
+  assert.is(answer.status, 201)
+  return answer.body.token
+}
+
+it('answers public reads, while what is authenticated is read from the primary', async ({ platform }) => {
+  await eventually(() => readsStandby(platform), isTrue)
+  assert.not.ok(await isStandby(platform))
+  assert.ok(await isStandby(await currentReads(platform)))
+})
+
+it('is behind for at most five seconds, and a suspension is effective at once', async ({
+  platform,
+  standby,
+  primary,
+  url,
+}) => {
+  const token = await register(url, 'm@example.pk')
+  await eventually(() => readsStandby(platform), isTrue)
+  await standby.query('select pg_wal_replay_pause()')
+  const paused = performance.now()
+  // The standby never learns of these.
+  const late = await register(url, 'late@example.pk')
+  assert.is((await call(url, 'GET', '/me', { token: late })).status, 200)
+  await primary.query(`update users set suspended_at = 1 where email = 'm@example.pk'`)
+  assert.ok(await readsStandby(platform))
+  assert.is((await call(url, 'GET', '/me', { token })).status, 401)
+  // An export of what was just written goes to the primary.
+  assert.not.ok(await isStandby(await currentReads(platform)))
+  await eventually(
+    () => readsStandby(platform),
+    (is) => !is,
+    8000,
+  )
+  const ms = performance.now() - paused
+  assert.ok(ms > 2000 && ms < 7000, `${ms} ms`)
+  await standby.query('select pg_wal_replay_resume()')
+  await eventually(() => readsStandby(platform), isTrue)
+})
+
+it('is not used while it hangs, is gone, or has lost its primary', async ({ platform, standby, url }) => {
+  standby.freeze()
+  const begun = performance.now()
+  assert.not.ok(await readsStandby(platform))
+  assert.ok(performance.now() - begun < 2000)
+  assert.is((await call(url, 'GET', '/offers')).status, 200)
+  standby.thaw()
+  await eventually(() => readsStandby(platform), isTrue)
+  await standby.stop('kill')
+  assert.not.ok(await readsStandby(platform))
+  assert.is((await call(url, 'GET', '/offers?limit=7')).status, 200)
+  await standby.start()
+  await eventually(() => readsStandby(platform), isTrue)
+  // It still answers, but receives no changes.
+  await standby.configure({ primary_conninfo: 'host=127.0.0.1 port=1' })
+  await register(url, 'unheard@example.pk')
+  await eventually(
+    () => readsStandby(platform),
+    (is) => !is,
+    8000,
+  )
+})
+
+it('is refused if it is of another cluster or database', async ({ primary, folder }) => {
+  const messageOf = (readUrl: string) =>
+    startService({ environment: environmentOf(primary, readUrl, folder) }).then(
+      () => 'no error',
+      (error: Error) => error.message,
+    )
+  const elsewhere = 'setting DATABASE_READ_URL: names another database than DATABASE_URL'
+  assert.is(await messageOf(process.env.TEST_POSTGRES_URL ?? ''), elsewhere)
+  assert.is(await messageOf(primary.url.replace(/postgres$/, 'template1')), elsewhere)
+})
+
+it('a process that is pointed at the standby says so', async ({ standby, folder }) => {
+  const error = await startService({
+    environment: { ...environmentOf(standby, standby.url, folder), DATA_DIR: folder },
+  }).catch((reason: unknown) => reason)
+  assert.match(String(error), 'the server takes reads only')
+})
+
+if (testDialects().includes('postgresql')) it.run()
+else {
+  const without = suite('without PostgreSQL')
+  without.skip('there is no PostgreSQL in this run', () => {})
+  without.run()
+}

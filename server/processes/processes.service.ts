@@ -1,0 +1,139 @@
+import { hostname } from 'node:os'
+import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { type Config, SettingError } from '../platform/config.ts'
+import { advisoryLock, type Queries, type Tx } from '../platform/database/database.ts'
+import { readWatermark, setWatermark } from '../platform/database/watermarks.ts'
+import type { Platform } from '../platform/platform.ts'
+import { MAX_SKEW_AT_START_MS, skewOf, skewText } from './clock-skew.rule.ts'
+import {
+  deleteProcess,
+  deleteProcessesUnseenFor,
+  type ProcessRow,
+  processesSeenWithin,
+  readDatabaseTime,
+  upsertProcess,
+} from './processes.store.ts'
+
+const HEARTBEAT_EVERY_MS = 5000
+/** A process without a heartbeat for this long is gone. */
+const LIVE_MS = 30_000
+/** The settings that the last process started with. */
+const SETTINGS = 'money settings'
+
+const MONEY_SETTINGS = [
+  'PLATFORM_FEE_RATE',
+  'PAYOUT_THRESHOLD',
+  'BILLING_PERIOD',
+  'BILLING_TIMEZONE',
+] as const
+type MoneySettings = Record<string, unknown>
+
+export interface Presence {
+  /** How far this process's clock is ahead of the database's, ms, as last measured; 0 on SQLite. */
+  clockSkew(): number
+  stop(): Promise<void>
+}
+
+/**
+ * Enters this process among the running ones and keeps its heartbeat. Refuses to start with a clock that is far off, and with
+ * `SettingError` when a running process has other money settings. A change of them with no other process running is audited.
+ */
+export async function joinProcesses(platform: Platform): Promise<Presence> {
+  const { database, config, log } = platform
+  let skew = await refuseWrongClock(platform)
+  const own = {
+    id: platform.ids.next(),
+    host: hostname(),
+    pid: process.pid,
+    roles: config.ROLES.join(','),
+    money_settings: JSON.stringify(moneySettings(config)),
+  }
+  await database.transaction(async (tx) => {
+    await advisoryLock(tx, 'processes')
+    await deleteProcessesUnseenFor(tx, LIVE_MS)
+    await refuseOtherMoneySettings(tx, config)
+    await auditChange(platform, tx)
+    await upsertProcess(tx, own)
+  })
+  let beating: Promise<void> = Promise.resolve()
+  const beat = async () => {
+    try {
+      await database.transaction((tx) => upsertProcess(tx, own))
+      skew = await measureSkew(platform)
+    } catch (error) {
+      log.debug({ err: error }, 'no heartbeat')
+    }
+  }
+  const timer = setInterval(() => {
+    beating = beating.then(beat)
+  }, HEARTBEAT_EVERY_MS).unref()
+  return {
+    clockSkew: () => skew,
+    async stop() {
+      clearInterval(timer)
+      await beating
+      // Without a database the row goes when it is old.
+      await database.transaction((tx) => deleteProcess(tx, own.id)).catch(() => {})
+    },
+  }
+}
+
+/** Throws `SettingError` for the first money setting that a running process has otherwise. For commands that move money, too. */
+export async function refuseOtherMoneySettings(db: Queries | Tx, config: Config): Promise<void> {
+  const own = moneySettings(config)
+  for (const other of await processesSeenWithin(db, LIVE_MS)) {
+    const theirs = JSON.parse(other.money_settings) as MoneySettings
+    const name = Object.keys(own).find((setting) => own[setting] !== theirs[setting])
+    if (name !== undefined) throw new SettingError(name, differs(own[name], theirs[name], other))
+  }
+}
+
+/** The hosts with a running process that writes or serves export files. */
+export async function liveHosts(db: Queries): Promise<string[]> {
+  const processes = await processesSeenWithin(db, LIVE_MS)
+  return [...new Set(processes.filter(({ roles }) => /web|worker/.test(roles)).map(({ host }) => host))]
+}
+
+function differs(own: unknown, theirs: unknown, { pid, host, roles }: ProcessRow): string {
+  return `is ${String(own)} here and ${String(theirs)} in process ${pid} on ${host} (${roles}). Use the same value, or stop that process first; one that crashed counts for ${LIVE_MS / 1000} seconds`
+}
+
+function moneySettings(config: Config): MoneySettings {
+  return Object.fromEntries(MONEY_SETTINGS.map((name) => [name, config[name]]))
+}
+
+async function auditChange(platform: Platform, tx: Tx): Promise<void> {
+  const after = moneySettings(platform.config)
+  const former = await readWatermark(tx, SETTINGS)
+  const now = JSON.stringify(after)
+  if (former === now) return
+  await setWatermark(tx, SETTINGS, now)
+  if (former === undefined) return
+  await recordAudit(platform, tx, {
+    actor: OPERATOR,
+    action: 'settings.change',
+    subjectType: 'settings',
+    subjectId: 'money',
+    reason: null,
+    before: JSON.parse(former),
+    after,
+  })
+}
+
+async function refuseWrongClock(platform: Platform): Promise<number> {
+  const skew = await measureSkew(platform)
+  if (Math.abs(skew) <= MAX_SKEW_AT_START_MS) return skew
+  throw new Refusal(
+    'unavailable',
+    `This machine's clock is ${skewText(skew)}. Let it keep its time by NTP (timedatectl set-ntp true), then start again.`,
+  )
+}
+
+/** SQLite has this machine's own clock. */
+async function measureSkew({ database, clock }: Platform): Promise<number> {
+  if (database.dialect === 'sqlite') return 0
+  const before = clock.now()
+  const time = await readDatabaseTime(database.reader)
+  return skewOf({ before, database: time, after: clock.now() })
+}

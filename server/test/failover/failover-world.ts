@@ -1,0 +1,257 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import * as assert from 'uvu/assert'
+import { systemClock } from '../../platform/clock.ts'
+import { openDatabase } from '../../platform/database/open-database.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { type Sandbox, startSandbox } from '../../processor/sandbox/start-sandbox.ts'
+import { setScene } from '../kill/round.ts'
+import { verify } from '../testkit/marketplace.ts'
+import { call } from '../testkit/service-bed.ts'
+import { platformOver, TESTBED_KEY } from '../testkit/testbed.ts'
+import { type Front, openDirect } from './front.ts'
+import { Load, type Shop } from './load.ts'
+import { PostgresPair } from './postgres-pair.ts'
+import { openPrimaryProxy, type PrimaryProxy } from './primary-proxy.ts'
+import { type Role, ServiceProcess } from './service-process.ts'
+
+const API_KEY = 'key-of-the-processor'
+const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
+const MERCHANT = {
+  email: 'reader@example.pk',
+  password: 'correct horse battery',
+  role: 'merchant',
+  display_name: 'Reader',
+}
+export const DRAIN_SECONDS = 1
+const POLL_MS = 25
+/** An event that a worker held when the database went is taken again after its lease. */
+const SETTLED_WITHIN_MS = 60_000
+
+/** Two servers of PostgreSQL, two processes of each role, and a load. */
+export class FailoverWorld {
+  readonly pair: PostgresPair
+  readonly proxy: PrimaryProxy
+  readonly processes: Record<Role, [ServiceProcess, ServiceProcess]>
+  readonly load: Load
+  readonly #storeId: string
+  readonly #sandbox: Sandbox
+  readonly #folder: string
+
+  static async open(options: { rate: number; random: () => number }): Promise<FailoverWorld> {
+    const pair = await PostgresPair.open()
+    const proxy = await openPrimaryProxy(pair.primary.port)
+    const folder = mkdtempSync(join(tmpdir(), 'affiliate-failover-'))
+    const sandbox = await startSandbox({
+      databasePath: ':memory:',
+      host: '127.0.0.1',
+      port: 0,
+      apiKey: API_KEY,
+      webhookSecret: WEBHOOK_SECRET,
+      webhookUrl: () => null,
+    })
+    const close = async () => {
+      await sandbox.close()
+      await proxy.close()
+      await pair.close()
+      rmSync(folder, { recursive: true, force: true })
+    }
+    try {
+      const scene = await prepare(pair.primary.url)
+      const environment = (url: string) => environmentOf(url, folder, sandbox)
+      const throughProxy = `postgres://postgres@127.0.0.1:${proxy.port}/postgres`
+      const { primary, standby } = pair
+      const bothHosts = `postgres://postgres@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/postgres?target_session_attrs=read-write`
+      const two = async (role: Role): Promise<[ServiceProcess, ServiceProcess]> => [
+        await ServiceProcess.create(`${role} 1`, role, environment(bothHosts)),
+        await ServiceProcess.create(`${role} 2`, role, environment(throughProxy)),
+      ]
+      const processes = {
+        web: await two('web'),
+        worker: await two('worker'),
+        scheduler: await two('scheduler'),
+      }
+      await Promise.all(Object.values(processes).flatMap((both) => both.map((one) => one.start())))
+      const { token } = (await call(processes.web[0].url, 'POST', '/auth/register', { body: MERCHANT })).body
+      const shop: Shop = { slug: scene.slug, domain: scene.domain, secret: scene.secret, token }
+      const load = new Load(shop, openDirect(processes.web), options)
+      return new FailoverWorld({ pair, proxy, processes, load, storeId: scene.storeId, sandbox, folder })
+    } catch (error) {
+      await close()
+      throw error
+    }
+  }
+
+  private constructor(
+    parts: Pick<FailoverWorld, 'pair' | 'proxy' | 'processes' | 'load'> & {
+      storeId: string
+      sandbox: Sandbox
+      folder: string
+    },
+  ) {
+    this.pair = parts.pair
+    this.proxy = parts.proxy
+    this.processes = parts.processes
+    this.load = parts.load
+    this.#storeId = parts.storeId
+    this.#sandbox = parts.sandbox
+    this.#folder = parts.folder
+  }
+
+  get all(): ServiceProcess[] {
+    return Object.values(this.processes).flat()
+  }
+
+  /** Sends the load through another front. */
+  async useFront(front: Front): Promise<void> {
+    const former = this.load.front
+    this.load.front = front
+    // Requests of the former one may be under way.
+    await pause(500)
+    await former.close()
+  }
+
+  /** Looks into the primary's database. */
+  async look<T>(work: (platform: Platform) => Promise<T>): Promise<T> {
+    const url = this.pair.primary.url
+    const database = await openDatabase(url, { create: false })
+    try {
+      return await work(platformOver(database, url, systemClock))
+    } finally {
+      await database.close()
+    }
+  }
+
+  query<Row extends Record<string, unknown>>(sql: string): Promise<Row[]> {
+    return this.pair.primary.query(sql)
+  }
+
+  /** Resolves once an order that is acknowledged from now on is a sale: web and worker work. Throws after `withinMs`. */
+  async untilOrderIsSold(withinMs: number): Promise<void> {
+    const end = performance.now() + withinMs
+    const before = new Set(this.load.acknowledged.keys())
+    while (performance.now() < end) {
+      const fresh = [...this.load.acknowledged].find(([id]) => !before.has(id))
+      if (fresh) {
+        const sold = await this.query(`select 1 from sales where order_id = '${fresh[1]}'`)
+        if (sold.length > 0) return
+      }
+      await pause(POLL_MS)
+    }
+    throw new Error(`no order became a sale within ${withinMs} ms`)
+  }
+
+  /** Resolves once each scheduler has run a job to its end. Throws when a run fails. */
+  async runSchedules(): Promise<void> {
+    for (const scheduler of this.processes.scheduler) {
+      const from = Date.now()
+      await scheduler.runSchedule('payouts')
+      const [run] = await this.query<{
+        started_at: string
+        finished_at: string | null
+        outcome: string | null
+      }>("select started_at, finished_at, outcome from schedule_runs where name = 'payouts'")
+      // Cron may have begun another run meanwhile.
+      const isDone =
+        Number(run?.finished_at ?? 0) >= from || (Number(run?.started_at) >= from && !run?.outcome)
+      if (!isDone) throw new Error(`${scheduler.name}: ${run?.outcome}; ${scheduler.log.slice(-2000)}`)
+    }
+  }
+
+  /** Prints what keeps events from being applied. */
+  async explain(): Promise<void> {
+    const rows = await this.query(
+      "select id, attempts, lease_token, lease_until, next_attempt_at from inbound_events where state = 'pending' order by id limit 3",
+    )
+    console.log(JSON.stringify({ now: Date.now(), rows }))
+    for (const worker of this.processes.worker) console.log(`${worker.name}: ${worker.log}`)
+  }
+
+  /** Every acknowledged webhook is one sale, every answered click is stored, nothing is doubled, and the books hold. */
+  async settle(): Promise<{ sales: number; clicks: number }> {
+    const { acknowledged, clicks } = this.load
+    const end = Date.now() + SETTLED_WITHIN_MS
+    const pending = () =>
+      this.query<{ state: string; attempts: number }>(
+        "select state, attempts from inbound_events where state = 'pending'",
+      )
+    for (let rows = await pending(); rows.length > 0; rows = await pending()) {
+      if (Date.now() > end) throw new Error(`${rows.length} events still wait: ${JSON.stringify(rows[0])}`)
+      await pause(4 * POLL_MS)
+    }
+    return this.look(async (platform) => {
+      const { reader } = platform.database
+      const sales = await reader
+        .selectFrom('sales')
+        .select('order_id as id')
+        .where('store_id', '=', this.#storeId)
+        .execute()
+      const events = await reader
+        .selectFrom('inbound_events')
+        .select('delivery_id as id')
+        .where('scope', '=', this.#storeId)
+        .execute()
+      const stored = await reader.selectFrom('clicks').select('id').execute()
+      assert.equal(missing(acknowledged.values(), sales), [], 'acknowledged orders that are no sale')
+      assert.equal(missing(acknowledged.keys(), events), [], 'acknowledged webhooks that are lost')
+      assert.equal(missing(clicks, stored), [], 'answered clicks that are lost')
+      for (const rows of [sales, events]) assert.is(new Set(rows.map(({ id }) => id)).size, rows.length)
+      // Every webhook was acknowledged in the end, so that there is no other sale.
+      assert.is(sales.length, acknowledged.size)
+      await verify(platform)
+      return { sales: sales.length, clicks: clicks.size }
+    })
+  }
+
+  async close(): Promise<void> {
+    for (const one of this.all) await one.kill()
+    await this.load.front.close()
+    await this.#sandbox.close()
+    await this.proxy.close()
+    await this.pair.close()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+function missing(acknowledged: Iterable<string>, stored: { id: string }[]): string[] {
+  const ids = new Set(stored.map(({ id }) => id))
+  return [...acknowledged].filter((id) => !ids.has(id))
+}
+
+interface Scene {
+  storeId: string
+  slug: string
+  domain: string
+  secret: string
+}
+
+async function prepare(url: string): Promise<Scene> {
+  const { migrate } = await import('../../platform/database/migrator.ts')
+  const database = await openDatabase(url, { create: true })
+  try {
+    await migrate(database)
+    const { storeId, links, domain, secret } = await setScene(platformOver(database, url, systemClock))
+    return { storeId, slug: links.ayesha.slug, domain, secret }
+  } finally {
+    await database.close()
+  }
+}
+
+function environmentOf(url: string, folder: string, sandbox: Sandbox): Record<string, string> {
+  return {
+    DATABASE_URL: url,
+    DATA_DIR: folder,
+    APP_KEY: TESTBED_KEY.toString('base64'),
+    DRAIN_SECONDS: String(DRAIN_SECONDS),
+    PROCESSOR: 'http',
+    PROCESSOR_URL: sandbox.url,
+    PROCESSOR_API_KEY: API_KEY,
+    PROCESSOR_WEBHOOK_SECRETS: WEBHOOK_SECRET,
+    RATE_LIMIT_AUTH: '0',
+    RATE_LIMIT_PUBLIC: '0',
+    RATE_LIMIT_USER: '0',
+    LOG_LEVEL: 'warn',
+  }
+}

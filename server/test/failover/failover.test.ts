@@ -1,0 +1,175 @@
+// proof only
+// time limit: 300 s
+import { setTimeout as pause } from 'node:timers/promises'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../testkit/databases.ts'
+import { proofCount } from '../testkit/proof-size.ts'
+import { seededRandom } from '../testkit/seeded-random.ts'
+import { FailoverWorld } from './failover-world.ts'
+import { openBalancer, openDirect } from './front.ts'
+import { duringOutage, report, steady, worst } from './outage.ts'
+
+const USUAL_SEED = 20_261_125
+const SEED =
+  process.env.TEST_SEED === 'random'
+    ? Math.floor(Math.random() * 2 ** 31)
+    : Number(process.env.TEST_SEED ?? USUAL_SEED)
+/** Requests a second. */
+const RATE = proofCount('FAILOVER_RATE', 60)
+const ROUNDS = proofCount('FAILOVER_ROUNDS', 1)
+/** How long a cluster takes to notice that its primary is gone, ms; also how long a freeze and a lost standby last. */
+const OUTAGE_MS = proofCount('FAILOVER_OUTAGE', 2500)
+
+const it = suite<{ world: FailoverWorld }>('a database that fails over, under load')
+const random = seededRandom(SEED)
+
+it.before(async (context) => {
+  context.world = await FailoverWorld.open({ rate: RATE, random })
+  console.log(
+    `\nsize: failover: ${ROUNDS} rounds at ${RATE} requests/s, outages of ${OUTAGE_MS} ms, TEST_SEED=${SEED}`,
+  )
+  context.world.load.start()
+  await steady(context.world)
+})
+
+// What a test that failed left is put right, so that the next one can succeed.
+it.before.each(({ world }) => world.pair.attachStandby())
+
+it.after(async ({ world }) => {
+  await world?.close()
+})
+
+for (let round = 1; round <= ROUNDS; round += 1) {
+  const name = (text: string) => (ROUNDS === 1 ? text : `${text}, round ${round}`)
+
+  it(name('loses nothing when the primary is killed and the standby promoted'), async ({ world }) => {
+    const { pair, proxy } = world
+    await pause(random() * 500)
+    await duringOutage(world, async (returned) => {
+      await pair.primary.stop('kill')
+      proxy.markDown()
+      await pause(OUTAGE_MS)
+      await pair.failOver()
+      proxy.follow(pair.primary.port)
+      returned()
+    })
+  })
+
+  it(name('loses nothing at a planned switchover'), async ({ world }) => {
+    const { pair, proxy } = world
+    await pause(random() * 500)
+    await duringOutage(world, async (returned) => {
+      await pair.primary.stop()
+      proxy.markDown()
+      await pair.failOver()
+      proxy.follow(pair.primary.port)
+      returned()
+    })
+  })
+
+  it(
+    name('answers in time while the primary is frozen, and goes on when it continues'),
+    async ({ world }) => {
+      await pause(random() * 500)
+      await duringOutage(world, async (returned) => {
+        world.pair.primary.freeze()
+        await pause(OUTAGE_MS)
+        world.pair.primary.thaw()
+        returned()
+      })
+    },
+  )
+
+  it(
+    name('reads go on while the standby is lost; writes do once the primary stops waiting for it'),
+    async ({ world }) => {
+      const { pair } = world
+      await pause(random() * 500)
+      const samples = await duringOutage(world, async (returned) => {
+        await pair.standby.stop('kill')
+        await pause(OUTAGE_MS)
+        await pair.primary.configure({ synchronous_standby_names: '' })
+        returned()
+      })
+      const refused = samples.filter(({ status }) => status === 503)
+      assert.ok(
+        refused.some(({ kind }) => kind === 'webhook'),
+        'webhooks had to wait for the standby',
+      )
+      assert.equal(
+        refused.filter(({ kind }) => kind === 'list' || kind === 'account'),
+        [],
+      )
+    },
+  )
+
+  for (const retries of [false, true]) {
+    it(
+      name(
+        `fails no request at a rolling restart behind a load balancer with${retries ? '' : 'out'} retries`,
+      ),
+      async ({ world }) => {
+        const { load, processes } = world
+        await world.useFront(openBalancer(processes.web, { retries }))
+        const from = load.samples.length
+        for (const web of processes.web) {
+          await web.terminate()
+          await web.start()
+          await pause(500)
+        }
+        await world.useFront(openDirect(processes.web))
+        report(`rolling restart with${retries ? '' : 'out'} retries`, load.samples.slice(from), null, 0)
+      },
+    )
+  }
+
+  it(name('runs on beside a database that a later version has migrated'), async ({ world }) => {
+    const { load } = world
+    const from = load.samples.length
+    await migrateFurther(world, round)
+    await pause(OUTAGE_MS)
+    await world.untilOrderIsSold(5000)
+    for (const one of world.all) assert.ok(await one.isReady(), one.name)
+    await world.runSchedules()
+    report('a later version', load.samples.slice(from), null, 0)
+  })
+}
+
+it('has every acknowledged webhook as one sale and every answered click, and the books hold', async ({
+  world,
+}) => {
+  await world.load.stop()
+  const { sales, clicks } = await world.settle()
+  assert.ok(sales > 0 && clicks > 0)
+  console.log(
+    `\nsize: failover: ${world.load.samples.length} requests, ${sales} sales, ${clicks} clicks in the end; ` +
+      `at most ${worst.answer} ms for an answer, and after a return ${worst.requestsBack} ms for requests, ${worst.workerBack} ms for a worker, ${worst.schedulersBack} ms for both schedulers`,
+  )
+  for (const one of world.all) assert.ok(one.isAlive, one.name)
+})
+
+/** As a later version migrates: columns that an older one does not know, and the name of the migration. */
+async function migrateFurther(world: FailoverWorld, round: number): Promise<void> {
+  for (const table of [
+    'inbound_events',
+    'clicks',
+    'sales',
+    'users',
+    'sessions',
+    'offers',
+    'billing_cycles',
+  ]) {
+    await world.query(`alter table ${table} add column later_${round} text`)
+  }
+  await world.query(
+    `insert into mikro_orm_migrations (name, executed_at) values ('9999${round}-later', now())`,
+  )
+}
+
+if (testDialects().includes('postgresql') && process.platform === 'linux') it.run()
+else {
+  const without = suite('failover without PostgreSQL on Linux')
+  without.skip('the proof needs PostgreSQL, and Linux', () => {})
+  without.run()
+}

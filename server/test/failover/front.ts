@@ -1,0 +1,107 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Pool } from 'undici'
+import type { ServiceProcess } from './service-process.ts'
+
+export interface OutgoingRequest {
+  method: 'GET' | 'POST'
+  path: string
+  headers: Record<string, string>
+  body?: string
+}
+
+export interface Answer {
+  /** 0 when there was none. */
+  status: number
+  retryAfter: number
+  location: string
+  /** The start of the body of an answer that is not 2xx or 3xx. */
+  problem: string
+}
+
+/** What stands in front of the web processes. */
+export interface Front {
+  send(request: OutgoingRequest): Promise<Answer>
+  close(): Promise<void>
+}
+
+/** More than any answer may take. */
+const PATIENCE_MS = 30_000
+const CONNECTIONS = 200
+/** A load balancer's usual check is slower; DRAIN_SECONDS of the processes has room for two of these. */
+const CHECK_EVERY_MS = 200
+
+function connectTo(web: ServiceProcess): Pool {
+  return new Pool(web.url, {
+    connections: CONNECTIONS,
+    headersTimeout: PATIENCE_MS,
+    bodyTimeout: PATIENCE_MS,
+  })
+}
+
+async function exchange(pool: Pool, { method, path, headers, body }: OutgoingRequest): Promise<Answer> {
+  const answer = await pool.request({ method, path, headers, body: body ?? null })
+  const header = (name: string) => String(answer.headers[name] ?? '')
+  const isGood = answer.statusCode < 400
+  if (isGood) await answer.body.dump()
+  return {
+    status: answer.statusCode,
+    retryAfter: Number(header('retry-after')),
+    location: header('location'),
+    problem: isGood ? '' : (await answer.body.text()).slice(0, 500),
+  }
+}
+
+function noAnswer(error: unknown): Answer {
+  return { status: 0, retryAfter: 0, location: '', problem: String(error) }
+}
+
+/** Sends to each web process alternately, whether it is ready or not: shows what the processes themselves answer. */
+export function openDirect(webs: readonly ServiceProcess[]): Front {
+  const pools = webs.map(connectTo)
+  let turn = 0
+  return {
+    send(request) {
+      turn = (turn + 1) % pools.length
+      return exchange(pools[turn] as Pool, request).catch(noAnswer)
+    },
+    close: async () => {
+      await Promise.all(pools.map((pool) => pool.destroy()))
+    },
+  }
+}
+
+/**
+ * A load balancer that sends only to processes whose `/readyz` answers 200. With `retries`, a request whose connection broke without an
+ * answer is sent to the other process once.
+ */
+export function openBalancer(webs: readonly ServiceProcess[], { retries }: { retries: boolean }): Front {
+  const backends = webs.map((web) => ({ web, pool: connectTo(web), isReady: true }))
+  let turn = 0
+  let running = true
+  const checks = backends.map(async (backend) => {
+    while (running) {
+      backend.isReady = await backend.web.isReady()
+      await pause(CHECK_EVERY_MS)
+    }
+  })
+  const choose = (except?: Pool) => {
+    const ready = backends.filter(({ isReady, pool }) => isReady && pool !== except)
+    turn += 1
+    return (ready[turn % ready.length] ?? backends[turn % backends.length])?.pool as Pool
+  }
+  return {
+    async send(request) {
+      const first = choose()
+      try {
+        return await exchange(first, request)
+      } catch (error) {
+        return retries ? exchange(choose(first), request).catch(noAnswer) : noAnswer(error)
+      }
+    },
+    async close() {
+      running = false
+      await Promise.all(checks)
+      await Promise.all(backends.map(({ pool }) => pool.destroy()))
+    },
+  }
+}

@@ -1,0 +1,172 @@
+import { createHmac } from 'node:crypto'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout as pause } from 'node:timers/promises'
+import { orderBody } from '../testkit/orders.ts'
+import type { Answer, Front, OutgoingRequest } from './front.ts'
+
+const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0'
+const TICK_MS = 20
+/** How soon a store sends again what was not acknowledged. */
+const SEND_AGAIN_MS = 1000
+
+export interface Shop {
+  slug: string
+  domain: string
+  secret: string
+  /** Of its merchant. */
+  token: string
+}
+
+export type Kind = 'webhook' | 'click' | 'list' | 'account'
+
+export interface Sample {
+  kind: Kind
+  /** The delivery id or the tracking reference; empty for reads. */
+  id: string
+  /** `performance.now()` at its start. */
+  at: number
+  ms: number
+  status: number
+  retryAfter: number
+  problem: string
+}
+
+export interface Delivery {
+  id: string
+  orderId: string
+  body: string
+}
+
+/** Requests at a fixed rate, which does not wait for answers: webhooks, clicks, public and authenticated reads. */
+export class Load {
+  readonly samples: Sample[] = []
+  /** Orders by delivery id, of every webhook that was answered 200. */
+  readonly acknowledged = new Map<string, string>()
+  readonly clicks = new Set<string>()
+  /** Sent, and not acknowledged so far. */
+  readonly #open = new Map<string, Delivery>()
+  readonly #shop: Shop
+  readonly #rate: number
+  readonly #random: () => number
+  readonly #lag = monitorEventLoopDelay()
+  readonly #underWay = new Set<Promise<void>>()
+  readonly #unusedClicks: string[] = []
+  #timer: NodeJS.Timeout | null = null
+  #due = 0
+  #count = 0
+  front: Front
+
+  constructor(shop: Shop, front: Front, { rate, random }: { rate: number; random: () => number }) {
+    this.#shop = shop
+    this.front = front
+    this.#rate = rate
+    this.#random = random
+  }
+
+  start(): void {
+    this.#lag.enable()
+    let before = performance.now()
+    this.#timer = setInterval(() => {
+      const now = performance.now()
+      this.#due += ((now - before) / 1000) * this.#rate
+      before = now
+      for (; this.#due >= 1; this.#due -= 1) this.#track(this.#next())
+    }, TICK_MS)
+  }
+
+  /** Sends no more, and waits until every webhook was acknowledged. */
+  async stop(): Promise<void> {
+    if (this.#timer) clearInterval(this.#timer)
+    this.#timer = null
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+    this.#lag.disable()
+  }
+
+  /** Webhooks that were not acknowledged so far. */
+  get open(): number {
+    return this.#open.size
+  }
+
+  /** The longest that this process itself was kept waiting since the last call, ms. */
+  lag(): number {
+    const ms = Math.round(this.#lag.max / 1e6)
+    this.#lag.reset()
+    return ms
+  }
+
+  #track(work: Promise<void>): void {
+    this.#underWay.add(work)
+    void work.finally(() => this.#underWay.delete(work))
+  }
+
+  async #next(): Promise<void> {
+    const chosen = this.#random()
+    if (chosen < 0.5) return this.#report(this.#newDelivery())
+    if (chosen < 0.75) return this.#follow()
+    if (chosen < 0.9) return this.#read('list', '/offers', {})
+    return this.#read('account', '/summary', { authorization: `Bearer ${this.#shop.token}` })
+  }
+
+  #newDelivery(): Delivery {
+    this.#count += 1
+    const orderId = String(9_000_000_000_000 + this.#count)
+    const click = this.#unusedClicks.pop()
+    const price = 100_000 + Math.floor(this.#random() * 100_000)
+    const body = orderBody({ id: orderId, price, createdAt: Date.now(), ...(click && { click }) })
+    return { id: `failover-${this.#count}`, orderId, body }
+  }
+
+  /** A store sends again, with the same delivery id, until it is answered 200. */
+  async #report(delivery: Delivery): Promise<void> {
+    const { id, orderId, body } = delivery
+    this.#open.set(id, delivery)
+    const headers = {
+      'content-type': 'application/json',
+      'x-shopify-topic': 'orders/paid',
+      'x-shopify-shop-domain': this.#shop.domain,
+      'x-shopify-webhook-id': id,
+      'x-shopify-hmac-sha256': createHmac('sha256', this.#shop.secret).update(body).digest('base64'),
+    }
+    const request: OutgoingRequest = { method: 'POST', path: '/webhooks/store-sales', headers, body }
+    for (;;) {
+      const { status } = await this.#send('webhook', request, () => id)
+      if (status === 200) break
+      await pause(SEND_AGAIN_MS)
+    }
+    this.#open.delete(id)
+    this.acknowledged.set(id, orderId)
+  }
+
+  async #follow(): Promise<void> {
+    const request = {
+      method: 'GET',
+      path: `/go/${this.#shop.slug}`,
+      headers: { 'user-agent': BROWSER },
+    } as const
+    const reference = (answer: Answer) => /aff_ref=([0-9a-f-]{36})/.exec(answer.location)?.[1] ?? ''
+    const answer = await this.#send('click', request, reference)
+    if (answer.status !== 302) return
+    const id = reference(answer)
+    if (id === '') throw new Error(`redirected without a reference: ${answer.location}`)
+    this.clicks.add(id)
+    this.#unusedClicks.push(id)
+  }
+
+  async #read(kind: Kind, path: string, headers: Record<string, string>): Promise<void> {
+    await this.#send(kind, { method: 'GET', path, headers }, () => '')
+  }
+
+  async #send(kind: Kind, request: OutgoingRequest, idOf: (answer: Answer) => string): Promise<Answer> {
+    const at = performance.now()
+    const answer = await this.front.send(request)
+    const { status, retryAfter, problem } = answer
+    this.samples.push({ kind, id: idOf(answer), at, ms: performance.now() - at, status, retryAfter, problem })
+    return answer
+  }
+}
+
+const GOOD: Record<Kind, number> = { webhook: 200, click: 302, list: 200, account: 200 }
+
+export function isTaken({ kind, status }: Sample): boolean {
+  return status === GOOD[kind]
+}

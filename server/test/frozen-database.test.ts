@@ -1,0 +1,169 @@
+// time limit: 120 s
+// mostly waits
+import { createHmac } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type Service, startService } from '../service.ts'
+import { testDialects } from './testkit/databases.ts'
+import { type Answer, call, eventually } from './testkit/service-bed.ts'
+import { type PostgresCluster, startCluster } from './testkit/standby.ts'
+
+const SECRET = 'shpss_0123456789abcdef'
+const SHOP = 'frozen.myshopify.com'
+const POOL_SIZE = 10
+/** The promise is 2 s; the rest is for a busy machine. */
+const MOST_MS = 2400
+
+interface Context {
+  cluster: PostgresCluster
+  service: Service
+  url: string
+  token: string
+  folder: string
+}
+
+/** A primary that hangs, whose commits hang, or that takes reads only. */
+const it = suite<Context>('a database that hangs')
+
+it.before(async (context) => {
+  context.cluster = await startCluster()
+  context.folder = mkdtempSync(join(tmpdir(), 'affiliate-frozen-'))
+  context.service = await startService({
+    environment: {
+      PORT: '0',
+      DATABASE_URL: context.cluster.primary.url,
+      DATABASE_POOL_SIZE: `${POOL_SIZE}`,
+      DATA_DIR: context.folder,
+      SCHEDULE_BILLING: 'off',
+      SCHEDULE_PAYOUTS: 'off',
+      LOG_LEVEL: 'silent',
+    },
+  })
+  context.url = context.service.url ?? ''
+  const body = {
+    email: 'm@example.pk',
+    password: 'correct horse battery',
+    role: 'merchant',
+    display_name: 'M',
+  }
+  context.token = (await call(context.url, 'POST', '/auth/register', { body })).body.token
+  const store = { shop_domain: SHOP, webhook_secret: SECRET }
+  assert.is((await call(context.url, 'POST', '/stores', { token: context.token, body: store })).status, 201)
+})
+
+it.after(async ({ service, cluster, folder }) => {
+  await service.stop()
+  await cluster.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function report(url: string, id: string): Promise<Answer> {
+  const body = `{"id":${id}}`
+  return call(url, 'POST', '/webhooks/store-sales', {
+    raw: body,
+    headers: {
+      'x-shopify-topic': 'orders/paid',
+      'x-shopify-shop-domain': SHOP,
+      'x-shopify-webhook-id': id,
+      'x-shopify-hmac-sha256': createHmac('sha256', SECRET).update(body).digest('base64'),
+    },
+  })
+}
+
+async function timed(work: Promise<Answer>): Promise<Answer & { ms: number }> {
+  const start = performance.now()
+  return { ...(await work), ms: performance.now() - start }
+}
+
+/** In the time of the promise. */
+function refused(answer: Answer & { ms: number }, what: string): void {
+  assert.is(answer.status, 503, `${what}: ${JSON.stringify(answer.body)}`)
+  assert.ok(answer.ms < MOST_MS, `${what}: ${answer.ms} ms`)
+}
+
+it('answers 503 in time while the server is frozen, and goes on when it is not', async ({
+  cluster,
+  url,
+  token,
+}) => {
+  const read = () => timed(call(url, 'GET', '/me', { token }))
+  const rename = () => timed(call(url, 'PATCH', '/me', { token, body: { display_name: 'N' } }))
+  assert.is((await read()).status, 200)
+  cluster.primary.freeze()
+  for (let round = 0; round < 2; round += 1) {
+    const [me, patched, stored, ready] = await Promise.all([
+      read(),
+      rename(),
+      timed(report(url, `10${round}`)),
+      timed(call(url, 'GET', '/readyz')),
+    ])
+    refused(me, 'an authenticated read')
+    refused(patched, 'a write')
+    refused(stored, 'a webhook')
+    refused(ready, 'readiness')
+  }
+  cluster.primary.thaw()
+  const works = (ask: () => Promise<Answer>) => eventually(ask, ({ status }) => status === 200, 2000)
+  await Promise.all([works(read), works(rename), works(() => report(url, '110'))])
+  const waiting = () =>
+    cluster.primary.query(`select 1 from inbound_events where delivery_id = '110' and state = 'pending'`)
+  await eventually(waiting, (rows) => rows.length === 0, 2000)
+})
+
+it('has no more connections than its pool while commits wait for a missing standby, and reads go on', async ({
+  cluster,
+  url,
+  token,
+}) => {
+  const { primary } = cluster
+  const connections = async () => {
+    const rows = await primary.query(
+      `select wait_event from pg_stat_activity where application_name like 'affiliate%'`,
+    )
+    return { all: rows.length, stuck: rows.filter((row) => row.wait_event === 'SyncRep').length }
+  }
+  await primary.configure({ synchronous_standby_names: 'missing' })
+  for (let round = 0; round < 4; round += 1) {
+    const writes = Array.from({ length: 10 }, (_, index) => timed(report(url, `2${round}${index}`)))
+    const patch = timed(call(url, 'PATCH', '/me', { token, body: { display_name: `N${round}` } }))
+    for (const answer of await Promise.all([...writes, patch])) refused(answer, 'a write')
+    const me = await timed(call(url, 'GET', '/me', { token }))
+    assert.is(me.status, 200)
+    assert.ok(me.ms < 1000, `${me.ms} ms`)
+    assert.is((await call(url, 'GET', '/readyz')).status, 200)
+  }
+  const { all, stuck } = await connections()
+  assert.ok(stuck > 0)
+  assert.ok(all <= POOL_SIZE, `${all} connections`)
+  await primary.configure({ synchronous_standby_names: '' })
+  await eventually(
+    () => report(url, '300'),
+    ({ status }) => status === 200,
+    2000,
+  )
+  assert.is((await connections()).stuck, 0)
+})
+
+it('is not ready, and says why, while the server takes reads only', async ({ cluster, url }) => {
+  await cluster.primary.configure({ default_transaction_read_only: 'on' })
+  const answer = await eventually(
+    () => call(url, 'GET', '/readyz'),
+    ({ status }) => status === 503,
+  )
+  assert.match(answer.body.detail, 'takes reads only, as a standby does')
+  await cluster.primary.configure({ default_transaction_read_only: '' })
+  await eventually(
+    () => call(url, 'GET', '/readyz'),
+    ({ status }) => status === 200,
+  )
+})
+
+if (testDialects().includes('postgresql')) it.run()
+else {
+  const without = suite('without PostgreSQL')
+  without.skip('there is no PostgreSQL in this run', () => {})
+  without.run()
+}

@@ -1,0 +1,155 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { appRouter } from '../http/router.ts'
+import { proceduresOf } from '../platform/api/procedure.ts'
+import { codeOf } from '../test/testkit/authenticator.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { DAY, HOUR } from '../test/testkit/testbed.ts'
+import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
+import { confirmTotp, startTotp } from './second-factor.service.ts'
+import { createAdmin, type UserRecord } from './users.service.ts'
+
+const PASSWORD = 'a long passphrase'
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  PUBLIC_BASE_URL: 'https://market.example.pk',
+  APP_KEY: Buffer.alloc(32, 1).toString('base64'),
+  PROCESSOR: 'http',
+  PROCESSOR_URL: 'https://processor.example',
+  PROCESSOR_API_KEY: 'a key',
+  PROCESSOR_WEBHOOK_SECRETS: 'whsec_AAAA',
+}
+
+let counter = 0
+
+const newAdmin = ({ platform }: WebTestbed): Promise<UserRecord> =>
+  createAdmin(platform, `admin${counter++}@example.pk`, PASSWORD, 'Admin')
+
+const logIn = (bed: WebTestbed, { email }: { email: string }, code?: string) =>
+  bed.ask('POST', '/auth/login', { body: { email, password: PASSWORD, code } })
+
+function isRefused(answer: WebAnswer, status: number, code: string): void {
+  assert.equal([answer.status, answer.body.code], [status, code], JSON.stringify(answer.body))
+}
+
+/** A token that can only set up a second factor. */
+async function setupToken(bed: WebTestbed, admin: UserRecord): Promise<string> {
+  const answer = await logIn(bed, admin)
+  assert.equal([answer.status, answer.body.second_factor_setup_required], [200, true])
+  return String(answer.body.token)
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: WebTestbed }>(`admins in production on ${dialect}`)
+
+  it.before(async (world) => {
+    world.bed = await openWebTestbed(dialect, PRODUCTION)
+  })
+  it.after(({ bed }) => bed.close())
+
+  it('set up a second factor at their log-in, before they can do anything else', async ({ bed }) => {
+    const admin = await newAdmin(bed)
+    const token = await setupToken(bed, admin)
+    isRefused(await bed.ask('GET', '/admin/flagged', { token }), 403, 'forbidden')
+    const { secret } = (await bed.ask('POST', '/auth/totp', { token })).body
+    const confirm = (code: string) => bed.ask('POST', '/auth/totp/confirm', { token, body: { code } })
+    isRefused(await confirm('000000'), 401, 'invalid_credentials')
+    isRefused(await bed.ask('GET', '/admin/flagged', { token }), 403, 'forbidden')
+    assert.is((await confirm(codeOf(String(secret), bed.clock))).status, 200)
+    assert.is((await bed.ask('GET', '/admin/flagged', { token })).status, 200)
+
+    isRefused(await logIn(bed, admin), 401, 'second_factor_required')
+    bed.clock.pass(30_000)
+    const answer = await logIn(bed, admin, codeOf(String(secret), bed.clock))
+    assert.equal([answer.status, answer.body.second_factor_setup_required], [200, undefined])
+    assert.is(answer.body.expires_at, new Date(bed.clock.now() + 12 * HOUR).toISOString())
+    const later = String(answer.body.token)
+    bed.clock.pass(12 * HOUR - 1)
+    assert.is((await bed.ask('GET', '/admin/flagged', { token: later })).status, 200)
+    bed.clock.pass(1)
+    isRefused(await bed.ask('GET', '/admin/flagged', { token: later }), 401, 'unauthenticated')
+  })
+
+  it('can call nothing else with a token for the set-up', async ({ bed }) => {
+    const token = await setupToken(bed, await newAdmin(bed))
+    const procedures = proceduresOf(appRouter).filter(
+      ({ meta, type }) => meta.callers !== 'public' && type !== 'subscription',
+    )
+    const during = procedures.filter(({ meta }) => meta.duringSetup).map(({ name }) => name)
+    assert.equal(during, ['auth.logout', 'auth.startTotp', 'auth.confirmTotp'])
+    for (const { name, type } of procedures.filter(({ meta }) => !meta.duringSetup)) {
+      const answer = await bed.ask(type === 'query' ? 'GET' : 'POST', `/trpc/${name}`, {
+        token,
+        ...(type === 'mutation' && { body: {} }),
+      })
+      assert.is(answer.status, 403, name)
+    }
+    const file = await bed.ask('GET', '/jobs/019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e/file', { token })
+    isRefused(file, 403, 'forbidden')
+    assert.is((await bed.ask('POST', '/auth/logout', { token })).status, 204)
+  })
+
+  it('are a visitor to public routes with a token for the set-up', async ({ bed }) => {
+    const { platform } = bed
+    const id = platform.ids.next()
+    const now = platform.clock.now()
+    const body = { email: `m${id}@example.pk`, password: PASSWORD, role: 'merchant', display_name: 'M' }
+    const merchant = (await bed.ask('POST', '/auth/register', { body })).body.token as string
+    const offer = {
+      title: 'Lamp',
+      product_url: 'https://lamp.pk/lamp',
+      category: 'Home',
+      niche: 'Lamps',
+      commission_rate: 10,
+    }
+    const shop = { shop_domain: `s${now}.myshopify.com`, webhook_secret: `secret-${id}` }
+    assert.is((await bed.ask('POST', '/stores', { token: merchant, body: shop })).status, 201)
+    const made = await bed.ask('POST', '/offers', { token: merchant, body: offer })
+    assert.is(made.status, 201, JSON.stringify(made.body))
+    const read = (token: string) => bed.ask('GET', `/offers/${made.body.id}`, { token })
+    assert.is((await read(merchant)).status, 200)
+    isRefused(await read(await setupToken(bed, await newAdmin(bed))), 404, 'not_found')
+  })
+
+  it('keep their second factor', async ({ bed }) => {
+    const admin = await newAdmin(bed)
+    const { secret } = await startTotp(bed.platform, admin)
+    await confirmTotp(bed.platform, admin.id, codeOf(secret, bed.clock), 'operator')
+    bed.clock.pass(30_000)
+    const token = String((await logIn(bed, admin, codeOf(secret, bed.clock))).body.token)
+    const body = { code: codeOf(secret, bed.clock, 1) }
+    isRefused(await bed.ask('DELETE', '/auth/totp', { token, body }), 409, 'conflict')
+  })
+
+  it('leave creators and merchants as they are', async ({ bed }) => {
+    const email = `creator${counter++}@example.pk`
+    const body = { email, password: PASSWORD, role: 'creator', display_name: 'C' }
+    const registered = await bed.ask('POST', '/auth/register', { body })
+    assert.is(registered.body.second_factor_setup_required, undefined)
+    const token = String((await logIn(bed, { email })).body.token)
+    assert.is((await bed.ask('GET', '/me', { token })).status, 200)
+  })
+
+  it.run()
+
+  const elsewhere = suite<{ bed: WebTestbed }>(`admins outside production on ${dialect}`)
+  elsewhere.before(async (world) => {
+    world.bed = await openWebTestbed(dialect)
+  })
+  elsewhere.after(({ bed }) => bed.close())
+
+  elsewhere('need no second factor, and may have one', async ({ bed }) => {
+    const admin = await newAdmin(bed)
+    const answer = await logIn(bed, admin)
+    assert.is(answer.body.second_factor_setup_required, undefined)
+    assert.is(answer.body.expires_at, new Date(bed.clock.now() + 30 * DAY).toISOString())
+    const token = String(answer.body.token)
+    assert.is((await bed.ask('GET', '/admin/flagged', { token })).status, 200)
+    const secret = String((await bed.ask('POST', '/auth/totp', { token })).body.secret)
+    const body = { code: codeOf(secret, bed.clock) }
+    assert.is((await bed.ask('POST', '/auth/totp/confirm', { token, body })).status, 200)
+    isRefused(await logIn(bed, admin), 401, 'second_factor_required')
+  })
+
+  elsewhere.run()
+}

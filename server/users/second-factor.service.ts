@@ -1,0 +1,276 @@
+import { randomBytes } from 'node:crypto'
+import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
+import type { Actor } from '../platform/api/procedure.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
+import { matchingStep, otpauthUrl, toBase32 } from '../platform/crypto/totp.ts'
+import { type Binding, IntegrityError, sha256, UnknownKeyError } from '../platform/crypto/vault.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { type CodeAttempt, type CodeVerdict, isRightCode } from './password-attempts.service.ts'
+import {
+  confirmSecondFactor,
+  countRecoveryCodes,
+  countWithoutSecondFactor,
+  deleteSecondFactor,
+  findSecondFactor,
+  insertRecoveryCodes,
+  insertSecondFactor,
+  resealSecondFactor,
+  type SecondFactorRow,
+  secondFactorsAfter,
+  takeRecoveryCode,
+  takeStep,
+} from './second-factors.store.ts'
+import { endSessions, endSetup, isProductionAdmin, isSessionFresh } from './sessions.service.ts'
+import { findUser, lockAccount, type UserRecord } from './users.service.ts'
+
+const SEALED_FOR = 'second_factor.secret'
+/** RFC 4226 recommends as many as the hash has. */
+const SECRET_BYTES = 20
+const RECOVERY_CODES = 10
+/** 16 characters in base32. */
+const RECOVERY_BYTES = 10
+
+/** Whether a user's second factor is on. */
+export async function hasSecondFactor(db: Queries, userId: string): Promise<boolean> {
+  return isConfirmed(await findSecondFactor(db, userId))
+}
+
+/** How many active admins have no second factor. */
+export async function countAdminsWithoutSecondFactor(db: Queries): Promise<number> {
+  return countWithoutSecondFactor(db, 'admin')
+}
+
+function isConfirmed(row: SecondFactorRow | undefined): row is SecondFactorRow {
+  return row !== undefined && row.confirmed_at !== null
+}
+
+export interface Enrollment {
+  /** In base32, to be typed into an authenticator app. */
+  secret: string
+  /** The same as a QR code's text. */
+  otpauthUrl: string
+}
+
+/**
+ * Starts to set up a second factor; it is off until it is confirmed, and a new start replaces the secret. Refuses with `conflict` while it is
+ * on.
+ */
+export async function startTotp(
+  platform: Platform,
+  { id: userId, email }: Pick<UserRecord, 'id' | 'email'>,
+): Promise<Enrollment> {
+  const secret = randomBytes(SECRET_BYTES)
+  await platform.database.transaction(async (tx) => {
+    await lockAccount(tx, userId)
+    if (await hasSecondFactor(tx, userId)) throw alreadyOn()
+    await deleteSecondFactor(tx, userId)
+    const row = { user_id: userId, created_at: platform.clock.now() }
+    await insertSecondFactor(tx, {
+      ...row,
+      secret_encrypted: platform.vault.seal(secret.toString('base64url'), bindingOf(row)),
+      confirmed_at: null,
+      last_step: 0,
+    })
+  })
+  const issuer = new URL(platform.publicBaseUrl).hostname
+  return { secret: toBase32(secret), otpauthUrl: otpauthUrl(issuer, email, secret) }
+}
+
+/** `startTotp` for the caller. */
+export async function startOwnTotp(platform: Platform, { userId }: Actor): Promise<Enrollment> {
+  return startTotp(platform, await findUser(platform, userId))
+}
+
+/** `confirmTotp` for the caller, whose session is not restricted to the set-up afterwards. */
+export function confirmOwnTotp(platform: Platform, actor: Actor, code: string): Promise<string[]> {
+  return confirmTotp(platform, actor.userId, code, actor.userId, (tx) => endSetup(tx, actor))
+}
+
+/**
+ * Turns the second factor on with a code of the new secret. Returns the recovery codes, which are not stored. `actor` is the
+ * user's id, or `OPERATOR`; `alsoDo` runs in the same transaction. Refuses with `conflict` without a start or while it is on, and with `invalid_credentials`.
+ */
+export async function confirmTotp(
+  platform: Platform,
+  userId: string,
+  code: string,
+  actor: string,
+  alsoDo?: (tx: Tx) => Promise<void>,
+): Promise<string[]> {
+  const row = await findSecondFactor(platform.database.reader, userId)
+  if (!row) throw new Refusal('conflict', 'Start with POST /auth/totp.')
+  if (isConfirmed(row)) throw alreadyOn()
+  const now = platform.clock.now()
+  const step = matchingStep(openSecret(platform, row), normalized(code), now)
+  if (step === null) throw wrongCode()
+  const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
+  await platform.database.transaction(async (tx) => {
+    if (!(await confirmSecondFactor(tx, row, { confirmed_at: now, last_step: step }))) {
+      throw new Refusal('conflict', 'The second factor changed meanwhile. Start again.')
+    }
+    await insertRecoveryCodes(
+      tx,
+      userId,
+      codes.map((one) => sha256(normalized(one))),
+    )
+    await alsoDo?.(tx)
+    await record(platform, tx, { userId, actor, action: 'user.enable_second_factor', on: true })
+  })
+  return codes
+}
+
+/**
+ * Turns the caller's second factor off. Refuses with `not_found` when it is off, `conflict` for an admin in production,
+ * `step_up_required`, `invalid_credentials` and `rate_limited`.
+ */
+export async function disableTotp(
+  platform: Platform,
+  actor: Actor,
+  { code, address = '' }: { code: string; address?: string },
+): Promise<void> {
+  const { userId } = actor
+  if (!(await hasSecondFactor(platform.database.reader, userId))) {
+    throw new Refusal('not_found', 'There is no second factor to turn off.')
+  }
+  if (isProductionAdmin(platform, actor)) {
+    throw new Refusal('conflict', 'Admins need their second factor. An operator can reset it.')
+  }
+  await requireFreshSession(platform, userId, actor.sessionId)
+  const verdict = await checkSecondFactor(platform, { user: { id: userId }, address }, code)
+  if (verdict !== 'right') throw wrongCode()
+  await platform.database.transaction(async (tx) => {
+    if (!(await deleteSecondFactor(tx, userId))) return
+    await record(platform, tx, { userId, actor: userId, action: 'user.disable_second_factor', on: false })
+  })
+}
+
+/**
+ * Removes a user's second factor and ends their sessions, from the command line only; `false` if there was none, and nothing
+ * changed.
+ */
+export function resetSecondFactor(platform: Platform, userId: string, reason: string): Promise<boolean> {
+  return platform.database.transaction(async (tx) => {
+    if (!(await deleteSecondFactor(tx, userId))) return false
+    await endSessions(tx, userId)
+    await record(platform, tx, {
+      ...{ userId, actor: OPERATOR, action: 'user.reset_second_factor', on: false, reason },
+      more: { sessions_ended: 'all' },
+    })
+    return true
+  })
+}
+
+/**
+ * Checks and uses up a code: of the authenticator app, or a recovery code.
+ * Refuses with `rate_limited`, and with `unavailable` when the secret does not open.
+ */
+export async function checkSecondFactor(
+  platform: Platform,
+  attempt: CodeAttempt,
+  code: string | undefined,
+): Promise<CodeVerdict> {
+  const row = await findSecondFactor(platform.database.reader, attempt.user.id)
+  if (!isConfirmed(row)) return 'not_needed'
+  if (code === undefined) return 'code_missing'
+  const isRight = await isRightCode(platform, attempt, () => useCode(platform, row, normalized(code)))
+  return isRight ? 'right' : 'wrong_code'
+}
+
+async function useCode(platform: Platform, row: SecondFactorRow, code: string): Promise<boolean> {
+  const { user_id: userId } = row
+  if (!/^\d{6}$/.test(code)) {
+    return platform.database.transaction(async (tx) => {
+      if (!(await takeRecoveryCode(tx, userId, sha256(code)))) return false
+      const left = await countRecoveryCodes(tx, userId)
+      const more = { recovery_codes_left: left }
+      await record(platform, tx, { userId, actor: userId, action: 'user.use_recovery_code', on: true, more })
+      return true
+    })
+  }
+  const step = matchingStep(openSecret(platform, row), code, platform.clock.now())
+  return step !== null && platform.database.transaction((tx) => takeStep(tx, userId, step))
+}
+
+/** Refuses with `step_up_required` when the user's second factor is on and the session had no step-up lately. */
+export async function requireFreshSession(
+  platform: Platform,
+  userId: string,
+  sessionId: string | undefined,
+): Promise<void> {
+  const { reader } = platform.database
+  if (!(await hasSecondFactor(reader, userId))) return
+  if (sessionId !== undefined && (await isSessionFresh(platform, userId, sessionId))) return
+  throw new Refusal('step_up_required', 'Confirm with POST /auth/step-up first: password and code.')
+}
+
+export function wrongCode(): Refusal {
+  return new Refusal('invalid_credentials', 'The code is wrong, or was used already.')
+}
+
+function alreadyOn(): Refusal {
+  return new Refusal('conflict', 'The second factor is on. Turn it off before you set up another one.')
+}
+
+/** `ABCD-EFGH-IJKL-MNOP`. */
+function newRecoveryCode(): string {
+  return (toBase32(randomBytes(RECOVERY_BYTES)).match(/.{4}/g) ?? []).join('-')
+}
+
+/** As people type it: with spaces or dashes, in any case. */
+function normalized(code: string): string {
+  return code.replace(/[\s-]/g, '').toUpperCase()
+}
+
+function openSecret({ vault }: Pick<Platform, 'vault'>, row: SecondFactorRow): Buffer {
+  try {
+    return Buffer.from(vault.open(row.secret_encrypted, bindingOf(row)), 'base64url')
+  } catch (error) {
+    if (!(error instanceof IntegrityError || error instanceof UnknownKeyError)) throw error
+    throw new Refusal('unavailable', 'Codes cannot be checked right now. Use a recovery code.', {
+      internalDetail: `the second factor of user ${row.user_id} ${error.message}`,
+    })
+  }
+}
+
+/** All second factors, for verification and key rotation. */
+export const SEALED_SECOND_FACTORS: SealedTable = {
+  name: 'second_factors',
+  column: 'secret_encrypted',
+  async page(db, vault, after, limit) {
+    const rows = await secondFactorsAfter(db, after, limit)
+    return rows.map((row) => ({
+      id: row.user_id,
+      sealed: row.secret_encrypted,
+      open: async () => vault.open(row.secret_encrypted, bindingOf(row)),
+      reseal: (tx, secret) => resealSecondFactor(tx, row, vault.seal(secret, bindingOf(row))),
+    }))
+  },
+}
+
+function bindingOf({ user_id, created_at }: Pick<SecondFactorRow, 'user_id' | 'created_at'>): Binding {
+  return { purpose: SEALED_FOR, row: user_id, owner: user_id, facts: [created_at] }
+}
+
+interface Change {
+  userId: string
+  actor: string
+  action: string
+  /** Whether the second factor is on afterwards. */
+  on: boolean
+  reason?: string
+  more?: Record<string, unknown>
+}
+
+function record(platform: Platform, tx: Tx, { userId, actor, action, on, reason, more }: Change) {
+  return recordAudit(platform, tx, {
+    actor,
+    action,
+    subjectType: 'user',
+    subjectId: userId,
+    reason: reason ?? null,
+    before: null,
+    after: { second_factor: on, ...more },
+  })
+}

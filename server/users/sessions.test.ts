@@ -1,0 +1,194 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { testDialects } from '../test/testkit/databases.ts'
+import { addUser } from '../test/testkit/people.ts'
+import { eventually } from '../test/testkit/service-bed.ts'
+import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
+import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
+
+const PASSWORD = 'a long passphrase'
+
+interface Item {
+  id: string
+  created_at: string
+  expires_at: string
+  last_used_at: string | null
+  address_prefix: string | null
+  agent: string | null
+  current: boolean
+}
+
+let counter = 0
+
+for (const dialect of testDialects()) {
+  const it = suite<{ bed: WebTestbed }>(`sessions on ${dialect}`)
+
+  it.before(async (world) => {
+    world.bed = await openWebTestbed(dialect, { TRUST_PROXY: 'loopback' })
+  })
+  it.after(({ bed }) => bed.close())
+
+  const register = async (bed: WebTestbed) => {
+    const email = `session${counter++}@example.pk`
+    const body = { email, password: PASSWORD, role: 'creator', display_name: 'Asma' }
+    const headers = { 'user-agent': 'first', 'x-forwarded-for': '203.0.113.9' }
+    const answer = await bed.ask('POST', '/auth/register', { body, headers })
+    assert.is(answer.status, 201)
+    return { email, token: String(answer.body.token) }
+  }
+  const logIn = async (bed: WebTestbed, email: string, headers: Record<string, string> = {}) => {
+    const answer = await bed.ask('POST', '/auth/login', { body: { email, password: PASSWORD }, headers })
+    assert.is(answer.status, 200)
+    return String(answer.body.token)
+  }
+  const list = async (bed: WebTestbed, token: string, query = '') => {
+    const answer = await bed.ask('GET', `/auth/sessions${query}`, { token })
+    assert.is(answer.status, 200, JSON.stringify(answer.body))
+    return answer.body as { items: Item[]; next_cursor: string | null }
+  }
+  const isIn = async (bed: WebTestbed, token: string) =>
+    (await bed.ask('GET', '/me', { token })).status === 200
+
+  it('are listed newest first, with the network and program that logged in', async ({ bed }) => {
+    const { email, token } = await register(bed)
+    const now = new Date(bed.clock.now()).toISOString()
+    await logIn(bed, email, {
+      'user-agent': `  Evil\u001b[31m\tBrowser ${'x'.repeat(300)}`.replace('\u001b', '\u009b'),
+      'x-forwarded-for': '2001:db8:1:2::7',
+    })
+    const { items, next_cursor } = await list(bed, token)
+    assert.is(next_cursor, null)
+    assert.equal(
+      items.map(({ current }) => current),
+      [false, true],
+    )
+    const [second, first] = items
+    assert.equal(
+      { ...first, id: '' },
+      {
+        id: '',
+        created_at: now,
+        expires_at: new Date(bed.clock.now() + 30 * DAY).toISOString(),
+        last_used_at: now,
+        address_prefix: '203.0.113.0/24',
+        agent: 'first',
+        current: true,
+      },
+    )
+    assert.is(second?.address_prefix, '2001:db8:1::/48')
+    assert.match(second?.agent ?? '', /^Evil \[31m Browser x+$/)
+    assert.is(second?.agent?.length, 120)
+  })
+
+  it('come in pages', async ({ bed }) => {
+    const { email, token } = await register(bed)
+    await logIn(bed, email)
+    const whole = (await list(bed, token)).items.map(({ id }) => id)
+    const first = await list(bed, token, '?limit=1')
+    const second = await list(bed, token, `?limit=1&cursor=${first.next_cursor}`)
+    assert.equal(
+      [...first.items, ...second.items].map(({ id }) => id),
+      whole,
+    )
+    assert.is(second.next_cursor, null)
+    assert.is((await bed.ask('GET', '/auth/sessions?cursor=x', { token })).status, 400)
+  })
+
+  it('show when they were last used, written at most once a minute', async ({ bed }) => {
+    const { token } = await register(bed)
+    const started = bed.clock.now()
+    const lastUsed = async () => (await list(bed, token)).items[0]?.last_used_at
+    bed.clock.pass(MINUTE - 1)
+    assert.is(await lastUsed(), new Date(started).toISOString())
+    assert.is(await lastUsed(), new Date(started).toISOString(), 'the call before wrote nothing')
+    bed.clock.pass(1)
+    const used = new Date(bed.clock.now()).toISOString()
+    await eventually(lastUsed, (time) => time === used)
+  })
+
+  it('show nothing of what was not recorded for them', async ({ bed }) => {
+    const { email, token } = await register(bed)
+    await bed.platform.database.transaction((tx) =>
+      tx
+        .updateTable('sessions')
+        .set({ last_used_at: null, address_prefix: null, agent: null })
+        .where('user_id', 'in', tx.selectFrom('users').select('id').where('email', '=', email))
+        .execute(),
+    )
+    const [item] = (await list(bed, token)).items
+    assert.equal([item?.last_used_at, item?.address_prefix, item?.agent], [null, null, null])
+  })
+
+  it('answer while the database takes no writes', async ({ bed }) => {
+    const { token } = await register(bed)
+    bed.clock.pass(HOUR)
+    const { database } = bed.platform
+    const { transaction } = database
+    let failed = 0
+    Object.assign(database, {
+      transaction: () => {
+        failed += 1
+        return Promise.reject(new Error('no writes'))
+      },
+    })
+    try {
+      assert.ok(await isIn(bed, token))
+      assert.is(failed, 1)
+    } finally {
+      Object.assign(database, { transaction })
+    }
+  })
+
+  it('end one by one', async ({ bed }) => {
+    const { email, token } = await register(bed)
+    const other = await logIn(bed, email)
+    const [newest] = (await list(bed, token)).items
+    assert.is((await bed.ask('DELETE', `/auth/sessions/${newest?.id}`, { token })).status, 204)
+    assert.not(await isIn(bed, other))
+    assert.is((await bed.ask('DELETE', `/auth/sessions/${newest?.id}`, { token })).status, 404)
+    const [own] = (await list(bed, token)).items
+    assert.is((await bed.ask('DELETE', `/auth/sessions/${own?.id}`, { token })).status, 204)
+    assert.not(await isIn(bed, token))
+  })
+
+  it('of others are not found, and stay', async ({ bed }) => {
+    const mine = await register(bed)
+    const theirs = await register(bed)
+    const [item] = (await list(bed, theirs.token)).items
+    const answer = await bed.ask('DELETE', `/auth/sessions/${item?.id}`, { token: mine.token })
+    assert.equal([answer.status, answer.body.code], [404, 'not_found'])
+    assert.ok(await isIn(bed, theirs.token))
+  })
+
+  it('end all but the one that calls', async ({ bed }) => {
+    const { email, token } = await register(bed)
+    const stranger = await register(bed)
+    const others = [await logIn(bed, email), await logIn(bed, email)]
+    assert.is((await bed.ask('DELETE', '/auth/sessions', { token })).status, 204)
+    for (const other of others) assert.not(await isIn(bed, other))
+    assert.ok(await isIn(bed, token))
+    assert.ok(await isIn(bed, stranger.token))
+    assert.is((await bed.ask('DELETE', '/auth/sessions', { token })).status, 204, 'and again')
+  })
+
+  it('are not listed once they have expired', async ({ bed }) => {
+    const { token } = await register(bed)
+    const { userId } = await addUser(bed.platform, 'creator')
+    const { reader } = bed.platform.database
+    const { user_id } = await reader
+      .selectFrom('sessions')
+      .select('user_id')
+      .orderBy('id', 'desc')
+      .executeTakeFirstOrThrow()
+    const now = bed.clock.now()
+    await bed.platform.database.transaction((tx) =>
+      tx
+        .insertInto('sessions')
+        .values({ id: userId, user_id, token_hash: userId, created_at: now, expires_at: now })
+        .execute(),
+    )
+    assert.is((await list(bed, token)).items.length, 1)
+  })
+
+  it.run()
+}

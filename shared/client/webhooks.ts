@@ -1,0 +1,114 @@
+import type { Outputs } from './procedures.ts'
+
+type Sale = Outputs['sales']['list']['items'][number]
+type Application = Outputs['applications']['decide']
+type BillingCycle = Outputs['billing']['listCycles']['items'][number]
+type Payout = Outputs['payouts']['list']['items'][number]
+type Account = Outputs['users']['me']
+
+/** What `data` holds, by the event's `type`. */
+export interface WebhookData {
+  'application.created': Application
+  'application.decided': Application
+  'sale.accepted': Sale
+  'sale.rejected': Sale
+  'billing_cycle.closed': BillingCycle
+  'billing_cycle.charged': BillingCycle
+  'billing_cycle.overdue': BillingCycle
+  'store.silent': Outputs['stores']['get']
+  'balance.released': { billing_cycle_id: string; amount: string; currency: 'PKR' }
+  'payout.paid': Payout
+  'payout.failed': Payout
+  'payout_destination.changed': Pick<Account, 'payout_destination' | 'upcoming_payout_destination'>
+  'webhook.test': { endpoint_id: string }
+}
+
+/** A verified event. Compare `type` to get the type of `data`. */
+export type WebhookEvent = {
+  [Type in keyof WebhookData]: {
+    /** The same each time the event is sent: ignore an id that you have processed. */
+    id: string
+    type: Type
+    /** When it happened, RFC 3339. */
+    timestamp: string
+    data: WebhookData[Type]
+  }
+}[keyof WebhookData]
+
+export interface WebhookRequest {
+  /** Of the request: `Headers`, or an object such as Node's `request.headers`. */
+  headers: Headers | Record<string, string | readonly string[] | undefined>
+  /** The raw body, before any JSON parser. */
+  body: string | Uint8Array
+  /** The endpoint's secret, `whsec_...`; several while one is replaced. */
+  secret: string | readonly string[]
+  /** How far the signature's time may be from now, seconds; 300 by default. */
+  tolerance?: number
+}
+
+/** A request that the service did not send, or sent too long ago. Answer it with 400. */
+export class WebhookVerificationError extends Error {
+  override readonly name = 'WebhookVerificationError'
+}
+
+const DEFAULT_TOLERANCE_S = 300
+const PREFIX = 'v1,'
+const ALGORITHM = { name: 'HMAC', hash: 'SHA-256' }
+
+/**
+ * Verifies a webhook's signature (Standard Webhooks) and returns the event. Throws `WebhookVerificationError` if no secret matches, a
+ * header is missing, or the signature is too old.
+ */
+export async function verifyWebhook(request: WebhookRequest): Promise<WebhookEvent> {
+  const id = headerOf(request, 'webhook-id')
+  const timestamp = headerOf(request, 'webhook-timestamp')
+  const signatures = headerOf(request, 'webhook-signature').split(' ')
+  const { tolerance = DEFAULT_TOLERANCE_S } = request
+  if (!(Math.abs(Date.now() / 1000 - Number(timestamp)) <= tolerance)) {
+    throw new WebhookVerificationError('webhook-timestamp is too far from now')
+  }
+  const body = typeof request.body === 'string' ? new TextEncoder().encode(request.body) : request.body
+  const signed = concatenate(new TextEncoder().encode(`${id}.${timestamp}.`), body)
+  const secrets = typeof request.secret === 'string' ? [request.secret] : request.secret
+  for (const secret of secrets) {
+    const key = await keyOf(secret)
+    for (const signature of signatures) {
+      const mac = signature.startsWith(PREFIX) ? fromBase64(signature.slice(PREFIX.length)) : null
+      if (mac && (await crypto.subtle.verify(ALGORITHM, key, mac, signed))) return eventOf(id, body)
+    }
+  }
+  throw new WebhookVerificationError('no signature matches the secret')
+}
+
+function headerOf({ headers }: WebhookRequest, name: string): string {
+  const value = headers instanceof Headers ? headers.get(name) : headers[name]
+  if (typeof value === 'string' && value !== '') return value
+  throw new WebhookVerificationError(`the header ${name} is missing`)
+}
+
+async function keyOf(secret: string) {
+  const bytes = fromBase64(secret.replace(/^whsec_/, ''))
+  // An empty key would verify what anyone can sign.
+  if (!bytes || bytes.length === 0) throw new TypeError('the secret is not of the form whsec_<base64>')
+  return crypto.subtle.importKey('raw', bytes, ALGORITHM, false, ['verify'])
+}
+
+/** `null` for a text that is not base64. */
+function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+  } catch {
+    return null
+  }
+}
+
+function concatenate(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(first.length + second.length)
+  bytes.set(first)
+  bytes.set(second, first.length)
+  return bytes
+}
+
+function eventOf(id: string, body: Uint8Array): WebhookEvent {
+  return { id, ...JSON.parse(new TextDecoder().decode(body)) }
+}
