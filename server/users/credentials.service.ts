@@ -6,6 +6,7 @@ import type { Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'
 import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
+import { mailVerification } from './account-recovery.service.ts'
 import {
   checkCredentials,
   factsOf,
@@ -30,7 +31,7 @@ import {
   openSession,
 } from './sessions.service.ts'
 import { createUser, lockActiveUser, userRecordOf } from './users.service.ts'
-import { findUserByEmail, findUserById } from './users.store.ts'
+import { deleteTokens, findUserByEmail, findUserById } from './users.store.ts'
 
 export interface OpenedSession {
   profile: Profile
@@ -56,6 +57,7 @@ export async function register(platform: Platform, given: Registration): Promise
   const { userId, ...opened } = await platform.database.transaction(async (tx) => {
     const user = await createUser(platform, tx, { email, passwordHash, role, displayName })
     await rememberLoginAddress(platform, tx, user.id, address)
+    await mailVerification(platform, tx, user.id)
     return { userId: user.id, ...(await openSession(platform, tx, user, given)) }
   })
   return { profile: await profileOf(platform, userId), ...opened }
@@ -181,6 +183,7 @@ export async function changePassword(
     const user = await em.findOne(User, { id: known.id, password_hash: known.password_hash }, LOCK)
     if (!user) throw new Refusal('conflict', 'The password was changed meanwhile.')
     user.password_hash = hashed
+    await deleteTokens(tx, user.id, 'password_reset')
     await endSessions(tx, user.id, actor.sessionId)
     const facts = { at: platform.clock.now(), by: 'owner' } as const
     await sendMail(platform, tx, { userId: user.id, kind: 'password_changed', facts })

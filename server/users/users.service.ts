@@ -6,6 +6,7 @@ import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import { invalidInput } from '../platform/api/problem.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import { requiresVerifiedEmail } from '../platform/config.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'
 import { isId } from '../platform/ids.ts'
@@ -15,6 +16,7 @@ import { hashNewPassword } from './passwords.ts'
 import { endSession, endSessions } from './sessions.service.ts'
 import {
   countOtherActiveAdmins,
+  deleteTokens,
   findPeople,
   findUserByEmail,
   findUserById,
@@ -135,6 +137,7 @@ export async function setPassword(platform: Platform, idOrEmail: string, passwor
     const { em, User } = await entities(tx)
     const changed = await em.findOneOrFail(User, id, LOCK)
     changed.password_hash = hashed
+    await deleteTokens(tx, id, 'password_reset')
     await endSessions(tx, id)
     const facts = { at: platform.clock.now(), by: 'operator' } as const
     await sendMail(platform, tx, { userId: id, kind: 'password_changed', facts })
@@ -211,6 +214,7 @@ function moveSuspension(
     user.suspended_at = suspendedAt
     if (suspendedAt !== null) {
       await endSessions(tx, userId)
+      await deleteTokens(tx, userId, 'password_reset')
       await sendMail(platform, tx, { userId, kind: 'account_suspended', facts: { at: suspendedAt } })
     }
     await recordAudit(platform, tx, {
@@ -287,6 +291,21 @@ export async function lockActiveUser(
   const { em, User } = await entities(tx)
   const { id, password_hash } = user
   return em.findOne(User, { id, password_hash, suspended_at: null }, LOCK)
+}
+
+/** Refuses with `email_not_verified` an account that needs a verified address and has none: see REQUIRE_VERIFIED_EMAIL. */
+export async function requireVerifiedEmail(
+  { config }: Pick<Platform, 'config'>,
+  db: Queries,
+  userId: string,
+): Promise<void> {
+  if (!requiresVerifiedEmail(config)) return
+  const user = await findUserById(db, userId)
+  if (!user || user.must_verify_since === null || user.email_verified_at !== null) return
+  throw new Refusal(
+    'email_not_verified',
+    'Verify your e-mail address first: open the link in the e-mail, or have it sent again.',
+  )
 }
 
 export function userNotFound(): Refusal {
