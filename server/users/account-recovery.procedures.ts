@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   confirmPasswordResetInput,
   noInput,
+  passwordResetRequested,
   requestPasswordResetInput,
   verifyEmailInput,
 } from '../../shared/schemas/users.ts'
@@ -22,8 +23,11 @@ export const recoveryProcedures = {
       'Answers alike whether there is an account or not. The link is valid for one hour, works once, and ends earlier ones. At most 5 an hour are mailed to one address.',
   })
     .input(requestPasswordResetInput)
-    .output(z.void())
-    .mutation(({ ctx, input }) => requestPasswordReset(ctx.platform, input.email)),
+    .output(passwordResetRequested)
+    .mutation(({ ctx, input }) => {
+      requestPasswordReset(ctx.platform, input.email)
+      return { accepted: true as const }
+    }),
 
   resetPassword: publicProcedure({
     rest: { method: 'POST', path: '/auth/password-reset/confirm', status: 204 },

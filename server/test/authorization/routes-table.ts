@@ -139,7 +139,7 @@ export function routeRows(): RouteRow[] {
     return [{ route, answeredBy: name, callers: callersText(meta.callers), test, mentions }]
   })
   const edges = [...new Set([...EDGE_CELLS.keys()].map(procedureOf))].filter(
-    (route) => !/^GET \/docs\/.*\.\w+$/.test(route),
+    (route) => !/^GET \/(?:docs|account)\/.*\.\w+$/.test(route),
   )
   const rest = edges.map((route): RouteRow => {
     const edge = EDGES[route]
