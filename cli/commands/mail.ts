@@ -1,9 +1,15 @@
 import type { Command } from 'commander'
 import type { MailRow } from '../../server/mail/mail-desk.service.ts'
+import { MAIL_EVENT_NAMES } from '../../shared/mail-events.ts'
 import { addGroup, exampleText, oneOf } from '../command.ts'
 import { READS, withApp } from '../context.ts'
 import { addPageOptions, type PageOptions } from '../pages.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
+
+interface PreferenceOptions {
+  off?: string
+  on?: string
+}
 
 interface ListOptions extends PageOptions {
   state?: MailRow['state']
@@ -31,6 +37,22 @@ export function addMailCommands(program: Command): void {
     .argument('<mail>', 'id')
     .addHelpText('after', exampleText('mail retry 019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'))
     .action((id: string, _options: object, command: Command) => retry(id, command))
+  group
+    .command('preferences')
+    .description('which events a user is notified of by e-mail; turn one off for a user who asks')
+    .argument('<user>', 'id or e-mail')
+    .option('--off <event>', 'send no more mails about this event', oneOf(MAIL_EVENT_NAMES))
+    .option('--on <event>', 'send mails about this event again', oneOf(MAIL_EVENT_NAMES))
+    .addHelpText(
+      'after',
+      exampleText(
+        'mail preferences creator@example.com',
+        'mail preferences creator@example.com --off payout.paid',
+      ),
+    )
+    .action((user: string, options: PreferenceOptions, command: Command) =>
+      preferences(user, options, command),
+    )
 }
 
 function list({ state, ...page }: ListOptions, command: Command): Promise<void> {
@@ -104,6 +126,34 @@ function retry(text: string, command: Command): Promise<void> {
     const mail = await retryMail(app.platform, readId('mail', text))
     out.show(wireMail(mail), () => [`The mail to ${mail.address} is queued; the worker sends it.`])
   })
+}
+
+function preferences(text: string, { off, on }: PreferenceOptions, command: Command): Promise<void> {
+  const isChange = off !== undefined || on !== undefined
+  return withApp(
+    command,
+    async ({ app, out }) => {
+      const { findUser } = await import('../../server/users/users.service.ts')
+      const service = await import('../../server/mail/notifications.service.ts')
+      const { id: userId, role, email: address } = await findUser(app.platform, text)
+      const change = { ...(off !== undefined && { [off]: false }), ...(on !== undefined && { [on]: true }) }
+      const { email } = isChange
+        ? await service.updateNotifications(
+            app.platform,
+            { userId, role },
+            { email: change },
+            { operator: true },
+          )
+        : await service.readNotifications(app.platform, { userId, role })
+      out.show({ user_id: userId, address, email }, () =>
+        out.table(
+          [{ title: 'Event' }, { title: 'E-mail' }],
+          Object.entries(email).map(([event, wanted]) => [event, wanted ? 'on' : 'off']),
+        ),
+      )
+    },
+    isChange ? {} : READS,
+  )
 }
 
 function wireMail(mail: MailRow) {

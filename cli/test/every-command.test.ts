@@ -37,7 +37,7 @@ const PROMISED = [
   ...['billing cycles', 'billing close', 'billing reissue', 'billing credit', 'billing reconcile'],
   ...['payouts list', 'payouts run', 'payouts retry', 'processor register-webhook'],
   ...['ledger verify', 'ledger seal', 'ledger balances', 'ledger statement'],
-  ...['mail list', 'mail show', 'mail retry'],
+  ...['mail list', 'mail show', 'mail retry', 'mail preferences'],
   ...['keys rotate', 'jobs list', 'status', 'doctor', 'completion'],
 ]
 
@@ -95,6 +95,7 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'ledger statement': { args: [books.shop.merchantId] },
     'jobs list': {},
     'mail list': {},
+    'mail preferences': { args: [books.creatorId] },
     'mail show': { args: [known.mailId] },
     status: {},
     doctor: {},

@@ -46,6 +46,7 @@ export const DESK_WORK: Record<string, Recipe> = {
   completion: way('bash'),
   'jobs list': way(),
   'mail list': way(),
+  'mail preferences': ({ books }) => ({ args: [books.creatorId, '--off', 'payout.paid'] }),
   'mail show': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
   'mail retry': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
   'users list': way(),
@@ -167,6 +168,7 @@ export const AUDITED: Record<string, string> = {
   'payouts retry': 'payout.retry',
   'keys rotate': 'keys.rotate',
   'mail retry': 'mail.retry',
+  'mail preferences': 'mail.preferences',
 }
 
 /** Applies what is due by the clock on the wall, which commands go by. */

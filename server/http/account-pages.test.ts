@@ -27,8 +27,8 @@ for (const [path, title] of [
   })
 }
 
-const test = existsSync(CHROMIUM) ? it : it.skip
-test('work in a browser: the address is verified, the password reset, and a used link says so', async () => {
+const inBrowser = existsSync(CHROMIUM) ? it : it.skip
+inBrowser('work in a browser: the address is verified, the password reset, and a used link says so', async () => {
   const email = 'sana@example.pk'
   const registration = { email, password: 'a long passphrase', role: 'creator', display_name: 'Sana' }
   const { body } = await call(bed.url, 'POST', '/auth/register', { body: registration })

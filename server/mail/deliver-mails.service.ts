@@ -1,4 +1,4 @@
-import { isMailEvent } from '../../shared/schemas/notifications.ts'
+import { isMailEvent } from '../../shared/mail-events.ts'
 import type { Config } from '../platform/config.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Platform } from '../platform/platform.ts'

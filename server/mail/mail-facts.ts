@@ -1,4 +1,4 @@
-import type { MailEvent } from '../../shared/schemas/notifications.ts'
+import type { MailEvent } from '../../shared/mail-events.ts'
 
 /** What each kind of mail says, as stored. Times are epoch ms, amounts are text such as `1250.00`. */
 export interface AccountMailFacts {

@@ -1,4 +1,4 @@
-import { isMailEvent, MAIL_EVENTS } from '../../shared/schemas/notifications.ts'
+import { isMailEvent, MAIL_EVENT_NAMES } from '../../shared/mail-events.ts'
 import { mailMode } from '../platform/config.ts'
 import type { Binding } from '../platform/crypto/vault.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
@@ -79,8 +79,7 @@ export function tokenBinding(row: Pick<MailRow, 'id' | 'user_id' | 'address' | '
 
 function isLimited(platform: Platform, tx: Tx, address: string, kind: MailKind): Promise<boolean> {
   if (isMailEvent(kind)) {
-    const kinds = [...new Set([...MAIL_EVENTS.merchant, ...MAIL_EVENTS.creator])]
-    return exceeds(platform, tx, address, kinds, EVENT_LIMIT)
+    return exceeds(platform, tx, address, MAIL_EVENT_NAMES, EVENT_LIMIT)
   }
   if (ACCOUNT_KINDS.includes(kind)) return exceeds(platform, tx, address, ACCOUNT_KINDS, ACCOUNT_LIMIT)
   return exceeds(platform, tx, address, [kind], TOKEN_LIMIT)

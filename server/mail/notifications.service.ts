@@ -1,5 +1,7 @@
+import { isMailEvent, MAIL_EVENTS } from '../../shared/mail-events.ts'
 import type { Role } from '../../shared/schemas/common.ts'
-import { isMailEvent, MAIL_EVENTS, type Notifications } from '../../shared/schemas/notifications.ts'
+import type { Notifications } from '../../shared/schemas/notifications.ts'
+import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import { invalidFields } from '../platform/api/refusal.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -15,11 +17,15 @@ export function readNotifications(platform: Platform, account: Account): Promise
   return choicesOf(platform.database.reader, account)
 }
 
-/** Changes the given choices and returns all. Refuses an event of another role with `validation_failed`. */
+/**
+ * Changes the given choices and returns all; with `operator` for a user who asked by e-mail, which is audited. Refuses an event of another
+ * role with `validation_failed`.
+ */
 export async function updateNotifications(
   platform: Platform,
   account: Account,
   change: Notifications,
+  { operator = false }: { operator?: boolean } = {},
 ): Promise<Notifications> {
   const { userId, role } = account
   const events: readonly string[] = MAIL_EVENTS[role]
@@ -30,12 +36,25 @@ export async function updateNotifications(
     )
   }
   return platform.database.transaction(async (tx) => {
+    const before = await choicesOf(tx, account)
     for (const [event, wanted] of Object.entries(change.email)) {
       if (!isMailEvent(event) || wanted === undefined) continue
       if (wanted) await removeOptOut(tx, userId, event)
       else await addOptOut(tx, { user_id: userId, event, created_at: platform.clock.now() })
     }
-    return choicesOf(tx, account)
+    const after = await choicesOf(tx, account)
+    if (operator) {
+      await recordAudit(platform, tx, {
+        actor: OPERATOR,
+        action: 'mail.preferences',
+        subjectType: 'user',
+        subjectId: userId,
+        reason: null,
+        before,
+        after,
+      })
+    }
+    return after
   })
 }
 
