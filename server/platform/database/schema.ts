@@ -33,14 +33,14 @@ import { WebhookDelivery, WebhookEndpoint, WebhookSecret } from '../../webhooks/
 import { RateLimitPoints } from '../network/rate-limit.entity.ts'
 import { Watermark } from './watermark.entity.ts'
 
-/** Every table, in the order in which rows can be inserted. */
-export const ENTITIES = {
+/** In two parts, because declarations write their types out, and the compiler limits the length of each. */
+const TRADE = {
   User,
   Session,
   LoginAddress,
   AccountToken,
-  RecoveryCode,
   SecondFactor,
+  RecoveryCode,
   PayoutDestination,
   BillingAccount,
   Mail,
@@ -58,6 +58,9 @@ export const ENTITIES = {
   ClickCount,
   UncountedClicks,
   CountedVisitor,
+}
+
+const WORK = {
   BillingCycle,
   BillingCycleShare,
   Credit,
@@ -88,6 +91,9 @@ export const ENTITIES = {
   RateLimitPoints,
   Watermark,
 }
+
+/** Every table, in the order in which rows can be inserted. */
+export const ENTITIES: typeof TRADE & typeof WORK = { ...TRADE, ...WORK }
 
 /**
  * Table and column types for the query builder, inferred from the entities. An interface, because declarations name it where they would
