@@ -33,8 +33,7 @@ import { WebhookDelivery, WebhookEndpoint, WebhookSecret } from '../../webhooks/
 import { RateLimitPoints } from '../network/rate-limit.entity.ts'
 import { Watermark } from './watermark.entity.ts'
 
-/** In two parts, because declarations write their types out, and the compiler limits the length of each. */
-const TRADE = {
+const MARKET = {
   User,
   Session,
   LoginAddress,
@@ -60,7 +59,7 @@ const TRADE = {
   CountedVisitor,
 }
 
-const WORK = {
+const MONEY_AND_OPERATION = {
   BillingCycle,
   BillingCycleShare,
   Credit,
@@ -92,8 +91,8 @@ const WORK = {
   Watermark,
 }
 
-/** Every table, in the order in which rows can be inserted. */
-export const ENTITIES: typeof TRADE & typeof WORK = { ...TRADE, ...WORK }
+/** Every table, in the order in which rows can be inserted. In two parts, because the compiler does not write declarations of any length. */
+export const ENTITIES: typeof MARKET & typeof MONEY_AND_OPERATION = { ...MARKET, ...MONEY_AND_OPERATION }
 
 /**
  * Table and column types for the query builder, inferred from the entities. An interface, because declarations name it where they would
