@@ -15,6 +15,7 @@ import { addJobCommands } from './commands/jobs.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLedgerCommands } from './commands/ledger/ledger.ts'
 import { addLinkCommands } from './commands/links.ts'
+import { addMailCommands } from './commands/mail.ts'
 import { addOfferCommands } from './commands/offers.ts'
 import { addPayoutCommands } from './commands/payouts.ts'
 import { addProcessorCommands } from './commands/processor.ts'
@@ -87,6 +88,7 @@ Examples:
   addSecondTryCommands(program)
   addLedgerCommands(program)
   addKeyCommands(program)
+  addMailCommands(program)
   addJobCommands(program)
   addStatusCommand(program)
   addDoctorCommand(program)

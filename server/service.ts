@@ -18,6 +18,7 @@ import type { OpenDatabase } from './platform/database/open-database.ts'
 import { joinProcesses, type Presence } from './processes/processes.service.ts'
 import type { Sandbox } from './processor/sandbox/start-sandbox.ts'
 import { markProduction } from './production-mark.ts'
+import { passwordResetsIdle } from './users/account-recovery.service.ts'
 
 export interface Service {
   app: App
@@ -156,7 +157,7 @@ async function startWeb(app: App, presence: Presence): Promise<Web> {
     },
     async stop() {
       await server.close()
-      await Promise.all([shown.clicks.idle(), shown.inbox.idle()])
+      await Promise.all([shown.clicks.idle(), shown.inbox.idle(), passwordResetsIdle(app.platform)])
     },
   }
 }

@@ -8,6 +8,7 @@ export const ERROR_STATUS = {
   invalid_signature: 401,
   forbidden: 403,
   account_suspended: 403,
+  email_not_verified: 403,
   step_up_required: 403,
   not_found: 404,
   method_not_allowed: 405,

@@ -6,9 +6,11 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { sealLedger } from '../../server/ledger/seals/seals.service.ts'
 import { sealName, sealText, storeSeals } from '../../server/ledger/seals/stored-seals.service.ts'
+import { sendMail } from '../../server/mail/mail.service.ts'
 import { readConfig } from '../../server/platform/config.ts'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
+
 import { type Marketplace, openMarketplace } from '../../server/test/testkit/marketplace.ts'
 import { orderBody } from '../../server/test/testkit/orders.ts'
 import { addUser } from '../../server/test/testkit/people.ts'
@@ -20,6 +22,7 @@ import { runAffiliate } from '../test/run-affiliate.ts'
 import { runHere } from '../test/run-here.ts'
 import { judgeSpace } from './disk.ts'
 import type { Finding } from './finding.ts'
+import { examineMail } from './mail.ts'
 import { examineAddress, examineMetrics, examineProxies } from './outside.ts'
 import { examineRuntime } from './runtime.ts'
 import { examineSecrets } from './secrets.ts'
@@ -83,6 +86,33 @@ for (const dialect of testDialects()) {
       assert.ok(finding?.mend)
       assert.is(code, state === 'fail' ? 1 : 0)
     }
+  })
+
+  it('says where mail goes, and warns where it goes nowhere or does not arrive', async () => {
+    const { database } = bed.testDatabase
+    const mail = async (environment: Record<string, string>) => {
+      const [finding] = await examineMail(readConfig(environment), database)
+      return `${finding?.state}: ${finding?.detail}`
+    }
+    const production = {
+      ...{ NODE_ENV: 'production', APP_KEY: Buffer.alloc(32).toString('base64'), PROCESSOR: 'http' },
+      ...{ PROCESSOR_URL: 'https://pay.example', PROCESSOR_API_KEY: 'k', PROCESSOR_WEBHOOK_SECRETS: 's' },
+      PUBLIC_BASE_URL: 'https://offers.example',
+    }
+    const smtp = { SMTP_URL: 'smtp://u:secret@mail.example', MAIL_FROM: 'a@b.pk' }
+    assert.match(await mail({}), /^info: .*DATA_DIR\/mail/)
+    assert.match(await mail(production), /^warn: no mail is sent/)
+    assert.match(await mail({ ...production, SMTP_URL: 'off' }), /^info: no mail is sent/)
+    assert.is(await mail(smtp), 'ok: goes to mail.example:587')
+    const { userId } = await addUser(bed.service.app.platform, 'creator')
+    const { platform } = bed.service.app
+    // In one transaction, before the worker sees it.
+    await database.transaction(async (tx) => {
+      const facts = { at: Date.now(), by: 'owner' as const }
+      await sendMail(platform, tx, { userId, kind: 'password_changed', facts })
+      await tx.updateTable('mails').set({ state: 'failed', finished_at: Date.now() }).execute()
+    })
+    assert.match(await mail(smtp), /^warn: mails failed within 24 hours: 1/)
   })
 
   it('counts the admins without a second factor in production', async () => {

@@ -10,6 +10,7 @@ import { examineDatabase, examineReplica, type Reached } from './database.ts'
 import { examineDisk } from './disk.ts'
 import { examineFailover } from './failover.ts'
 import { type Finding, fail, info, wordsOf } from './finding.ts'
+import { examineMail } from './mail.ts'
 import { examineProcessor, examineWebhooks } from './outside.ts'
 import { examineRuntime, examineSettings } from './runtime.ts'
 import { examineSeals } from './seals.ts'
@@ -39,6 +40,7 @@ export async function examine(
   progress('clock and secrets')
   const usable = reached.usable && 'database' in opened ? opened.database : null
   findings.push(...(await examineClock(usable)), ...(await examineSecrets(config, environment, usable)))
+  findings.push(...(await examineMail(config, usable)))
   progress('the processor')
   findings.push(
     ...('database' in opened

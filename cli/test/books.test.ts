@@ -107,7 +107,7 @@ for (const dialect of testDialects()) {
     for (const name of [
       ...['users list', 'stores list', 'offers list', 'applications list', 'links list', 'sales list'],
       ...['webhooks events', 'flagged list', 'billing cycles', 'payouts list', 'jobs list'],
-      ...['endpoints list'],
+      ...['endpoints list', 'mail list'],
     ]) {
       const words = name.split(' ')
       const all = await books.json(...words)

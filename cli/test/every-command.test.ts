@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { stripVTControlCharacters } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { queuedMail } from '../../server/test/testkit/people.ts'
 import { buildProgram } from '../program.ts'
 import { type Books, openBooks } from './books.ts'
 import { helpOf, leavesOf } from './command-tree.ts'
@@ -36,6 +37,7 @@ const PROMISED = [
   ...['billing cycles', 'billing close', 'billing reissue', 'billing credit', 'billing reconcile'],
   ...['payouts list', 'payouts run', 'payouts retry', 'processor register-webhook'],
   ...['ledger verify', 'ledger seal', 'ledger balances', 'ledger statement'],
+  ...['mail list', 'mail show', 'mail retry', 'mail preferences'],
   ...['keys rotate', 'jobs list', 'status', 'doctor', 'completion'],
 ]
 
@@ -92,6 +94,9 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'ledger verify': {},
     'ledger statement': { args: [books.shop.merchantId] },
     'jobs list': {},
+    'mail list': {},
+    'mail preferences': { args: [books.creatorId] },
+    'mail show': { args: [known.mailId] },
     status: {},
     doctor: {},
     completion: { args: ['bash'], wide: true },
@@ -187,6 +192,7 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'processor register-webhook': { code: 1 },
     'ledger seal': {},
     'keys rotate': {},
+    'mail retry': { args: [known.mailId] },
     serve: {
       typed: [{ after: /all other commands/, keys: CTRL_C }],
       jsonElsewhere: 'serve.test.ts',
@@ -206,6 +212,7 @@ interface Known {
   offerId: string
   endpointId: string
   domain: string
+  mailId: string
 }
 
 const SETTINGS = { HOST: '127.0.0.1', PORT: '0', SCHEDULE_BILLING: 'off', SCHEDULE_PAYOUTS: 'off' }
@@ -234,6 +241,7 @@ it.before(async () => {
     offerId: (await only('offers')).id,
     endpointId: await freshEndpoint({ books }),
     domain: `s${books.shop.merchantId}.myshopify.com`,
+    mailId: await queuedMail(books.market.platform, books.creatorId),
   }
   const head = 'Name,Financial Status,Currency,Subtotal,Created at,Id\n'
   writeFileSync(`${books.market.bed.testDatabase.folder}/orders_export.csv`, head)

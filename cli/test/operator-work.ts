@@ -4,6 +4,7 @@ import { raiseFlag } from '../../server/moderation/flags.service.ts'
 import { authorize } from '../../server/test/authorization/scene.ts'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { addLiveOffer } from '../../server/test/testkit/listings.ts'
+import { queuedMail } from '../../server/test/testkit/people.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { createEndpoint } from '../../server/webhooks/endpoints.service.ts'
 import type { Books } from './books.ts'
@@ -44,6 +45,10 @@ export const DESK_WORK: Record<string, Recipe> = {
   status: way(),
   completion: way('bash'),
   'jobs list': way(),
+  'mail list': way(),
+  'mail preferences': ({ books }) => ({ args: [books.creatorId, '--off', 'payout.paid'] }),
+  'mail show': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
+  'mail retry': async ({ books }) => ({ args: [await queuedMail(books.market.platform, books.creatorId)] }),
   'users list': way(),
   'users create-admin': () => ({ args: ['second@example.pk', '--password-stdin'], input: PASSWORD }),
   'users set-password': () => ({
@@ -162,6 +167,8 @@ export const AUDITED: Record<string, string> = {
   'payouts run': 'payout.run',
   'payouts retry': 'payout.retry',
   'keys rotate': 'keys.rotate',
+  'mail retry': 'mail.retry',
+  'mail preferences': 'mail.preferences',
 }
 
 /** Applies what is due by the clock on the wall, which commands go by. */

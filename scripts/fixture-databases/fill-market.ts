@@ -52,6 +52,7 @@ async function runScenario(market: Marketplace): Promise<void> {
   await act.coupons(shoes, links.ayeshaShoes)
   await act.billingAccount(shoes)
   await act.webhookEndpoint(kurta)
+  await act.turnMailOff(ayesha)
   await act.offersInOtherStates(kurta, chand, adminId)
 
   // September: sales of every merchant, and orders that are rejected, repeated or unreadable.

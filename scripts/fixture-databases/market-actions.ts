@@ -11,6 +11,7 @@ import { CHANNELS } from '../../server/jobs/webhook-loops.ts'
 import { sealLedger } from '../../server/ledger/seals/seals.service.ts'
 import { setCoupon } from '../../server/links/coupons.service.ts'
 import type { LinkRecord } from '../../server/links/links.service.ts'
+import { updateNotifications } from '../../server/mail/notifications.service.ts'
 import { OPERATOR } from '../../server/moderation/audit.service.ts'
 import { resolveFlag } from '../../server/moderation/flags.service.ts'
 import { watchMarketplace } from '../../server/moderation/watches/watches.service.ts'
@@ -156,6 +157,10 @@ export class MarketActions {
   async webhookEndpoint({ actor }: Shop): Promise<void> {
     const endpoint = { url: 'https://kurta.example.com/hooks', events: ['sale.accepted'], description: '' }
     await createEndpoint(this.#platform, actor, endpoint)
+  }
+
+  async turnMailOff({ userId, role }: Actor): Promise<void> {
+    await updateNotifications(this.#platform, { userId, role }, { email: { 'payout.paid': false } })
   }
 
   /** Leaves the webhook deliveries of all events to be sent. */

@@ -23,7 +23,7 @@ export const applicationsProcedures = {
     summary: 'Apply to an offer',
     description:
       'One pending or approved application for each creator and offer; after a rejection, the creator may apply again.',
-    errors: ['not_found', 'offer_not_live', 'already_applied', 'quota_exceeded'],
+    errors: ['not_found', 'offer_not_live', 'already_applied', 'quota_exceeded', 'email_not_verified'],
   })
     .input(applyInput)
     .output(application)

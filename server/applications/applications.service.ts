@@ -14,7 +14,13 @@ import type { Queries, Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'
 import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
-import { checkQuota, displayNamesOf, isSuspended, lockAccount } from '../users/users.service.ts'
+import {
+  checkQuota,
+  displayNamesOf,
+  isSuspended,
+  lockAccount,
+  requireVerifiedEmail,
+} from '../users/users.service.ts'
 import { type ApplicationStatus, decideApplication, mayApply } from './application.rule.ts'
 import {
   type ApplicationRow,
@@ -44,7 +50,7 @@ interface ListQuery {
 
 /**
  * Applies to a live offer. Refuses with `not_found` (also for a draft and a suspended merchant's offer), `offer_not_live`,
- * `already_applied`, `quota_exceeded` and `validation_failed` (the address).
+ * `already_applied`, `quota_exceeded`, `email_not_verified` and `validation_failed` (the address).
  */
 export async function applyToOffer(
   platform: Platform,
@@ -56,6 +62,7 @@ export async function applyToOffer(
   const row = await platform.database.transaction(async (tx) => {
     // A creator's applications run one after the other, so that none is missed here.
     await lockAccount(tx, creatorId)
+    await requireVerifiedEmail(platform, tx, creatorId)
     const offer = await offerOf(platform, tx, offerId)
     const decision = mayApply({
       offerStatus: offer.status,

@@ -1,4 +1,5 @@
-import type { Paisa } from '../../shared/money.ts'
+import { formatMoney, type Paisa } from '../../shared/money.ts'
+import { sendMail } from '../mail/mail.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -37,14 +38,28 @@ function requestFor(merchantId: string, contact: Contact | undefined) {
   return { customer: { id: merchantId, email: contact?.email ?? '', name: contact?.displayName ?? '' } }
 }
 
-/** Records the processor's invoice for a closed cycle. */
+/** Records the processor's invoice for a closed cycle, and writes the mail to its merchant. */
 export async function recordInvoice(
+  platform: Platform,
   tx: Tx,
   cycleId: string,
   invoice: { id: string; hostedUrl: string | null },
 ): Promise<void> {
   const change = { processor_invoice_id: invoice.id, payment_url: invoice.hostedUrl }
   if (!(await moveCycle(tx, cycleId, 'closed', change))) throw new Error(`cycle ${cycleId} is not closed`)
+  const cycle = await findCycle(tx, cycleId)
+  if (!cycle) return
+  await sendMail(platform, tx, {
+    userId: cycle.merchant_id,
+    kind: 'billing_cycle.closed',
+    facts: {
+      amount_due: formatMoney(cycle.amount_due),
+      period_start: cycle.period_start,
+      period_end: cycle.period_end,
+      payment_url: invoice.hostedUrl,
+    },
+    about: cycleId,
+  })
 }
 
 /** The cycle whose latest invoice has this id at the processor. */

@@ -9,12 +9,16 @@ import type { Platform } from '../platform/platform.ts'
 export const RATE_LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
 
 const WINDOW_SECONDS = 60
-/** Procedures that check a password or create an account. */
+/** Procedures that check a password or a token, create an account, or mail a link. */
 const AUTH_PROCEDURES = [
   'auth.login',
   'auth.register',
   'auth.changePassword',
   'auth.stepUp',
+  'auth.requestPasswordReset',
+  'auth.resetPassword',
+  'auth.verifyEmail',
+  'auth.resendVerification',
   'users.updateMe',
 ]
 /** Check a password only if the input has `current_password`. */

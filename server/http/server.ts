@@ -1,6 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Config } from '../platform/config.ts'
 import { withStatementTimeout } from '../platform/database/database.ts'
+import { registerAccountPages } from './account-pages.ts'
 import { answerBrokenRequest, closeUnusedConnections } from './connections.ts'
 import type { HttpApp } from './context.ts'
 import { allowOrigins } from './cors.ts'
@@ -127,6 +128,7 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   registerOpenApi(scope, app, limits)
   registerIndex(scope, limits.admitPublic)
   registerDocs(scope, limits.admitPublic)
+  registerAccountPages(scope, limits.admitPublic)
   registerGuides(scope, platform, limits.admitPublic)
   registerRest(scope, platform, appRouter, limits.admit)
   registerTrpc(scope, platform, appRouter, limits.admit)

@@ -251,7 +251,7 @@ async function recordOutcome(
       return postpone(platform, tx, attempt, { detail, leastDelayMs, mayHaveTakenEffect })
     }
     if (!(await settleCreated(platform, tx, attempt, outcome.id))) return
-    if (attempt.kind === 'invoice') return recordInvoice(tx, attempt.subjectId, outcome)
+    if (attempt.kind === 'invoice') return recordInvoice(platform, tx, attempt.subjectId, outcome)
     return recordSubmitted(platform, tx, attempt.subjectId, outcome.id)
   })
 }

@@ -1,3 +1,4 @@
+import { mailChannel } from '../mail/mail-channel.service.ts'
 import { type Channel, distributeEvents, OUTBOX_SIGNAL, removeOldEvents } from '../outbox/outbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { deliverUntilIdle, WebhookDeliverer } from '../webhooks/deliver.service.ts'
@@ -5,7 +6,7 @@ import { DELIVERY_SIGNAL, removeOldDeliveries, webhookChannel } from '../webhook
 import { Loop } from './loop.ts'
 
 /** The ways in which accounts are notified of events. */
-export const CHANNELS: readonly Channel[] = [webhookChannel]
+export const CHANNELS: readonly Channel[] = [webhookChannel, mailChannel]
 
 /** Starts giving events to their channels, and sending webhooks. */
 export function startWebhookLoops(platform: Platform): { stop(): Promise<void> } {

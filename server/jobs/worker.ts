@@ -13,6 +13,7 @@ import { applyStoreEvents } from './apply-store-events.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
 import { startExportLoops } from './export-loops.ts'
 import { Loop } from './loop.ts'
+import { startMailLoops } from './mail-loop.ts'
 import { createOrderReader, type OrderReader } from './order-reader.ts'
 import { makeDueCalls } from './processor-calls.ts'
 import { notifyUntilIdle, removeOldNotifications, startWebhookLoops } from './webhook-loops.ts'
@@ -120,6 +121,7 @@ export function startWorker({ platform, processor, eventRules }: WorkerParts): W
     }),
     startModerationLoop(platform),
     startExportLoops(platform),
+    startMailLoops(platform),
     startWebhookLoops(platform),
   ]
   return {

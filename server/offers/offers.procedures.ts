@@ -92,7 +92,7 @@ export const offersRouter = router({
     summary: "Change an offer's status",
     description:
       'draft → live, live → paused, paused → live, live or paused → ended. Going live needs a store, and above the high-commission threshold an approved vetting.',
-    errors: ['not_found', 'illegal_transition', 'conflict', 'vetting_required'],
+    errors: ['not_found', 'illegal_transition', 'conflict', 'vetting_required', 'email_not_verified'],
   })
     .input(setOfferStatusInput)
     .output(offer)

@@ -11,7 +11,7 @@ import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { merchantHasStore, merchantStoresLock } from '../stores/stores.service.ts'
-import { checkQuota, displayNamesOf, isSuspended } from '../users/users.service.ts'
+import { checkQuota, displayNamesOf, isSuspended, requireVerifiedEmail } from '../users/users.service.ts'
 import { listOffers as listRows, type OfferFilter, type OfferScope } from './offer-list.store.ts'
 import { decideOfferMove, type OfferStatus } from './offer-status.rule.ts'
 import {
@@ -133,7 +133,7 @@ export async function updateOffer(
 
 /**
  * Changes the status of one of the merchant's offers; the present status changes nothing. Refuses with `not_found`,
- * `illegal_transition`, `conflict` (no store) and `vetting_required`.
+ * `illegal_transition`, `conflict` (no store), `vetting_required` and `email_not_verified`.
  */
 export async function setOfferStatus(
   platform: Platform,
@@ -146,6 +146,7 @@ export async function setOfferStatus(
     await advisoryLock(tx, merchantStoresLock(merchantId))
     const offer = await lockOffer(tx, { id: offerId, merchant_id: merchantId })
     if (!offer) throw offerNotFound()
+    if (to === 'live' && offer.status !== 'live') await requireVerifiedEmail(platform, tx, merchantId)
     const move = decideOfferMove({
       from: offer.status,
       to,
@@ -393,6 +394,11 @@ export async function offerRecords(
 ): Promise<Map<string, OfferRecord>> {
   const rows = await offersById(db, [...new Set(offerIds)])
   return new Map(rows.map((row) => [row.id, recordOf(platform, row)]))
+}
+
+/** Titles by offer id. */
+export async function offerTitles(db: Queries, offerIds: readonly string[]): Promise<Map<string, string>> {
+  return new Map((await offersById(db, [...new Set(offerIds)])).map((row) => [row.id, row.title]))
 }
 
 async function shownOffer(platform: Platform, row: OfferRow): Promise<ShownOffer> {

@@ -1,7 +1,7 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readConfig, SettingError } from './config.ts'
+import { mailMode, readConfig, requiresVerifiedEmail, SettingError } from './config.ts'
 
 const KEY = Buffer.alloc(32, 1).toString('base64')
 const HTTP = {
@@ -301,6 +301,56 @@ test('a click is kept forever, or for as long as an order may still name it', ()
 test('the sandbox signs in one way only', () => {
   refused({ PROCESSOR_SIGNATURE: 'hmac' }, 'PROCESSOR_SIGNATURE')
   assert.is(readConfig({ ...HTTP, PROCESSOR_SIGNATURE: 'hmac' }).PROCESSOR_SIGNATURE, 'hmac')
+})
+
+const SMTP = { SMTP_URL: 'smtp://mail.example', MAIL_FROM: 'Bazaar <no-reply@bazaar.pk>' }
+
+test('SMTP_URL names a server; encryption is required unless it is on this machine or said otherwise', () => {
+  const server = (SMTP_URL: string) => readConfig({ ...SMTP, SMTP_URL }).SMTP_URL
+  const plain = { user: null, password: null }
+  const remote = { host: 'mail.example', secure: false, requireTls: true, ...plain }
+  assert.equal(server('smtp://mail.example'), { ...remote, port: 587 })
+  assert.equal(server('smtp://mail.example:25?tls=optional'), { ...remote, port: 25, requireTls: false })
+  assert.equal(server('smtps://u%40x:p%25@mail.example'), {
+    ...{ host: 'mail.example', port: 465, secure: true, requireTls: false, user: 'u@x', password: 'p%' },
+  })
+  assert.equal(server('smtp://[::1]:1025'), {
+    ...{ host: '::1', port: 1025, secure: false, requireTls: false, ...plain },
+  })
+  assert.is(readConfig({ SMTP_URL: 'off' }).SMTP_URL, 'off')
+  for (const wrong of [
+    'mail.example',
+    'http://mail.example',
+    'smtp://',
+    'smtp://a/b',
+    'smtp://a?x=1',
+    'smtp://a#b',
+  ])
+    refused({ ...SMTP, SMTP_URL: wrong }, 'SMTP_URL')
+})
+
+test('MAIL_FROM is an address, with or without a name, in one line', () => {
+  const from = (MAIL_FROM: string) => readConfig({ ...SMTP, MAIL_FROM }).MAIL_FROM
+  assert.equal(from('no-reply@bazaar.pk'), { name: '', address: 'no-reply@bazaar.pk' })
+  assert.equal(from('"بازار" <a@b.pk>'), { name: 'بازار', address: 'a@b.pk' })
+  for (const wrong of ['Bazaar', 'a@b, c@d', 'A <a@b> <c@d>', 'A\r\nBcc: x@y <a@b>', '<a@b>\n'.repeat(2)])
+    refused({ ...SMTP, MAIL_FROM: wrong }, 'MAIL_FROM')
+  refused({ SMTP_URL: 'smtp://mail.example' }, 'MAIL_FROM')
+})
+
+test('without SMTP_URL mail goes to files, and nowhere in production; addresses are verified where mail is sent', () => {
+  const modes = (environment: Record<string, string>) => {
+    const config = readConfig(environment)
+    return [mailMode(config), requiresVerifiedEmail(config)]
+  }
+  assert.equal(modes({}), ['file', false])
+  assert.equal(modes(SMTP), ['smtp', false])
+  assert.equal(modes(PRODUCTION), ['off', false])
+  assert.equal(modes({ ...PRODUCTION, ...SMTP }), ['smtp', true])
+  assert.equal(modes({ ...PRODUCTION, ...SMTP, REQUIRE_VERIFIED_EMAIL: 'false' }), ['smtp', false])
+  assert.equal(modes({ REQUIRE_VERIFIED_EMAIL: 'true' }), ['file', true])
+  refused({ ...PRODUCTION, REQUIRE_VERIFIED_EMAIL: 'true' }, 'REQUIRE_VERIFIED_EMAIL')
+  refused({ SMTP_URL: 'off', REQUIRE_VERIFIED_EMAIL: 'true' }, 'REQUIRE_VERIFIED_EMAIL')
 })
 
 test('the other database addresses are for PostgreSQL, and a replica is one host', () => {

@@ -16,6 +16,7 @@ const SETTINGS = z.object({
   ...SETTING_GROUPS.Data,
   ...SETTING_GROUPS.Money,
   ...SETTING_GROUPS.Processor,
+  ...SETTING_GROUPS.Mail,
   ...SETTING_GROUPS.Limits,
   ...SETTING_GROUPS.Flags,
 })
@@ -39,6 +40,19 @@ export function dataFolder(config: Pick<Config, 'DATA_DIR' | 'DATABASE_URL'>): s
   if (config.DATA_DIR) return config.DATA_DIR
   const file = sqliteFileOf(config.DATABASE_URL)
   return file === null ? './data' : dirname(file)
+}
+
+/** How mail leaves: over SMTP, as files in `DATA_DIR/mail`, or not at all. */
+export type MailMode = 'smtp' | 'file' | 'off'
+
+export function mailMode({ SMTP_URL, NODE_ENV }: Pick<Config, 'SMTP_URL' | 'NODE_ENV'>): MailMode {
+  if (SMTP_URL === undefined) return NODE_ENV === 'production' ? 'off' : 'file'
+  return SMTP_URL === 'off' ? 'off' : 'smtp'
+}
+
+/** Whether accounts need a verified e-mail address for what concerns others. */
+export function requiresVerifiedEmail(config: Config): boolean {
+  return config.REQUIRE_VERIFIED_EMAIL ?? (config.NODE_ENV === 'production' && mailMode(config) === 'smtp')
 }
 
 /** Reads the settings from an environment. Throws `SettingError` for the first invalid one. */
@@ -72,6 +86,7 @@ const REQUIRED_BY = {
 /** Refuses settings that are valid one by one but not together. */
 function refuseMismatch(config: Config): void {
   refuseShortClickRetention(config)
+  refuseUnsendableMail(config)
   for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_READ_URL'] as const) {
     if (config[name] !== undefined && sqliteFileOf(config.DATABASE_URL) !== null) {
       throw new SettingError(name, 'is for PostgreSQL, and DATABASE_URL names an SQLite file')
@@ -138,4 +153,13 @@ function refuseShortClickRetention({ CLICK_RETENTION_DAYS, RAW_EVENT_RETENTION_D
     'CLICK_RETENTION_DAYS',
     `must be 0, or at least ${least} with RAW_EVENT_RETENTION_DAYS=${RAW_EVENT_RETENTION_DAYS}: orders name clicks that late`,
   )
+}
+
+function refuseUnsendableMail(config: Config): void {
+  if (mailMode(config) === 'smtp' && !config.MAIL_FROM) {
+    throw new SettingError('MAIL_FROM', 'must be set with SMTP_URL: the address that mail comes from')
+  }
+  if (config.REQUIRE_VERIFIED_EMAIL && mailMode(config) === 'off') {
+    throw new SettingError('REQUIRE_VERIFIED_EMAIL', 'needs SMTP_URL, or no account could verify its address')
+  }
 }

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { parseMoney } from '../../shared/money.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
 import { addressProblem } from './database/postgres-address.ts'
+import { isLoopbackHost } from './network/loopback.ts'
 
 // The kinds of settings: each reads the text of an environment variable, or says what it must be.
 
@@ -185,3 +186,63 @@ export const sealStorage = z
     (text) => !text.includes('://') || /^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](\/[^\s?#]*)?$/.test(text),
     'must be s3://BUCKET/PREFIX or a folder',
   )
+
+/** Where mail goes: how to reach a mail server. */
+export interface MailServer {
+  host: string
+  port: number
+  /** TLS from the start (`smtps://`). */
+  secure: boolean
+  /** Send nothing unless the connection is encrypted. */
+  requireTls: boolean
+  user: string | null
+  password: string | null
+}
+
+/** `off`, or `smtp://USER:PASSWORD@HOST:PORT` or `smtps://…`. The mail server must offer TLS unless it is on this machine or `?tls=optional` is added. */
+export const smtpUrl = z.string().transform((text, context): 'off' | MailServer => {
+  if (text === 'off') return 'off'
+  const url = /^smtps?:\/\//i.test(text) ? URL.parse(text) : null
+  const isPlain = url && (url.search === '' || url.search === '?tls=optional') && url.hash === ''
+  if (url && isPlain && url.hostname !== '' && /^\/?$/.test(url.pathname)) {
+    const secure = url.protocol === 'smtps:'
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    return {
+      host,
+      port: url.port === '' ? (secure ? 465 : 587) : Number(url.port),
+      secure,
+      requireTls: !secure && url.search === '' && !isLoopbackHost(host),
+      user: url.username === '' ? null : decoded(url.username),
+      password: url.password === '' ? null : decoded(url.password),
+    }
+  }
+  context.addIssue({
+    code: 'custom',
+    message: 'must be off, or smtp://USER:PASSWORD@HOST:PORT or smtps://…, with at most ?tls=optional',
+  })
+  return z.NEVER
+})
+
+/** A password with a "%" that begins no escape is taken as it is. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+export interface Mailbox {
+  name: string
+  address: string
+}
+
+/** `ADDRESS` or `NAME <ADDRESS>`. */
+export const mailbox = z.string().transform((text, context): Mailbox => {
+  const named = /^([^<>\p{Cc}]*)<([^<>]+)>$/u.exec(text.trim())
+  const address = (named?.[2] ?? text).trim()
+  const name = (named?.[1] ?? '').trim().replace(/^"(.*)"$/, '$1')
+  if (/^[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/.test(address)) return { name, address }
+  context.addIssue({ code: 'custom', message: 'must be an address such as Shop <no-reply@example.com>' })
+  return z.NEVER
+})

@@ -9,6 +9,7 @@ import {
   formerKeys,
   host,
   httpUrl,
+  mailbox,
   money,
   origins,
   postgresUrl,
@@ -18,6 +19,7 @@ import {
   roles,
   safepayToken,
   sealStorage,
+  smtpUrl,
   timeZone,
   whole,
 } from './setting-kinds.ts'
@@ -242,6 +244,24 @@ const PROCESSOR = {
     ),
 }
 
+const MAIL = {
+  SMTP_URL: smtpUrl.optional().meta({
+    description:
+      'the mail server, `smtp://USER:PASSWORD@HOST:PORT` or `smtps://...`; `off` sends no mail. Encryption is required unless the server is on this machine or `?tls=optional` follows',
+    unset: 'files in `DATA_DIR/mail`; `off` in production',
+  }),
+  MAIL_FROM: mailbox.optional().meta({
+    description:
+      'the sender, `ADDRESS` or `NAME <ADDRESS>`. Users reply to it to unsubscribe. Required with `SMTP_URL`',
+    unset: '`no-reply@localhost`',
+  }),
+  REQUIRE_VERIFIED_EMAIL: flag.optional().meta({
+    description:
+      'whether an account must verify its e-mail address before it sets an offer live, applies to an offer or sets a payout destination. Accounts that are older than this setting are exempt',
+    unset: '`true` in production with `SMTP_URL`, else `false`',
+  }),
+}
+
 const LIMITS = {
   RATE_LIMIT_AUTH: whole(0, 1_000_000)
     .prefault('20')
@@ -353,6 +373,7 @@ export const SETTING_GROUPS = {
   Data: DATA,
   Money: MONEY,
   Processor: PROCESSOR,
+  Mail: MAIL,
   Limits: LIMITS,
   Flags: FLAGS,
 }

@@ -23,6 +23,7 @@ import {
   type SaleDecision,
   type SaleReceipt,
 } from './accept-sale.rule.ts'
+import { notifyFirstSales } from './first-sales.service.ts'
 import { changesInTurn } from './order-change.rule.ts'
 import { type SuspiciousDate, suspiciousDates } from './order-dates.rule.ts'
 import { publishSales } from './sale-events.service.ts'
@@ -183,6 +184,7 @@ async function decideOrders(
   const cycles = await addSalesToCycles(platform, tx, accepted, decidedAt)
   for (const row of rows)
     if (row.acceptance_status === 'accepted') row.billing_cycle_id = cycles.get(row.merchant_id) ?? null
+  await notifyFirstSales(platform, tx, rows)
   await writeSales(platform, tx, rows)
   await writeEntries(platform, tx, accepted.map(saleAccepted), decidedAt)
   await publishSales(

@@ -329,3 +329,19 @@ export function readSales(db: Queries, scope: ScanScope, step: ScanPage): Promis
 export function countSales(db: Queries, scope: ScanScope, step: ScanPage): Promise<ScanCount> {
   return countRows(db, step, stepOf(db, scope, step).select(['sales.id', 'sales.created_at']))
 }
+
+/** Whether a merchant or creator has an accepted sale. */
+export async function hasAcceptedSale(
+  db: Queries,
+  party: 'merchant_id' | 'creator_id',
+  userId: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('sales')
+    .select('id')
+    .where(party, '=', userId)
+    .where('acceptance_status', '=', 'accepted')
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}

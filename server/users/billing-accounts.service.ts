@@ -1,3 +1,4 @@
+import { sendMail } from '../mail/mail.service.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
 import { openSealed } from '../platform/crypto/key-mark.ts'
@@ -128,6 +129,8 @@ export async function addBillingAccount(
     after: auditedAccount(row),
   })
   if (!newest) return
+  const facts = { at: row.created_at, last4: row.account_last4 }
+  await sendMail(platform, tx, { userId: merchantId, kind: 'billing_account_changed', facts })
   await raiseFlag(platform, tx, {
     kind: 'billing_account_replaced',
     subjectType: 'user',

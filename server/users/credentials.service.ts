@@ -1,11 +1,16 @@
+import { sendMail } from '../mail/mail.service.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import type { Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'
+import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
+import { mailVerification } from './account-recovery.service.ts'
 import {
   checkCredentials,
   factsOf,
+  isFamiliarAddress,
   isRightPassword,
   rememberLoginAddress,
 } from './password-attempts.service.ts'
@@ -26,7 +31,7 @@ import {
   openSession,
 } from './sessions.service.ts'
 import { createUser, lockActiveUser, userRecordOf } from './users.service.ts'
-import { findUserByEmail, findUserById } from './users.store.ts'
+import { deleteTokens, findUserByEmail, findUserById } from './users.store.ts'
 
 export interface OpenedSession {
   profile: Profile
@@ -52,6 +57,7 @@ export async function register(platform: Platform, given: Registration): Promise
   const { userId, ...opened } = await platform.database.transaction(async (tx) => {
     const user = await createUser(platform, tx, { email, passwordHash, role, displayName })
     await rememberLoginAddress(platform, tx, user.id, address)
+    await mailVerification(platform, tx, user.id)
     return { userId: user.id, ...(await openSession(platform, tx, user, given)) }
   })
   return { profile: await profileOf(platform, userId), ...opened }
@@ -83,6 +89,7 @@ export async function login(
   if (verdict === 'wrong_code' || verdict === 'code_missing') throw codeRefused(verdict)
   const opened = await platform.database.transaction(async (tx) => {
     if (!(await lockActiveUser(tx, user))) throw wrongCredentials()
+    await notifyOfNewAddress(platform, tx, user.id, address)
     await rememberLoginAddress(platform, tx, user.id, address)
     const hasFactor = await hasSecondFactor(tx, user.id)
     // It was turned on after the check.
@@ -91,6 +98,17 @@ export async function login(
     return { ...(await openSession(platform, tx, user, { address, agent }, setupOnly)), setupOnly }
   })
   return { profile: await profileOf(platform, user.id), ...opened }
+}
+
+async function notifyOfNewAddress(
+  platform: Platform,
+  tx: Tx,
+  userId: string,
+  address: string,
+): Promise<void> {
+  if (await isFamiliarAddress(platform, tx, userId, address)) return
+  const facts = { at: platform.clock.now(), network: addressPrefix(address) }
+  await sendMail(platform, tx, { userId, kind: 'new_login', facts })
 }
 
 function codeRefused(verdict: 'wrong_code' | 'code_missing'): Refusal {
@@ -165,7 +183,10 @@ export async function changePassword(
     const user = await em.findOne(User, { id: known.id, password_hash: known.password_hash }, LOCK)
     if (!user) throw new Refusal('conflict', 'The password was changed meanwhile.')
     user.password_hash = hashed
+    await deleteTokens(tx, user.id, 'password_reset')
     await endSessions(tx, user.id, actor.sessionId)
+    const facts = { at: platform.clock.now(), by: 'owner' } as const
+    await sendMail(platform, tx, { userId: user.id, kind: 'password_changed', facts })
     await recordAudit(platform, tx, {
       actor: user.id,
       action: 'user.change_password',

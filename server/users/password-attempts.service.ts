@@ -1,5 +1,5 @@
 import { Refusal } from '../platform/api/refusal.ts'
-import type { Tx } from '../platform/database/database.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import { addressKey, addressPrefix } from '../platform/network/client-address.ts'
 import { RateLimiter, type Standing } from '../platform/network/rate-limiter.ts'
@@ -119,10 +119,19 @@ export async function rememberLoginAddress(
 
 async function isFamiliar(platform: Platform, { user, address }: PasswordAttempt): Promise<boolean> {
   if (platform.config.RATE_LIMIT_AUTH === 0) return false
-  const since = platform.clock.now() - FAMILIAR_MS
   // Also without an account, so that the time taken does not show which accounts exist.
-  const id = user?.id ?? NIL_ID
-  return hasLoggedInFrom(platform.database.reader, id, hashOf(platform, id, address), since)
+  return isFamiliarAddress(platform, platform.database.reader, user?.id ?? NIL_ID, address)
+}
+
+/** Whether an account has logged in from an address within 90 days. */
+export function isFamiliarAddress(
+  platform: Platform,
+  db: Queries,
+  userId: string,
+  address: string,
+): Promise<boolean> {
+  const since = platform.clock.now() - FAMILIAR_MS
+  return hasLoggedInFrom(db, userId, hashOf(platform, userId, address), since)
 }
 
 /** Includes the account, so that the table does not show which accounts share an address. */

@@ -24,7 +24,13 @@ import {
 } from './payout-destinations.service.ts'
 import { checkRaastId } from './raast-id.rule.ts'
 import { hasSecondFactor, requireFreshSession } from './second-factor.service.ts'
-import { lockActiveUser, type UserRecord, userNotFound, userRecordOf } from './users.service.ts'
+import {
+  lockActiveUser,
+  requireVerifiedEmail,
+  type UserRecord,
+  userNotFound,
+  userRecordOf,
+} from './users.service.ts'
 import { findUserById, type UserRow } from './users.store.ts'
 
 /** An account as its owner sees it. */
@@ -89,6 +95,7 @@ export async function updateProfile(
 ): Promise<Profile> {
   const row = await userRow(platform.database.reader, userId)
   const account = newAccount(platform, row, change)
+  if (change.destination) await requireVerifiedEmail(platform, platform.database.reader, userId)
   if (account) await requireFreshSession(platform, userId, change.sessionId)
   const passwordGiven = account ? await checkPassword(platform, row, account, change) : false
   return platform.database.transaction(async (tx) => {

@@ -12,6 +12,7 @@ export function wireUser(account: UserRecord): UserWire {
     display_name: account.displayName,
     suspended: account.suspendedAt !== null,
     created_at: isoTime(account.createdAt),
+    email_verified_at: account.emailVerifiedAt === null ? null : isoTime(account.emailVerifiedAt),
   }
 }
 

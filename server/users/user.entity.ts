@@ -16,6 +16,10 @@ export const User = defineEntity({
     display_name: text(),
     suspended_at: epochMs().strictNullable(),
     created_at: epochMs(),
+    /** When the owner of the e-mail address proved to have it. */
+    email_verified_at: epochMs().strictNullable(),
+    /** Since when the account must have a verified address, where the settings require it; `null`: it is exempt. */
+    must_verify_since: epochMs().strictNullable(),
   },
   checks: [oneOf('users', 'role', ROLES)],
   indexes: [{ name: 'users_suspended', properties: ['id'], where: 'suspended_at is not null' }],
@@ -43,6 +47,24 @@ export const Session = defineEntity({
     setup_only: count().default(0),
   },
   indexes: [{ name: 'sessions_user', properties: ['user_id'] }],
+})
+
+export const TOKEN_PURPOSES = ['verify_email', 'password_reset'] as const
+export type TokenPurpose = (typeof TOKEN_PURPOSES)[number]
+
+/** The valid link of an e-mail to an account. There is one for each purpose: a new one replaces it, and its use deletes it. */
+export const AccountToken = defineEntity({
+  name: 'AccountToken',
+  tableName: 'account_tokens',
+  properties: {
+    user_id: () => refersTo(User, 'user_id').primary(),
+    purpose: enumText<TokenPurpose>().primary(),
+    /** SHA-256 of the token, hex. */
+    token_hash: text().unique(),
+    created_at: epochMs(),
+    expires_at: epochMs(),
+  },
+  checks: [oneOf('account_tokens', 'purpose', TOKEN_PURPOSES)],
 })
 
 /** A user's second factor; it counts once it is confirmed. */

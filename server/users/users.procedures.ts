@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
+import { notifications, updateNotificationsInput } from '../../shared/schemas/notifications.ts'
 import {
   changePasswordInput,
   confirmTotpInput,
@@ -18,10 +19,12 @@ import {
   updateMeInput,
   user,
 } from '../../shared/schemas/users.ts'
+import { readNotifications, updateNotifications } from '../mail/notifications.service.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure, publicProcedure, router } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
+import { recoveryProcedures } from './account-recovery.procedures.ts'
 import {
   changePassword,
   endOtherSessions,
@@ -91,6 +94,8 @@ function openSessionWire(record: SessionRecord, currentId: string) {
 }
 
 export const authRouter = router({
+  ...recoveryProcedures,
+
   register: publicProcedure({
     rest: { method: 'POST', path: '/auth/register', status: 201 },
     summary: 'Open an account as a merchant or a creator, and log in',
@@ -232,6 +237,23 @@ export const authRouter = router({
 })
 
 export const usersRouter = router({
+  notifications: procedure(EVERY_ROLE, {
+    rest: { method: 'GET', path: '/me/notifications' },
+    summary: 'Which events are notified by e-mail',
+  })
+    .input(noInput)
+    .output(notifications)
+    .query(({ ctx }) => readNotifications(ctx.platform, ctx.actor)),
+
+  updateNotifications: procedure(EVERY_ROLE, {
+    rest: { method: 'PATCH', path: '/me/notifications' },
+    summary: 'Turn e-mails about events on or off',
+    description: 'E-mails about the account itself, such as a changed password, cannot be turned off.',
+  })
+    .input(updateNotificationsInput)
+    .output(notifications)
+    .mutation(({ ctx, input }) => updateNotifications(ctx.platform, ctx.actor, input)),
+
   me: procedure(EVERY_ROLE, {
     rest: { method: 'GET', path: '/me' },
     summary: 'The account that calls',
@@ -245,7 +267,7 @@ export const usersRouter = router({
     summary: 'Change the display name, where payouts go, or what invoices are paid from',
     description:
       "A creator's first payout destination takes effect immediately. Replacing it needs the current password, is reviewed by an operator, and takes effect after 24 hours. A merchant's billing account takes effect immediately; replacing it needs the current password and is reviewed too. With a second factor on, both need `POST /auth/step-up` first.",
-    errors: ['invalid_credentials', 'step_up_required', 'conflict'],
+    errors: ['invalid_credentials', 'step_up_required', 'email_not_verified', 'conflict'],
   })
     .input(updateMeInput)
     .output(user)

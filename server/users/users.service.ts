@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import type { Role } from '../../shared/schemas/common.ts'
 import { displayName, emailAddress, newPassword } from '../../shared/schemas/users.ts'
+import { sendMail } from '../mail/mail.service.ts'
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import { invalidInput } from '../platform/api/problem.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import { requiresVerifiedEmail } from '../platform/config.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'
 import { isId } from '../platform/ids.ts'
@@ -14,6 +16,7 @@ import { hashNewPassword } from './passwords.ts'
 import { endSession, endSessions } from './sessions.service.ts'
 import {
   countOtherActiveAdmins,
+  deleteTokens,
   findPeople,
   findUserByEmail,
   findUserById,
@@ -33,6 +36,8 @@ export interface UserRecord {
   displayName: string
   suspendedAt: number | null
   createdAt: number
+  /** When the address was verified. */
+  emailVerifiedAt: number | null
 }
 
 export function userRecordOf(row: Omit<UserRow, 'password_hash'>): UserRecord {
@@ -43,6 +48,7 @@ export function userRecordOf(row: Omit<UserRow, 'password_hash'>): UserRecord {
     displayName: row.display_name,
     suspendedAt: row.suspended_at,
     createdAt: row.created_at,
+    emailVerifiedAt: row.email_verified_at,
   }
 }
 
@@ -77,6 +83,7 @@ export interface NewUser {
 
 /** Creates an account from checked input. Refuses with `email_taken`. */
 export async function createUser(platform: Platform, tx: Tx, user: NewUser): Promise<UserRow> {
+  const now = platform.clock.now()
   const row: UserRow = {
     id: platform.ids.next(),
     email: user.email,
@@ -84,7 +91,9 @@ export async function createUser(platform: Platform, tx: Tx, user: NewUser): Pro
     role: user.role,
     display_name: user.displayName,
     suspended_at: null,
-    created_at: platform.clock.now(),
+    created_at: now,
+    email_verified_at: null,
+    must_verify_since: now,
   }
   if (await insertUser(tx, row)) return row
   throw new Refusal('email_taken', 'There is an account with this e-mail already.')
@@ -128,7 +137,10 @@ export async function setPassword(platform: Platform, idOrEmail: string, passwor
     const { em, User } = await entities(tx)
     const changed = await em.findOneOrFail(User, id, LOCK)
     changed.password_hash = hashed
+    await deleteTokens(tx, id, 'password_reset')
     await endSessions(tx, id)
+    const facts = { at: platform.clock.now(), by: 'operator' } as const
+    await sendMail(platform, tx, { userId: id, kind: 'password_changed', facts })
     await recordOperation(platform, tx, 'user.set_password', id, { sessions_ended: 'all' })
   })
 }
@@ -200,7 +212,11 @@ function moveSuspension(
     const user = await em.findOneOrFail(User, userId, LOCK)
     if ((user.suspended_at === null) === (suspendedAt === null)) return userRecordOf(user)
     user.suspended_at = suspendedAt
-    if (suspendedAt !== null) await endSessions(tx, userId)
+    if (suspendedAt !== null) {
+      await endSessions(tx, userId)
+      await deleteTokens(tx, userId, 'password_reset')
+      await sendMail(platform, tx, { userId, kind: 'account_suspended', facts: { at: suspendedAt } })
+    }
     await recordAudit(platform, tx, {
       actor,
       action: suspendedAt === null ? 'user.reinstate' : 'user.suspend',
@@ -275,6 +291,21 @@ export async function lockActiveUser(
   const { em, User } = await entities(tx)
   const { id, password_hash } = user
   return em.findOne(User, { id, password_hash, suspended_at: null }, LOCK)
+}
+
+/** Refuses with `email_not_verified` an account that needs a verified address and has none: see REQUIRE_VERIFIED_EMAIL. */
+export async function requireVerifiedEmail(
+  { config }: Pick<Platform, 'config'>,
+  db: Queries,
+  userId: string,
+): Promise<void> {
+  if (!requiresVerifiedEmail(config)) return
+  const user = await findUserById(db, userId)
+  if (!user || user.must_verify_since === null || user.email_verified_at !== null) return
+  throw new Refusal(
+    'email_not_verified',
+    'Verify your e-mail address first: open the link in the e-mail, or have it sent again.',
+  )
 }
 
 export function userNotFound(): Refusal {

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
+import type { TokenPurpose } from './user.entity.ts'
 
 export type UserRow = Selectable<Schema['users']>
 export type DestinationRow = Selectable<Schema['payout_destinations']>
@@ -333,5 +334,67 @@ export function findBillingAccounts(db: Queries, merchantId: string): Promise<Bi
     .where('user_id', '=', merchantId)
     .orderBy('created_at')
     .orderBy('id')
+    .execute()
+}
+
+/** Makes this the valid token of its user and purpose. */
+export async function upsertToken(tx: Tx, row: Selectable<Schema['account_tokens']>): Promise<void> {
+  const { user_id: _, purpose: __, ...values } = row
+  await tx
+    .insertInto('account_tokens')
+    .values(row)
+    .onConflict((conflict) => conflict.columns(['user_id', 'purpose']).doUpdateSet(values))
+    .execute()
+}
+
+/** The user of a token that is valid at `now` (epoch ms). */
+export async function findTokenOwner(
+  db: Queries,
+  purpose: TokenPurpose,
+  tokenHash: string,
+  now: number,
+): Promise<string | null> {
+  const row = await db
+    .selectFrom('account_tokens')
+    .select('user_id')
+    .where('token_hash', '=', tokenHash)
+    .where('purpose', '=', purpose)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return row?.user_id ?? null
+}
+
+/** Deletes a token that is valid at `now` and returns its user; `null` if there is none. Of concurrent calls one succeeds. */
+export async function takeToken(
+  tx: Tx,
+  purpose: TokenPurpose,
+  tokenHash: string,
+  now: number,
+): Promise<string | null> {
+  const row = await tx
+    .deleteFrom('account_tokens')
+    .where('token_hash', '=', tokenHash)
+    .where('purpose', '=', purpose)
+    .where('expires_at', '>', now)
+    .returning('user_id')
+    .executeTakeFirst()
+  return row?.user_id ?? null
+}
+
+/** Ends the links that were mailed to an account; of one purpose, if given. */
+export async function deleteTokens(tx: Tx, userId: string, purpose?: TokenPurpose): Promise<void> {
+  await tx
+    .deleteFrom('account_tokens')
+    .where('user_id', '=', userId)
+    .$if(purpose !== undefined, (query) => query.where('purpose', '=', purpose as TokenPurpose))
+    .execute()
+}
+
+export async function setEmailVerified(tx: Tx, userId: string, at: number): Promise<void> {
+  await tx
+    .updateTable('users')
+    .set({ email_verified_at: at })
+    .where('id', '=', userId)
+    .where('email_verified_at', 'is', null)
     .execute()
 }

@@ -77,6 +77,21 @@ export const recoveryCodes = z
   })
   .meta({ id: 'RecoveryCodes' })
 
+/** The token of a mailed link. */
+const linkToken = z.string().max(200).meta({
+  description: 'The token in the mailed link.',
+  example: 'k3mTq0xRr1Y7b0Q4f9cJ5wZ8vN2hL6sD1aG7eP3uKxM',
+})
+
+export const requestPasswordResetInput = z.strictObject({ email: emailAddress })
+
+/** Says nothing about the account. */
+export const passwordResetRequested = z.object({ accepted: z.literal(true) })
+
+export const confirmPasswordResetInput = z.strictObject({ token: linkToken, new_password: newPassword })
+
+export const verifyEmailInput = z.strictObject({ token: linkToken })
+
 export const changePasswordInput = z.strictObject({
   current_password: givenPassword,
   new_password: newPassword,
@@ -146,6 +161,9 @@ export const user = z
     display_name: z.string(),
     suspended: z.boolean(),
     created_at: wireTime,
+    email_verified_at: wireTime
+      .nullable()
+      .describe('When the owner of the address confirmed it; null before.'),
     second_factor: z
       .boolean()
       .optional()

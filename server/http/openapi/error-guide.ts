@@ -36,6 +36,11 @@ const ERROR_GUIDE: Record<ErrorCode, ErrorAdvice> = {
     next: 'Ask for a code, and send it as `code` with the same password.',
     detail: 'Send the present code of your authenticator app, or a recovery code, as "code".',
   },
+  email_not_verified: {
+    meaning: 'The account must verify its e-mail address before this call.',
+    next: 'Ask the user to open the link in the e-mail; `POST /auth/verify-email/resend` mails it again.',
+    detail: 'Verify your e-mail address first: open the link in the e-mail, or have it sent again.',
+  },
   invalid_signature: {
     meaning: 'A webhook has no valid signature.',
     next: "Sign the raw body with the store's or the processor's secret.",

@@ -23,6 +23,7 @@ import { Migration00028PartsOfShares } from './00028-parts-of-shares.ts'
 import { Migration00030SharedState } from './00030-shared-state.ts'
 import { Migration00031Outbox } from './00031-outbox.ts'
 import { Migration00032SecondFactor } from './00032-second-factor.ts'
+import { Migration00033Mails } from './00033-mails.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const sqliteMigrations = [
@@ -51,4 +52,5 @@ export const sqliteMigrations = [
   { name: '00030-shared-state', class: Migration00030SharedState },
   { name: '00031-outbox', class: Migration00031Outbox },
   { name: '00032-second-factor', class: Migration00032SecondFactor },
+  { name: '00033-mails', class: Migration00033Mails },
 ]

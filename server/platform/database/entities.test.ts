@@ -22,6 +22,7 @@ function user(id: string, name: string): Selectable<Schema['users']> {
   return {
     ...{ id, email, password_hash: 'hash', role: 'merchant', display_name: name },
     ...{ suspended_at: null, created_at: 1_790_000_000_000 },
+    ...{ email_verified_at: null, must_verify_since: null },
   }
 }
 

@@ -8,6 +8,7 @@ import { ScheduleRun } from '../../jobs/schedule-run.entity.ts'
 import { LedgerEntry, LedgerHead, LedgerPosting } from '../../ledger/ledger.entity.ts'
 import { LedgerSeal, LedgerSealHead } from '../../ledger/seals/seal.entity.ts'
 import { AffiliateLink, LinkCoupon } from '../../links/affiliate-link.entity.ts'
+import { Mail, MailOptOut } from '../../mail/mail.entity.ts'
 import { AuditEntry } from '../../moderation/audit-entry.entity.ts'
 import { Flag } from '../../moderation/flag.entity.ts'
 import { LinkDay, Mailbox } from '../../moderation/watches/watched.entity.ts'
@@ -19,6 +20,7 @@ import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
 import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
 import {
+  AccountToken,
   BillingAccount,
   LoginAddress,
   PayoutDestination,
@@ -35,10 +37,13 @@ const MARKET = {
   User,
   Session,
   LoginAddress,
+  AccountToken,
   SecondFactor,
   RecoveryCode,
   PayoutDestination,
   BillingAccount,
+  Mail,
+  MailOptOut,
   Store,
   StoreSecret,
   StoreHost,

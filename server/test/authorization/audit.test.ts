@@ -8,7 +8,8 @@ import { procedureOf, RECIPES } from './recipes.ts'
 import { actorOf, addTenant, authorize, openScene, type Scene, type Tenant } from './scene.ts'
 
 /** An admin's changes to the own account are those of every role. */
-const isOwnAccount = (name: string) => name.startsWith('auth.') || name === 'users.updateMe'
+const isOwnAccount = (name: string) =>
+  name.startsWith('auth.') || ['users.updateMe', 'users.updateNotifications'].includes(name)
 
 const ACTIONS = proceduresOf(appRouter).filter(
   ({ name, type, meta }) => type === 'mutation' && meta.callers.includes('admin') && !isOwnAccount(name),

@@ -22,6 +22,10 @@ const PROCEDURES = `
                             anonymous  merchant  creator  admin  suspended  ended  expired  garbage
   auth.register             ok         ok        ok       ok     ok         ok     ok       ok
   auth.login                ok         ok        ok       ok     ok         ok     ok       ok
+  auth.requestPasswordReset ok        ok        ok       ok     ok         ok     ok       ok
+  auth.resetPassword        ok         ok        ok       ok     ok         ok     ok       ok
+  auth.verifyEmail          ok         ok        ok       ok     ok         ok     ok       ok
+  auth.resendVerification   401        ok        ok       ok     401        401    401      401
   auth.logout               401        ok        ok       ok     401        401    401      401
   auth.changePassword       401        ok        ok       ok     401        401    401      401
   auth.listSessions         401        ok        ok       ok     401        401    401      401
@@ -31,6 +35,8 @@ const PROCEDURES = `
   auth.confirmTotp          401        ok        ok       ok     401        401    401      401
   auth.disableTotp          401        ok        ok       ok     401        401    401      401
   auth.stepUp               401        ok        ok       ok     401        401    401      401
+  users.notifications       401        ok        ok       ok     401        401    401      401
+  users.updateNotifications 401        ok        ok       ok     401        401    401      401
   users.me                  401        ok        ok       ok     401        401    401      401
   users.updateMe            401        ok        ok       ok     401        401    401      401
   stores.connect            401        ok        403      403    401        401    401      401
@@ -98,6 +104,10 @@ const EDGES = `
   GET /.well-known/security.txt     ok         ok        ok       ok     ok         ok     ok       ok
   GET /openapi.json                 ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs                         ok         ok        ok       ok     ok         ok     ok       ok
+  GET /account/verify-email         ok         ok        ok       ok     ok         ok     ok       ok
+  GET /account/reset-password       ok         ok        ok       ok     ok         ok     ok       ok
+  GET /account/account.js           ok         ok        ok       ok     ok         ok     ok       ok
+  GET /account/account.css          ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/start.js                ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/style.css               ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/swagger-ui.css          ok         ok        ok       ok     ok         ok     ok       ok

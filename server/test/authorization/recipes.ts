@@ -10,7 +10,7 @@ import { removeStore } from '../../stores/remove-store.service.ts'
 import { connectStore, listStores } from '../../stores/stores.service.ts'
 import { hashPassword } from '../../users/passwords.ts'
 import { confirmOwnTotp, startOwnTotp } from '../../users/second-factor.service.ts'
-import { markSessionFresh } from '../../users/sessions.service.ts'
+import { createToken, markSessionFresh } from '../../users/sessions.service.ts'
 import { sendTestEvent } from '../../webhooks/deliveries.service.ts'
 import { createEndpoint, listEndpoints, removeEndpoint } from '../../webhooks/endpoints.service.ts'
 import { codeOf } from '../testkit/authenticator.ts'
@@ -18,6 +18,7 @@ import { drainExports } from '../testkit/export-world.ts'
 import { addLiveOffer, OFFER } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser, setSuspended } from '../testkit/people.ts'
+import { HOUR } from '../testkit/testbed.ts'
 import type { Input } from './calls.ts'
 import { authorize, type Scene, type Tenant } from './scene.ts'
 
@@ -47,6 +48,19 @@ export const RECIPES: Record<string, Recipe> = {
     return { email: `${tenant.creator.userId}@example.com`, password: PASSWORD }
   },
   'auth.logout': () => ({}),
+  'auth.requestPasswordReset': ({ tenant }) => ({ email: `${tenant.creator.userId}@example.com` }),
+  'auth.resetPassword': async ({ scene }) => ({
+    token: await mailedToken(scene.platform, 'password_reset'),
+    new_password: 'another passphrase',
+  }),
+  'auth.verifyEmail': async ({ scene }) => ({ token: await mailedToken(scene.platform, 'verify_email') }),
+  'auth.resendVerification': async ({ scene, me }) => {
+    // Few are sent to one address.
+    await scene.platform.database.transaction((tx) =>
+      tx.deleteFrom('mails').where('user_id', '=', me.userId).execute(),
+    )
+    return {}
+  },
   'auth.changePassword': async ({ scene, me }) => {
     await givePassword(scene.platform, me)
     return { current_password: PASSWORD, new_password: 'another passphrase' }
@@ -76,6 +90,8 @@ export const RECIPES: Record<string, Recipe> = {
     await givePassword(scene.platform, me)
     return { password: PASSWORD }
   },
+  'users.notifications': () => ({}),
+  'users.updateNotifications': () => ({ email: {} }),
   'users.me': () => ({}),
   'users.updateMe': () => ({ display_name: 'Renamed' }),
 
@@ -178,6 +194,16 @@ const ENDPOINT = { url: 'https://shop.example.com/hooks', events: ['sale.accepte
 /** The name of the procedure that a recipe is for. */
 export function procedureOf(recipe: string): string {
   return recipe.split('+', 1)[0] ?? recipe
+}
+
+/** The token of a link that was mailed to a new account. */
+async function mailedToken(platform: Platform, purpose: 'verify_email' | 'password_reset'): Promise<string> {
+  const { userId: user_id } = await addUser(platform, 'creator')
+  const { token, hash } = createToken()
+  const created_at = platform.clock.now()
+  const row = { user_id, purpose, token_hash: hash, created_at, expires_at: created_at + HOUR }
+  await platform.database.transaction((tx) => tx.insertInto('account_tokens').values(row).execute())
+  return token
 }
 
 let passwordHash: Promise<string> | undefined

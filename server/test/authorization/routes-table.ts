@@ -39,6 +39,10 @@ export interface RouteRow {
 /** Where each group of procedures is tested, beside the matrix; a procedure's own entry goes before its group's. */
 const TESTS: Record<string, string> = {
   auth: 'users/users.test.ts',
+  'auth.requestPasswordReset': 'users/account-recovery.test.ts',
+  'auth.resetPassword': 'users/account-recovery.test.ts',
+  'auth.verifyEmail': 'users/account-recovery.test.ts',
+  'auth.resendVerification': 'users/account-recovery.test.ts',
   'auth.listSessions': 'users/sessions.test.ts',
   'auth.endSession': 'users/sessions.test.ts',
   'auth.endOtherSessions': 'users/sessions.test.ts',
@@ -47,6 +51,8 @@ const TESTS: Record<string, string> = {
   'auth.disableTotp': 'users/second-factor.test.ts',
   'auth.stepUp': 'users/second-factor.test.ts',
   users: 'users/users.test.ts',
+  'users.notifications': 'users/account-recovery.test.ts',
+  'users.updateNotifications': 'users/account-recovery.test.ts',
   stores: 'stores/stores.test.ts',
   offers: 'offers/offers.test.ts',
   'offers.list': 'offers/catalogue.test.ts',
@@ -93,6 +99,16 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
     callers: 'public',
   },
   'GET /openapi.json': { file: 'http/server.ts', test: 'http/server.test.ts', callers: 'public' },
+  'GET /account/verify-email': {
+    file: 'http/account-pages.ts',
+    test: 'http/account-pages.test.ts',
+    callers: 'public',
+  },
+  'GET /account/reset-password': {
+    file: 'http/account-pages.ts',
+    test: 'http/account-pages.test.ts',
+    callers: 'public',
+  },
   'GET /docs': { file: 'http/docs.ts', test: 'http/docs.test.ts', callers: 'public' },
   'GET /docs/guides': {
     file: 'http/guides/guides.ts',
@@ -123,7 +139,7 @@ export function routeRows(): RouteRow[] {
     return [{ route, answeredBy: name, callers: callersText(meta.callers), test, mentions }]
   })
   const edges = [...new Set([...EDGE_CELLS.keys()].map(procedureOf))].filter(
-    (route) => !/^GET \/docs\/.*\.\w+$/.test(route),
+    (route) => !/^GET \/(?:docs|account)\/.*\.\w+$/.test(route),
   )
   const rest = edges.map((route): RouteRow => {
     const edge = EDGES[route]

@@ -12,6 +12,8 @@ const MAY_READ: Record<string, readonly string[]> = {
   // The name of the merchant or creator beside a listed row.
   offers: ['users'],
   links: ['users', 'offers'],
+  // The recipient's name and address.
+  mail: ['users'],
   // A failed payout is known by the cycles that it paid for.
   payouts: ['billing_cycle_shares'],
   sales: ['affiliate_links'],
@@ -27,7 +29,7 @@ const MAY_READ: Record<string, readonly string[]> = {
     'billing_cycles',
   ],
   // Looks at a database whose migrations may be missing.
-  'cli/doctor': ['inbound_events', 'schedule_runs', 'sales', 'ledger_entries', 'stores'],
+  'cli/doctor': ['mails', 'inbound_events', 'schedule_runs', 'sales', 'ledger_entries', 'stores'],
 }
 
 /** Shared by all: each concept has its own row. */

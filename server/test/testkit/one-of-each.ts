@@ -30,6 +30,25 @@ const user = (number: number, role: 'merchant' | 'creator' | 'admin') => ({
   created_at: AT,
 })
 
+const mail = (number: number, state: 'queued' | 'sent' | 'failed') => ({
+  id: idNumber(number),
+  user_id: MERCHANT,
+  address: 'merchant@example.pk',
+  kind: 'verify_email',
+  facts: '{}',
+  token_encrypted: state === 'queued' ? 'v2.z' : null,
+  event_key: `verify_email ${number}`,
+  state,
+  attempts: 1,
+  next_try_at: AT,
+  lease_token: null,
+  lease_until: 0,
+  last_error: state === 'failed' ? 'no such mailbox' : null,
+  created_at: AT,
+  give_up_at: AT + 1,
+  finished_at: state === 'queued' ? null : AT,
+})
+
 const cycle = (number: number, state: 'open' | 'closed' | 'charged') => ({
   id: idNumber(number),
   merchant_id: MERCHANT,
@@ -139,6 +158,11 @@ export const ONE_OF_EACH: Rows = {
       fresh_until: AT,
     },
   ],
+  account_tokens: [
+    { user_id: MERCHANT, purpose: 'verify_email', token_hash: 'ee', created_at: AT, expires_at: AT + 1 },
+  ],
+  mails: [mail(7, 'queued'), mail(8, 'sent'), mail(9, 'failed')],
+  mail_opt_outs: [{ user_id: CREATOR, event: 'payout.paid', created_at: AT }],
   login_addresses: [{ user_id: MERCHANT, address_hash: 'ab', used_at: AT }],
   second_factors: [
     { user_id: MERCHANT, secret_encrypted: 'v2.z', created_at: AT, confirmed_at: AT, last_step: 1 },

@@ -1,5 +1,6 @@
 import { TRPCError } from '@trpc/server'
 import type { Role } from '../../../shared/schemas/common.ts'
+import { sendMail } from '../../mail/mail.service.ts'
 import { OPERATOR, recordAudit } from '../../moderation/audit.service.ts'
 import type { Actor, RequestContext } from '../../platform/api/procedure.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
@@ -65,4 +66,14 @@ export async function outcomeOf(work: Promise<unknown>): Promise<string> {
     if (error instanceof TRPCError && error.code === 'BAD_REQUEST') return 'validation_failed'
     throw error
   }
+}
+
+/** Writes a mail to a user, and returns its id. */
+export function queuedMail(platform: Platform, userId: string): Promise<string> {
+  return platform.database.transaction(async (tx) => {
+    const facts = { at: platform.clock.now(), by: 'owner' as const }
+    await sendMail(platform, tx, { userId, kind: 'password_changed', facts })
+    const newest = tx.selectFrom('mails').select('id').where('user_id', '=', userId).orderBy('id', 'desc')
+    return (await newest.executeTakeFirstOrThrow()).id
+  })
 }

@@ -1,0 +1,94 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { chromium } from 'playwright-core'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { showMail } from '../mail/mail-desk.service.ts'
+import { call, eventually, openServiceBed, type ServiceBed } from '../test/testkit/service-bed.ts'
+
+const CHROMIUM = '/usr/bin/chromium'
+const it = suite('the pages that mailed links lead to')
+let bed: ServiceBed
+it.before(async () => {
+  bed = await openServiceBed('sqlite', { PUBLIC_BASE_URL: '' })
+})
+it.after(() => bed.close())
+
+for (const [path, title] of [
+  ['/account/verify-email', 'Verify your e-mail address'],
+  ['/account/reset-password', 'Choose a new password'],
+] as const) {
+  it(`${path} loads its own files only and is not kept`, async () => {
+    const { status, headers, body } = await call(bed.url, 'GET', path)
+    assert.is(status, 200)
+    assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self'/)
+    assert.equal([headers.get('cache-control'), headers.get('referrer-policy')], ['no-store', 'no-referrer'])
+    assert.match(body, `<h1>${title}</h1>`)
+    assert.not.match(body, /<script>|style=|https?:/)
+  })
+}
+
+const inBrowser = existsSync(CHROMIUM) ? it : it.skip
+inBrowser(
+  'work in a browser: the address is verified, the password reset, and a used link says so',
+  async () => {
+    const email = 'sana@example.pk'
+    const registration = { email, password: 'a long passphrase', role: 'creator', display_name: 'Sana' }
+    const { body } = await call(bed.url, 'POST', '/auth/register', { body: registration })
+    const { platform } = bed.service.app
+    const newest = async (kind: string) =>
+      (
+        await platform.database.reader
+          .selectFrom('mails')
+          .select(['id', 'state', 'kind'])
+          .where('kind', '=', kind)
+          .orderBy('id', 'desc')
+          .execute()
+      )[0]
+    /** The link in the file that the worker writes for a mail. */
+    const linkIn = async (kind: string) => {
+      const mail = await eventually(
+        () => newest(kind),
+        (row) => row?.state === 'sent',
+      )
+      assert.match((await showMail(platform, mail?.id ?? '')).text, '#token=HIDDEN')
+      const folder = `${bed.testDatabase.folder}/mail`
+      const file = readdirSync(folder).find((name) => name.includes(mail?.id ?? '?')) ?? ''
+      const text = readFileSync(`${folder}/${file}`, 'utf8').replaceAll('=\r\n', '').replaceAll('=3D', '=')
+      return /^(http\S+#token=[\w-]{43})\r$/m.exec(text)?.[1] ?? ''
+    }
+    const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+    try {
+      const page = await browser.newPage()
+      const verification = await linkIn('verify_email')
+      await page.goto(verification)
+      assert.not.match(page.url(), 'token')
+      await page.getByRole('button').click()
+      await page.getByText('Your e-mail address is verified.').waitFor()
+      const me = await call(bed.url, 'GET', '/me', { token: body.token })
+      assert.is(typeof me.body.email_verified_at, 'string')
+      await page.goto('about:blank')
+      await page.goto(verification)
+      await page.getByRole('button').click()
+      await page.getByText('This link was used already or has expired.').waitFor()
+
+      await call(bed.url, 'POST', '/auth/password-reset', { body: { email } })
+      await page.goto(await linkIn('password_reset'))
+      const field = page.getByLabel('New password')
+      await field.fill('sana@example.pk')
+      await page.getByRole('button').click()
+      await page.getByText('new_password').waitFor()
+      await field.fill('another passphrase')
+      await page.getByRole('button').click()
+      await page.getByText('Your password is changed').waitFor()
+    } finally {
+      await browser.close()
+    }
+    const login = await call(bed.url, 'POST', '/auth/login', {
+      body: { email, password: 'another passphrase' },
+    })
+    assert.is(login.status, 200)
+    assert.is((await call(bed.url, 'GET', '/me', { token: body.token })).status, 401)
+  },
+)
+
+it.run()

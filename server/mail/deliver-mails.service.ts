@@ -1,0 +1,166 @@
+import { isMailEvent } from '../../shared/mail-events.ts'
+import type { Config } from '../platform/config.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import type { Platform } from '../platform/platform.ts'
+import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
+import { tokenBinding } from './mail.service.ts'
+import {
+  deleteFinished,
+  findRecipients,
+  MAIL_QUEUE,
+  MAX_DELAY_MS,
+  type MailRow,
+  type Recipient,
+} from './mail.store.ts'
+import type { MailContent } from './mail-facts.ts'
+import { mailText } from './mail-text.ts'
+import { CONNECTIONS, type MailTransport, type OutgoingMail, type SendOutcome } from './mail-transport.ts'
+import { renderMail } from './render-mail.ts'
+
+/** A mail that is not handed over by then is given up for this attempt, ms. */
+const SEND_TIMEOUT_MS = 90_000
+const LEASE_MS = 5 * 60_000
+/** Greylisting servers accept a mail after some minutes. */
+const RETRY: BackoffPolicy = { firstMs: 2000, factor: 4, maxMs: MAX_DELAY_MS }
+/** How long sent and failed mails are kept, ms. */
+const KEPT_MS = 90 * 24 * 3_600_000
+
+/**
+ * Sends due mails, a few at the same time, and records what became of each. Returns how many there were. A refusal (5xx) ends a mail;
+ * anything else is retried until the mail's time is over. A crash between the hand-over and its record repeats the mail with the
+ * same Message-ID. An aborted `stop` leaves mails for the next worker.
+ */
+export async function deliverMails(
+  platform: Platform,
+  transport: MailTransport,
+  stop: AbortSignal,
+): Promise<number> {
+  const now = platform.clock.now()
+  const lease = { token: platform.ids.next(), until: now + LEASE_MS }
+  const rows = await MAIL_QUEUE.claim(platform.database, { now, limit: CONNECTIONS, lease })
+  if (rows.length === 0) return 0
+  const users = await findRecipients(platform.database.reader, [...new Set(rows.map((row) => row.user_id))])
+  const work = rows.map((row) => {
+    const user = users.find(({ id }) => id === row.user_id)
+    return deliver(
+      platform,
+      transport,
+      { ...row, attempts: row.attempts + 1 },
+      { user, token: lease.token, stop },
+    )
+  })
+  const failed = (await Promise.allSettled(work)).find((result) => result.status === 'rejected')
+  if (failed) throw failed.reason
+  return rows.length
+}
+
+async function deliver(
+  platform: Platform,
+  transport: MailTransport,
+  row: MailRow,
+  { user, token, stop }: { user: Recipient | undefined; token: string; stop: AbortSignal },
+): Promise<void> {
+  const { database } = platform
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(SEND_TIMEOUT_MS)])
+  const outcome = await attempt(platform, transport, row, user, signal)
+  if (stop.aborted && outcome.kind === 'retry') {
+    return database.transaction((tx) => MAIL_QUEUE.release(tx, token, [row.id]))
+  }
+  await database.transaction((tx) => {
+    const held = { id: row.id, token }
+    const now = platform.clock.now()
+    if (outcome.kind === 'retry') {
+      const delay = retryDelay(row.attempts, RETRY, Math.random())
+      if (now + delay < row.give_up_at) {
+        return MAIL_QUEUE.defer(tx, held, now + delay, { last_error: outcome.detail })
+      }
+    }
+    const finished = { token_encrypted: null, finished_at: now }
+    if (outcome.kind === 'sent')
+      return MAIL_QUEUE.complete(tx, held, { ...finished, state: 'sent', last_error: null })
+    return MAIL_QUEUE.complete(tx, held, { ...finished, state: 'failed', last_error: outcome.detail })
+  })
+  const facts = { mail: row.id, kind: row.kind, accountId: row.user_id, attempt: row.attempts }
+  if (outcome.kind === 'refused') platform.log.warn({ ...facts, detail: outcome.detail }, 'mail refused')
+  else if (outcome.kind === 'retry')
+    platform.log.warn({ ...facts, detail: outcome.detail }, 'mail not sent yet')
+}
+
+async function attempt(
+  platform: Platform,
+  transport: MailTransport,
+  row: MailRow,
+  user: Recipient | undefined,
+  signal: AbortSignal,
+): Promise<SendOutcome> {
+  if (platform.clock.now() >= row.give_up_at) {
+    return { kind: 'refused', detail: row.last_error ?? 'not sent in time' }
+  }
+  try {
+    const link =
+      row.token_encrypted === null ? null : platform.vault.open(row.token_encrypted, tokenBinding(row))
+    const mail = composeMail(platform, row, user, link)
+    return await transport.send(mail, signal)
+  } catch (error) {
+    // The user can request another link.
+    if (error instanceof IntegrityError || error instanceof UnknownKeyError) {
+      return { kind: 'refused', detail: `the token of its link ${error.message}` }
+    }
+    platform.log.error({ err: error, mail: row.id }, 'a mail could not be sent')
+    return {
+      kind: 'retry',
+      detail: String(error)
+        .replace(/[\p{Cc}\s]+/gu, ' ')
+        .slice(0, 300),
+    }
+  }
+}
+
+/** When the next mail is due, epoch ms; `null` without one. */
+export function nextMailDueAt({ database }: Platform): Promise<number | null> {
+  return MAIL_QUEUE.nextDueAt(database.reader)
+}
+
+/** Removes mails that were finished long ago. */
+export function removeOldMails({ database, clock }: Platform): Promise<void> {
+  return database.transaction((tx) => deleteFinished(tx, clock.now() - KEPT_MS))
+}
+
+const DEFAULT_FROM = { name: 'Affiliate marketplace', address: 'no-reply@localhost' }
+
+/** A mail as it goes out. `token` is that of its link, or what to show in its place. */
+export function composeMail(
+  { config, publicBaseUrl }: Platform,
+  row: MailRow,
+  user: Recipient | undefined,
+  token: string | null,
+): OutgoingMail {
+  const content = { kind: row.kind, facts: JSON.parse(row.facts) } as MailContent
+  const from = config.MAIL_FROM ?? DEFAULT_FROM
+  const isEvent = isMailEvent(row.kind)
+  // Names reach only addresses whose owner opened the account: anyone can register another's address with any text as the name.
+  const name =
+    user && (user.email_verified_at !== null || user.must_verify_since === null) ? user.display_name : null
+  const text = mailText(content, { publicBaseUrl, timeZone: config.BILLING_TIMEZONE, token })
+  return {
+    ...renderMail(text, { name, footer: isEvent ? eventFooter(row.kind) : ACCOUNT_FOOTER }),
+    id: row.id,
+    kind: row.kind,
+    from,
+    to: { name: name ?? '', address: row.address },
+    messageId: `${row.id}@${from.address.split('@')[1]}`,
+    unsubscribe: isEvent ? unsubscribeAddress(config, row.kind) : null,
+    createdAt: row.created_at,
+  }
+}
+
+const ACCOUNT_FOOTER = 'This e-mail is about the security of your account, so it cannot be turned off.'
+
+function eventFooter(event: string): string {
+  return `You receive this e-mail because your account is notified of this kind of event (${event}). To stop it, reply with "unsubscribe", or turn it off in your account's notifications.`
+}
+
+function unsubscribeAddress({ MAIL_FROM }: Config, event: string): string {
+  const { address } = MAIL_FROM ?? DEFAULT_FROM
+  return `mailto:${address}?subject=${encodeURIComponent(`unsubscribe ${event}`)}`
+}

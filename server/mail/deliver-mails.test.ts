@@ -1,0 +1,330 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SMTPServerOptions } from 'smtp-server'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { type Config, readConfig } from '../platform/config.ts'
+import type { MailServer } from '../platform/setting-kinds.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { type MailServerDouble, smtpError, startMailServer } from '../test/testkit/mail-server.ts'
+import { addUser, outcomeOf } from '../test/testkit/people.ts'
+import { DAY, HOUR, MINUTE, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
+import { deliverMails, nextMailDueAt, removeOldMails } from './deliver-mails.service.ts'
+import { type NewMail, sendMail } from './mail.service.ts'
+import type { MailRow } from './mail.store.ts'
+import { retryMail, showMail } from './mail-desk.service.ts'
+import { type MailTransport, openMailTransport } from './mail-transport.ts'
+
+const NEVER = new AbortController().signal
+const FROM = 'Bazaar <no-reply@bazaar.pk>'
+
+for (const dialect of testDialects()) {
+  const it = suite(`mails on ${dialect}`)
+  let bed: Testbed
+  let userId: string
+  let server: MailServerDouble | undefined
+  let transport: MailTransport | undefined
+
+  it.before(async () => {
+    bed = await openTestbed(dialect)
+  })
+  it.before.each(async () => {
+    userId = (await addUser(bed.platform, 'creator', 'Ayesha Khan')).userId
+    await bed.platform.database.transaction((tx) => tx.deleteFrom('mails').execute())
+  })
+  it.after.each(async () => {
+    transport?.close()
+    await server?.close()
+    transport = undefined
+    server = undefined
+  })
+  it.after(() => bed.close())
+
+  async function connect(
+    options?: SMTPServerOptions,
+    change: Partial<MailServer> = {},
+  ): Promise<MailTransport> {
+    transport?.close()
+    await server?.close()
+    server = await startMailServer(options)
+    const config = readConfig({ SMTP_URL: `smtp://localhost:${server.port}`, MAIL_FROM: FROM })
+    const to = { ...(config.SMTP_URL as MailServer), ...change }
+    transport = await openMailTransport({ ...config, SMTP_URL: to } as Config, bed.platform.log)
+    return transport
+  }
+
+  const payoutPaid = (about?: string): NewMail => ({
+    userId,
+    kind: 'payout.paid',
+    facts: { amount: '1250.00' },
+    ...(about !== undefined && { about }),
+  })
+  const write = (mail: NewMail) => bed.platform.database.transaction((tx) => sendMail(bed.platform, tx, mail))
+  const rows = (): Promise<MailRow[]> =>
+    bed.platform.database.reader.selectFrom('mails').selectAll().orderBy('id').execute()
+  const row = async () => (await rows())[0] as MailRow
+  const deliver = (by: MailTransport, stop = NEVER) => deliverMails(bed.platform, by, stop)
+
+  it('reach the mail server once, with a Message-ID of their own', async () => {
+    const by = await connect()
+    assert.is(await write(payoutPaid()), 'queued')
+    assert.is(await deliver(by), 1)
+    assert.is(await deliver(by), 0)
+    const [mail] = server?.received ?? []
+    const { id, state, attempts, finished_at } = await row()
+    assert.equal([state, attempts, finished_at], ['sent', 1, bed.clock.now()])
+    assert.equal([mail?.to, mail?.from], [[`${userId}@example.com`], 'no-reply@localhost'])
+    assert.match(mail?.source ?? '', new RegExp(`^Message-ID: <${id}@localhost>`, 'm'))
+    assert.match(mail?.source ?? '', /^Subject: Payout of Rs 1250.00 paid/m)
+    assert.match(mail?.source ?? '', /^To: Ayesha Khan <.*@example.com>/m)
+    assert.match(mail?.source ?? '', /^List-Unsubscribe:\s+<mailto:no-reply@localhost\?subject=/m)
+    assert.match(mail?.source ?? '', /^Auto-Submitted: auto-generated/m)
+  })
+
+  it('roll back with the transaction that caused them', async () => {
+    const failed = bed.platform.database.transaction(async (tx) => {
+      await sendMail(bed.platform, tx, payoutPaid())
+      throw new Error('no')
+    })
+    await failed.catch(() => {})
+    assert.equal(await rows(), [])
+  })
+
+  it('are written once for one event', async () => {
+    assert.is(await write(payoutPaid('payout 1')), 'queued')
+    assert.is(await write(payoutPaid('payout 1')), 'known')
+    assert.is(await write(payoutPaid('payout 2')), 'queued')
+    assert.is((await rows()).length, 2)
+  })
+
+  it('are not written with SMTP_URL=off', async () => {
+    const { platform } = bed
+    const off = { ...platform, config: { ...platform.config, SMTP_URL: 'off' as const } }
+    assert.is(await platform.database.transaction((tx) => sendMail(off, tx, payoutPaid())), 'off')
+    assert.equal(await rows(), [])
+  })
+
+  it('to one address are limited by day; those about the account by themselves', async () => {
+    for (let n = 0; n < 50; n += 1) assert.is(await write(payoutPaid()), 'queued')
+    assert.is(await write(payoutPaid()), 'limited')
+    const changed: NewMail = { userId, kind: 'password_changed', facts: { at: bed.clock.now(), by: 'owner' } }
+    assert.is(await write(changed), 'queued')
+    bed.clock.pass(DAY + 1)
+    assert.is(await write(payoutPaid()), 'queued')
+  })
+
+  it('that the server refuses end with its reason', async () => {
+    const by = await connect({
+      onRcptTo: (_address, _session, done) => done(smtpError(550, 'no such mailbox')),
+    })
+    await write(payoutPaid())
+    assert.is(await deliver(by), 1)
+    const { state, last_error, finished_at } = await row()
+    assert.equal([state, finished_at], ['failed', bed.clock.now()])
+    assert.match(last_error ?? '', /550 no such mailbox/)
+    assert.is(await nextMailDueAt(bed.platform), null)
+  })
+
+  it('that are greylisted come again, and are accepted then', async () => {
+    let times = 0
+    const by = await connect({
+      onRcptTo(_address, _session, done) {
+        times += 1
+        done(times < 3 ? smtpError(451, 'greylisted, come back later') : null)
+      },
+    })
+    await write(payoutPaid())
+    for (let attempt = 1; attempt < 3; attempt += 1) {
+      assert.is(await deliver(by), 1)
+      const { state, attempts, last_error, next_try_at } = await row()
+      assert.equal([state, attempts], ['queued', attempt])
+      assert.match(last_error ?? '', /451 greylisted/)
+      assert.ok(next_try_at > bed.clock.now() && next_try_at <= bed.clock.now() + 4 * HOUR)
+      bed.clock.pass(4 * HOUR)
+    }
+    await deliver(by)
+    assert.equal([(await row()).state, server?.received.length], ['sent', 1])
+  })
+
+  it('fail when they could not be sent for two days', async () => {
+    const busy = { send: async () => ({ kind: 'retry' as const, detail: '421 busy' }), close() {} }
+    await write(payoutPaid())
+    const written = bed.clock.now()
+    while ((await row()).state === 'queued') {
+      await deliver(busy)
+      bed.clock.pass(HOUR)
+    }
+    const { last_error, finished_at } = await row()
+    assert.match(last_error ?? '', /421 busy/)
+    const after = (finished_at ?? 0) - written
+    assert.ok(after > 2 * DAY - 5 * HOUR && after <= 2 * DAY + HOUR, String(after))
+  })
+
+  it('are retried after a refused log-in, a lost connection and an unreachable server', async () => {
+    const cases: [string, SMTPServerOptions, Partial<MailServer>, RegExp][] = [
+      [
+        'log-in',
+        { authOptional: false, onAuth: (_auth, _session, done) => done(smtpError(535, 'wrong password')) },
+        { user: 'u', password: 'p' },
+        /535 wrong password/,
+      ],
+      ['lost', { onRcptTo: () => server?.drop() }, {}, /closed|reset/i],
+      ['unreachable', {}, { port: 1 }, /ECONNREFUSED/],
+      ['no TLS', { hideSTARTTLS: true, disabledCommands: ['STARTTLS'] }, { requireTls: true }, /TLS/i],
+    ]
+    for (const [name, options, change, reason] of cases) {
+      await bed.platform.database.transaction((tx) => tx.deleteFrom('mails').execute())
+      const by = await connect(options, change)
+      await write(payoutPaid())
+      assert.is(await deliver(by), 1, name)
+      const { state, last_error } = await row()
+      assert.is(state, 'queued', name)
+      assert.match(last_error ?? '', reason, name)
+      by.close()
+      await server?.close()
+    }
+  })
+
+  it('go encrypted, and with the password, where the server offers it', async () => {
+    const by = await connect(
+      {
+        authOptional: false,
+        onAuth: ({ username, password }, _session, done) =>
+          done(password === 'p@ss' ? null : smtpError(535, 'wrong password'), { user: username ?? '' }),
+      },
+      { user: 'mailer', password: 'p@ss', requireTls: true },
+    )
+    await write(payoutPaid())
+    await deliver(by)
+    assert.equal(
+      server?.received.map(({ secure, user }) => [secure, user]),
+      [[true, 'mailer']],
+    )
+  })
+
+  it('under way at a slow server are left for the next worker at a stop, and repeated recognizably', async () => {
+    const asked = Promise.withResolvers<void>()
+    let accept: () => void = () => {}
+    const stopping = new AbortController()
+    const by = await connect({
+      onRcptTo(_address, _session, done) {
+        accept = () => done()
+        asked.resolve()
+      },
+    })
+    await write(payoutPaid())
+    const delivering = deliver(by, stopping.signal)
+    await asked.promise
+    stopping.abort()
+    await delivering
+    const { state, attempts, lease_token } = await row()
+    assert.equal([state, attempts, lease_token], ['queued', 0, null])
+    accept()
+    const next = await connect()
+    assert.is(await deliver(next), 1)
+    assert.match(server?.received[0]?.source ?? '', new RegExp(`^Message-ID: <${(await row()).id}@`, 'm'))
+  })
+
+  it('held by a worker that died are sent by another after its lease', async () => {
+    const by = await connect()
+    await write(payoutPaid())
+    const hung = Promise.withResolvers<never>()
+    void deliver({ send: () => hung.promise, close() {} })
+    while ((await row()).lease_token === null) await new Promise((resolve) => setImmediate(resolve))
+    assert.is(await deliver(by), 0)
+    bed.clock.pass(5 * MINUTE)
+    assert.is(await deliver(by), 1)
+    assert.equal([(await row()).state, server?.received.length], ['sent', 1])
+  })
+
+  it('keep the token of their link encrypted, and only until they are sent', async () => {
+    const by = await connect()
+    const token = { text: 'T0KEN'.repeat(8), expiresAt: bed.clock.now() + HOUR }
+    await write({ userId, kind: 'password_reset', facts: {}, token })
+    const queued = await row()
+    assert.not.match(JSON.stringify(queued), /T0KEN/)
+    assert.match(queued.token_encrypted ?? '', /^v2\./)
+    assert.match((await showMail(bed.platform, queued.id)).text, /#token=T0KEN/)
+    const { platform } = bed
+    const live = {
+      ...platform,
+      config: { ...platform.config, ...readConfig({ SMTP_URL: 'smtp://a', MAIL_FROM: 'a@b' }) },
+    }
+    assert.match((await showMail(live, queued.id)).text, /#token=HIDDEN/)
+    await deliver(by)
+    assert.is((await row()).token_encrypted, null)
+    assert.match(server?.received[0]?.source.replaceAll('=\r\n', '') ?? '', /#token=3?D?T0KENT0KEN/)
+    assert.match((await showMail(bed.platform, queued.id)).text, /#token=HIDDEN/)
+  })
+
+  it('with a link that has expired, or whose token was moved here, are not sent', async () => {
+    const by = await connect()
+    const token = { text: 'T0KEN'.repeat(8), expiresAt: bed.clock.now() + HOUR }
+    await write({ userId, kind: 'password_reset', facts: {}, token })
+    await write({ userId, kind: 'verify_email', facts: {}, token })
+    const [reset, verify] = await rows()
+    await bed.platform.database.transaction((tx) =>
+      tx
+        .updateTable('mails')
+        .set({ token_encrypted: reset?.token_encrypted ?? null })
+        .where('id', '=', verify?.id ?? '')
+        .execute(),
+    )
+    bed.clock.pass(1000)
+    await deliver(by)
+    assert.equal(
+      (await rows()).map(({ state }) => state),
+      ['sent', 'failed'],
+    )
+    assert.match((await rows())[1]?.last_error ?? '', /changed or moved/)
+
+    await write({ userId, kind: 'password_reset', facts: {}, token })
+    bed.clock.pass(HOUR)
+    await deliver(by)
+    const late = (await rows())[2]
+    assert.equal([late?.state, late?.last_error, late?.token_encrypted], ['failed', 'not sent in time', null])
+    assert.is(server?.received.length, 1)
+    assert.is(await outcomeOf(retryMail(bed.platform, late?.id ?? '')), 'conflict')
+  })
+
+  it("that failed are sent by an operator's retry", async () => {
+    let isOpen = false
+    const by = await connect({
+      onRcptTo: (_address, _session, done) => done(isOpen ? null : smtpError(552, 'mailbox full')),
+    })
+    await write(payoutPaid())
+    await deliver(by)
+    isOpen = true
+    await retryMail(bed.platform, (await row()).id)
+    await deliver(by)
+    assert.is((await row()).state, 'sent')
+    assert.is(await outcomeOf(retryMail(bed.platform, (await row()).id)), 'conflict')
+  })
+
+  it('are removed 90 days after they were finished', async () => {
+    const by = await connect()
+    await write(payoutPaid())
+    await deliver(by)
+    bed.clock.pass(89 * DAY)
+    await removeOldMails(bed.platform)
+    assert.is((await rows()).length, 1)
+    bed.clock.pass(2 * DAY)
+    await removeOldMails(bed.platform)
+    assert.equal(await rows(), [])
+  })
+
+  it('become files that only this user may read without SMTP_URL', async () => {
+    const config = { ...bed.platform.config, DATA_DIR: bed.testDatabase.folder }
+    transport = await openMailTransport(config, bed.platform.log)
+    await write(payoutPaid())
+    await deliver(transport)
+    const folder = join(bed.testDatabase.folder, 'mail')
+    const [file = ''] = readdirSync(folder)
+    assert.match(file, /^202\d-.*-payout\.paid-.*\.eml$/)
+    assert.is(statSync(join(folder, file)).mode & 0o777, 0o600)
+    assert.match(readFileSync(join(folder, file), 'utf8'), /^Subject: Payout of Rs 1250.00 paid\r$/m)
+    assert.is((await row()).state, 'sent')
+  })
+
+  it.run()
+}

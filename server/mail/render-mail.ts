@@ -1,0 +1,118 @@
+import type { MailText } from './mail-text.ts'
+
+/** A mail as its body parts; the subject is one line. */
+export interface RenderedMail {
+  subject: string
+  text: string
+  html: string
+}
+
+export interface MailFrame {
+  /** The recipient's name; `null` for none. */
+  name: string | null
+  /** Why the mail was sent and how to receive no more; the last line. */
+  footer: string
+}
+
+const MAX_SUBJECT = 150
+
+/**
+ * Lays a mail out as plain text and as HTML that needs nothing from elsewhere. Text of users is escaped, stripped of characters that
+ * change the direction of what follows, and isolated, so that Urdu and English lines keep their own direction.
+ */
+export function renderMail(mail: MailText, { name, footer }: MailFrame): RenderedMail {
+  const subject = cut(oneLine(mail.subject), MAX_SUBJECT)
+  const greeting = name === null ? null : oneLine(name)
+  const details = mail.details.map(([label, value]): [string, string] => [label, oneLine(value)])
+  return {
+    subject,
+    text: plainText({ ...mail, details }, greeting, footer),
+    html: htmlText({ ...mail, subject, details }, greeting, footer),
+  }
+}
+
+function plainText(mail: MailText, name: string | null, footer: string): string {
+  const parts = [
+    name === null ? 'Hello,' : `Hello ${isolated(name)},`,
+    ...mail.paragraphs,
+    ...(mail.details.length > 0
+      ? [mail.details.map(([label, value]) => `${label}: ${isolated(value)}`).join('\n')]
+      : []),
+    ...(mail.button ? [`${mail.button.label}:\n${mail.button.url}`] : []),
+    `-- \n${footer}`,
+  ]
+  return `${parts.join('\n\n')}\n`
+}
+
+const STYLE = {
+  body: 'margin:0;padding:24px 12px;background:#f3f4f6;color:#1f2937;font:16px/1.5 Arial,Helvetica,sans-serif',
+  card: 'max-width:520px;margin:0 auto;padding:24px;background:#ffffff;border-radius:8px',
+  label:
+    'padding:4px 16px 4px 0;color:#4b5563;text-align:left;font-weight:normal;vertical-align:top;white-space:nowrap',
+  value: 'padding:4px 0;text-align:left;overflow-wrap:anywhere',
+  button:
+    'display:inline-block;padding:10px 20px;border-radius:6px;background:#14733f;color:#ffffff;text-decoration:none',
+  small: 'margin:16px 0 0;color:#4b5563;font-size:13px;overflow-wrap:anywhere',
+}
+
+function htmlText(mail: MailText, name: string | null, footer: string): string {
+  const greeting = name === null ? 'Hello,' : `Hello <bdi>${escaped(name)}</bdi>,`
+  const rows = mail.details.map(
+    ([label, value]) =>
+      `<tr><th scope="row" style="${STYLE.label}">${escaped(label)}</th><td dir="auto" style="${STYLE.value}">${escaped(value)}</td></tr>`,
+  )
+  const { button } = mail
+  const parts = [
+    `<p dir="auto" style="margin:0 0 16px">${greeting}</p>`,
+    ...mail.paragraphs.map((paragraph) => `<p dir="auto" style="margin:0 0 16px">${escaped(paragraph)}</p>`),
+    ...(rows.length > 0
+      ? [`<table style="border-collapse:collapse;margin:0 0 16px">${rows.join('')}</table>`]
+      : []),
+    ...(button
+      ? [
+          `<p style="margin:0 0 8px"><a href="${escaped(button.url)}" style="${STYLE.button}">${escaped(button.label)}</a></p>`,
+          `<p style="${STYLE.small}">Or open this address: ${escaped(button.url)}</p>`,
+        ]
+      : []),
+    `<p style="${STYLE.small};padding-top:16px;border-top:1px solid #d1d5db">${escaped(footer)}</p>`,
+  ]
+  return `<!doctype html>
+<html lang="en" dir="ltr">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(mail.subject)}</title></head>
+<body style="${STYLE.body}">
+<div style="${STYLE.card}">
+${parts.join('\n')}
+</div>
+</body>
+</html>
+`
+}
+
+/** Line breaks and other control characters, and the characters that embed, override or isolate a direction. */
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/gu
+
+function oneLine(text: string): string {
+  return text.replace(CONTROLS, ' ').trim()
+}
+
+function cut(text: string, most: number): string {
+  const characters = [...text]
+  return characters.length > most ? `${characters.slice(0, most - 1).join('')}…` : text
+}
+
+/** FIRST STRONG ISOLATE … POP DIRECTIONAL ISOLATE. */
+function isolated(text: string): string {
+  return /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFF]/.test(text) ? `\u2068${text}\u2069` : text
+}
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
+}

@@ -1,0 +1,43 @@
+import { LRUCache } from 'lru-cache'
+import { formatMoney } from '../../shared/money.ts'
+import { sendMail } from '../mail/mail.service.ts'
+import { mailMode } from '../platform/config.ts'
+import { afterCommit, type Tx } from '../platform/database/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import { hasAcceptedSale, type SaleRow } from './sales.store.ts'
+
+/** Accounts that are known to have an accepted sale, so that the drain does not ask for each order. */
+const ACCOUNTS_IN_MEMORY = 50_000
+const knownOf = new WeakMap<Platform, LRUCache<string, true>>()
+
+/** Writes a mail to each merchant and creator about their first accepted sale. Call it before the sales are written. */
+export async function notifyFirstSales(platform: Platform, tx: Tx, sales: readonly SaleRow[]): Promise<void> {
+  if (mailMode(platform.config) === 'off') return
+  const known = knownOf.get(platform) ?? new LRUCache<string, true>({ max: ACCOUNTS_IN_MEMORY })
+  knownOf.set(platform, known)
+  const first = new Map<string, { sale: SaleRow; party: 'merchant_id' | 'creator_id' }>()
+  for (const sale of sales) {
+    if (sale.acceptance_status !== 'accepted') continue
+    for (const party of ['merchant_id', 'creator_id'] as const) {
+      const account = sale[party]
+      if (account !== null && !known.has(account) && !first.has(account)) first.set(account, { sale, party })
+    }
+  }
+  if (first.size === 0) return
+  for (const [userId, { sale, party }] of first) {
+    if (await hasAcceptedSale(tx, party, userId)) continue
+    await sendMail(platform, tx, {
+      userId,
+      kind: 'sale.accepted',
+      facts: {
+        commission: formatMoney(sale.commission),
+        net_amount: formatMoney(sale.net_amount),
+        order_name: sale.order_name,
+      },
+      about: 'first',
+    })
+  }
+  afterCommit(tx, () => {
+    for (const userId of first.keys()) known.set(userId, true)
+  })
+}

@@ -1,0 +1,78 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { selfSigned } from '../storefront/self-signed.ts'
+
+export interface ReceivedMail {
+  from: string
+  to: string[]
+  /** The message with its headers. */
+  source: string
+  secure: boolean
+  user: string | null
+}
+
+export interface MailServerDouble {
+  port: number
+  /** What was accepted, in order. */
+  received: ReceivedMail[]
+  /** Waits until this many mails were accepted. */
+  arrived(count: number): Promise<void>
+  /** Breaks every connection. */
+  drop(): void
+  close(): Promise<void>
+}
+
+/** An error that the server answers with this status. */
+export function smtpError(status: number, message: string): Error {
+  return Object.assign(new Error(message), { responseCode: status })
+}
+
+/** A real SMTP server on loopback. `options` override its handlers; without `authOptional: false` it asks for no password. */
+export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServerDouble> {
+  const received: ReceivedMail[] = []
+  const waiting = new Set<() => void>()
+  const server = new SMTPServer({
+    ...selfSigned('localhost'),
+    authOptional: true,
+    logger: false,
+    closeTimeout: 10,
+    onData(stream, session, done) {
+      void text(stream).then((source) => {
+        const { mailFrom, rcptTo } = session.envelope
+        received.push({
+          from: mailFrom === false ? '' : mailFrom.address,
+          to: rcptTo.map(({ address }) => address),
+          source,
+          secure: session.secure,
+          user: typeof session.user === 'string' ? session.user : null,
+        })
+        done()
+        for (const look of waiting) look()
+      }, done)
+    },
+    ...options,
+  })
+  // A client that goes away is part of the tests.
+  server.on('error', () => {})
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    port: (server.server.address() as AddressInfo).port,
+    received,
+    arrived: (count) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (received.length < count) return
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      }),
+    drop() {
+      for (const connection of server.connections) connection._socket.destroy()
+    },
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  }
+}
