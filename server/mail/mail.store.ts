@@ -25,7 +25,7 @@ export async function insertMail(tx: Tx, row: MailRow): Promise<boolean> {
   const inserted = await tx
     .insertInto('mails')
     .values(row)
-    .onConflict((conflict) => conflict.column('event_key').doNothing())
+    .onConflict((conflict) => conflict.doNothing())
     .returning('id')
     .executeTakeFirst()
   return inserted !== undefined
