@@ -4,12 +4,21 @@ import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../../server/test/testkit/databases.ts'
+import { queuedMail } from '../../server/test/testkit/people.ts'
 import { mustOnlyRead } from '../../server/test/testkit/reading-only.ts'
 import { buildProgram } from '../program.ts'
 import { openBooks } from './books.ts'
 import { leavesOf } from './command-tree.ts'
 import { openLockRival } from './lock-rival.ts'
-import { AUDITED, DESK_WORK, type Recipe, runDeskWork, type World, way } from './operator-work.ts'
+import {
+  AUDITED,
+  DESK_WORK,
+  freshEndpoint,
+  type Recipe,
+  runDeskWork,
+  type World,
+  way,
+} from './operator-work.ts'
 import { openProcessorStub } from './processor-stub.ts'
 
 /** In place of what other tests say: a recipe, or why a command is looked at nowhere here. */
@@ -20,6 +29,9 @@ const OWN: Record<string, Recipe> = {
   'flagged walk': 'does what users suspend, offers vet and flagged resolve do, each at its own moment',
   'webhooks listen': 'looks for news as webhooks events does, without end',
   'db migrate': way(),
+  // Of what is there: the recipes of other tests write one first.
+  'mail show': ({ books }) => idIn(books, 'mails'),
+  'endpoints show': ({ books }) => idIn(books, 'webhook_endpoints'),
   doctor: way(),
   'billing reconcile': way(),
   'webhooks replay': ({ books }) => ({
@@ -47,8 +59,17 @@ const DRY_RUNS: [string, Recipe][] = [
   ['keys rotate', way('--dry-run')],
 ]
 
+async function idIn({ market }: World['books'], table: 'mails' | 'webhook_endpoints') {
+  const { reader } = market.platform.database
+  const { id } = await reader.selectFrom(table).select('id').limit(1).executeTakeFirstOrThrow()
+  return { args: [id] }
+}
+
 async function openWorld(dialect: ReturnType<typeof testDialects>[number]): Promise<World> {
-  return { books: await openBooks(dialect, { here: true }), stub: await openProcessorStub() }
+  const books = await openBooks(dialect, { here: true })
+  await queuedMail(books.market.platform, books.creatorId)
+  await freshEndpoint({ books })
+  return { books, stub: await openProcessorStub() }
 }
 
 async function closeWorld({ books, stub }: World): Promise<void> {
