@@ -44,11 +44,11 @@ export const UncountedClicks = defineEntity({
   name: 'UncountedClicks',
   tableName: 'uncounted_clicks',
   properties: {
-    /** That of one of the clicks. */
+    /** SQLite: that of the link. PostgreSQL: that of the click, so that processes do not wait for each other's rows. */
     id: id().primary(),
     link_id: id(),
     /** Days since 1970, UTC; 0 for clicks that only the totals must still have. */
-    day: count(),
+    day: count().primary(),
     /** Tracked clicks of the kind `visit`. */
     visits: count(),
     /** Of them, those that repeat none. */

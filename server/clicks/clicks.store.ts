@@ -35,12 +35,29 @@ export function visitsOfLink(db: Queries, linkId: string, below: string, limit: 
     .execute()
 }
 
-/** Removes up to `limit` rows of the clicks that are not counted yet, and returns them. */
-export async function takeUncounted(tx: Tx, limit: number): Promise<UncountedRow[]> {
-  return tx
+/** What the counts of a link and day lack. */
+export type UncountedSum = Omit<UncountedRow, 'id'> & { rows: number }
+
+const SUMMED = ['visits', 'unique_visits', 'clicks', 'untracked_visits'] as const
+
+/** Removes up to `limit` rows of the clicks that are not counted yet. Returns their sums, and how many rows each is of. */
+export async function takeUncounted(tx: Tx, limit: number): Promise<UncountedSum[]> {
+  const taken = tx
     .deleteFrom('uncounted_clicks')
     .where('id', 'in', (from) => from.selectFrom('uncounted_clicks').select('id').orderBy('id').limit(limit))
-    .returningAll()
+  // A row for each link and day; SQLite has no sums of what a statement deletes.
+  if (dialectOf(tx) === 'sqlite')
+    return taken.returning(['link_id', 'day', ...SUMMED, sql<number>`1`.as('rows')]).execute()
+  return tx
+    .with('taken', () => taken.returningAll())
+    .selectFrom('taken')
+    .select(({ fn }) => [
+      'link_id',
+      'day',
+      ...SUMMED.map((column) => fn.sum<number>(column).as(column)),
+      fn.countAll<number>().as('rows'),
+    ])
+    .groupBy(['link_id', 'day'])
     .execute()
 }
 
