@@ -26,7 +26,7 @@ const MAX_BATCH = 256
 const MAX_WAITING = 4096
 const TIMEOUT_MS = 1800
 /** The most rows that one transaction of the roll-up takes: clicks that come meanwhile wait for it on SQLite. */
-const ROLL_UP_ROWS = 5000
+const ROLL_UP_ROWS = 1000
 
 export interface NewClick {
   /** A UUIDv7; the tracking reference of the visit. */
@@ -215,21 +215,21 @@ export async function countVisits(db: Queries, linkIds: readonly string[]): Prom
  */
 export async function rollUpClicks({ database }: Platform): Promise<void> {
   for (;;) {
-    const taken = await database.transaction(async (tx) => {
+    const isLast = await database.transaction(async (tx) => {
       await advisoryLock(tx, 'roll-up of clicks')
       const uncounted = await takeUncounted(tx, ROLL_UP_ROWS)
-      if (uncounted.length === 0) return 0
+      if (uncounted.sums.length === 0) return true
       await addToCounts(
         tx,
-        sumsOf(uncounted, ({ link_id }) => link_id),
+        sumsOf(uncounted.sums, ({ link_id }) => link_id),
       )
       await addDailyVisits(
         tx,
-        sumsOf(uncounted, ({ link_id, day }) => `${link_id} ${day}`),
+        sumsOf(uncounted.sums, ({ link_id, day }) => `${link_id} ${day}`),
       )
-      return uncounted.reduce((sum, { rows }) => sum + rows, 0)
+      return uncounted.isLast
     })
-    if (taken < ROLL_UP_ROWS) return
+    if (isLast) return
   }
 }
 
