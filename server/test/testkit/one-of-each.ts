@@ -469,6 +469,7 @@ export const ONE_OF_EACH: Rows = {
       response_status: 204,
       response_body: '',
       error: null,
+      attempt_log: JSON.stringify([{ at: AT, status: 204, error: null, durationMs: 1 }]),
       created_at: AT,
       finished_at: AT,
     },
