@@ -26,8 +26,11 @@ import {
 } from './webhooks.store.ts'
 
 const LEASE_MS = 60_000
-/** No attempt begins later than this after its claim: it and the write of its outcome must end within the lease. */
-const BEGIN_WITHIN_MS = 30_000
+/**
+ * No attempt begins later than this after its claim: it and the write of its outcome must end within the lease. Also how long deliveries
+ * of an endpoint can go on after it is disabled or its account is suspended.
+ */
+const BEGIN_WITHIN_MS = 5000
 /** Deliveries that this process holds at the same time, waiting or under way. */
 const MOST_HELD = 1000
 /** Of one endpoint; a claim takes many, because a transaction for each attempt would take longer than the attempts. */
@@ -136,7 +139,11 @@ export class WebhookDeliverer {
       choose: (tx, due) => this.#choose(tx, due),
     })
     const deliveries = claimed.map((row) => ({ ...row, token, attempts: row.attempts + 1 }))
-    for (const attempt of await loadAttempts(this.#platform, deliveries, now)) this.#add(attempt)
+    const attempts = await loadAttempts(this.#platform, deliveries, now).catch((error: unknown) => {
+      DELIVERY_QUEUE.abandon(database, token)
+      throw error
+    })
+    for (const attempt of attempts) this.#add(attempt)
     for (const lane of this.#lanes.values()) this.#advance(lane)
     return claimed.length
   }

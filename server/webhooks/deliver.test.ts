@@ -318,6 +318,60 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     await deliverer.stop()
   })
 
+  it('that wait behind slow ones are not sent once their endpoint is disabled', async (context) => {
+    const { platform, clock, creator, open, addEndpoint, publish, deliveries } = context
+    const receiver = await open()
+    const endpointId = await addEndpoint(receiver)
+    const held: (() => void)[] = []
+    const begun = Promise.withResolvers<void>()
+    receiver.answer = (response) => {
+      held.push(() => response.writeHead(204).end())
+      if (held.length === 20) begun.resolve()
+    }
+    await publish(...Array.from({ length: 30 }, () => platform.ids.next()))
+    await distributeEvents(platform, [webhookChannel])
+    const deliverer = new WebhookDeliverer(platform)
+    await deliverer.start()
+    await begun.promise
+    await updateEndpoint(platform, creator, endpointId, { enabled: false })
+    clock.pass(5001)
+    for (const answer of held) answer()
+    await deliverer.idle()
+    await deliverer.stop()
+    await notifyUntilIdle(platform)
+    assert.is(receiver.received.length, 20)
+    const { items } = await deliveries(endpointId)
+    assert.equal(new Set(items.map(({ state }) => state)), new Set(['failed']))
+  })
+
+  it('are due again immediately when they could not be loaded after their claim', async (context) => {
+    const { platform, open, addEndpoint, publish, deliveries } = context
+    const receiver = await open()
+    const endpointId = await addEndpoint(receiver)
+    await publish(platform.ids.next())
+    await distributeEvents(platform, [webhookChannel])
+    const { database } = platform
+    const { reader } = database
+    const broken = reader.withPlugin({
+      transformQuery({ node }) {
+        if (JSON.stringify(node).includes('webhook_secrets')) throw new Error('away')
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    })
+    Object.defineProperty(database, 'reader', { value: broken, configurable: true })
+    const deliverer = new WebhookDeliverer(platform)
+    const failure = await deliverer.start().catch((error: Error) => error.message)
+    Object.defineProperty(database, 'reader', { value: reader, configurable: true })
+    assert.is(failure, 'away')
+    await deliverer.start()
+    await deliverer.idle()
+    await deliverer.stop()
+    assert.is(receiver.received.length, 1)
+    const [delivery] = (await deliveries(endpointId)).items
+    assert.equal([delivery?.state, delivery?.attempts], ['delivered', 1])
+  })
+
   it('leave their outcome out when the endpoint was removed meanwhile', async (context) => {
     const { platform, creator, open, addEndpoint, publish } = context
     const receiver = await open()
@@ -414,6 +468,25 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     )
     assert.not.ok(receiver.received.some(({ id }) => id === early[0]))
     assert.equal((await auditOf(platform, endpointId)).at(-1)?.action, 'webhook_endpoint.replay')
+  })
+
+  it('are queued once by replays that run together', async (context) => {
+    const { platform, open, addEndpoint, publish, deliveries } = context
+    const missed = await publish(...Array.from({ length: 20 }, () => platform.ids.next()))
+    await notifyUntilIdle(platform)
+    // The first round opens the connections.
+    for (let round = 0; round < 4; round += 1) {
+      const endpointId = await addEndpoint(await open())
+      const replays = await Promise.all(
+        [1, 2, 3].map(() => replayEvents(platform, endpointId, { since: 0, actor: OPERATOR })),
+      )
+      assert.is(
+        replays.reduce((sum, { events }) => sum + events, 0),
+        missed.length,
+      )
+      const queued = (await deliveries(endpointId)).items.map(({ event_id }) => event_id)
+      assert.equal(queued.toSorted(), missed.toSorted())
+    }
   })
 
   it('include test events, which wait for nothing', async (context) => {

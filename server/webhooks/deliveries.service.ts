@@ -11,7 +11,7 @@ import {
 } from '../outbox/outbox.service.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
+import { advisoryLock, afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { endpointNotFound, eventTypesOf, findEndpoint } from './endpoints.service.ts'
@@ -197,6 +197,8 @@ export async function replayEvents(
   for (let isLast = false; !isLast; ) {
     const from = { accountId: endpoint.account_id, since, after: after > oldest ? after : oldest }
     events += await platform.database.transaction(async (tx) => {
+      // Two replays would each add a delivery of an event that the endpoint never had.
+      await advisoryLock(tx, `replay ${endpointId}`)
       await refuseDisabled(tx, endpointId)
       const page = await readEventsSince(tx, from, BATCH)
       isLast = page.length < BATCH
