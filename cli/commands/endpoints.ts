@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { ShownDelivery } from '../../server/webhooks/deliveries.service.ts'
+import type { DeliveryAttempt } from '../../server/webhooks/delivery-log.ts'
 import type { ShownEndpoint } from '../../server/webhooks/endpoints.service.ts'
 import { addGroup, exampleText } from '../command.ts'
 import { type CommandContext, confirm, READS, withApp } from '../context.ts'
@@ -32,6 +33,10 @@ export function addEndpointCommands(program: Command): void {
     .description('send events again, also those that the endpoint was never sent; event ids stay')
     .argument('<endpoint>', 'its id')
     .option('--since <time>', 'from this time on; the last 30 days unless given')
+    .addHelpText(
+      'after',
+      '\nThe events sale.accepted, sale.rejected and balance.released are kept only for accounts that had an enabled\nendpoint for them at the time. Read earlier sales from the API.',
+    )
     .addHelpText('after', exampleText(`endpoints replay ${EXAMPLE} --since 2026-11-20`))
     .action((endpoint: string, options: { since?: string }, command: Command) =>
       replay(endpoint, options, command),
@@ -104,16 +109,19 @@ function show(endpoint: string, command: Command): Promise<void> {
       const { readId } = await import('../arguments.ts')
       const { findEndpoint } = await import('../../server/webhooks/endpoints.service.ts')
       const { deliveryOverview } = await import('../../server/webhooks/deliveries.service.ts')
+      const { attemptsOf } = await import('../../server/webhooks/delivery-log.ts')
       const { wireDelivery } = await import('../../server/webhooks/webhooks-wire.ts')
       const found = await findEndpoint(app.platform, readId('endpoint', endpoint))
       const { counts, newest } = await deliveryOverview(app.platform, found.id, NEWEST)
       const user = (await peopleOf(app, [found.account_id]))(found.account_id)
       const wire = await wireOperatorEndpoint(found, user)
+      const problem = newest.find((delivery) => delivery.error !== null && attemptsOf(delivery).length > 0)
       out.show({ ...wire, counts, deliveries: newest.map(wireDelivery) }, () => [
         `${wire.origin} of ${nameOf(user)}: ${stateText(found)}`,
         `Events: ${wire.events.join(', ')}`,
         `Deliveries of the last 30 days: ${counts.delivered} delivered, ${counts.pending} pending, ${counts.failed} failed`,
         ...(newest.length === 0 ? [] : ['', ...deliveryTable(out, newest)]),
+        ...(problem ? ['', ...attemptTable(out, problem.event_id, attemptsOf(problem))] : []),
       ])
     },
     READS,
@@ -139,6 +147,26 @@ function deliveryTable(out: Output, deliveries: readonly ShownDelivery[]): strin
       delivery.error ?? '–',
     ]),
   )
+}
+
+function attemptTable(out: Output, eventId: string, attempts: readonly DeliveryAttempt[]): string[] {
+  return [
+    `Attempts at the newest delivery with a problem, event ${eventId}:`,
+    ...out.table(
+      [
+        { title: 'Ended' },
+        { title: 'Status', right: true },
+        { title: 'Took', right: true },
+        { title: 'Problem', flexible: true },
+      ],
+      attempts.map(({ at, status, durationMs, error }) => [
+        out.shortTime(at),
+        status === null ? '–' : String(status),
+        `${durationMs} ms`,
+        error ?? '–',
+      ]),
+    ),
+  ]
 }
 
 async function replay(endpoint: string, options: { since?: string }, command: Command): Promise<void> {

@@ -9,6 +9,7 @@ import { testDialects } from '../../server/test/testkit/databases.ts'
 import { OFFER } from '../../server/test/testkit/listings.ts'
 import { attemptsOf, openFlagsOf } from '../../server/test/testkit/marketplace.ts'
 import { openWebhookReceiver } from '../../server/test/testkit/webhook-receiver.ts'
+import { retryDelivery } from '../../server/webhooks/deliveries.service.ts'
 import { createEndpoint } from '../../server/webhooks/endpoints.service.ts'
 import { type Books, openBooks } from './books.ts'
 import { openProcessorStub, type ProcessorStub } from './processor-stub.ts'
@@ -81,6 +82,20 @@ for (const dialect of testDialects()) {
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
     assert.is((await books.json('endpoints', 'replay', id, '--since', tomorrow, '--yes')).events, 0)
     assert.is((await books.json('endpoints', 'replay', id, '--since', '2020-01-01', '--yes')).events, 1)
+    receiver.answer = (response) => response.writeHead(503).end()
+    await drainUntilIdle()
+    const failing = await books.affiliate(['endpoints', 'show', id])
+    const { event_id, attempt_log } = (await books.json('endpoints', 'show', id)).deliveries[0]
+    assert.equal([attempt_log.length, attempt_log[0].response_status], [1, 503])
+    assert.match(failing.stdout, `Attempts at the newest delivery with a problem, event ${event_id}:`)
+    assert.match(failing.stdout, /503\t\d+ ms\tThe endpoint answered 503\./)
+    receiver.received.length = 0
+    receiver.answer = (response) => response.writeHead(204).end()
+    await retryDelivery(
+      market.platform,
+      creatorId,
+      (await books.json('endpoints', 'show', id)).deliveries[0].id,
+    )
     await drainUntilIdle()
     receiver.close()
     assert.equal(
