@@ -75,7 +75,7 @@ for (const dialect of testDialects()) {
     assert.equal([state, attempts, finished_at], ['sent', 1, bed.clock.now()])
     assert.equal([mail?.to, mail?.from], [[`${userId}@example.com`], 'no-reply@localhost'])
     assert.match(mail?.source ?? '', new RegExp(`^Message-ID: <${id}@localhost>`, 'm'))
-    assert.match(mail?.source ?? '', /^Subject: Payout of Rs 1250.00 paid/m)
+    assert.match(mail?.source ?? '', /^Subject: Payout of Rs 1,250.00 paid/m)
     assert.match(mail?.source ?? '', /^To: Ayesha Khan <.*@example.com>/m)
     assert.match(mail?.source ?? '', /^List-Unsubscribe:\s+<mailto:no-reply@localhost\?subject=/m)
     assert.match(mail?.source ?? '', /^Auto-Submitted: auto-generated/m)
@@ -322,7 +322,7 @@ for (const dialect of testDialects()) {
     const [file = ''] = readdirSync(folder)
     assert.match(file, /^202\d-.*-payout\.paid-.*\.eml$/)
     assert.is(statSync(join(folder, file)).mode & 0o777, 0o600)
-    assert.match(readFileSync(join(folder, file), 'utf8'), /^Subject: Payout of Rs 1250.00 paid\r$/m)
+    assert.match(readFileSync(join(folder, file), 'utf8'), /^Subject: Payout of Rs 1,250.00 paid\r$/m)
     assert.is((await row()).state, 'sent')
   })
 

@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon'
+import { displayMoney, parseMoney } from '../../shared/money.ts'
 import type { MailContent } from './mail-facts.ts'
 
 /** What a mail says, before it is laid out. Text that users wrote is only in `details`, and at the end of `subject`. */
@@ -215,5 +216,6 @@ function payment(url: string | null): MailText['button'] {
 }
 
 function rupees(amount: string): string {
-  return `Rs ${amount}`
+  const paisa = parseMoney(amount)
+  return paisa === null ? `Rs ${amount}` : displayMoney(paisa)
 }

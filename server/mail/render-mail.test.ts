@@ -67,7 +67,7 @@ test('links lead to PUBLIC_BASE_URL with the token in the fragment, and payment 
   const closed = render(MAILS.find(({ kind }) => kind === 'billing_cycle.closed') as MailContent)
   assert.match(closed.text, 'https://pay.pk/i/1?a=1&b=2\n')
   assert.match(closed.html, 'href="https://pay.pk/i/1?a=1&amp;b=2"')
-  assert.match(closed.subject, 'Rs 2750.00')
+  assert.match(closed.subject, 'Rs 2,750.00')
 })
 
 test('times are those of the billing time zone', () => {
