@@ -15,7 +15,13 @@ export interface AccountMailFacts {
 
 export interface EventMailFacts extends Record<MailEvent, object> {
   'application.created': { offer: string; creator: string }
-  'application.decided': { offer: string; decision: 'approved' | 'rejected'; link: string | null }
+  /** `reason`: what the merchant wrote; mails written by earlier versions lack it. */
+  'application.decided': {
+    offer: string
+    decision: 'approved' | 'rejected'
+    link: string | null
+    reason?: string | null
+  }
   /** An account's first accepted sale. */
   'sale.accepted': { commission: string; net_amount: string; order_name: string | null }
   'billing_cycle.closed': {

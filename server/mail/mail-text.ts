@@ -124,6 +124,7 @@ function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
         details: [
           ['Offer', facts.offer],
           ...(facts.link === null ? [] : ([['Affiliate link', facts.link]] as [string, string][])),
+          ...(facts.reason ? ([['Reason', facts.reason]] as [string, string][]) : []),
         ],
       }
     case 'sale.accepted':

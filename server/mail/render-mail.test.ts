@@ -70,6 +70,23 @@ test('links lead to PUBLIC_BASE_URL with the token in the fragment, and payment 
   assert.match(closed.subject, 'Rs 2,750.00')
 })
 
+test('a decision is mailed with the reason that the merchant gave', () => {
+  const facts = { offer: 'Leather shoes', decision: 'rejected', link: null } as const
+  const { text, html } = render({
+    kind: 'application.decided',
+    facts: { ...facts, reason: 'Only <b>fashion</b>\nchannels' },
+  })
+  assert.match(text, 'Reason: Only <b>fashion</b> channels\n')
+  assert.match(html, '>Only &lt;b&gt;fashion&lt;/b&gt; channels</td>')
+  for (const reason of [undefined, null]) {
+    const mail = render({
+      kind: 'application.decided',
+      facts: { ...facts, ...(reason === null && { reason }) },
+    })
+    assert.not.match(mail.text, 'Reason')
+  }
+})
+
 test('times are those of the billing time zone', () => {
   const { text } = render({ kind: 'account_suspended', facts: { at: AT } })
   assert.match(text, 'Time: 20 November 2026, 22:30')
