@@ -87,6 +87,17 @@ test('a decision is mailed with the reason that the merchant gave', () => {
   }
 })
 
+test('prose in plain text has at most 76 columns and keeps its words', () => {
+  const footer = 'You receive this e-mail because of an event. '.repeat(4).trim()
+  for (const mail of MAILS) {
+    const parts = mailText(mail, SETTING)
+    const { text } = renderMail(parts, { name: 'Ayesha', footer })
+    for (const line of text.split('\n')) assert.ok(line.length <= 76 || /https?:/.test(line), line)
+    const words = text.replace(/\s+/g, ' ')
+    for (const prose of [...parts.paragraphs, footer]) assert.match(words, prose)
+  }
+})
+
 test('times are those of the billing time zone', () => {
   const { text } = render({ kind: 'account_suspended', facts: { at: AT } })
   assert.match(text, 'Time: 20 November 2026, 22:30')

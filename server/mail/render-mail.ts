@@ -34,14 +34,19 @@ export function renderMail(mail: MailText, { name, footer }: MailFrame): Rendere
 function plainText(mail: MailText, name: string | null, footer: string): string {
   const parts = [
     name === null ? 'Hello,' : `Hello ${isolated(name)},`,
-    ...mail.paragraphs,
+    ...mail.paragraphs.map(wrapped),
     ...(mail.details.length > 0
       ? [mail.details.map(([label, value]) => `${label}: ${isolated(value)}`).join('\n')]
       : []),
     ...(mail.button ? [`${mail.button.label}:\n${mail.button.url}`] : []),
-    `-- \n${footer}`,
+    `-- \n${wrapped(footer)}`,
   ]
   return `${parts.join('\n\n')}\n`
+}
+
+/** Prose in lines of at most 76 columns. Addresses and details stay on one line each. */
+function wrapped(prose: string): string {
+  return prose.replace(/(.{1,76})(?: |$)/g, '$1\n').trimEnd()
 }
 
 const STYLE = {
