@@ -43,14 +43,19 @@ for (const { it } of marketSuites('mails about events')) {
     const { id } = await applyToOffer(platform, creator.userId, offer.id, application)
     const decided = await decideOnApplication(platform, shop.merchantId, id, {
       decision: 'approve',
-      reason: null,
+      reason: 'Welcome',
     })
     await market.drainUntilIdle()
     assert.equal(await mailsOf(platform, shop.merchantId, 'application.created'), [
       { offer: offer.title, creator: 'Sana' },
     ])
     assert.equal(await mailsOf(platform, creator.userId, 'application.decided'), [
-      { offer: offer.title, decision: 'approved', link: `http://127.0.0.1:3000/go/${decided.link?.slug}` },
+      {
+        offer: offer.title,
+        decision: 'approved',
+        link: `http://127.0.0.1:3000/go/${decided.link?.slug}`,
+        reason: 'Welcome',
+      },
     ])
   })
 
