@@ -309,6 +309,7 @@ for (const dialect of testDialects()) {
     assert.equal(await as(actor).users.notifications({}), changed)
     const foreign = as(actor).users.updateNotifications({ email: { 'store.silent': false } })
     assert.is(await outcomeOf(foreign), 'validation_failed')
+    assert.equal(await as(actor).users.notifications({}), changed)
     const admin: Actor = { userId: actor.userId, role: 'admin', sessionId: actor.sessionId }
     assert.equal(await as(admin).users.notifications({}), { email: {} })
   })
