@@ -10,7 +10,7 @@ import { AS_SERVICE_ROLE } from '../../server/test/testkit/service-role.ts'
 import { fillMarket } from './fill-market.ts'
 
 /** What holds rows only while processes run. */
-const TRANSIENT = ['counted_visitors', 'processes', 'rate_limits']
+const TRANSIENT = ['counted_visitors', 'processes', 'rate_limits', 'uncounted_batches']
 
 for (const dialect of testDialects()) {
   // On PostgreSQL every service runs with the privileges that "affiliate db grants" gives, and not as the owner of the tables.
