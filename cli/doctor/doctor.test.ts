@@ -60,6 +60,7 @@ for (const dialect of testDialects()) {
       'processor',
       'service',
       'worker',
+      'notifications',
     ]) {
       assert.ok(of(name, 'ok').length > 0, `${name}: ${JSON.stringify(checks)}`)
     }

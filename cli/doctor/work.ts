@@ -1,3 +1,4 @@
+import { type NotificationBacklog, notificationBacklog } from '../../server/jobs/notification-backlog.ts'
 import { failureOf, type ScheduleRunRow } from '../../server/jobs/schedule-runs.service.ts'
 import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
@@ -27,6 +28,7 @@ export async function examineWork(config: Config, database: OpenDatabase): Promi
   )
   return [
     judgeBacklog(oldest ? now - oldest.next_attempt_at : null),
+    judgeNotifications(await notificationBacklog(reader, now)),
     ...(config.EXPORT_STORAGE === 'local' ? judgeHosts(await liveHosts(reader)) : []),
     ...runs.filter(({ name }) => !off.includes(name)).map((run) => judgeRun(run, now)),
   ]
@@ -49,6 +51,18 @@ function judgeBacklog(overdueMs: number | null): Finding {
     'worker',
     `an event has been due for ${durationText(overdueMs)}`,
     'See that a process with the role worker runs: "affiliate serve" with ROLES.',
+  )
+}
+
+function judgeNotifications(backlog: readonly NotificationBacklog[]): Finding {
+  const late = backlog.filter(({ overdueMs }) => overdueMs >= LATE_MS)
+  if (late.length === 0) return ok('notifications', 'no event, webhook or e-mail waits longer than it should')
+  return warn(
+    'notifications',
+    late
+      .map(({ kind, waiting, overdueMs }) => `${waiting} ${kind}s wait, due for ${durationText(overdueMs)}`)
+      .join('; '),
+    'See that a process with the role worker runs, and its log.',
   )
 }
 

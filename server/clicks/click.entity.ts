@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, enumText, epochMs, id, oneOf, text } from '../platform/database/columns.ts'
+import { count, enumText, epochMs, id, json, oneOf, text } from '../platform/database/columns.ts'
 
 export const CLICK_KINDS = ['visit', 'bot', 'prefetch', 'head', 'embedded'] as const
 export type ClickKind = (typeof CLICK_KINDS)[number]
@@ -24,7 +24,7 @@ export const Click = defineEntity({
   checks: [oneOf('clicks', 'kind', CLICK_KINDS)],
 })
 
-/** Visits a link, of all clicks but those in `uncounted_clicks`. They stay when old clicks go. */
+/** Visits a link, of all clicks but those that are not counted yet. They stay when old clicks go. */
 export const ClickCount = defineEntity({
   name: 'ClickCount',
   tableName: 'click_counts',
@@ -37,18 +37,18 @@ export const ClickCount = defineEntity({
 })
 
 /**
- * Clicks that are not yet part of the counts. A trigger writes them in the transaction of the clicks; the roll-up moves them to the
- * counts.
+ * What the counts lack, until the roll-up adds it. SQLite: one row for each link and day, which a trigger writes in the transaction of
+ * the clicks. PostgreSQL: what other processes have found out about visitors, and clicks from before `uncounted_batches`.
  */
 export const UncountedClicks = defineEntity({
   name: 'UncountedClicks',
   tableName: 'uncounted_clicks',
   properties: {
-    /** That of one of the clicks. */
+    /** SQLite: that of the link. */
     id: id().primary(),
     link_id: id(),
     /** Days since 1970, UTC; 0 for clicks that only the totals must still have. */
-    day: count(),
+    day: count().primary(),
     /** Tracked clicks of the kind `visit`. */
     visits: count(),
     /** Of them, those that repeat none. */
@@ -57,6 +57,17 @@ export const UncountedClicks = defineEntity({
     clicks: count(),
     /** Clicks of the kind `visit` without a tracking reference. */
     untracked_visits: count(),
+  },
+})
+
+/** PostgreSQL: clicks that are not yet part of the counts, one row for each insert of clicks, which a trigger writes in its transaction. */
+export const UncountedBatch = defineEntity({
+  name: 'UncountedBatch',
+  tableName: 'uncounted_batches',
+  properties: {
+    id: id().primary(),
+    /** An array for each click, with the values of the columns of `uncounted_clicks` after `id`. */
+    clicks: json(),
   },
 })
 

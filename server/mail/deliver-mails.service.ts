@@ -1,6 +1,7 @@
 import { isMailEvent } from '../../shared/mail-events.ts'
 import type { Config } from '../platform/config.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 import { tokenBinding } from './mail.service.ts'
@@ -114,6 +115,14 @@ async function attempt(
         .slice(0, 300),
     }
   }
+}
+
+/** How many mails wait, up to `most`, and when the first is due (epoch ms). */
+export async function mailBacklog(
+  db: Queries,
+  most: number,
+): Promise<{ waiting: number; firstDue: number | null }> {
+  return { waiting: await MAIL_QUEUE.countOpen(db, most), firstDue: await MAIL_QUEUE.nextDueAt(db) }
 }
 
 /** When the next mail is due, epoch ms; `null` without one. */

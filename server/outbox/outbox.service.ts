@@ -9,6 +9,7 @@ import {
 import { firstIdAt } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
+  countPending,
   deleteEventsBelow,
   eventsById,
   eventsSince,
@@ -108,6 +109,14 @@ export async function distributeEvents(platform: Platform, channels: readonly Ch
 
 export async function eventsOf(db: Queries, ids: readonly string[]): Promise<Map<string, OutboxEventRow>> {
   return new Map((await eventsById(db, [...new Set(ids)])).map((event) => [event.id, event]))
+}
+
+/** How many events wait to be distributed, up to `most`, and when the oldest of them was written (epoch ms). */
+export function outboxBacklog(
+  db: Queries,
+  most: number,
+): Promise<{ waiting: number; oldest: number | null }> {
+  return countPending(db, most)
 }
 
 /** A page of an account's events since `since` (epoch ms), by id after `after`. */

@@ -46,6 +46,21 @@ export function pendingEvents(db: Queries, limit: number): Promise<OutboxEventRo
     .execute()
 }
 
+/** How many events are not distributed, up to `most`, and when the first of these was written (epoch ms). */
+export function countPending(db: Queries, most: number): Promise<{ waiting: number; oldest: number | null }> {
+  return db
+    .selectFrom(
+      db
+        .selectFrom('outbox_events')
+        .select('created_at')
+        .where('distributed_at', 'is', null)
+        .limit(most)
+        .as('pending'),
+    )
+    .select(({ fn }) => [fn.countAll<number>().as('waiting'), fn.min('created_at').as('oldest')])
+    .executeTakeFirstOrThrow()
+}
+
 export async function markDistributed(tx: Tx, ids: readonly string[], at: number): Promise<void> {
   await sql`
     update outbox_events set distributed_at = ${at}

@@ -6,7 +6,8 @@ import type { CallOutcome } from './processor.ts'
  * What all HTTP adapters share: a bounded exchange, and what its failures mean by the table at `CallOutcome`.
  */
 
-const MAX_ANSWER_BYTES = 64 * 1024
+/** A page of a hundred records, with all that a processor may say of each. */
+const MAX_ANSWER_BYTES = 1024 * 1024
 const MAX_DETAIL_LENGTH = 300
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000
 /** Failures that come before a single byte is sent. */

@@ -177,9 +177,9 @@ calls('a reset is unknown, before the head and in the middle of the body', async
 })
 
 calls('an answer over the bound is cut off and unknown', async () => {
-  await against(json(201, { id: 'inv_1', padding: 'x'.repeat(70_000) }), async (processor) => {
+  await against(json(201, { id: 'inv_1', padding: 'x'.repeat(1_100_000) }), async (processor) => {
     const outcome = await processor.createInvoice(INVOICE)
-    assert.equal(outcome, { kind: 'unknown', detail: 'the answer is over 65536 bytes' })
+    assert.equal(outcome, { kind: 'unknown', detail: 'the answer is over 1048576 bytes' })
   })
 })
 

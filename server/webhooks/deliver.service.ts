@@ -6,6 +6,7 @@ import type { Tx } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
 import type { Platform } from '../platform/platform.ts'
 import { DELIVERY_SIGNAL } from './deliveries.service.ts'
+import { withAttempt } from './delivery-log.ts'
 import { type AttemptDecision, decideAttempt, hasFailedForLong } from './delivery-retry.rule.ts'
 import { validSecrets } from './endpoint-secrets.service.ts'
 import { DISABLED, disableEndpoint, SERVICE } from './endpoints.service.ts'
@@ -58,11 +59,20 @@ interface Finished {
   outcome: WebhookOutcome
   decision: AttemptDecision
   at: number
+  /** How long the attempt took. */
+  durationMs: number
 }
 
 type Result = Pick<
   DeliveryRow,
-  'state' | 'due_at' | 'attempted_at' | 'response_status' | 'response_body' | 'error' | 'finished_at'
+  | 'state'
+  | 'due_at'
+  | 'attempted_at'
+  | 'response_status'
+  | 'response_body'
+  | 'error'
+  | 'attempt_log'
+  | 'finished_at'
 >
 
 const RESULT_COLUMNS: ColumnTypes<Result> = {
@@ -72,6 +82,7 @@ const RESULT_COLUMNS: ColumnTypes<Result> = {
   response_status: 'int',
   response_body: 'text',
   error: 'text',
+  attempt_log: 'json',
   finished_at: 'bigint',
 }
 
@@ -221,7 +232,9 @@ export class WebhookDeliverer {
   async #deliver(lane: Lane, attempt: Attempt): Promise<void> {
     const { delivery } = attempt
     lane.running += 1
+    const begin = performance.now()
     const outcome = isOff(attempt) ? OFF : await this.#send(attempt)
+    const durationMs = Math.round(performance.now() - begin)
     lane.running -= 1
     if (this.#stopped && outcome.status === null) return this.#release([attempt])
     const at = this.#platform.clock.now()
@@ -233,7 +246,7 @@ export class WebhookDeliverer {
       lane.failing = true
       this.#track(lane, lane.waiting.splice(0), (attempts) => this.#release(attempts))
     }
-    await this.#results.add({ delivery, outcome, decision, at })
+    await this.#results.add({ delivery, outcome, decision, at, durationMs })
   }
 
   async #send({ endpoint, event, secrets }: Attempt): Promise<WebhookOutcome> {
@@ -346,7 +359,10 @@ async function settle(platform: Platform, finished: readonly Finished[]): Promis
   return finished.map(() => null)
 }
 
-function resultOf(delivery: Claimed, { outcome, decision, at }: Omit<Finished, 'delivery'>): Result {
+function resultOf(
+  delivery: Claimed,
+  { outcome, decision, at, durationMs }: Omit<Finished, 'delivery'>,
+): Result {
   const finishes = decision.kind !== 'retry'
   return {
     state: decision.kind === 'delivered' ? 'delivered' : finishes ? 'failed' : 'pending',
@@ -355,6 +371,7 @@ function resultOf(delivery: Claimed, { outcome, decision, at }: Omit<Finished, '
     response_status: outcome.status,
     response_body: outcome.body,
     error: outcome.error,
+    attempt_log: withAttempt(delivery, { at, status: outcome.status, error: outcome.error, durationMs }),
     finished_at: finishes ? at : null,
   }
 }

@@ -10,6 +10,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import { outcomeOf } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../test/testkit/webhook-receiver.ts'
+import { reinstateUser, suspendUser } from '../users/users.service.ts'
 import { WebhookDeliverer } from './deliver.service.ts'
 import {
   listDeliveries,
@@ -19,6 +20,7 @@ import {
   sendTestEvent,
   webhookChannel,
 } from './deliveries.service.ts'
+import { attemptsOf } from './delivery-log.ts'
 import { RETRY_DELAYS_MS } from './delivery-retry.rule.ts'
 import { createEndpoint, getEndpoint, removeEndpoint, updateEndpoint } from './endpoints.service.ts'
 import { createWebhookSender } from './send-webhook.ts'
@@ -107,7 +109,7 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
   })
 
   it('are tried again on schedule under the same id, then fail', async (context) => {
-    const { platform, clock, open, addEndpoint, publish, deliveries } = context
+    const { platform, clock, creator, open, addEndpoint, publish, deliveries } = context
     const receiver = await open()
     receiver.answer = (response) => response.writeHead(500).end('broken')
     const endpointId = await addEndpoint(receiver)
@@ -125,7 +127,53 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     }
     const { items } = await deliveries(endpointId)
     assert.equal([items[0]?.state, items[0]?.attempts], ['failed', RETRY_DELAYS_MS.length + 1])
+    const log = items[0] ? attemptsOf(items[0]) : []
+    assert.equal(
+      log.map(({ status, error }) => [status, error]),
+      Array.from({ length: RETRY_DELAYS_MS.length + 1 }, () => [500, 'The endpoint answered 500.']),
+    )
+    assert.equal(
+      log.map(({ at }) => at),
+      log.map(({ at }) => at).sort((a, b) => a - b),
+    )
+    assert.ok(log.every(({ durationMs }) => durationMs >= 0 && durationMs < 15_000))
+    receiver.answer = (response) => response.writeHead(200).end()
+    await retryDelivery(platform, creator.userId, items[0]?.id ?? '')
+    await notifyUntilIdle(platform)
+    const [again] = (await deliveries(endpointId)).items
+    const kept = again ? attemptsOf(again) : []
+    assert.equal([kept.length, kept.at(-1)?.status, kept.at(-1)?.error], [10, 200, null])
     assert.equal(new Set(receiver.received.map(({ id }) => id)), new Set([eventId]))
+  })
+
+  it('wait while their account is suspended', async (context) => {
+    const { platform, clock, creator, open, addEndpoint, publish, deliveries } = context
+    const receiver = await open()
+    const other = await open()
+    const endpointId = await addEndpoint(receiver)
+    const shop = await context.market.addShop()
+    const theirs = await addEndpoint(other, shop.actor)
+    const [first] = await publish(platform.ids.next())
+    await distributeEvents(platform, [webhookChannel])
+    const change = { userId: creator.userId, actor: OPERATOR, reason: null }
+    await suspendUser(platform, change)
+    const [second] = await publish(platform.ids.next())
+    await sendTestEvent(platform, shop.actor.userId, theirs)
+    await notifyUntilIdle(platform)
+    assert.equal([receiver.received.length, other.received.length], [0, 1])
+    assert.equal(
+      (await deliveries(endpointId)).items.map(({ state, attempts }) => [state, attempts]),
+      [
+        ['pending', 0],
+        ['pending', 0],
+      ],
+    )
+    clock.pass(6 * DAY)
+    await notifyUntilIdle(platform)
+    await reinstateUser(platform, change)
+    await notifyUntilIdle(platform)
+    assert.equal(new Set(receiver.received.map(({ id }) => id)), new Set([first, second]))
+    assert.is((await getEndpoint(platform, creator.userId, endpointId)).disabled_at, null)
   })
 
   it('wait as long as Retry-After asks', async ({ platform, clock, open, addEndpoint, publish }) => {

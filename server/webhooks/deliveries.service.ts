@@ -18,8 +18,10 @@ import { endpointNotFound, eventTypesOf, findEndpoint } from './endpoints.servic
 import type { DeliveryState } from './webhook.entity.ts'
 import {
   countDeliveries,
+  DELIVERY_QUEUE,
   type DeliveryRow,
   deleteDeliveriesBelow,
+  deliverable,
   deliveredEvents,
   deliveriesOf,
   enabledEndpoints,
@@ -80,6 +82,7 @@ function newDelivery(platform: Platform, endpointId: string, event: OutboxEventR
     response_status: null,
     response_body: null,
     error: null,
+    attempt_log: null,
     created_at: now,
     finished_at: null,
   }
@@ -112,6 +115,20 @@ export async function deliveryOverview(
 ): Promise<{ counts: Record<DeliveryState, number>; newest: ShownDelivery[] }> {
   const newest = await deliveriesOf(reader, endpointId, { state: undefined, before: null, limit })
   return { counts: await countDeliveries(reader, endpointId), newest: await showDeliveries(reader, newest) }
+}
+
+/**
+ * How many deliveries wait, up to `most`, and when the first was due (epoch ms); endpoints that fail, which get one at a time, do not count
+ * for that.
+ */
+export async function deliveryBacklog(
+  db: Queries,
+  most: number,
+): Promise<{ waiting: number; firstDue: number | null }> {
+  return {
+    waiting: await DELIVERY_QUEUE.countOpen(db, most),
+    firstDue: await DELIVERY_QUEUE.nextDueAt(db, deliverable(db, { endpoints: [], failing: true })),
+  }
 }
 
 /**

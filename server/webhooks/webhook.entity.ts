@@ -51,7 +51,7 @@ export const WebhookSecret = defineEntity({
   indexes: [{ name: 'webhook_secrets_endpoint', properties: ['endpoint_id'] }],
 })
 
-/** One event for one endpoint, with the outcome of the last attempt. */
+/** One event for one endpoint, with the outcomes of its attempts. */
 export const WebhookDelivery = defineEntity({
   name: 'WebhookDelivery',
   tableName: 'webhook_deliveries',
@@ -73,6 +73,8 @@ export const WebhookDelivery = defineEntity({
     response_status: count().strictNullable(),
     response_body: text().strictNullable(),
     error: text().strictNullable(),
+    /** The last attempts, oldest first: `DeliveryAttempt[]`. `null` before the first. */
+    attempt_log: json().strictNullable(),
     created_at: epochMs(),
     finished_at: epochMs().strictNullable(),
   },

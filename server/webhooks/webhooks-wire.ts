@@ -5,6 +5,7 @@ import type {
 } from '../../shared/schemas/webhooks.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { ShownDelivery } from './deliveries.service.ts'
+import { attemptsOf } from './delivery-log.ts'
 import type { ShownEndpoint } from './endpoints.service.ts'
 
 const timeOrNull = (time: number | null) => (time === null ? null : isoTime(time))
@@ -41,6 +42,12 @@ export function wireDelivery(row: ShownDelivery): WebhookDelivery {
     response_status: row.response_status,
     response_body: row.response_body,
     error: row.error,
+    attempt_log: attemptsOf(row).map(({ at, status, error, durationMs }) => ({
+      at: isoTime(at),
+      response_status: status,
+      error,
+      duration_ms: durationMs,
+    })),
     created_at: isoTime(row.created_at),
     finished_at: timeOrNull(row.finished_at),
   }

@@ -28,12 +28,18 @@ export interface NotNow {
   failing: boolean
 }
 
-/** Holds for deliveries that no earlier one about their subject precedes, to other endpoints than those of `notNow`. */
+/**
+ * Holds for deliveries that no earlier one about their subject precedes, to other endpoints than those of `notNow` and of suspended
+ * accounts, whose deliveries wait.
+ */
 export function deliverable(db: Queries, notNow: NotNow) {
   const isFailing = sql`endpoint_id in (select id from webhook_endpoints where failing_since is not null)`
   return sql<boolean>`
     not (endpoint_id ${inList(dialectOf(db), 'uuid', notNow.endpoints)})
     and not (${notNow.failing ? isFailing : sql`false`})
+    and not (endpoint_id in (
+      select endpoint.id from webhook_endpoints as endpoint join users on users.id = endpoint.account_id
+      where users.suspended_at is not null))
     and not exists (
       select 1 from webhook_deliveries as earlier
       where earlier.state = 'pending' and earlier.endpoint_id = webhook_deliveries.endpoint_id
@@ -210,6 +216,7 @@ export const insertDeliveries = bulkInsert<DeliveryRow>('webhook_deliveries', {
   response_status: 'int',
   response_body: 'text',
   error: 'text',
+  attempt_log: 'json',
   created_at: 'bigint',
   finished_at: 'bigint',
 })

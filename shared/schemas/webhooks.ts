@@ -96,6 +96,16 @@ export const webhookDelivery = z
     response_status: z.int().nullable().describe('Of the last attempt; null when there was no response.'),
     response_body: z.string().nullable().describe('The start of the last response.'),
     error: z.string().nullable().describe('Why the last attempt failed, for people.').meta({ example: null }),
+    attempt_log: z
+      .array(
+        z.object({
+          at: wireTime.describe('When it ended.'),
+          response_status: z.int().nullable(),
+          error: z.string().nullable(),
+          duration_ms: z.int(),
+        }),
+      )
+      .describe('The last 10 attempts, oldest first.'),
     created_at: wireTime,
     finished_at: wireTime.nullable(),
   })

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { sql } from 'kysely'
 import type { App } from '../../../server/app.ts'
+import { type NotificationBacklog, notificationBacklog } from '../../../server/jobs/notification-backlog.ts'
 import { failureOf, lastRuns, type ScheduleRunRow } from '../../../server/jobs/schedule-runs.service.ts'
 import { readKeyMark } from '../../../server/platform/crypto/key-mark.ts'
 import { migrationState } from '../../../server/platform/database/migration-state.ts'
@@ -15,6 +16,7 @@ export interface Status {
   /** Epoch ms. */
   at: number
   desk: DeskStatus
+  notifications: NotificationBacklog[]
   schedule: { name: string; expression: string; run: ScheduleRunRow | null }[]
   database: { place: string; dialect: string; bytes: number; executed: number; pending: string[] }
   unpaidAfterDays: number
@@ -31,9 +33,11 @@ export async function readStatus({ app, config }: CommandContext & { app: App })
     ),
   )
   const names = [...new Set([...expressions.keys(), ...runs.map(({ name }) => name)])].sort()
+  const at = app.platform.clock.now()
   return {
-    at: app.platform.clock.now(),
+    at,
     desk: await deskStatus(app.platform),
+    notifications: await notificationBacklog(app.database.reader, at),
     schedule: names.map((name) => ({
       name,
       expression: expressions.get(name) ?? '',
@@ -96,6 +100,7 @@ export function statusLines(out: Output, status: Status): string[] {
       ],
       ['Calls', callsText(out, status)],
       ['Flags', flagsText(out, desk)],
+      ['Notices', noticesText(out, status)],
       ...scheduleRows(out, status),
       ['Database', databaseText(out, status)],
       ...keyRows(out, status),
@@ -136,6 +141,15 @@ function callsText(out: Output, { at, desk }: Status): string {
       const age = oldest === null ? 0 : at - oldest
       const text = `${whole(waiting)} ${kind}${waiting === 1 ? '' : 's'} without an outcome, the oldest for ${durationText(age)}`
       return age > LATE_MS ? out.style('yellow', text) : text
+    })
+    .join(' · ')
+}
+
+function noticesText(out: Output, { notifications }: Status): string {
+  return notifications
+    .map(({ kind, waiting, overdueMs }) => {
+      const text = `${whole(waiting)} ${kind}${waiting === 1 ? '' : 's'} waiting`
+      return overdueMs > LATE_MS ? out.style('yellow', `${text}, due for ${durationText(overdueMs)}`) : text
     })
     .join(' · ')
 }
@@ -207,12 +221,25 @@ function sumText({ count, amount }: { count: number; amount: number }): string {
   return count === 0 ? 'none' : `${whole(count)} (${displayMoney(amount)})`
 }
 
-export function wireStatus({ at, desk, schedule, database, unpaidAfterDays, rotateKeys }: Status) {
+export function wireStatus({
+  at,
+  desk,
+  notifications,
+  schedule,
+  database,
+  unpaidAfterDays,
+  rotateKeys,
+}: Status) {
   return {
     at: wireTime(at),
     rotate_keys: rotateKeys,
     inbox: desk.inbox.map(({ source, waiting, oldest }) => ({ source, waiting, oldest: wireTime(oldest) })),
     set_aside: desk.setAside,
+    notifications: notifications.map(({ kind, waiting, overdueMs }) => ({
+      kind,
+      waiting,
+      overdue_seconds: Math.round(overdueMs / 1000),
+    })),
     last_24_hours: {
       from: wireTime(desk.from),
       clicks: desk.clicksByHour,

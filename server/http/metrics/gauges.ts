@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { Gauge, type Registry } from 'prom-client'
 import { EVENT_SOURCES, eventBacklog } from '../../inbox/inbox.service.ts'
+import { notificationBacklog } from '../../jobs/notification-backlog.ts'
 import { lastRuns } from '../../jobs/schedule-runs.service.ts'
 import { openFlagsByKind } from '../../moderation/flags.service.ts'
 import type { PostgresDatabase } from '../../platform/database/postgresql.ts'
@@ -17,7 +18,7 @@ export function registerGauges(registry: Registry, { platform, clicks, inbox }: 
   const figures = figureReader(platform)
   new Gauge({
     name: 'affiliate_database_up',
-    help: 'Whether the database answers. If it is 0, the inbox, schedule and flag gauges have no values.',
+    help: 'Whether the database answers. If it is 0, the inbox, notification, schedule and flag gauges have no values.',
     registers,
     async collect() {
       this.set((await figures()) ? 1 : 0)
@@ -43,6 +44,28 @@ export function registerGauges(registry: Registry, { platform, clicks, inbox }: 
       const now = platform.clock.now()
       for (const { source, oldest } of (await figures())?.backlog ?? []) {
         this.set({ source }, oldest === null ? 0 : Math.max(0, now - oldest) / 1000)
+      }
+    },
+  })
+  new Gauge({
+    name: 'affiliate_notifications_waiting',
+    help: 'Events, webhook deliveries and e-mails that wait to be sent to users; counted up to 10000.',
+    labelNames: ['kind'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const { kind, waiting } of (await figures())?.notifications ?? []) this.set({ kind }, waiting)
+    },
+  })
+  new Gauge({
+    name: 'affiliate_notifications_overdue_seconds',
+    help: 'How long the first of them has been due. Deliveries to endpoints that fail do not count.',
+    labelNames: ['kind'],
+    registers,
+    async collect() {
+      this.reset()
+      for (const { kind, overdueMs } of (await figures())?.notifications ?? []) {
+        this.set({ kind }, overdueMs / 1000)
       }
     },
   })
@@ -147,9 +170,11 @@ async function readFigures(platform: Platform) {
   const backlog = await Promise.all(
     EVENT_SOURCES.map(async (source) => ({ source, ...(await eventBacklog(platform, source)) })),
   )
+  const { reader } = platform.database
+  const notifications = await notificationBacklog(reader, platform.clock.now())
   const runs = await lastRuns(platform)
-  const flags = await openFlagsByKind(platform.database.reader)
-  return { backlog, runs, flags }
+  const flags = await openFlagsByKind(reader)
+  return { backlog, notifications, runs, flags }
 }
 
 function poolsOf({ database }: Platform): Pool[] {

@@ -45,6 +45,10 @@ for (const dialect of testDialects()) {
       assert.is(figureOf(text, `affiliate_inbox_oldest_seconds{source="${source}"}`), 0)
       assert.is(figureOf(text, `affiliate_events_applied_total{source="${source}",outcome="set_aside"}`), 0)
     }
+    for (const kind of ['event', 'webhook', 'mail']) {
+      assert.is(figureOf(text, `affiliate_notifications_waiting{kind="${kind}"}`), 0)
+      assert.is(figureOf(text, `affiliate_notifications_overdue_seconds{kind="${kind}"}`), 0)
+    }
     assert.is(figureOf(text, 'affiliate_sales_total{acceptance_status="accepted"}'), 0)
     assert.is(figureOf(text, 'affiliate_flags_open{kind="integrity_violation",severity="high"}'), 0)
     assert.is(figureOf(text, 'affiliate_group_commit_waiting{group="clicks"}'), 0)
@@ -183,7 +187,11 @@ for (const dialect of testDialects()) {
         assert.is(figureOf(text, 'affiliate_schedule_finished{schedule="billing"}'), 0)
         assert.is(figureOf(text, 'affiliate_schedule_finished{schedule="payouts"}'), 1)
       }
-      assert.is(asked, 4, 'one question a source, one for the schedule and one for the flags')
+      assert.is(
+        asked,
+        10,
+        'one question a source, six for notifications, one for the schedule and one for the flags',
+      )
     } finally {
       await bed.close()
     }

@@ -162,6 +162,7 @@ const webhookDelivery: WebhookDelivery = {
   response_status: 204,
   response_body: '',
   error: null,
+  attempt_log: [{ at: '2026-11-18T16:41:05.812Z', response_status: 204, error: null, duration_ms: 187 }],
   created_at: '2026-11-18T16:41:05.590Z',
   finished_at: '2026-11-18T16:41:05.812Z',
 }
@@ -174,6 +175,7 @@ const queuedDelivery: WebhookDelivery = {
   last_attempt_at: null,
   response_status: null,
   response_body: null,
+  attempt_log: [],
   finished_at: null,
 }
 

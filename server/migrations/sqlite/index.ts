@@ -24,6 +24,8 @@ import { Migration00030SharedState } from './00030-shared-state.ts'
 import { Migration00031Outbox } from './00031-outbox.ts'
 import { Migration00032SecondFactor } from './00032-second-factor.ts'
 import { Migration00033Mails } from './00033-mails.ts'
+import { Migration00034NoteClicks } from './00034-note-clicks.ts'
+import { Migration00035DeliveryAttempts } from './00035-delivery-attempts.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const sqliteMigrations = [
@@ -53,4 +55,6 @@ export const sqliteMigrations = [
   { name: '00031-outbox', class: Migration00031Outbox },
   { name: '00032-second-factor', class: Migration00032SecondFactor },
   { name: '00033-mails', class: Migration00033Mails },
+  { name: '00034-note-clicks', class: Migration00034NoteClicks },
+  { name: '00035-delivery-attempts', class: Migration00035DeliveryAttempts },
 ]

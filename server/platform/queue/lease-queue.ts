@@ -143,6 +143,15 @@ export class LeaseQueue<Row extends QueueRow> {
     return (await this.#dueTimes(db, only)).first
   }
 
+  /** How many rows are open, up to `most`. */
+  async countOpen(db: Queries, most: number): Promise<number> {
+    const { rows } = await sql<{ open: number }>`
+      select count(*) as open from (select 1 from ${this.#table} where ${this.#spec.isOpen} limit ${most}) as open_rows`.execute(
+      db,
+    )
+    return Number(rows[0]?.open ?? 0)
+  }
+
   /** Extends a lease. Returns false if the token does not hold the row. */
   renew(tx: Tx, held: Held, until: number, change: Partial<Row> = {}): Promise<boolean> {
     return this.#change(tx, held, { ...change, [this.#spec.leaseUntil]: until })

@@ -305,6 +305,22 @@ it('lists what Safepay made in a period, page by page, in the unit of each', asy
   ])
 })
 
+it('reads a full page of records with long logs', async ({ double, processor }) => {
+  const payments = Array.from({ length: 100 }, (_, number) => ({
+    token: `pm_${number}`,
+    request_id: `attempt-${number}`,
+    amount: '250',
+    type: 'RTP_LATER',
+    status: 'P_SETTLED',
+    created_at: '2026-11-02T00:00:00Z',
+    txn_logs: [{ txn_desc: 'x'.repeat(5000) }],
+  }))
+  const body = JSON.stringify({ data: { count: '100', payments } })
+  double.instead.set('GET payments', [{ status: 200, body }])
+  const found = await processor.listRecords({ from: 1.6e12, to: 1.7e12 }, 0)
+  assert.is(found.kind === 'found' && found.records.length, 100)
+})
+
 it('takes a record as it is where its parts are missing, and concludes nothing from an unreadable list', async ({
   double,
   processor,

@@ -299,6 +299,7 @@ export const ONE_OF_EACH: Rows = {
       untracked_visits: 0,
     },
   ],
+  uncounted_batches: [{ id: idNumber(52), clicks: JSON.stringify([[LINK, 20_000, 1, 1, 1, 0]]) }],
   billing_cycles: [cycle(60, 'charged'), cycle(61, 'closed'), cycle(62, 'open')],
   billing_cycle_shares: [
     {
@@ -468,6 +469,7 @@ export const ONE_OF_EACH: Rows = {
       response_status: 204,
       response_body: '',
       error: null,
+      attempt_log: JSON.stringify([{ at: AT, status: 204, error: null, durationMs: 1 }]),
       created_at: AT,
       finished_at: AT,
     },
