@@ -56,6 +56,8 @@ export const confirmTotpInput = z.strictObject({ code: secondFactorCode })
 
 export const disableTotpInput = z.strictObject({ code: secondFactorCode })
 
+export const renewRecoveryCodesInput = z.strictObject({ code: secondFactorCode })
+
 export const totpEnrollment = z
   .object({
     secret: z
