@@ -117,7 +117,7 @@ function codeRefused(verdict: 'wrong_code' | 'code_missing'): Refusal {
   if (verdict === 'wrong_code') return wrongCode()
   return new Refusal(
     'second_factor_required',
-    'Send the present code of your authenticator app, or a recovery code, as "code".',
+    'Send the current code of your authenticator app, or a recovery code, as "code".',
   )
 }
 

@@ -41,7 +41,7 @@ const secondFactorCode = z
   .string()
   .min(1)
   .max(40)
-  .describe('The present code of the authenticator app, or a recovery code.')
+  .describe('The current code of the authenticator app, or a recovery code.')
   .meta({ example: '492039' })
 
 export const loginInput = z.strictObject({
