@@ -27,7 +27,9 @@ export function addMailCommands(program: Command): void {
     .action((options: ListOptions, command: Command) => list(options, command))
   group
     .command('show')
-    .description('a mail with its text; the token of a link is hidden, except where mail is kept in files')
+    .description(
+      'a mail with its text; the token of its link is hidden once it is sent, and always with SMTP_URL',
+    )
     .argument('<mail>', 'id')
     .addHelpText('after', exampleText('mail show 019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'))
     .action((id: string, _options: object, command: Command) => show(id, command))

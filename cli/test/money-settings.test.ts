@@ -27,7 +27,7 @@ for (const dialect of testDialects()) {
     ]) {
       const refused = await run(args, { PAYOUT_THRESHOLD: '1.00' })
       assert.is(refused.code, 1, args.join(' '))
-      assert.match(refused.stderr, /setting PAYOUT_THRESHOLD: is 100 here and 100000 in process \d+/)
+      assert.match(refused.stderr, /setting PAYOUT_THRESHOLD: is 1\.00 here and 1000\.00 in process \d+/)
       assert.is((await run(args)).code, 0)
     }
     assert.is((await run(['payouts', 'list'], { PAYOUT_THRESHOLD: '1.00' })).code, 0)

@@ -54,7 +54,7 @@ it('are set up with a code of the secret that is shown', async () => {
   const secret = SECRET.exec(printed.stderr)?.[1]?.replaceAll(' ', '') ?? ''
   assert.match(printed.stderr, `otpauth://totp/market.example.pk:op%40example.pk?secret=${secret}&issuer=`)
   answer('000000')
-  await running.until(() => /not the present code[\s\S]*app shows: $/.test(printed.stderr))
+  await running.until(() => /not the current code[\s\S]*app shows: $/.test(printed.stderr))
   answer(codeOf(secret, WALL))
   await running.until(() => child.exitCode !== null)
   child.stdin?.end()

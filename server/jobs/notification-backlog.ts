@@ -1,4 +1,4 @@
-import { MAIL_QUEUE } from '../mail/mail.store.ts'
+import { mailBacklog } from '../mail/deliver-mails.service.ts'
 import { outboxBacklog } from '../outbox/outbox.service.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { deliveryBacklog } from '../webhooks/deliveries.service.ts'
@@ -19,13 +19,10 @@ export async function notificationBacklog(db: Queries, now: number): Promise<Not
   const since = (due: number | null) => (due === null ? 0 : Math.max(0, now - due))
   const events = await outboxBacklog(db, COUNTED)
   const webhooks = await deliveryBacklog(db, COUNTED)
+  const mails = await mailBacklog(db, COUNTED)
   return [
     { kind: 'event', waiting: events.waiting, overdueMs: since(events.oldest) },
     { kind: 'webhook', waiting: webhooks.waiting, overdueMs: since(webhooks.firstDue) },
-    {
-      kind: 'mail',
-      waiting: await MAIL_QUEUE.countOpen(db, COUNTED),
-      overdueMs: since(await MAIL_QUEUE.nextDueAt(db)),
-    },
+    { kind: 'mail', waiting: mails.waiting, overdueMs: since(mails.firstDue) },
   ]
 }

@@ -1,6 +1,7 @@
 import { isMailEvent } from '../../shared/mail-events.ts'
 import type { Config } from '../platform/config.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 import { tokenBinding } from './mail.service.ts'
@@ -15,7 +16,7 @@ import {
 import type { MailContent } from './mail-facts.ts'
 import { mailText } from './mail-text.ts'
 import { CONNECTIONS, type MailTransport, type OutgoingMail, type SendOutcome } from './mail-transport.ts'
-import { renderMail } from './render-mail.ts'
+import { oneLine, renderMail } from './render-mail.ts'
 
 /** A mail that is not handed over by then is given up for this attempt, ms. */
 const SEND_TIMEOUT_MS = 90_000
@@ -66,24 +67,24 @@ async function deliver(
   if (stop.aborted && outcome.kind === 'retry') {
     return database.transaction((tx) => MAIL_QUEUE.release(tx, token, [row.id]))
   }
+  const now = platform.clock.now()
+  const retryAt = now + retryDelay(row.attempts, RETRY, Math.random())
+  const comesAgain = outcome.kind === 'retry' && retryAt < row.give_up_at
+  const error = outcome.kind === 'sent' ? null : outcome.detail
   await database.transaction((tx) => {
     const held = { id: row.id, token }
-    const now = platform.clock.now()
-    if (outcome.kind === 'retry') {
-      const delay = retryDelay(row.attempts, RETRY, Math.random())
-      if (now + delay < row.give_up_at) {
-        return MAIL_QUEUE.defer(tx, held, now + delay, { last_error: outcome.detail })
-      }
-    }
-    const finished = { token_encrypted: null, finished_at: now }
-    if (outcome.kind === 'sent')
-      return MAIL_QUEUE.complete(tx, held, { ...finished, state: 'sent', last_error: null })
-    return MAIL_QUEUE.complete(tx, held, { ...finished, state: 'failed', last_error: outcome.detail })
+    if (comesAgain) return MAIL_QUEUE.defer(tx, held, retryAt, { last_error: error })
+    const state = error === null ? 'sent' : 'failed'
+    return MAIL_QUEUE.complete(tx, held, {
+      state,
+      token_encrypted: null,
+      finished_at: now,
+      last_error: error,
+    })
   })
-  const facts = { mail: row.id, kind: row.kind, accountId: row.user_id, attempt: row.attempts }
-  if (outcome.kind === 'refused') platform.log.warn({ ...facts, detail: outcome.detail }, 'mail refused')
-  else if (outcome.kind === 'retry')
-    platform.log.warn({ ...facts, detail: outcome.detail }, 'mail not sent yet')
+  if (error === null) return
+  const facts = { mail: row.id, kind: row.kind, accountId: row.user_id, attempt: row.attempts, detail: error }
+  platform.log.warn(facts, comesAgain ? 'mail not sent yet' : 'mail failed')
 }
 
 async function attempt(
@@ -116,6 +117,14 @@ async function attempt(
   }
 }
 
+/** How many mails wait, up to `most`, and when the first is due (epoch ms). */
+export async function mailBacklog(
+  db: Queries,
+  most: number,
+): Promise<{ waiting: number; firstDue: number | null }> {
+  return { waiting: await MAIL_QUEUE.countOpen(db, most), firstDue: await MAIL_QUEUE.nextDueAt(db) }
+}
+
 /** When the next mail is due, epoch ms; `null` without one. */
 export function nextMailDueAt({ database }: Platform): Promise<number | null> {
   return MAIL_QUEUE.nextDueAt(database.reader)
@@ -138,16 +147,19 @@ export function composeMail(
   const content = { kind: row.kind, facts: JSON.parse(row.facts) } as MailContent
   const from = config.MAIL_FROM ?? DEFAULT_FROM
   const isEvent = isMailEvent(row.kind)
-  // Names reach only addresses whose owner opened the account: anyone can register another's address with any text as the name.
-  const name =
-    user && (user.email_verified_at !== null || user.must_verify_since === null) ? user.display_name : null
-  const text = mailText(content, { publicBaseUrl, timeZone: config.BILLING_TIMEZONE, token })
+  const ownsAddress =
+    user !== undefined && (user.email_verified_at !== null || user.must_verify_since === null)
+  const name = ownsAddress ? user.display_name : null
+  const text = mailText(content, {
+    ...{ publicBaseUrl, timeZone: config.BILLING_TIMEZONE, token },
+    showsOwnText: ownsAddress,
+  })
   return {
     ...renderMail(text, { name, footer: isEvent ? eventFooter(row.kind) : ACCOUNT_FOOTER }),
     id: row.id,
     kind: row.kind,
     from,
-    to: { name: name ?? '', address: row.address },
+    to: { name: oneLine(name ?? ''), address: row.address },
     messageId: `${row.id}@${from.address.split('@')[1]}`,
     unsubscribe: isEvent ? unsubscribeAddress(config, row.kind) : null,
     createdAt: row.created_at,

@@ -75,7 +75,7 @@ for (const dialect of testDialects()) {
     assert.equal([state, attempts, finished_at], ['sent', 1, bed.clock.now()])
     assert.equal([mail?.to, mail?.from], [[`${userId}@example.com`], 'no-reply@localhost'])
     assert.match(mail?.source ?? '', new RegExp(`^Message-ID: <${id}@localhost>`, 'm'))
-    assert.match(mail?.source ?? '', /^Subject: Payout of Rs 1250.00 paid/m)
+    assert.match(mail?.source ?? '', /^Subject: Payout of Rs 1,250.00 paid/m)
     assert.match(mail?.source ?? '', /^To: Ayesha Khan <.*@example.com>/m)
     assert.match(mail?.source ?? '', /^List-Unsubscribe:\s+<mailto:no-reply@localhost\?subject=/m)
     assert.match(mail?.source ?? '', /^Auto-Submitted: auto-generated/m)
@@ -104,11 +104,16 @@ for (const dialect of testDialects()) {
     assert.equal(await rows(), [])
   })
 
-  it('to one address are limited by day; those about the account by themselves', async () => {
+  it('to one address are limited by day and kind, so that many of one keep no other back', async () => {
     for (let n = 0; n < 50; n += 1) assert.is(await write(payoutPaid()), 'queued')
     assert.is(await write(payoutPaid()), 'limited')
-    const changed: NewMail = { userId, kind: 'password_changed', facts: { at: bed.clock.now(), by: 'owner' } }
-    assert.is(await write(changed), 'queued')
+    const overdue = { amount_due: '1.00', closed_at: bed.clock.now(), payment_url: null }
+    assert.is(await write({ userId, kind: 'billing_cycle.overdue', facts: overdue }), 'queued')
+    const at = bed.clock.now()
+    const loggedIn: NewMail = { userId, kind: 'new_login', facts: { at, network: '192.0.2.0/24' } }
+    for (let n = 0; n < 20; n += 1) assert.is(await write(loggedIn), 'queued')
+    assert.is(await write(loggedIn), 'limited')
+    assert.is(await write({ userId, kind: 'password_changed', facts: { at, by: 'owner' } }), 'queued')
     bed.clock.pass(DAY + 1)
     assert.is(await write(payoutPaid()), 'queued')
   })
@@ -123,6 +128,47 @@ for (const dialect of testDialects()) {
     assert.equal([state, finished_at], ['failed', bed.clock.now()])
     assert.match(last_error ?? '', /550 no such mailbox/)
     assert.is(await nextMailDueAt(bed.platform), null)
+  })
+
+  it('to anyone wait while the server refuses their sender', async () => {
+    const by = await connect({
+      onMailFrom: (_address, _session, done) => done(smtpError(553, 'sender not allowed')),
+    })
+    await write(payoutPaid())
+    assert.is(await deliver(by), 1)
+    const { state, last_error } = await row()
+    assert.is(state, 'queued')
+    assert.match(last_error ?? '', /553 sender not allowed/)
+  })
+
+  it('name their recipient without characters that change the direction', async () => {
+    const by = await connect()
+    await bed.platform.database.transaction((tx) =>
+      tx.updateTable('users').set({ display_name: 'Sana\u202Emoc.live' }).where('id', '=', userId).execute(),
+    )
+    await write(payoutPaid())
+    await deliver(by)
+    assert.match(server?.received[0]?.source ?? '', /^To: "?Sana moc\.live"? </m)
+  })
+
+  it('to an unverified address repeat nothing that the account chose', async () => {
+    const by = await connect()
+    const disabled = { at: bed.clock.now(), url: 'https://evil.example/you-won', reason: 'gone' }
+    const mail: NewMail = { userId, kind: 'webhook_endpoint_disabled', facts: disabled }
+    await write(mail)
+    await deliver(by)
+    await bed.platform.database.transaction((tx) =>
+      tx
+        .updateTable('users')
+        .set({ must_verify_since: bed.clock.now(), display_name: 'You won' })
+        .where('id', '=', userId)
+        .execute(),
+    )
+    await write(mail)
+    await deliver(by)
+    const [verified = '', unverified = ''] = (server?.received ?? []).map(({ source }) => source)
+    assert.match(verified, 'https://evil.example/you-won')
+    assert.not.match(unverified, /evil|won/i)
   })
 
   it('that are greylisted come again, and are accepted then', async () => {
@@ -322,7 +368,7 @@ for (const dialect of testDialects()) {
     const [file = ''] = readdirSync(folder)
     assert.match(file, /^202\d-.*-payout\.paid-.*\.eml$/)
     assert.is(statSync(join(folder, file)).mode & 0o777, 0o600)
-    assert.match(readFileSync(join(folder, file), 'utf8'), /^Subject: Payout of Rs 1250.00 paid\r$/m)
+    assert.match(readFileSync(join(folder, file), 'utf8'), /^Subject: Payout of Rs 1,250.00 paid\r$/m)
     assert.is((await row()).state, 'sent')
   })
 

@@ -36,10 +36,10 @@ async function contentOf(tx: Tx, event: OutboxEventRow): Promise<MailContent | n
       }
     }
     case 'application.decided': {
-      const { offer_id, status, affiliate_link } = data as Application
+      const { offer_id, status, affiliate_link, decision_reason: reason } = data as Application
       const decision = status === 'approved' ? 'approved' : 'rejected'
       const link = affiliate_link?.url ?? null
-      return { kind: event.type, facts: { offer: await titleOf(tx, offer_id), decision, link } }
+      return { kind: event.type, facts: { offer: await titleOf(tx, offer_id), decision, link, reason } }
     }
     case 'billing_cycle.overdue': {
       const { amount_due, closed_at, payment_url } = data as BillingCycleWire

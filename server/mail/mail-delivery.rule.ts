@@ -1,3 +1,6 @@
+import { isMailEvent } from '../../shared/mail-events.ts'
+import type { MailKind } from './mail-facts.ts'
+
 /** How a mail server, or the way to it, failed: fields of nodemailer's errors. */
 export interface DeliveryFailure {
   /** SMTP status of the server's answer; `undefined` without an answer. */
@@ -6,8 +9,11 @@ export interface DeliveryFailure {
   command?: string | undefined
 }
 
-/** Commands that concern one mail. A refusal of any other one (greeting, log-in, STARTTLS) concerns all mail and is ours or the server's to fix. */
-const ABOUT_ONE_MAIL = ['MAIL FROM', 'RCPT TO', 'DATA']
+/**
+ * Commands that concern one mail. A refusal of any other one (greeting, log-in, STARTTLS, the sender, which is `MAIL_FROM` in every mail)
+ * concerns all mail and is the operator's to fix.
+ */
+const ABOUT_ONE_MAIL = ['RCPT TO', 'DATA']
 
 /** Whether the server refused the mail for good (5xx). Everything else may succeed later. */
 export function isFinal({ responseCode = 0, command = '' }: DeliveryFailure): boolean {
@@ -25,9 +31,18 @@ export interface MailLimit {
   withinMs: number
 }
 
-/** How many mails about events one address receives. */
-export const EVENT_LIMIT: MailLimit = { most: 50, withinMs: DAY_MS }
-/** How many mails about its account one address receives. */
-export const ACCOUNT_LIMIT: MailLimit = { most: 20, withinMs: DAY_MS }
-/** How many mails with a link to reset a password or verify the address; each kind by itself. */
-export const TOKEN_LIMIT: MailLimit = { most: 5, withinMs: HOUR_MS }
+const EVENT_LIMIT: MailLimit = { most: 50, withinMs: DAY_MS }
+const ACCOUNT_LIMIT: MailLimit = { most: 20, withinMs: DAY_MS }
+const TOKEN_LIMIT: MailLimit = { most: 5, withinMs: HOUR_MS }
+
+/** Kinds whose link holds a token. */
+export const WITH_TOKEN: readonly string[] = ['verify_email', 'password_reset'] satisfies MailKind[]
+
+/**
+ * How many mails of a kind one address receives. Each kind counts by itself: others can cause many of one (log-ins, applications), which
+ * must not keep back the mail about a changed password or an invoice.
+ */
+export function limitOf(kind: MailKind): MailLimit {
+  if (WITH_TOKEN.includes(kind)) return TOKEN_LIMIT
+  return isMailEvent(kind) ? EVENT_LIMIT : ACCOUNT_LIMIT
+}

@@ -12,12 +12,9 @@ import { composeMail } from './deliver-mails.service.ts'
 import type { MailState } from './mail.entity.ts'
 import { tokenBinding } from './mail.service.ts'
 import { findMail, findMails, findRecipients, type MailRow } from './mail.store.ts'
-import { GIVE_UP_AFTER_MS } from './mail-delivery.rule.ts'
+import { GIVE_UP_AFTER_MS, WITH_TOKEN } from './mail-delivery.rule.ts'
 
 export type { MailRow } from './mail.store.ts'
-
-/** Kinds whose link holds a token. */
-const WITH_TOKEN = ['verify_email', 'password_reset']
 
 /** Mails to all users, newest first, for the operator. Refuses another list's cursor with `validation_failed`. */
 export async function listMails(

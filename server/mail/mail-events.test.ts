@@ -43,14 +43,19 @@ for (const { it } of marketSuites('mails about events')) {
     const { id } = await applyToOffer(platform, creator.userId, offer.id, application)
     const decided = await decideOnApplication(platform, shop.merchantId, id, {
       decision: 'approve',
-      reason: null,
+      reason: 'Welcome',
     })
     await market.drainUntilIdle()
     assert.equal(await mailsOf(platform, shop.merchantId, 'application.created'), [
       { offer: offer.title, creator: 'Sana' },
     ])
     assert.equal(await mailsOf(platform, creator.userId, 'application.decided'), [
-      { offer: offer.title, decision: 'approved', link: `http://127.0.0.1:3000/go/${decided.link?.slug}` },
+      {
+        offer: offer.title,
+        decision: 'approved',
+        link: `http://127.0.0.1:3000/go/${decided.link?.slug}`,
+        reason: 'Welcome',
+      },
     ])
   })
 
@@ -159,8 +164,10 @@ for (const { it } of marketSuites('mails about events')) {
     const logins = () => mailsOf(platform, id, 'new_login')
     await login(platform, email, password, '203.0.113.7')
     assert.equal(await logins(), [])
-    await login(platform, email, password, '198.51.100.9')
-    assert.equal(await logins(), [{ at: clock.now(), network: '198.51.100.0/24' }])
+    const agent = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0'
+    await login(platform, email, password, '198.51.100.9', { agent })
+    const facts = { at: clock.now(), network: '198.51.100.0/24', program: 'Firefox on Windows' }
+    assert.equal(await logins(), [facts])
     await login(platform, email, password, '198.51.100.9')
     assert.is((await logins()).length, 1)
     clock.pass(91 * DAY)

@@ -1,5 +1,8 @@
 import type { MailEvent } from '../../shared/mail-events.ts'
 
+/** What became of a second factor; `reset` is an operator's. */
+export type SecondFactorChange = 'on' | 'off' | 'reset' | 'code_used' | 'codes_renewed'
+
 /** What each kind of mail says, as stored. Times are epoch ms, amounts are text such as `1250.00`. */
 export interface AccountMailFacts {
   verify_email: Record<string, never>
@@ -7,15 +10,22 @@ export interface AccountMailFacts {
   password_changed: { at: number; by: 'owner' | 'reset' | 'operator' }
   payout_destination_changed: { at: number; iban_last4: string; effective_at: number }
   billing_account_changed: { at: number; last4: string }
-  /** `network`: the prefix of the client's address. */
-  new_login: { at: number; network: string }
+  /** `network`: the prefix of the client's address. `program`: browser or app and system in words of ours; missing in older rows. */
+  new_login: { at: number; network: string; program?: string | null }
+  second_factor_changed: { at: number; change: SecondFactorChange }
   account_suspended: { at: number }
   webhook_endpoint_disabled: { at: number; url: string; reason: string }
 }
 
 export interface EventMailFacts extends Record<MailEvent, object> {
   'application.created': { offer: string; creator: string }
-  'application.decided': { offer: string; decision: 'approved' | 'rejected'; link: string | null }
+  /** `reason`: what the merchant wrote; mails written by earlier versions lack it. */
+  'application.decided': {
+    offer: string
+    decision: 'approved' | 'rejected'
+    link: string | null
+    reason?: string | null
+  }
   /** An account's first accepted sale. */
   'sale.accepted': { commission: string; net_amount: string; order_name: string | null }
   'billing_cycle.closed': {

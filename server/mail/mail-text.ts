@@ -1,5 +1,6 @@
 import { DateTime } from 'luxon'
-import type { MailContent } from './mail-facts.ts'
+import { displayMoney, parseMoney } from '../../shared/money.ts'
+import type { MailContent, SecondFactorChange } from './mail-facts.ts'
 
 /** What a mail says, before it is laid out. Text that users wrote is only in `details`, and at the end of `subject`. */
 export interface MailText {
@@ -16,21 +17,28 @@ export interface MailSetting {
   timeZone: string
   /** The token of the mail's link, or what stands in its place. */
   token: string | null
+  /**
+   * Whether the mail may repeat what the account's owner chose: not to an unverified address, since anyone can register another's
+   * address and choose a text for it.
+   */
+  showsOwnText: boolean
 }
 
 type Parts = Omit<MailText, 'details' | 'button'> & Partial<MailText>
 
 const IF_NOT_YOU = 'If this was not you, reset your password now and contact the operator of this service.'
+const IF_NOT_YOUR_LOGIN =
+  'If this was you, there is nothing to do. If not, change your password now, which ends all other sessions, or reset it, which ends every session. Then look at your bank account in your account, and turn on a second factor.'
 
 export function mailText(mail: MailContent, setting: MailSetting): MailText {
   return { details: [], button: null, ...partsOf(mail, setting) }
 }
 
 function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
-  const time = (at: number) =>
-    DateTime.fromMillis(at, { zone: setting.timeZone }).setLocale('en').toFormat('d LLLL yyyy, HH:mm ZZZZ')
-  const day = (at: number) =>
-    DateTime.fromMillis(at, { zone: setting.timeZone }).setLocale('en').toFormat('d LLLL yyyy')
+  const inZone = (at: number, format: string) =>
+    DateTime.fromMillis(at, { zone: setting.timeZone }).setLocale('en').toFormat(format)
+  const time = (at: number) => inZone(at, `d LLLL yyyy, HH:mm ${ZONE_NAMES[setting.timeZone] ?? 'ZZZZ'}`)
+  const day = (at: number) => inZone(at, 'd LLLL yyyy')
   switch (kind) {
     case 'verify_email':
       return {
@@ -78,11 +86,21 @@ function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
     case 'new_login':
       return {
         subject: 'New log-in to your account',
-        paragraphs: ['Your account was logged in to from a network that it has not used lately.', IF_NOT_YOU],
+        paragraphs: [
+          'Your account was logged in to from a network that it has not used lately.',
+          IF_NOT_YOUR_LOGIN,
+        ],
         details: [
           ['Time', time(facts.at)],
+          ...(facts.program ? ([['Device', facts.program]] as [string, string][]) : []),
           ['Network', facts.network],
         ],
+      }
+    case 'second_factor_changed':
+      return {
+        ...SECOND_FACTOR[facts.change],
+        paragraphs: [...SECOND_FACTOR[facts.change].paragraphs, IF_NOT_YOU],
+        details: [['Time', time(facts.at)]],
       }
     case 'account_suspended':
       return {
@@ -98,7 +116,7 @@ function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
         subject: 'Your webhook endpoint was disabled',
         paragraphs: ['Your endpoint receives no more events. Fix it, then enable it again.'],
         details: [
-          ['Endpoint', facts.url],
+          ...(setting.showsOwnText ? ([['Endpoint', facts.url]] as [string, string][]) : []),
           ['Reason', DISABLED_BECAUSE[facts.reason] ?? facts.reason],
           ['Time', time(facts.at)],
         ],
@@ -123,6 +141,7 @@ function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
         details: [
           ['Offer', facts.offer],
           ...(facts.link === null ? [] : ([['Affiliate link', facts.link]] as [string, string][])),
+          ...(facts.reason ? ([['Reason', facts.reason]] as [string, string][]) : []),
         ],
       }
     case 'sale.accepted':
@@ -193,6 +212,38 @@ function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
   }
 }
 
+/** Names that the library has only as an offset, quoted as its formats need it. */
+const ZONE_NAMES: Record<string, string> = { 'Asia/Karachi': "'PKT'" }
+
+const SECOND_FACTOR: Record<SecondFactorChange, { subject: string; paragraphs: string[] }> = {
+  on: {
+    subject: 'Your second factor was turned on',
+    paragraphs: [
+      'From now on, logging in needs a code of your authenticator app, or a recovery code. Keep the recovery codes where the phone is not.',
+    ],
+  },
+  off: {
+    subject: 'Your second factor was turned off',
+    paragraphs: ['Logging in needs only your password now.'],
+  },
+  reset: {
+    subject: 'Your second factor was removed',
+    paragraphs: [
+      'The operator of this service removed the second factor of your account, and all sessions ended. Logging in needs only your password now.',
+    ],
+  },
+  code_used: {
+    subject: 'A recovery code was used',
+    paragraphs: [
+      'A recovery code of your account was used in place of a code of your authenticator app. It works no more.',
+    ],
+  },
+  codes_renewed: {
+    subject: 'You have new recovery codes',
+    paragraphs: ['New recovery codes were made for your account. The former ones work no more.'],
+  },
+}
+
 const DISABLED_BECAUSE: Record<string, string> = {
   gone: 'it answered 410',
   failing: 'it failed for 5 days',
@@ -215,5 +266,6 @@ function payment(url: string | null): MailText['button'] {
 }
 
 function rupees(amount: string): string {
-  return `Rs ${amount}`
+  const paisa = parseMoney(amount)
+  return paisa === null ? `Rs ${amount}` : displayMoney(paisa)
 }

@@ -1,16 +1,10 @@
-import { isMailEvent, MAIL_EVENT_NAMES } from '../../shared/mail-events.ts'
+import { isMailEvent } from '../../shared/mail-events.ts'
 import { mailMode } from '../platform/config.ts'
 import type { Binding } from '../platform/crypto/vault.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { countMails, findRecipient, insertMail, type MailRow, optOutsOf } from './mail.store.ts'
-import {
-  ACCOUNT_LIMIT,
-  EVENT_LIMIT,
-  GIVE_UP_AFTER_MS,
-  type MailLimit,
-  TOKEN_LIMIT,
-} from './mail-delivery.rule.ts'
+import { GIVE_UP_AFTER_MS, limitOf } from './mail-delivery.rule.ts'
 import type { MailContent, MailKind } from './mail-facts.ts'
 
 export type NewMail = MailContent & {
@@ -26,15 +20,6 @@ export type NewMail = MailContent & {
  * there is one already.
  */
 export type MailOutcome = 'queued' | 'off' | 'opted_out' | 'limited' | 'known'
-
-const ACCOUNT_KINDS: readonly MailKind[] = [
-  'password_changed',
-  'payout_destination_changed',
-  'billing_account_changed',
-  'new_login',
-  'account_suspended',
-  'webhook_endpoint_disabled',
-]
 
 /** Writes a mail to a user in the transaction that causes it. The worker sends it after the commit. */
 export async function sendMail(platform: Platform, tx: Tx, mail: NewMail): Promise<MailOutcome> {
@@ -77,20 +62,7 @@ export function tokenBinding(row: Pick<MailRow, 'id' | 'user_id' | 'address' | '
   return { purpose: 'mail.token', row: row.id, owner: row.user_id, facts: [row.address, row.kind] }
 }
 
-function isLimited(platform: Platform, tx: Tx, address: string, kind: MailKind): Promise<boolean> {
-  if (isMailEvent(kind)) {
-    return exceeds(platform, tx, address, MAIL_EVENT_NAMES, EVENT_LIMIT)
-  }
-  if (ACCOUNT_KINDS.includes(kind)) return exceeds(platform, tx, address, ACCOUNT_KINDS, ACCOUNT_LIMIT)
-  return exceeds(platform, tx, address, [kind], TOKEN_LIMIT)
-}
-
-async function exceeds(
-  { clock }: Platform,
-  tx: Tx,
-  address: string,
-  kinds: readonly MailKind[],
-  { most, withinMs }: MailLimit,
-): Promise<boolean> {
-  return (await countMails(tx, address, kinds, clock.now() - withinMs)) >= most
+async function isLimited({ clock }: Platform, tx: Tx, address: string, kind: MailKind): Promise<boolean> {
+  const { most, withinMs } = limitOf(kind)
+  return (await countMails(tx, address, kind, clock.now() - withinMs)) >= most
 }

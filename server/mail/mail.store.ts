@@ -52,19 +52,14 @@ export function findRecipients(db: Queries, userIds: readonly string[]): Promise
     .execute()
 }
 
-/** How many mails of these kinds an address was written since `since` (epoch ms). */
-export async function countMails(
-  db: Queries,
-  address: string,
-  kinds: readonly string[],
-  since: number,
-): Promise<number> {
+/** How many mails of a kind an address was written since `since` (epoch ms). */
+export async function countMails(db: Queries, address: string, kind: string, since: number): Promise<number> {
   const { mails } = await db
     .selectFrom('mails')
     .select((eb) => eb.fn.countAll<number>().as('mails'))
     .where('address', '=', address)
     .where('created_at', '>', since)
-    .where('kind', 'in', kinds)
+    .where('kind', '=', kind)
     .executeTakeFirstOrThrow()
   return Number(mails)
 }

@@ -32,7 +32,7 @@ export async function updateNotifications(
   const foreign = Object.keys(change.email).filter((event) => !events.includes(event))
   if (foreign.length > 0) {
     throw invalidFields(
-      foreign.map((event) => ({ path: `email.${event}`, message: `is not for the role ${role}` })),
+      foreign.map((event) => ({ path: `email.${event}`, message: `is not an event for the role ${role}` })),
     )
   }
   return platform.database.transaction(async (tx) => {

@@ -7,7 +7,12 @@ import type { MailContent } from './mail-facts.ts'
 import { mailText } from './mail-text.ts'
 import { renderMail } from './render-mail.ts'
 
-const SETTING = { publicBaseUrl: 'https://offers.pk', timeZone: 'Asia/Karachi', token: 'T0KEN' }
+const SETTING = {
+  publicBaseUrl: 'https://offers.pk',
+  timeZone: 'Asia/Karachi',
+  token: 'T0KEN',
+  showsOwnText: true,
+}
 const AT = Date.parse('2026-11-20T17:30:00Z')
 const FRAME = { name: 'Ayesha', footer: 'Footer.' }
 
@@ -18,7 +23,12 @@ const MAILS: MailContent[] = [
   { kind: 'password_changed', facts: { at: AT, by: 'reset' } },
   { kind: 'payout_destination_changed', facts: { at: AT, iban_last4: '6702', effective_at: AT } },
   { kind: 'billing_account_changed', facts: { at: AT, last4: '4567' } },
-  { kind: 'new_login', facts: { at: AT, network: '203.0.113.0/24' } },
+  { kind: 'new_login', facts: { at: AT, network: '203.0.113.0/24', program: 'Chrome on Windows' } },
+  { kind: 'second_factor_changed', facts: { at: AT, change: 'on' } },
+  { kind: 'second_factor_changed', facts: { at: AT, change: 'off' } },
+  { kind: 'second_factor_changed', facts: { at: AT, change: 'reset' } },
+  { kind: 'second_factor_changed', facts: { at: AT, change: 'code_used' } },
+  { kind: 'second_factor_changed', facts: { at: AT, change: 'codes_renewed' } },
   { kind: 'account_suspended', facts: { at: AT } },
   { kind: 'webhook_endpoint_disabled', facts: { at: AT, url: 'https://a.pk/hook', reason: 'gone' } },
   { kind: 'application.created', facts: { offer: 'Leather shoes', creator: 'Sana' } },
@@ -67,12 +77,62 @@ test('links lead to PUBLIC_BASE_URL with the token in the fragment, and payment 
   const closed = render(MAILS.find(({ kind }) => kind === 'billing_cycle.closed') as MailContent)
   assert.match(closed.text, 'https://pay.pk/i/1?a=1&b=2\n')
   assert.match(closed.html, 'href="https://pay.pk/i/1?a=1&amp;b=2"')
-  assert.match(closed.subject, 'Rs 2750.00')
+  assert.match(closed.subject, 'Rs 2,750.00')
+})
+
+test('a decision is mailed with the reason that the merchant gave', () => {
+  const facts = { offer: 'Leather shoes', decision: 'rejected', link: null } as const
+  const { text, html } = render({
+    kind: 'application.decided',
+    facts: { ...facts, reason: 'Only <b>fashion</b>\nchannels' },
+  })
+  assert.match(text, 'Reason: Only <b>fashion</b> channels\n')
+  assert.match(html, '>Only &lt;b&gt;fashion&lt;/b&gt; channels</td>')
+  for (const reason of [undefined, null]) {
+    const mail = render({
+      kind: 'application.decided',
+      facts: { ...facts, ...(reason === null && { reason }) },
+    })
+    assert.not.match(mail.text, 'Reason')
+  }
+})
+
+test('prose in plain text has at most 76 columns and keeps its words', () => {
+  const footer = 'You receive this e-mail because of an event. '.repeat(4).trim()
+  for (const mail of MAILS) {
+    const parts = mailText(mail, SETTING)
+    const { text } = renderMail(parts, { name: 'Ayesha', footer })
+    for (const line of text.split('\n')) assert.ok(line.length <= 76 || /https?:/.test(line), line)
+    const words = text.replace(/\s+/g, ' ')
+    for (const prose of [...parts.paragraphs, footer]) assert.match(words, prose)
+  }
 })
 
 test('times are those of the billing time zone', () => {
   const { text } = render({ kind: 'account_suspended', facts: { at: AT } })
-  assert.match(text, 'Time: 20 November 2026, 22:30')
+  assert.match(text, 'Time: 20 November 2026, 22:30 PKT\n')
+  const elsewhere = mailText(
+    { kind: 'account_suspended', facts: { at: AT } },
+    { ...SETTING, timeZone: 'UTC' },
+  )
+  assert.equal(elsewhere.details, [['Time', '20 November 2026, 17:30 UTC']])
+})
+
+test('a new log-in says when, with what and from where, and what to do', () => {
+  const { text } = render({
+    kind: 'new_login',
+    facts: { at: AT, network: '203.0.113.0/24', program: 'Chrome on Windows' },
+  })
+  assert.match(
+    text,
+    'Time: 20 November 2026, 22:30 PKT\nDevice: Chrome on Windows\nNetwork: 203.0.113.0/24\n',
+  )
+  assert.match(text, 'change your password now')
+  for (const facts of [
+    { at: AT, network: '203.0.113.0/24', program: null },
+    { at: AT, network: 'unknown' },
+  ])
+    assert.not.match(render({ kind: 'new_login', facts }).text, 'Device')
 })
 
 test('Urdu is isolated, so that the words around it keep their direction', () => {
@@ -85,6 +145,11 @@ test('Urdu is isolated, so that the words around it keep their direction', () =>
   assert.match(text, 'Creator: \u2068ثنا خان\u2069\n')
   assert.match(html, 'Hello <bdi>احمد</bdi>,')
   assert.match(html, /<td dir="auto"[^>]*>ثنا خان<\/td>/)
+})
+
+test('scripts beyond the first plane, written from right to left, are isolated too', () => {
+  const { text } = render({ kind: 'account_suspended', facts: { at: AT } }, '𞤀𞤣𞤤')
+  assert.match(text, 'Hello \u2068𞤀𞤣𞤤\u2069,')
 })
 
 test('a name cannot bring line breaks, markup or a direction of its own', () => {

@@ -34,14 +34,19 @@ export function renderMail(mail: MailText, { name, footer }: MailFrame): Rendere
 function plainText(mail: MailText, name: string | null, footer: string): string {
   const parts = [
     name === null ? 'Hello,' : `Hello ${isolated(name)},`,
-    ...mail.paragraphs,
+    ...mail.paragraphs.map(wrapped),
     ...(mail.details.length > 0
       ? [mail.details.map(([label, value]) => `${label}: ${isolated(value)}`).join('\n')]
       : []),
     ...(mail.button ? [`${mail.button.label}:\n${mail.button.url}`] : []),
-    `-- \n${footer}`,
+    `-- \n${wrapped(footer)}`,
   ]
   return `${parts.join('\n\n')}\n`
+}
+
+/** Prose in lines of at most 76 columns. Addresses and details stay on one line each. */
+function wrapped(prose: string): string {
+  return prose.replace(/(.{1,76})(?: |$)/g, '$1\n').trimEnd()
 }
 
 const STYLE = {
@@ -89,9 +94,10 @@ ${parts.join('\n')}
 }
 
 /** Line breaks and other control characters, and the characters that embed, override or isolate a direction. */
-const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]+/gu
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u206F]+/gu
 
-function oneLine(text: string): string {
+/** Text of a user for a header or a line of text. */
+export function oneLine(text: string): string {
   return text.replace(CONTROLS, ' ').trim()
 }
 
@@ -100,9 +106,12 @@ function cut(text: string, most: number): string {
   return characters.length > most ? `${characters.slice(0, most - 1).join('')}…` : text
 }
 
+/** The blocks of scripts that are written from right to left. */
+const RIGHT_TO_LEFT = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFF\u{10800}-\u{10FFF}\u{1E800}-\u{1EFFF}]/u
+
 /** FIRST STRONG ISOLATE … POP DIRECTIONAL ISOLATE. */
 function isolated(text: string): string {
-  return /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFF]/.test(text) ? `\u2068${text}\u2069` : text
+  return RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text
 }
 
 const ENTITIES: Record<string, string> = {

@@ -1,4 +1,6 @@
 import { hostname } from 'node:os'
+import { formatMoney } from '../../shared/money.ts'
+import { basisPointsToPercent } from '../../shared/rates.ts'
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { type Config, SettingError } from '../platform/config.ts'
@@ -85,7 +87,8 @@ export async function refuseOtherMoneySettings(db: Queries | Tx, config: Config)
   for (const other of await processesSeenWithin(db, LIVE_MS)) {
     const theirs = JSON.parse(other.money_settings) as MoneySettings
     const name = Object.keys(own).find((setting) => own[setting] !== theirs[setting])
-    if (name !== undefined) throw new SettingError(name, differs(own[name], theirs[name], other))
+    if (name === undefined) continue
+    throw new SettingError(name, differs(asSet(name, own[name]), asSet(name, theirs[name]), other))
   }
 }
 
@@ -95,8 +98,15 @@ export async function liveHosts(db: Queries): Promise<string[]> {
   return [...new Set(processes.filter(({ roles }) => /web|worker/.test(roles)).map(({ host }) => host))]
 }
 
-function differs(own: unknown, theirs: unknown, { pid, host, roles }: ProcessRow): string {
-  return `is ${String(own)} here and ${String(theirs)} in process ${pid} on ${host} (${roles}). Use the same value, or stop that process first; one that crashed counts for ${LIVE_MS / 1000} seconds`
+/** A value as it stands in the environment: rupees and percent. */
+function asSet(name: string, value: unknown): string {
+  if (name === 'PAYOUT_THRESHOLD') return formatMoney(Number(value))
+  if (name === 'PLATFORM_FEE_RATE') return String(basisPointsToPercent(Number(value)))
+  return String(value)
+}
+
+function differs(own: string, theirs: string, { pid, host, roles }: ProcessRow): string {
+  return `is ${own} here and ${theirs} in process ${pid} on ${host} (${roles}). Use the same value, or stop that process first; one that crashed counts for ${LIVE_MS / 1000} seconds`
 }
 
 function moneySettings(config: Config): MoneySettings {

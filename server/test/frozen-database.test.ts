@@ -126,6 +126,13 @@ it('has no more connections than its pool while commits wait for a missing stand
     return { all: rows.length, stuck: rows.filter((row) => row.wait_event === 'SyncRep').length }
   }
   await primary.configure({ synchronous_standby_names: 'missing' })
+  // The server takes a moment to wait for it.
+  let earlier = 0
+  await eventually(
+    () => report(url, `29${earlier++}`),
+    ({ status }) => status === 503,
+    2 * MOST_MS,
+  )
   for (let round = 0; round < 4; round += 1) {
     const writes = Array.from({ length: 10 }, (_, index) => timed(report(url, `2${round}${index}`)))
     const patch = timed(call(url, 'PATCH', '/me', { token, body: { display_name: `N${round}` } }))

@@ -7,7 +7,7 @@ import type { Platform } from '../platform/platform.ts'
 import { hashNewPassword } from './passwords.ts'
 import { createToken, endSessions, hashOfToken } from './sessions.service.ts'
 import type { TokenPurpose } from './user.entity.ts'
-import { userNotFound, userRecordOf } from './users.service.ts'
+import { lockAccount, userNotFound, userRecordOf } from './users.service.ts'
 import {
   deleteTokens,
   findTokenOwner,
@@ -59,6 +59,8 @@ async function mailResetLink(platform: Platform, email: string): Promise<void> {
  * Returns what became of it.
  */
 async function mailLink(platform: Platform, tx: Tx, userId: string, purpose: TokenPurpose) {
+  // Concurrent requests are counted one after the other, and the link mailed last is the valid one.
+  await lockAccount(tx, userId)
   const { token, hash } = createToken()
   const now = platform.clock.now()
   const expiresAt = now + VALID_MS[purpose]

@@ -9,6 +9,7 @@ import { connectStore } from '../stores/stores.service.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { addLiveOffer } from '../test/testkit/listings.ts'
 import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
+import { openRival } from '../test/testkit/rival.ts'
 import { DAY, HOUR, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { passwordResetsIdle, requestPasswordReset } from './account-recovery.service.ts'
 import { login } from './credentials.service.ts'
@@ -185,6 +186,29 @@ for (const dialect of testDialects()) {
     assert.equal(outcomes.sort(), ['ok', 'validation_failed', 'validation_failed'])
   })
 
+  it('counts requests of several processes at the same time, and the link mailed last is valid', async () => {
+    const { id, email } = await register()
+    const rival = await openRival(bed)
+    try {
+      for (let n = 0; n < 4; n += 1) {
+        requestPasswordReset(bed.platform, email)
+        requestPasswordReset(rival.platform, email)
+      }
+      await Promise.all([passwordResetsIdle(bed.platform), passwordResetsIdle(rival.platform)])
+    } finally {
+      await rival.close()
+    }
+    assert.is((await mails(id, 'password_reset')).length, 5)
+    const { reader } = bed.platform.database
+    const valid = await reader
+      .selectFrom('account_tokens')
+      .select('token_hash')
+      .where('user_id', '=', id)
+      .where('purpose', '=', 'password_reset')
+      .execute()
+    assert.is(valid.length, 1)
+  })
+
   it('mails at most five links an hour to an address, and answers alike after that', async () => {
     const { id, email } = await register()
     for (let n = 0; n < 7; n += 1) await requestReset(email)
@@ -285,6 +309,7 @@ for (const dialect of testDialects()) {
     assert.equal(await as(actor).users.notifications({}), changed)
     const foreign = as(actor).users.updateNotifications({ email: { 'store.silent': false } })
     assert.is(await outcomeOf(foreign), 'validation_failed')
+    assert.equal(await as(actor).users.notifications({}), changed)
     const admin: Actor = { userId: actor.userId, role: 'admin', sessionId: actor.sessionId }
     assert.equal(await as(admin).users.notifications({}), { email: {} })
   })

@@ -7,6 +7,7 @@ import { entities, LOCK } from '../platform/database/entities.ts'
 import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
 import { mailVerification } from './account-recovery.service.ts'
+import { clientProgram } from './client-program.rule.ts'
 import {
   checkCredentials,
   factsOf,
@@ -89,7 +90,7 @@ export async function login(
   if (verdict === 'wrong_code' || verdict === 'code_missing') throw codeRefused(verdict)
   const opened = await platform.database.transaction(async (tx) => {
     if (!(await lockActiveUser(tx, user))) throw wrongCredentials()
-    await notifyOfNewAddress(platform, tx, user.id, address)
+    await notifyOfNewAddress(platform, tx, user.id, { address, agent })
     await rememberLoginAddress(platform, tx, user.id, address)
     const hasFactor = await hasSecondFactor(tx, user.id)
     // It was turned on after the check.
@@ -104,10 +105,11 @@ async function notifyOfNewAddress(
   platform: Platform,
   tx: Tx,
   userId: string,
-  address: string,
+  { address = '', agent }: Origin,
 ): Promise<void> {
   if (await isFamiliarAddress(platform, tx, userId, address)) return
-  const facts = { at: platform.clock.now(), network: addressPrefix(address) }
+  const at = platform.clock.now()
+  const facts = { at, network: addressPrefix(address), program: clientProgram(agent) }
   await sendMail(platform, tx, { userId, kind: 'new_login', facts })
 }
 
@@ -115,7 +117,7 @@ function codeRefused(verdict: 'wrong_code' | 'code_missing'): Refusal {
   if (verdict === 'wrong_code') return wrongCode()
   return new Refusal(
     'second_factor_required',
-    'Send the present code of your authenticator app, or a recovery code, as "code".',
+    'Send the current code of your authenticator app, or a recovery code, as "code".',
   )
 }
 

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { sendMail } from '../mail/mail.service.ts'
+import type { SecondFactorChange } from '../mail/mail-facts.ts'
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
@@ -12,6 +14,7 @@ import {
   confirmSecondFactor,
   countRecoveryCodes,
   countWithoutSecondFactor,
+  deleteRecoveryCodes,
   deleteSecondFactor,
   findSecondFactor,
   insertRecoveryCodes,
@@ -105,20 +108,42 @@ export async function confirmTotp(
   const now = platform.clock.now()
   const step = matchingStep(openSecret(platform, row), normalized(code), now)
   if (step === null) throw wrongCode()
-  const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
-  await platform.database.transaction(async (tx) => {
+  return platform.database.transaction(async (tx) => {
     if (!(await confirmSecondFactor(tx, row, { confirmed_at: now, last_step: step }))) {
       throw new Refusal('conflict', 'The second factor changed meanwhile. Start again.')
     }
-    await insertRecoveryCodes(
-      tx,
-      userId,
-      codes.map((one) => sha256(normalized(one))),
-    )
     await alsoDo?.(tx)
-    await record(platform, tx, { userId, actor, action: 'user.enable_second_factor', on: true })
+    await record(platform, tx, { userId, actor, change: 'on' })
+    return addRecoveryCodes(tx, userId)
   })
+}
+
+async function addRecoveryCodes(tx: Tx, userId: string): Promise<string[]> {
+  const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
+  const hashes = codes.map((one) => sha256(normalized(one)))
+  await insertRecoveryCodes(tx, userId, hashes)
   return codes
+}
+
+/**
+ * Replaces the caller's recovery codes and returns the new ones, which are not stored. Takes a code of the app or a former recovery code.
+ * Refuses with `not_found` while the second factor is off, `invalid_credentials` and `rate_limited`.
+ */
+export async function renewRecoveryCodes(
+  platform: Platform,
+  { userId }: Actor,
+  { code, address = '' }: { code: string; address?: string },
+): Promise<string[]> {
+  const verdict = await checkSecondFactor(platform, { user: { id: userId }, address }, code)
+  if (verdict === 'not_needed') throw noSecondFactor()
+  if (verdict !== 'right') throw wrongCode()
+  return platform.database.transaction(async (tx) => {
+    await lockAccount(tx, userId)
+    if (!(await hasSecondFactor(tx, userId))) throw noSecondFactor()
+    await deleteRecoveryCodes(tx, userId)
+    await record(platform, tx, { userId, actor: userId, change: 'codes_renewed' })
+    return addRecoveryCodes(tx, userId)
+  })
 }
 
 /**
@@ -132,7 +157,7 @@ export async function disableTotp(
 ): Promise<void> {
   const { userId } = actor
   if (!(await hasSecondFactor(platform.database.reader, userId))) {
-    throw new Refusal('not_found', 'There is no second factor to turn off.')
+    throw noSecondFactor()
   }
   if (isProductionAdmin(platform, actor)) {
     throw new Refusal('conflict', 'Admins need their second factor. An operator can reset it.')
@@ -142,7 +167,7 @@ export async function disableTotp(
   if (verdict !== 'right') throw wrongCode()
   await platform.database.transaction(async (tx) => {
     if (!(await deleteSecondFactor(tx, userId))) return
-    await record(platform, tx, { userId, actor: userId, action: 'user.disable_second_factor', on: false })
+    await record(platform, tx, { userId, actor: userId, change: 'off' })
   })
 }
 
@@ -154,10 +179,8 @@ export function resetSecondFactor(platform: Platform, userId: string, reason: st
   return platform.database.transaction(async (tx) => {
     if (!(await deleteSecondFactor(tx, userId))) return false
     await endSessions(tx, userId)
-    await record(platform, tx, {
-      ...{ userId, actor: OPERATOR, action: 'user.reset_second_factor', on: false, reason },
-      more: { sessions_ended: 'all' },
-    })
+    const more = { sessions_ended: 'all' }
+    await record(platform, tx, { userId, actor: OPERATOR, change: 'reset', reason, more })
     return true
   })
 }
@@ -185,7 +208,7 @@ async function useCode(platform: Platform, row: SecondFactorRow, code: string): 
       if (!(await takeRecoveryCode(tx, userId, sha256(code)))) return false
       const left = await countRecoveryCodes(tx, userId)
       const more = { recovery_codes_left: left }
-      await record(platform, tx, { userId, actor: userId, action: 'user.use_recovery_code', on: true, more })
+      await record(platform, tx, { userId, actor: userId, change: 'code_used', more })
       return true
     })
   }
@@ -207,6 +230,10 @@ export async function requireFreshSession(
 
 export function wrongCode(): Refusal {
   return new Refusal('invalid_credentials', 'The code is wrong, or was used already.')
+}
+
+function noSecondFactor(): Refusal {
+  return new Refusal('not_found', 'The second factor is off.')
 }
 
 function alreadyOn(): Refusal {
@@ -256,21 +283,30 @@ function bindingOf({ user_id, created_at }: Pick<SecondFactorRow, 'user_id' | 'c
 interface Change {
   userId: string
   actor: string
-  action: string
-  /** Whether the second factor is on afterwards. */
-  on: boolean
+  change: SecondFactorChange
   reason?: string
   more?: Record<string, unknown>
 }
 
-function record(platform: Platform, tx: Tx, { userId, actor, action, on, reason, more }: Change) {
-  return recordAudit(platform, tx, {
+const ACTIONS: Record<SecondFactorChange, string> = {
+  on: 'user.enable_second_factor',
+  off: 'user.disable_second_factor',
+  reset: 'user.reset_second_factor',
+  code_used: 'user.use_recovery_code',
+  codes_renewed: 'user.renew_recovery_codes',
+}
+
+/** Records a change, and mails its user. */
+async function record(platform: Platform, tx: Tx, { userId, actor, change, reason, more }: Change) {
+  const facts = { at: platform.clock.now(), change }
+  await sendMail(platform, tx, { userId, kind: 'second_factor_changed', facts })
+  await recordAudit(platform, tx, {
     actor,
-    action,
+    action: ACTIONS[change],
     subjectType: 'user',
     subjectId: userId,
     reason: reason ?? null,
     before: null,
-    after: { second_factor: on, ...more },
+    after: { second_factor: change !== 'off' && change !== 'reset', ...more },
   })
 }

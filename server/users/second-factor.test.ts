@@ -177,6 +177,60 @@ for (const dialect of testDialects()) {
     ])
   })
 
+  it('have new recovery codes for a code, which end the former ones', async ({ bed }) => {
+    const { email, token, id, secret, recovery } = await enroll(bed)
+    const renew = (code: string) => bed.ask('POST', '/auth/totp/recovery-codes', { token, body: { code } })
+    isRefused(await renew('000000'), 401, 'invalid_credentials')
+    const code = codeOf(secret, bed.clock)
+    const answer = await renew(code)
+    assert.is(answer.status, 200)
+    const renewed = answer.body.recovery_codes as string[]
+    assert.is(new Set([...recovery, ...renewed]).size, 20)
+    isRefused(await renew(code), 401, 'invalid_credentials')
+    isRefused(await logIn(bed, email, recovery[0]), 401, 'invalid_credentials')
+    assert.is((await logIn(bed, email, renewed[0])).status, 200)
+    const [, made] = await auditsOf(bed, id)
+    assert.equal(made, [id, 'user.renew_recovery_codes', null, { second_factor: true }])
+    // Without the phone, with one of the last codes.
+    assert.is((await renew(renewed[1] ?? '')).status, 200)
+    isRefused(await logIn(bed, email, renewed[2]), 401, 'invalid_credentials')
+    const other = await register(bed)
+    const without = await bed.ask('POST', '/auth/totp/recovery-codes', { token: other.token, body: { code } })
+    isRefused(without, 404, 'not_found')
+  })
+
+  it('have ten recovery codes after several renewals at the same time', async ({ bed }) => {
+    const { id, token, recovery } = await enroll(bed)
+    const renewals = recovery
+      .slice(0, 4)
+      .map((code) => bed.ask('POST', '/auth/totp/recovery-codes', { token, body: { code } }))
+    const answers = (await Promise.all(renewals)).map(({ status }) => status)
+    assert.ok(answers.includes(200) && answers.every((status) => status === 200 || status === 401))
+    const { reader } = bed.platform.database
+    const codes = await reader.selectFrom('recovery_codes').selectAll().where('user_id', '=', id).execute()
+    assert.is(codes.length, 10)
+  })
+
+  it('are named in a mail at each change, and when a recovery code is used', async ({ bed }) => {
+    const { id, email, token, secret, recovery } = await enroll(bed)
+    await logIn(bed, email, recovery[0])
+    await bed.ask('POST', '/auth/totp/recovery-codes', { token, body: { code: codeOf(secret, bed.clock) } })
+    bed.clock.pass(STEP)
+    await stepUp(bed, token, codeOf(secret, bed.clock))
+    assert.is((await disable(bed, token, codeOf(secret, bed.clock, 1))).status, 204)
+    const mails = await bed.platform.database.reader
+      .selectFrom('mails')
+      .select('facts')
+      .where('user_id', '=', id)
+      .where('kind', '=', 'second_factor_changed')
+      .orderBy('id')
+      .execute()
+    assert.equal(
+      mails.map(({ facts }) => JSON.parse(facts).change),
+      ['on', 'code_used', 'codes_renewed', 'off'],
+    )
+  })
+
   it('are turned off with a fresh session and a code', async ({ bed }) => {
     const { email, token, id, secret } = await enroll(bed)
     isRefused(await disable(bed, token, codeOf(secret, bed.clock)), 403, 'step_up_required')

@@ -56,13 +56,17 @@ export async function takeStep(tx: Tx, userId: string, step: number): Promise<bo
 
 /** Deletes a user's factor and recovery codes; returns whether there was a confirmed factor. */
 export async function deleteSecondFactor(tx: Tx, userId: string): Promise<boolean> {
-  await tx.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
+  await deleteRecoveryCodes(tx, userId)
   const deleted = await tx
     .deleteFrom('second_factors')
     .where('user_id', '=', userId)
     .returning('confirmed_at')
     .executeTakeFirst()
   return deleted !== undefined && deleted.confirmed_at !== null
+}
+
+export async function deleteRecoveryCodes(tx: Tx, userId: string): Promise<void> {
+  await tx.deleteFrom('recovery_codes').where('user_id', '=', userId).execute()
 }
 
 export async function insertRecoveryCodes(tx: Tx, userId: string, hashes: readonly string[]): Promise<void> {

@@ -11,6 +11,7 @@ import {
   noInput,
   recoveryCodes,
   registerInput,
+  renewRecoveryCodesInput,
   session,
   sessionList,
   stepUpInput,
@@ -36,7 +37,7 @@ import {
   stepUp,
 } from './credentials.service.ts'
 import { type Profile, profileOf, updateProfile } from './profile.service.ts'
-import { confirmOwnTotp, disableTotp, startOwnTotp } from './second-factor.service.ts'
+import { confirmOwnTotp, disableTotp, renewRecoveryCodes, startOwnTotp } from './second-factor.service.ts'
 import { listSessions, type SessionRecord } from './sessions.service.ts'
 import { wireDestinations, wireUser } from './user-wire.ts'
 
@@ -195,6 +196,22 @@ export const authRouter = router({
     .output(recoveryCodes)
     .mutation(async ({ ctx, input }) => ({
       recovery_codes: await confirmOwnTotp(ctx.platform, ctx.actor, input.code),
+    })),
+
+  renewRecoveryCodes: procedure(EVERY_ROLE, {
+    rest: { method: 'POST', path: '/auth/totp/recovery-codes' },
+    summary: 'Replace the recovery codes',
+    description:
+      'Needs a code of the authenticator app or a recovery code. Answers ten new codes once; the former ones work no more.',
+    errors: ['invalid_credentials', 'not_found'],
+  })
+    .input(renewRecoveryCodesInput)
+    .output(recoveryCodes)
+    .mutation(async ({ ctx, input }) => ({
+      recovery_codes: await renewRecoveryCodes(ctx.platform, ctx.actor, {
+        code: input.code,
+        address: ctx.clientAddress,
+      }),
     })),
 
   disableTotp: procedure(EVERY_ROLE, {

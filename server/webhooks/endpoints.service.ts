@@ -298,7 +298,12 @@ function checkedEvents(role: Role, events: readonly string[]): string {
   const issues = events.flatMap((event, index) =>
     EVENTS_OF[role].includes(event)
       ? []
-      : [{ path: `events.${index}`, message: `is not an event for a ${role}` }],
+      : [
+          {
+            path: `events.${index}`,
+            message: `must be an event for a ${role}: ${EVENTS_OF[role].join(', ')}`,
+          },
+        ],
   )
   if (issues.length > 0) throw invalidFields(issues)
   return JSON.stringify(events)

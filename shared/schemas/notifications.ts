@@ -7,6 +7,12 @@ const choices = z.strictObject(
     MailEvent,
     z.ZodOptional<z.ZodBoolean>
   >,
+  {
+    error: ({ code }) =>
+      code === 'unrecognized_keys'
+        ? 'is not an event of GET /me/notifications; e-mails about the security of an account cannot be turned off'
+        : undefined,
+  },
 )
 
 const DESCRIPTION =

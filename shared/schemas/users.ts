@@ -41,7 +41,7 @@ const secondFactorCode = z
   .string()
   .min(1)
   .max(40)
-  .describe('The present code of the authenticator app, or a recovery code.')
+  .describe('The current code of the authenticator app, or a recovery code.')
   .meta({ example: '492039' })
 
 export const loginInput = z.strictObject({
@@ -55,6 +55,8 @@ export const stepUpInput = z.strictObject({ password: givenPassword, code: secon
 export const confirmTotpInput = z.strictObject({ code: secondFactorCode })
 
 export const disableTotpInput = z.strictObject({ code: secondFactorCode })
+
+export const renewRecoveryCodesInput = z.strictObject({ code: secondFactorCode })
 
 export const totpEnrollment = z
   .object({

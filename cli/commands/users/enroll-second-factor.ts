@@ -35,7 +35,7 @@ async function confirmed(platform: Platform, user: UserRecord, terminal: Termina
     } catch (error) {
       if (left === 0 || !(error instanceof Refusal && error.code === 'invalid_credentials')) throw error
       printLines(
-        ['That is not the present code. Check the clocks of the phone and of this machine.'],
+        ['That is not the current code. Check the clocks of the phone and of this machine.'],
         process.stderr,
       )
     }

@@ -80,7 +80,7 @@ export function addUserCommands(program: Command): void {
   group
     .command('reset-second-factor')
     .description(
-      'remove the second factor of a user who has lost it, and end all sessions; check who asks first',
+      'remove the second factor of a user who lost it and the recovery codes, and end all sessions; check who asks first',
     )
     .argument('<user>', 'id or e-mail')
     .requiredOption('--reason <text>', 'kept in the audit trail')
@@ -196,6 +196,7 @@ function recoveryLines({ email }: UserRecord, codes: readonly string[]): string[
     `The second factor of ${email} is on.`,
     'Keep these recovery codes where the phone is not. Each lets you log in once without it:',
     ...codes.map((code) => `  ${code}`),
+    'New ones replace them: POST /auth/totp/recovery-codes with a code.',
   ]
 }
 

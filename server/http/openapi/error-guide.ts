@@ -34,7 +34,7 @@ const ERROR_GUIDE: Record<ErrorCode, ErrorAdvice> = {
   second_factor_required: {
     meaning: 'The password is right, and the account has a second factor.',
     next: 'Ask for a code, and send it as `code` with the same password.',
-    detail: 'Send the present code of your authenticator app, or a recovery code, as "code".',
+    detail: 'Send the current code of your authenticator app, or a recovery code, as "code".',
   },
   email_not_verified: {
     meaning: 'The account must verify its e-mail address before this call.',

@@ -563,6 +563,7 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
     new_password: 'eleven mangoes at noon',
   },
   'auth.confirmTotp': { code: '492039' },
+  'auth.renewRecoveryCodes': { code: '640917' },
   'auth.disableTotp': { code: '117538' },
   'auth.stepUp': { password: credentials.password, code: '804261' },
   'users.updateMe': {

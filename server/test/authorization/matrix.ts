@@ -33,6 +33,7 @@ const PROCEDURES = `
   auth.endOtherSessions     401        ok        ok       ok     401        401    401      401
   auth.startTotp            401        ok        ok       ok     401        401    401      401
   auth.confirmTotp          401        ok        ok       ok     401        401    401      401
+  auth.renewRecoveryCodes   401        ok        ok       ok     401        401    401      401
   auth.disableTotp          401        ok        ok       ok     401        401    401      401
   auth.stepUp               401        ok        ok       ok     401        401    401      401
   users.notifications       401        ok        ok       ok     401        401    401      401

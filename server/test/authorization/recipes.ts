@@ -79,6 +79,12 @@ export const RECIPES: Record<string, Recipe> = {
     const { secret } = await startOwnTotp(scene.platform, me)
     return { code: codeOf(secret, scene.platform.clock) }
   },
+  'auth.renewRecoveryCodes': async ({ scene: { platform }, me }) => {
+    await removeSecondFactor(platform, me)
+    const { secret } = await startOwnTotp(platform, me)
+    await confirmOwnTotp(platform, me, codeOf(secret, platform.clock))
+    return { code: codeOf(secret, platform.clock, 1) }
+  },
   'auth.disableTotp': async ({ scene: { platform }, me }) => {
     await removeSecondFactor(platform, me)
     const { secret } = await startOwnTotp(platform, me)

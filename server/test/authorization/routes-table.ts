@@ -48,6 +48,7 @@ const TESTS: Record<string, string> = {
   'auth.endOtherSessions': 'users/sessions.test.ts',
   'auth.startTotp': 'users/second-factor.test.ts',
   'auth.confirmTotp': 'users/second-factor.test.ts',
+  'auth.renewRecoveryCodes': 'users/second-factor.test.ts',
   'auth.disableTotp': 'users/second-factor.test.ts',
   'auth.stepUp': 'users/second-factor.test.ts',
   users: 'users/users.test.ts',

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { TestDialect } from '../testkit/databases.ts'
 import { EARNED_A_ROUND } from './figures.ts'
+import { needlessRepeats } from './mails.ts'
 import type { ProcessorName } from './outside-processor.ts'
 import { describe, type Moment, momentsOf, POINTS, type Point, type Stage, type Target } from './points.ts'
 import { type Conduct, playRound } from './round.ts'
@@ -101,6 +102,7 @@ export async function playRounds(
         .executeTakeFirst()
       assert.is(fees?.balance, -rounds * EARNED_A_ROUND)
     })
+    assert.equal(needlessRepeats(world.mails), [], 'mails that were repeated without a death')
     return { rounds, deaths: world.server.deaths }
   } finally {
     await world.close()

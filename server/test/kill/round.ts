@@ -10,6 +10,7 @@ import { giveBillingAccount, giveDestination } from '../testkit/marketplace.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser } from '../testkit/people.ts'
 import { type Cast, expectedFigures, readFigures } from './figures.ts'
+import { EXPECTED_MAILS, readMails } from './mails.ts'
 import { EXPECTED_NOTICES, readNotices } from './notices.ts'
 import type { Stage } from './points.ts'
 import type { World } from './world.ts'
@@ -98,6 +99,8 @@ export async function playRound(world: World, conduct: Conduct): Promise<void> {
   assert.equal(figures, expectedFigures(world.processor.payoutUnit))
   const notices = await world.look(({ database }) => readNotices(database, world.receiver.received, scene))
   assert.equal(notices, EXPECTED_NOTICES)
+  const mails = await world.look(({ database }) => readMails(database, world.mails, scene))
+  assert.equal(mails, EXPECTED_MAILS)
 }
 
 /** With webhook endpoints of all of them at `hooksUrl`, if given. */

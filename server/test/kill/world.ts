@@ -10,11 +10,13 @@ import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { Signals } from '../../platform/signals.ts'
 import { openTestDatabase, type TestDatabase, type TestDialect } from '../testkit/databases.ts'
+import { type MailServerDouble, startMailServer } from '../testkit/mail-server.ts'
 import { verify } from '../testkit/marketplace.ts'
 import { type Answer, call } from '../testkit/service-bed.ts'
 import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
 import type { ScheduledJob } from './kill-at.ts'
 import { KillableServer } from './killable-server.ts'
+import { type Arrival, arrivalOf } from './mails.ts'
 import { type OutsideProcessor, openOutsideProcessor, type ProcessorName } from './outside-processor.ts'
 
 const APP_KEY = Buffer.alloc(32, 7)
@@ -32,6 +34,9 @@ interface Surroundings {
   testDatabase: TestDatabase
   processor: OutsideProcessor
   receiver: WebhookReceiver
+  mailServer: MailServerDouble
+  /** The server's life in which a connection to the mail server was opened, by session. */
+  lives: Map<string, number>
 }
 
 /**
@@ -44,6 +49,8 @@ export class World {
   readonly processor: OutsideProcessor
   /** The own system of all merchants and creators. */
   readonly receiver: WebhookReceiver
+  readonly #mailServer: MailServerDouble
+  readonly #lives: Map<string, number>
   /** What the server has answered 302 or 200: it must be on disk. */
   readonly acknowledged = { clicks: new Set<string>(), deliveries: new Set<string>() }
   readonly #testDatabase: TestDatabase
@@ -67,20 +74,32 @@ export class World {
       now: () => world?.now() ?? Date.now(),
     })
     const receiver = await openWebhookReceiver()
-    world = new World({ dialect, testDatabase, processor, receiver }, settings)
+    const lives = new Map<string, number>()
+    const mailServer = await startMailServer({
+      disabledCommands: ['STARTTLS'],
+      onConnect(session, done) {
+        lives.set(session.id, world?.server.deaths ?? 0)
+        done()
+      },
+    })
+    world = new World({ dialect, testDatabase, processor, receiver, mailServer, lives }, settings)
     return world
   }
 
   private constructor(
-    { dialect, testDatabase, processor, receiver }: Surroundings,
+    { dialect, testDatabase, processor, receiver, mailServer, lives }: Surroundings,
     settings: Record<string, string>,
   ) {
     this.dialect = dialect
     this.#testDatabase = testDatabase
     this.processor = processor
     this.receiver = receiver
+    this.#mailServer = mailServer
+    this.#lives = lives
+    const mail = { SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`, MAIL_FROM: 'no-reply@bazaar.pk' }
+    const given = { ...mail, ...processor.settings, ...settings }
     this.server = new KillableServer({
-      environment: { ...inherited(), ...environmentOf(testDatabase), ...processor.settings, ...settings },
+      environment: { ...inherited(), ...environmentOf(testDatabase), ...given },
       clockAhead: () => this.#ahead,
       onDeath: async () => {
         await this.verify()
@@ -151,6 +170,11 @@ export class World {
       }
       await pause(20)
     }
+  }
+
+  /** Mails that the mail server has accepted, in order. */
+  get mails(): Arrival[] {
+    return this.#mailServer.received.map((mail) => arrivalOf(mail, this.#lives.get(mail.sessionId) ?? 0))
   }
 
   async passTime(ms: number): Promise<void> {
@@ -252,6 +276,12 @@ export class World {
         [],
         'webhooks that are noted as delivered and never arrived',
       )
+      const sent = await reader.selectFrom('mails').select('id').where('state', '=', 'sent').execute()
+      assert.equal(
+        missing(new Set(sent.map(({ id }) => id)), this.mails),
+        [],
+        'mails that are noted as sent and never arrived',
+      )
     })
     const { invoices, payouts } = await this.look(({ database }) => this.processor.held(database.reader))
     const references = [...invoices, ...payouts].map(({ reference }) => reference)
@@ -263,6 +293,7 @@ export class World {
     await this.server.stop()
     await this.processor.close()
     this.receiver.close()
+    await this.#mailServer.close()
     await this.#testDatabase.close()
   }
 }
@@ -298,7 +329,13 @@ async function whatWaits({ database }: Platform): Promise<{ due: number | null; 
     .where('state', '=', 'pending')
     .orderBy('id')
     .execute()
-  const all = [...events, ...calls, ...notices, ...webhooks]
+  const mails = await database.reader
+    .selectFrom('mails')
+    .select(['id', 'attempts', 'lease_until', 'next_try_at as at'])
+    .where('state', '=', 'queued')
+    .orderBy('id')
+    .execute()
+  const all = [...events, ...calls, ...notices, ...webhooks, ...mails]
   const due = all.length === 0 ? null : Math.max(...all.map((row) => Math.max(row.at, row.lease_until)))
   return { due, state: JSON.stringify(all) }
 }

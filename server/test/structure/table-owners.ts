@@ -14,6 +14,8 @@ const MAY_READ: Record<string, readonly string[]> = {
   links: ['users', 'offers'],
   // The recipient's name and address.
   mail: ['users'],
+  // Deliveries of suspended accounts wait.
+  webhooks: ['users'],
   // A failed payout is known by the cycles that it paid for.
   payouts: ['billing_cycle_shares'],
   sales: ['affiliate_links'],
