@@ -35,7 +35,7 @@ export function addEndpointCommands(program: Command): void {
     .option('--since <time>', 'from this time on; the last 30 days unless given')
     .addHelpText(
       'after',
-      '\nThe events sale.accepted, sale.rejected and balance.released are kept only for accounts that had an enabled\nendpoint for them at the time. Read earlier sales from the API.',
+      '\nThe events sale.accepted, sale.rejected and balance.released are kept only for\naccounts that had an enabled endpoint for them at the time. Read earlier sales\nfrom the API.',
     )
     .addHelpText('after', exampleText(`endpoints replay ${EXAMPLE} --since 2026-11-20`))
     .action((endpoint: string, options: { since?: string }, command: Command) =>
