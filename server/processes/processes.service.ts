@@ -58,7 +58,7 @@ export async function joinProcesses(platform: Platform): Promise<Presence> {
     await auditChange(platform, tx)
     await upsertProcess(tx, own)
   })
-  let beating: Promise<void> = Promise.resolve()
+  let beating: Promise<void> | null = null
   const beat = async () => {
     try {
       await database.transaction((tx) => upsertProcess(tx, own))
@@ -68,7 +68,9 @@ export async function joinProcesses(platform: Platform): Promise<Presence> {
     }
   }
   const timer = setInterval(() => {
-    beating = beating.then(beat)
+    beating ??= beat().finally(() => {
+      beating = null
+    })
   }, HEARTBEAT_EVERY_MS).unref()
   return {
     clockSkew: () => skew,

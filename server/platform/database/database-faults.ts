@@ -32,6 +32,11 @@ export function isReadOnly(error: unknown): boolean {
   return coded(error).code === READ_ONLY
 }
 
+/** Whether the server, or a pooler, ends the connection with this error. */
+export function isConnectionEnded(error: unknown): boolean {
+  return /^(08|57P0)/.test(coded(error).code)
+}
+
 /** Whether the server does not know a prepared statement that the driver prepared, or the reverse: a pooler changed connections. */
 export function isStatementLost(error: unknown): boolean {
   return ['26000', '42P05'].includes(coded(error).code)

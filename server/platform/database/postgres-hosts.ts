@@ -11,8 +11,8 @@ interface Server {
   isWritable: boolean
   /** Of the cluster; `null` if the role may not read it. */
   systemId: string | null
-  /** Of a primary; each promotion begins another one. */
-  timeline: string | null
+  /** When it started: the same server by two names has the same. */
+  startedAt: string
 }
 
 interface Unreachable {
@@ -104,17 +104,17 @@ export class PostgresHosts {
         `${other} are not one cluster (their system identifiers differ): name a primary and its standbys only`,
       )
     }
-    const split = differing(primaries, 'timeline')
+    const split = differing(primaries, 'startedAt')
     if (!split) return
     throw new SettingError(
       setting,
-      `${split} both take writes, on different timelines: end the former primary, and rejoin it as a standby`,
+      `${split} both take writes: end the former primary, and rejoin it as a standby`,
     )
   }
 }
 
 /** The first two servers that differ in `key`, for a message; `null` if all that tell it agree. */
-function differing(servers: readonly Server[], key: 'systemId' | 'timeline'): string | null {
+function differing(servers: readonly Server[], key: 'systemId' | 'startedAt'): string | null {
   const known = servers.filter((server) => server[key] !== null)
   const other = known.find((server) => server[key] !== known[0]?.[key])
   return known[0] && other ? `${hostOf(known[0].address)} and ${hostOf(other.address)}` : null
@@ -136,7 +136,7 @@ function withoutPrimary(answers: readonly (Server | Unreachable)[]): Error {
 }
 
 const STATE = `select current_setting('transaction_read_only') = 'off' as is_writable,
-  case when not pg_is_in_recovery() then substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end as timeline`
+  extract(epoch from pg_postmaster_start_time())::text as started_at`
 
 /** Asks on a connection of its own. */
 async function askServer(address: string): Promise<Server | Unreachable> {
@@ -148,7 +148,7 @@ async function askServer(address: string): Promise<Server | Unreachable> {
     await client.connect()
     const { rows } = await client.query(STATE)
     const systemId = await systemIdOf(client)
-    return { address, isWritable: rows[0]?.is_writable, timeline: rows[0]?.timeline, systemId }
+    return { address, isWritable: rows[0]?.is_writable, startedAt: rows[0]?.started_at, systemId }
   } catch (error) {
     return { address, error: error as NodeJS.ErrnoException }
   } finally {

@@ -10,7 +10,7 @@ import {
   type QueryResult,
 } from 'pg'
 import { statementTimeout } from './database.ts'
-import { isReadOnly, isStatementLost, readOnlyError } from './database-faults.ts'
+import { isConnectionEnded, isReadOnly, isStatementLost, readOnlyError } from './database-faults.ts'
 import { CONNECT_TIMEOUT_MS, clientFor, type PostgresHosts } from './postgres-hosts.ts'
 
 export interface PoolOptions extends PoolConfig {
@@ -79,6 +79,7 @@ export class BoundedPool {
     })
     let waited = performance.now() - begun
     let failure: unknown
+    let isServerDone = false
     return {
       query: async (text: string, values: readonly unknown[], name?: string): Promise<QueryResult> => {
         if (failure !== undefined) throw failure
@@ -92,6 +93,7 @@ export class BoundedPool {
           } as QueryConfig)
         } catch (error) {
           if (leavesUnknownState(error)) failure = error
+          if (isTimeout(error)) client.once('drain', () => (isServerDone = true))
           throw error
         } finally {
           waited = 0
@@ -99,7 +101,7 @@ export class BoundedPool {
       },
       release: () => {
         if (failure === undefined) return client.release()
-        if (isTimeout(failure)) return this.#hold(client)
+        if (isTimeout(failure) && !isServerDone) return this.#hold(client)
         // A server that became a standby stays one: a new connection may lead to the primary.
         this.#hosts.forget()
         client.release(true)
@@ -139,8 +141,15 @@ export class BoundedPool {
   /** Lets go of connections whose server is gone: it cannot report that, and TCP takes many minutes to notice. */
   async #releaseLost(): Promise<void> {
     this.#hosts.look()
-    if (this.#hosts.addresses.length > 1) return
-    for (const [client, letGo] of [...this.#held]) if (!(await isReachable(client))) letGo()
+    const byServer = Map.groupBy(this.#held, ([client]) => {
+      const { remoteAddress, remotePort } = client.connection.stream as Socket
+      return `${remotePort} ${remoteAddress}`
+    })
+    const releases = [...byServer.values()].map(async (held) => {
+      const [[client] = []] = held
+      if (client && !(await isReachable(client))) for (const [, letGo] of held) letGo()
+    })
+    await Promise.all(releases)
   }
 
   /**
@@ -173,7 +182,12 @@ export class BoundedPool {
 
 /** Not an error of the statement alone, or one that another connection may not have. */
 function leavesUnknownState(error: unknown): boolean {
-  return !(error instanceof DatabaseError) || isReadOnly(error) || isStatementLost(error)
+  return (
+    !(error instanceof DatabaseError) ||
+    isReadOnly(error) ||
+    isStatementLost(error) ||
+    isConnectionEnded(error)
+  )
 }
 
 function isTimeout(error: unknown): boolean {

@@ -113,6 +113,20 @@ it('keeps the place of a write that was not answered in time until the server is
   assert.is(await connection(), after)
 })
 
+it('gets the connection back of a transaction that ends after its abandoned statement', async ({
+  database,
+}) => {
+  const late = database.transaction(async (tx) => {
+    await sql`select pg_sleep(0.3)`.execute(tx).catch(() => {})
+    // Past the end of the statement on the server.
+    await pause(400)
+  })
+  const error = await late.catch((reason: unknown) => reason)
+  assert.is(database.faultOf(error)?.kind, 'unavailable')
+  await database.transaction((tx) => sql`insert into t values (1)`.execute(tx))
+  assert.equal(await amounts(database.reader), [1])
+})
+
 it('does not wait for a server that vanished without a word', async ({ testDatabase }) => {
   const url = new URL(testDatabase.url)
   const proxy = await openCuttableProxy({ host: url.hostname, port: Number(url.port) })
@@ -188,6 +202,22 @@ it('calls lost and refused connections unavailable, and connects again', async (
     .catch((reason: unknown) => reason)
   assert.is(database.faultOf(lost)?.kind, 'unavailable')
   assert.equal(await amounts(database.reader), [])
+})
+
+it('does not use a connection again whose server said that it ends', async ({ database }) => {
+  const end = (code: string) =>
+    sql`do ${sql.lit(`begin raise exception 'ends' using errcode = '${code}'; end`)}`
+  const pid = async () =>
+    (await database.executeBatch<{ pid: number }>(CompiledQuery.raw('select pg_backend_pid() as pid')))[0]
+      ?.pid
+  for (const code of ['57P01', '57P02', '57P03', '08006', '08P01']) {
+    const before = await pid()
+    const error = await end(code)
+      .execute(database.writer)
+      .catch((reason: unknown) => reason)
+    assert.is(database.faultOf(error)?.kind, 'unavailable', code)
+    assert.is.not(await pid(), before, code)
+  }
 })
 
 it('calls a server that is not there, and one that does not know us, unavailable', async ({

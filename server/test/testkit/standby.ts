@@ -26,9 +26,9 @@ export interface PostgresNode {
   configure(settings: Record<string, string>): Promise<void>
   /**
    * Makes a standby that streams from this server. `name`: as `synchronous_standby_names` may list it. `port`: of a server that was
-   * stopped; otherwise a free one.
+   * stopped; otherwise a free one. One that does not follow is a second primary on the same timeline, as a copied machine is.
    */
-  addStandby(name: string, port?: number): Promise<PostgresNode>
+  addStandby(name: string, port?: number, options?: { follows: boolean }): Promise<PostgresNode>
   /** Makes a standby a primary. */
   promote(): Promise<void>
 }
@@ -113,7 +113,7 @@ export async function startCluster(settings: string[] = []): Promise<PostgresClu
         }
         await query('select pg_reload_conf()')
       },
-      async addStandby(name, wanted) {
+      async addStandby(name, wanted, { follows } = { follows: true }) {
         const copy = join(folder, name)
         const client = new Client({ connectionString: url })
         await client.connect()
@@ -129,7 +129,8 @@ export async function startCluster(settings: string[] = []): Promise<PostgresClu
         } finally {
           await client.end()
         }
-        writeFileSync(join(copy, 'standby.signal'), '')
+        if (follows) writeFileSync(join(copy, 'standby.signal'), '')
+        else await run('sh', ['-c', `cp -a "${data}"/pg_wal/* "${copy}"/pg_wal/`])
         appendFileSync(
           join(copy, 'postgresql.auto.conf'),
           `primary_conninfo = 'host=127.0.0.1 port=${port} user=postgres application_name=${name}'\n`,
