@@ -7,7 +7,7 @@ import type { CallOutcome } from './processor.ts'
  */
 
 /** A page of a hundred records, with all that a processor may say of each. */
-const MAX_ANSWER_BYTES = 1024 * 1024
+export const MAX_ANSWER_BYTES = 1024 * 1024
 const MAX_DETAIL_LENGTH = 300
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000
 /** Failures that come before a single byte is sent. */

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { MAX_ANSWER_BYTES } from './http-exchange.ts'
 import { createHttpProcessor } from './http-processor.ts'
 
 type Behaviour = (answer: ServerResponse, asked: IncomingMessage) => void
@@ -177,9 +178,9 @@ calls('a reset is unknown, before the head and in the middle of the body', async
 })
 
 calls('an answer over the bound is cut off and unknown', async () => {
-  await against(json(201, { id: 'inv_1', padding: 'x'.repeat(1_100_000) }), async (processor) => {
+  await against(json(201, { id: 'inv_1', padding: 'x'.repeat(MAX_ANSWER_BYTES) }), async (processor) => {
     const outcome = await processor.createInvoice(INVOICE)
-    assert.equal(outcome, { kind: 'unknown', detail: 'the answer is over 1048576 bytes' })
+    assert.equal(outcome, { kind: 'unknown', detail: `the answer is over ${MAX_ANSWER_BYTES} bytes` })
   })
 })
 

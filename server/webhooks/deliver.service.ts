@@ -64,6 +64,8 @@ interface Finished {
   at: number
   /** How long the attempt took. */
   durationMs: number
+  /** The endpoint's address at the attempt. */
+  url: string | undefined
 }
 
 type Result = Pick<
@@ -253,7 +255,8 @@ export class WebhookDeliverer {
       lane.failing = true
       this.#track(lane, lane.waiting.splice(0), (attempts) => this.#release(attempts))
     }
-    await this.#results.add({ delivery, outcome, decision, at, durationMs })
+    const url = attempt.endpoint?.url
+    await this.#results.add({ delivery, outcome, decision, at, durationMs, url })
   }
 
   async #send({ endpoint, event, secrets }: Attempt): Promise<WebhookOutcome> {
@@ -383,19 +386,24 @@ function resultOf(
   }
 }
 
-/** Notes which endpoints fail, and disables those that answered 410 or have failed for days. */
+/**
+ * Notes which endpoints fail, and disables those that answered 410 or have failed for days. What an address answered that was replaced
+ * meanwhile says nothing about the endpoint.
+ */
 async function judgeEndpoints(platform: Platform, tx: Tx, finished: readonly Finished[]): Promise<void> {
   const idsOf = (some: readonly Finished[]) =>
     [...new Set(some.map(({ delivery }) => delivery.endpoint_id))].sort()
-  const succeeded = idsOf(finished.filter(({ decision }) => decision.kind === 'delivered'))
-  const gone = idsOf(finished.filter(({ decision }) => decision.kind === 'gone'))
-  const failed = idsOf(finished).filter((id) => !succeeded.includes(id))
+  const endpoints = new Map((await endpointsById(tx, idsOf(finished))).map((row) => [row.id, row]))
+  const judged = finished.filter(({ delivery, url }) => endpoints.get(delivery.endpoint_id)?.url === url)
+  const succeeded = idsOf(judged.filter(({ decision }) => decision.kind === 'delivered'))
+  const gone = idsOf(judged.filter(({ decision }) => decision.kind === 'gone'))
+  const failed = idsOf(judged).filter((id) => !succeeded.includes(id))
   const now = platform.clock.now()
   await markSucceeded(tx, succeeded)
   await markFailing(tx, failed, now)
   for (const endpointId of gone) await disable(platform, tx, endpointId, 'gone', 'It answered 410.')
-  const failing = await endpointsById(tx, failed)
-  for (const { id, failing_since: since } of failing) {
+  for (const id of failed) {
+    const since = endpoints.get(id)?.failing_since ?? null
     if (hasFailedForLong(since, now)) await disable(platform, tx, id, 'failing', 'It failed for 5 days.')
   }
 }

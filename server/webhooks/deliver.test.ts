@@ -209,6 +209,24 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     )
   })
 
+  it('go on when an address answers 410 that was replaced meanwhile', async (context) => {
+    const { platform, creator, open, addEndpoint, publish } = context
+    const former = await open()
+    const present = await open()
+    const endpointId = await addEndpoint(former)
+    former.answer = async (response) => {
+      await updateEndpoint(platform, creator, endpointId, { url: present.url })
+      response.writeHead(410).end()
+    }
+    await publish(platform.ids.next())
+    await notifyUntilIdle(platform)
+    const { disabled_at, failing_since } = await getEndpoint(platform, creator.userId, endpointId)
+    assert.equal([former.received.length, disabled_at, failing_since], [1, null, null])
+    await publish(platform.ids.next())
+    await notifyUntilIdle(platform)
+    assert.is(present.received.length, 1)
+  })
+
   it('end with 410: the endpoint is disabled, on record, and its owner is notified', async (context) => {
     const { platform, creator, open, addEndpoint, publish, deliveries } = context
     const receiver = await open()

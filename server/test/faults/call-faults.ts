@@ -1,3 +1,5 @@
+import { MAX_ANSWER_BYTES } from '../../processor/http-exchange.ts'
+
 export type CallKind = 'invoice' | 'payout'
 
 /** What goes over the wire in place of an answer that is as it should be. */
@@ -51,7 +53,7 @@ const silence = (): Reply => ({ kind: 'silence' })
 const created = ({ id }: CallContext) => json(201, { id, hosted_url: `https://pay.example/${id}` })
 
 /** Beyond what an answer may have. */
-export const HUGE = 'x'.repeat(100_000)
+export const HUGE = 'x'.repeat(MAX_ANSWER_BYTES)
 const BUSY_S = 120
 
 export const CALL_FAULTS = {
