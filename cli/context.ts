@@ -45,7 +45,7 @@ export async function openContext(
 /**
  * Runs `work` over the services and an existing, migrated database, and closes them. Creates neither database nor key.
  * With `readOnly` the database itself refuses every write, and no writer has to wait. With `movesMoney` it refuses to run beside processes
- * with other money settings.
+ * with other money settings, and audits a change of them.
  */
 export async function withApp(
   command: Command,
@@ -65,12 +65,12 @@ export async function withApp(
   })
   try {
     await assertMigrated(app.database)
-    if (movesMoney) await refuseOtherMoney(app)
     if (!options.readOnly) {
       await refuseRetiredKey(app)
       // Before the first transaction: loading it takes time, and a transaction must not keep other writers waiting that long.
       await loadOrm(app.database.dialect)
     }
+    if (movesMoney) await checkMoney(app, options.readOnly ?? false)
     await work({ ...context, app })
   } finally {
     // The error is printed on a line of its own.
@@ -79,9 +79,9 @@ export async function withApp(
   }
 }
 
-async function refuseOtherMoney({ platform }: App): Promise<void> {
+async function checkMoney({ platform }: App, readOnly: boolean): Promise<void> {
   const processes = await import('../server/processes/processes.service.ts')
-  await processes.refuseOtherMoneySettings(platform.database.reader, platform.config)
+  await processes.checkMoneySettings(platform, readOnly)
 }
 
 async function refuseRetiredKey({ platform }: App): Promise<void> {

@@ -33,5 +33,23 @@ for (const dialect of testDialects()) {
     assert.is((await run(['payouts', 'list'], { PAYOUT_THRESHOLD: '1.00' })).code, 0)
   })
 
+  it('move money with changed settings when no process runs, which is audited unless it is a dry run', async () => {
+    const changes = () =>
+      bed.testDatabase.database.reader
+        .selectFrom('audit_entries')
+        .select('after')
+        .where('action', '=', 'settings.change')
+        .execute()
+    await bed.service.stop()
+    const changed = { PAYOUT_THRESHOLD: '1.00' }
+    assert.is((await run(['payouts', 'run', '--dry-run'], changed)).code, 0)
+    assert.equal(await changes(), [])
+    assert.is((await run(['payouts', 'run'], changed)).code, 0)
+    assert.is((await run(['billing', 'close'], changed)).code, 0)
+    const [entry, ...others] = await changes()
+    assert.equal(others, [])
+    assert.is(JSON.parse(entry?.after ?? '{}').PAYOUT_THRESHOLD, 100)
+  })
+
   it.run()
 }

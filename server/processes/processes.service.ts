@@ -20,8 +20,10 @@ import {
 const HEARTBEAT_EVERY_MS = 5000
 /** A process without a heartbeat for this long is gone. */
 const LIVE_MS = 30_000
-/** The settings that the last process started with. */
+/** The settings that the last process started with, or the last command that moves money. */
 const SETTINGS = 'money settings'
+/** Held while a process joins or settings are compared, so that two do not start with different ones. */
+const LOCK = 'processes'
 
 const MONEY_SETTINGS = [
   'PLATFORM_FEE_RATE',
@@ -52,10 +54,9 @@ export async function joinProcesses(platform: Platform): Promise<Presence> {
     money_settings: JSON.stringify(moneySettings(config)),
   }
   await database.transaction(async (tx) => {
-    await advisoryLock(tx, 'processes')
+    await advisoryLock(tx, LOCK)
     await deleteProcessesUnseenFor(tx, LIVE_MS)
-    await refuseOtherMoneySettings(tx, config)
-    await auditChange(platform, tx)
+    await acceptMoneySettings(platform, tx)
     await upsertProcess(tx, own)
   })
   let beating: Promise<void> | null = null
@@ -83,7 +84,25 @@ export async function joinProcesses(platform: Platform): Promise<Presence> {
   }
 }
 
-/** Throws `SettingError` for the first money setting that a running process has otherwise. For commands that move money, too. */
+/**
+ * For commands that move money: throws `SettingError` as a start does, and audits a change of the settings. With `readOnly` it only
+ * throws.
+ */
+export async function checkMoneySettings(platform: Platform, readOnly: boolean): Promise<void> {
+  const { database, config } = platform
+  if (readOnly) return refuseOtherMoneySettings(database.reader, config)
+  await database.transaction(async (tx) => {
+    await advisoryLock(tx, LOCK)
+    await acceptMoneySettings(platform, tx)
+  })
+}
+
+async function acceptMoneySettings(platform: Platform, tx: Tx): Promise<void> {
+  await refuseOtherMoneySettings(tx, platform.config)
+  await auditChange(platform, tx)
+}
+
+/** Throws `SettingError` for the first money setting that a running process has otherwise. */
 export async function refuseOtherMoneySettings(db: Queries | Tx, config: Config): Promise<void> {
   const own = moneySettings(config)
   for (const other of await processesSeenWithin(db, LIVE_MS)) {
