@@ -120,7 +120,7 @@ export interface ExportFile {
 
 /**
  * The file of a job of this user, to be read to its end or destroyed; `expired` after its lifetime. Refuses with `not_found` while there is
- * none.
+ * none, and with `unavailable` where another host may have it.
  */
 export async function openExportFile(
   platform: Platform,
@@ -133,6 +133,7 @@ export async function openExportFile(
   const storage = await exportStorage(platform.config)
   const file = await storage.read(job.file_key)
   if (!file) {
+    await refuseScatteredFiles(platform)
     throw new Refusal('not_found', 'The file was lost. Start the export again.', {
       internalDetail: `the storage has lost ${job.file_key}`,
     })

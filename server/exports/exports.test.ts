@@ -57,7 +57,7 @@ for (const dialect of testDialects()) {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('are refused while local files are on several hosts', async () => {
+  it('are refused while local files are on several hosts, and a file of another host is not called lost', async () => {
     const { database } = bed.platform
     const seen_at = Date.now()
     const process = (host: string, roles: string) => ({
@@ -68,12 +68,18 @@ for (const dialect of testDialects()) {
     const enter = (rows: ReturnType<typeof process>[]) =>
       database.transaction((tx) => tx.insertInto('processes').values(rows).execute())
     await enter([process('one', 'web'), process('one', 'worker'), process('two', 'scheduler')])
-    await start()
+    const { id } = await start()
     await drainExports(bed.platform)
     await enter([process('two', 'web,worker')])
     const refusal = await start().catch((error: Error) => error)
     assert.match(String(refusal), 'EXPORT_STORAGE=s3')
+    const elsewhere = mkdtempSync(join(tmpdir(), 'affiliate-exports-'))
+    const other = { ...bed.platform, config: { ...bed.platform.config, DATA_DIR: elsewhere } }
+    const download = () => openExportFile(other, world.kurta.userId, id)
+    assert.is(await outcomeOf(download()), 'unavailable')
     await database.transaction((tx) => tx.deleteFrom('processes').execute())
+    assert.is(await outcomeOf(download()), 'not_found')
+    rmSync(elsewhere, { recursive: true })
   })
 
   for (const resource of exportResource.options) {
