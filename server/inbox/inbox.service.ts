@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { afterCommit, type Tx } from '../platform/database/database.ts'
+import { afterCommit, type Database, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { EventSource, EventState } from './event-states.ts'
@@ -74,10 +74,20 @@ export async function claimEvents(
   const only = fromSource(source)
   const rows = await EVENT_QUEUE.claim(database, { now, limit, lease, only, choose: chooseBatch })
   const wanted = rows.flatMap(({ id, attempts }) => (attempts >= MAX_ATTEMPTS || read?.has(id) ? [] : [id]))
-  const found = wanted.length === 0 ? [] : await readBodies(database.reader, wanted)
+  const found = wanted.length === 0 ? [] : await loadBodies(database, wanted, lease.token)
   const bodies = new Map<string, BodyRow | null>(wanted.map((id) => [id, null]))
   for (const body of found) bodies.set(body.event_id, body)
   return rows.map((row) => claimedEvent(row, lease.token, bodies.get(row.id)))
+}
+
+/** Gives the events back when their bodies cannot be read: as long as they are held, all of their stores wait. */
+async function loadBodies(database: Database, ids: readonly string[], leaseToken: string) {
+  try {
+    return await readBodies(database.reader, ids)
+  } catch (error) {
+    EVENT_QUEUE.abandon(database, leaseToken)
+    throw error
+  }
 }
 
 /** The leading events without an earlier attempt, or the first event alone. */

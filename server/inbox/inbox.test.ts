@@ -120,6 +120,28 @@ for (const { it } of marketSuites<Context>('inbox')) {
     }
   })
 
+  it('gives events back whose bodies could not be read, for the next claim', async ({ market, shop }) => {
+    for (const deliveryId of ['a', 'b']) await market.deliver(shop, '{}', { deliveryId })
+    const { database } = market.platform
+    let reads = 0
+    const lost = Object.create(database, {
+      // A claim looks for what is due, then reads the bodies.
+      reader: {
+        get() {
+          reads += 1
+          if (reads === 2) throw new Error('Connection terminated')
+          return database.reader
+        },
+      },
+    })
+    const worker = { ...market, platform: Object.create(market.platform, { database: { value: lost } }) }
+    const error = await claim(worker).catch((reason: Error) => reason)
+    assert.match(String(error), 'Connection terminated')
+    assert.ok((await eventsOf(market.platform)).every(({ lease_token }) => lease_token !== null))
+    assert.equal(ids(await claim(worker)), ['a', 'b'])
+    assert.ok((await eventsOf(market.platform)).every(({ attempts }) => attempts === 1))
+  })
+
   it('lets another worker take over when a lease has run out, and keeps nothing of the first', async ({
     market,
     shop,
