@@ -40,7 +40,7 @@ export async function deliverMails(
   const lease = { token: platform.ids.next(), until: now + LEASE_MS }
   const rows = await MAIL_QUEUE.claim(platform.database, { now, limit: CONNECTIONS, lease })
   if (rows.length === 0) return 0
-  const users = await findRecipients(platform.database.reader, [...new Set(rows.map((row) => row.user_id))])
+  const users = await recipientsOf(platform, rows, lease.token)
   const work = rows.map((row) => {
     const user = users.find(({ id }) => id === row.user_id)
     return deliver(
@@ -53,6 +53,16 @@ export async function deliverMails(
   const failed = (await Promise.allSettled(work)).find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
   return rows.length
+}
+
+/** Gives the mails back when their recipients cannot be read. */
+async function recipientsOf({ database }: Platform, rows: readonly MailRow[], leaseToken: string) {
+  try {
+    return await findRecipients(database.reader, [...new Set(rows.map((row) => row.user_id))])
+  } catch (error) {
+    MAIL_QUEUE.abandon(database, leaseToken)
+    throw error
+  }
 }
 
 async function deliver(

@@ -81,6 +81,29 @@ for (const dialect of testDialects()) {
     assert.match(mail?.source ?? '', /^Auto-Submitted: auto-generated/m)
   })
 
+  it('are given back when their recipients cannot be read, for the next attempt', async () => {
+    const by = await connect()
+    await write(payoutPaid())
+    const { database } = bed.platform
+    let reads = 0
+    const lost = Object.create(database, {
+      // A claim looks for what is due, then reads the recipients.
+      reader: {
+        get() {
+          reads += 1
+          if (reads === 2) throw new Error('Connection terminated')
+          return database.reader
+        },
+      },
+    })
+    const platform = { ...bed.platform, database: lost }
+    const error = await deliverMails(platform, by, NEVER).catch((reason: Error) => reason)
+    assert.match(String(error), 'Connection terminated')
+    assert.ok((await row()).lease_token !== null)
+    assert.is(await deliverMails(platform, by, NEVER), 1)
+    assert.equal([(await row()).state, (await row()).attempts], ['sent', 1])
+  })
+
   it('roll back with the transaction that caused them', async () => {
     const failed = bed.platform.database.transaction(async (tx) => {
       await sendMail(bed.platform, tx, payoutPaid())
