@@ -45,7 +45,7 @@ export async function openContext(
 /**
  * Runs `work` over the services and an existing, migrated database, and closes them. Creates neither database nor key.
  * With `readOnly` the database itself refuses every write, and no writer has to wait. With `movesMoney` it refuses to run beside processes
- * with other money settings, and audits a change of them.
+ * with other money settings, and audits a change of them once `work` is done.
  */
 export async function withApp(
   command: Command,
@@ -70,8 +70,9 @@ export async function withApp(
       // Before the first transaction: loading it takes time, and a transaction must not keep other writers waiting that long.
       await loadOrm(app.database.dialect)
     }
-    if (movesMoney) await checkMoney(app, options.readOnly ?? false)
+    if (movesMoney) await refuseOtherMoney(app)
     await work({ ...context, app })
+    if (movesMoney && !options.readOnly) await auditMoney(app)
   } finally {
     // The error is printed on a line of its own.
     context.out.endProgress()
@@ -79,9 +80,14 @@ export async function withApp(
   }
 }
 
-async function checkMoney({ platform }: App, readOnly: boolean): Promise<void> {
+async function refuseOtherMoney({ platform }: App): Promise<void> {
   const processes = await import('../server/processes/processes.service.ts')
-  await processes.checkMoneySettings(platform, readOnly)
+  await processes.refuseOtherMoneySettings(platform.database.reader, platform.config)
+}
+
+async function auditMoney({ platform }: App): Promise<void> {
+  const processes = await import('../server/processes/processes.service.ts')
+  await processes.auditMoneySettings(platform)
 }
 
 async function refuseRetiredKey({ platform }: App): Promise<void> {

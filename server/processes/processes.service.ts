@@ -56,7 +56,8 @@ export async function joinProcesses(platform: Platform): Promise<Presence> {
   await database.transaction(async (tx) => {
     await advisoryLock(tx, LOCK)
     await deleteProcessesUnseenFor(tx, LIVE_MS)
-    await acceptMoneySettings(platform, tx)
+    await refuseOtherMoneySettings(tx, config)
+    await auditChange(platform, tx)
     await upsertProcess(tx, own)
   })
   let beating: Promise<void> | null = null
@@ -84,25 +85,15 @@ export async function joinProcesses(platform: Platform): Promise<Presence> {
   }
 }
 
-/**
- * For commands that move money: throws `SettingError` as a start does, and audits a change of the settings. With `readOnly` it only
- * throws.
- */
-export async function checkMoneySettings(platform: Platform, readOnly: boolean): Promise<void> {
-  const { database, config } = platform
-  if (readOnly) return refuseOtherMoneySettings(database.reader, config)
-  await database.transaction(async (tx) => {
+/** Audits money settings that have changed since the last start, for a command that moved money. */
+export function auditMoneySettings(platform: Platform): Promise<void> {
+  return platform.database.transaction(async (tx) => {
     await advisoryLock(tx, LOCK)
-    await acceptMoneySettings(platform, tx)
+    await auditChange(platform, tx)
   })
 }
 
-async function acceptMoneySettings(platform: Platform, tx: Tx): Promise<void> {
-  await refuseOtherMoneySettings(tx, platform.config)
-  await auditChange(platform, tx)
-}
-
-/** Throws `SettingError` for the first money setting that a running process has otherwise. */
+/** Throws `SettingError` for the first money setting that a running process has otherwise. For commands that move money, too. */
 export async function refuseOtherMoneySettings(db: Queries | Tx, config: Config): Promise<void> {
   const own = moneySettings(config)
   for (const other of await processesSeenWithin(db, LIVE_MS)) {
