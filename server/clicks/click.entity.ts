@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, enumText, epochMs, id, json, oneOf, text } from '../platform/database/columns.ts'
+import { count, enumText, epochMs, id, oneOf, text } from '../platform/database/columns.ts'
 
 export const CLICK_KINDS = ['visit', 'bot', 'prefetch', 'head', 'embedded'] as const
 export type ClickKind = (typeof CLICK_KINDS)[number]
@@ -37,14 +37,14 @@ export const ClickCount = defineEntity({
 })
 
 /**
- * What the counts lack, until the roll-up adds it. SQLite: one row for each link and day, which a trigger writes in the transaction of
- * the clicks. PostgreSQL: what other processes have found out about visitors, and clicks from before `uncounted_batches`.
+ * Clicks that are not yet part of the counts. A trigger writes them in the transaction of the clicks; the roll-up moves them to the
+ * counts.
  */
 export const UncountedClicks = defineEntity({
   name: 'UncountedClicks',
   tableName: 'uncounted_clicks',
   properties: {
-    /** SQLite: that of the link. */
+    /** SQLite: that of the link, so that its clicks of a day share a row. PostgreSQL: that of one of the clicks, so that processes do not wait. */
     id: id().primary(),
     link_id: id(),
     /** Days since 1970, UTC; 0 for clicks that only the totals must still have. */
@@ -57,17 +57,6 @@ export const UncountedClicks = defineEntity({
     clicks: count(),
     /** Clicks of the kind `visit` without a tracking reference. */
     untracked_visits: count(),
-  },
-})
-
-/** PostgreSQL: clicks that are not yet part of the counts, one row for each insert of clicks, which a trigger writes in its transaction. */
-export const UncountedBatch = defineEntity({
-  name: 'UncountedBatch',
-  tableName: 'uncounted_batches',
-  properties: {
-    id: id().primary(),
-    /** An array for each click, with the values of the columns of `uncounted_clicks` after `id`. */
-    clicks: json(),
   },
 })
 

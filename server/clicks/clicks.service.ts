@@ -14,7 +14,7 @@ import {
   clicksById,
   insertClicks,
   takeUncounted,
-  type UncountedSum,
+  type UncountedRow,
   visitCounts,
   visitsOfLink,
 } from './clicks.store.ts'
@@ -26,7 +26,7 @@ const MAX_BATCH = 256
 const MAX_WAITING = 4096
 const TIMEOUT_MS = 1800
 /** The most rows that one transaction of the roll-up takes: clicks that come meanwhile wait for it on SQLite. */
-const ROLL_UP_ROWS = 1000
+const ROLL_UP_ROWS = 5000
 
 export interface NewClick {
   /** A UUIDv7; the tracking reference of the visit. */
@@ -215,37 +215,37 @@ export async function countVisits(db: Queries, linkIds: readonly string[]): Prom
  */
 export async function rollUpClicks({ database }: Platform): Promise<void> {
   for (;;) {
-    const isLast = await database.transaction(async (tx) => {
+    const taken = await database.transaction(async (tx) => {
       await advisoryLock(tx, 'roll-up of clicks')
-      const uncounted = await takeUncounted(tx, ROLL_UP_ROWS)
-      if (uncounted.sums.length === 0) return true
+      const rows = await takeUncounted(tx, ROLL_UP_ROWS)
+      if (rows.length === 0) return 0
       await addToCounts(
         tx,
-        sumsOf(uncounted.sums, ({ link_id }) => link_id),
+        sumsOf(rows, ({ link_id }) => link_id),
       )
       await addDailyVisits(
         tx,
-        sumsOf(uncounted.sums, ({ link_id, day }) => `${link_id} ${day}`),
+        sumsOf(rows, ({ link_id, day }) => `${link_id} ${day}`),
       )
-      return uncounted.isLast
+      return rows.length
     })
-    if (isLast) return
+    if (taken < ROLL_UP_ROWS) return
   }
 }
 
-/** Sums of the same key as one, in the order of the keys, so that two transactions lock them in the same order. */
-function sumsOf(uncounted: readonly UncountedSum[], keyOf: (sum: UncountedSum) => string): UncountedSum[] {
-  const sums = new Map<string, UncountedSum>()
-  for (const one of uncounted) {
-    const sum = sums.get(keyOf(one))
+/** Rows of the same key as one, in the order of the keys, so that two transactions lock them in the same order. */
+function sumsOf(rows: readonly UncountedRow[], keyOf: (row: UncountedRow) => string): UncountedRow[] {
+  const sums = new Map<string, UncountedRow>()
+  for (const row of rows) {
+    const sum = sums.get(keyOf(row))
     if (!sum) {
-      sums.set(keyOf(one), { ...one })
+      sums.set(keyOf(row), { ...row })
       continue
     }
-    sum.visits += one.visits
-    sum.unique_visits += one.unique_visits
-    sum.clicks += one.clicks
-    sum.untracked_visits += one.untracked_visits
+    sum.visits += row.visits
+    sum.unique_visits += row.unique_visits
+    sum.clicks += row.clicks
+    sum.untracked_visits += row.untracked_visits
   }
   return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
 }

@@ -32,7 +32,6 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   clicks: [],
   click_counts: ['update'],
   uncounted_clicks: ['delete'],
-  uncounted_batches: ['delete'],
   counted_visitors: ['update', 'delete'],
   billing_cycles: ['update'],
   billing_cycle_shares: ['update'],

@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import { uncountedClicks } from '../clicks/clicks.store.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import { type Invariant, sqlInvariant } from './invariant.ts'
 
@@ -11,13 +10,13 @@ export const CLICK_INVARIANTS: Invariant[] = [
       'The count of each link has every tracked visit on record, and no more unless old clicks were removed.',
     table: 'clicks',
     // Reads all clicks, so only a full verification does.
-    breaches: (scope, dialect) => sql`
+    breaches: (scope) => sql`
       select 'link ' || link_id as subject, 'counted ' || sum(counted) || ' of ' || sum(present)
         || ' visits, of them ' || sum(unique_counted) || ' unique' as detail
       from (
         select link_id, 0 as present, clicks as counted, unique_clicks as unique_counted from click_counts
         union all
-        select link_id, 0, visits, unique_visits from ${uncountedClicks(dialect)} as uncounted
+        select link_id, 0, visits, unique_visits from uncounted_clicks
         union all
         select link_id, count(*), 0, 0 from clicks where kind = 'visit' and tracked = 1 group by link_id
       ) as visits

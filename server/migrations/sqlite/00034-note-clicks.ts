@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** Uncounted clicks as one row for each link and day, which is written faster than a row for each click. The other table is PostgreSQL's. */
+/** Uncounted clicks as one row for each link and day, which is written faster than a row for each click. */
 export class Migration00034NoteClicks extends Migration {
   override up(): void {
     for (const statement of STATEMENTS) this.addSql(statement)
@@ -22,7 +22,6 @@ const STATEMENTS = [
   ) without rowid`,
   'insert into "uncounted_clicks" select * from "former_uncounted_clicks"',
   'drop table "former_uncounted_clicks"',
-  'create table "uncounted_batches" ("id" text not null primary key, "clicks" text not null)',
   `create trigger "clicks_note_uncounted" after insert on "clicks" when new.kind = 'visit' or new.tracked = 1
     begin
       insert into uncounted_clicks (id, link_id, day, visits, unique_visits, clicks, untracked_visits)

@@ -1,13 +1,7 @@
 import type { InferKyselyDB } from '@mikro-orm/sql'
 import { Application } from '../../applications/application.entity.ts'
 import { BillingCycle, BillingCycleShare, Credit } from '../../billing/billing.entity.ts'
-import {
-  Click,
-  ClickCount,
-  CountedVisitor,
-  UncountedBatch,
-  UncountedClicks,
-} from '../../clicks/click.entity.ts'
+import { Click, ClickCount, CountedVisitor, UncountedClicks } from '../../clicks/click.entity.ts'
 import { ExportJob } from '../../exports/export-job.entity.ts'
 import { InboundBody, InboundEvent, OperatorDelivery } from '../../inbox/inbound-event.entity.ts'
 import { ScheduleRun } from '../../jobs/schedule-run.entity.ts'
@@ -62,7 +56,6 @@ const MARKET = {
   Click,
   ClickCount,
   UncountedClicks,
-  UncountedBatch,
   CountedVisitor,
 }
 

@@ -299,7 +299,6 @@ export const ONE_OF_EACH: Rows = {
       untracked_visits: 0,
     },
   ],
-  uncounted_batches: [{ id: idNumber(52), clicks: JSON.stringify([[LINK, 20_000, 1, 1, 1, 0]]) }],
   billing_cycles: [cycle(60, 'charged'), cycle(61, 'closed'), cycle(62, 'open')],
   billing_cycle_shares: [
     {
