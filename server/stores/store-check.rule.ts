@@ -66,7 +66,7 @@ function refusals(store: CheckedStore, timeText: (time: string) => string): Stor
   return todo(
     `${refused}, and no signed one arrived since.`,
     last_refusal === 'no_signature'
-      ? 'Shopify signs each delivery: see that your proxy keeps the header X-Shopify-Hmac-Sha256. If valid events arrive, someone else sent it.'
+      ? 'Shopify signs each delivery: see that your proxy keeps the headers Shopify-Hmac-Sha256 and X-Shopify-Hmac-Sha256. If valid events arrive, someone else sent it.'
       : `Store the secret that Shopify shows below its webhooks (PATCH /stores/${id} {"webhook_secret": "..."}) and ${TEST}.`,
   )
 }

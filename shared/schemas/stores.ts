@@ -11,7 +11,7 @@ export const shopDomain = z
   .max(253)
   .regex(HOST_NAME, 'must be a plain host name such as my-shop.myshopify.com')
   .meta({
-    description: 'The host name that the store sends as X-Shopify-Shop-Domain.',
+    description: 'The host name that the store sends as Shopify-Shop-Domain or X-Shopify-Shop-Domain.',
     example: 'my-shop.myshopify.com',
   })
 
