@@ -24,6 +24,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   store_secrets: ['update', 'delete'],
   store_hosts: [],
   store_days: ['update'],
+  unclaimed_domains: ['update', 'delete'],
   offers: ['update'],
   offer_status_changes: [],
   applications: ['update'],

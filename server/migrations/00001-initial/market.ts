@@ -98,30 +98,30 @@ export function market(ddl: Ddl): string[] {
   const { id, unique, oneOf, onlyAdded, neverDeleted, refuse, onSqlite, onPostgres } = ddl
   return [
     `create table "offers" (
-    "id" ${id} not null primary key,
-    "merchant_id" ${id} not null constraint "offers_merchant_id_foreign" references "users" ("id") on delete restrict,
-    "title" text not null,
-    "description" text,
-    "product_url" text not null,
-    "image_url" text,
-    "category" text not null,
-    "niche" text not null,
-    "commission_rate" integer not null,
-    "status" text not null,
-    "attribution_window_days" integer not null,
-    "product_ids" text,
-    "vetting_verdict" text,
-    "vetted_rate" integer,
-    "rejection_scope" text,
-    "vetting_reason" text,
-    "category_key" text not null default '',
-    "niche_key" text not null default '',
-    "search_words" text not null default '',
-    "created_at" bigint not null,
-    "updated_at" bigint not null,
-    constraint "offers_status_check" check (status in ('draft', 'live', 'paused', 'ended')),
-    constraint "offers_rate_check" check (commission_rate between 1 and 9000)
-  )`,
+      "id" ${id} not null primary key,
+      "merchant_id" ${id} not null constraint "offers_merchant_id_foreign" references "users" ("id") on delete restrict,
+      "title" text not null,
+      "description" text,
+      "product_url" text not null,
+      "image_url" text,
+      "category" text not null,
+      "niche" text not null,
+      "commission_rate" integer not null,
+      "status" text not null,
+      "attribution_window_days" integer not null,
+      "product_ids" text,
+      "vetting_verdict" text,
+      "vetted_rate" integer,
+      "rejection_scope" text,
+      "vetting_reason" text,
+      "category_key" text not null default '',
+      "niche_key" text not null default '',
+      "search_words" text not null default '',
+      "created_at" bigint not null,
+      "updated_at" bigint not null,
+      constraint "offers_status_check" check (status in ('draft', 'live', 'paused', 'ended')),
+      constraint "offers_rate_check" check (commission_rate between 1 and 9000)
+    )`,
     `create index "offers_live_newest" on "offers" ("id", "commission_rate") where status = 'live'`,
     `create index "offers_live_high" on "offers" ("commission_rate", "id") where status = 'live'`,
     `create index "offers_live_low" on "offers" ("commission_rate", "id" DESC) where status = 'live'`,
@@ -158,45 +158,45 @@ export function market(ddl: Ddl): string[] {
     ...SEARCH_ON_POSTGRESQL.map(onPostgres),
 
     `create table "offer_status_changes" (
-    "offer_id" ${id} not null constraint "offer_status_changes_offer_id_foreign" references "offers" ("id") on delete restrict,
-    "sequence" integer not null,
-    "status" text not null,
-    "changed_at" bigint not null,
-    primary key ("offer_id", "sequence"),
-    constraint "offer_status_changes_status_check" check (status in ('draft', 'live', 'paused', 'ended'))
-  )`,
+      "offer_id" ${id} not null constraint "offer_status_changes_offer_id_foreign" references "offers" ("id") on delete restrict,
+      "sequence" integer not null,
+      "status" text not null,
+      "changed_at" bigint not null,
+      primary key ("offer_id", "sequence"),
+      constraint "offer_status_changes_status_check" check (status in ('draft', 'live', 'paused', 'ended'))
+    )`,
     ...onlyAdded('offer_status_changes'),
 
     `create table "applications" (
-    "id" ${id} not null primary key,
-    "offer_id" ${id} not null constraint "applications_offer_id_foreign" references "offers" ("id") on delete restrict,
-    "merchant_id" ${id} not null constraint "applications_merchant_id_foreign" references "users" ("id") on delete restrict,
-    "creator_id" ${id} not null constraint "applications_creator_id_foreign" references "users" ("id") on delete restrict,
-    "status" text not null,
-    "message" text,
-    "promotion_url" text,
-    "decision_reason" text,
-    "decided_at" bigint,
-    "created_at" bigint not null,
-    constraint "applications_status_check" check (status in ('pending', 'approved', 'rejected'))
-  )`,
+      "id" ${id} not null primary key,
+      "offer_id" ${id} not null constraint "applications_offer_id_foreign" references "offers" ("id") on delete restrict,
+      "merchant_id" ${id} not null constraint "applications_merchant_id_foreign" references "users" ("id") on delete restrict,
+      "creator_id" ${id} not null constraint "applications_creator_id_foreign" references "users" ("id") on delete restrict,
+      "status" text not null,
+      "message" text,
+      "promotion_url" text,
+      "decision_reason" text,
+      "decided_at" bigint,
+      "created_at" bigint not null,
+      constraint "applications_status_check" check (status in ('pending', 'approved', 'rejected'))
+    )`,
     'create index "applications_offer" on "applications" ("offer_id", "id")',
     'create index "applications_merchant" on "applications" ("merchant_id", "id")',
     'create index "applications_creator" on "applications" ("creator_id", "id")',
     `create unique index "applications_one_alive" on "applications" ("offer_id", "creator_id") where status in ('pending', 'approved')`,
 
     `create table "affiliate_links" (
-    "id" ${id} not null primary key,
-    "slug" text not null,
-    "application_id" ${id} not null constraint "affiliate_links_application_id_foreign" references "applications" ("id") on delete restrict,
-    "offer_id" ${id} not null constraint "affiliate_links_offer_id_foreign" references "offers" ("id") on delete restrict,
-    "merchant_id" ${id} not null constraint "affiliate_links_merchant_id_foreign" references "users" ("id") on delete restrict,
-    "creator_id" ${id} not null constraint "affiliate_links_creator_id_foreign" references "users" ("id") on delete restrict,
-    "commission_rate" integer not null,
-    "attribution_window_days" integer not null,
-    "product_ids" text,
-    "created_at" bigint not null
-  )`,
+      "id" ${id} not null primary key,
+      "slug" text not null,
+      "application_id" ${id} not null constraint "affiliate_links_application_id_foreign" references "applications" ("id") on delete restrict,
+      "offer_id" ${id} not null constraint "affiliate_links_offer_id_foreign" references "offers" ("id") on delete restrict,
+      "merchant_id" ${id} not null constraint "affiliate_links_merchant_id_foreign" references "users" ("id") on delete restrict,
+      "creator_id" ${id} not null constraint "affiliate_links_creator_id_foreign" references "users" ("id") on delete restrict,
+      "commission_rate" integer not null,
+      "attribution_window_days" integer not null,
+      "product_ids" text,
+      "created_at" bigint not null
+    )`,
     unique('affiliate_links', 'affiliate_links_slug_unique', 'slug'),
     unique('affiliate_links', 'affiliate_links_application_id_unique', 'application_id'),
     'create index "affiliate_links_creator" on "affiliate_links" ("creator_id", "id")',
@@ -204,14 +204,14 @@ export function market(ddl: Ddl): string[] {
     ...onlyAdded('affiliate_links'),
 
     `create table "link_coupons" (
-    "id" ${id} not null primary key,
-    "link_id" ${id} not null constraint "link_coupons_link_id_foreign" references "affiliate_links" ("id") on delete restrict,
-    "merchant_id" ${id} not null constraint "link_coupons_merchant_id_foreign" references "users" ("id") on delete restrict,
-    "code" text not null,
-    "starts_at" bigint not null,
-    "ends_at" bigint,
-    constraint "link_coupons_dates_check" check (ends_at is null or ends_at >= starts_at)
-  )`,
+      "id" ${id} not null primary key,
+      "link_id" ${id} not null constraint "link_coupons_link_id_foreign" references "affiliate_links" ("id") on delete restrict,
+      "merchant_id" ${id} not null constraint "link_coupons_merchant_id_foreign" references "users" ("id") on delete restrict,
+      "code" text not null,
+      "starts_at" bigint not null,
+      "ends_at" bigint,
+      constraint "link_coupons_dates_check" check (ends_at is null or ends_at >= starts_at)
+    )`,
     'create index "link_coupons_code" on "link_coupons" ("merchant_id", "code", "starts_at")',
     'create index "link_coupons_link" on "link_coupons" ("link_id", "starts_at")',
     'create unique index "link_coupons_code_in_force" on "link_coupons" ("merchant_id", "code") where ends_at is null',
@@ -229,32 +229,32 @@ export function market(ddl: Ddl): string[] {
     ),
 
     `create table "clicks" (
-    "id" ${id} not null primary key,
-    "link_id" ${id} not null,
-    "tracked" integer not null,
-    "kind" text not null,
-    "repeated" integer not null default 0,
-    "created_at" bigint not null,
-    constraint "clicks_kind_check" check (${oneOf('kind', 'visit', 'bot', 'prefetch', 'head', 'embedded')})
-  )${onPostgres(' partition by range ("id")')}`,
+      "id" ${id} not null primary key,
+      "link_id" ${id} not null,
+      "tracked" integer not null,
+      "kind" text not null,
+      "repeated" integer not null default 0,
+      "created_at" bigint not null,
+      constraint "clicks_kind_check" check (${oneOf('kind', 'visit', 'bot', 'prefetch', 'head', 'embedded')})
+    )${onPostgres(' partition by range ("id")')}`,
     ...partsOfClicks().map(onPostgres),
 
     `create table "click_counts" (
-    "link_id" ${id} not null primary key,
-    "clicks" integer not null,
-    "unique_clicks" integer not null default 0
-  )`,
+      "link_id" ${id} not null primary key,
+      "clicks" integer not null,
+      "unique_clicks" integer not null default 0
+    )`,
 
     `create table "uncounted_clicks" (
-    "id" ${id} not null,
-    "day" integer not null,
-    "link_id" ${id} not null,
-    "visits" integer not null,
-    "unique_visits" integer not null,
-    "clicks" integer not null,
-    "untracked_visits" integer not null,
-    primary key ("id", "day")
-  )${onSqlite(' without rowid')}`,
+      "id" ${id} not null,
+      "day" integer not null,
+      "link_id" ${id} not null,
+      "visits" integer not null,
+      "unique_visits" integer not null,
+      "clicks" integer not null,
+      "untracked_visits" integer not null,
+      primary key ("id", "day")
+    )${onSqlite(' without rowid')}`,
     onSqlite(`create trigger "clicks_note_uncounted" after insert on "clicks" when new.kind = 'visit' or new.tracked = 1
     begin
       insert into uncounted_clicks (id, link_id, day, visits, unique_visits, clicks, untracked_visits)
@@ -279,20 +279,20 @@ export function market(ddl: Ddl): string[] {
     for each statement execute function note_uncounted_clicks()`),
 
     `create ${onPostgres('unlogged ')} table "counted_visitors" (
-    "link_id" ${id} not null,
-    "visitor" text not null,
-    "counted_at" bigint not null,
-    primary key ("link_id", "visitor")
-  )`,
+      "link_id" ${id} not null,
+      "visitor" text not null,
+      "counted_at" bigint not null,
+      primary key ("link_id", "visitor")
+    )`,
 
     `create table "link_days" (
-    "link_id" ${id} not null,
-    "day" integer not null,
-    "visits" integer not null,
-    "clicks" integer not null default 0,
-    "untracked_visits" integer not null default 0,
-    primary key ("link_id", "day")
-  )`,
+      "link_id" ${id} not null,
+      "day" integer not null,
+      "visits" integer not null,
+      "clicks" integer not null default 0,
+      "untracked_visits" integer not null default 0,
+      primary key ("link_id", "day")
+    )`,
     'create index "link_days_day" on "link_days" ("day")',
   ]
 }
