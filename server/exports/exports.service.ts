@@ -5,6 +5,7 @@ import type { ExportFormat, ExportResource } from '../../shared/schemas/jobs.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { type Config, dataFolder } from '../platform/config.ts'
+import { sealedRow } from '../platform/crypto/digested-rows.ts'
 import { advisoryLock, afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { liveHosts } from '../processes/processes.service.ts'
@@ -48,7 +49,7 @@ export async function startExport(
   }
   await refuseScatteredFiles(platform)
   const now = platform.clock.now()
-  const job: ExportJobRow = {
+  const job: ExportJobRow = sealedRow(platform.keys, 'export_jobs', {
     id: platform.ids.next(),
     user_id: owner.userId,
     role: owner.role,
@@ -67,7 +68,7 @@ export async function startExport(
     created_at: now,
     finished_at: null,
     expires_at: null,
-  }
+  })
   await platform.database.transaction(async (tx) => {
     await advisoryLock(tx, `exports of user ${owner.userId}`)
     if ((await countUnfinished(tx, owner.userId)) >= MAX_UNFINISHED) {

@@ -1,4 +1,5 @@
 import type { WebhookEventType } from '../../shared/schemas/webhooks.ts'
+import { sealedRow } from '../platform/crypto/digested-rows.ts'
 import {
   advisoryLock,
   afterCommit,
@@ -69,7 +70,7 @@ export async function publishEvents(
     const key = `${accountId} ${subjectId}`
     const place = (places.get(key) ?? 0) + 1
     places.set(key, place)
-    return {
+    return sealedRow(platform.keys, 'outbox_events', {
       id: platform.ids.next(),
       type,
       account_id: accountId,
@@ -77,7 +78,7 @@ export async function publishEvents(
       place,
       data: JSON.stringify(data),
       created_at: now,
-    }
+    })
   })
   try {
     await insertEvents(tx, rows, distributed ? now : null)

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { formatMoney } from '../../shared/money.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
+import { sealedRow } from '../platform/crypto/digested-rows.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
@@ -52,7 +53,7 @@ export async function queueAttempts(
 
 function waitingRow(platform: Platform, attempt: NewAttempt): AttemptRow {
   const now = platform.clock.now()
-  return {
+  return sealedRow(platform.keys, 'processor_attempts', {
     id: platform.ids.next(),
     kind: attempt.kind,
     subject_id: attempt.subjectId,
@@ -69,7 +70,7 @@ function waitingRow(platform: Platform, attempt: NewAttempt): AttemptRow {
     created_at: now,
     settled_at: null,
     failed_at: null,
-  }
+  })
 }
 
 export interface ClaimedAttempt {

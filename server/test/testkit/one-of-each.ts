@@ -13,6 +13,8 @@ export function idNumber(number: number): string {
 const AT = 1_790_000_000_000
 /** The id of a key that journal rows name. */
 const KEY = 'ab12cd34'
+/** Of a row, made with that key. */
+const DIGEST = `${KEY}.${'ef'.repeat(32)}`
 const MERCHANT = idNumber(1)
 const CREATOR = idNumber(2)
 const STORE = idNumber(10)
@@ -38,6 +40,7 @@ const mail = (number: number, state: 'queued' | 'sent' | 'failed') => ({
   facts: '{}',
   token_encrypted: state === 'queued' ? 'v2.z' : null,
   event_key: `verify_email ${number}`,
+  row_digest: DIGEST,
   state,
   attempts: 1,
   next_try_at: AT,
@@ -115,6 +118,7 @@ const event = (number: number, state: 'pending' | 'done' | 'ignored' | 'set_asid
   topic: 'orders/paid',
   received_at: AT,
   triggered_at: null,
+  row_digest: DIGEST,
   state,
   attempts: 1,
   next_attempt_at: AT,
@@ -131,6 +135,7 @@ const attempt = (number: number, state: 'waiting' | 'created' | 'refused') => ({
   subject_id: idNumber(number),
   amount: 10_000,
   request: '{}',
+  row_digest: DIGEST,
   state,
   tries: 1,
   next_try_at: AT,
@@ -393,6 +398,7 @@ export const ONE_OF_EACH: Rows = {
       format: 'csv',
       from_at: null,
       to_at: AT,
+      row_digest: DIGEST,
       state: 'succeeded',
       due_at: AT,
       lease_token: null,
@@ -414,6 +420,7 @@ export const ONE_OF_EACH: Rows = {
       subject_id: idNumber(80),
       sequence: 1,
       data: '{}',
+      row_digest: DIGEST,
       created_at: AT,
       distributed_at: AT,
     },
@@ -424,6 +431,7 @@ export const ONE_OF_EACH: Rows = {
       subject_id: idNumber(80),
       sequence: 1,
       data: '{}',
+      row_digest: DIGEST,
       created_at: AT,
       distributed_at: null,
     },
@@ -459,6 +467,7 @@ export const ONE_OF_EACH: Rows = {
       event_id: idNumber(140),
       subject_id: idNumber(80),
       sequence: 1,
+      row_digest: DIGEST,
       state: 'delivered',
       attempts: 1,
       due_at: AT,

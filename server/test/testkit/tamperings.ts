@@ -319,7 +319,28 @@ const SEALED: Tampering[] = [
   changed('sealed-webhook-secrets', 'an end', 'webhook_secrets', 'valid_until = 9000000000000'),
 ]
 
+/** Rows that would cause something. */
+const QUEUES: Tampering[] = [
+  changed(
+    'sealed-inbound-events',
+    'an event of another time',
+    'inbound_events',
+    'received_at = received_at + 1',
+  ),
+  changed('sealed-processor-attempts', 'a call with another request', 'processor_attempts', "request = '{}'"),
+  changed('sealed-outbox-events', 'an event with other data', 'outbox_events', "data = '{}'"),
+  changed(
+    'sealed-webhook-deliveries',
+    'a delivery of another subject',
+    'webhook_deliveries',
+    'sequence = 99',
+  ),
+  changed('sealed-mails', 'a mail to another address', 'mails', "address = 'eve@example.com'"),
+  changed('sealed-export-jobs', 'an export of more', 'export_jobs', "role = 'admin'"),
+]
+
 export const TAMPERINGS: readonly Tampering[] = [
+  ...QUEUES,
   ...JOURNAL_TAMPERINGS,
   ...CHAIN_TAMPERINGS,
   ...SALE_TAMPERINGS,

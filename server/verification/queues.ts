@@ -1,0 +1,58 @@
+import { sql } from 'kysely'
+import { DIGESTED_QUEUES, type DigestedQueue, rowProblem } from '../platform/crypto/digested-rows.ts'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
+import type { Queries } from '../platform/database/database.ts'
+import { type Breach, type Invariant, inPages } from './invariant.ts'
+import type { Scope } from './scope.ts'
+
+const PAGE = 5000
+
+/** Each queue with what its rows are called, and what a row of it must be. */
+const QUEUES: Record<DigestedQueue, { subject: string; statement: string }> = {
+  inbound_events: { subject: 'event', statement: 'Each event is the one that intake verified and sealed.' },
+  processor_attempts: {
+    subject: 'attempt',
+    statement: 'Each call to the processor is the one that this service committed.',
+  },
+  outbox_events: { subject: 'outbox event', statement: 'Each outbox event was written by this service.' },
+  webhook_deliveries: {
+    subject: 'webhook delivery',
+    statement: 'Each webhook delivery was queued by this service.',
+  },
+  mails: { subject: 'mail', statement: 'Each mail was written by this service, to this address.' },
+  export_jobs: { subject: 'export', statement: 'Each export is the one that its user started.' },
+}
+
+/** Many of these: an incremental verification checks the new ones. */
+const LARGE: readonly DigestedQueue[] = ['inbound_events', 'outbox_events', 'webhook_deliveries']
+
+/** What must hold of the rows that cause something: none was added or changed without APP_KEY. */
+export const QUEUE_INVARIANTS: Invariant[] = (Object.keys(QUEUES) as DigestedQueue[]).map((table) => ({
+  name: `sealed-${table.replaceAll('_', '-')}`,
+  statement: QUEUES[table].statement,
+  table,
+  breaches: (db, keys, scope) => findForged(db, keys, table, scope),
+}))
+
+function findForged(db: Queries, keys: AppKeys, table: DigestedQueue, scope: Scope): Promise<Breach[]> {
+  return inPages(
+    (after: string | null) => readRows(db, table, after, scope),
+    ({ id }) => id,
+    (page) =>
+      page.flatMap((row) => {
+        const problem = rowProblem(keys, table, row)
+        return problem === null ? [] : [{ subject: `${QUEUES[table].subject} ${row.id}`, detail: problem }]
+      }),
+  )
+}
+
+type QueueRow = Parameters<typeof rowProblem>[2] & { id: string }
+
+async function readRows(db: Queries, table: DigestedQueue, after: string | null, scope: Scope) {
+  const columns = [...DIGESTED_QUEUES[table], 'row_digest'].map((column) => sql.ref(column))
+  const { rows } = await sql<QueueRow>`
+    select ${sql.join(columns)} from ${sql.table(table)}
+    where ${after === null ? sql`true` : sql`id > ${after}`} and ${LARGE.includes(table) ? scope.isNew('id') : sql`true`}
+    order by id limit ${sql.lit(PAGE)}`.execute(db)
+  return rows
+}
