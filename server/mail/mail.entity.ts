@@ -21,7 +21,7 @@ export const Mail = defineEntity({
     token_encrypted: text().strictNullable(),
     /** The event that the mail is about. There is one mail per event and user. */
     event_key: text().strictNullable(),
-    /** Keyed digest of what the row causes and for whom. */
+    /** Keyed digest of what the row causes. */
     row_digest: text(),
     state: enumText<MailState>(),
     attempts: count(),

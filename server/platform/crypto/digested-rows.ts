@@ -3,7 +3,7 @@ import type { Schema } from '../database/schema.ts'
 import type { AppKeys } from './key-ring.ts'
 import { type DigestedValue, rowDigests } from './row-digests.ts'
 
-/** The columns of queue rows that decide what is done and for whom. None of them changes. */
+/** The columns of queue rows that decide what is done. None of them changes. */
 export const DIGESTED_QUEUES = {
   inbound_events: [
     'id',
