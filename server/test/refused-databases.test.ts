@@ -40,7 +40,7 @@ const COMMANDS = [
   ['db', 'backup', 'copy'],
   ['status'],
   ['ledger', 'verify'],
-  ['ledger', 'statement', 'nobody@example.com'],
+  ['ledger', 'statement', 'someone@example.com'],
   ['users', 'list'],
   ['seed', '--yes'],
   ['keys', 'rotate', '--yes'],
