@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
-import { DIGESTED_QUEUES, type DigestedQueue, rowProblem } from '../platform/crypto/digested-rows.ts'
+import { assertRow, DIGESTED_QUEUES, type DigestedQueue } from '../platform/crypto/digested-rows.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { type Breach, type Invariant, inPages } from './invariant.ts'
 import type { Scope } from './scope.ts'
@@ -34,19 +35,31 @@ export const QUEUE_INVARIANTS: Invariant[] = (Object.keys(QUEUES) as DigestedQue
   breaches: (db, keys, scope) => findForged(db, keys, table, scope),
 }))
 
+/** A key that is missing is reported once, with its first row. */
 function findForged(db: Queries, keys: AppKeys, table: DigestedQueue, scope: Scope): Promise<Breach[]> {
+  const missing = new Set<string>()
+  const breachesOf = (row: QueueRow): Breach[] => {
+    const name = `${QUEUES[table].subject} ${row.id}`
+    try {
+      assertRow(keys, table, row)
+      return []
+    } catch (error) {
+      if (error instanceof IntegrityError) return [{ subject: name, detail: error.message }]
+      if (!(error instanceof UnknownKeyError)) throw error
+      if (missing.has(error.keyId)) return []
+      missing.add(error.keyId)
+      const detail = `rows of ${table}, the first of them ${name}, were sealed with this key, which is not in APP_KEY or APP_KEYS_FORMER: add it there to verify them; if no APP_KEY had this id, they are forged`
+      return [{ subject: `key ${error.keyId}`, detail }]
+    }
+  }
   return inPages(
     (after: string | null) => readRows(db, table, after, scope),
     ({ id }) => id,
-    (page) =>
-      page.flatMap((row) => {
-        const problem = rowProblem(keys, table, row)
-        return problem === null ? [] : [{ subject: `${QUEUES[table].subject} ${row.id}`, detail: problem }]
-      }),
+    (page) => page.flatMap(breachesOf),
   )
 }
 
-type QueueRow = Parameters<typeof rowProblem>[2] & { id: string }
+type QueueRow = Parameters<typeof assertRow>[2] & { id: string }
 
 async function readRows(db: Queries, table: DigestedQueue, after: string | null, scope: Scope) {
   const columns = [...DIGESTED_QUEUES[table], 'row_digest'].map((column) => sql.ref(column))

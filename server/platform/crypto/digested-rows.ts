@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely'
 import type { Schema } from '../database/schema.ts'
 import type { AppKeys } from './key-ring.ts'
 import { type DigestedValue, rowDigests } from './row-digests.ts'
+import { IntegrityError, UnknownKeyError } from './vault.ts'
 
 /** The columns of queue rows that decide what is done. None of them changes. */
 export const DIGESTED_QUEUES = {
@@ -50,9 +51,22 @@ export function rowProblem<Table extends DigestedQueue>(
   table: Table,
   row: Values<Table> & { row_digest: string },
 ): string | null {
+  try {
+    assertRow(keys, table, row)
+    return null
+  } catch (error) {
+    if (error instanceof IntegrityError || error instanceof UnknownKeyError) return error.message
+    throw error
+  }
+}
+
+/** Throws `IntegrityError` for a row that the service did not write like this, and `UnknownKeyError`. */
+export function assertRow<Table extends DigestedQueue>(
+  keys: AppKeys,
+  table: Table,
+  row: Values<Table> & { row_digest: string },
+): void {
   const state = rowDigests(keys).check(row.row_digest, table, valuesOf(table, row))
-  if (state === 'holds') return null
-  return state === 'changed'
-    ? 'it was added or changed outside of the service'
-    : 'its digest was made with a key that is not in APP_KEY or APP_KEYS_FORMER'
+  if (state === 'changed') throw new IntegrityError('it was added or changed outside of the service')
+  if (state === 'unknown_key') throw new UnknownKeyError(row.row_digest.slice(0, 8))
 }
