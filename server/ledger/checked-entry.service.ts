@@ -28,8 +28,8 @@ export async function checkedEntry(
 ): Promise<ChainedEntry | null> {
   const { rows } = await sql<ChainedEntry & { previous: string | null }>`
     select ${CHAINED_ENTRY}, (
-      select before.hash from ledger_entries as before
-      where before.ledger_id = entry.ledger_id and before.sequence = entry.sequence - 1
+      select former.hash from ledger_entries as former
+      where former.ledger_id = entry.ledger_id and former.sequence = entry.sequence - 1
     ) as previous
     from ledger_entries as entry where entry.subject_id = ${subjectId} and entry.kind = ${kind} limit 2`.execute(
     db,
