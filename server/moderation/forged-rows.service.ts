@@ -27,7 +27,7 @@ export async function flagForgedRows(
   const ids = [...rows.map(({ id }) => id).reverse(), ...(former.latest_ids ?? [])]
   await raiseFlag(platform, tx, {
     ...subject,
-    summary: `Rows of ${table} are not as this service wrote them: someone writes to the database. Nothing was done for them. Run "affiliate ledger verify --full".`,
+    summary: `Rows of ${table} were refused, because they are not what this service wrote. Someone may write to the database. Run "affiliate ledger verify --full".`,
     evidence: {
       rows: (former.rows ?? 0) + rows.length,
       latest_ids: [...new Set(ids)].slice(0, MOST_LISTED),

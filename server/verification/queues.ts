@@ -9,19 +9,43 @@ import type { Scope } from './scope.ts'
 const PAGE = 5000
 
 /** Each queue with what its rows are called, and what a row of it must be. */
-const QUEUES: Record<DigestedQueue, { subject: string; statement: string }> = {
-  inbound_events: { subject: 'event', statement: 'Each event is the one that intake verified and sealed.' },
+const QUEUES: Record<DigestedQueue, { name: string; subject: string; statement: string; key?: string }> = {
+  inbound_events: {
+    name: 'events-authentic',
+    subject: 'event',
+    statement: 'Each event is the one that intake verified and sealed.',
+  },
   processor_attempts: {
+    name: 'attempts-authentic',
     subject: 'attempt',
     statement: 'Each call to the processor is the one that this service committed.',
   },
-  outbox_events: { subject: 'outbox event', statement: 'Each outbox event was written by this service.' },
+  outbox_events: {
+    name: 'outbox-authentic',
+    subject: 'outbox event',
+    statement: 'Each outbox event was written by this service.',
+  },
   webhook_deliveries: {
+    name: 'deliveries-authentic',
     subject: 'webhook delivery',
     statement: 'Each webhook delivery was queued by this service.',
   },
-  mails: { subject: 'mail', statement: 'Each mail was written by this service, to this address.' },
-  export_jobs: { subject: 'export', statement: 'Each export is the one that its user started.' },
+  mails: {
+    name: 'mails-authentic',
+    subject: 'mail',
+    statement: 'Each mail was written by this service, to this address.',
+  },
+  schedule_runs: {
+    name: 'runs-authentic',
+    subject: 'run of',
+    statement: 'Each scheduled run is the one that the scheduler noted.',
+    key: 'name',
+  },
+  export_jobs: {
+    name: 'exports-authentic',
+    subject: 'export',
+    statement: 'Each export is the one that its user started.',
+  },
 }
 
 /** Many of these: an incremental verification checks the new ones. */
@@ -29,7 +53,7 @@ const LARGE: readonly DigestedQueue[] = ['inbound_events', 'outbox_events', 'web
 
 /** What must hold of the rows that cause something: none was added or changed without APP_KEY. */
 export const QUEUE_INVARIANTS: Invariant[] = (Object.keys(QUEUES) as DigestedQueue[]).map((table) => ({
-  name: `sealed-${table.replaceAll('_', '-')}`,
+  name: QUEUES[table].name,
   statement: QUEUES[table].statement,
   table,
   breaches: (db, keys, scope) => findForged(db, keys, table, scope),
@@ -62,10 +86,13 @@ function findForged(db: Queries, keys: AppKeys, table: DigestedQueue, scope: Sco
 type QueueRow = Parameters<typeof assertRow>[2] & { id: string }
 
 async function readRows(db: Queries, table: DigestedQueue, after: string | null, scope: Scope) {
-  const columns = [...DIGESTED_QUEUES[table], 'row_digest'].map((column) => sql.ref(column))
+  const columns = [...DIGESTED_QUEUES[table], 'row_digest']
+    .filter((column) => column !== 'id')
+    .map((column) => sql.ref(column))
+  const { key = 'id' } = QUEUES[table]
   const { rows } = await sql<QueueRow>`
-    select ${sql.join(columns)} from ${sql.table(table)}
-    where ${after === null ? sql`true` : sql`id > ${after}`} and ${LARGE.includes(table) ? scope.isNew('id') : sql`true`}
-    order by id limit ${sql.lit(PAGE)}`.execute(db)
+    select ${sql.ref(key)} as id, ${sql.join(columns)} from ${sql.table(table)}
+    where ${after === null ? sql`true` : sql`${sql.ref(key)} > ${after}`} and ${LARGE.includes(table) ? scope.isNew('id') : sql`true`}
+    order by ${sql.ref(key)} limit ${sql.lit(PAGE)}`.execute(db)
   return rows
 }

@@ -11,7 +11,7 @@ import {
 } from '../outbox/outbox.service.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import { sealedRow } from '../platform/crypto/digested-rows.ts'
+import { sealedRow, splitRows } from '../platform/crypto/digested-rows.ts'
 import { advisoryLock, afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -208,7 +208,7 @@ export async function replayEvents(
         platform,
         tx,
         endpointId,
-        page.filter(({ type }) => types.has(type)),
+        splitRows(platform.keys, 'outbox_events', page).authentic.filter(({ type }) => types.has(type)),
       )
     })
   }

@@ -217,7 +217,8 @@ export function operation(ddl: Ddl): string[] {
       "name" text not null primary key,
       "started_at" bigint not null,
       "finished_at" bigint,
-      "outcome" text
+      "outcome" text,
+      "row_digest" text not null
     )`,
 
     `create table "processes" (

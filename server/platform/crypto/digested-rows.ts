@@ -4,7 +4,7 @@ import type { AppKeys } from './key-ring.ts'
 import { type DigestedValue, rowDigests } from './row-digests.ts'
 import { IntegrityError, UnknownKeyError } from './vault.ts'
 
-/** The columns of queue rows that decide what is done. None of them changes. */
+/** The columns of queue rows that decide what is done. Whatever changes one of them seals the row again. */
 export const DIGESTED_QUEUES = {
   inbound_events: [
     'id',
@@ -21,6 +21,7 @@ export const DIGESTED_QUEUES = {
   outbox_events: ['id', 'type', 'account_id', 'subject_id', 'data', 'created_at'],
   webhook_deliveries: ['id', 'endpoint_id', 'event_id', 'subject_id', 'sequence', 'created_at'],
   mails: ['id', 'user_id', 'address', 'kind', 'facts', 'event_key', 'created_at'],
+  schedule_runs: ['name', 'started_at', 'finished_at', 'outcome'],
   export_jobs: ['id', 'user_id', 'role', 'resource', 'format', 'from_at', 'to_at', 'created_at'],
 } as const satisfies { [Table in keyof Schema]?: readonly (keyof Schema[Table])[] }
 
@@ -58,6 +59,26 @@ export function rowProblem<Table extends DigestedQueue>(
     if (error instanceof IntegrityError || error instanceof UnknownKeyError) return error.message
     throw error
   }
+}
+
+/** Rows that the service wrote, and the others, each with its problem. */
+export function splitRows<Table extends DigestedQueue, Row extends Values<Table> & QueueRow>(
+  keys: AppKeys,
+  table: Table,
+  rows: readonly Row[],
+): { authentic: Row[]; forged: { id: string; problem: string }[] } {
+  const problems = rows.map((row) => rowProblem(keys, table, row))
+  return {
+    authentic: rows.filter((_, index) => problems[index] === null),
+    forged: rows
+      .flatMap(({ id }, index) => ({ id, problem: problems[index] ?? '' }))
+      .filter(({ problem }) => problem !== ''),
+  }
+}
+
+interface QueueRow {
+  id: string
+  row_digest: string
 }
 
 /** Throws `IntegrityError` for a row that the service did not write like this, and `UnknownKeyError`. */

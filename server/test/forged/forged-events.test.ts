@@ -70,7 +70,7 @@ for (const { it } of marketSuites<Context>('events that a database writer forges
   /** The events that verification names as not sealed. */
   const foundBy = async (market: Marketplace) => {
     const results = await verifyBooks(market.platform)
-    return results.find(({ name }) => name === 'sealed-inbound-events')?.breaches.map((one) => one.subject)
+    return results.find(({ name }) => name === 'events-authentic')?.breaches.map((one) => one.subject)
   }
 
   it('books no order that was added to the inbox, and goes on with the next one', async ({

@@ -491,7 +491,7 @@ export const ONE_OF_EACH: Rows = {
   ],
   link_days: [{ link_id: LINK, day: 20_000, visits: 1, clicks: 1, untracked_visits: 0 }],
   mailboxes: [{ user_id: CREATOR, fingerprint: '23' }],
-  schedule_runs: [{ name: 'billing', started_at: AT, finished_at: AT, outcome: '{}' }],
+  schedule_runs: [{ name: 'billing', started_at: AT, finished_at: AT, outcome: '{}', row_digest: DIGEST }],
   processes: [{ id: idNumber(90), host: 'host-1', pid: 1, roles: 'web', money_settings: '{}', seen_at: AT }],
   rate_limits: [{ key: 'auth:x', points: 1, expire: AT }],
   watermarks: [{ name: 'clicks', value: NIL_ID }],

@@ -321,22 +321,18 @@ const SEALED: Tampering[] = [
 
 /** Rows that would cause something. */
 const QUEUES: Tampering[] = [
-  changed(
-    'sealed-inbound-events',
-    'an event of another time',
-    'inbound_events',
-    'received_at = received_at + 1',
-  ),
-  changed('sealed-processor-attempts', 'a call with another request', 'processor_attempts', "request = '{}'"),
-  changed('sealed-outbox-events', 'an event with other data', 'outbox_events', "data = '{}'"),
-  changed(
-    'sealed-webhook-deliveries',
-    'a delivery of another subject',
-    'webhook_deliveries',
-    'sequence = 99',
-  ),
-  changed('sealed-mails', 'a mail to another address', 'mails', "address = 'eve@example.com'"),
-  changed('sealed-export-jobs', 'an export of more', 'export_jobs', "role = 'admin'"),
+  changed('events-authentic', 'an event of another time', 'inbound_events', 'received_at = received_at + 1'),
+  changed('attempts-authentic', 'a call with another request', 'processor_attempts', "request = '{}'"),
+  changed('outbox-authentic', 'an event with other data', 'outbox_events', "data = '{}'"),
+  changed('deliveries-authentic', 'a delivery of another subject', 'webhook_deliveries', 'sequence = 99'),
+  changed('mails-authentic', 'a mail to another address', 'mails', "address = 'eve@example.com'"),
+  {
+    invariant: 'runs-authentic',
+    what: 'a run of another time',
+    statement: sql`update schedule_runs set started_at = 9000000000000`,
+    subject: sql`select name as subject from schedule_runs limit 1`,
+  },
+  changed('exports-authentic', 'an export of more', 'export_jobs', "role = 'admin'"),
 ]
 
 export const TAMPERINGS: readonly Tampering[] = [
