@@ -80,7 +80,7 @@ async function deliver(
   const outcome: SendOutcome =
     forged === null
       ? await attempt(platform, transport, row, user, signal)
-      : { kind: 'refused', detail: `not sent: ${forged}` }
+      : { kind: 'refused', detail: `not sent: ${forged}`, code: 'forged' }
   if (stop.aborted && outcome.kind === 'retry') {
     return database.transaction((tx) => MAIL_QUEUE.release(tx, token, [row.id]))
   }
