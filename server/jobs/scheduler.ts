@@ -1,4 +1,4 @@
-import { Cron } from 'croner'
+import { type ScheduledTask, schedule } from 'node-cron'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { sealLedger } from '../ledger/seals/seals.service.ts'
 import { storeSeals } from '../ledger/seals/stored-seals.service.ts'
@@ -29,6 +29,8 @@ interface Job {
 const RETRY_MS = 30_000
 /** A run that starts later than this after its moment is made up: the process or its machine stood still, ms. */
 const LATE_MS = 10_000
+/** How often the time is compared with the planned moments. */
+const WATCH_MS = 30_000
 
 const EVERY_HOUR = '0 * * * *'
 const EVERY_FIVE_MINUTES = '*/5 * * * *'
@@ -110,16 +112,22 @@ export function startScheduler(
     return run
   }
   const isOn = (job: Job) => job.expression !== 'off'
-  const crons = jobs.filter(isOn).map((job) => {
-    // Croner looks at the time at least every 30 s, so it also notices that the machine was suspended.
-    const options = { timezone: config.BILLING_TIMEZONE, protect: true, context: job.name }
-    const cron: Cron<string> = new Cron(job.expression, options, () => {
-      const cause = causeAt(cron, planned)
-      planned = cron.nextRun()
+  const tasks = jobs.filter(isOn).map((job) => {
+    const runPlanned = () => {
+      const cause = causeAt(task, planned)
+      planned = task.getNextRun()
       return start(job, cause)
-    })
-    let planned = cron.nextRun()
-    return cron
+    }
+    const options = { name: job.name, timezone: config.BILLING_TIMEZONE, noOverlap: true }
+    const task = schedule(job.expression, runPlanned, options)
+    let planned = task.getNextRun()
+    const catchUp = () => {
+      if (isLate(planned)) void runPlanned()
+    }
+    task.on('execution:missed', catchUp)
+    // Timers stand still with a suspended machine, so node-cron would hear of a missed moment hours late.
+    const watch = setInterval(catchUp, WATCH_MS)
+    return { task, watch }
   })
   // Catches up with what became due while no scheduler ran; each job does only what is due.
   for (const job of jobs.filter(isOn)) void start(job, 'start')
@@ -127,7 +135,8 @@ export function startScheduler(
     async stop() {
       stopping.abort()
       for (const timer of retries.values()) clearTimeout(timer)
-      for (const cron of crons) cron.stop()
+      for (const { watch } of tasks) clearInterval(watch)
+      await Promise.all(tasks.map(({ task }) => task.destroy()))
       await Promise.all(underWay)
     },
   }
@@ -136,11 +145,16 @@ export function startScheduler(
 /** What a job runs for: the start of the scheduler, a moment of its schedule, or moments that passed, with the last of them (epoch ms). */
 type Cause = 'start' | 'moment' | { missed: number }
 
-function causeAt(cron: Cron<string>, planned: Date | null): Cause {
-  const now = new Date()
-  if (!planned || now.getTime() - planned.getTime() <= LATE_MS) return 'moment'
-  const [last = planned] = cron.previousRuns(1, now)
-  return { missed: last.getTime() }
+function isLate(planned: Date | null): planned is Date {
+  return planned !== null && Date.now() - planned.getTime() > LATE_MS
+}
+
+function causeAt(task: ScheduledTask, planned: Date | null): Cause {
+  if (!isLate(planned)) return 'moment'
+  const [next, second] = task.getNextRuns(2).map((date) => date.getTime())
+  // The last moment that passed, for a schedule with even steps.
+  const last = next && second ? next - (second - next) : 0
+  return { missed: Math.max(planned.getTime(), last) }
 }
 
 /** Runs a job once; returns whether it succeeded. */
