@@ -71,6 +71,12 @@ export const PROOFS: readonly Proof[] = [
     files: ['server/verification/', 'server/migrations/guards'],
   },
   {
+    name: 'forged rows',
+    promise:
+      'forged rows in every queue (inbox, attempts, outbox, exports, mails, schedule runs) cause nothing and are found',
+    files: ['server/test/forged/', 'server/ledger/hostile-writer'],
+  },
+  {
     name: 'adversaries',
     promise: 'evasions by merchants, frauds by creators and visitors: each rejected, refused or flagged',
     files: ['server/test/adversaries/'],
