@@ -113,16 +113,21 @@ export function startScheduler(
   }
   const isOn = (job: Job) => job.expression !== 'off'
   const tasks = jobs.filter(isOn).map((job) => {
-    const runPlanned = () => {
-      const cause = causeAt(task, planned)
-      planned = task.getNextRun()
-      return start(job, cause)
-    }
     const options = { name: job.name, timezone: config.BILLING_TIMEZONE, noOverlap: true }
-    const task = schedule(job.expression, runPlanned, options)
+    const task = schedule(
+      job.expression,
+      () => {
+        planned = task.getNextRun()
+        return start(job, 'moment')
+      },
+      options,
+    )
     let planned = task.getNextRun()
     const catchUp = () => {
-      if (isLate(planned)) void runPlanned()
+      if (planned === null || Date.now() - planned.getTime() <= LATE_MS) return
+      const missed = lastMoment(task, planned)
+      planned = task.getNextRun()
+      void start(job, { missed })
     }
     task.on('execution:missed', catchUp)
     // Timers stand still with a suspended machine, so node-cron would hear of a missed moment hours late.
@@ -145,16 +150,10 @@ export function startScheduler(
 /** What a job runs for: the start of the scheduler, a moment of its schedule, or moments that passed, with the last of them (epoch ms). */
 type Cause = 'start' | 'moment' | { missed: number }
 
-function isLate(planned: Date | null): planned is Date {
-  return planned !== null && Date.now() - planned.getTime() > LATE_MS
-}
-
-function causeAt(task: ScheduledTask, planned: Date | null): Cause {
-  if (!isLate(planned)) return 'moment'
+/** The last moment of the schedule that passed, epoch ms; for uneven steps at least the `planned` one. */
+function lastMoment(task: ScheduledTask, planned: Date): number {
   const [next, second] = task.getNextRuns(2).map((date) => date.getTime())
-  // The last moment that passed, for a schedule with even steps.
-  const last = next && second ? next - (second - next) : 0
-  return { missed: Math.max(planned.getTime(), last) }
+  return Math.max(planned.getTime(), next && second ? next - (second - next) : 0)
 }
 
 /** Runs a job once; returns whether it succeeded. */
