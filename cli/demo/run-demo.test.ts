@@ -1,13 +1,14 @@
 // own process
-// time limit: 400 s
+// long
 // database: none
+
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { eventually } from '../../server/test/testkit/eventually.ts'
 import { seededRandom } from '../../server/test/testkit/seeded-random.ts'
 import { isAlive } from '../test/is-alive.ts'
 import { painter } from './layout.ts'
@@ -94,7 +95,7 @@ async function assertKept(kept: DemoResult['kept']): Promise<void> {
   const { items } = (await answer.body.json()) as { items: unknown[] }
   assert.is(items.length, 11)
   process.kill(kept.pid, 'SIGTERM')
-  while (isAlive(kept.pid)) await pause(20)
+  await eventually(() => !isAlive(kept.pid))
   rmSync(kept.folder, { recursive: true })
 }
 

@@ -19,6 +19,7 @@ import { migrate } from '../../server/platform/database/migrator.ts'
 import { type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
 import { startService } from '../../server/service.ts'
 import type { TestDialect } from '../../server/test/testkit/databases.ts'
+import { eventually } from '../../server/test/testkit/eventually.ts'
 import { type FixtureDatabase, openFixtureDatabase } from '../../server/test/testkit/fixture-databases.ts'
 import { administer } from '../../server/test/testkit/migrated-databases.ts'
 import { call } from '../../server/test/testkit/service-bed.ts'
@@ -303,7 +304,7 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     const { status, stderr } = await command.interrupt()
     assert.equal([status, stderr, await places()], [130, '', before])
     const pid = Number(readFileSync(`${tool}.pid`, 'utf8'))
-    while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5))
+    await eventually(() => !isAlive(pid))
   })
 
   if (dialect === 'sqlite') {
