@@ -1,20 +1,8 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { onMovingClock } from '../../test/testkit/moving-clock.ts'
 import { Caches } from './caches.ts'
-
-/** Runs `work` on a clock that it can move on, ms. */
-async function onMovingClock(work: (pass: (ms: number) => void) => Promise<void>): Promise<void> {
-  const real = performance.now
-  let ahead = 0
-  performance.now = () => real.call(performance) + ahead
-  const pass = (ms: number) => {
-    ahead += ms
-  }
-  await work(pass).finally(() => {
-    performance.now = real
-  })
-}
 
 /** A source whose loads are counted. */
 function source(value: unknown) {
