@@ -4,6 +4,7 @@ import type { Role } from '../../shared/schemas/common.ts'
 import type { Sale, SaleOutcomeWire, SaleReceiptWire, SaleWithReceipt } from '../../shared/schemas/sales.ts'
 import type { LinkTerms } from '../links/links.service.ts'
 import { isoTime } from '../platform/clock.ts'
+import { formatLineAmount } from '../shopify/line-amount.ts'
 import {
   attributionOf,
   isInForce,
@@ -100,7 +101,7 @@ function wireReceipt(
       title: line.title,
       product_id: line.product_id,
       quantity: line.quantity,
-      unit_price: formatMoney(line.unit_price),
+      unit_price: formatLineAmount(line.unit_price),
       gross: formatMoney(line.gross),
       discount: formatMoney(line.discount),
       tax: formatMoney(line.tax),

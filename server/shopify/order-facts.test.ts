@@ -231,19 +231,33 @@ test('a reason never repeats a value', () => {
   )
 })
 
-test('sums that would lose digits are refused', () => {
+test('an order of a billion rupees is read, one of more is refused; other currencies have a wider bound', () => {
+  const tooMuch = /its amounts exceed Rs 1,000,000,000.00/
+  const taxed = (price: string) => ({ ...line, tax_lines: [{ price }] })
+  const one = { quantity: 1, current_quantity: 1 }
+  assert.is(readLine({ price: '1000000000.00', ...one })?.unit_price, 100_000_000_000)
   assert.match(
-    refusal(() => readLine({ price: '99999999999.99', quantity: 2 })),
-    /out of range/,
+    refusal(() => readLine({ price: '1000000000.005', ...one })),
+    tooMuch,
+  )
+  assert.match(
+    refusal(() => readLine({ price: '99999999999.99', quantity: 1015 })),
+    tooMuch,
   )
   assert.match(
     refusal(() => readLine({ price: '1.00', quantity: Number.MAX_SAFE_INTEGER })),
-    /out of range/,
+    tooMuch,
   )
-  const taxed = { ...line, tax_lines: [{ price: '99999999999.99' }] }
   assert.match(
-    refusal(() => read({ line_items: [taxed, taxed] })),
-    /out of range/,
+    refusal(() => read({ line_items: [taxed('500000000.00'), taxed('500000000.01')] })),
+    tooMuch,
+  )
+  const inRial = (quantity: number) =>
+    read({ currency: 'IRR', line_items: [{ ...line, price: '99999999999.99', ...one, quantity }] })
+  assert.is(inRial(1).lines[0]?.unit_price, 9_999_999_999_999)
+  assert.match(
+    refusal(() => inRial(2)),
+    /amounts are out of range/,
   )
   assert.match(
     refusal(() => readLine({ price: '100000000000.00' })),

@@ -12,6 +12,7 @@ import { proceduresOf } from '../../platform/api/procedure.ts'
 import { readProcessorEvent } from '../../processor/events.rule.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
 import { basisOf, commissionOn, platformFeeOn } from '../../sales/commission.rule.ts'
+import { formatLineAmount } from '../../shopify/line-amount.ts'
 import { readOrderFacts } from '../../shopify/order-facts.ts'
 import { inputShapeOf } from '../rest-input.ts'
 import { appRouter } from '../router.ts'
@@ -133,7 +134,7 @@ test("the store's order leads to the sale: its lines, net amount, commission and
   const { lines, netAmount } = basisOf(facts, receipt.product_ids)
   const amounts = lines.map(({ unit_price, gross, discount, tax, net, ...line }) => ({
     ...line,
-    unit_price: formatMoney(unit_price),
+    unit_price: formatLineAmount(unit_price),
     gross: formatMoney(gross),
     discount: formatMoney(discount),
     tax: formatMoney(tax),

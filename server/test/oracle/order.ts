@@ -1,5 +1,5 @@
 import { HOUR, MINUTE, midnightOf } from './calendar.ts'
-import { paisaOf } from './exact.ts'
+import { type Fraction, fractionOf, NONE, plus } from './exact.ts'
 
 /** What an `orders/paid` body says, read by the oracle itself. Amounts in paisa, times in epoch ms. */
 export interface Order {
@@ -22,9 +22,9 @@ export interface OrderLine {
   productId: string | null
   ordered: number
   remaining: number
-  price: number
-  discount: number
-  tax: number
+  price: Fraction
+  discount: Fraction
+  tax: Fraction
   giftCard: boolean
 }
 
@@ -89,8 +89,8 @@ function lineOf(line: Fields): OrderLine {
   }
 }
 
-function sum(amounts: number[]): number {
-  return amounts.reduce((total, amount) => total + amount, 0)
+function sum(amounts: Fraction[]): Fraction {
+  return amounts.reduce(plus, NONE)
 }
 
 function fieldsOf(value: unknown): Fields {
@@ -124,8 +124,8 @@ function countOf(value: unknown): number {
   return Number(value.digits)
 }
 
-function amountOf(value: unknown): number {
-  const amount = paisaOf(value)
+function amountOf(value: unknown): Fraction {
+  const amount = fractionOf(value)
   if (amount === null) throw new Unreadable()
   return amount
 }

@@ -1,5 +1,5 @@
 import { DAY, MINUTE } from './calendar.ts'
-import { share } from './exact.ts'
+import { type Fraction, share, shareOf } from './exact.ts'
 import type { Order, OrderLine } from './order.ts'
 import { type Click, known, type Link, type State } from './state.ts'
 
@@ -144,10 +144,11 @@ function basisOf(order: Order, named: readonly string[]): number {
 
 function netOf(line: OrderLine, taxesIncluded: boolean): number {
   const tax = taxesIncluded ? remaining(line.tax, line) : 0
-  return Math.max(0, line.price * line.remaining - remaining(line.discount, line) - tax)
+  const gross = shareOf(line.price, line.remaining, 1)
+  return Math.max(0, gross - remaining(line.discount, line) - tax)
 }
 
 /** Of an edited line, discount and tax belong to the remaining pieces in their proportion. */
-function remaining(amount: number, line: OrderLine): number {
-  return line.remaining < line.ordered ? share(amount, line.remaining, line.ordered) : amount
+function remaining(amount: Fraction, line: OrderLine): number {
+  return line.remaining < line.ordered ? shareOf(amount, line.remaining, line.ordered) : shareOf(amount, 1, 1)
 }
