@@ -13,8 +13,14 @@ import { dataFolder, SettingError } from './platform/config.ts'
 import { checkAppKey } from './platform/crypto/app-key-check.ts'
 import { writeSandboxAccess } from './platform/crypto/app-keys.ts'
 import { loadOrm } from './platform/database/entities.ts'
-import { checkRole, migrationState, refuseReadOnlyServer } from './platform/database/migration-state.ts'
+import {
+  checkRole,
+  migrationState,
+  refuseNewerDatabase,
+  refuseReadOnlyServer,
+} from './platform/database/migration-state.ts'
 import type { OpenDatabase } from './platform/database/open-database.ts'
+import { refuseUnsuitableServer } from './platform/database/server-settings.ts'
 import { joinProcesses, type Presence } from './processes/processes.service.ts'
 import type { Sandbox } from './processor/sandbox/start-sandbox.ts'
 import { markProduction } from './production-mark.ts'
@@ -99,7 +105,10 @@ export async function startService(
 
 /** The migrator and the schema take longer to load than a server needs to start, and most starts find nothing to do. */
 async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
-  const { pending } = await migrationState(database)
+  await refuseUnsuitableServer(database)
+  const state = await migrationState(database)
+  refuseNewerDatabase(state)
+  const { pending } = state
   await checkRole(database, pending)
   if (pending.length === 0) return []
   const { migrate } = await import('./platform/database/migrator.ts')
@@ -128,6 +137,7 @@ function httpApp(app: App, presence: Presence): HttpApp {
     inbox: createInboxRecorder(platform),
     processorSignature: app.processorSignature,
     clockSkew: () => presence.clockSkew(),
+    writeFailure: () => presence.writeFailure(),
     async pendingMigrations() {
       await refuseReadOnlyServer(app.database)
       return (await migrationState(app.database)).pending

@@ -2,6 +2,7 @@ import type { KyselyPlugin } from 'kysely'
 import * as assert from 'uvu/assert'
 import type { Paisa } from '../../shared/money.ts'
 import { openFlags } from '../moderation/flags.service.ts'
+import { sealedRow } from '../platform/crypto/digested-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
@@ -164,7 +165,7 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
     await platform.database.transaction((tx) =>
       tx
         .insertInto('processor_attempts')
-        .values({ ...template, id, subject_id: asked.id })
+        .values(sealedRow(platform.keys, 'processor_attempts', { ...template, id, subject_id: asked.id }))
         .execute(),
     )
     const heal = async () => {

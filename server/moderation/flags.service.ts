@@ -53,6 +53,7 @@ export const FLAG_KINDS = {
   coupon_leak: 'medium',
   tracking_source_shift: 'medium',
   store_silent: 'medium',
+  store_rejecting: 'medium',
   conversion_dropped: 'medium',
   offer_paused_in_traffic: 'medium',
   cycle_unpaid: 'medium',
@@ -80,6 +81,8 @@ export type SubjectType =
   | 'store_events'
   /** The id is the processor's event type. */
   | 'processor_event_type'
+  /** A table with rows that the service did not write: the id is its name. */
+  | 'database_table'
   /** The processor as a whole: the id is the setting `PROCESSOR`. */
   | 'processor'
 

@@ -1,6 +1,6 @@
+import { type LineAmount, timesRounded } from '../../shared/line-amount.ts'
 import { assertPaisa, type Paisa } from '../../shared/money.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
-import { type LineAmount, timesRounded } from '../shopify/line-amount.ts'
 import type { OrderLine } from '../shopify/order-facts.ts'
 
 /** The calculation for one order line, stored on the receipt: `net = max(0, gross − discount − tax)`. Amounts in paisa. */

@@ -1,5 +1,5 @@
+import { timesRounded } from '../../shared/line-amount.ts'
 import type { Paisa } from '../../shared/money.ts'
-import { timesRounded } from '../shopify/line-amount.ts'
 import type { ExportedOrder } from '../shopify/order-export.ts'
 import type { OrderLine } from '../shopify/order-facts.ts'
 import { isPaid, type RejectionReason } from './accept-sale.rule.ts'

@@ -1,10 +1,10 @@
+import { formatLineAmount } from '../../shared/line-amount.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { Sale, SaleOutcomeWire, SaleReceiptWire, SaleWithReceipt } from '../../shared/schemas/sales.ts'
 import type { LinkTerms } from '../links/links.service.ts'
 import { isoTime } from '../platform/clock.ts'
-import { formatLineAmount } from '../shopify/line-amount.ts'
 import {
   attributionOf,
   isInForce,

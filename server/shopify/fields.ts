@@ -1,5 +1,5 @@
+import { exactAmount, type LineAmount } from '../../shared/line-amount.ts'
 import type { Paisa } from '../../shared/money.ts'
-import { exactAmount, type LineAmount } from './line-amount.ts'
 import { MalformedOrder } from './malformed-order.ts'
 
 /** Readers for one field each: a checked plain value, or `MalformedOrder` that names the field. */

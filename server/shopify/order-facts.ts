@@ -1,3 +1,4 @@
+import { type LineAmount, sumOfAmounts, timesRounded } from '../../shared/line-amount.ts'
 import { CURRENCY, displayMoney } from '../../shared/money.ts'
 import { shopDomain } from '../../shared/schemas/stores.ts'
 import { parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
@@ -15,7 +16,6 @@ import {
   readMoment,
   readText,
 } from './fields.ts'
-import { type LineAmount, sumOfAmounts, timesRounded } from './line-amount.ts'
 import { MalformedOrder, type OrderNames } from './malformed-order.ts'
 import { readTracking, type Tracking } from './tracking.ts'
 
@@ -46,9 +46,9 @@ export interface OrderFacts extends Tracking {
   financial_status: string | null
   cancelled: boolean
   taxes_included: boolean
-  /** Lower case; `null` for apps without access to buyers' data. For the decision only: it must not be stored with a sale. */
-  buyer_email: string | null
-  /** Of the customer, the billing and the shipping address. For the decision only, like the e-mail. */
+  /** All that the order names, lower case; none for apps without access to buyers' data. For the decision only: they must not be stored with a sale. */
+  buyer_emails: string[]
+  /** Of the customer, the billing and the shipping address. For the decision only, like the e-mails. */
   buyer_names: string[]
   /** Host names under which the order shows its shop. */
   shop_hosts: string[]
@@ -115,7 +115,7 @@ function factsOf(order: Fields, trackingParameter: string): OrderFacts {
     financial_status: readText(order.financial_status, 40),
     cancelled: order.cancelled_at !== undefined && order.cancelled_at !== null,
     taxes_included: readFlag(order.taxes_included, 'taxes_included'),
-    buyer_email: readBuyerEmail(order),
+    buyer_emails: readBuyerEmails(order),
     buyer_names: readBuyerNames(order),
     shop_hosts: readShopHosts(order),
     discount_codes: readDiscountCodes(order),
@@ -129,13 +129,12 @@ function readCurrency(value: unknown): string {
   throw new MalformedOrder('currency is no code of three letters')
 }
 
-function readBuyerEmail(order: Fields): string | null {
-  const customer = isFields(order.customer) ? order.customer : {}
-  for (const value of [order.email, order.contact_email, customer.email]) {
-    const email = readText(value, 320)
-    if (email !== null) return email.toLowerCase()
-  }
-  return null
+/** Staff and apps fill in some of these places only, and not always with the same address. */
+function readBuyerEmails(order: Fields): string[] {
+  const parts = [order.customer, order.billing_address, order.shipping_address].filter(isFields)
+  const values = [order.email, order.contact_email, ...parts.map(({ email }) => email)]
+  const emails = values.map((value) => readText(value, 320)?.toLowerCase() ?? null)
+  return [...new Set(emails.filter((email) => email !== null))]
 }
 
 function readBuyerNames(order: Fields): string[] {

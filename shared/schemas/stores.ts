@@ -63,6 +63,10 @@ export const store = z
       .describe(
         'When a delivery in the name of this shop last failed verification, to the minute. Anyone can send one.',
       ),
+    last_refusal: z
+      .object({ at: wireTime, reason: z.enum(['no_signature', 'wrong_signature']) })
+      .nullable()
+      .describe('The last delivery in the name of this shop that failed verification, and why.'),
     unreadable_7d: z
       .int()
       .describe(

@@ -1,5 +1,5 @@
 import type { SaleExplanation } from '../../../server/sales/sale-explanation.service.ts'
-import { formatLineAmount } from '../../../server/shopify/line-amount.ts'
+import { formatLineAmount } from '../../../shared/line-amount.ts'
 import { CURRENCY, formatMoney, type Paisa } from '../../../shared/money.ts'
 import { type BasisPoints, basisPointsToPercent } from '../../../shared/rates.ts'
 import { wireTime } from '../../terminal/output.ts'

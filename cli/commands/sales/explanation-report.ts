@@ -1,5 +1,5 @@
 import type { SaleExplanation, SalePayout } from '../../../server/sales/sale-explanation.service.ts'
-import { displayLineAmount } from '../../../server/shopify/line-amount.ts'
+import { displayLineAmount } from '../../../shared/line-amount.ts'
 import { displayMoney } from '../../../shared/money.ts'
 import { basisPointsToPercent } from '../../../shared/rates.ts'
 import type { Output } from '../../terminal/output.ts'

@@ -36,7 +36,7 @@ export async function registerWebhooks(server: FastifyInstance, app: HttpApp): P
   const intake: Intake = { ...app, refusals, refused, quota: new WebhookQuota(platform.config) }
   server.addHook('onClose', async () => {
     refusals.flush()
-    await refused.flush()
+    await refused.flush({ all: true })
   })
   await server.register(async (scope) => {
     endEmptyBodies(scope)
@@ -74,7 +74,7 @@ async function checkStoreHead(intake: Intake, request: FastifyRequest): Promise<
   const domain = domainOf(request)
   if (domain === undefined) throw refuse(intake, request, 'no shop domain')
   const claims = await claimsForWebhook(intake.platform, domain)
-  if (claims.length === 0) throw refuse(intake, request, 'unknown shop domain')
+  if (claims.length === 0) throw refuseUnclaimed(intake, request, domain)
   if (decodeShopifyHmac(signatureOf(request))) return
   intake.refused.note(domain, 'no_signature')
   throw refuse(intake, request, 'no HMAC')
@@ -91,10 +91,11 @@ async function receiveStoreEvent(intake: Intake, request: FastifyRequest): Promi
   const claims = domain ? await claimsForWebhook(platform, domain) : []
   const store = await findSigner(claims, rawBody, signatureOf(request))
   if (!store) {
-    if (!domain || claims.length === 0) throw refuse(intake, request, 'unknown shop domain')
+    if (!domain || claims.length === 0) throw refuseUnclaimed(intake, request, domain)
     intake.refused.note(domain, 'wrong_signature')
     throw refuse(intake, request, 'wrong HMAC')
   }
+  if (domain) intake.refused.accepted(domain)
   const event: ReceivedEvent = {
     source: 'store',
     scope: store.storeId,
@@ -186,6 +187,11 @@ function headersOf(request: FastifyRequest): Record<string, string | undefined> 
       Array.isArray(value) ? value.join(', ') : value,
     ]),
   )
+}
+
+function refuseUnclaimed(intake: Intake, request: FastifyRequest, domain: string | undefined): Refusal {
+  if (domain) intake.refused.noteUnclaimed(domain)
+  return refuse(intake, request, 'unknown shop domain')
 }
 
 function refuse({ refusals }: Intake, request: FastifyRequest, reason: string): Refusal {

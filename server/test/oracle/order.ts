@@ -10,7 +10,7 @@ export interface Order {
   financialStatus: string | null
   cancelled: boolean
   taxesIncluded: boolean
-  buyerEmail: string | null
+  buyerEmails: string[]
   /** What stood where a tracking reference belongs; `null` when nothing did. */
   reference: string | null
   /** Discount codes, upper case, in the body's sequence. */
@@ -63,7 +63,7 @@ function orderOf(body: Fields, parameter: string): Order {
     financialStatus: typeof body.financial_status === 'string' ? body.financial_status : null,
     cancelled: body.cancelled_at !== null && body.cancelled_at !== undefined,
     taxesIncluded: flagOf(body.taxes_included),
-    buyerEmail: emailOf(body),
+    buyerEmails: emailsOf(body),
     reference:
       attributeIn(body.note_attributes, parameter) ??
       lineReference(body.line_items, `_${parameter}`) ??
@@ -149,20 +149,20 @@ function momentOf(value: unknown): number {
   return midnight + (at(4) * HOUR + at(5) * MINUTE + at(6) * 1000 + at(7)) - offset
 }
 
-function emailOf(body: Fields): string | null {
+function emailsOf(body: Fields): string[] {
   const customer =
     typeof body.customer === 'object' && body.customer !== null ? (body.customer as Fields) : {}
-  const given = [body.email, body.contact_email, customer.email].find(
-    (value) => typeof value === 'string' && value.trim() !== '',
+  return [body.email, body.contact_email, customer.email].flatMap((value) =>
+    typeof value === 'string' && value.trim() !== '' ? value.trim().toLowerCase() : [],
   )
-  return typeof given === 'string' ? given.trim().toLowerCase() : null
 }
 
 function codesOf(body: Fields): string[] {
   const discounts = Array.isArray(body.discount_codes) ? (body.discount_codes as Fields[]) : []
-  return discounts.flatMap((discount) =>
-    typeof discount?.code === 'string' ? discount.code.trim().toUpperCase() : [],
-  )
+  return discounts.flatMap((discount) => {
+    const code = typeof discount?.code === 'string' ? discount.code.trim() : ''
+    return /^[A-Za-z0-9_-]+$/.test(code) ? code.toUpperCase() : []
+  })
 }
 
 function attributeIn(list: unknown, name: string): string | null {

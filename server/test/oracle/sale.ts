@@ -107,7 +107,7 @@ function firstFailure(state: State, facts: Facts) {
   const creator = known(state.people, facts.link?.creator ?? '')
   if (creator.suspended) return 'creator_suspended'
   if (known(state.people, merchant).suspended) return 'merchant_suspended'
-  if (reachesMailbox(order.buyerEmail, creator.email)) return 'self_purchase'
+  if (order.buyerEmails.some((email) => reachesMailbox(email, creator.email))) return 'self_purchase'
   if (!order.lines.some((line) => isCovered(line, facts.named))) return noProduct(facts.named)
   return facts.commission > 0 ? null : 'nothing_payable'
 }
@@ -117,8 +117,7 @@ export function paid(order: Order): boolean {
 }
 
 /** Gmail ignores dots and has two names; what follows a plus sign is a label. */
-function reachesMailbox(one: string | null, other: string): boolean {
-  if (one === null) return false
+function reachesMailbox(one: string, other: string): boolean {
   const mailbox = (address: string) => {
     const [, name = '', domain = ''] = /^(.+?)(?:\+.*)?@([^@]*)$/.exec(address.toLowerCase()) ?? []
     return /^(gmail|googlemail)\.com$/.test(domain) ? name.replaceAll('.', '') : `${name}@${domain}`
