@@ -136,7 +136,12 @@ async function keepEvents(
   reports: readonly ReportedOrder[],
   results: readonly string[],
 ): Promise<void> {
-  const bodies = reports.map((report) => JSON.stringify({ id: report.order.order_id, pad: 'x'.repeat(3000) }))
+  const bodies = reports.map(({ order }) =>
+    JSON.stringify({
+      ...{ id: order.order_id, name: order.order_name, created_at: new Date(order.created_at).toISOString() },
+      ...{ currency: order.currency, line_items: [], note: 'x'.repeat(3000) },
+    }),
+  )
   await tx
     .insertInto('inbound_events')
     .values(
