@@ -1,4 +1,4 @@
-// time limit: 240 s
+// long
 import { writeFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -152,6 +152,8 @@ for (const dialect of testDialects()) {
     )
     assert.equal([unknown.code, unknown.stdout], [1, ''])
     assert.match(unknown.stderr, /No store in use has the domain nothing\.myshopify\.com\./)
+    const all = await books.affiliate(['stores', 'check', '--json'])
+    assert.equal([all.code, JSON.parse(all.stdout)], [0, { rejecting: [], unclaimed: [] }])
   })
 
   it('lists offers, and decides on the rate that was looked at', async () => {

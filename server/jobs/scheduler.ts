@@ -27,13 +27,28 @@ interface Job {
 
 /** How soon a failed run is repeated, ms: an outage over a daily time must not cost the day's billing. */
 const RETRY_MS = 30_000
+/** A run that starts later than this after its moment is made up: the process or its machine stood still, ms. */
+const LATE_MS = 10_000
+/** How often the time is compared with the planned moments. */
+const WATCH_MS = 30_000
+
+/** Throws if some failed, so that the run is repeated for them. */
+function assertNoneFailed<Outcome extends { kind: string }>(
+  outcomes: readonly Outcome[],
+): readonly Outcome[] {
+  const failed = outcomes.filter(({ kind }) => kind === 'failed').length
+  if (failed > 0)
+    throw new Error(`${failed} of ${outcomes.length} failed and are flagged; the others are done`)
+  return outcomes
+}
 
 const EVERY_HOUR = '0 * * * *'
 const EVERY_FIVE_MINUTES = '*/5 * * * *'
 
 /**
  * Starts the scheduled jobs: closing billing cycles, paying creators, sealing the journal and reconciling with the processor. A run that
- * fails is repeated every `retryMs` until it succeeds. Each state change is a compare-and-set, so two schedulers do no harm.
+ * fails is repeated every `retryMs` until it succeeds. Moments that passed while the process stood still are made up by one run, unless
+ * another scheduler has made that already. Each state change is a compare-and-set, so two schedulers do no harm.
  */
 export function startScheduler(
   platform: Platform,
@@ -47,13 +62,13 @@ export function startScheduler(
     {
       name: 'billing',
       expression: config.SCHEDULE_BILLING,
-      run: async () => ({ cycles: (await closeDueCycles(platform)).length }),
+      run: async () => ({ cycles: assertNoneFailed(await closeDueCycles(platform)).length }),
     },
     {
       name: 'payouts',
       expression: config.SCHEDULE_PAYOUTS,
       run: async () => {
-        const outcomes = await runPayouts(platform, processor)
+        const outcomes = assertNoneFailed(await runPayouts(platform, processor))
         return { payouts: outcomes.filter((outcome) => outcome.kind === 'paid_out').length }
       },
     },
@@ -93,45 +108,71 @@ export function startScheduler(
     },
   ]
   const retries = new Map<string, NodeJS.Timeout>()
-  const start = (job: Job, isStart = false) => {
+  const start = (job: Job, cause: Cause) => {
     clearTimeout(retries.get(job.name))
-    const run = runJob(platform, job, isStart).then((succeeded) => {
+    const run = runJob(platform, job, cause).then((succeeded) => {
       underWay.delete(run)
       if (succeeded || stopping.signal.aborted) return
       retries.set(
         job.name,
-        setTimeout(() => void start(job, isStart), retryMs),
+        setTimeout(() => void start(job, typeof cause === 'object' ? 'moment' : cause), retryMs),
       )
     })
     underWay.add(run)
     return run
   }
-  const tasks: ScheduledTask[] = jobs
-    .filter((job) => job.expression !== 'off')
-    .map((job) =>
-      schedule(job.expression, () => start(job), {
-        name: job.name,
-        timezone: config.BILLING_TIMEZONE,
-        noOverlap: true,
-      }),
+  const isOn = (job: Job) => job.expression !== 'off'
+  const tasks = jobs.filter(isOn).map((job) => {
+    const options = { name: job.name, timezone: config.BILLING_TIMEZONE, noOverlap: true }
+    const task = schedule(
+      job.expression,
+      () => {
+        planned = task.getNextRun()
+        return start(job, 'moment')
+      },
+      options,
     )
+    let planned = task.getNextRun()
+    const catchUp = () => {
+      if (planned === null || Date.now() - planned.getTime() <= LATE_MS) return
+      const missed = lastMoment(task, planned)
+      planned = task.getNextRun()
+      void start(job, { missed })
+    }
+    task.on('execution:missed', catchUp)
+    // Timers stand still with a suspended machine, so node-cron would hear of a missed moment hours late.
+    const watch = setInterval(catchUp, WATCH_MS)
+    return { task, watch }
+  })
   // Catches up with what became due while no scheduler ran; each job does only what is due.
-  for (const job of jobs) if (job.expression !== 'off') void start(job, true)
+  for (const job of jobs.filter(isOn)) void start(job, 'start')
   return {
     async stop() {
       stopping.abort()
       for (const timer of retries.values()) clearTimeout(timer)
-      await Promise.all(tasks.map((task) => task.destroy()))
+      for (const { watch } of tasks) clearInterval(watch)
+      await Promise.all(tasks.map(({ task }) => task.destroy()))
       await Promise.all(underWay)
     },
   }
 }
 
+/** What a job runs for: the start of the scheduler, a moment of its schedule, or moments that passed, with the last of them (epoch ms). */
+type Cause = 'start' | 'moment' | { missed: number }
+
+/** The last moment of the schedule that passed, epoch ms; for uneven steps at least the `planned` one. */
+function lastMoment(task: ScheduledTask, planned: Date): number {
+  const [next, second] = task.getNextRuns(2).map((date) => date.getTime())
+  return Math.max(planned.getTime(), next && second ? next - (second - next) : 0)
+}
+
 /** Runs a job once; returns whether it succeeded. */
-async function runJob(platform: Platform, job: Job, isStart: boolean): Promise<boolean> {
+async function runJob(platform: Platform, job: Job, cause: Cause): Promise<boolean> {
   try {
-    if (isStart && (await job.isDueAtStart?.()) === false) return true
-    await noteStarted(platform, job.name)
+    if (cause === 'start' && (await job.isDueAtStart?.()) === false) return true
+    // The clocks of two machines may differ a little.
+    const since = typeof cause === 'object' ? cause.missed - LATE_MS : undefined
+    if (!(await noteStarted(platform, job.name, since))) return true
     const outcome = await withLongStatements(() => job.run())
     await noteFinished(platform, job.name, outcome)
     platform.log.info({ job: job.name, ...outcome }, 'scheduled job done')

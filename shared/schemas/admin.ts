@@ -46,6 +46,7 @@ export const flagKind = z
     'coupon_leak',
     'tracking_source_shift',
     'store_silent',
+    'store_rejecting',
     'conversion_dropped',
     'offer_paused_in_traffic',
     'cycle_unpaid',
@@ -53,6 +54,7 @@ export const flagKind = z
     'credit_request',
     'domain_shared',
     'product_host_unverified',
+    'run_failed',
   ])
   .meta({ example: 'self_purchase' })
 export type FlagKindWire = z.infer<typeof flagKind>

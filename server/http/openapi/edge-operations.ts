@@ -11,6 +11,8 @@ import {
 import { namedExamples } from './examples.ts'
 import { problemResponses, RETRY_AFTER } from './problem-responses.ts'
 
+const { domain, delivery } = STORE_DELIVERY_EXAMPLE
+
 const header = (name: string, description: string, example: string, required = true) => ({
   name,
   in: 'header',
@@ -53,6 +55,20 @@ const SCRIPT_HEADERS = {
     schema: { type: 'string', const: SCRIPT_CACHE },
     example: SCRIPT_CACHE,
   },
+}
+
+export const UNSUBSCRIBE_TOKEN_EXAMPLE = `${PATH_ID_EXAMPLES.users}.payout.paid.${'0a1b2c3d'.repeat(8)}`
+const UNSUBSCRIBE_TOKEN = {
+  name: 'token',
+  in: 'query',
+  required: true,
+  description: 'As the e-mail has it.',
+  schema: { type: 'string' },
+  example: UNSUBSCRIBE_TOKEN_EXAMPLE,
+}
+const UNSUBSCRIBE_PAGE = {
+  description: 'A page for people.',
+  content: { 'text/html': { schema: { type: 'string' }, example: '<!doctype html>' } },
 }
 
 export const EDGE_PATHS = {
@@ -118,6 +134,42 @@ export const EDGE_PATHS = {
       },
     },
   },
+  '/account/unsubscribe': {
+    get: {
+      operationId: 'mail.unsubscribePage',
+      tags: ['users'],
+      security: [],
+      summary: 'The page that asks whether to stop e-mails about one event',
+      description: 'Changes nothing. A browser gets refusals as a page.',
+      parameters: [UNSUBSCRIBE_TOKEN],
+      responses: {
+        200: UNSUBSCRIBE_PAGE,
+        ...problemResponses(['not_found', 'rate_limited', 'internal', 'unavailable']),
+      },
+    },
+    post: {
+      operationId: 'mail.unsubscribe',
+      tags: ['users'],
+      security: [],
+      summary: 'Stop e-mails about one event',
+      description:
+        'The one-click address of RFC 8058 in the header `List-Unsubscribe` of e-mails about events. Its token is bound to one account and one event, and stands for a log-in. The body is ignored; again changes nothing.',
+      parameters: [UNSUBSCRIBE_TOKEN],
+      requestBody: {
+        required: false,
+        content: {
+          'application/x-www-form-urlencoded': {
+            schema: { type: 'object', properties: { 'List-Unsubscribe': { type: 'string' } } },
+            example: { 'List-Unsubscribe': 'One-Click' },
+          },
+        },
+      },
+      responses: {
+        200: UNSUBSCRIBE_PAGE,
+        ...problemResponses(['not_found', 'payload_too_large', 'rate_limited', 'internal', 'unavailable']),
+      },
+    },
+  },
   '/store.js': {
     get: {
       operationId: 'stores.script',
@@ -142,19 +194,27 @@ export const EDGE_PATHS = {
     post: {
       operationId: 'webhooks.storeSales',
       tags: ['incoming'],
-      security: [{ storeSignature: [] }],
+      security: [{ storeSignature: [] }, { storeSignatureX: [] }],
       summary: "A store's orders/paid event",
       description:
-        'Sent by Shopify. `X-Shopify-Hmac-Sha256` is base64 of HMAC-SHA256 over the raw body, with the webhook secret of the store. If several merchants have connected the domain, the event belongs to the one whose secret verifies it. Other topics are stored and ignored. A redelivery changes nothing.',
+        'Sent by Shopify, whose headers have two forms of names: `Shopify-Topic` and `X-Shopify-Topic`. Either is accepted; the first is read first. `Shopify-Hmac-Sha256` is base64 of HMAC-SHA256 over the raw body, with the webhook secret of the store. If several merchants have connected the domain, the event belongs to the one whose secret verifies it. Other topics are stored and ignored. A redelivery changes nothing.',
       parameters: [
-        header('X-Shopify-Shop-Domain', "The store's domain.", STORE_DELIVERY_EXAMPLE.domain),
-        header('X-Shopify-Topic', '`orders/paid`', 'orders/paid', false),
+        header('Shopify-Shop-Domain', "The store's domain.", domain, false),
         header(
-          'X-Shopify-Webhook-Id',
-          'The delivery id; the same on retries.',
-          STORE_DELIVERY_EXAMPLE.delivery,
+          'X-Shopify-Shop-Domain',
+          'The other name of `Shopify-Shop-Domain`. One of the two is required.',
+          domain,
           false,
         ),
+        header('Shopify-Topic', '`orders/paid`', 'orders/paid', false),
+        header('X-Shopify-Topic', 'The other name of `Shopify-Topic`.', 'orders/paid', false),
+        header(
+          'Shopify-Event-Id',
+          'Together with the topic, the delivery id if there is no webhook id.',
+          delivery,
+          false,
+        ),
+        header('X-Shopify-Webhook-Id', 'The delivery id; the same on retries.', delivery, false),
       ],
       requestBody: {
         required: true,

@@ -41,6 +41,8 @@ test('describes every procedure that has a route, and the routes that are no pro
     'redirect',
     'jobs.file',
     'stores.script',
+    'mail.unsubscribePage',
+    'mail.unsubscribe',
     'webhooks.storeSales',
     'webhooks.processor',
     'health',
@@ -102,7 +104,7 @@ test('says who may call', () => {
   assert.equal(byName('users.me').security, [{ bearer: [] }])
   for (const name of ['auth.register', 'auth.login', 'links.resolve', 'redirect', 'health'])
     assert.equal(byName(name).security, [], name)
-  assert.equal(byName('webhooks.storeSales').security, [{ storeSignature: [] }])
+  assert.equal(byName('webhooks.storeSales').security, [{ storeSignature: [] }, { storeSignatureX: [] }])
   assert.equal(byName('webhooks.processor').security, [{ processorSignature: [] }])
   assert.ok(byName('users.me').responses['401'])
   assert.not.ok(byName('links.resolve').responses['401'], 'a public operation asks for no token')
