@@ -10,8 +10,7 @@ import { Refusal } from '../platform/api/refusal.ts'
 import { SettingError } from '../platform/config.ts'
 import { checkAppKey } from '../platform/crypto/app-key-check.ts'
 import { readKeyMark } from '../platform/crypto/key-mark.ts'
-import { type AppKeys, createAppKeys } from '../platform/crypto/key-ring.ts'
-import { createVault } from '../platform/crypto/vault.ts'
+import { createAppKeys } from '../platform/crypto/key-ring.ts'
 import { migrate } from '../platform/database/migrator.ts'
 import type { Platform } from '../platform/platform.ts'
 import { connectStore, rotateSecret } from '../stores/stores.service.ts'
@@ -26,8 +25,8 @@ import {
   openMarketplace,
   payoutOf,
 } from '../test/testkit/marketplace.ts'
-import { addUser } from '../test/testkit/people.ts'
-import { MINUTE, TESTBED_KEY } from '../test/testkit/testbed.ts'
+import { addUser, changeUser } from '../test/testkit/people.ts'
+import { MINUTE, TESTBED_KEY, withKeys } from '../test/testkit/testbed.ts'
 import { sealUnbound } from '../test/testkit/unbound-values.ts'
 import { billingAccountOf } from '../users/billing-accounts.service.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
@@ -35,10 +34,6 @@ import { type Rotation, rotateKeys } from './rotate-keys.ts'
 
 const NEW_KEY = Buffer.alloc(32, 42)
 const DOMAIN = 'kurta.myshopify.com'
-
-function withKeys(platform: Platform, keys: AppKeys): Platform {
-  return { ...platform, keys, vault: createVault(keys) }
-}
 
 const rotate = (platform: Platform, dryRun = false) => rotateKeys(platform, { dryRun, actor: 'operator' })
 
@@ -329,7 +324,7 @@ for (const dialect of testDialects()) {
       })
       await giveDestination(platform, first.userId)
       await giveBillingAccount(platform, one.userId)
-      await setEmail(platform, one.userId, 'a.khan@gmail.com')
+      await changeUser(platform, one.userId, { email: 'a.khan@gmail.com' })
       clock.pass(MINUTE)
       while (await watchIdentities(platform)) {}
 
@@ -346,7 +341,7 @@ for (const dialect of testDialects()) {
       assert.is(await connect(both), 'secret_taken')
       await giveDestination(both, second.userId)
       const creator = await addUser(platform, 'creator')
-      await setEmail(platform, creator.userId, 'akhan+2@googlemail.com')
+      await changeUser(platform, creator.userId, { email: 'akhan+2@googlemail.com' })
       clock.pass(MINUTE)
       while (await watchIdentities(both)) {}
       assert.equal(
@@ -370,10 +365,4 @@ for (const dialect of testDialects()) {
   })
 
   running.run()
-}
-
-function setEmail({ database }: Platform, userId: string, email: string) {
-  return database.transaction((tx) =>
-    tx.updateTable('users').set({ email }).where('id', '=', userId).execute(),
-  )
 }

@@ -6,6 +6,14 @@ import { readKeyMark, renewMark } from '../platform/crypto/key-mark.ts'
 import { findCopies, type SealedRow, type SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { IntegrityError, UnknownKeyError, type Vault } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
+import {
+  isCurrentDigest,
+  keyOf,
+  pageOfRows,
+  renewDigest,
+  requireAuthentic,
+} from '../platform/database/protected-rows.ts'
+import { DIGESTED_TABLES, type Digested } from '../platform/database/protected-tables.ts'
 import type { Platform } from '../platform/platform.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
 import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
@@ -82,6 +90,11 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
   for (const table of SEALED_TABLES) {
     const { rows, resealed, left } = await resealTable(platform, table, options)
     rotation.tables.push({ table: table.name, rows, resealed })
+    rotation.left.push(...left)
+  }
+  for (const table of Object.keys(DIGESTED_TABLES) as Digested[]) {
+    const { left, ...counts } = await renewDigests(platform, table, options)
+    rotation.tables.push({ table, ...counts })
     rotation.left.push(...left)
   }
   rotation.tables.push(await resealMailboxes(platform, options))
@@ -177,13 +190,46 @@ async function problemWith(
   if (copies.has(row.sealed)) {
     return { problem: 'holds the same sealed value as another row; one of them is a copy', keyMissing: false }
   }
+  return problemOfUse(async () => work(await row.open()))
+}
+
+async function problemOfUse(
+  use: () => Promise<void>,
+): Promise<Pick<LeftRow, 'problem' | 'keyMissing'> | null> {
   try {
-    await work(await row.open())
+    await use()
     return null
   } catch (error) {
     if (error instanceof UnknownKeyError) return { problem: error.message, keyMissing: true }
     if (error instanceof IntegrityError) return { problem: error.message, keyMissing: false }
     throw error
+  }
+}
+
+async function renewDigests(platform: Platform, table: Digested, options: RotationOptions) {
+  const sums = { rows: 0, resealed: 0, left: [] as LeftRow[] }
+  for (let after: readonly unknown[] | null = null; ; ) {
+    const from: readonly unknown[] | null = after
+    const page = await onePage(platform, options, async (db, tx) => {
+      const { rows, last } = await pageOfRows(db, table, from, PAGE)
+      const left: LeftRow[] = []
+      let resealed = 0
+      for (const row of rows.filter((each) => !isCurrentDigest(platform.keys, each))) {
+        const problem = await problemOfUse(async () => {
+          requireAuthentic(platform.keys, table, row)
+          if (tx) await renewDigest(tx, table, row)
+          resealed += 1
+        })
+        if (problem) left.push({ table, id: keyOf(table, row), ...problem })
+      }
+      return { last, rows: rows.length, resealed, left }
+    })
+    if (page.last === null) return sums
+    sums.rows += page.rows
+    sums.resealed += page.resealed
+    sums.left.push(...page.left)
+    options.onProgress?.(table, sums.rows)
+    after = page.last
   }
 }
 

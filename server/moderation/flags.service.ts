@@ -79,6 +79,8 @@ export type SubjectType =
   | 'store_events'
   /** The id is the processor's event type. */
   | 'processor_event_type'
+  /** A row of a protected table: the id is `<table>/<primary key>`. */
+  | 'row'
   /** The processor as a whole: the id is the setting `PROCESSOR`. */
   | 'processor'
 

@@ -1,4 +1,5 @@
 // mostly waits
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
@@ -10,12 +11,12 @@ import {
   elsewhere,
   type Follower,
   follow,
-  logIn,
   openLiveMarket,
   openWebSide,
   type WebSide,
 } from '../test/testkit/live-followers.ts'
 import { cyclesOf, type Marketplace } from '../test/testkit/marketplace.ts'
+import { logIn } from '../test/testkit/people.ts'
 import { logout } from '../users/credentials.service.ts'
 import { suspendUser } from '../users/users.service.ts'
 import { liveStreams } from './live-streams.ts'

@@ -44,6 +44,7 @@ const READERS: Record<SubjectType, Reader> = {
       people: [{ as: user.role, id }],
     }
   },
+  row: async (_app, _out, id) => ({ pairs: [['row', id]], people: [] }),
   offer: async (app, _out, id) => {
     const { offerRecords } = await import('../../../server/offers/offers.service.ts')
     const offer = (await offerRecords(app.platform, app.database.reader, [id])).get(id)

@@ -26,6 +26,7 @@ import { Migration00032SecondFactor } from './00032-second-factor.ts'
 import { Migration00033Mails } from './00033-mails.ts'
 import { Migration00034NoteClicks } from './00034-note-clicks.ts'
 import { Migration00035DeliveryAttempts } from './00035-delivery-attempts.ts'
+import { Migration00036RowDigests } from './00036-row-digests.ts'
 
 /** In the order in which they run. A migration that has landed is never edited. */
 export const sqliteMigrations = [
@@ -57,4 +58,5 @@ export const sqliteMigrations = [
   { name: '00033-mails', class: Migration00033Mails },
   { name: '00034-note-clicks', class: Migration00034NoteClicks },
   { name: '00035-delivery-attempts', class: Migration00035DeliveryAttempts },
+  { name: '00036-row-digests', class: Migration00036RowDigests },
 ]

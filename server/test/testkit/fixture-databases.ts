@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { systemClock } from '../../platform/clock.ts'
 import { createAppKeys } from '../../platform/crypto/key-ring.ts'
 import { createVault } from '../../platform/crypto/vault.ts'
+import { withRowKeys } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { openTestDatabase, type TestDatabase, type TestDialect } from './databases.ts'
 import { platformOver } from './testbed.ts'
@@ -48,7 +49,7 @@ export async function openFixtureDatabase(dialect: TestDialect, commit: string):
     appKey: fixture.app_key,
     password: fixture.password,
     platform: {
-      ...platformOver(opened.database, opened.url, systemClock),
+      ...platformOver(withRowKeys(opened.database, keys), opened.url, systemClock),
       keys,
       vault: createVault(keys),
     },

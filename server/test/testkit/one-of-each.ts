@@ -3,7 +3,7 @@ import type { OpenDatabase } from '../../platform/database/open-database.ts'
 import type { Schema } from '../../platform/database/schema.ts'
 import { NIL_ID } from '../../platform/ids.ts'
 
-type Rows = { [Table in keyof Schema]: Insertable<Schema[Table]>[] }
+type Rows = { [Table in keyof Schema]: Omit<Insertable<Schema[Table]>, 'row_digest'>[] }
 
 /** A recognizable UUIDv7. */
 export function idNumber(number: number): string {
@@ -492,7 +492,7 @@ export async function populate({ writer }: OpenDatabase): Promise<void> {
     if (columns.length === 0) continue
     if ((await sql`select 1 from ${sql.table(name)} limit 1`.execute(writer)).rows.length > 0) continue
     for (const row of rows) {
-      const cells = Object.entries(row).filter(([column]) => columns.includes(column))
+      const cells = Object.entries({ ...row, row_digest: '' }).filter(([column]) => columns.includes(column))
       await sql`insert into ${sql.table(name)} (${sql.join(cells.map(([column]) => sql.ref(column)))})
         values (${sql.join(cells.map(([, value]) => value))})`.execute(writer)
     }
