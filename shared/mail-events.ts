@@ -8,6 +8,7 @@ export const MAIL_EVENTS = {
     'billing_cycle.closed',
     'billing_cycle.overdue',
     'store.silent',
+    'store.rejecting',
   ],
   creator: ['application.decided', 'sale.accepted', 'payout.paid', 'payout.failed'],
   admin: [],

@@ -152,6 +152,8 @@ for (const dialect of testDialects()) {
     )
     assert.equal([unknown.code, unknown.stdout], [1, ''])
     assert.match(unknown.stderr, /No store in use has the domain nothing\.myshopify\.com\./)
+    const all = await books.affiliate(['stores', 'check', '--json'])
+    assert.equal([all.code, JSON.parse(all.stdout)], [0, { rejecting: [], unclaimed: [] }])
   })
 
   it('lists offers, and decides on the rate that was looked at', async () => {

@@ -15,11 +15,10 @@ import { Client } from 'pg'
 import { suite, type Test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { migrationState } from '../../server/platform/database/migration-state.ts'
-import { migrate } from '../../server/platform/database/migrator.ts'
 import { type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
 import { startService } from '../../server/service.ts'
 import type { TestDialect } from '../../server/test/testkit/databases.ts'
-import { type FixtureDatabase, openFixtureDatabase } from '../../server/test/testkit/fixture-databases.ts'
+import { type FilledMarket, openFilledMarket } from '../../server/test/testkit/filled-market.ts'
 import { administer } from '../../server/test/testkit/migrated-databases.ts'
 import { call } from '../../server/test/testkit/service-bed.ts'
 import { addServiceRole } from '../../server/test/testkit/service-role.ts'
@@ -32,7 +31,6 @@ import { openSmallDisk } from './small-disk.ts'
 
 const ONE_LINE = /^affiliate: [^\n]*\n$/
 const WRONG_KEY = Buffer.alloc(32, 8).toString('base64')
-/** Their rows are the same in every version. */
 const COMPARED = ['ledger_entries', 'ledger_postings', 'payouts', 'credits', 'clicks'] as const
 
 /** A server with its own pg_dump and pg_restore. */
@@ -44,8 +42,8 @@ export interface InstalledPostgres {
 }
 
 export interface World {
-  fixture: FixtureDatabase
-  /** A backup of the fixture database, as `db backup` makes it. */
+  filled: FilledMarket
+  /** A backup of its database, as `db backup` makes it. */
   backup: string
   affiliate(args: string[], settings?: Record<string, string>): Promise<EndedHere>
   /** Every file in the folder, and every database on the server. */
@@ -78,30 +76,30 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
   const it = suite<World>(`db restore on ${dialect}`)
 
   it.before.each(async (world) => {
-    const fixture = await openFixtureDatabase(dialect, '309daf1')
-    world.fixture = fixture
+    const filled = await openFilledMarket(dialect)
+    world.filled = filled
     world.affiliate = (args, settings = {}) =>
-      runHere(args, { DATABASE_URL: fixture.url, APP_KEY: fixture.appKey, ...settings })
+      runHere(args, { DATABASE_URL: filled.url, APP_KEY: filled.appKey, ...settings })
     world.places = async () => [
-      ...readdirSync(fixture.folder).filter((name) => !/-(wal|shm)$/.test(name)),
+      ...readdirSync(filled.folder).filter((name) => !/-(wal|shm)$/.test(name)),
       ...(system ? await databasesOn(system.url) : []),
     ]
-    world.backup = join(fixture.folder, 'a backup')
-    const made = await backUp(fixture.database, world.backup)
+    world.backup = join(filled.folder, 'a backup')
+    const made = await backUp(filled.database, world.backup)
     assert.is(made.restore, `affiliate db restore '${world.backup}'`)
   })
-  it.after.each(async ({ fixture, places }) => {
-    const own = system && new URL(fixture.url).pathname.slice(1)
+  it.after.each(async ({ filled, places }) => {
+    const own = system && new URL(filled.url).pathname.slice(1)
     const left = own ? (await places()).filter((name) => name.startsWith(`${own}_`)) : []
-    await fixture.close()
+    await filled.close()
     for (const name of left) await administer(`drop database "${name}" with (force)`)
   })
 
   it.after(() => system?.close())
 
   it('makes a verified copy of this version, and its commands put it in place', async (world) => {
-    const { fixture, backup, affiliate } = world
-    const { database, url } = fixture
+    const { filled, backup, affiliate } = world
+    const { database, url } = filled
     const before = await rowsOf(database)
     const { executed, pending } = await migrationState(database)
     const { code, stdout, stderr } = await affiliate(['db', 'restore', backup, '--json'])
@@ -114,7 +112,7 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     for (const command of restored.swap_commands) execFileSync('sh', ['-c', command], { stdio: 'pipe' })
     const service = await startService({
       environment: {
-        ...{ PORT: '0', DATABASE_URL: url, DATA_DIR: fixture.folder, APP_KEY: fixture.appKey },
+        ...{ PORT: '0', DATABASE_URL: url, DATA_DIR: filled.folder, APP_KEY: filled.appKey },
         ...{ LOG_LEVEL: 'silent', ROLES: 'web' },
       },
     })
@@ -128,7 +126,7 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
   })
 
   it('refuses a target that exists, and keeps it as it is', async (world) => {
-    const { fixture, backup, affiliate, places } = world
+    const { filled, backup, affiliate, places } = world
     assert.is((await affiliate(['db', 'restore', backup])).code, 0)
     const before = await places()
     const again = await affiliate(['db', 'restore', backup])
@@ -136,8 +134,8 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     assert.match(again.stderr, ONE_LINE)
     assert.match(again.stderr, /already.*--to/)
     assert.equal(await places(), before)
-    const own = new URL(fixture.url).pathname.slice(1)
-    const to = system ? `${own}_another` : join(fixture.folder, 'another.db')
+    const own = new URL(filled.url).pathname.slice(1)
+    const to = system ? `${own}_another` : join(filled.folder, 'another.db')
     const named = await affiliate(['db', 'restore', backup, '--to', to])
     assert.is(named.code, 0, named.stderr)
     assert.is((await places()).length, before.length + 1)
@@ -198,29 +196,19 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     {
       what: 'a backup of a newer version',
       says: /was made by a newer version .*99999-later/,
-      async make({ fixture, backup, affiliate }) {
-        await migrate(fixture.database)
+      async make({ filled, backup, affiliate }) {
         await sql`insert into mikro_orm_migrations (name) values ('99999-later')`.execute(
-          fixture.database.writer,
+          filled.database.writer,
         )
         assert.is((await affiliate(['db', 'backup', `${backup}.newer`])).code, 0)
         return `${backup}.newer`
       },
     },
     {
-      what: 'an older backup whose guards were removed',
-      says: /cannot be migrated to this version \(.*\)\. Restore it with the version that made it/,
-      async make({ fixture: { database }, backup }) {
-        await removeGuards(database)
-        if (dialect === 'postgresql') await sql`drop table payout_destinations`.execute(database.writer)
-        return (await backUp(database, `${backup}.unguarded`)).file
-      },
-    },
-    {
       what: 'a database of another program',
       says: /is not a backup of this service: it has no migrations/,
-      async make({ fixture, backup, affiliate }) {
-        await sql`alter table mikro_orm_migrations rename to theirs`.execute(fixture.database.writer)
+      async make({ filled, backup, affiliate }) {
+        await sql`alter table mikro_orm_migrations rename to theirs`.execute(filled.database.writer)
         assert.is((await affiliate(['db', 'backup', `${backup}.other`])).code, 0)
         return `${backup}.other`
       },
@@ -244,13 +232,12 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
   }
 
   it('keeps a copy whose books do not hold, names what is broken, and gives no way to switch', async (world) => {
-    const { fixture, backup, affiliate, places } = world
-    await migrate(fixture.database)
-    await removeGuards(fixture.database)
+    const { filled, backup, affiliate, places } = world
+    await removeGuards(filled.database)
     await sql`update sales set commission = commission + 1 where acceptance_status = 'accepted'`.execute(
-      fixture.database.writer,
+      filled.database.writer,
     )
-    const { file } = await backUp(fixture.database, `${backup}.broken`)
+    const { file } = await backUp(filled.database, `${backup}.broken`)
     const before = await places()
     const ended = await affiliate(['db', 'restore', file])
     assert.is(ended.code, 1)
@@ -267,23 +254,23 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
   })
 
   it('that is interrupted leaves nothing behind', async (world) => {
-    const { fixture, backup, places } = world
-    const environment = { DATABASE_URL: fixture.url, APP_KEY: fixture.appKey }
+    const { filled, backup, places } = world
+    const environment = { DATABASE_URL: filled.url, APP_KEY: filled.appKey }
     if (dialect === 'sqlite') {
       // So much that copying it has a middle.
       const big = await openDatabase(`sqlite:${backup}`, { create: false })
       await sql`create table ballast as select zeroblob(200000000)`.execute(big.writer)
       await big.close()
       const before = await places()
-      const command = startAffiliate(['db', 'restore', backup], environment, fixture.folder)
-      const draft = join(fixture.folder, `affiliate-restored.db.${command.child.pid}.tmp`, 'draft')
+      const command = startAffiliate(['db', 'restore', backup], environment, filled.folder)
+      const draft = join(filled.folder, `affiliate-restored.db.${command.child.pid}.tmp`, 'draft')
       await command.until(() => (statSync(draft, { throwIfNoEntry: false })?.size ?? 0) > 0)
       const { status } = await command.interrupt()
       assert.equal([status, await places()], [130, before])
       return
     }
     // The real program reads the archive; the one that would load it never ends.
-    const tools = join(fixture.folder, 'tools')
+    const tools = join(filled.folder, 'tools')
     const tool = join(tools, 'pg_restore')
     mkdirSync(tools)
     const real = `${system?.programs}/pg_restore`
@@ -296,7 +283,7 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     const command = startAffiliate(
       ['db', 'restore', backup],
       { ...environment, PATH: `${tools}:${process.env.PATH}` },
-      fixture.folder,
+      filled.folder,
     )
     await command.until(() => existsSync(`${tool}.pid`) && readFileSync(`${tool}.pid`, 'utf8') !== '')
     assert.ok((await places()).length > before.length)
@@ -329,25 +316,20 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     it('says what a role lacks that may not create databases', async ({
       backup,
       affiliate,
-      fixture,
+      filled,
       places,
     }) => {
       const before = await places()
-      const DATABASE_URL = await addServiceRole(fixture.url)
+      const DATABASE_URL = await addServiceRole(filled.url)
       const ended = await affiliate(['db', 'restore', backup], { DATABASE_URL })
       assert.equal([ended.code, await places()], [1, before])
       assert.match(ended.stderr, ONE_LINE)
       assert.match(ended.stderr, /role lacks a privilege.*--database-url/)
     })
 
-    it('says what to install where there is no pg_restore', async ({
-      backup,
-      affiliate,
-      fixture,
-      places,
-    }) => {
+    it('says what to install where there is no pg_restore', async ({ backup, affiliate, filled, places }) => {
       const before = await places()
-      const ended = await affiliate(['db', 'restore', backup], { PATH: fixture.folder })
+      const ended = await affiliate(['db', 'restore', backup], { PATH: filled.folder })
       assert.equal([ended.code, await places()], [1, before])
       assert.match(
         ended.stderr,

@@ -148,7 +148,7 @@ export const PROOFS: readonly Proof[] = [
   },
   {
     name: 'migrations',
-    promise: 'each migration runs on databases with rows in every table',
+    promise: 'the migrations make what the entities describe, once, also from two processes',
     files: ['server/migrations/migrations'],
   },
 ]

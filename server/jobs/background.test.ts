@@ -1,8 +1,11 @@
+import { mock } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import type { Platform } from '../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, eventsOf, type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
+import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import {
   failureOf,
   lastRuns,
@@ -116,6 +119,38 @@ for (const { it, dialect } of marketSuites<Context>('worker and scheduler', { ve
     outage.end()
     await eventually(async () => (await cyclesOf(platform, shop.merchantId))[0]?.state === 'closed')
     await scheduler.stop()
+  })
+
+  it('make up a run whose moment passed while they stood still, once', async ({ market }) => {
+    const { platform, processor } = market
+    const ended: unknown[] = []
+    const scheduled = () => {
+      const log = {
+        ...platform.log,
+        info: (facts: object) => void ('job' in facts && ended.push(facts.job)),
+      } as typeof platform.log
+      return startScheduler({ ...platform, log }, processor)
+    }
+    const settled = async (count: number) => {
+      while (ended.length < count) await setImmediate()
+    }
+    mock.timers.enable({ apis: ['Date', 'setTimeout'], now: platform.clock.now() })
+    try {
+      const first = scheduled()
+      await settled(4)
+      const second = scheduled()
+      // The reconciliation is not due again.
+      await settled(7)
+      market.clock.pass(3 * DAY + 20 * MINUTE)
+      mock.timers.setTime(platform.clock.now())
+      mock.timers.tick(0)
+      await settled(11)
+      await Promise.all([first.stop(), second.stop()])
+      assert.equal(ended.slice(7).sort(), ['billing', 'payouts', 'reconciliation', 'seals'])
+      assert.ok((await lastRuns(platform)).every(({ started_at }) => started_at === platform.clock.now()))
+    } finally {
+      mock.timers.reset()
+    }
   })
 
   it('record why a run failed, until it is repeated', async ({ platform }) => {

@@ -11,12 +11,11 @@ import { SettingError } from '../platform/config.ts'
 import { checkAppKey } from '../platform/crypto/app-key-check.ts'
 import { readKeyMark } from '../platform/crypto/key-mark.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
-import { migrate } from '../platform/database/migrator.ts'
 import type { Platform } from '../platform/platform.ts'
 import { connectStore, rotateSecret } from '../stores/stores.service.ts'
 import { claimsForWebhook } from '../stores/webhook-claims.service.ts'
 import { testDialects } from '../test/testkit/databases.ts'
-import { type FixtureDatabase, openFixtureDatabase } from '../test/testkit/fixture-databases.ts'
+import { type FilledMarket, openFilledMarket } from '../test/testkit/filled-market.ts'
 import {
   attemptsOf,
   giveBillingAccount,
@@ -27,7 +26,6 @@ import {
 } from '../test/testkit/marketplace.ts'
 import { addUser, changeUser } from '../test/testkit/people.ts'
 import { MINUTE, TESTBED_KEY, withKeys } from '../test/testkit/testbed.ts'
-import { sealUnbound } from '../test/testkit/unbound-values.ts'
 import { billingAccountOf } from '../users/billing-accounts.service.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { type Rotation, rotateKeys } from './rotate-keys.ts'
@@ -71,139 +69,94 @@ const secretsFor = async (platform: Platform, domain = DOMAIN) =>
   (await claimsForWebhook(platform, domain)).flatMap(({ keys }) => keys.map((key) => key.export().toString()))
 
 for (const dialect of testDialects()) {
-  const upgraded = suite<{ fixture: FixtureDatabase; platform: Platform }>(
-    `keys of a database of 309daf1 on ${dialect}`,
-  )
+  const filled = suite<{ filled: FilledMarket; platform: Platform; domain: string }>(`keys on ${dialect}`)
 
-  upgraded.before.each(async (context) => {
-    context.fixture = await openFixtureDatabase(dialect, '309daf1')
-    context.platform = context.fixture.platform
-    await migrate(context.fixture.database)
-    await checkAppKey(context.fixture.database, context.platform.vault)
+  filled.before.each(async (context) => {
+    context.filled = await openFilledMarket(dialect)
+    const { market } = context.filled
+    context.platform = market.platform
+    market.clock.pass(MINUTE)
+    while (await watchIdentities(market.platform)) {}
+    const store = await market.platform.database.reader
+      .selectFrom('stores')
+      .select('shop_domain')
+      .executeTakeFirstOrThrow()
+    context.domain = store.shop_domain
   })
-  upgraded.after.each(({ fixture }) => fixture.close())
+  filled.after.each((context) => context.filled.close())
 
-  upgraded(
-    'work unbound until they are rotated, and are bound and new afterwards',
-    async ({ platform, fixture }) => {
-      const before = await sealedRows(platform)
-      assert.ok(before.destinations.length > 0 && before.secrets.length > 0 && before.mailboxes.length > 0)
-      assert.equal(await sealedBreaches(platform), [])
-      assert.ok((await secretsFor(platform)).includes(`secret of ${DOMAIN}`))
+  filled('that are rotated leave every value bound to its row and under the new key', async (context) => {
+    const { platform, domain } = context
+    const before = await sealedRows(platform)
+    assert.ok(before.destinations.length > 0 && before.secrets.length > 0 && before.mailboxes.length > 0)
+    assert.equal(await sealedBreaches(platform), [])
+    const secrets = await secretsFor(platform, domain)
+    assert.is(secrets.length, 1)
 
-      const oldKey = Buffer.from(fixture.appKey, 'base64')
-      const both = withKeys(platform, createAppKeys(NEW_KEY, [oldKey]))
-      const all = [before.destinations.length, 0, 0, before.secrets.length, 0, before.mailboxes.length]
-      assert.instance(await rotate(both).catch((error: unknown) => error), Refusal, 'bound first')
-      const preview = await rotate(platform, true)
-      const bound = [before.destinations.length, 0, 0, before.secrets.length, 0, 0]
-      assert.equal([resealedIn(preview), preview.endsUnbound], [bound, true])
-      assert.equal(await sealedRows(platform), before, 'a dry run writes nothing')
-      assert.equal(await auditsOf(platform), [])
+    const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
+    const all = [before.destinations.length, 0, 0, before.secrets.length, 0, before.mailboxes.length]
+    assert.equal(resealedIn(await rotate(both, true)), all)
+    assert.equal(await sealedRows(platform), before, 'a dry run writes nothing')
+    assert.equal(await auditsOf(platform), [])
 
-      const binding = await rotate(platform)
-      assert.equal([resealedIn(binding), binding.left, binding.endsUnbound], [bound, [], true])
-      assert.equal(await sealedBreaches(platform), [])
-      const rotation = await rotate(both)
-      assert.equal([resealedIn(rotation), rotation.left, rotation.endsUnbound], [all, [], false])
-      const after = await sealedRows(platform)
-      for (const [index, row] of after.destinations.entries()) {
-        const { iban_encrypted, iban_fingerprint, ...rest } = row
-        const former = before.destinations[index]
-        assert.match(iban_encrypted, new RegExp(`^v2\\.${both.keys.current.id}\\.`))
-        assert.is.not(iban_fingerprint, former?.iban_fingerprint)
-        assert.equal(
-          { ...former, iban_encrypted, iban_fingerprint },
-          { ...rest, iban_encrypted, iban_fingerprint },
-        )
-      }
-      const onlyNew = withKeys(platform, createAppKeys(NEW_KEY))
+    const rotation = await rotate(both)
+    assert.equal([resealedIn(rotation), rotation.left], [all, []])
+    const after = await sealedRows(platform)
+    for (const [index, row] of after.destinations.entries()) {
+      const { iban_encrypted, iban_fingerprint, ...rest } = row
+      const former = before.destinations[index]
+      assert.match(iban_encrypted, new RegExp(`^v2\\.${both.keys.current.id}\\.`))
+      assert.is.not(iban_fingerprint, former?.iban_fingerprint)
       assert.equal(
-        await readKeyMark(platform.database.reader, onlyNew.vault).then((mark) => mark?.key),
-        'current',
+        { ...former, iban_encrypted, iban_fingerprint },
+        { ...rest, iban_encrypted, iban_fingerprint },
       )
-      assert.equal(await sealedBreaches(onlyNew), [])
-      onlyNew.caches.clear('store')
-      assert.ok((await secretsFor(onlyNew)).includes(`secret of ${DOMAIN}`))
-      const audits = await auditsOf(platform)
-      assert.equal(
-        audits.map(({ subject_id }) => subject_id),
-        [platform.keys.current.id, both.keys.current.id],
-      )
+    }
+    const onlyNew = withKeys(platform, createAppKeys(NEW_KEY))
+    assert.equal(
+      await readKeyMark(platform.database.reader, onlyNew.vault).then((mark) => mark?.key),
+      'current',
+    )
+    assert.equal(await sealedBreaches(onlyNew), [])
+    onlyNew.caches.clear('store')
+    assert.equal(await secretsFor(onlyNew, domain), secrets)
+    assert.equal(
+      (await auditsOf(platform)).map(({ subject_id }) => subject_id),
+      [both.keys.current.id],
+    )
 
-      assert.equal(resealedIn(await rotate(onlyNew)), [0, 0, 0, 0, 0, 0])
-      assert.is((await auditsOf(platform)).length, 2, 'nothing to do leaves no row')
-      const refused = await rotate(platform).catch((error: unknown) => error)
-      assert.instance(refused, Refusal)
-    },
-  )
+    assert.equal(resealedIn(await rotate(onlyNew)), [0, 0, 0, 0, 0, 0])
+    assert.is((await auditsOf(platform)).length, 1, 'nothing to do leaves no row')
+    assert.instance(await rotate(platform).catch((error: unknown) => error), Refusal)
+  })
 
-  upgraded(
-    'refuse an unbound value once they were rotated, also with the same key',
-    async ({ platform, fixture }) => {
-      const before = await sealedRows(platform)
-      const [destination] = before.destinations
-      const [secret] = before.secrets
-      assert.ok(destination && secret)
-      const rotation = await rotate(platform)
-      assert.equal([rotation.left, rotation.endsUnbound], [[], true])
-      assert.equal(await sealedBreaches(platform), [])
-      await fixture.database.transaction(async (tx) => {
-        await tx
-          .updateTable('payout_destinations')
-          .set(destination)
-          .where('id', '=', destination.id)
-          .execute()
-        await tx.updateTable('store_secrets').set(secret).where('id', '=', secret.id).execute()
-      })
-      assert.equal(await sealedBreaches(platform), [
-        `payout destination ${destination.id}`,
-        `store secret ${secret.id}`,
-      ])
-      const again = await rotate(platform)
-      assert.equal(
-        again.left.map(({ id, keyMissing }) => [id, keyMissing]),
-        [
-          [destination.id, false],
-          [secret.id, false],
-        ],
-      )
-    },
-  )
+  filled('that are rotated leave values that were copied or changed, and name them', async (context) => {
+    const { platform } = context
+    const { destinations, secrets } = await sealedRows(platform)
+    const [victim, thief] = destinations
+    const [secret] = secrets
+    assert.ok(victim && thief && secret)
+    const { iban_encrypted, iban_fingerprint } = thief
+    await platform.database.transaction(async (tx) => {
+      await tx
+        .updateTable('payout_destinations')
+        .set({ iban_encrypted, iban_fingerprint })
+        .where('id', '=', victim.id)
+        .execute()
+      await tx
+        .updateTable('store_secrets')
+        .set({ secret_encrypted: iban_encrypted })
+        .where('id', '=', secret.id)
+        .execute()
+    })
+    const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
+    const { left } = await rotate(both)
+    assert.equal(left.map(({ id }) => id).sort(), [victim.id, secret.id].sort())
+    assert.equal((await sealedBreaches(both)).length, 2, 'they are still refused')
+  })
 
-  upgraded(
-    'leave values that were copied or changed before, and say which',
-    async ({ platform, fixture }) => {
-      const { destinations, secrets } = await sealedRows(platform)
-      const [victim, thief] = [
-        destinations[0],
-        destinations.find((row) => row.user_id !== destinations[0]?.user_id),
-      ]
-      const [secret] = secrets
-      assert.ok(victim && thief && secret)
-      const { iban_encrypted, iban_fingerprint } = thief
-      await fixture.database.transaction(async (tx) => {
-        await tx
-          .updateTable('payout_destinations')
-          .set({ iban_encrypted, iban_fingerprint })
-          .where('id', '=', victim.id)
-          .execute()
-        const foreign = sealUnbound(Buffer.alloc(32, 5), 'another secret', 'store.webhook_secret')
-        await tx
-          .updateTable('store_secrets')
-          .set({ secret_encrypted: foreign })
-          .where('id', '=', secret.id)
-          .execute()
-      })
-      const { left } = await rotate(platform)
-      assert.equal(left.map(({ id }) => id).sort(), [victim.id, thief.id, secret.id].sort())
-      assert.equal((await sealedBreaches(platform)).length, 3, 'they are refused from now on')
-    },
-  )
-
-  upgraded('can be broken off anywhere and rotated again', async ({ platform, fixture }) => {
-    await rotate(platform)
-    const both = withKeys(platform, createAppKeys(NEW_KEY, [Buffer.from(fixture.appKey, 'base64')]))
+  filled('can be broken off anywhere and rotated again', async ({ platform }) => {
+    const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
     const stopAt = (stop: string) =>
       rotateKeys(both, {
         dryRun: false,
@@ -223,26 +176,22 @@ for (const dialect of testDialects()) {
     }
     const rotation = await rotate(both)
     assert.equal([resealedIn(rotation), rotation.left, rotation.retired], [[0, 0, 0, 0, 0, 0], [], []])
-    assert.is((await auditsOf(platform)).length, 2)
+    assert.is((await auditsOf(platform)).length, 1)
     assert.equal(await brokenChecks(both), [])
     assert.equal(await sealedBreaches(withKeys(platform, createAppKeys(NEW_KEY))), [])
   })
 
-  upgraded(
-    'do not retire the next key, which stands in APP_KEYS_FORMER before it is used',
-    async ({ platform, fixture }) => {
-      const oldKey = Buffer.from(fixture.appKey, 'base64')
-      const ahead = withKeys(platform, createAppKeys(oldKey, [NEW_KEY]))
-      assert.equal((await rotate(ahead)).retired, [])
-      assert.equal(await retiredKeys(platform), [])
-      const replaced = withKeys(platform, createAppKeys(NEW_KEY, [oldKey]))
-      assert.equal((await rotate(replaced)).retired, [platform.keys.current.id])
-      assert.equal(await brokenChecks(replaced), [])
-      assert.instance(await rotate(ahead).catch((error: unknown) => error), SettingError, 'no way back')
-    },
-  )
+  filled('do not retire the next key, which is in APP_KEYS_FORMER before its use', async ({ platform }) => {
+    const ahead = withKeys(platform, createAppKeys(TESTBED_KEY, [NEW_KEY]))
+    assert.equal((await rotate(ahead)).retired, [])
+    assert.equal(await retiredKeys(platform), [])
+    const replaced = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
+    assert.equal((await rotate(replaced)).retired, [platform.keys.current.id])
+    assert.equal(await brokenChecks(replaced), [])
+    assert.instance(await rotate(ahead).catch((error: unknown) => error), SettingError, 'no way back')
+  })
 
-  upgraded.run()
+  filled.run()
 
   const fresh = suite(`keys of a new database on ${dialect}`)
 

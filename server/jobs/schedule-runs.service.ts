@@ -5,15 +5,24 @@ import type { Platform } from '../platform/platform.ts'
 
 export type ScheduleRunRow = Selectable<Schema['schedule_runs']>
 
-export async function noteStarted(platform: Platform, name: string): Promise<void> {
-  const started = { started_at: platform.clock.now(), finished_at: null, outcome: null }
-  await platform.database.transaction((tx) =>
+/** Records that a run starts. With `since` (epoch ms) returns false, and records nothing, if one has started since then. */
+export async function noteStarted(
+  { clock, database }: Platform,
+  name: string,
+  since = Number.MAX_SAFE_INTEGER,
+): Promise<boolean> {
+  const started = { started_at: clock.now(), finished_at: null, outcome: null }
+  const noted = await database.transaction((tx) =>
     tx
       .insertInto('schedule_runs')
       .values({ name, ...started })
-      .onConflict((conflict) => conflict.column('name').doUpdateSet(started))
+      .onConflict((conflict) =>
+        conflict.column('name').doUpdateSet(started).where('schedule_runs.started_at', '<', since),
+      )
+      .returning('name')
       .execute(),
   )
+  return noted.length > 0
 }
 
 export async function noteFinished(

@@ -1,4 +1,4 @@
-import { type ScheduledTask, schedule } from 'node-cron'
+import { Cron } from 'croner'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { sealLedger } from '../ledger/seals/seals.service.ts'
 import { storeSeals } from '../ledger/seals/stored-seals.service.ts'
@@ -27,13 +27,16 @@ interface Job {
 
 /** How soon a failed run is repeated, ms: an outage over a daily time must not cost the day's billing. */
 const RETRY_MS = 30_000
+/** A run that starts later than this after its moment is made up: the process or its machine stood still, ms. */
+const LATE_MS = 10_000
 
 const EVERY_HOUR = '0 * * * *'
 const EVERY_FIVE_MINUTES = '*/5 * * * *'
 
 /**
  * Starts the scheduled jobs: closing billing cycles, paying creators, sealing the journal and reconciling with the processor. A run that
- * fails is repeated every `retryMs` until it succeeds. Each state change is a compare-and-set, so two schedulers do no harm.
+ * fails is repeated every `retryMs` until it succeeds. Moments that passed while the process stood still are made up by one run, unless
+ * another scheduler has made that already. Each state change is a compare-and-set, so two schedulers do no harm.
  */
 export function startScheduler(
   platform: Platform,
@@ -93,45 +96,60 @@ export function startScheduler(
     },
   ]
   const retries = new Map<string, NodeJS.Timeout>()
-  const start = (job: Job, isStart = false) => {
+  const start = (job: Job, cause: Cause) => {
     clearTimeout(retries.get(job.name))
-    const run = runJob(platform, job, isStart).then((succeeded) => {
+    const run = runJob(platform, job, cause).then((succeeded) => {
       underWay.delete(run)
       if (succeeded || stopping.signal.aborted) return
       retries.set(
         job.name,
-        setTimeout(() => void start(job, isStart), retryMs),
+        setTimeout(() => void start(job, typeof cause === 'object' ? 'moment' : cause), retryMs),
       )
     })
     underWay.add(run)
     return run
   }
-  const tasks: ScheduledTask[] = jobs
-    .filter((job) => job.expression !== 'off')
-    .map((job) =>
-      schedule(job.expression, () => start(job), {
-        name: job.name,
-        timezone: config.BILLING_TIMEZONE,
-        noOverlap: true,
-      }),
-    )
+  const isOn = (job: Job) => job.expression !== 'off'
+  const crons = jobs.filter(isOn).map((job) => {
+    // Croner looks at the time at least every 30 s, so it also notices that the machine was suspended.
+    const options = { timezone: config.BILLING_TIMEZONE, protect: true, context: job.name }
+    const cron: Cron<string> = new Cron(job.expression, options, () => {
+      const cause = causeAt(cron, planned)
+      planned = cron.nextRun()
+      return start(job, cause)
+    })
+    let planned = cron.nextRun()
+    return cron
+  })
   // Catches up with what became due while no scheduler ran; each job does only what is due.
-  for (const job of jobs) if (job.expression !== 'off') void start(job, true)
+  for (const job of jobs.filter(isOn)) void start(job, 'start')
   return {
     async stop() {
       stopping.abort()
       for (const timer of retries.values()) clearTimeout(timer)
-      await Promise.all(tasks.map((task) => task.destroy()))
+      for (const cron of crons) cron.stop()
       await Promise.all(underWay)
     },
   }
 }
 
+/** What a job runs for: the start of the scheduler, a moment of its schedule, or moments that passed, with the last of them (epoch ms). */
+type Cause = 'start' | 'moment' | { missed: number }
+
+function causeAt(cron: Cron<string>, planned: Date | null): Cause {
+  const now = new Date()
+  if (!planned || now.getTime() - planned.getTime() <= LATE_MS) return 'moment'
+  const [last = planned] = cron.previousRuns(1, now)
+  return { missed: last.getTime() }
+}
+
 /** Runs a job once; returns whether it succeeded. */
-async function runJob(platform: Platform, job: Job, isStart: boolean): Promise<boolean> {
+async function runJob(platform: Platform, job: Job, cause: Cause): Promise<boolean> {
   try {
-    if (isStart && (await job.isDueAtStart?.()) === false) return true
-    await noteStarted(platform, job.name)
+    if (cause === 'start' && (await job.isDueAtStart?.()) === false) return true
+    // The clocks of two machines may differ a little.
+    const since = typeof cause === 'object' ? cause.missed - LATE_MS : undefined
+    if (!(await noteStarted(platform, job.name, since))) return true
     const outcome = await withLongStatements(() => job.run())
     await noteFinished(platform, job.name, outcome)
     platform.log.info({ job: job.name, ...outcome }, 'scheduled job done')

@@ -5,24 +5,13 @@ import { SettingError } from '../platform/config.ts'
 import { checkAppKey } from '../platform/crypto/app-key-check.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
 import { sha256 } from '../platform/crypto/vault.ts'
-import { migrate } from '../platform/database/migrator.ts'
 import type { Platform } from '../platform/platform.ts'
-import { type FixtureDatabase, openFixtureDatabase } from '../test/testkit/fixture-databases.ts'
-import {
-  addCredit,
-  cutOffCredit,
-  entriesOf,
-  rehashLast,
-  removeSeals,
-  stripKeys,
-} from '../test/testkit/journal-attacks.ts'
+import { addCredit, cutOffCredit, entriesOf, rehashLast, stripKeys } from '../test/testkit/journal-attacks.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../test/testkit/marketplace.ts'
-import { openRival } from '../test/testkit/rival.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { withKeys } from '../test/testkit/testbed.ts'
 import { describeKeys } from '../verification/journal-keys.ts'
-import { compareWithKept } from '../verification/seals.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { keyIdOf } from './chain.rule.ts'
 import { journalKeys } from './journal-keys.ts'
@@ -157,136 +146,6 @@ for (const { it, dialect } of marketSuites<Context>('a hostile database writer')
   })
 
   it.run()
-
-  const older = suite<{ fixture: FixtureDatabase; platform: Platform; merchantId: string }>(
-    `a journal from before keys on ${dialect}`,
-  )
-  older.before.each(async (context) => {
-    context.fixture = await openFixtureDatabase(dialect, '309daf1')
-    context.platform = context.fixture.platform
-    await migrate(context.fixture.database)
-    const { reader } = context.fixture.database
-    // A merchant who may still get a credit.
-    const accepted = await reader
-      .selectFrom('sales')
-      .select('merchant_id')
-      .where('acceptance_status', '=', 'accepted')
-      .groupBy('merchant_id')
-      .orderBy((query) => query.fn.countAll(), 'desc')
-      .executeTakeFirstOrThrow()
-    context.merchantId = accepted.merchant_id
-  })
-  older.after.each(({ fixture }) => fixture?.close())
-
-  older(
-    'is cut over once, by the first of several starts, with the heads of all ledgers',
-    async ({ fixture, platform }) => {
-      const { reader } = platform.database
-      assert.ok((await describeKeys(platform)).isBeforeCutOver)
-      assert.equal(await faultNames(platform), [])
-      const before = await reader.selectFrom('ledger_seals').selectAll().execute()
-      const unkeyed = await entriesOf(reader)
-      assert.ok(before.length > 0 && unkeyed.every(({ hash }) => keyIdOf(hash) === null))
-
-      const rival = await openRival({ ...fixture, testDatabase: fixture } as never)
-      const seals = await Promise.all([start(platform), start(rival.platform)])
-      await rival.close()
-      const [cutOver] = seals.filter((seal) => seal !== null)
-      assert.is(seals.filter((seal) => seal !== null).length, 1)
-      assert.is(cutOver?.position, before.length + 1)
-      assert.is(keyIdOf(cutOver?.digest ?? ''), platform.keys.current.id)
-      const heads = await reader
-        .selectFrom('ledger_heads')
-        .select(['ledger_id', 'sequence', 'hash'])
-        .orderBy('ledger_id')
-        .execute()
-      const sealed = await reader
-        .selectFrom('ledger_seal_heads')
-        .select(['ledger_id', 'sequence', 'hash'])
-        .where('position', '=', cutOver?.position ?? 0)
-        .orderBy('ledger_id')
-        .execute()
-      assert.equal(sealed, heads)
-      assert.is(await start(platform), null)
-      assert.equal(await faultNames(platform), [])
-      assert.equal(await entriesOf(reader), unkeyed, 'what was there stays as it is')
-      assert.not((await describeKeys(platform)).isBeforeCutOver)
-    },
-  )
-
-  older('is keyed from then on, and still holds', async ({ platform, merchantId }) => {
-    await start(platform)
-    await addCredit(platform, merchantId)
-    await sealLedger(platform)
-    assert.equal(await faultNames(platform), [])
-    const { keys } = await describeKeys(platform)
-    assert.equal(
-      keys.map(({ use, entries }) => [use, entries > 1]),
-      [
-        ['none', true],
-        ['current', false],
-      ],
-    )
-  })
-
-  older('takes an entry from a command before the first start', async ({ platform, merchantId }) => {
-    await addCredit(platform, merchantId)
-    assert.equal(await faultNames(platform), [])
-    assert.ok(await start(platform))
-    assert.equal(await faultNames(platform), [])
-  })
-
-  older(
-    'shows a credit that is appended without the key after the cut-over',
-    async ({ fixture, platform, merchantId }) => {
-      const { writer } = fixture.database
-      const cutOver = await start(platform)
-      await removeGuards(fixture.database)
-      await addCredit(platform, merchantId)
-      const id = await rehashLast(writer, merchantId, sha256, null)
-      assert.equal(await faultsOf(platform), {
-        'chain-unbroken': [`credit_granted entry ${id}`],
-        'heads-authentic': [`ledger ${merchantId}`],
-      })
-      await removeSeals(writer, cutOver?.position ?? 0)
-      const faults = await faultsOf(platform)
-      assert.ok(faults['chain-unbroken']?.length)
-      assert.equal(Object.keys(faults), ['chain-unbroken', 'heads-authentic', 'seals-hold'])
-    },
-  )
-
-  older('cannot be made unkeyed again', async ({ fixture, platform, merchantId }) => {
-    const { writer } = fixture.database
-    await start(platform)
-    await addCredit(platform, merchantId)
-    await removeGuards(fixture.database)
-    await stripKeys(writer, sha256)
-    assert.is(await start(platform), null)
-    assert.equal(await faultNames(platform), ['chain-unbroken', 'heads-authentic'])
-  })
-
-  older(
-    'that is put back whole to before the cut-over, its mark included, is only found by a digest that was kept',
-    async ({ fixture, platform }) => {
-      const { writer } = fixture.database
-      await checkAppKey(platform.database, platform.vault)
-      const mark = await writer
-        .selectFrom('watermarks')
-        .selectAll()
-        .where('name', '=', 'app_key')
-        .executeTakeFirstOrThrow()
-      const cutOver = await keyJournal(platform)
-      await removeGuards(fixture.database)
-      await stripKeys(writer, sha256)
-      await writer.updateTable('watermarks').set(mark).where('name', '=', 'app_key').execute()
-      assert.equal(await faultNames(platform), [])
-      const kept = await compareWithKept(writer, platform.keys, cutOver?.digest ?? '')
-      assert.is(kept.position, null)
-      assert.is(kept.breaches.length, 1)
-    },
-  )
-
-  older.run()
 
   const rotating = suite<Context>(`a journal whose key is rotated on ${dialect}`)
   rotating.before.each(async (context) => {

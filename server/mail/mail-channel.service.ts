@@ -51,6 +51,11 @@ async function contentOf(tx: Tx, event: OutboxEventRow): Promise<MailContent | n
       const last = last_event_at === null ? null : Date.parse(last_event_at)
       return { kind: event.type, facts: { shop_domain, last_event_at: last } }
     }
+    case 'store.rejecting': {
+      const { shop_domain, last_refusal: refusal } = data as Store
+      if (refusal === null) return null
+      return { kind: event.type, facts: { shop_domain, at: Date.parse(refusal.at), reason: refusal.reason } }
+    }
     case 'payout.paid':
       return { kind: event.type, facts: { amount: (data as PayoutWire).amount } }
     case 'payout.failed': {

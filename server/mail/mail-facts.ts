@@ -1,4 +1,5 @@
 import type { MailEvent } from '../../shared/mail-events.ts'
+import type { Store } from '../../shared/schemas/stores.ts'
 
 /** What became of a second factor; `reset` is an operator's. */
 export type SecondFactorChange = 'on' | 'off' | 'reset' | 'code_used' | 'codes_renewed'
@@ -36,6 +37,7 @@ export interface EventMailFacts extends Record<MailEvent, object> {
   }
   'billing_cycle.overdue': { amount_due: string; closed_at: number; payment_url: string | null }
   'store.silent': { shop_domain: string; last_event_at: number | null }
+  'store.rejecting': { shop_domain: string; at: number; reason: NonNullable<Store['last_refusal']>['reason'] }
   'payout.paid': { amount: string }
   'payout.failed': { amount: string; reason: string | null }
 }

@@ -192,6 +192,20 @@ function partsOf({ kind, facts }: MailContent, setting: MailSetting): Parts {
             : ([['Last event', time(facts.last_event_at)]] as [string, string][])),
         ],
       }
+    case 'store.rejecting':
+      return {
+        subject: `Deliveries from ${facts.shop_domain} are refused`,
+        paragraphs: [
+          'Deliveries in the name of your store fail verification, so their orders earn no one a commission.',
+          facts.reason === 'no_signature'
+            ? 'The last one had no signature. Shopify signs each delivery: if your orders still arrive, someone else sent it.'
+            : 'The last one was signed with another secret. Store the secret that Shopify shows below its webhooks, then send a test notification.',
+        ],
+        details: [
+          ['Store', facts.shop_domain],
+          ['Last refused', time(facts.at)],
+        ],
+      }
     case 'payout.paid':
       return {
         subject: `Payout of ${rupees(facts.amount)} paid`,

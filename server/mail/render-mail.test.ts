@@ -47,6 +47,10 @@ const MAILS: MailContent[] = [
     },
   },
   { kind: 'billing_cycle.overdue', facts: { amount_due: '2750.00', closed_at: AT, payment_url: null } },
+  {
+    kind: 'store.rejecting',
+    facts: { shop_domain: 'kurta.myshopify.com', at: AT, reason: 'wrong_signature' },
+  },
   { kind: 'store.silent', facts: { shop_domain: 'kurta.myshopify.com', last_event_at: AT } },
   { kind: 'payout.paid', facts: { amount: '2500.00' } },
   { kind: 'payout.failed', facts: { amount: '2500.00', reason: 'account closed' } },

@@ -24,6 +24,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   store_secrets: ['update', 'delete'],
   store_hosts: [],
   store_days: ['update'],
+  unclaimed_domains: ['update', 'delete'],
   offers: ['update'],
   offer_status_changes: [],
   applications: ['update'],
@@ -112,7 +113,7 @@ export async function roleProblem({ reader }: PostgresDatabase, role: string): P
     from pg_roles where rolname = ${role}`.execute(reader)
   const [found] = rows
   if (!found) return `There is no role ${role}. Create it first: create role "${role}" login password '...'`
-  if (found.super) return `Role ${role} is a superuser, whom no privilege restricts. Name another role.`
+  if (found.super) return `Role ${role} is a superuser: privileges do not restrict it. Name another role.`
   if (found.owner) return `Role ${role} owns tables, or may act as their owner. Name another role.`
   return null
 }

@@ -4,10 +4,36 @@ import * as assert from 'uvu/assert'
 import type { OpenDatabase } from '../platform/database/open-database.ts'
 import { openTestDatabase, type TestDatabase, testDialects } from '../test/testkit/databases.ts'
 import { idNumber, populate } from '../test/testkit/one-of-each.ts'
-import { APPEND_ONLY, type FORBIDDEN_UPDATES, NEVER_DELETED } from './guards.ts'
 
 const REFUSED =
-  /never overlap|only ever added|never go|made with a key that is in use|goes backwards|this change of \w+ is refused/
+  /never overlap|only ever added|never go|made with a key that is in use|this change of \w+ is refused/
+
+const ONLY_ADDED = [
+  'ledger_entries',
+  'ledger_postings',
+  'ledger_seals',
+  'ledger_seal_heads',
+  'credits',
+  'payout_lines',
+  'affiliate_links',
+  'audit_entries',
+  'operator_deliveries',
+  'sale_decisions',
+  'offer_status_changes',
+]
+
+const NEVER_DELETED = [
+  'sales',
+  'billing_cycles',
+  'billing_cycle_shares',
+  'ledger_heads',
+  'payouts',
+  'payout_destinations',
+  'billing_accounts',
+  'link_coupons',
+  'processor_attempts',
+  'inbound_events',
+]
 
 async function change(database: OpenDatabase, statement: string): Promise<bigint> {
   const { numAffectedRows } = await database.transaction((tx) => sql.raw(statement).execute(tx))
@@ -29,7 +55,7 @@ interface Moves {
 }
 
 /** Numbers as in `one-of-each.ts`: cycles 60 charged, 61 closed, 62 open; payouts 70 pending to 73 failed; and so on. */
-const MOVES: Record<keyof typeof FORBIDDEN_UPDATES, Moves> = {
+const MOVES: Record<string, Moves> = {
   billing_cycles: {
     refused: [
       [60, "state = 'closed', processor_payment_reference = null"],
@@ -149,7 +175,7 @@ for (const dialect of testDialects()) {
 
   it.after(({ testDatabase }) => testDatabase.close())
 
-  for (const table of [...APPEND_ONLY, 'operator_deliveries', 'sale_decisions']) {
+  for (const table of ONLY_ADDED) {
     it(`${table} only grows`, async ({ database }) => {
       const columns = (await database.writer.introspection.getTables()).find(
         ({ name }) => name === table,
@@ -233,7 +259,7 @@ for (const dialect of testDialects()) {
     await assertRefused(database, decide({ decided_at: 'created_at + 2', event_id: `'${idNumber(93)}'` }))
   })
 
-  it('a payout destination changes only by sealing its IBAN anew', async ({ database }) => {
+  it('a payout destination changes only by encrypting its IBAN again', async ({ database }) => {
     const reseal = (more = '') =>
       `update payout_destinations set iban_encrypted = iban_encrypted || 'x', iban_fingerprint = 'aa'${more}`
     for (const assignment of [

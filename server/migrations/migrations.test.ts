@@ -5,22 +5,19 @@ import { migrate, migrationState, openOrm } from '../platform/database/migrator.
 import type { OpenDatabase } from '../platform/database/open-database.ts'
 import { ENTITIES } from '../platform/database/schema.ts'
 import { openTestDatabase, type TestDialect, testDialects } from '../test/testkit/databases.ts'
-import { idNumber, ONE_OF_EACH, populate } from '../test/testkit/one-of-each.ts'
+import { ONE_OF_EACH, populate } from '../test/testkit/one-of-each.ts'
 import { raceProcesses } from '../test/testkit/racing-processes.ts'
 import { schemaShape } from '../test/testkit/schema-shape.ts'
-import { postgresqlMigrations } from './postgresql/index.ts'
-import { sqliteMigrations } from './sqlite/index.ts'
-
-const NAMES = { sqlite: sqliteMigrations, postgresql: postgresqlMigrations }
+import { migrationsFor } from './index.ts'
 
 /** Each dialect's own full-text search, which no entity can describe. */
 const BEYOND_ENTITIES = /^offer_search|^offers (column search_vector|index CREATE INDEX offers_search) /
 
-/** What PostgreSQL is asked of once a statement (migrations 12 and 14), and SQLite by foreign keys. */
+/** What PostgreSQL checks once a statement (`references` in ddl.ts), and SQLite by foreign keys. */
 const CHECKED_AT_ONCE =
   /^(ledger_postings constraint ledger_postings_entry_id|sales constraint sales_(store|merchant|billing_cycle)_id|inbound_bodies constraint inbound_bodies_event_id)_foreign /
 
-/** SQLite's index of a cycle's sales holds more than the entities say (migration 13). */
+/** SQLite's index of a cycle's sales holds more than the entities say. */
 const CYCLE_INDEX = /^sales index .*\bsales_cycle\b/
 
 async function withEmptyDatabase(
@@ -35,41 +32,19 @@ async function withEmptyDatabase(
   }
 }
 
-/** Every row of the given tables, as JSON with sorted names. */
-async function rowsOf(
-  database: OpenDatabase,
-  columns: Map<string, string[]>,
-): Promise<Map<string, string[]>> {
-  const found = new Map<string, string[]>()
-  for (const [table, names] of columns) {
-    const { rows } = await sql<Record<string, unknown>>`
-      select ${sql.join(names.map((name) => sql.ref(name)))} from ${sql.table(table)}`.execute(
-      database.writer,
+/** The statements by which MikroORM would create these tables and their indexes. */
+async function sqlFor(tables: Iterable<string>, { schema }: Awaited<ReturnType<typeof openOrm>>) {
+  const wanted = new Set(tables)
+  const statements = (await schema.getCreateSchemaSQL()).replaceAll('`', '"').split('\n')
+  return statements
+    .filter((text) =>
+      wanted.has(/^(?:create table|alter table|create .*index "\w+" on) "(\w+)"/.exec(text)?.[1] ?? ''),
     )
-    found.set(table, rows.map((row) => JSON.stringify(row)).sort())
-  }
-  return found
+    .join('\n')
 }
 
-/** Columns that a migration drops: `payout_lines` holds the same, and a former version must not go on without knowing of parts. */
-const DROPPED: Record<string, readonly string[]> = { billing_cycle_shares: ['payout_id'] }
-
-/** The columns that there are by now, of the tables that the entities describe. */
-async function columnsOf(database: OpenDatabase): Promise<Map<string, string[]>> {
-  const tables = (await database.writer.introspection.getTables()).filter(({ name }) => name in ONE_OF_EACH)
-  return new Map(
-    tables.map((table) => [
-      table.name,
-      table.columns
-        .map((column) => column.name)
-        .filter((column) => !DROPPED[table.name]?.includes(column))
-        .sort(),
-    ]),
-  )
-}
-
-/** Resolves once a lock is waited for. */
-async function somebodyWaits({ writer }: OpenDatabase): Promise<void> {
+/** Resolves once a transaction waits for a lock. */
+async function untilOneWaits({ writer }: OpenDatabase): Promise<void> {
   for (;;) {
     const { rows } = await sql`select from pg_locks where not granted and locktype = 'relation'
       and database = (select oid from pg_database where datname = current_database())`.execute(writer)
@@ -78,7 +53,7 @@ async function somebodyWaits({ writer }: OpenDatabase): Promise<void> {
 }
 
 for (const dialect of testDialects()) {
-  const names = NAMES[dialect].map((migration) => migration.name)
+  const names = migrationsFor(dialect).map((migration) => migration.name)
   const it = suite(`migrations on ${dialect}`)
 
   it('make the schema that the entities describe', () =>
@@ -94,7 +69,19 @@ for (const dialect of testDialects()) {
         const wanted = (await schemaShape(described))
           .filter((line) => !CHECKED_AT_ONCE.test(line))
           .filter(alike)
-        assert.equal(shape, wanted)
+        const missing = wanted.filter((line) => !shape.includes(line))
+        const surplus = shape.filter((line) => !wanted.includes(line))
+        const tables = new Set([...missing, ...surplus].map((line) => line.split(' ')[0] ?? ''))
+        const lines = (sign: string, all: string[]) => all.map((line) => `${sign} ${line}`).join('\n')
+        assert.is(
+          missing.length + surplus.length,
+          0,
+          `the entities want other tables than the migrations make (+ to add, - to remove):
+${lines('+', missing)}
+${lines('-', surplus)}
+Until 0.2.0 is released, change server/migrations/00001-initial/; afterwards, add a migration. As MikroORM would create these tables:
+${await sqlFor(tables, orm)}`,
+        )
         assert.ok(shape.length > 250 && shape.some((line) => line.includes('sales_accepted_check')))
       }),
     ))
@@ -117,94 +104,23 @@ for (const dialect of testDialects()) {
     assert.ok(Object.values(ONE_OF_EACH).every((rows) => rows.length > 0))
   })
 
-  it('lose nothing of a populated database, each of them', () =>
-    withEmptyDatabase(dialect, async (database) => {
-      const { migrator } = await openOrm(database)
-      for (const name of names) {
-        const columns = await columnsOf(database)
-        const before = await rowsOf(database, columns)
-        assert.equal(
-          [...before].filter(([, rows]) => rows.length === 0),
-          [],
-          `no rows before ${name}`,
-        )
-        await migrator.up({ to: name })
-        assert.equal(await rowsOf(database, columns), before, name)
-        if (dialect === 'sqlite') {
-          assert.equal((await sql`pragma foreign_key_check`.execute(database.reader)).rows, [], name)
-          const [verdict] = (await sql`pragma integrity_check`.execute(database.reader)).rows
-          assert.equal(verdict, { integrity_check: 'ok' }, name)
-        }
-        await populate(database)
-      }
-    }))
-
-  it('take all visits that were counted before for visits of their own', () =>
-    withEmptyDatabase(dialect, async (database) => {
-      const { migrator } = await openOrm(database)
-      await migrator.up({ to: names[names.indexOf('00007-repeat-clicks') - 1] as string })
-      await populate(database)
-      const link = 'ffffffff-ffff-7fff-bfff-ffffffffffff'
-      await sql`insert into click_counts (link_id, clicks) values (${link}, 42)`.execute(database.writer)
-      await migrate(database)
-      const { reader } = database
-      const counts = await reader.selectFrom('click_counts').select(['clicks', 'unique_clicks']).execute()
-      assert.ok(counts.length > 1 && counts.some(({ clicks }) => clicks === 42))
-      for (const { clicks, unique_clicks } of counts) assert.is(unique_clicks, clicks)
-      assert.equal(await reader.selectFrom('clicks').select('repeated').distinct().execute(), [
-        { repeated: 0 },
-      ])
-    }))
-
-  it('leave admins logged in for 12 hours at most, and others as they are', () =>
-    withEmptyDatabase(dialect, async (database) => {
-      const { migrator } = await openOrm(database)
-      await migrator.up({ to: names[names.indexOf('00032-second-factor') - 1] as string })
-      await populate(database)
-      const [day, hour] = [86_400_000, 3_600_000]
-      const [merchant, , admin] = ONE_OF_EACH.users.map(({ id }) => id)
-      const sessions: [string, string | undefined, number][] = [
-        ['a', admin, 30 * day],
-        ['b', admin, hour],
-        ['c', merchant, 30 * day],
-      ]
-      for (const [n, [hash, user, lifetime]] of sessions.entries()) {
-        await sql`insert into sessions (id, user_id, token_hash, created_at, expires_at)
-          values (${idNumber(900 + n)}, ${user}, ${hash}, ${day}, ${day + lifetime})`.execute(database.writer)
-      }
-      await migrate(database)
-      const rows = await database.reader
-        .selectFrom('sessions')
-        .select(['token_hash', 'expires_at', 'setup_only'])
-        .where('created_at', '=', day)
-        .orderBy('token_hash')
-        .execute()
-      assert.equal(
-        rows.map(({ token_hash, expires_at, setup_only }) => [token_hash, expires_at - day, setup_only]),
-        [
-          ['a', 12 * hour, 0],
-          ['b', hour, 0],
-          ['c', 30 * day, 0],
-        ],
-      )
-    }))
-
   if (dialect === 'postgresql') {
-    it('and the transactions of a running service wait for each other, and none is broken off', () =>
-      withEmptyDatabase(dialect, async (database) => {
-        const { migrator } = await openOrm(database)
-        await migrator.up({ to: '00012-checked-at-once' })
-        await populate(database)
-        let migrating: Promise<string[]> | undefined
-        // As a worker does: it has read bodies, and then settles events, which the migration has begun with.
-        await database.transaction(async (tx) => {
-          await tx.selectFrom('inbound_bodies').select('event_id').execute()
-          migrating = migrate(database)
-          await somebodyWaits(database)
-          await tx.updateTable('inbound_events').set({ attempts: 1 }).execute()
-        })
-        assert.equal(await migrating, names.slice(names.indexOf('00014-bodies-of-events')))
-      }))
+    it('and the transactions of a running service wait for each other, and none is broken off', async () => {
+      const { database, close } = await openTestDatabase(dialect)
+      await populate(database)
+      // The last migration is pending again, and fails once it has the locks: its tables exist.
+      await sql`delete from mikro_orm_migrations where name = ${names.at(-1) ?? ''}`.execute(database.writer)
+      let migrating: Promise<unknown> | undefined
+      // As a worker does: it has read bodies, and then settles events.
+      await database.transaction(async (tx) => {
+        await tx.selectFrom('inbound_bodies').select('event_id').execute()
+        migrating = migrate(database).catch((error: Error) => error.message)
+        await untilOneWaits(database)
+        await tx.updateTable('inbound_events').set({ attempts: 1 }).execute()
+      })
+      assert.match(String(await migrating), /already exists/)
+      await close()
+    })
 
     it('have bodies compressed cheaply, or not at all', () =>
       withEmptyDatabase(dialect, async (database) => {

@@ -53,6 +53,7 @@ export const FLAG_KINDS = {
   coupon_leak: 'medium',
   tracking_source_shift: 'medium',
   store_silent: 'medium',
+  store_rejecting: 'medium',
   conversion_dropped: 'medium',
   offer_paused_in_traffic: 'medium',
   cycle_unpaid: 'medium',

@@ -9,7 +9,7 @@ export type SuspiciousDate = 'after_receipt' | 'after_trigger' | 'before_click' 
 export interface OrderDates {
   createdAt: number
   receivedAt: number
-  /** From the unsigned header `X-Shopify-Triggered-At`; `null` without it. */
+  /** From Shopify's unsigned header `triggered-at`; `null` without it. */
   triggeredAt: number | null
   /** The order's click, if its link belongs to the reporting merchant. */
   clickedAt: number | null

@@ -3,7 +3,7 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'no
 const SHA256_BYTES = 32
 
 /**
- * The value of `X-Shopify-Hmac-Sha256`: base64 of HMAC-SHA256 over the raw body, keyed by the secret as UTF-8.
+ * The value of the header `Shopify-Hmac-Sha256`: base64 of HMAC-SHA256 over the raw body, keyed by the secret as UTF-8.
  * https://shopify.dev/docs/apps/build/webhooks/subscribe/https#step-2-validate-the-origin-of-your-webhook
  */
 export function signShopifyBody(rawBody: Buffer, secret: string | KeyObject): string {

@@ -21,7 +21,11 @@ const STORE: CheckedStore = {
   created_at: '2026-10-01T10:00:00.000Z',
 }
 const NOTHING = { cart: 0, landing: 0, line: 0, coupon: 0, none: 0 }
-const REFUSED = { last_refused_at: '2026-11-21T10:00:00.000Z', last_refusal: 'wrong_signature' } as const
+const refused = (reason: 'no_signature' | 'wrong_signature') => {
+  const at = '2026-11-21T10:00:00.000Z'
+  return { last_refused_at: at, last_refusal: { at, reason } }
+}
+const REFUSED = refused('wrong_signature')
 
 /** The next steps of what must be done. */
 function stepsOf(changes: Partial<CheckedStore>): string[] {
@@ -53,11 +57,7 @@ for (const [what, changes, step] of [
   ],
   ['nothing arrives now', { status: 'silent' }, /Shopify deletes it after many failures/],
   ['another secret is stored', { ...REFUSED, status: 'rejecting' }, /^Store the secret that Shopify shows/],
-  [
-    'the signature is missing',
-    { ...REFUSED, status: 'rejecting', last_refusal: 'no_signature' },
-    /your proxy/,
-  ],
+  ['the signature is missing', { ...refused('no_signature'), status: 'rejecting' }, /your proxy/],
   ['orders are unreadable', { unreadable_7d: 2 }, /webhooks events --state set_aside/],
   [
     "the theme's script is missing",

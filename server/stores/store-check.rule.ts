@@ -1,9 +1,7 @@
 import type { Store } from '../../shared/schemas/stores.ts'
-import type { RefusalReason } from './store.entity.ts'
 
 /** What an operator needs to know of a connected store. */
 export interface CheckedStore extends Store {
-  last_refusal: RefusalReason | null
   /** Rejected orders of the last 30 days by reason. */
   rejected_30d: Record<string, number>
   /** Merchants with a claim on the same domain, this one included. */
@@ -58,15 +56,15 @@ function arrivals(store: Store, timeText: (time: string) => string): StoreFindin
 }
 
 function refusals(store: CheckedStore, timeText: (time: string) => string): StoreFinding {
-  const { status, last_refused_at, last_refusal, id } = store
-  if (last_refused_at === null) return ok('No delivery was refused.')
-  const reason = last_refusal === 'no_signature' ? 'it had no signature' : 'its signature is wrong'
-  const refused = `A delivery was refused ${timeText(last_refused_at)}: ${reason}`
+  const { status, last_refusal, id } = store
+  if (last_refusal === null) return ok('No delivery was refused.')
+  const reason = last_refusal.reason === 'no_signature' ? 'it had no signature' : 'its signature is wrong'
+  const refused = `A delivery was refused ${timeText(last_refusal.at)}: ${reason}`
   if (status !== 'rejecting') return note(`${refused}. Nothing to do: signed ones have arrived since.`)
   return todo(
     `${refused}, and no signed one arrived since.`,
-    last_refusal === 'no_signature'
-      ? 'Shopify signs each delivery: see that your proxy keeps the header X-Shopify-Hmac-Sha256. If valid events arrive, someone else sent it.'
+    last_refusal.reason === 'no_signature'
+      ? 'Shopify signs each delivery: see that your proxy keeps the headers Shopify-Hmac-Sha256 and X-Shopify-Hmac-Sha256. If valid events arrive, someone else sent it.'
       : `Store the secret that Shopify shows below its webhooks (PATCH /stores/${id} {"webhook_secret": "..."}) and ${TEST}.`,
   )
 }

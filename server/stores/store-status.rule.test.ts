@@ -1,7 +1,13 @@
 // database: none
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { type SourceCounts, silenceLimits, sourceShift, storeStatus } from './store-status.rule.ts'
+import {
+  refusalSteps,
+  type SourceCounts,
+  silenceLimits,
+  sourceShift,
+  storeStatus,
+} from './store-status.rule.ts'
 
 const DAY = 86_400_000
 const NOW = 20_000 * DAY
@@ -44,6 +50,33 @@ it('is silent only after regular orders', () => {
   assert.is(status({ lastEventAt: lastEventAt + 1, orderDays: 28 }), 'receiving')
   assert.is(status({ lastEventAt, orderDays: 28 }, { days: 7, regularDays: 0 }), 'receiving')
 })
+
+const MINUTE = 60_000
+const steps = (refusals: Partial<Parameters<typeof refusalSteps>[0]>) =>
+  refusalSteps(
+    { since: NOW - 2, count: 2, lastRefusedAt: NOW - 1, lastEventAt: null, sentAt: null, ...refusals },
+    NOW,
+  )
+
+for (const [what, refusals, expected] of [
+  ['two refusals', {}, []],
+  ['three in a row', { count: 3 }, ['notify']],
+  ['one ten minutes ago', { since: NOW - 10 * MINUTE, count: 1 }, ['notify']],
+  ['one less than ten minutes ago', { since: NOW - 10 * MINUTE + 1, count: 1 }, []],
+  ['a valid delivery after them', { count: 9, since: NOW - DAY, lastEventAt: NOW }, ['answered']],
+  ['a valid delivery among them', { count: 9, since: NOW - DAY, lastEventAt: NOW - 5 }, []],
+  ['refusals for a day', { since: NOW - DAY, sentAt: NOW - DAY }, ['notify', 'flag']],
+  ['a notice of this day', { count: 9, sentAt: NOW - DAY + 1 }, []],
+  ['no refusal since the notice', { count: 9, lastRefusedAt: NOW - 2 * DAY, sentAt: NOW - 2 * DAY }, []],
+] as [string, Parameters<typeof steps>[0], string[]][]) {
+  it(`calls for ${expected.join(' and ') || 'nothing'} after ${what}`, () => {
+    const called = Object.entries(steps(refusals)).filter(([, due]) => due)
+    assert.equal(
+      called.map(([step]) => step),
+      expected,
+    )
+  })
+}
 
 it('sees a shift among all orders or among those that led to a link, if both weeks have enough', () => {
   const orders = (counts: Partial<SourceCounts>): SourceCounts => ({

@@ -39,6 +39,37 @@ export function storeStatus(signs: StoreSigns, now: number, limits: SilenceLimit
   return isSilent({ lastEventAt, orderDays: signs.orderDays }, now, limits) ? 'silent' : 'receiving'
 }
 
+/** A merchant is notified after this many refused deliveries in a row, or when fewer have been refused for this time. */
+const REFUSED_IN_A_ROW = 3
+const REFUSED_FOR_MS = 10 * 60_000
+/** Refusals for this long are for a person. */
+const REFUSED_TOO_LONG_MS = DAY_MS
+/** A merchant is notified of refusals at most once in this time. */
+const NOTIFY_EVERY_MS = DAY_MS
+
+/** A store's refused deliveries. Times in epoch ms. */
+export interface Refusals {
+  /** The first without a valid one since; may lie before a valid one. */
+  since: number
+  count: number
+  lastRefusedAt: number
+  lastEventAt: number | null
+  /** When the merchant was last notified. */
+  sentAt: number | null
+}
+
+/** What a store's refused deliveries call for. `answered`: a valid delivery came after them. */
+export function refusalSteps(refusals: Refusals, now: number) {
+  const { count, lastRefusedAt, sentAt } = refusals
+  const lastEventAt = refusals.lastEventAt ?? 0
+  if (lastEventAt > lastRefusedAt) return { answered: true, notify: false, flag: false }
+  // A valid delivery since the first one ends the row, so only the last is known to follow it.
+  const [since, inARow] = lastEventAt > refusals.since ? [lastRefusedAt, 1] : [refusals.since, count]
+  const heard = inARow >= REFUSED_IN_A_ROW || now - since >= REFUSED_FOR_MS
+  const isNews = sentAt === null || (lastRefusedAt > sentAt && now - sentAt >= NOTIFY_EVERY_MS)
+  return { answered: false, notify: heard && isNews, flag: now - since >= REFUSED_TOO_LONG_MS }
+}
+
 /** Whether a store whose orders came regularly sends nothing. */
 export function isSilent(
   { lastEventAt, orderDays }: { lastEventAt: number; orderDays: number },

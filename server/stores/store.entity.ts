@@ -26,8 +26,14 @@ export const Store = defineEntity({
     /** When a delivery in this shop's name last failed verification, to the minute, and why. Anyone can send one. */
     last_refused_at: epochMs().strictNullable(),
     last_refusal: enumText<RefusalReason>().strictNullable(),
+    /** The first of the refusals without a valid delivery among them, and how many. Counts of before a valid one may still stand here. */
+    refused_since: epochMs().strictNullable(),
+    refused_count: count().default(0),
+    /** When the merchant was last notified of refusals. */
+    rejecting_sent_at: epochMs().strictNullable(),
   },
   indexes: [
+    { name: 'stores_refused', properties: ['id'], where: 'refused_since is not null' },
     { name: 'stores_merchant', properties: ['merchant_id'] },
     { name: 'stores_domain', properties: ['shop_domain'] },
   ],
@@ -80,5 +86,17 @@ export const StoreDay = defineEntity({
     none: count(),
     /** When the latest signed event that was applied that day was received. */
     last_event_at: epochMs(),
+  },
+})
+
+/** Shop domains that deliveries name and no merchant claims. Anyone can send one, so only a few are kept. */
+export const UnclaimedDomain = defineEntity({
+  name: 'UnclaimedDomain',
+  tableName: 'unclaimed_domains',
+  properties: {
+    shop_domain: text().primary(),
+    deliveries: count(),
+    first_at: epochMs(),
+    last_at: epochMs(),
   },
 })

@@ -38,6 +38,10 @@ export function wireStore(row: StoreRow, around: StoreSurroundings): Store {
     ...addressesAt(around.publicBaseUrl),
     last_event_at: lastEventAt === null ? null : isoTime(lastEventAt),
     last_refused_at: lastRefusedAt === null ? null : isoTime(lastRefusedAt),
+    last_refusal:
+      lastRefusedAt === null || row.last_refusal === null
+        ? null
+        : { at: isoTime(lastRefusedAt), reason: row.last_refusal },
     unreadable_7d: around.unreadable,
     tracked_30d: around.tracked,
     created_at: isoTime(row.created_at),

@@ -15,6 +15,7 @@ import {
   everyStore,
   hostsOfStores,
   ownStore,
+  refusedStores,
   type StoreRow,
   storesById,
   storesOf,
@@ -67,6 +68,8 @@ export async function connectStore(
     store.connected_at = platform.clock.now()
     store.last_refused_at = null
     store.last_refusal = null
+    store.refused_since = null
+    store.refused_count = 0
     await addSecret(platform, tx, store, input.webhook_secret)
     await recordAudit(platform, tx, {
       ...storeAction(merchantId, 'store.connect', store),
@@ -101,6 +104,9 @@ function newStore(platform: Platform, merchantId: string, domain: string): Store
     connected_at: null,
     last_refused_at: null,
     last_refusal: null,
+    refused_since: null,
+    refused_count: 0,
+    rejecting_sent_at: null,
   }
 }
 
@@ -127,6 +133,11 @@ export async function listEveryStore(platform: Platform, page: PageRequest): Pro
   const after = decodeCursor(page.cursor, idParam)
   const rows = await everyStore(platform.database.reader, after, page.limit + 1)
   return pageOf(rows, page.limit, (last) => encodeCursor(last.id))
+}
+
+/** Stores in use with refused deliveries that no valid one has followed yet, as far as is known: a page by id after the id `after`. */
+export function refusedStoresAfter(db: Queries | Tx, after: string, limit: number): Promise<StoreRow[]> {
+  return refusedStores(db, after, limit)
 }
 
 export interface SecretRotation {

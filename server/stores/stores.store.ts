@@ -231,16 +231,110 @@ export function storesActiveSince(
     .execute()
 }
 
-/** Notes when deliveries for these domains were last refused, on every claim in use. */
-export async function noteRefused(
-  tx: Tx,
-  domains: readonly string[],
-  refused: { at: number; reason: RefusalReason },
-): Promise<void> {
-  await tx
-    .updateTable('stores')
-    .set({ last_refused_at: refused.at, last_refusal: refused.reason })
-    .where('shop_domain', 'in', domains)
+/** Refusals of one domain's deliveries without a valid one among them. Times in epoch ms. */
+export interface RefusalsRow {
+  domain: string
+  first_at: number
+  last_at: number
+  reason: RefusalReason
+  times: number
+}
+
+const refusals = valuesTable<RefusalsRow>('refused', {
+  domain: 'text',
+  first_at: 'bigint',
+  last_at: 'bigint',
+  reason: 'text',
+  times: 'int',
+})
+
+/** Notes refusals on every claim in use, counting on from former ones unless a signed event was applied since. */
+export async function noteRefused(tx: Tx, rows: readonly RefusalsRow[]): Promise<void> {
+  const goesOn = sql`stores.refused_since is not null and not exists (
+    select 1 from store_days where store_days.store_id = stores.id and last_event_at > stores.refused_since)`
+  await sql`
+    update stores set last_refused_at = refused.last_at, last_refusal = refused.reason,
+      refused_since = case when ${goesOn} then stores.refused_since else refused.first_at end,
+      refused_count = case when ${goesOn} then stores.refused_count else 0 end + refused.times
+    from ${refusals(dialectOf(tx), rows)}
+    where shop_domain = refused.domain and removed_at is null`.execute(tx)
+}
+
+/** Stores in use with refusals that no one has looked at since, by id after the id `after`. */
+export function refusedStores(db: Queries | Tx, after: string, limit: number): Promise<StoreRow[]> {
+  return db
+    .selectFrom('stores')
+    .selectAll()
+    .where('refused_since', 'is not', null)
     .where('removed_at', 'is', null)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+export type UnclaimedDomainRow = Selectable<Schema['unclaimed_domains']>
+
+const unclaimed = valuesTable<UnclaimedDomainRow>('added', {
+  shop_domain: 'text',
+  deliveries: 'int',
+  first_at: 'bigint',
+  last_at: 'bigint',
+})
+
+/** Adds these counts; keeps `most` domains by count and the newest `most`. */
+export async function addUnclaimed(
+  tx: Tx,
+  rows: readonly UnclaimedDomainRow[],
+  { most, keptSince }: { most: number; keptSince: number },
+): Promise<void> {
+  await sql`
+    insert into unclaimed_domains (shop_domain, deliveries, first_at, last_at)
+    select shop_domain, deliveries, first_at, last_at from ${unclaimed(dialectOf(tx), rows)}
+    where true
+    on conflict (shop_domain) do update set last_at = excluded.last_at,
+      deliveries = case when unclaimed_domains.deliveries < 1000000000
+        then unclaimed_domains.deliveries + excluded.deliveries else unclaimed_domains.deliveries end`.execute(
+    tx,
+  )
+  const first = (column: 'deliveries' | 'last_at') =>
+    tx
+      .selectFrom('unclaimed_domains')
+      .select('shop_domain')
+      .orderBy(column, 'desc')
+      .orderBy('shop_domain')
+      .limit(most)
+  await tx
+    .deleteFrom('unclaimed_domains')
+    .where((where) =>
+      where.or([
+        where('last_at', '<', keptSince),
+        where.and([
+          where('shop_domain', 'not in', first('deliveries')),
+          where('shop_domain', 'not in', first('last_at')),
+        ]),
+      ]),
+    )
+    .execute()
+}
+
+/** Counted domains that no merchant claims now, most deliveries first; of one domain if given. */
+export function unclaimedDomains(db: Queries, domain?: string): Promise<UnclaimedDomainRow[]> {
+  return db
+    .selectFrom('unclaimed_domains as counted')
+    .selectAll()
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('stores')
+            .select('id')
+            .whereRef('stores.shop_domain', '=', 'counted.shop_domain')
+            .where('removed_at', 'is', null),
+        ),
+      ),
+    )
+    .$if(domain !== undefined, (query) => query.where('shop_domain', '=', domain ?? ''))
+    .orderBy('deliveries', 'desc')
+    .orderBy('shop_domain')
     .execute()
 }

@@ -48,6 +48,7 @@ for (const { it } of marketSuites('stores')) {
       script_tag: `<script src="${base}/store.js" async></script>`,
       last_event_at: null,
       last_refused_at: null,
+      last_refusal: null,
       unreadable_7d: 0,
       tracked_30d: { cart: 0, landing: 0, line: 0, coupon: 0, none: 0 },
       created_at: made.created_at,

@@ -7,7 +7,6 @@ import { clickParts } from '../clicks/click-retention.store.ts'
 import { openPostgres } from '../platform/database/postgresql.ts'
 import { startService } from '../service.ts'
 import { openTestDatabase, type TestDatabase, testDialects } from './testkit/databases.ts'
-import { openFixtureDatabase } from './testkit/fixture-databases.ts'
 import { openMarketplace } from './testkit/marketplace.ts'
 import { populate } from './testkit/one-of-each.ts'
 import { AS_SERVICE_ROLE, addServiceRole, SERVICE_ROLE } from './testkit/service-role.ts'
@@ -136,26 +135,16 @@ if (testDialects().includes('postgresql')) {
     assert.is(await start(roleUrl), undefined)
   })
 
-  it('may not migrate, and the error names the role that may', async () => {
-    const fixture = await openFixtureDatabase('postgresql', '309daf1')
-    try {
-      const roleUrl = await addServiceRole(fixture.url)
-      await sql`grant usage on schema public to ${sql.id(SERVICE_ROLE)}`.execute(fixture.database.writer)
-      await sql`grant select on all tables in schema public to ${sql.id(SERVICE_ROLE)}`.execute(
-        fixture.database.writer,
-      )
-      const environment = {
-        ...{ PORT: '0', DATABASE_URL: roleUrl, DATA_DIR: fixture.folder },
-        ...{ APP_KEY: fixture.appKey, LOG_LEVEL: 'silent' },
-      }
-      const refusal = await startService({ environment }).then(
-        (service) => service.stop(),
-        (error: Error) => error.message,
-      )
-      assert.match(String(refusal), /^setting DATABASE_URL: \d+ migrations .*db migrate.*db grants/)
-    } finally {
-      await fixture.close()
-    }
+  it('may not migrate, and the error names the role that may', async ({ owned, roleUrl }) => {
+    await grant(owned.url, SERVICE_ROLE)
+    await sql`delete from mikro_orm_migrations`.execute(owned.database.writer)
+    const refusal = await startService({
+      environment: { PORT: '0', DATABASE_URL: roleUrl, DATA_DIR: owned.folder, LOG_LEVEL: 'silent' },
+    }).then(
+      (service) => service.stop(),
+      (error: Error) => error.message,
+    )
+    assert.match(String(refusal), /^setting DATABASE_URL: \d+ migrations .*db migrate.*db grants/)
   })
 
   it('must not be a superuser, the owner, or unknown', async ({ owned }) => {

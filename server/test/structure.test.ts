@@ -140,7 +140,7 @@ const BAD_FILES: BadFile[] = [
   ),
   arrow('server/platform/log.ts', '../http/errors.ts', /platform\/ may not import a concept/),
   arrow(
-    'server/migrations/sqlite/0001-first.ts',
+    'server/migrations/00001-first/tables.ts',
     '../../users/users.store.ts',
     /platform\/ may not import a concept/,
   ),
@@ -367,7 +367,7 @@ function late(offer: OfferRecord) { let count = 0; return count }
   'server/sales/sale.entity.ts':
     "import { User } from '../users/user.entity.ts'\nimport { id } from '../platform/columns.ts'\nconst Sale = { tableName: 'sales' }\n",
   'server/platform/database/schema.ts': "import { Sale } from '../../sales/sale.entity.ts'\n",
-  'server/platform/database/migrator.ts': "const list = () => import('../../migrations/sqlite/index.ts')\n",
+  'server/platform/database/migrator.ts': "const list = () => import('../../migrations/index.ts')\n",
   'server/jobs/schedule.ts': "import { closeDue } from '../billing/billing.service.ts'\n",
   'cli/serve.ts':
     "import { money } from '../shared/money.ts'\nconst app = await import('../server/app.ts')\n",

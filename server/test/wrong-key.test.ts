@@ -5,16 +5,15 @@ import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runAffiliate } from '../../cli/test/run-affiliate.ts'
-import { migrate, migrationState } from '../platform/database/migrator.ts'
 import { startService } from '../service.ts'
 import { testDialects } from './testkit/databases.ts'
-import { type FixtureDatabase, openFixtureDatabase } from './testkit/fixture-databases.ts'
+import { type FilledMarket, openFilledMarket } from './testkit/filled-market.ts'
 import { schemaShape } from './testkit/schema-shape.ts'
 
 const WRONG_KEY = Buffer.alloc(32, 8).toString('base64')
 
 /** All that a start could write: the schema, every row, and every file in the data folder. */
-async function stateOf({ database, folder }: FixtureDatabase): Promise<unknown> {
+async function stateOf({ database, folder }: FilledMarket): Promise<unknown> {
   const tables = (await database.reader.introspection.getTables()).map(({ name }) => name).sort()
   const rows: Record<string, string[]> = {}
   for (const table of tables) {
@@ -33,23 +32,23 @@ async function stateOf({ database, folder }: FixtureDatabase): Promise<unknown> 
 }
 
 for (const dialect of testDialects()) {
-  const it = suite<{ fixture: FixtureDatabase }>(`a start with a wrong key on ${dialect}`)
+  const it = suite<{ filled: FilledMarket }>(`a start with a wrong key on ${dialect}`)
 
   it.before.each(async (world) => {
-    world.fixture = await openFixtureDatabase(dialect, '309daf1')
+    world.filled = await openFilledMarket(dialect)
   })
-  it.after.each(({ fixture }) => fixture.close())
+  it.after.each(({ filled }) => filled.close())
 
-  const settings = ({ url, folder }: FixtureDatabase) => ({
+  const settings = ({ url, folder }: FilledMarket) => ({
     PORT: '0',
     DATABASE_URL: url,
     DATA_DIR: folder,
     LOG_LEVEL: 'silent',
   })
 
-  async function writesNothing(fixture: FixtureDatabase, key: Record<string, string>): Promise<void> {
-    const before = await stateOf(fixture)
-    const environment = { ...settings(fixture), ...key }
+  async function writesNothing(filled: FilledMarket, key: Record<string, string>): Promise<void> {
+    const before = await stateOf(filled)
+    const environment = { ...settings(filled), ...key }
     const refusal = await startService({ environment }).then(
       (service) => service.stop(),
       (error: Error) => error.message,
@@ -58,33 +57,32 @@ for (const dialect of testDialects()) {
     const { code, stderr } = await runAffiliate(['db', 'migrate'], { environment })
     assert.is(code, 1)
     assert.match(stderr, /^affiliate: setting APP_KEY: .*\n$/)
-    assert.equal(await stateOf(fixture), before)
+    assert.equal(await stateOf(filled), before)
   }
 
-  it('writes nothing to a database that waits for migrations', async ({ fixture }) => {
-    assert.ok((await migrationState(fixture.database)).pending.length > 0)
-    await writesNothing(fixture, { APP_KEY: WRONG_KEY })
+  it('writes nothing to a database that waits for migrations', async ({ filled }) => {
+    await sql`delete from mikro_orm_migrations`.execute(filled.database.writer)
+    await writesNothing(filled, { APP_KEY: WRONG_KEY })
   })
 
-  it('writes nothing to a database of the newest version', async ({ fixture }) => {
-    await migrate(fixture.database)
-    await writesNothing(fixture, { APP_KEY: WRONG_KEY })
+  it('writes nothing to a database of the newest version', async ({ filled }) => {
+    await writesNothing(filled, { APP_KEY: WRONG_KEY })
   })
 
-  it('makes no key for a database that has one', async ({ fixture }) => {
-    await writesNothing(fixture, {})
+  it('makes no key for a database that has one', async ({ filled }) => {
+    await writesNothing(filled, {})
   })
 
   if (dialect === 'sqlite') {
-    it('leaves a copy that a backup made as it is, byte for byte', async ({ fixture }) => {
-      const copy = join(fixture.folder, 'copy.db')
-      const handle = new BetterSqlite(fixture.url.slice('sqlite:'.length))
+    it('leaves a copy that a backup made as it is, byte for byte', async ({ filled }) => {
+      const copy = join(filled.folder, 'copy.db')
+      const handle = new BetterSqlite(filled.url.slice('sqlite:'.length))
       await handle.backup(copy)
       handle.close()
       const plain = new BetterSqlite(copy)
       plain.pragma('journal_mode = DELETE')
       plain.close()
-      const environment = { ...settings(fixture), DATABASE_URL: `sqlite:${copy}`, APP_KEY: WRONG_KEY }
+      const environment = { ...settings(filled), DATABASE_URL: `sqlite:${copy}`, APP_KEY: WRONG_KEY }
       const before = readFileSync(copy)
       const refusal = await startService({ environment }).then(
         (service) => service.stop(),
@@ -93,7 +91,7 @@ for (const dialect of testDialects()) {
       assert.match(String(refusal), /^setting APP_KEY: /)
       assert.ok(readFileSync(copy).equals(before))
       assert.equal(
-        readdirSync(fixture.folder).filter((name) => name.startsWith('copy.db-')),
+        readdirSync(filled.folder).filter((name) => name.startsWith('copy.db-')),
         [],
       )
       rmSync(copy)

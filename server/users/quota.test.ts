@@ -60,6 +60,9 @@ for (const { it } of marketSuites('quotas')) {
       connected_at: null,
       last_refused_at: null,
       last_refusal: null,
+      refused_since: null,
+      refused_count: 0,
+      rejecting_sent_at: null,
     }))
     await platform.database.transaction((tx) => tx.insertInto('stores').values(rows).execute())
     assert.is(await outcomeOf(connectStore(platform, userId, newStore())), 'quota_exceeded')

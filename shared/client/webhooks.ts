@@ -16,6 +16,7 @@ export interface WebhookData {
   'billing_cycle.charged': BillingCycle
   'billing_cycle.overdue': BillingCycle
   'store.silent': Outputs['stores']['get']
+  'store.rejecting': Outputs['stores']['get']
   'balance.released': { billing_cycle_id: string; amount: string; currency: 'PKR' }
   'payout.paid': Payout
   'payout.failed': Payout

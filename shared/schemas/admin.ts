@@ -46,6 +46,7 @@ export const flagKind = z
     'coupon_leak',
     'tracking_source_shift',
     'store_silent',
+    'store_rejecting',
     'conversion_dropped',
     'offer_paused_in_traffic',
     'cycle_unpaid',

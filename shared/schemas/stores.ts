@@ -11,7 +11,7 @@ export const shopDomain = z
   .max(253)
   .regex(HOST_NAME, 'must be a plain host name such as my-shop.myshopify.com')
   .meta({
-    description: 'The host name that the store sends as X-Shopify-Shop-Domain.',
+    description: 'The host name that the store sends as Shopify-Shop-Domain or X-Shopify-Shop-Domain.',
     example: 'my-shop.myshopify.com',
   })
 
@@ -63,6 +63,10 @@ export const store = z
       .describe(
         'When a delivery in the name of this shop last failed verification, to the minute. Anyone can send one.',
       ),
+    last_refusal: z
+      .object({ at: wireTime, reason: z.enum(['no_signature', 'wrong_signature']) })
+      .nullable()
+      .describe('The last delivery in the name of this shop that failed verification, and why.'),
     unreadable_7d: z
       .int()
       .describe(

@@ -10,6 +10,7 @@ export const MERCHANT_EVENTS = [
   'billing_cycle.charged',
   'billing_cycle.overdue',
   'store.silent',
+  'store.rejecting',
 ] as const
 
 /** The events that a creator's endpoint can receive. */

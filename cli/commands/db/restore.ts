@@ -121,7 +121,7 @@ async function migrateAndVerify(
   const { executed } = await migrationState(database)
   if (executed.length === 0)
     throw new Failure(`${backup} is not a backup of this service: it has no migrations.`)
-  const known = migrationNames(database.dialect)
+  const known = migrationNames()
   const newer = executed.filter((name) => !known.includes(name))
   if (newer.length > 0) {
     throw new Failure(

@@ -37,10 +37,13 @@ export function addStoreCommands(program: Command): void {
     .description(
       'what arrived from a store, what was refused and why, and what to do; exit 1 if something is',
     )
-    .argument('<domain>', 'such as my-shop.myshopify.com')
+    .argument(
+      '[domain]',
+      'such as my-shop.myshopify.com; without it, all stores whose deliveries are refused, and unclaimed domains',
+    )
     .option('--merchant <user>', 'of one merchant, by id or e-mail')
     .addHelpText('after', exampleText('stores check my-shop.myshopify.com'))
-    .action((domain: string, options: { merchant?: string }, command: Command) =>
+    .action((domain: string | undefined, options: { merchant?: string }, command: Command) =>
       check(domain, options, command),
     )
   group
@@ -142,10 +145,18 @@ function wireStore(store: StoreRow, merchant: Person) {
   }
 }
 
-function check(domain: string, { merchant }: { merchant?: string }, command: Command): Promise<void> {
+function check(
+  domain: string | undefined,
+  { merchant }: { merchant?: string },
+  command: Command,
+): Promise<void> {
   return withApp(
     command,
     async ({ app, out }) => {
+      if (domain === undefined) {
+        const { checkAllStores } = await import('./check.ts')
+        return checkAllStores(app, out)
+      }
       const { claimsInUse } = await import('../../../server/stores/remove-store.service.ts')
       const { checkStores } = await import('./check.ts')
       const claims = await claimsOf(app, domain, merchant)
@@ -201,7 +212,10 @@ async function claimsOf(app: App, domain: string, merchant: string | undefined):
   const meant = claims.filter((claim) => merchantId === null || claim.merchant_id === merchantId)
   if (meant.length > 0) return meant
   const whose = merchant === undefined ? '' : ` of ${merchant}`
-  throw new Failure(`No store in use${whose} has the domain ${domain}.`, { code: 'not_found' })
+  const { countedUnclaimed } = await import('../../../server/stores/refused-deliveries.service.ts')
+  const [refused] = claims.length === 0 ? await countedUnclaimed(app.platform, domain) : []
+  const count = refused === undefined ? '' : ` Deliveries for it that were refused: ${refused.deliveries}.`
+  throw new Failure(`No store in use${whose} has the domain ${domain}.${count}`, { code: 'not_found' })
 }
 
 async function claimToRelease(app: App, domain: string, merchant: string | undefined): Promise<StoreRow> {

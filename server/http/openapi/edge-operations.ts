@@ -11,6 +11,8 @@ import {
 import { namedExamples } from './examples.ts'
 import { problemResponses, RETRY_AFTER } from './problem-responses.ts'
 
+const { domain, delivery } = STORE_DELIVERY_EXAMPLE
+
 const header = (name: string, description: string, example: string, required = true) => ({
   name,
   in: 'header',
@@ -142,19 +144,27 @@ export const EDGE_PATHS = {
     post: {
       operationId: 'webhooks.storeSales',
       tags: ['incoming'],
-      security: [{ storeSignature: [] }],
+      security: [{ storeSignature: [] }, { storeSignatureX: [] }],
       summary: "A store's orders/paid event",
       description:
-        'Sent by Shopify. `X-Shopify-Hmac-Sha256` is base64 of HMAC-SHA256 over the raw body, with the webhook secret of the store. If several merchants have connected the domain, the event belongs to the one whose secret verifies it. Other topics are stored and ignored. A redelivery changes nothing.',
+        'Sent by Shopify, whose headers have two forms of names: `Shopify-Topic` and `X-Shopify-Topic`. Either is accepted; the first is read first. `Shopify-Hmac-Sha256` is base64 of HMAC-SHA256 over the raw body, with the webhook secret of the store. If several merchants have connected the domain, the event belongs to the one whose secret verifies it. Other topics are stored and ignored. A redelivery changes nothing.',
       parameters: [
-        header('X-Shopify-Shop-Domain', "The store's domain.", STORE_DELIVERY_EXAMPLE.domain),
-        header('X-Shopify-Topic', '`orders/paid`', 'orders/paid', false),
+        header('Shopify-Shop-Domain', "The store's domain.", domain, false),
         header(
-          'X-Shopify-Webhook-Id',
-          'The delivery id; the same on retries.',
-          STORE_DELIVERY_EXAMPLE.delivery,
+          'X-Shopify-Shop-Domain',
+          'The other name of `Shopify-Shop-Domain`. One of the two is required.',
+          domain,
           false,
         ),
+        header('Shopify-Topic', '`orders/paid`', 'orders/paid', false),
+        header('X-Shopify-Topic', 'The other name of `Shopify-Topic`.', 'orders/paid', false),
+        header(
+          'Shopify-Event-Id',
+          'Together with the topic, the delivery id if there is no webhook id.',
+          delivery,
+          false,
+        ),
+        header('X-Shopify-Webhook-Id', 'The delivery id; the same on retries.', delivery, false),
       ],
       requestBody: {
         required: true,

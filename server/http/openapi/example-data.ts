@@ -322,6 +322,7 @@ const store: Store = {
   script_tag: `<script src="${BASE}/store.js" async></script>`,
   last_event_at: '2026-11-20T17:31:02.118Z',
   last_refused_at: null,
+  last_refusal: null,
   unreadable_7d: 0,
   tracked_30d: { cart: 61, landing: 9, line: 14, coupon: 27, none: 218 },
   created_at: '2026-10-05T06:20:07.954Z',

@@ -102,7 +102,7 @@ test('says who may call', () => {
   assert.equal(byName('users.me').security, [{ bearer: [] }])
   for (const name of ['auth.register', 'auth.login', 'links.resolve', 'redirect', 'health'])
     assert.equal(byName(name).security, [], name)
-  assert.equal(byName('webhooks.storeSales').security, [{ storeSignature: [] }])
+  assert.equal(byName('webhooks.storeSales').security, [{ storeSignature: [] }, { storeSignatureX: [] }])
   assert.equal(byName('webhooks.processor').security, [{ processorSignature: [] }])
   assert.ok(byName('users.me').responses['401'])
   assert.not.ok(byName('links.resolve').responses['401'], 'a public operation asks for no token')

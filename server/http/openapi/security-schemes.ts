@@ -8,8 +8,15 @@ export const SECURITY_SCHEMES = {
   storeSignature: {
     type: 'apiKey',
     in: 'header',
+    name: 'Shopify-Hmac-Sha256',
+    description:
+      "Base64 of HMAC-SHA256 over the raw body, with the store's webhook secret. Read before `X-Shopify-Hmac-Sha256`.",
+  },
+  storeSignatureX: {
+    type: 'apiKey',
+    in: 'header',
     name: 'X-Shopify-Hmac-Sha256',
-    description: "Base64 of HMAC-SHA256 over the raw body, with the store's webhook secret.",
+    description: 'The same signature under the other name that Shopify uses.',
   },
   processorSignature: {
     type: 'apiKey',

@@ -4,6 +4,7 @@ import { createInboxRecorder } from '../../inbox/intake.service.ts'
 import { drainUntilIdle } from '../../jobs/worker.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../../processor/events.settings.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
+import { countedUnclaimed } from '../../stores/refused-deliveries.service.ts'
 import { authorize } from '../../test/authorization/scene.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { addLiveOffer } from '../../test/testkit/listings.ts'
@@ -117,11 +118,21 @@ for (const dialect of testDialects()) {
     for (let times = 0; times < 20; times += 1) assert.is(await deliver(bed, order(), 'another'), 401)
     const rejecting = await eventually(shown, ({ status }) => status === 'rejecting')
     assert.equal([rejecting.last_refused_at, rejecting.last_event_at], [refusedAt, null])
+    assert.equal(rejecting.last_refusal, { at: refusedAt, reason: 'wrong_signature' })
     bed.clock.pass(MINUTE)
     await receive(order({ test: true }))
     const receiving = await shown()
     assert.equal([receiving.status, receiving.last_refused_at], ['receiving', refusedAt])
     assert.equal(receiving.last_event_at, new Date(bed.clock.now()).toISOString())
+    bed.clock.pass(1000)
+    assert.is(await deliver(bed, order(), 'another'), 401)
+    await eventually(shown, ({ status }) => status === 'rejecting')
+    bed.clock.pass(1000)
+    await receive(order({ test: true }))
+    assert.is((await shown()).status, 'receiving')
+    bed.clock.pass(1000)
+    assert.is(await deliver(bed, order(), 'another'), 401)
+    await eventually(shown, ({ status }) => status === 'rejecting')
     const click = 'a0a0a0a0-0000-7000-8000-000000000000'
     const cart = order().replace(
       '"note_attributes":[]',
@@ -135,6 +146,18 @@ for (const dialect of testDialects()) {
     assert.equal((await shown()).tracked_30d, { cart: 2, landing: 1, line: 1, coupon: 0, none: 1 })
     bed.clock.pass(30 * DAY)
     assert.equal((await shown()).tracked_30d, { cart: 0, landing: 0, line: 0, coupon: 0, none: 0 })
+  })
+
+  it('count deliveries for a domain that no merchant claims', async ({ bed }) => {
+    for (const _ of [1, 2])
+      assert.is(await deliver(bed, orderBody({ price: 1, createdAt: 1 }), 'secret'), 401)
+    const [counted] = await eventually(
+      () => countedUnclaimed(bed.platform),
+      ([row]) => row?.deliveries === 2,
+    )
+    assert.is(counted?.shop_domain, DOMAIN)
+    await connect(bed, 'secret-of-owner')
+    assert.equal(await countedUnclaimed(bed.platform), [])
   })
 
   it('say how many offers were paused with the last one', async ({ bed }) => {

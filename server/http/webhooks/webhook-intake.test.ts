@@ -90,6 +90,68 @@ for (const dialect of testDialects()) {
     assert.is((await deliver(context, body)).status, 200)
   })
 
+  it('accepts both forms of header names, and reads the one without x- first', async (context) => {
+    await open(context)
+    const body = Buffer.from('{"id":1}')
+    const shop = `s${context.merchantId}.myshopify.com`
+    const right = signShopifyBody(body, `secret-${context.merchantId}`)
+    const wrong = Buffer.alloc(32).toString('base64')
+    const named = (prefix: string, values: Record<string, string>) =>
+      Object.fromEntries(Object.entries(values).map(([name, value]) => [prefix + name, value]))
+    const values = { 'shop-domain': shop, 'hmac-sha256': right, topic: 'orders/paid' }
+    const event = { ...values, 'event-id': 'e-1', 'triggered-at': '2026-11-01T10:00:00Z' }
+    const noted = named('x-shopify-', { ...values, 'webhook-id': 'w-1', 'event-id': 'e-1' })
+    const deliveries: [headers: Record<string, string>, status: number, events: number][] = [
+      [named('shopify-', event), 200, 1],
+      [named('shopify-', event), 200, 1],
+      [named('Shopify-', { ...event, topic: 'Orders/Paid' }), 200, 1],
+      [named('shopify-', { ...event, topic: 'orders/create' }), 200, 2],
+      [named('x-shopify-', event), 200, 2],
+      [noted, 200, 3],
+      // Mixed: each header by itself.
+      [{ ...noted, 'shopify-topic': 'orders/paid', 'shopify-event-id': 'e-1' }, 200, 3],
+      [
+        {
+          ...named('shopify-', { 'shop-domain': shop }),
+          ...noted,
+          'x-shopify-shop-domain': 'other.myshopify.com',
+        },
+        200,
+        3,
+      ],
+      [{ ...noted, 'shopify-hmac-sha256': right, 'x-shopify-hmac-sha256': wrong }, 200, 3],
+      [{ ...noted, 'shopify-hmac-sha256': wrong }, 401, 3],
+      [{ ...noted, 'shopify-shop-domain': 'other.myshopify.com' }, 401, 3],
+      // An empty value is absent.
+      [{ ...noted, 'shopify-hmac-sha256': '', 'shopify-shop-domain': '', 'shopify-topic': '' }, 200, 3],
+      [named('shopify-', { ...event, 'hmac-sha256': '' }), 401, 3],
+      // Without any id, the body's hash.
+      [named('shopify-', values), 200, 4],
+      [named('x-shopify-', values), 200, 4],
+    ]
+    const url = `${context.bed.base}/webhooks/store-sales`
+    for (const [headers, status, events] of deliveries) {
+      const answer = await fetch(url, { method: 'POST', headers, body })
+      await answer.arrayBuffer()
+      assert.equal([answer.status, await stored(context)], [status, events], JSON.stringify(headers))
+    }
+    const rows = await context.bed.platform.database.reader
+      .selectFrom('inbound_events')
+      .select(['topic', 'triggered_at'])
+      .orderBy('id')
+      .execute()
+    const at = Date.UTC(2026, 10, 1, 10)
+    assert.equal(
+      rows.map(({ topic, triggered_at }) => [topic, triggered_at]),
+      [
+        ['orders/paid', at],
+        ['orders/create', at],
+        ['orders/paid', null],
+        ['orders/paid', null],
+      ],
+    )
+  })
+
   /** A request that announces 2 MiB and sends `sent` of it. */
   const halfSend = async (
     { bed }: Context,

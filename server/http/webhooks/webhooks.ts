@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { InboxRecorder, Receipt, ReceivedEvent } from '../../inbox/intake.service.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
+import { deliveryHeader, deliveryIdOf } from '../../shopify/delivery-headers.ts'
 import { decodeShopifyHmac } from '../../shopify/signature.ts'
 import { RefusedDeliveries } from '../../stores/refused-deliveries.service.ts'
 import { claimsForWebhook, findSigner } from '../../stores/webhook-claims.service.ts'
@@ -14,7 +15,6 @@ import { type Reservation, WebhookQuota } from './webhook-quota.ts'
 import { WebhookRefusals } from './webhook-refusals.ts'
 
 const BODY_LIMIT = 2 * 1024 * 1024
-const MAX_HEADER_TEXT = 255
 const STORE_ROUTE = '/webhooks/store-sales'
 const PROCESSOR_ROUTE = '/webhooks/processor'
 
@@ -36,7 +36,7 @@ export async function registerWebhooks(server: FastifyInstance, app: HttpApp): P
   const intake: Intake = { ...app, refusals, refused, quota: new WebhookQuota(platform.config) }
   server.addHook('onClose', async () => {
     refusals.flush()
-    await refused.flush()
+    await refused.flush({ all: true })
   })
   await server.register(async (scope) => {
     endEmptyBodies(scope)
@@ -74,33 +74,34 @@ async function checkStoreHead(intake: Intake, request: FastifyRequest): Promise<
   const domain = domainOf(request)
   if (domain === undefined) throw refuse(intake, request, 'no shop domain')
   const claims = await claimsForWebhook(intake.platform, domain)
-  if (claims.length === 0) throw refuse(intake, request, 'unknown shop domain')
-  if (decodeShopifyHmac(headerOf(request, HMAC_HEADER))) return
+  if (claims.length === 0) throw refuseUnclaimed(intake, request, domain)
+  if (decodeShopifyHmac(signatureOf(request))) return
   intake.refused.note(domain, 'no_signature')
   throw refuse(intake, request, 'no HMAC')
 }
 
-const HMAC_HEADER = 'x-shopify-hmac-sha256'
+const signatureOf = ({ headers }: FastifyRequest) => deliveryHeader(headers, 'hmac-sha256')
 
-const domainOf = (request: FastifyRequest) => headerOf(request, 'x-shopify-shop-domain')?.toLowerCase()
+const domainOf = ({ headers }: FastifyRequest) => deliveryHeader(headers, 'shop-domain')?.toLowerCase()
 
 async function receiveStoreEvent(intake: Intake, request: FastifyRequest): Promise<void> {
   const { platform, inbox, quota } = intake
   const rawBody = bodyOf(request)
   const domain = domainOf(request)
   const claims = domain ? await claimsForWebhook(platform, domain) : []
-  const store = await findSigner(claims, rawBody, headerOf(request, HMAC_HEADER))
+  const store = await findSigner(claims, rawBody, signatureOf(request))
   if (!store) {
-    if (!domain || claims.length === 0) throw refuse(intake, request, 'unknown shop domain')
+    if (!domain || claims.length === 0) throw refuseUnclaimed(intake, request, domain)
     intake.refused.note(domain, 'wrong_signature')
     throw refuse(intake, request, 'wrong HMAC')
   }
+  if (domain) intake.refused.accepted(domain)
   const event: ReceivedEvent = {
     source: 'store',
     scope: store.storeId,
-    deliveryId: headerOf(request, 'x-shopify-webhook-id') ?? hashOf(rawBody),
-    topic: headerOf(request, 'x-shopify-topic') ?? null,
-    triggeredAt: timeIn(headerOf(request, 'x-shopify-triggered-at')),
+    deliveryId: deliveryIdOf(request.headers) ?? hashOf(rawBody),
+    topic: deliveryHeader(request.headers, 'topic') ?? null,
+    triggeredAt: timeIn(deliveryHeader(request.headers, 'triggered-at')),
     rawBody,
   }
   const reservation = await reserve(quota, inbox, event)
@@ -172,13 +173,6 @@ function hashOf(rawBody: Buffer): string {
   return `sha256:${createHash('sha256').update(rawBody).digest('hex')}`
 }
 
-/** A header's value; one that is repeated, too long or has a NUL counts as absent. */
-function headerOf(request: FastifyRequest, name: string): string | undefined {
-  const value = request.headers[name]
-  if (typeof value !== 'string' || value === '' || value.length > MAX_HEADER_TEXT) return undefined
-  return value.includes('\0') ? undefined : value
-}
-
 /** RFC 3339, as Shopify writes it; epoch ms, `null` for anything else. */
 function timeIn(text: string | undefined): number | null {
   if (text === undefined || !/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}/.test(text)) return null
@@ -193,6 +187,11 @@ function headersOf(request: FastifyRequest): Record<string, string | undefined> 
       Array.isArray(value) ? value.join(', ') : value,
     ]),
   )
+}
+
+function refuseUnclaimed(intake: Intake, request: FastifyRequest, domain: string | undefined): Refusal {
+  if (domain) intake.refused.noteUnclaimed(domain)
+  return refuse(intake, request, 'unknown shop domain')
 }
 
 function refuse({ refusals }: Intake, request: FastifyRequest, reason: string): Refusal {

@@ -3,6 +3,7 @@ import type { Platform } from '../../platform/platform.ts'
 import { watchConversions } from './conversion-watch.service.ts'
 import { watchCycles } from './cycle-watch.service.ts'
 import { watchIdentities } from './identity-watch.service.ts'
+import { watchRefusals } from './refusal-watch.service.ts'
 import { watchSales } from './sale-watch.service.ts'
 import { watchStores } from './store-watch.service.ts'
 
@@ -12,6 +13,7 @@ const WATCHES = [
   { name: 'identities', run: watchIdentities },
   { name: 'cycles', run: watchCycles },
   { name: 'stores', run: watchStores },
+  { name: 'refusals', run: watchRefusals },
 ]
 
 /**

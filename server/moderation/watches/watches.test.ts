@@ -2,6 +2,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { setCoupon } from '../../links/coupons.service.ts'
+import { RefusedDeliveries } from '../../stores/refused-deliveries.service.ts'
+import { recordActivity } from '../../stores/store-activity.service.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { addMerchant } from '../../test/testkit/listings.ts'
 import { giveDestination } from '../../test/testkit/marketplace.ts'
@@ -225,6 +227,59 @@ for (const dialect of testDialects()) {
     )
     await day({})
     assert.equal(await world.flags('store_silent'), [])
+  })
+
+  it('notifies the merchant of refused deliveries once a day, and flags them after a day', async ({
+    world,
+  }) => {
+    const { platform, clock, storeId } = world
+    const { reader } = platform.database
+    const { shop_domain } = await reader.selectFrom('stores').select('shop_domain').executeTakeFirstOrThrow()
+    const refused = new RefusedDeliveries(platform)
+    const refuse = async (times: number) => {
+      for (let count = 0; count < times; count += 1) refused.note(shop_domain, 'wrong_signature')
+      await refused.flush({ all: true })
+    }
+    const notices = async () => {
+      const events = reader.selectFrom('outbox_events').select(['account_id', 'subject_id', 'data'])
+      return events.where('type', '=', 'store.rejecting').orderBy('id').execute()
+    }
+    await refuse(2)
+    await world.watch()
+    assert.equal(await notices(), [], 'two may be a prank')
+    const at = new Date(clock.now()).toISOString()
+    await refuse(1)
+    await world.watch()
+    await world.watch()
+    const [notice, ...more] = await notices()
+    assert.equal(more, [])
+    assert.equal([notice?.account_id, notice?.subject_id], [world.merchant.userId, storeId])
+    const { status, last_refusal } = JSON.parse(notice?.data ?? '')
+    assert.equal([status, last_refusal], ['rejecting', { at, reason: 'wrong_signature' }])
+    assert.equal(await world.flags('store_rejecting'), [])
+    clock.pass(DAY)
+    await world.watch()
+    const [flag] = await world.flags('store_rejecting')
+    assert.equal([flag?.subject_id, flag?.evidence.reason], [storeId, 'wrong_signature'])
+    assert.is((await notices()).length, 1, 'nothing was refused since')
+    await refuse(1)
+    await world.watch()
+    assert.is((await notices()).length, 2)
+    await resolveAll(world, 'store_rejecting')
+    await world.watch()
+    assert.equal(await world.flags('store_rejecting'), [], 'someone has looked')
+    clock.pass(DAY)
+    await refuse(1)
+    await world.watch()
+    assert.is((await world.flags('store_rejecting')).length, 1)
+    clock.pass(MINUTE)
+    await platform.database.transaction((tx) =>
+      recordActivity(platform, tx, [{ storeId, receivedAt: clock.now(), source: 'cart' }]),
+    )
+    await world.watch()
+    assert.equal(await world.flags('store_rejecting'), [], 'valid deliveries arrive again')
+    const store = await reader.selectFrom('stores').selectAll().executeTakeFirstOrThrow()
+    assert.equal([store.refused_since, store.refused_count], [null, 0])
   })
 
   it('is quiet about a coupon code whose creator sends visitors', async ({ world }) => {

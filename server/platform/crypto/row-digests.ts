@@ -4,7 +4,7 @@ import { type AppKeys, allKeys } from './key-ring.ts'
 /** A column's value as it is digested: times in epoch ms, money in paisa, JSON as its text. */
 export type DigestedValue = string | number | boolean | null
 
-/** Binds the values of a row to each other and to its table with a key derived from APP_KEY, so that only holders of the key can write it. */
+/** Binds the values of a row to each other and to its table with a key derived from APP_KEY, so that writing it takes the key. */
 export interface RowDigests {
   /** `KEYID.HEX`: HMAC-SHA256 with the current key. */
   digest(table: string, values: readonly DigestedValue[]): string

@@ -13,12 +13,12 @@ export interface MigrationState {
 /** Which migrations have run and which are pending; writes nothing. Refuses with `unavailable` when the database stalls. */
 export async function migrationState(database: OpenDatabase): Promise<MigrationState> {
   const executed = await withTimeout(executedMigrations(database))
-  return { executed, pending: migrationNames(database.dialect).filter((name) => !executed.includes(name)) }
+  return { executed, pending: migrationNames().filter((name) => !executed.includes(name)) }
 }
 
 /** The names of all migrations, from their files: importing them would load the whole ORM, which most commands do not need. */
-export function migrationNames(dialect: OpenDatabase['dialect']): string[] {
-  const files = readdirSync(new URL(`../../migrations/${dialect}/`, import.meta.url))
+export function migrationNames(): string[] {
+  const files = readdirSync(new URL('../../migrations/', import.meta.url))
   return files.flatMap((file) => /^(\d{5}-[a-z0-9-]+)\.[jt]s$/.exec(file)?.[1] ?? []).sort()
 }
 

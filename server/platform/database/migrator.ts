@@ -1,6 +1,7 @@
 import { MikroORM } from '@mikro-orm/core'
 import { Migrator } from '@mikro-orm/migrations'
 import { sql } from 'kysely'
+import { migrationsFor } from '../../migrations/index.ts'
 import { type Queries, withRetries } from './database.ts'
 import { type DatabaseFault, isBusy, postgresFault } from './database-faults.ts'
 import { migrationState } from './migration-state.ts'
@@ -18,8 +19,8 @@ const MIGRATION_LOCK = 7_041_947
 /** The ORM on the connection of `database`. */
 export async function openOrm(database: OpenDatabase) {
   const migrations = {
-    migrationsList: await migrationsOf(database.dialect),
-    path: `server/migrations/${database.dialect}`,
+    migrationsList: migrationsFor(database.dialect),
+    path: 'server/migrations',
     transactional: true,
     // SQLite cannot switch foreign keys off inside a transaction; see the decision on databases.
     disableForeignKeys: false,
@@ -42,11 +43,6 @@ export async function openOrm(database: OpenDatabase) {
     driver: PostgreSqlDriver,
     clientUrl: hostAddresses(database.url)[0] ?? '',
   })
-}
-
-async function migrationsOf(dialect: OpenDatabase['dialect']) {
-  if (dialect === 'sqlite') return (await import('../../migrations/sqlite/index.ts')).sqliteMigrations
-  return (await import('../../migrations/postgresql/index.ts')).postgresqlMigrations
 }
 
 /** Runs the pending migrations; returns their names. Safe in several processes at once: one runs them, the others find them done. */

@@ -18,7 +18,7 @@ import { Payout, PayoutLine } from '../../payouts/payout.entity.ts'
 import { RunningProcess } from '../../processes/process.entity.ts'
 import { ProcessorAttempt } from '../../processor/attempt.entity.ts'
 import { Sale, SaleDecision } from '../../sales/sale.entity.ts'
-import { Store, StoreDay, StoreHost, StoreSecret } from '../../stores/store.entity.ts'
+import { Store, StoreDay, StoreHost, StoreSecret, UnclaimedDomain } from '../../stores/store.entity.ts'
 import {
   AccountToken,
   BillingAccount,
@@ -48,6 +48,7 @@ const MARKET = {
   StoreSecret,
   StoreHost,
   StoreDay,
+  UnclaimedDomain,
   Offer,
   OfferStatusChange,
   Application,

@@ -202,6 +202,9 @@ export const ONE_OF_EACH: Rows = {
       connected_at: AT,
       last_refused_at: AT,
       last_refusal: 'wrong_signature',
+      refused_since: AT,
+      refused_count: 2,
+      rejecting_sent_at: AT,
     },
     {
       id: idNumber(11),
@@ -214,12 +217,16 @@ export const ONE_OF_EACH: Rows = {
       connected_at: null,
       last_refused_at: null,
       last_refusal: null,
+      refused_since: null,
+      refused_count: 0,
+      rejecting_sent_at: null,
     },
   ],
   store_hosts: [{ store_id: STORE, host: 'kurta.pk', created_at: AT }],
   store_days: [
     { store_id: STORE, day: 20_000, cart: 2, landing: 1, line: 0, coupon: 1, none: 3, last_event_at: AT },
   ],
+  unclaimed_domains: [{ shop_domain: 'kurtta.myshopify.com', deliveries: 3, first_at: AT, last_at: AT }],
   store_secrets: [
     {
       id: idNumber(12),
