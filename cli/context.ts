@@ -143,8 +143,8 @@ async function refuseMissingDatabase(config: Config): Promise<void> {
 
 /** Refuses a database that lacks migrations: the commands' queries are for the newest schema. */
 export async function assertMigrated(database: OpenDatabase): Promise<void> {
-  const { migrationState } = await import('../server/platform/database/migration-state.ts')
   await assertReachable(database)
+  const { migrationState } = await import('../server/platform/database/migration-state.ts')
   const { pending } = await migrationState(database)
   if (pending.length === 0) return
   throw new Failure(
@@ -153,10 +153,15 @@ export async function assertMigrated(database: OpenDatabase): Promise<void> {
   )
 }
 
-/** Throws the database's own error: a wrong password must not look like a database that has no tables. */
+/**
+ * Throws the database's own error: a wrong password must not look like a database that has no tables. Refuses a database made before
+ * 0.2.0.
+ */
 export async function assertReachable(database: OpenDatabase): Promise<void> {
   const { sql } = await import('kysely')
+  const { migrationState } = await import('../server/platform/database/migration-state.ts')
   await sql`select 1`.execute(database.reader)
+  await migrationState(database)
 }
 
 /** Whether `confirm` asks: there is a terminal, and no `--yes`. */

@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import { dirname } from 'node:path'
 import { sql } from 'kysely'
 import type { Config } from '../../server/platform/config.ts'
-import { migrationState } from '../../server/platform/database/migration-state.ts'
+import { type MigrationState, migrationState } from '../../server/platform/database/migration-state.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { databaseNameOf, hostsOf } from '../../server/platform/database/postgres-address.ts'
 import { type Finding, fail, ok, warn, wordsOf } from './finding.ts'
@@ -14,8 +14,10 @@ export interface Reached {
 }
 
 export async function examineDatabase(config: Config, database: OpenDatabase): Promise<Reached> {
+  let state: MigrationState
   try {
     await sql`select 1`.execute(database.reader)
+    state = await migrationState(database)
   } catch (error) {
     const mend =
       database.dialect === 'sqlite'
@@ -23,7 +25,7 @@ export async function examineDatabase(config: Config, database: OpenDatabase): P
         : 'See that the server runs, and that DATABASE_URL names it with user and password.'
     return { usable: false, findings: [fail('database', `cannot be used: ${wordsOf(error)}`, mend)] }
   }
-  const { executed, pending } = await migrationState(database)
+  const { executed, pending } = state
   const migrations =
     pending.length === 0
       ? ok('migrations', `${executed.length} applied, none pending`)

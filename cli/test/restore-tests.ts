@@ -205,6 +205,14 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
       },
     },
     {
+      what: 'a backup made before 0.2.0',
+      says: /was made before version 0\.2\.0/,
+      async make({ filled: { database }, backup }) {
+        await sql`insert into mikro_orm_migrations (name) values ('00002-guards')`.execute(database.writer)
+        return (await backUp(database, `${backup}.older`)).file
+      },
+    },
+    {
       what: 'a database of another program',
       says: /is not a backup of this service: it has no migrations/,
       async make({ filled, backup, affiliate }) {

@@ -71,6 +71,12 @@ export const PROOFS: readonly Proof[] = [
     files: ['server/verification/', 'server/migrations/guards'],
   },
   {
+    name: 'forged rows',
+    promise:
+      'forged rows in every queue (inbox, attempts, outbox, exports, mails, schedule runs) cause nothing and are found',
+    files: ['server/test/forged/', 'server/ledger/hostile-writer'],
+  },
+  {
     name: 'adversaries',
     promise: 'evasions by merchants, frauds by creators and visitors: each rejected, refused or flagged',
     files: ['server/test/adversaries/'],
@@ -115,7 +121,7 @@ export const PROOFS: readonly Proof[] = [
   {
     name: 'commands',
     promise:
-      'commands fit a terminal of 80 columns, hold no lock for long, survive signals, full and broken disks; the demo survives kill -9, with the sandbox and with Safepay; every fixture leads to what it must',
+      'commands fit a terminal of 80 columns, hold no lock for long, survive signals, full and broken disks; the demo runs with the sandbox and with Safepay; every fixture leads to what it must',
     files: [
       'cli/test/every-command',
       'cli/test/compare-large-export',
@@ -127,7 +133,6 @@ export const PROOFS: readonly Proof[] = [
       'cli/demo/safepay-demo',
       'cli/replay/replay-all',
     ],
-    counts: { short: { DEMO_KILLS: 4 }, long: { DEMO_KILLS: 100 } },
   },
   {
     name: 'package',

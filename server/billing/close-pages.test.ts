@@ -1,6 +1,7 @@
 import type { KyselyPlugin } from 'kysely'
 import * as assert from 'uvu/assert'
 import type { Paisa } from '../../shared/money.ts'
+import { sealedRow } from '../platform/crypto/digested-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
@@ -160,7 +161,7 @@ for (const { it, dialect } of marketSuites<Context>('pages of billing cycles')) 
     await platform.database.transaction((tx) =>
       tx
         .insertInto('processor_attempts')
-        .values({ ...template, id, subject_id: asked.id })
+        .values(sealedRow(platform.keys, 'processor_attempts', { ...template, id, subject_id: asked.id }))
         .execute(),
     )
     const heal = async () => {

@@ -122,7 +122,11 @@ for (const dialect of testDialects()) {
       401,
       'unauthenticated',
     )
-    const creator = await logIn(bed.platform, world.ayesha, 60 * DAY)
+    const creator = await logIn(
+      bed.platform,
+      { ...world.ayesha, sessionId: bed.platform.ids.next() },
+      60 * DAY,
+    )
     const cycles = { resource: 'billing_cycles', format: 'csv' }
     await isProblem(await ask('POST', '/jobs/export', creator, cycles), 403, 'forbidden')
   })

@@ -33,7 +33,7 @@ export async function applyStoreEvents(
     const ahead = read.get(event.id)
     const isLarge = !ahead && (event.text?.length ?? 0) > LARGE_BODY
     if (isLarge) await yieldLoop(true)
-    orders.push(ahead ?? orderOf(platform, event))
+    orders.push(ahead ? ahead.order : orderOf(platform, event))
     await yieldLoop(isLarge)
   }
   await platform.database.transaction((tx) => record(platform, tx, events, orders))

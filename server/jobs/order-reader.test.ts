@@ -77,10 +77,10 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
       if (!isToBeRead(event)) return []
       return [[event.id, readOrder(event.text ?? '', platform.config.TRACKING_PARAMETER)]]
     })
-    const plain = (orders: Iterable<[string, unknown]>) =>
-      [...orders].map(([id, order]) => [id, order instanceof MalformedOrder ? order.reason : order]).sort()
-    assert.equal(plain(read), plain(wanted))
-    const malformed = [...read.values()].filter((order) => order instanceof MalformedOrder)
+    const plain = (orders: [string, unknown][]) =>
+      orders.map(([id, order]) => [id, order instanceof MalformedOrder ? order.reason : order]).sort()
+    assert.equal(plain([...read].map(([id, { order }]) => [id, order])), plain(wanted))
+    const malformed = [...read.values()].filter(({ order }) => order instanceof MalformedOrder)
     assert.is(malformed.length, 2)
   })
 

@@ -1,7 +1,11 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import { invoiceAccount } from '../billing/invoice-accounts.service.ts'
+import { assertInvoiceBacked, isCycleCharged } from '../billing/invoice-backing.service.ts'
 import { recordInvoice } from '../billing/invoices.service.ts'
+import { raiseFlag } from '../moderation/flags.service.ts'
+import { flagForgedRows } from '../moderation/forged-rows.service.ts'
 import { checkAccountTitle, type TitleVerdict } from '../payouts/account-title.service.ts'
+import { assertPayoutBacked, isPayoutSettled } from '../payouts/payout-backing.service.ts'
 import { recordSubmitted } from '../payouts/payout-events.service.ts'
 import { getPayout } from '../payouts/payouts.service.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
@@ -69,14 +73,17 @@ async function lookUpOrCall(
   processor: Processor,
   attempt: ClaimedAttempt,
 ): Promise<void> {
+  const unbacked = await problemWith(platform, attempt)
+  if (unbacked) return recordUnsent(platform, attempt, unbacked)
   if (attempt.earlierTries > 0) {
     // An earlier try may have taken effect without an answer: look it up before a call with the same key.
     const found = await lookUp(platform, processor, attempt)
     if (found !== 'unknown_there') return recordLookup(platform, attempt, found)
   }
+  if (await isSettled(platform, attempt)) return recordOutcome(platform, attempt, SETTLED)
   const common = { attemptId: attempt.id, reference: attempt.subjectId, amount: attempt.amount }
   if (attempt.kind === 'invoice') {
-    const { customer } = attempt.request as { customer: { id: string; email: string; name: string } }
+    const customer = customerOf(attempt)
     if (!processor.needsBillingAccount) {
       return recordOutcome(platform, attempt, await processor.createInvoice({ ...common, customer }))
     }
@@ -93,6 +100,48 @@ async function lookUpOrCall(
     attempt,
     await processor.createPayout({ ...common, destination: ready.account }),
   )
+}
+
+/** The processor's event overtook its answer, so that a look-up will find what it is about. */
+const SETTLED = { kind: 'retry', detail: 'the journal has its outcome already' } as const
+
+function isSettled(platform: Platform, { kind, subjectId }: ClaimedAttempt): Promise<boolean> {
+  return kind === 'payout' ? isPayoutSettled(platform, subjectId) : isCycleCharged(platform, subjectId)
+}
+
+/** Why a call must not be made: it, or what it is about, is not what the service and its journal wrote. */
+async function problemWith(platform: Platform, attempt: ClaimedAttempt): Promise<NotReady | null> {
+  const { kind, subjectId, amount } = attempt
+  let isForged = true
+  try {
+    attempt.assertAuthentic()
+    isForged = false
+    if (kind === 'payout') await assertPayoutBacked(platform, subjectId, amount)
+    else await assertInvoiceBacked(platform, subjectId, amount, customerOf(attempt).id)
+    return null
+  } catch (error) {
+    if (error instanceof UnknownKeyError) return waitsForKey(platform, attempt, `it was ${error.message}`)
+    if (!(error instanceof IntegrityError)) throw error
+    const problem = error.message
+    const subjectType = kind === 'payout' ? ('payout' as const) : ('billing_cycle' as const)
+    return {
+      kind: 'broken',
+      problem,
+      summary: `The ${kind} was not sent: someone writes to the database. ${problem}`,
+      flag: (tx) =>
+        isForged
+          ? flagForgedRows(platform, tx, 'processor_attempts', [{ id: attempt.id, problem }])
+          : raiseFlag(platform, tx, {
+              ...{ kind: 'integrity_violation', subjectType, subjectId },
+              summary: `The ${kind} does not agree with the journal and was not sent: someone writes to the database. Run "affiliate ledger verify --full".`,
+              evidence: { attempt_id: attempt.id, problem },
+            }),
+    }
+  }
+}
+
+function customerOf({ request }: ClaimedAttempt) {
+  return (request as { customer: { id: string; email: string; name: string } }).customer
 }
 
 interface Ready<Account> {

@@ -92,12 +92,15 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
     rotation.tables.push({ table: table.name, rows, resealed })
     rotation.left.push(...left)
   }
+  rotation.tables.push(await resealMailboxes(platform, options))
+  const digests = { table: 'row_digest', rows: 0, resealed: 0 }
   for (const table of Object.keys(DIGESTED_TABLES) as Digested[]) {
-    const { left, ...counts } = await renewDigests(platform, table, options)
-    rotation.tables.push({ table, ...counts })
+    const { rows, resealed, left } = await renewDigests(platform, table, options)
+    digests.rows += rows
+    digests.resealed += resealed
     rotation.left.push(...left)
   }
-  rotation.tables.push(await resealMailboxes(platform, options))
+  rotation.tables.push(digests)
   const isDone = mark?.key === 'current' && !rotation.endsUnbound
   const changed = rotation.retired.length > 0 || rotation.tables.some(({ resealed }) => resealed > 0)
   if (!options.dryRun && !(isDone && !changed)) await finish(platform, options.actor, rotation)

@@ -1,5 +1,7 @@
 import { isMailEvent } from '../../shared/mail-events.ts'
+import { flagForgedRows } from '../moderation/forged-rows.service.ts'
 import type { Config } from '../platform/config.ts'
+import { rowProblem } from '../platform/crypto/digested-rows.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -73,7 +75,11 @@ async function deliver(
 ): Promise<void> {
   const { database } = platform
   const signal = AbortSignal.any([stop, AbortSignal.timeout(SEND_TIMEOUT_MS)])
-  const outcome = await attempt(platform, transport, row, user, signal)
+  const forged = rowProblem(platform.keys, 'mails', row)
+  const outcome: SendOutcome =
+    forged === null
+      ? await attempt(platform, transport, row, user, signal)
+      : { kind: 'refused', detail: `not sent: ${forged}` }
   if (stop.aborted && outcome.kind === 'retry') {
     return database.transaction((tx) => MAIL_QUEUE.release(tx, token, [row.id]))
   }
@@ -81,8 +87,9 @@ async function deliver(
   const retryAt = now + retryDelay(row.attempts, RETRY, Math.random())
   const comesAgain = outcome.kind === 'retry' && retryAt < row.give_up_at
   const error = outcome.kind === 'sent' ? null : outcome.detail
-  await database.transaction((tx) => {
+  await database.transaction(async (tx) => {
     const held = { id: row.id, token }
+    if (forged !== null) await flagForgedRows(platform, tx, 'mails', [{ id: row.id, problem: forged }])
     if (comesAgain) return MAIL_QUEUE.defer(tx, held, retryAt, { last_error: error })
     const state = error === null ? 'sent' : 'failed'
     return MAIL_QUEUE.complete(tx, held, {

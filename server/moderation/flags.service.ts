@@ -80,8 +80,8 @@ export type SubjectType =
   | 'store_events'
   /** The id is the processor's event type. */
   | 'processor_event_type'
-  /** A row of a protected table: the id is `<table>/<primary key>`. */
-  | 'row'
+  /** A table with rows that the service did not write: the id is its name. */
+  | 'database_table'
   /** The processor as a whole: the id is the setting `PROCESSOR`. */
   | 'processor'
 

@@ -8,11 +8,9 @@ import {
   keyIdOf,
   NO_HASH,
 } from '../ledger/chain.rule.ts'
+import { CHAINED_ENTRY, chainKeys } from '../ledger/checked-entry.service.ts'
 import { journalKeys } from '../ledger/journal-keys.ts'
-import { UNKEYED } from '../ledger/seals/seal.rule.ts'
-import { isJournalUnkeyed } from '../platform/crypto/key-mark.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { createVault, sha256 } from '../platform/crypto/vault.ts'
 import { valuesTable } from '../platform/database/bulk-values.ts'
 import { type Dialect, dialectOf, type Queries } from '../platform/database/database.ts'
 import { type Breach, type Invariant, inPages, sqlInvariant } from './invariant.ts'
@@ -108,18 +106,13 @@ function chainChecker(
   return (page) => page.flatMap(faultsAt)
 }
 
-/** The database joins an entry's postings to one text, which is a quarter of the rows to hand over. */
 async function readEntries(db: Queries, after: Place | null, scope: Scope): Promise<ChainedEntry[]> {
   const verified = scope.covered && verifiedHeads(dialectOf(db), [...scope.covered.heads])
   const behind = after
     ? sql`(entry.ledger_id, entry.sequence, entry.id) > (${after.ledgerId}, ${after.sequence}, ${after.id})`
     : sql`true`
   const found = await sql<ChainedEntry>`
-    select entry.ledger_id as "ledgerId", entry.sequence, entry.hash, entry.id, entry.kind,
-      entry.subject_id as "subjectId", entry.created_at as "createdAt", coalesce((
-        select string_agg(line || ' ' || account || ' ' || owner_id || ' ' || amount, ${sql.lit('\n')} order by line)
-        from ledger_postings where entry_id = entry.id
-      ), '') as legs
+    select ${CHAINED_ENTRY}
     from ${verified ? entriesAfter(verified, dialectOf(db)) : sql`ledger_entries as entry`}
     where ${behind}
     order by entry.ledger_id, entry.sequence, entry.id
@@ -139,39 +132,6 @@ function entriesAfter(verified: RawBuilder<unknown>, dialect: Dialect): RawBuild
     : sql`${start} cross join lateral (
         select * from ledger_entries where ledger_id = start.ledger_id and sequence > start.sequence offset 0
       ) as entry`
-}
-
-/** The known keys, and the last entry of each ledger that a retired key may have made. */
-async function chainKeys(db: Queries, keys: AppKeys): Promise<ChainKeys> {
-  const journal = journalKeys(keys)
-  const retired = await readRetired(db)
-  // Until the cut-over nothing is keyed; a database that has none was keyed from its first entry on.
-  const lastUnkeyed = (await isJournalUnkeyed(db, createVault(keys))) ? Number.POSITIVE_INFINITY : 0
-  return {
-    digest: (keyId) => (keyId === null ? sha256 : journal.find(keyId)?.entry),
-    lastWith(keyId, ledgerId) {
-      const ends = retired.get(keyId ?? UNKEYED)
-      if (ends) return ends.get(ledgerId) ?? 0
-      return keyId === null ? lastUnkeyed : Number.POSITIVE_INFINITY
-    },
-  }
-}
-
-/** Where the ledgers ended when a key was retired, by its id. */
-async function readRetired(db: Queries): Promise<Map<string, Map<string, number>>> {
-  const rows = await db
-    .selectFrom('ledger_seals as seal')
-    .leftJoin('ledger_seal_heads as head', 'head.position', 'seal.position')
-    .select(['seal.retires', 'head.ledger_id', 'head.sequence'])
-    .where('seal.retires', 'is not', null)
-    .execute()
-  const byKey = Map.groupBy(rows, ({ retires }) => retires ?? '')
-  return new Map(
-    [...byKey].map(([key, heads]) => [
-      key,
-      new Map(heads.map(({ ledger_id, sequence }) => [ledger_id ?? '', sequence ?? 0])),
-    ]),
-  )
 }
 
 async function findForgedHeads(db: Queries, keys: AppKeys): Promise<Breach[]> {

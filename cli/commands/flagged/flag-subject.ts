@@ -44,7 +44,6 @@ const READERS: Record<SubjectType, Reader> = {
       people: [{ as: user.role, id }],
     }
   },
-  row: async (_app, _out, id) => ({ pairs: [['row', id]], people: [] }),
   offer: async (app, _out, id) => {
     const { offerRecords } = await import('../../../server/offers/offers.service.ts')
     const offer = (await offerRecords(app.platform, app.database.reader, [id])).get(id)
@@ -169,4 +168,5 @@ const READERS: Record<SubjectType, Reader> = {
   },
   processor_event_type: (app, out, eventId) => READERS.inbound_event(app, out, eventId),
   processor: async (_app, _out, name) => ({ pairs: [['processor', name]], people: [] }),
+  database_table: async (_app, _out, name) => ({ pairs: [['table', name]], people: [] }),
 }

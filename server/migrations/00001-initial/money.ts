@@ -254,6 +254,7 @@ export function money(ddl: Ddl): string[] {
       "created_at" bigint not null,
       "settled_at" bigint,
       "failed_at" bigint,
+      "row_digest" text not null,
       constraint "processor_attempts_kind_check" check (kind in ('invoice', 'payout')),
       constraint "processor_attempts_state_check" check (state in ('waiting', 'created', 'refused'))
     )`,

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { sql } from 'kysely'
+import { Refusal } from '../api/refusal.ts'
 import { SettingError } from '../config.ts'
 import { withTimeout } from '../with-timeout.ts'
 import { readOnlyError } from './database-faults.ts'
@@ -10,9 +11,21 @@ export interface MigrationState {
   pending: string[]
 }
 
-/** Which migrations have run and which are pending; writes nothing. Refuses with `unavailable` when the database stalls. */
+/** A migration of every database made before 0.2.0, which was the first release. */
+const BEFORE_FIRST_RELEASE = '00002-guards'
+
+/**
+ * Which migrations have run and which are pending; writes nothing. Refuses with `unavailable` when the database stalls or was made before
+ * 0.2.0.
+ */
 export async function migrationState(database: OpenDatabase): Promise<MigrationState> {
   const executed = await withTimeout(executedMigrations(database))
+  if (executed.includes(BEFORE_FIRST_RELEASE)) {
+    throw new Refusal(
+      'unavailable',
+      'This database was made before version 0.2.0, which cannot read it: set DATABASE_URL to a new database.',
+    )
+  }
   return { executed, pending: migrationNames().filter((name) => !executed.includes(name)) }
 }
 

@@ -54,6 +54,7 @@ async function migrateSqlite(database: SqliteDatabase): Promise<string[]> {
   // Another process that migrates holds the lock longer than a transaction waits for.
   const faultOf = (error: unknown): DatabaseFault | null =>
     isBusy(error) ? { kind: 'contention' } : database.faultOf(error)
+  await migrationState(database)
   // The migrator creates its table outside a transaction, and fails if another process has just created it.
   await withRetries(faultOf, () => database.transaction((tx) => sql.raw(SQLITE_MIGRATIONS_TABLE).execute(tx)))
   const { migrator } = await openOrm(database)

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { OrderReader } from '../../jobs/order-reader.ts'
-import type { ReadOrder } from '../../jobs/read-order.ts'
+import type { ReadOrders } from '../../jobs/read-order.ts'
 
 /** A reader that counts how often its results were used. */
 export interface CountedReader extends OrderReader {
@@ -12,18 +12,22 @@ export interface CountedReader extends OrderReader {
 
 const PATIENCE_MS = 20_000
 
-/** Tells of each order that is taken out. */
-class Counted extends Map<string, ReadOrder> {
-  readonly #onUse: () => void
+type Read = ReadOrders extends ReadonlyMap<string, infer Value> ? Value : never
 
-  constructor(orders: ReadonlyMap<string, ReadOrder>, onUse: () => void) {
+/** Tells of each order that is taken out. */
+class Counted extends Map<string, Read> {
+  readonly #onUse: () => void
+  readonly #used = new Set<string>()
+
+  constructor(orders: ReadOrders, onUse: () => void) {
     super(orders)
     this.#onUse = onUse
   }
 
-  override get(id: string): ReadOrder | undefined {
+  override get(id: string): Read | undefined {
     const order = super.get(id)
-    if (order) this.#onUse()
+    if (order && !this.#used.has(id)) this.#onUse()
+    this.#used.add(id)
     return order
   }
 }

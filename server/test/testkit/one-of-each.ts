@@ -13,6 +13,8 @@ export function idNumber(number: number): string {
 const AT = 1_790_000_000_000
 /** The id of a key that journal rows name. */
 const KEY = 'ab12cd34'
+/** Of a row, made with that key. */
+const DIGEST = `${KEY}.${'ef'.repeat(32)}`
 const MERCHANT = idNumber(1)
 const CREATOR = idNumber(2)
 const STORE = idNumber(10)
@@ -499,7 +501,9 @@ export async function populate({ writer }: OpenDatabase): Promise<void> {
     if (columns.length === 0) continue
     if ((await sql`select 1 from ${sql.table(name)} limit 1`.execute(writer)).rows.length > 0) continue
     for (const row of rows) {
-      const cells = Object.entries({ ...row, row_digest: '' }).filter(([column]) => columns.includes(column))
+      const cells = Object.entries({ row_digest: DIGEST, ...row }).filter(([column]) =>
+        columns.includes(column),
+      )
       await sql`insert into ${sql.table(name)} (${sql.join(cells.map(([column]) => sql.ref(column)))})
         values (${sql.join(cells.map(([, value]) => value))})`.execute(writer)
     }

@@ -319,7 +319,24 @@ const SEALED: Tampering[] = [
   changed('sealed-webhook-secrets', 'an end', 'webhook_secrets', 'valid_until = 9000000000000'),
 ]
 
+/** Rows that would cause something. */
+const QUEUES: Tampering[] = [
+  changed('events-authentic', 'an event of another time', 'inbound_events', 'received_at = received_at + 1'),
+  changed('attempts-authentic', 'a call with another request', 'processor_attempts', "request = '{}'"),
+  changed('outbox-authentic', 'an event with other data', 'outbox_events', "data = '{}'"),
+  changed('deliveries-authentic', 'a delivery of another subject', 'webhook_deliveries', 'sequence = 99'),
+  changed('mails-authentic', 'a mail to another address', 'mails', "address = 'eve@example.com'"),
+  {
+    invariant: 'runs-authentic',
+    what: 'a run of another time',
+    statement: sql`update schedule_runs set started_at = 9000000000000`,
+    subject: sql`select name as subject from schedule_runs limit 1`,
+  },
+  changed('exports-authentic', 'an export of more', 'export_jobs', "role = 'admin'"),
+]
+
 export const TAMPERINGS: readonly Tampering[] = [
+  ...QUEUES,
   ...JOURNAL_TAMPERINGS,
   ...CHAIN_TAMPERINGS,
   ...SALE_TAMPERINGS,

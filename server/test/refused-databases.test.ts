@@ -5,6 +5,8 @@ import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runAffiliate } from '../../cli/test/run-affiliate.ts'
+import { runHere } from '../../cli/test/run-here.ts'
+import type { Refusal } from '../platform/api/refusal.ts'
 import { startService } from '../service.ts'
 import { testDialects } from './testkit/databases.ts'
 import { type FilledMarket, openFilledMarket } from './testkit/filled-market.ts'
@@ -31,7 +33,66 @@ async function stateOf({ database, folder }: FilledMarket): Promise<unknown> {
   return { shape: await schemaShape(database), rows, files }
 }
 
+/** One command of each way to open a database. */
+const COMMANDS = [
+  ['db', 'migrate'],
+  ['db', 'status'],
+  ['db', 'backup', 'copy'],
+  ['status'],
+  ['ledger', 'verify'],
+  ['ledger', 'statement', 'someone@example.com'],
+  ['users', 'list'],
+  ['seed', '--yes'],
+  ['keys', 'rotate', '--yes'],
+]
+
 for (const dialect of testDialects()) {
+  const former = suite<{ filled: FilledMarket }>(`a database made before 0.2.0 on ${dialect}`)
+
+  former('is refused in one sentence by the service and every command, and not written to', async () => {
+    const filled = await openFilledMarket(dialect)
+    try {
+      await sql`insert into mikro_orm_migrations (name) values ('00002-guards')`.execute(
+        filled.database.writer,
+      )
+      const before = await stateOf(filled)
+      const sentence =
+        /^This database was made before version 0\.2\.0, [^\n]* set DATABASE_URL to a new database\.$/
+      for (const key of [{ APP_KEY: filled.appKey }, { APP_KEY: WRONG_KEY }, {}]) {
+        const environment = {
+          DATABASE_URL: filled.url,
+          DATA_DIR: filled.folder,
+          PORT: '0',
+          LOG_LEVEL: 'silent',
+        }
+        const refusal = await startService({ environment: { ...environment, ...key } }).then(
+          (service) => service.stop(),
+          (error: Refusal) => error.detail,
+        )
+        assert.match(String(refusal), sentence)
+      }
+      for (const args of COMMANDS) {
+        const environment = { DATABASE_URL: filled.url, APP_KEY: filled.appKey, DATA_DIR: filled.folder }
+        const ended = await runHere(args, environment)
+        assert.equal([ended.code, ended.stdout], [1, ''], args.join(' '))
+        assert.match(ended.stderr.replace(/^affiliate: (.*)\n$/, '$1'), sentence, args.join(' '))
+      }
+      const { code, stderr } = await runAffiliate(['serve'], {
+        environment: { DATABASE_URL: filled.url, APP_KEY: filled.appKey, DATA_DIR: filled.folder, PORT: '0' },
+      })
+      assert.is(code, 1)
+      assert.match(stderr, /^affiliate: This database was made before version 0\.2\.0, .*\n$/)
+      const doctor = await runHere(['doctor'], { DATABASE_URL: filled.url, APP_KEY: filled.appKey })
+      assert.is(doctor.code, 1)
+      assert.match(doctor.stdout, /made before version 0\.2\.0/)
+      assert.equal(await stateOf(filled), before)
+    } finally {
+      await filled.close()
+    }
+  })
+
+  former.run()
+
   const it = suite<{ filled: FilledMarket }>(`a start with a wrong key on ${dialect}`)
 
   it.before.each(async (world) => {
