@@ -109,7 +109,7 @@ function makeOrder({ platform, clock }: Marketplace, deals: readonly Deal[], num
       financial_status: number % 100 < 3 ? 'pending' : 'paid',
       cancelled: false,
       taxes_included: false,
-      buyer_email: null,
+      buyer_emails: [],
       buyer_names: [],
       shop_hosts: [],
       tracking_reference: clickId,
@@ -136,7 +136,12 @@ async function keepEvents(
   reports: readonly ReportedOrder[],
   results: readonly string[],
 ): Promise<void> {
-  const bodies = reports.map((report) => JSON.stringify({ id: report.order.order_id, pad: 'x'.repeat(3000) }))
+  const bodies = reports.map(({ order }) =>
+    JSON.stringify({
+      ...{ id: order.order_id, name: order.order_name, created_at: new Date(order.created_at).toISOString() },
+      ...{ currency: order.currency, line_items: [], note: 'x'.repeat(3000) },
+    }),
+  )
   await tx
     .insertInto('inbound_events')
     .values(

@@ -197,8 +197,8 @@ const ONCE: PlantedBug[] = [
   {
     name: 'a labelled address of the creator is another buyer',
     file: 'server/sales/sale-facts.ts',
-    find: 'return mailboxOf(order.buyer_email.trim().toLowerCase()) === mailboxOf(creatorEmail.trim().toLowerCase())',
-    replace: 'return mailboxOf(order.buyer_email.trim().toLowerCase()) === creatorEmail.trim().toLowerCase()',
+    find: 'mailboxOf(email.trim().toLowerCase()) === mailbox)',
+    replace: 'email.trim().toLowerCase() === creatorEmail.trim().toLowerCase())',
     expectedIn: 'adversaries',
   },
   simulated({

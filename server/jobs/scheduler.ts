@@ -30,6 +30,16 @@ const RETRY_MS = 30_000
 /** A run that starts later than this after its moment is made up: the process or its machine stood still, ms. */
 const LATE_MS = 10_000
 
+/** Throws if some failed, so that the run is repeated for them. */
+function assertNoneFailed<Outcome extends { kind: string }>(
+  outcomes: readonly Outcome[],
+): readonly Outcome[] {
+  const failed = outcomes.filter(({ kind }) => kind === 'failed').length
+  if (failed > 0)
+    throw new Error(`${failed} of ${outcomes.length} failed and are flagged; the others are done`)
+  return outcomes
+}
+
 const EVERY_HOUR = '0 * * * *'
 const EVERY_FIVE_MINUTES = '*/5 * * * *'
 
@@ -50,13 +60,13 @@ export function startScheduler(
     {
       name: 'billing',
       expression: config.SCHEDULE_BILLING,
-      run: async () => ({ cycles: (await closeDueCycles(platform)).length }),
+      run: async () => ({ cycles: assertNoneFailed(await closeDueCycles(platform)).length }),
     },
     {
       name: 'payouts',
       expression: config.SCHEDULE_PAYOUTS,
       run: async () => {
-        const outcomes = await runPayouts(platform, processor)
+        const outcomes = assertNoneFailed(await runPayouts(platform, processor))
         return { payouts: outcomes.filter((outcome) => outcome.kind === 'paid_out').length }
       },
     },

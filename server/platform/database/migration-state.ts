@@ -3,12 +3,14 @@ import { sql } from 'kysely'
 import { Refusal } from '../api/refusal.ts'
 import { SettingError } from '../config.ts'
 import { withTimeout } from '../with-timeout.ts'
-import { readOnlyError } from './database-faults.ts'
+import { readOnlyError, WRITE_ACCESS, type WriteAccess } from './database-faults.ts'
 import type { OpenDatabase } from './open-database.ts'
 
 export interface MigrationState {
   executed: string[]
   pending: string[]
+  /** Executed by a newer version, which this one does not know. */
+  unknown: string[]
 }
 
 /** A migration of every database made before 0.2.0, which was the first release. */
@@ -26,7 +28,21 @@ export async function migrationState(database: OpenDatabase): Promise<MigrationS
       'This database was made before version 0.2.0, which cannot read it: set DATABASE_URL to a new database.',
     )
   }
-  return { executed, pending: migrationNames().filter((name) => !executed.includes(name)) }
+  const known = migrationNames()
+  return {
+    executed,
+    pending: known.filter((name) => !executed.includes(name)),
+    unknown: executed.filter((name) => !known.includes(name)),
+  }
+}
+
+/** Throws `unavailable` for a database of a newer version: what this one writes could be wrong there. */
+export function refuseNewerDatabase({ unknown }: MigrationState): void {
+  if (unknown.length === 0) return
+  throw new Refusal(
+    'unavailable',
+    `The database belongs to a newer version: this one does not know ${unknown.join(', ')}. Install that version again, or restore a backup from before the upgrade.`,
+  )
 }
 
 /** The names of all migrations, from their files: importing them would load the whole ORM, which most commands do not need. */
@@ -38,10 +54,8 @@ export function migrationNames(): string[] {
 /** Throws with the code 25006 where the PostgreSQL server takes reads only. */
 export async function refuseReadOnlyServer(database: OpenDatabase): Promise<void> {
   if (database.dialect !== 'postgresql') return
-  const { rows } = await withTimeout(
-    sql<{ is: string }>`select current_setting('transaction_read_only') as is`.execute(database.reader),
-  )
-  if (rows[0]?.is === 'on') throw readOnlyError('the server takes reads only')
+  const { rows } = await withTimeout(sql.raw<WriteAccess>(WRITE_ACCESS).execute(database.reader))
+  if (rows[0]?.read_only) throw readOnlyError(rows[0])
 }
 
 async function executedMigrations(database: OpenDatabase): Promise<string[]> {

@@ -29,7 +29,7 @@ it('gets every connection back, also when a wait for one ends while the connecti
     maxUses: 1,
     connectionTimeoutMillis: CONNECT_MS,
     queryTimeoutMs: 5000,
-    writable: true,
+    access: 'write',
   })
   try {
     const first = await pool.connect()

@@ -9,16 +9,24 @@ import {
   type QueryConfig,
   type QueryResult,
 } from 'pg'
+import { SettingError } from '../config.ts'
 import { statementTimeout } from './database.ts'
-import { isConnectionEnded, isReadOnly, isStatementLost, readOnlyError } from './database-faults.ts'
+import {
+  isConnectionEnded,
+  isReadOnly,
+  isStatementLost,
+  readOnlyError,
+  WRITE_ACCESS,
+  type WriteAccess,
+} from './database-faults.ts'
 import { CONNECT_TIMEOUT_MS, clientFor, type PostgresHosts } from './postgres-hosts.ts'
 
 export interface PoolOptions extends PoolConfig {
   max: number
   /** The longest that one statement may take unless `statementTimeout` says otherwise, ms; 0 for no limit. */
   queryTimeoutMs: number
-  /** Connections to servers that take reads only are errors. */
-  writable: boolean
+  /** `write`: connections to servers that take reads only are errors. `guarded`: connections that would take writes are. */
+  access: 'write' | 'guarded' | 'any'
 }
 
 /** How often it is checked whether the server of an abandoned statement is still there, ms. */
@@ -35,19 +43,19 @@ export class BoundedPool {
   readonly pool: Pool
   readonly #hosts: PostgresHosts
   readonly #queryTimeoutMs: number
-  readonly #writable: boolean
-  /** Connections whose server takes writes. */
+  readonly #access: PoolOptions['access']
+  /** Connections that give the access. */
   readonly #checked = new WeakSet<PoolClient>()
   readonly #held = new Map<PoolClient, () => void>()
   #checks: NodeJS.Timeout | undefined
 
-  constructor(hosts: PostgresHosts, { queryTimeoutMs, writable, ...config }: PoolOptions) {
+  constructor(hosts: PostgresHosts, { queryTimeoutMs, access, ...config }: PoolOptions) {
     this.#hosts = hosts
     this.#queryTimeoutMs = queryTimeoutMs
-    this.#writable = writable
+    this.#access = access
     this.pool = new Pool({
       Client: clientFor(hosts),
-      connectionString: hosts.addresses[0],
+      connectionString: hosts.connectionString,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       idleTimeoutMillis: 30_000,
       // A server that vanished without a word is noticed.
@@ -153,15 +161,18 @@ export class BoundedPool {
   }
 
   /**
-   * A connection, which leads to a server that takes writes where the pool is for those. The check is not the pool's own `verify`: when a
-   * caller's wait for a connection ends during that, pg-pool 3.14 never gets the connection back.
+   * A connection with the pool's access. The check is not the pool's own `verify`: when a caller's wait for a connection ends during that,
+   * pg-pool 3.14 never gets the connection back.
    */
   async #take(begun: number): Promise<PoolClient> {
     const client = await this.pool.connect()
-    if (!this.#writable || this.#checked.has(client)) return client
-    const left = Math.max(CONNECT_TIMEOUT_MS - (performance.now() - begun), LEAST_TIMEOUT_MS)
+    if (this.#access === 'any' || this.#checked.has(client)) return client
+    const left =
+      this.#access === 'guarded'
+        ? this.#queryTimeoutMs
+        : Math.max(CONNECT_TIMEOUT_MS - (performance.now() - begun), LEAST_TIMEOUT_MS)
     try {
-      await this.#refuseReadOnly(client, left)
+      await this.#checkAccess(client, left)
       this.#checked.add(client)
       return client
     } catch (error) {
@@ -170,13 +181,22 @@ export class BoundedPool {
     }
   }
 
-  /** A standby, or a primary that was just replaced by one. */
-  async #refuseReadOnly(client: ClientBase, timeoutMs: number): Promise<void> {
-    const question = { text: 'show transaction_read_only', query_timeout: timeoutMs }
-    const { rows } = await client.query(question)
-    if (rows[0]?.transaction_read_only !== 'on') return
-    this.#hosts.forget()
-    throw readOnlyError('the server takes reads only')
+  async #checkAccess(client: ClientBase, timeoutMs: number): Promise<void> {
+    const question = { text: WRITE_ACCESS, query_timeout: timeoutMs }
+    const { rows } = await client.query<WriteAccess>(question)
+    const [access = { read_only: false, standby: false }] = rows
+    if (this.#access === 'guarded') {
+      // A pooler may drop the option of the connection.
+      if (!access.read_only)
+        throw new SettingError(
+          'DATABASE_DIRECT_URL',
+          'must name the database itself: the pooler at this address makes no read-only connections',
+        )
+    } else if (access.read_only) {
+      // A standby, or a primary that was just replaced by one.
+      this.#hosts.forget()
+      throw readOnlyError(access)
+    }
   }
 }
 

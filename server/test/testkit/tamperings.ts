@@ -41,6 +41,13 @@ const BILLING: Tampering[] = [
     'billing_cycles',
     'commission_total = commission_total + 1',
   ),
+  changed(
+    'amounts-in-range',
+    'a total beyond the bound',
+    'billing_cycles',
+    'fee_total = 9007199254740993',
+    CLOSED,
+  ),
   changed('cycle-totals', 'a sale too many', 'billing_cycles', 'sales_count = sales_count + 1', CLOSED),
   share('cycle-shares', 'a share of one paisa more', 'commission = commission + 1', 'true'),
   changed(
@@ -277,6 +284,12 @@ function body(what: string, assignment: string, condition: string): Tampering {
 const BODIES: Tampering[] = [
   body('a body with one more space', "body = body || ' '", "encoding = 'utf8'"),
   body('a body of other bytes', "body = 'AAAA'", "encoding = 'base64'"),
+  {
+    invariant: 'sales-as-reported',
+    what: 'a sale of another order',
+    statement: sql`update sales set order_id = '1' where cast(event_id as text) = ${one('inbound_events', "source = 'store' and state = 'done'")}`,
+    subject: oneOf('inbound_events', "source = 'store' and state = 'done'"),
+  },
   changed(
     'charges-as-confirmed',
     'another payment than the event names',
