@@ -25,7 +25,7 @@ export interface Front {
 }
 
 /** More than any answer may take. */
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 300_000
 const CONNECTIONS = 200
 /** A load balancer's usual check is slower; DRAIN_SECONDS of the processes has room for two of these. */
 const CHECK_EVERY_MS = 200
