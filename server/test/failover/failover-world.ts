@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { systemClock } from '../../platform/clock.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
@@ -106,8 +105,6 @@ export class FailoverWorld {
   async useFront(front: Front): Promise<void> {
     const former = this.load.front
     this.load.front = front
-    // Requests of the former one may be under way.
-    await pause(500)
     await former.close()
   }
 
