@@ -113,6 +113,7 @@ export const authRouter = router({
   ...recoveryProcedures,
 
   register: publicProcedure({
+    limit: 'auth',
     rest: { method: 'POST', path: '/auth/register', status: 201 },
     summary: 'Open an account as a merchant or a creator, and log in',
     errors: ['email_taken'],
@@ -133,6 +134,7 @@ export const authRouter = router({
     }),
 
   login: publicProcedure({
+    limit: 'auth',
     rest: { method: 'POST', path: '/auth/login' },
     summary: 'Log in',
     description:
@@ -234,6 +236,7 @@ export const authRouter = router({
   disableTotpByPost: disableTotpBy({ method: 'POST', path: '/auth/totp/disable', status: 204 }),
 
   stepUp: procedure(EVERY_ROLE, {
+    limit: 'auth',
     rest: { method: 'POST', path: '/auth/step-up', status: 204 },
     summary: 'Confirm password and code again, for 10 minutes',
     description:
@@ -245,6 +248,7 @@ export const authRouter = router({
     .mutation(({ ctx, input }) => stepUp(ctx.platform, ctx.actor, { ...input, address: ctx.clientAddress })),
 
   changePassword: procedure(EVERY_ROLE, {
+    limit: 'auth',
     rest: { method: 'POST', path: '/auth/password', status: 204 },
     summary: 'Change the password and end every other session',
     errors: ['invalid_credentials', 'step_up_required', 'conflict'],
@@ -287,6 +291,7 @@ export const usersRouter = router({
     .query(async ({ ctx }) => profileWire(ctx.platform, await profileOf(ctx.platform, ctx.actor.userId))),
 
   updateMe: procedure(EVERY_ROLE, {
+    limit: 'with_password',
     rest: { method: 'PATCH', path: '/me' },
     summary: 'Change the display name, where payouts go, or what invoices are paid from',
     description:
