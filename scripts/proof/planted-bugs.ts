@@ -257,8 +257,8 @@ const ONCE: PlantedBug[] = [
   {
     name: 'an unknown outcome is not looked up before the next try',
     file: 'server/jobs/processor-calls.ts',
-    find: 'if (attempt.earlierTries > 0) {',
-    replace: 'if (attempt.earlierTries > 1_000) {',
+    find: 'if (attempt.earlierTries > 0 &&',
+    replace: 'if (attempt.earlierTries > 1_000 &&',
     expectedIn: 'processor faults',
   },
   {

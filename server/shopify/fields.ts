@@ -6,7 +6,7 @@ import { MalformedOrder } from './malformed-order.ts'
 
 export type Fields = Record<string, unknown>
 
-/** The largest order in PKR, a billion rupees in paisa: far above honest trade. See decision 4. */
+/** The largest order in PKR, a billion rupees in paisa: far above honest trade. See decision 3. */
 export const LARGEST_ORDER: Paisa = 100_000_000_000
 /** In hundredths of any other currency: no sum or product over an order loses a digit. */
 export const LARGEST_AMOUNT = 10_000_000_000_000
