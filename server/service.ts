@@ -72,7 +72,7 @@ export async function startService(
     const migrated = await migrateWhatIsPending(app.database)
     await checkAppKey(app.database, app.platform.vault)
     await markProduction(app.database, config)
-    await keyOlderJournal(app)
+    await refuseRetiredJournalKey(app)
     const presence = await joinProcesses(app.platform)
     stops.push(() => presence.stop())
     if (config.ROLES.includes('web') || config.ROLES.includes('worker')) {
@@ -115,12 +115,9 @@ async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
   return migrate(database)
 }
 
-/** Before anything is written: a journal from before keys is cut over to them at the first start. */
-async function keyOlderJournal({ platform }: App): Promise<void> {
-  const { keyJournal } = await import('./ledger/seals/seals.service.ts')
-  const seal = await keyJournal(platform)
-  if (!seal) return
-  platform.log.info({ seal: seal.position, digest: seal.digest }, 'the journal is keyed from this seal on')
+async function refuseRetiredJournalKey({ platform }: App): Promise<void> {
+  const { refuseRetiredKey } = await import('./ledger/seals/seals.service.ts')
+  await refuseRetiredKey(platform)
 }
 
 function defaultUrl(app: App): string {

@@ -36,6 +36,8 @@ import {
 import { isSuspended } from '../users/users.service.ts'
 
 const BATCH = 20
+/** An attempt without tries that is older is looked up before its call, ms. */
+const UNTRIED_MS = 600_000
 /** Pause before a payout that cannot be sent yet is checked again, ms. */
 const WAITING_DELAY_MS = 60_000
 /** Pause before an invoice that waits for the merchant's billing account is checked again, ms. */
@@ -75,31 +77,56 @@ async function lookUpOrCall(
 ): Promise<void> {
   const unbacked = await problemWith(platform, attempt)
   if (unbacked) return recordUnsent(platform, attempt, unbacked)
-  if (attempt.earlierTries > 0) {
-    // An earlier try may have taken effect without an answer: look it up before a call with the same key.
-    const found = await lookUp(platform, processor, attempt)
-    if (found !== 'unknown_there') return recordLookup(platform, attempt, found)
-  }
+  // An earlier try may have taken effect without an answer: look it up before a call with the same key.
+  if (attempt.earlierTries > 0 && (await isFoundThere(platform, processor, attempt))) return
   if (await isSettled(platform, attempt)) return recordOutcome(platform, attempt, SETTLED)
   const common = { attemptId: attempt.id, reference: attempt.subjectId, amount: attempt.amount }
   if (attempt.kind === 'invoice') {
     const customer = customerOf(attempt)
     if (!processor.needsBillingAccount) {
+      if (await wasMadeLongAgo(platform, processor, attempt)) return
       return recordOutcome(platform, attempt, await processor.createInvoice({ ...common, customer }))
     }
     const ready = await billingAccount(platform, attempt)
     if (ready.kind !== 'ready') return recordUnsent(platform, attempt, ready)
+    if (await wasMadeLongAgo(platform, processor, attempt)) return
     const call = { ...common, customer, billingAccount: ready.account }
     return recordOutcome(platform, attempt, await processor.createInvoice(call))
   }
   const ready = await payoutDestination(platform, processor, attempt)
   if ('detail' in ready) return recordOutcome(platform, attempt, ready)
   if (ready.kind !== 'ready') return recordUnsent(platform, attempt, ready)
+  if (await wasMadeLongAgo(platform, processor, attempt)) return
   return recordOutcome(
     platform,
     attempt,
     await processor.createPayout({ ...common, destination: ready.account }),
   )
+}
+
+/** Looks the call up and records what the processor holds; false when it holds nothing. */
+async function isFoundThere(
+  platform: Platform,
+  processor: Processor,
+  attempt: ClaimedAttempt,
+): Promise<boolean> {
+  const found = await lookUp(platform, processor, attempt)
+  if (found === 'unknown_there') return false
+  await recordLookup(platform, attempt, found)
+  return true
+}
+
+/**
+ * The first call of an attempt that has waited is looked up too: a database writer can reset the count of tries, and a processor recognizes
+ * a key for some time only.
+ */
+async function wasMadeLongAgo(
+  platform: Platform,
+  processor: Processor,
+  attempt: ClaimedAttempt,
+): Promise<boolean> {
+  const isOld = platform.clock.now() - attempt.createdAt > UNTRIED_MS
+  return attempt.earlierTries === 0 && isOld && isFoundThere(platform, processor, attempt)
 }
 
 /** The processor's event overtook its answer, so that a look-up will find what it is about. */

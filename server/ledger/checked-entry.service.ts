@@ -1,13 +1,11 @@
 import { sql } from 'kysely'
-import { isJournalUnkeyed } from '../platform/crypto/key-mark.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { createVault, IntegrityError, sha256, UnknownKeyError } from '../platform/crypto/vault.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { type ChainedEntry, type ChainKeys, chainFault, keyIdOf, legsText, NO_HASH } from './chain.rule.ts'
 import type { Entry } from './entries.rule.ts'
 import { journalKeys } from './journal-keys.ts'
 import type { EntryKind } from './journal-words.ts'
-import { UNKEYED } from './seals/seal.rule.ts'
 
 /** The columns of `ledger_entries as entry` as a `ChainedEntry`: the database writes its postings as `legsText` does. */
 export const CHAINED_ENTRY = sql`entry.ledger_id as "ledgerId", entry.sequence, entry.hash, entry.id, entry.kind,
@@ -40,7 +38,7 @@ export async function checkedEntry(
   if (second) throw broken('there are two')
   const chain = await chainKeys(db, keys)
   const keyId = keyIdOf(entry.hash)
-  if (!chain.digest(keyId)) throw new UnknownKeyError(String(keyId))
+  if (keyId !== null && !chain.digest(keyId)) throw new UnknownKeyError(keyId)
   const sequence = entry.previous === null ? 0 : entry.sequence - 1
   const fault = chainFault(
     chain,
@@ -69,14 +67,11 @@ export async function assertEntry(
 export async function chainKeys(db: Queries, keys: AppKeys): Promise<ChainKeys> {
   const journal = journalKeys(keys)
   const retired = await readRetired(db)
-  // Until the cut-over nothing is keyed; a database that has none was keyed from its first entry on.
-  const lastUnkeyed = (await isJournalUnkeyed(db, createVault(keys))) ? Number.POSITIVE_INFINITY : 0
   return {
-    digest: (keyId) => (keyId === null ? sha256 : journal.find(keyId)?.entry),
+    digest: (keyId) => journal.find(keyId)?.entry,
     lastWith(keyId, ledgerId) {
-      const ends = retired.get(keyId ?? UNKEYED)
-      if (ends) return ends.get(ledgerId) ?? 0
-      return keyId === null ? lastUnkeyed : Number.POSITIVE_INFINITY
+      const ends = retired.get(keyId)
+      return ends ? (ends.get(ledgerId) ?? 0) : Number.POSITIVE_INFINITY
     },
   }
 }

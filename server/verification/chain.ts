@@ -167,12 +167,7 @@ function headFault(
 ): string | null {
   const where = `its head, number ${head.sequence},`
   const keyId = head.mac === null ? null : keyIdOf(head.mac)
-  if (keyId === null) {
-    // Before the cut-over a head has none, while its last entry has no key either.
-    const isOlder = head.mac === null && keyIdOf(head.hash) === null
-    const isFine = isOlder && chain.lastWith(null, head.ledgerId) === Number.POSITIVE_INFINITY
-    return isFine ? null : `${where} was set without the key of this service`
-  }
+  if (keyId === null) return `${where} was set without the key of this service`
   if (head.sequence > chain.lastWith(keyId, head.ledgerId)) {
     return `${where} was set with key ${keyId}, which had been retired before`
   }
@@ -185,7 +180,7 @@ function headFault(
 async function findUnknownKeys(db: Queries, keys: AppKeys, scope: Scope): Promise<Breach[]> {
   const found = await readKeysInUse(db, scope)
   return found.flatMap(({ keyId, entries, first }) => {
-    if (keyId === null || journalKeys(keys).find(keyId)) return []
+    if (journalKeys(keys).find(keyId)) return []
     const what =
       entries === 0
         ? 'heads or seals were'
@@ -196,8 +191,7 @@ async function findUnknownKeys(db: Queries, keys: AppKeys, scope: Scope): Promis
 }
 
 export interface KeyInUse {
-  /** `null`: without a key. */
-  keyId: string | null
+  keyId: string
   entries: number
   /** The id of the first entry with it, and when that was made (epoch ms); `null` without entries. */
   first: string | null
@@ -217,6 +211,8 @@ export async function readKeysInUse(db: Queries, scope: Scope): Promise<KeyInUse
       union all select ${keyOf('mac')}, 0, null, null from ledger_heads where mac is not null group by 1
       union all select ${keyOf('digest')}, 0, null, null from ledger_seals group by 1
     ) as made
-    group by key_id order by coalesce(min(since), 9007199254740991), key_id`.execute(db)
+    where key_id is not null group by key_id order by coalesce(min(since), 9007199254740991), key_id`.execute(
+    db,
+  )
   return rows.map((row) => ({ ...row, entries: Number(row.entries) }))
 }

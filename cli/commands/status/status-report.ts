@@ -38,7 +38,7 @@ export interface Status {
   }
   unpaidAfterDays: number
   /** Why `affiliate keys rotate` is to be run; `null` when it is not. */
-  rotateKeys: 'unbound_values' | 'former_key' | null
+  rotateKeys: 'former_key' | null
 }
 
 /** With `service`, the settings of the service, it also reads every page of an SQLite file and asks the pooler. */
@@ -115,8 +115,7 @@ async function databaseProblems(
 
 async function rotationDue({ platform }: App): Promise<Status['rotateKeys']> {
   const mark = await readKeyMark(platform.database.reader, platform.vault)
-  if (mark?.accepts.includes('unbound_values')) return 'unbound_values'
-  return mark?.key === 'former' ? 'former_key' : null
+  return mark === 'former' ? 'former_key' : null
 }
 
 async function databaseBytes({ database }: App): Promise<number> {
@@ -254,11 +253,7 @@ function outcomeText(outcome: Record<string, unknown>): string {
 
 function keyRows(out: Output, { rotateKeys }: Status): [string, string][] {
   if (rotateKeys === null) return []
-  const why =
-    rotateKeys === 'unbound_values'
-      ? 'secrets are not bound to their rows'
-      : 'secrets are sealed with a former key'
-  return [['Keys', out.style('yellow', `${why}: affiliate keys rotate`)]]
+  return [['Keys', out.style('yellow', 'secrets are sealed with a former key: affiliate keys rotate')]]
 }
 
 function databaseText(out: Output, { database }: Status): string {

@@ -310,14 +310,11 @@ export function money(ddl: Ddl): string[] {
       "mac" text
     )`,
     ...neverDeleted('ledger_heads'),
-    // A head moves on with a MAC, or, once, gets the MAC of its present place.
     refuse(
       'update',
       'ledger_heads',
       'ledger_heads_forward_only',
-      `
-    new.ledger_id <> old.ledger_id or new.sequence < old.sequence or new.mac is null
-    or (new.sequence = old.sequence and (new.hash <> old.hash or old.mac is not null))`,
+      'new.ledger_id <> old.ledger_id or new.sequence <= old.sequence or new.mac is null',
     ),
 
     `create table "ledger_seals" (

@@ -44,7 +44,7 @@ function undefinedWithoutTable(error: unknown): undefined {
 }
 
 function refuseForeignMark(mark: string, vault: Vault): void {
-  if (keyMarkOf(mark, vault).key !== 'foreign') return
+  if (keyMarkOf(mark, vault) !== 'foreign') return
   const missing = missingKeyOf(mark, vault)
   const which = missing === null ? '' : ` (that is key ${missing})`
   if (missing === null) {

@@ -142,6 +142,20 @@ for (const { it } of marketSuites<Context>('calls that a database writer forges'
     assert.equal(sentPayouts(market), [payoutId])
   })
 
+  it('does not send a submitted payout again that was made to wait', async ({ market, shop, link }) => {
+    await market.earn(shop, link, 800_000)
+    await runPayouts(market.platform, market.processor)
+    await market.drainUntilIdle()
+    const [payoutId] = sentPayouts(market)
+    await write(
+      market,
+      "update payouts set state = 'pending', processor_payout_id = null, submitted_at = null",
+      "update processor_attempts set state = 'waiting', tries = 0, unknown_at = null, settled_at = null, processor_id = null where kind = 'payout'",
+    )
+    await market.after(3_600_000)
+    assert.equal(sentPayouts(market), [payoutId])
+  })
+
   it('does not send a share a second time', async ({ market, shop, link }) => {
     await market.earn(shop, link, 800_000)
     await runPayouts(market.platform, market.processor)
