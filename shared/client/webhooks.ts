@@ -90,7 +90,8 @@ function refuseMisuse({ headers, body, secret }: Partial<WebhookRequest>): void 
     )
   }
   if (!headers) throw new TypeError('headers is missing: pass the headers of the request')
-  if (secret === undefined || secret === '') throw new TypeError('secret is missing: pass the whsec_... of the endpoint')
+  if (secret === undefined || secret === '')
+    throw new TypeError('secret is missing: pass the whsec_... of the endpoint')
 }
 
 function headerOf({ headers }: WebhookRequest, name: string): string {
