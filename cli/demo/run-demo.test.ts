@@ -1,13 +1,14 @@
 // own process
-// time limit: 400 s
+// long
 // database: none
+
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { eventually } from '../../server/test/testkit/eventually.ts'
 import { isAlive } from '../test/is-alive.ts'
 import { painter } from './report.ts'
 import { type DemoOptions, runDemo } from './run-demo.ts'
@@ -63,7 +64,7 @@ test('it ends in the figures that add up by hand, and leaves what --keep promise
   const { items } = (await answer.body.json()) as { items: unknown[] }
   assert.is(items.length, 10)
   process.kill(kept.pid, 'SIGTERM')
-  while (isAlive(kept.pid)) await pause(20)
+  await eventually(() => !isAlive(kept.pid))
   rmSync(kept.folder, { recursive: true })
 })
 

@@ -1,5 +1,4 @@
 // proof only
-// time limit: 400 s
 // database: none
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// time limit: 120 s
+// long
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// time limit: 90 s
+// long
 // own process
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

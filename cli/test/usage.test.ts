@@ -1,4 +1,4 @@
-// time limit: 240 s
+// long
 // database: none
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

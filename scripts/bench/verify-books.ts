@@ -109,7 +109,7 @@ function makeOrder({ platform, clock }: Marketplace, deals: readonly Deal[], num
       financial_status: number % 100 < 3 ? 'pending' : 'paid',
       cancelled: false,
       taxes_included: false,
-      buyer_email: null,
+      buyer_emails: [],
       buyer_names: [],
       shop_hosts: [],
       tracking_reference: clickId,

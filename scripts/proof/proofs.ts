@@ -61,6 +61,11 @@ export const PROOFS: readonly Proof[] = [
     },
   },
   {
+    name: 'exact amounts',
+    promise: 'amounts around 2^53 paisa in one merchant: all others close, are invoiced and paid',
+    files: ['server/billing/exact-amounts'],
+  },
+  {
     name: 'clock',
     promise: 'clock jumps, month ends, 29 February, midnight in Karachi',
     files: ['server/test/clock', 'server/billing/billing-period.rule'],

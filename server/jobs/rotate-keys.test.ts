@@ -1,4 +1,4 @@
-// time limit: 120 s
+// long
 import { v7 } from 'uuid'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -7,6 +7,7 @@ import { type Config, readConfig } from '../platform/config.ts'
 import type { Logger } from '../platform/log.ts'
 import type { MailServer } from '../platform/setting-kinds.ts'
 import { testDialects } from '../test/testkit/databases.ts'
+import { eventually } from '../test/testkit/eventually.ts'
 import { type MailServerDouble, smtpError, startMailServer } from '../test/testkit/mail-server.ts'
 import { addUser, outcomeOf } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
@@ -331,7 +332,7 @@ for (const dialect of testDialects()) {
     await write(payoutPaid())
     const hung = Promise.withResolvers<never>()
     void deliver({ send: () => hung.promise, close() {} })
-    while ((await row()).lease_token === null) await new Promise((resolve) => setImmediate(resolve))
+    await eventually(async () => (await row()).lease_token !== null)
     assert.is(await deliver(by), 0)
     bed.clock.pass(5 * MINUTE)
     assert.is(await deliver(by), 1)

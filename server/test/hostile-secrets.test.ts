@@ -1,4 +1,4 @@
-// time limit: 120 s
+// long
 
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'

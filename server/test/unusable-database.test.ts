@@ -1,4 +1,4 @@
-// time limit: 300 s
+// long
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,8 @@ import { clientOf } from '../platform/database/postgres-hosts.ts'
 import { type Service, startService } from '../service.ts'
 import { selfSigned } from './storefront/self-signed.ts'
 import { testDialects } from './testkit/databases.ts'
-import { call, eventually } from './testkit/service-bed.ts'
+import { eventually } from './testkit/eventually.ts'
+import { call } from './testkit/service-bed.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from './testkit/standby.ts'
 
 interface Context {
@@ -38,7 +39,6 @@ it.after.each(async ({ cluster, folder }) => {
 })
 
 const OFFER = '/offers/019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
-const GENEROUS_MS = 120_000
 const SERVICE = {
   APP_KEY,
   PORT: '0',
@@ -71,7 +71,6 @@ const untilReadiness = (url: string, wanted: RegExp) =>
   eventually(
     () => readiness(url),
     (text) => wanted.test(text),
-    GENEROUS_MS,
   )
 /** The doctor's findings, each as one text. */
 const doctor = async (environment: Record<string, string>) => {

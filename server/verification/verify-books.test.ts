@@ -1,4 +1,4 @@
-// time limit: 240 s
+// long
 
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'

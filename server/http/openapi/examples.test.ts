@@ -2,6 +2,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
+import { formatLineAmount } from '../../../shared/line-amount.ts'
 import { CURRENCY, formatMoney, parseMoney } from '../../../shared/money.ts'
 import { percentToBasisPoints } from '../../../shared/rates.ts'
 import type { BillingCycleWire } from '../../../shared/schemas/billing.ts'
@@ -135,7 +136,7 @@ test("the store's order leads to the sale: its lines, net amount, commission and
   const { lines, netAmount } = basisOf(facts, receipt.product_ids)
   const amounts = lines.map(({ unit_price, gross, discount, tax, net, ...line }) => ({
     ...line,
-    unit_price: formatMoney(unit_price),
+    unit_price: formatLineAmount(unit_price),
     gross: formatMoney(gross),
     discount: formatMoney(discount),
     tax: formatMoney(tax),

@@ -1,7 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { suite } from 'uvu'
-import * as assert from 'uvu/assert'
 import { openTestDatabase, testDialects } from '../../test/testkit/databases.ts'
 import { PostgresHosts } from './postgres-hosts.ts'
 import { BoundedPool } from './postgres-pool.ts'
@@ -18,7 +17,7 @@ it('gets every connection back, also when a wait for one ends while the connecti
       const run = () => (super.query as (...all: unknown[]) => unknown)(...parts)
       const { text } = parts[0] as { text?: string }
       return (
-        isSlow && text === 'show transaction_read_only' ? pause(2 * CONNECT_MS).then(run) : run()
+        isSlow && text === 'show transaction_read_only' ? delay(2 * CONNECT_MS).then(run) : run()
       ) as never
     }
   }
@@ -38,11 +37,10 @@ it('gets every connection back, also when a wait for one ends while the connecti
       (connection) => connection.release(),
       () => undefined,
     )
-    await pause(CONNECT_MS / 2)
     first.release()
     await second
-    const ended = pool.end().then(() => 'ended')
-    assert.is(await Promise.race([ended, pause(10 * CONNECT_MS, 'a connection is missing')]), 'ended')
+    // Waits for every connection: with one missing it never ends.
+    await pool.end()
   } finally {
     await testDatabase.close()
   }

@@ -26,11 +26,15 @@ export interface PostgresDatabase extends Database {
 const INT8 = 20
 const NUMERIC = 1700
 
-/** Sums and counts arrive as text. All of ours are whole numbers; an inexact one must fail. */
-function exactNumber(text: string): number {
+/**
+ * Sums and counts arrive as text. All of ours are whole numbers; another one throws. One beyond 2^53 becomes a bigint, which no sum with
+ * other amounts accepts.
+ */
+function exactNumber(text: string): number | bigint {
   const value = Number(text)
-  if (!Number.isSafeInteger(value)) throw new Error(`not an exact whole number: ${text}`)
-  return value
+  if (Number.isSafeInteger(value)) return value
+  if (!/^-?\d+$/.test(text)) throw new Error(`not an exact whole number: ${text}`)
+  return BigInt(text)
 }
 
 /** Longer than any set-wise statement takes; a stalled database must not hold callers forever. */

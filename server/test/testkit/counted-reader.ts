@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { OrderReader } from '../../jobs/order-reader.ts'
 import type { ReadOrders } from '../../jobs/read-order.ts'
+import { eventually } from './eventually.ts'
 
 /** A reader that counts how often its results were used. */
 export interface CountedReader extends OrderReader {
@@ -9,8 +9,6 @@ export interface CountedReader extends OrderReader {
   /** Has the thread begin, and waits until it has read so many that it had not before. */
   readAhead(many: number): Promise<void>
 }
-
-const PATIENCE_MS = 20_000
 
 type Read = ReadOrders extends ReadonlyMap<string, infer Value> ? Value : never
 
@@ -47,14 +45,9 @@ export function countedReader(reader: OrderReader): CountedReader {
     async readAhead(many) {
       if (many === 0) return
       const before = reader.read()
-      const giveUpAt = performance.now() + PATIENCE_MS
       reader.readOn([])
-      for (;;) {
-        const fresh = [...reader.read().keys()].filter((id) => !before.has(id)).length
-        if (fresh >= many) return
-        if (performance.now() > giveUpAt) throw new Error(`${fresh} orders were read ahead, not ${many}`)
-        await nextTurn()
-      }
+      const fresh = () => [...reader.read().keys()].filter((id) => !before.has(id)).length
+      await eventually(fresh, (count) => count >= many)
     },
   }
 }

@@ -41,6 +41,13 @@ const BILLING: Tampering[] = [
     'billing_cycles',
     'commission_total = commission_total + 1',
   ),
+  changed(
+    'amounts-in-range',
+    'a total beyond the bound',
+    'billing_cycles',
+    'fee_total = 9007199254740993',
+    CLOSED,
+  ),
   changed('cycle-totals', 'a sale too many', 'billing_cycles', 'sales_count = sales_count + 1', CLOSED),
   share('cycle-shares', 'a share of one paisa more', 'commission = commission + 1', 'true'),
   changed(
