@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { commandNames } from './command.ts'
 import { reportFailure } from './failures.ts'
 import { buildProgram, helpArguments } from './program.ts'
+import { printLines } from './terminal/printable-text.ts'
 
 /** Runs one command line. What it leaves in `process.exitCode`: 0 done, 1 refused or failed, 2 wrong usage. */
 async function run(args: readonly string[]): Promise<void> {
@@ -20,9 +21,9 @@ function endOnFailedOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') process.exit(0)
-      // Synchronous, and to the other stream at best: this one takes nothing.
-      if (stream === process.stdout)
-        process.stderr.write(`affiliate: The output cannot be written: ${error.message}.\n`)
+      if (stream === process.stdout) {
+        printLines([`affiliate: The output cannot be written: ${error.message}.`], process.stderr)
+      }
       process.exit(1)
     })
   }
