@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { applyToOffer } from '../../applications/applications.service.ts'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import { startExport } from '../../exports/exports.service.ts'
@@ -199,15 +198,12 @@ async function addSpares(platform: Platform): Promise<Pick<Targets, 'emails' | '
   return { emails, spare }
 }
 
-const WORKER_PATIENCE_MS = 30_000
-
 /** Lets the worker apply what it can apply now, then looks at what it has come to. */
 async function takeStock(platform: Platform, longestStall: number): Promise<Aftermath> {
   const { reader } = platform.database
-  const end = Date.now() + WORKER_PATIENCE_MS
   const untried = () =>
     reader.selectFrom('inbound_events').select('id').where('state', '=', 'pending').where('attempts', '=', 0)
-  while ((await untried().executeTakeFirst()) && Date.now() < end) await sleep(50)
+  await eventually(async () => !(await untried().executeTakeFirst()))
   const events = await reader
     .selectFrom('inbound_events')
     .select(({ fn }) => ['source', 'state', 'reason', fn.countAll<number>().as('count')])

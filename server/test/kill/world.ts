@@ -24,9 +24,9 @@ const KEYS = createAppKeys(APP_KEY)
 /** A restart takes longer than any lease of the dead server. */
 const DOWN_MS = 30_000
 /** Nothing has moved for so long that what waits, waits for the clock. */
-const QUIET_MS = 120
+const QUIET_MS = 250
 const NEXT_RUN_MS = 1000
-const STUCK_MS = 60_000
+const STUCK_MS = 300_000
 const MOST_TRIES = 10
 
 interface Surroundings {
