@@ -70,7 +70,7 @@ function decide(entry: ManifestEntry): SaleDecision {
     buyer_is_creator: isBuyer(order, values.creatorEmail),
     buyer_name_matches: false,
     reporting_merchant_id: 'merchant',
-    click: order.tracking_reference === values.click ? click : null,
+    click: order.references[0]?.reference === values.click ? click : null,
     coupons: order.discount_codes
       .filter((code) => code === values.coupon)
       .map((code) => ({
