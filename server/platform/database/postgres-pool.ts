@@ -11,7 +11,7 @@ import {
 } from 'pg'
 import { statementTimeout } from './database.ts'
 import { isConnectionEnded, isReadOnly, isStatementLost, readOnlyError } from './database-faults.ts'
-import { CONNECT_TIMEOUT_MS, clientFor, type PostgresHosts } from './postgres-hosts.ts'
+import { ANSWER_TIMEOUT_MS, CONNECT_TIMEOUT_MS, clientFor, type PostgresHosts } from './postgres-hosts.ts'
 
 export interface PoolOptions extends PoolConfig {
   max: number
@@ -19,10 +19,15 @@ export interface PoolOptions extends PoolConfig {
   queryTimeoutMs: number
   /** Connections to servers that take reads only are errors. */
   writable: boolean
+  /** How long a caller waits for a connection, ms. */
+  waitMs?: number
 }
 
-/** How often it is checked whether the server of an abandoned statement is still there, ms. */
-const CHECK_HELD_MS = 1000
+/**
+ * The first pause before it is checked whether the server of an abandoned statement is still there, and the longest, ms. A server that
+ * hangs has to take each check's connection before it takes others.
+ */
+const CHECK_HELD_MS = { first: 1000, longest: 8000 }
 /** The least that a statement may take after its caller has waited for a connection, ms. */
 const LEAST_TIMEOUT_MS = 100
 
@@ -35,20 +40,23 @@ export class BoundedPool {
   readonly pool: Pool
   readonly #hosts: PostgresHosts
   readonly #queryTimeoutMs: number
-  readonly #writable: boolean
-  /** Connections whose server takes writes. */
-  readonly #checked = new WeakSet<PoolClient>()
+  readonly #waitMs: number
   readonly #held = new Map<PoolClient, () => void>()
-  #checks: NodeJS.Timeout | undefined
+  #nextCheck: NodeJS.Timeout | undefined
 
-  constructor(hosts: PostgresHosts, { queryTimeoutMs, writable, ...config }: PoolOptions) {
+  constructor(
+    hosts: PostgresHosts,
+    { queryTimeoutMs, writable, waitMs = CONNECT_TIMEOUT_MS, ...config }: PoolOptions,
+  ) {
     this.#hosts = hosts
     this.#queryTimeoutMs = queryTimeoutMs
-    this.#writable = writable
+    this.#waitMs = waitMs
     this.pool = new Pool({
       Client: clientFor(hosts),
       connectionString: hosts.addresses[0],
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      // Callers give up earlier, the connection that is made does not.
+      connectionTimeoutMillis: ANSWER_TIMEOUT_MS,
+      ...(writable && { onConnect: (client) => this.#refuseReadOnly(client) }),
       idleTimeoutMillis: 30_000,
       // A server that vanished without a word is noticed.
       keepAlive: true,
@@ -72,7 +80,7 @@ export class BoundedPool {
   /** Takes a connection until `release`. After a failure that leaves it in an unknown state it refuses further statements. */
   async connect() {
     const begun = performance.now()
-    const client = await this.#take(begun).catch((error: unknown) => {
+    const client = await this.#take().catch((error: unknown) => {
       // Perhaps all connections lead to a primary that hangs and was replaced.
       this.#hosts.look()
       throw error
@@ -121,21 +129,28 @@ export class BoundedPool {
 
   async end(): Promise<void> {
     for (const letGo of [...this.#held.values()]) letGo()
+    this.#hosts.endConnecting()
     if (!this.pool.ending) await this.pool.end()
   }
 
   #hold(client: PoolClient): void {
     const letGo = () => {
       if (!this.#held.delete(client)) return
-      if (this.#held.size === 0) clearInterval(this.#checks)
+      if (this.#held.size === 0) clearTimeout(this.#nextCheck)
       client.release(true)
     }
     this.#held.set(client, letGo)
     client.once('drain', letGo)
     client.once('end', letGo)
-    if (this.#held.size === 1) {
-      this.#checks = setInterval(() => void this.#releaseLost(), CHECK_HELD_MS).unref()
-    }
+    if (this.#held.size === 1) this.#checkAfter(CHECK_HELD_MS.first)
+  }
+
+  #checkAfter(ms: number): void {
+    clearTimeout(this.#nextCheck)
+    this.#nextCheck = setTimeout(async () => {
+      await this.#releaseLost()
+      if (this.#held.size > 0) this.#checkAfter(Math.min(2 * ms, CHECK_HELD_MS.longest))
+    }, ms).unref()
   }
 
   /** Lets go of connections whose server is gone: it cannot report that, and TCP takes many minutes to notice. */
@@ -152,27 +167,24 @@ export class BoundedPool {
     await Promise.all(releases)
   }
 
-  /**
-   * A connection, which leads to a server that takes writes where the pool is for those. The check is not the pool's own `verify`: when a
-   * caller's wait for a connection ends during that, pg-pool 3.14 never gets the connection back.
-   */
-  async #take(begun: number): Promise<PoolClient> {
-    const client = await this.pool.connect()
-    if (!this.#writable || this.#checked.has(client)) return client
-    const left = Math.max(CONNECT_TIMEOUT_MS - (performance.now() - begun), LEAST_TIMEOUT_MS)
+  /** A connection. One that comes when the caller has given up goes to the next caller. */
+  async #take(): Promise<PoolClient> {
+    const coming = this.pool.connect()
+    const { promise: tooLate, reject } = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      coming.then((client) => client.release()).catch(() => {})
+      reject(new Error('timeout exceeded when trying to connect'))
+    }, this.#waitMs)
     try {
-      await this.#refuseReadOnly(client, left)
-      this.#checked.add(client)
-      return client
-    } catch (error) {
-      client.release(true)
-      throw error
+      return await Promise.race([coming, tooLate])
+    } finally {
+      clearTimeout(timer)
     }
   }
 
   /** A standby, or a primary that was just replaced by one. */
-  async #refuseReadOnly(client: ClientBase, timeoutMs: number): Promise<void> {
-    const question = { text: 'show transaction_read_only', query_timeout: timeoutMs }
+  async #refuseReadOnly(client: ClientBase): Promise<void> {
+    const question = { text: 'show transaction_read_only', query_timeout: ANSWER_TIMEOUT_MS }
     const { rows } = await client.query(question)
     if (rows[0]?.transaction_read_only !== 'on') return
     this.#hosts.forget()
