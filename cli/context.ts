@@ -53,7 +53,8 @@ export async function withApp(
   options: { readOnly?: boolean; movesMoney?: boolean } = {},
 ): Promise<void> {
   const context = await openContext(command)
-  await refuseMissingDatabase(context.config)
+  const { refuseMissingFile } = await import('../server/platform/database/open-database.ts')
+  await refuseMissingFile(context.config.DATABASE_URL)
   const { movesMoney = false, ...access } = options
   const { openApp } = await import('../server/app.ts')
   const { loadOrm } = await import('../server/platform/database/entities.ts')
@@ -64,7 +65,7 @@ export async function withApp(
     logLevel: context.environment.LOG_LEVEL || 'silent',
   })
   try {
-    await assertMigrated(app.database)
+    await assertMigrated(app.database, options)
     if (!options.readOnly) {
       await refuseRetiredKey(app)
       // Before the first transaction: loading it takes time, and a transaction must not keep other writers waiting that long.
@@ -105,7 +106,6 @@ export async function withDatabase(
   { readOnly = false, replica = false }: { readOnly?: boolean; replica?: boolean } = {},
 ): Promise<void> {
   const context = await openContext(command)
-  await refuseMissingDatabase(context.config)
   const { openDatabase, refuseOtherDatabase } = await import('../server/platform/database/open-database.ts')
   const { DATABASE_URL: primary, DATABASE_READ_URL: other } = context.config
   if (replica && other === undefined)
@@ -130,22 +130,18 @@ export async function databasePlace(config: Config): Promise<string> {
   return withoutPassword(config.DATABASE_URL)
 }
 
-async function refuseMissingDatabase(config: Config): Promise<void> {
-  if (!config.DATABASE_URL.startsWith('sqlite:')) return
-  const { existsSync } = await import('node:fs')
-  const file = await databasePlace(config)
-  if (existsSync(file)) return
-  throw new Failure(
-    `There is no database at ${file}. Make one with "affiliate db migrate", or name another with --database-url.`,
-    { code: 'unavailable' },
+/** Refuses a database that lacks migrations, since queries are for this version's schema, and writes to one of a newer version. */
+export async function assertMigrated(
+  database: OpenDatabase,
+  { readOnly = false }: { readOnly?: boolean } = {},
+): Promise<void> {
+  const { migrationState, refuseNewerDatabase } = await import(
+    '../server/platform/database/migration-state.ts'
   )
-}
-
-/** Refuses a database that lacks migrations: the commands' queries are for the newest schema. */
-export async function assertMigrated(database: OpenDatabase): Promise<void> {
-  const { migrationState } = await import('../server/platform/database/migration-state.ts')
   await assertReachable(database)
-  const { pending } = await migrationState(database)
+  const state = await migrationState(database)
+  if (!readOnly) refuseNewerDatabase(state)
+  const { pending } = state
   if (pending.length === 0) return
   throw new Failure(
     `The database lacks ${pending.length} migration${pending.length > 1 ? 's' : ''}. Run "affiliate db migrate".`,
@@ -153,10 +149,15 @@ export async function assertMigrated(database: OpenDatabase): Promise<void> {
   )
 }
 
-/** Throws the database's own error: a wrong password must not look like a database that has no tables. */
+/**
+ * Throws the database's own error: a wrong password must not look like a database that has no tables. Refuses a database made before
+ * 0.2.0.
+ */
 export async function assertReachable(database: OpenDatabase): Promise<void> {
   const { sql } = await import('kysely')
+  const { migrationState } = await import('../server/platform/database/migration-state.ts')
   await sql`select 1`.execute(database.reader)
+  await migrationState(database)
 }
 
 /** Whether `confirm` asks: there is a terminal, and no `--yes`. */

@@ -88,7 +88,7 @@ async function commanderReport(error: unknown, commandNames: readonly string[]):
 async function withSuggestion(code: string, words: string, commandNames: readonly string[]): Promise<string> {
   const unknown = code === 'commander.unknownCommand' ? /^unknown command '([^']*)'$/.exec(words) : null
   if (unknown === null) return words
-  const { nearestWord } = await import('./nearest-word.ts')
+  const { nearestWord } = await import('../server/platform/nearest-word.ts')
   const lastWord = (name: string) => name.split(' ').at(-1) ?? ''
   const nearest = nearestWord(unknown[1] ?? '', commandNames.map(lastWord))
   const names = commandNames.filter((name) => lastWord(name) === nearest)
@@ -126,52 +126,19 @@ async function settingReport(error: unknown): Promise<Report | null> {
   return { exitCode: 1, code: 'validation_failed', detail: error.message }
 }
 
-/** By the codes of SQLite, PostgreSQL and the system: what is wrong, and how to fix it. */
-const FIXES: readonly (readonly [RegExp, string])[] = [
-  [
-    /^SQLITE_READONLY/,
-    'The database cannot be written: run as the user of the service, or make the file and its folder writable. Nothing was changed.',
-  ],
-  [
-    /^(SQLITE_FULL|ENOSPC|53100|EDQUOT)/,
-    'The disk is full: free some space and run it again. Nothing was changed.',
-  ],
-  [
-    /^(SQLITE_IOERR|58030|EIO|EFBIG)/,
-    'The disk cannot be written: see its space and health. Nothing was changed.',
-  ],
-  [
-    /^(SQLITE_NOTADB|SQLITE_CORRUPT)/,
-    'The database cannot be used: restore it from a backup, or name another file.',
-  ],
-  [/^SQLITE_CANTOPEN/, 'The database cannot be opened: your user must be able to read it and its folder.'],
-  [/^SQLITE_AUTH|^SQLITE_PERM|^EACCES|^EPERM/, 'Permission is lacking: run as the user of the service.'],
-  [/^28/, 'The database cannot be used: correct user and password in DATABASE_URL.'],
-  [/^3D/, 'The database cannot be used: make it with createdb, or name another in DATABASE_URL.'],
-  [
-    /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/,
-    'The database cannot be used: see that it runs, and that DATABASE_URL names it.',
-  ],
-  [
-    /^42501/,
-    'The database role lacks a privilege: name a role that has it, such as the owner, with --database-url.',
-  ],
-  [/^25006/, 'The database takes reads only, as a standby does: name the primary in DATABASE_URL.'],
-]
+/** After these a transaction was rolled back. */
+const NOT_WRITTEN = /^(SQLITE_(READONLY|FULL|IOERR)|ENOSPC|53100|EDQUOT|58030|EIO|EFBIG)/
 
-/** The database, or the port to listen on, is not to be had. Wrapped errors are looked into. */
+/** The database cannot be used, or the port to listen on. */
 async function faultReport(error: unknown): Promise<Report | null> {
-  const { postgresFault, sqliteFault } = await import('../server/platform/database/database-faults.ts')
+  const { databaseProblem } = await import('../server/platform/database/database-problems.ts')
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code = '', syscall, message } = cause as NodeJS.ErrnoException
     if (syscall === 'listen') return unavailable(listenProblem(cause))
-    const fault = sqliteFault(cause) ?? postgresFault(cause)
-    if (fault?.kind === 'contention') return unavailable('The database is busy. Try again shortly.')
-    const fix = FIXES.find(([pattern]) => pattern.test(code))?.[1]
-    if (fix !== undefined) return unavailable(`${fix} (${message || code})`)
-    if (fault?.kind === 'unavailable') {
-      return unavailable(`The database cannot be used: ${message || code}. "affiliate doctor" says more.`)
-    }
+    const problem = databaseProblem(cause)
+    if (problem === null) continue
+    const unchanged = NOT_WRITTEN.test(code) ? ' Nothing was changed.' : ''
+    return unavailable(`${problem.says} ${problem.remedy}${unchanged} (${message || code})`)
   }
   return null
 }

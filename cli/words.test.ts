@@ -1,7 +1,7 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { didYouMean, nearestWord } from './nearest-word.ts'
+import { didYouMean, nearestWord } from '../server/platform/nearest-word.ts'
 import { durationText, sparkline } from './sparkline.ts'
 
 test('the nearest word is found, and none where nothing is near', () => {

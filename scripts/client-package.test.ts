@@ -1,5 +1,4 @@
 // proof only
-// time limit: 300 s
 // database: none
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -13,8 +13,14 @@ import { dataFolder, SettingError } from './platform/config.ts'
 import { checkAppKey } from './platform/crypto/app-key-check.ts'
 import { writeSandboxAccess } from './platform/crypto/app-keys.ts'
 import { loadOrm } from './platform/database/entities.ts'
-import { checkRole, migrationState, refuseReadOnlyServer } from './platform/database/migration-state.ts'
+import {
+  checkRole,
+  migrationState,
+  refuseNewerDatabase,
+  refuseReadOnlyServer,
+} from './platform/database/migration-state.ts'
 import type { OpenDatabase } from './platform/database/open-database.ts'
+import { refuseUnsuitableServer } from './platform/database/server-settings.ts'
 import { joinProcesses, type Presence } from './processes/processes.service.ts'
 import type { Sandbox } from './processor/sandbox/start-sandbox.ts'
 import { markProduction } from './production-mark.ts'
@@ -66,7 +72,7 @@ export async function startService(
     const migrated = await migrateWhatIsPending(app.database)
     await checkAppKey(app.database, app.platform.vault)
     await markProduction(app.database, config)
-    await keyOlderJournal(app)
+    await refuseRetiredJournalKey(app)
     const presence = await joinProcesses(app.platform)
     stops.push(() => presence.stop())
     if (config.ROLES.includes('web') || config.ROLES.includes('worker')) {
@@ -99,19 +105,19 @@ export async function startService(
 
 /** The migrator and the schema take longer to load than a server needs to start, and most starts find nothing to do. */
 async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
-  const { pending } = await migrationState(database)
+  await refuseUnsuitableServer(database)
+  const state = await migrationState(database)
+  refuseNewerDatabase(state)
+  const { pending } = state
   await checkRole(database, pending)
   if (pending.length === 0) return []
   const { migrate } = await import('./platform/database/migrator.ts')
   return migrate(database)
 }
 
-/** Before anything is written: a journal from before keys is cut over to them at the first start. */
-async function keyOlderJournal({ platform }: App): Promise<void> {
-  const { keyJournal } = await import('./ledger/seals/seals.service.ts')
-  const seal = await keyJournal(platform)
-  if (!seal) return
-  platform.log.info({ seal: seal.position, digest: seal.digest }, 'the journal is keyed from this seal on')
+async function refuseRetiredJournalKey({ platform }: App): Promise<void> {
+  const { refuseRetiredKey } = await import('./ledger/seals/seals.service.ts')
+  await refuseRetiredKey(platform)
 }
 
 function defaultUrl(app: App): string {
@@ -128,6 +134,7 @@ function httpApp(app: App, presence: Presence): HttpApp {
     inbox: createInboxRecorder(platform),
     processorSignature: app.processorSignature,
     clockSkew: () => presence.clockSkew(),
+    writeFailure: () => presence.writeFailure(),
     async pendingMigrations() {
       await refuseReadOnlyServer(app.database)
       return (await migrationState(app.database)).pending

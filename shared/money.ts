@@ -8,10 +8,10 @@ export const CURRENCY = 'PKR'
 
 const WIRE_AMOUNT = /^(-?)(\d{1,13})(?:\.(\d{1,2}))?$/
 
-/** Paisa as the wire's decimal string: `125000` → `"1250.00"`, `-5` → `"-0.05"`. */
-export function formatMoney(amount: Paisa): string {
-  assertPaisa(amount)
-  const digits = String(Math.abs(amount)).padStart(3, '0')
+/** Paisa as the wire's decimal string: `125000` → `"1250.00"`, `-5` → `"-0.05"`. A bigint is an amount that no sum accepts. */
+export function formatMoney(amount: Paisa | bigint): string {
+  if (typeof amount !== 'bigint') assertPaisa(amount)
+  const digits = String(amount).replace('-', '').padStart(3, '0')
   return `${amount < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`
 }
 
@@ -28,8 +28,8 @@ export function parseMoney(text: string): Paisa | null {
 }
 
 /** Money as people read it: `Rs 12,500.00`. */
-export function displayMoney(amount: Paisa): string {
-  const [rupees = '0', fraction] = formatMoney(Math.abs(amount)).split('.')
+export function displayMoney(amount: Paisa | bigint): string {
+  const [rupees = '0', fraction] = formatMoney(amount).replace('-', '').split('.')
   return `${amount < 0 ? '-' : ''}Rs ${rupees.replace(/\B(?=(\d{3})+$)/g, ',')}.${fraction}`
 }
 

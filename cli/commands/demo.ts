@@ -42,7 +42,7 @@ async function demo(_options: DemoCommandOptions, command: Command): Promise<voi
     throw wrongUsage('demo makes a database of its own; --database-url has no place there.')
   }
   const { runDemo } = await import('../demo/run-demo.ts')
-  const { painter } = await import('../demo/layout.ts')
+  const { painter } = await import('../demo/report.ts')
   const { layoutOf } = await import('../terminal/output.ts')
   const { printJson, printLines } = await import('../terminal/printable-text.ts')
   const stream = json ? process.stderr : process.stdout
@@ -57,7 +57,7 @@ async function demo(_options: DemoCommandOptions, command: Command): Promise<voi
   if (result.kept && !json) for (const line of keptLines(result.kept)) print(line)
   if (!result.ok) {
     const wrong = result.checks.filter((check) => !check.ok).map((check) => check.name)
-    throw new Failure(`The demo did not come out as it has to: ${wrong.join(', ')}.`)
+    throw new Failure(`These checks of the demo failed: ${wrong.join(', ')}.`)
   }
 }
 
@@ -65,7 +65,7 @@ const INTERRUPTIONS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Also after these signals the demo is cleaned up. */
 async function untilInterrupted(work: (signal: AbortSignal) => Promise<DemoResult>): Promise<DemoResult> {
-  const { DemoStopped } = await import('../demo/demo-stopped.ts')
+  const { DemoStopped } = await import('../demo/demo-service.ts')
   const controller = new AbortController()
   const interrupt = () => controller.abort()
   for (const name of INTERRUPTIONS) process.on(name, interrupt)
@@ -80,10 +80,9 @@ async function untilInterrupted(work: (signal: AbortSignal) => Promise<DemoResul
   }
 }
 
-function verdict({ checks, took_ms, restarts }: DemoResult): string {
+function verdict({ checks, took_ms }: DemoResult): string {
   const passed = checks.filter((check) => check.ok).length
-  const times = restarts === 0 ? '' : `, with ${restarts} restart${restarts > 1 ? 's' : ''} of the server`
-  return `${passed} of ${checks.length} checks passed, in ${(took_ms / 1000).toFixed(1)} s${times}.`
+  return `${passed} of ${checks.length} checks passed, in ${(took_ms / 1000).toFixed(1)} s.`
 }
 
 function keptLines({ url, processor_url, pid, folder, database_url, accounts, store }: Kept): string[] {

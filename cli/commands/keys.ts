@@ -19,14 +19,13 @@ export function addKeyCommands(program: Command): void {
       'after',
       `
 To replace the key:
-  1. After an upgrade, run "affiliate keys rotate" once with the present key.
-  2. Add the new key to APP_KEYS_FORMER of every process, and restart them one after the other.
-  3. Set APP_KEY to the new key and APP_KEYS_FORMER to the former one, for every process, and restart them.
-  4. When every process has the new APP_KEY, run "affiliate keys rotate". It can be interrupted and run again.
+  1. Add the new key to APP_KEYS_FORMER of every process, and restart them one after the other.
+  2. Set APP_KEY to the new key and APP_KEYS_FORMER to the former one, for every process, and restart them.
+  3. When every process has the new APP_KEY, run "affiliate keys rotate". It can be interrupted and run again.
      It seals the journal and retires the former key first: what is written to the journal with that key is refused.
-  5. Keep the former key in APP_KEYS_FORMER. The journal keeps the entries that were made with it, and
+  4. Keep the former key in APP_KEYS_FORMER. The journal keeps the entries that were made with it, and
      "affiliate ledger verify" cannot check them without it.
-Without step 2, deliveries get 503 and payouts wait while some processes lack the new key; both are tried again.
+Without step 1, deliveries get 503 and payouts wait while some processes lack the new key; both are tried again.
 ${exampleText('keys rotate --dry-run', 'keys rotate --json')}`,
     )
     .action((options: { dryRun?: boolean }, command: Command) => rotate(options.dryRun ?? false, command))
@@ -55,7 +54,7 @@ function rotate(dryRun: boolean, command: Command): Promise<void> {
 
 function linesOf(
   out: Output,
-  { keyId, retired, tables, endsUnbound }: Rotation,
+  { keyId, retired, tables }: Rotation,
   { dryRun, former }: { dryRun: boolean; former: boolean },
 ): string[] {
   const table = out.table(
@@ -75,12 +74,6 @@ function linesOf(
       (id) => `Former key ${id} is retired: the journal takes nothing more that is made with it.`,
     ),
     `Every row that opens is sealed with key ${keyId}.`,
-    ...(endsUnbound ? ['Values that are not bound to their rows are refused from now on.'] : []),
-    ...(endsUnbound && !former
-      ? [
-          'Now replace APP_KEY too (see --help): a copy of the database from before could be put back as long as this key is in use.',
-        ]
-      : []),
     ...(former
       ? [
           'Keep the former keys in APP_KEYS_FORMER: "affiliate ledger verify" needs them for the journal entries that they made.',
@@ -89,13 +82,12 @@ function linesOf(
   ]
 }
 
-function documentOf({ keyId, retired, tables, left, endsUnbound }: Rotation, dryRun: boolean) {
+function documentOf({ keyId, retired, tables, left }: Rotation, dryRun: boolean) {
   return {
     dry_run: dryRun,
     key_id: keyId,
     retired_keys: retired,
     tables,
     left: left.map(({ table, id, problem, keyMissing }) => ({ table, id, problem, key_missing: keyMissing })),
-    unbound_values: endsUnbound && dryRun ? 'accepted' : 'refused',
   }
 }

@@ -48,10 +48,10 @@ function changeCoupon(
 ): Promise<void> {
   if ((text === undefined) !== remove) throw wrongUsage('Name a coupon code or pass --remove.')
   return withApp(command, async ({ app, out }) => {
-    const { couponCode } = await import('../../shared/schemas/links.ts')
+    const { couponCodeInput } = await import('../../shared/schemas/links.ts')
     const { setCoupon } = await import('../../server/links/coupons.service.ts')
     const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
-    const parsed = remove ? null : couponCode.safeParse(text)
+    const parsed = remove ? null : couponCodeInput.safeParse(text)
     if (parsed?.success === false) {
       throw wrongUsage('A coupon code has 3 to 40 letters, digits, hyphens or underscores.')
     }

@@ -8,6 +8,7 @@ import { type CommandContext, confirm, MOVES_MONEY, READS, withApp } from '../co
 import { addPageOptions, type PageOptions, readPage } from '../pages.ts'
 import { nameOf, type Person, peopleOf } from '../people.ts'
 import { displayMoney, formatMoney, type Output } from '../terminal/output.ts'
+import { failIfSomeFailed } from './billing/billing.ts'
 import { type CallState, callStates, callText, wireCall } from './billing/call-state.ts'
 
 interface ListOptions extends PageOptions {
@@ -116,6 +117,7 @@ function run(dryRun: boolean, command: Command): Promise<void> {
       )
       const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.creatorId)))
       out.show({ dry_run: dryRun, items }, () => runLines(context, outcomes, person, dryRun))
+      failIfSomeFailed(outcomes)
     },
     { readOnly: dryRun, ...MOVES_MONEY },
   )
@@ -153,9 +155,11 @@ function runLines(
       displayMoney(outcome.amount),
       outcome.kind === 'waits'
         ? why[outcome.why]
-        : dryRun
-          ? 'would be paid out'
-          : `payout ${outcome.payoutId}`,
+        : outcome.kind === 'failed'
+          ? 'failed'
+          : dryRun
+            ? 'would be paid out'
+            : `payout ${outcome.payoutId}`,
     ]),
   )
   return [...table, endLine(outcomes, dryRun)]

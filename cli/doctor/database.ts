@@ -2,10 +2,20 @@ import { accessSync, constants } from 'node:fs'
 import { dirname } from 'node:path'
 import { sql } from 'kysely'
 import type { Config } from '../../server/platform/config.ts'
-import { migrationState } from '../../server/platform/database/migration-state.ts'
-import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
+import {
+  damageProblem,
+  examinePooler,
+  standbyProblem,
+} from '../../server/platform/database/database-health.ts'
+import { type MigrationState, migrationState } from '../../server/platform/database/migration-state.ts'
+import {
+  type OpenDatabase,
+  openDatabase,
+  refuseOtherDatabase,
+} from '../../server/platform/database/open-database.ts'
 import { databaseNameOf, hostsOf } from '../../server/platform/database/postgres-address.ts'
-import { type Finding, fail, ok, warn, wordsOf } from './finding.ts'
+import { unsuitableSettings } from '../../server/platform/database/server-settings.ts'
+import { databaseFailure, type Finding, fail, ok, warn, wordsOf } from './finding.ts'
 
 export interface Reached {
   /** It answers and has the newest schema. */
@@ -16,27 +26,57 @@ export interface Reached {
 export async function examineDatabase(config: Config, database: OpenDatabase): Promise<Reached> {
   try {
     await sql`select 1`.execute(database.reader)
-  } catch (error) {
-    const mend =
+    const state = await migrationState(database)
+    const own =
       database.dialect === 'sqlite'
-        ? 'See that the file is a database of this service and that your user may read it.'
-        : 'See that the server runs, and that DATABASE_URL names it with user and password.'
-    return { usable: false, findings: [fail('database', `cannot be used: ${wordsOf(error)}`, mend)] }
+        ? await examineSqlite(database, database.file)
+        : await examinePostgres(config, database)
+    const damage = await damageProblem(database)
+    const problems = [damage, await standbyProblem(database)].filter((problem) => problem !== null)
+    return {
+      usable: state.pending.length === 0 && damage === null,
+      findings: [
+        ...own,
+        ...problems.map(({ says, remedy }) => fail('database', says, remedy)),
+        ...(await judgePooler(config)),
+        judgeMigrations(state),
+      ],
+    }
+  } catch (error) {
+    return { usable: false, findings: [databaseFailure(error)] }
   }
-  const { executed, pending } = await migrationState(database)
-  const migrations =
-    pending.length === 0
-      ? ok('migrations', `${executed.length} applied, none pending`)
-      : fail(
-          'migrations',
-          `${pending.join(', ')} pending`,
-          'Run "affiliate db migrate"; "affiliate serve" does it too.',
-        )
-  const own =
-    database.dialect === 'sqlite'
-      ? await examineSqlite(database, database.file)
-      : await examinePostgres(config, database)
-  return { usable: pending.length === 0, findings: [...own, migrations] }
+}
+
+function judgeMigrations({ executed, pending, unknown }: MigrationState): Finding {
+  if (unknown.length > 0) {
+    return fail(
+      'migrations',
+      `the database belongs to a newer version: this one does not know ${unknown.join(', ')}`,
+      'Install that version again, or restore a backup from before the upgrade.',
+    )
+  }
+  if (pending.length === 0) return ok('migrations', `${executed.length} applied, none pending`)
+  return fail(
+    'migrations',
+    `${pending.join(', ')} pending`,
+    'Run "affiliate db migrate"; "affiliate serve" does it too.',
+  )
+}
+
+/** The address of the service, where commands go past it. */
+async function judgePooler({ DATABASE_URL, DATABASE_DIRECT_URL }: Config): Promise<Finding[]> {
+  if (DATABASE_DIRECT_URL === undefined) return []
+  try {
+    await refuseOtherDatabase('DATABASE_DIRECT_URL', DATABASE_DIRECT_URL, DATABASE_URL)
+    const problem = await examinePooler(DATABASE_URL)
+    return [
+      problem
+        ? fail('pooler', problem.says, problem.remedy)
+        : ok('pooler', `DATABASE_URL (${hostsOf(DATABASE_URL)}) answers and keeps prepared statements`),
+    ]
+  } catch (error) {
+    return [databaseFailure(error, 'pooler')]
+  }
 }
 
 async function examineSqlite(database: OpenDatabase, file: string): Promise<Finding[]> {
@@ -80,8 +120,14 @@ async function examinePostgres(config: Config, database: OpenDatabase): Promise<
     ]
   }
   const place = `PostgreSQL ${version} at ${hosts}/${name}`
-  if (off.length === 0) return [ok('database', `${place}; what is committed is on disk (fsync on)`)]
+  const unsuitable = (await unsuitableSettings(database)).map((problem) =>
+    fail('database', problem, 'Correct it on the server; the service does not start with it.'),
+  )
+  if (off.length === 0) {
+    return [ok('database', `${place}; what is committed is on disk (fsync on)`), ...unsuitable]
+  }
   return [
+    ...unsuitable,
     fail(
       'database',
       `${place} runs with ${off.join(', ')} off: a power cut loses what was answered`,
@@ -95,9 +141,6 @@ export async function examineReplica(config: Config): Promise<Finding[]> {
   const { DATABASE_READ_URL: url, DATABASE_URL, DATABASE_DIRECT_URL } = config
   if (url === undefined) return []
   const place = hostsOf(url)
-  const { openDatabase, refuseOtherDatabase } = await import(
-    '../../server/platform/database/open-database.ts'
-  )
   const direct = DATABASE_DIRECT_URL ?? DATABASE_URL
   try {
     await refuseOtherDatabase('DATABASE_READ_URL', url, direct)

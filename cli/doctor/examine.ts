@@ -1,15 +1,10 @@
 import { type Config, readConfig, SettingError } from '../../server/platform/config.ts'
-import {
-  checkHosts,
-  type OpenDatabase,
-  openDatabase,
-  refuseOtherDatabase,
-} from '../../server/platform/database/open-database.ts'
+import { checkHosts, type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
 import { examineClock } from './clock.ts'
 import { examineDatabase, examineReplica, type Reached } from './database.ts'
 import { examineDisk } from './disk.ts'
 import { examineFailover } from './failover.ts'
-import { type Finding, fail, info, wordsOf } from './finding.ts'
+import { databaseFailure, type Finding, info } from './finding.ts'
 import { examineMail } from './mail.ts'
 import { examineProcessor, examineWebhooks } from './outside.ts'
 import { examineRuntime, examineSettings } from './runtime.ts'
@@ -70,14 +65,8 @@ async function open(config: Config): Promise<{ database: OpenDatabase } | { reac
   try {
     await checkHosts('DATABASE_URL', config.DATABASE_URL)
     const { DATABASE_DIRECT_URL: direct, DATABASE_URL: url } = config
-    if (direct !== undefined) await refuseOtherDatabase('DATABASE_DIRECT_URL', direct, url)
     return { database: await openDatabase(direct ?? url, { create: false, readOnly: true }) }
   } catch (error) {
-    const finding = fail(
-      'database',
-      wordsOf(error),
-      'Make one with "affiliate db migrate", or set DATABASE_URL.',
-    )
-    return { reached: { usable: false, findings: [finding] } }
+    return { reached: { usable: false, findings: [databaseFailure(error)] } }
   }
 }

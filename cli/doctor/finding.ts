@@ -1,3 +1,5 @@
+import { databaseProblem } from '../../server/platform/database/database-problems.ts'
+
 /** The result of one check, and how to fix it. */
 export interface Finding {
   name: string
@@ -27,4 +29,11 @@ export function fail(name: string, detail: string, mend: string): Finding {
 export function wordsOf(error: unknown): string {
   const { detail, message, code } = error as { detail?: unknown; message?: unknown; code?: unknown }
   return String(detail || message || code || error).replace(/\s+/g, ' ')
+}
+
+/** A database that cannot be used: what is wrong, and who can fix it. */
+export function databaseFailure(error: unknown, name = 'database'): Finding {
+  const problem = databaseProblem(error)
+  if (problem !== null) return fail(name, `${problem.says} (${wordsOf(error)})`, problem.remedy)
+  return fail(name, wordsOf(error), 'Correct this, and run "affiliate doctor" again.')
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { openApp } from '../../server/app.ts'
 import type { Config } from '../../server/platform/config.ts'
+import { printable } from '../../server/platform/printable.ts'
 import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
 
 type Environment = Record<string, string | undefined>
@@ -100,11 +101,11 @@ async function examineService(base: string, isPublic: boolean): Promise<Finding>
   const { request } = await import('undici')
   try {
     const { statusCode, body } = await request(`${base}/readyz`, { signal: AbortSignal.timeout(WITHIN_MS) })
-    await body.dump()
+    const answer = await body.text()
     if (statusCode === 200) return ok('service', `${base} is ready`)
     return fail(
       'service',
-      `${base}/readyz answers ${statusCode}`,
+      `${base}/readyz answers ${statusCode}: ${printable(detailOf(answer))}`,
       'See its log; database and migrations come first.',
     )
   } catch (error) {
@@ -112,5 +113,13 @@ async function examineService(base: string, isPublic: boolean): Promise<Finding>
       ? 'Start the service, and see that PUBLIC_BASE_URL leads to it.'
       : 'Start it with "affiliate serve".'
     return warn('service', `${base} does not answer: ${wordsOf(error)}`, mend)
+  }
+}
+
+function detailOf(answer: string): string {
+  try {
+    return String((JSON.parse(answer) as { detail?: unknown }).detail)
+  } catch {
+    return answer.slice(0, 200)
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { readConfig, SETTING_NAMES, SettingError } from '../../server/platform/config.ts'
-import { nearestWord } from '../nearest-word.ts'
+import { nearestWord } from '../../server/platform/nearest-word.ts'
 import { type Finding, fail, info, ok, warn } from './finding.ts'
 
 const LEAST = [22, 19] as const

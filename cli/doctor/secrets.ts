@@ -56,17 +56,14 @@ async function examineKey(config: Config, database: OpenDatabase | null): Promis
   if (mark === null) {
     return info('secrets', 'APP_KEY is there; the first start of the service seals the database with it')
   }
-  if (mark.key === 'foreign') {
+  if (mark === 'foreign') {
     return fail(
       'secrets',
       'APP_KEY is another one than this database was sealed with',
       'Set the key that belongs to it, or add it to APP_KEYS_FORMER: with these keys no webhook secret and no bank account opens.',
     )
   }
-  if (mark.accepts.includes('unbound_values')) {
-    return warn('secrets', 'sealed values are not bound to their rows yet', ROTATE)
-  }
-  if (mark.key === 'former') {
+  if (mark === 'former') {
     return warn('secrets', 'this database is sealed with a key of APP_KEYS_FORMER', ROTATE)
   }
   return ok('secrets', 'APP_KEY opens what this database has sealed')

@@ -1,6 +1,6 @@
 import { fillFixture } from '../../fixtures/fill-fixture.ts'
 import type { App } from '../../server/app.ts'
-import { eventBody, findEventsNamed } from '../../server/inbox/events.service.ts'
+import { bodyToSend, findEventsNamed } from '../../server/inbox/events.service.ts'
 import { resolveLink } from '../../server/links/links.service.ts'
 import { MalformedOrder } from '../../server/shopify/malformed-order.ts'
 import { readOrderFacts } from '../../server/shopify/order-facts.ts'
@@ -25,7 +25,7 @@ export async function prepareRecorded(
   if (!event) {
     throw new Failure(`There is no event ${eventId}. See "affiliate webhooks events".`, { code: 'not_found' })
   }
-  const body = await eventBody(app.platform, event.id)
+  const body = await bodyToSend(app.platform, event)
   if (!body) throw new Failure('The body of this event is past the retention time.', { code: 'conflict' })
   const named = { fixture: event.id, expected: null, deliveryId }
   if (event.source === 'processor') return signAsProcessor(app, named, body, options)

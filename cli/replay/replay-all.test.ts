@@ -1,5 +1,4 @@
 // proof only
-// time limit: 180 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Service, startService } from '../../server/service.ts'

@@ -4,9 +4,9 @@ import type { App } from '../../server/app.ts'
 import { type EventRow, listEvents } from '../../server/inbox/events.service.ts'
 import type { ShownLink } from '../../server/links/links.service.ts'
 import { isId } from '../../server/platform/ids.ts'
+import { didYouMean } from '../../server/platform/nearest-word.ts'
 import { getSale } from '../../server/sales/sales.service.ts'
 import { Failure, wrongUsage } from '../failures.ts'
-import { didYouMean } from '../nearest-word.ts'
 import { type Fixtures, type ProcessorFixture, readFixtures } from './fixture-files.ts'
 import { type PickedLink, pickLink } from './pick-link.ts'
 import { NO_SUBJECT, prepareProcessorEvent, type Subject, subjectOf } from './processor-events.ts'
@@ -41,19 +41,19 @@ export interface ReplayReport {
  */
 export async function replayEvents(
   app: App,
-  name: string | undefined,
+  names: readonly string[],
   options: ReplayOptions,
   progress: (text: string) => void,
 ): Promise<ReplayReport> {
-  refuseContradictions(name, options)
+  refuseContradictions(names, options)
   await refuseProductionDatabase(app)
   const caller = new ServiceCaller(options.url ?? listeningAddress(app))
   try {
-    await refuseAddress(caller, name, options)
+    await refuseAddress(caller, names, options)
     const session: Session = { app, caller, options, progress }
-    const single = await prepareSingle(session, name)
+    const single = await prepareSingle(session, names)
     if (single) return { replays: await sendEvents(session, [single]), skipped: [], link: null }
-    return await replayFixtures(session, await selectFixtures(name, options))
+    return await replayFixtures(session, await selectFixtures(names, options))
   } finally {
     await caller.close()
   }
@@ -66,14 +66,14 @@ interface Session {
   progress: (text: string) => void
 }
 
-function refuseContradictions(name: string | undefined, options: ReplayOptions): void {
+function refuseContradictions(names: readonly string[], options: ReplayOptions): void {
   const { all, body, eventId, cycle, payout } = options
-  if (all && (name ?? body ?? eventId ?? cycle ?? payout) !== undefined) {
+  if (all && (names[0] ?? body ?? eventId ?? cycle ?? payout) !== undefined) {
     throw wrongUsage(
       '--all sends every fixture: leave out the name, --body, --event-id, --cycle and --payout.',
     )
   }
-  if (all || name !== undefined || body !== undefined) return
+  if (all || names.length > 0 || body !== undefined) return
   throw wrongUsage('Name a fixture, a recorded event, or a file with --body, or pass --all.')
 }
 
@@ -126,7 +126,7 @@ async function refuseProductionDatabase({ platform, database }: App): Promise<vo
 
 async function refuseAddress(
   caller: ServiceCaller,
-  name: string | undefined,
+  names: readonly string[],
   { url, allowRemote }: ReplayOptions,
 ): Promise<void> {
   // Without --url it is the address that HOST and PORT name: this machine.
@@ -134,7 +134,7 @@ async function refuseAddress(
     if (!allowRemote) {
       throw wrongUsage(`${url} is not on this machine. Pass --allow-remote to send events there.`)
     }
-    if (name !== undefined && isId(name)) {
+    if (names.some(isId)) {
       throw new Failure('Recorded events stay on this machine: their bodies hold data of buyers.', {
         code: 'forbidden',
       })
@@ -196,34 +196,39 @@ function listeningAddress({ platform: { config } }: App): string {
 /** A file or a recorded event; `null` for fixtures. */
 async function prepareSingle(
   { app, caller, options }: Session,
-  name: string | undefined,
+  names: readonly string[],
 ): Promise<SignedEvent | null> {
   const deliveryId = options.eventId ?? randomUUID()
+  const [name] = names
   if (options.body !== undefined) {
     if (name !== undefined) throw wrongUsage('Name a fixture or a file with --body, not both.')
     const { prepareFile } = await import('./recorded-events.ts')
     return prepareFile(app, caller, options.body, deliveryId, options)
   }
-  if (name === undefined || !isId(name)) return null
+  if (name === undefined || !names.some(isId)) return null
+  if (names.length > 1) throw wrongUsage('Name one recorded event, or fixtures.')
   const { prepareRecorded } = await import('./recorded-events.ts')
   return prepareRecorded(app, caller, name, deliveryId, options)
 }
 
-async function selectFixtures(name: string | undefined, { all, eventId }: ReplayOptions): Promise<Fixtures> {
+async function selectFixtures(names: readonly string[], { all, eventId }: ReplayOptions): Promise<Fixtures> {
   const fixtures = await readFixtures()
   if (all) return fixtures
-  const selected = {
-    storeSales: fixtures.storeSales.filter((fixture) => name === 'all' || fixture.name === name),
-    processor: fixtures.processor.filter((fixture) => fixture.name === name),
+  const known = new Set([...fixtures.storeSales, ...fixtures.processor].map((fixture) => fixture.name))
+  const unknown = names.find((name) => name !== 'all' && !known.has(name))
+  if (unknown !== undefined) {
+    throw wrongUsage(
+      `There is no fixture ${unknown}.${didYouMean(unknown, [...known])} See "affiliate webhooks fixtures".`,
+    )
   }
-  if (selected.storeSales.length > 1 && eventId !== undefined) {
+  const selected = {
+    storeSales: fixtures.storeSales.filter(({ name }) => names.includes('all') || names.includes(name)),
+    processor: fixtures.processor.filter(({ name }) => names.includes(name)),
+  }
+  if (selected.storeSales.length + selected.processor.length > 1 && eventId !== undefined) {
     throw wrongUsage('--event-id is for one fixture: a delivery id stands for one body.')
   }
-  if (selected.storeSales.length + selected.processor.length > 0) return selected
-  const names = [...fixtures.storeSales, ...fixtures.processor].map((fixture) => fixture.name)
-  throw wrongUsage(
-    `There is no fixture ${name}.${didYouMean(name ?? '', names)} See "affiliate webhooks fixtures".`,
-  )
+  return selected
 }
 
 async function replayFixtures(session: Session, { storeSales, processor }: Fixtures): Promise<ReplayReport> {

@@ -16,50 +16,14 @@ import { connectStore } from '../../server/stores/stores.service.ts'
 import { register } from '../../server/users/credentials.service.ts'
 import { updateProfile } from '../../server/users/profile.service.ts'
 import { createAdmin, listUsers } from '../../server/users/users.service.ts'
+import { percentToBasisPoints } from '../../shared/rates.ts'
 import { Failure } from '../failures.ts'
 import { readFixture, readFixtures, type StoreFixture } from '../replay/fixture-files.ts'
+import { ADMIN, COUPON_CODE, CREATORS, MERCHANT, OFFERS, SHOP_DOMAIN } from '../story.ts'
 import type { MovingClock } from './moving-clock.ts'
 
 /** The password of every seeded account. Production refuses a seeded database, because anyone can read it here. */
 export const SEED_PASSWORD = 'saffron-kurta-lantern'
-const SHOP_DOMAIN = 'chenab-lawn.myshopify.com'
-const MERCHANT = { email: 'owner@chenab-lawn.example.pk', displayName: 'Chenab Lawn' }
-const ADMIN = { email: 'admin@example.pk', displayName: 'Admin' }
-const CREATORS = [
-  { email: 'sana@reels.example.pk', displayName: 'Sana Mirza', iban: 'PK36SCBL0000001123456702' },
-  { email: 'bilal@vlogs.example.pk', displayName: 'Bilal Ahmed', iban: 'PK29HABB0000001123456705' },
-] as const
-
-const OFFERS = [
-  {
-    title: 'Embroidered Lawn Suit, 3 Piece',
-    product_url: `https://${SHOP_DOMAIN}/products/embroidered-lawn-suit`,
-    category: 'Fashion',
-    niche: 'Lawn',
-    commission_rate: 1000,
-    attribution_window_days: 30,
-    product_ids: [FIXTURE_PRODUCT_ID],
-  },
-  {
-    title: 'Anything from the summer collection',
-    product_url: `https://${SHOP_DOMAIN}/collections/summer`,
-    category: 'Fashion',
-    niche: 'Summer',
-    commission_rate: 750,
-    attribution_window_days: 14,
-    product_ids: null,
-  },
-  {
-    title: 'Hand-stitched Khussa',
-    product_url: `https://${SHOP_DOMAIN}/products/khussa`,
-    category: 'Footwear',
-    niche: 'Khussa',
-    commission_rate: 1250,
-    attribution_window_days: 30,
-    product_ids: null,
-  },
-] as const
-
 /** One day's orders, in turn. Each was created within two hours of its click. */
 const ORDERS = [
   ['path-landing-site', 'several-lines-with-discounts', 'test-order'],
@@ -131,7 +95,7 @@ export async function seed(app: App, clock: MovingClock, now: number): Promise<S
       description: null,
       image_url: null,
       ...offer,
-      product_ids: offer.product_ids && [...offer.product_ids],
+      commission_rate: percentToBasisPoints(offer.commission_rate) ?? 0,
     })
     await setOfferStatus(platform, people.merchant, id, 'live')
     offers.push(id)
@@ -139,7 +103,7 @@ export async function seed(app: App, clock: MovingClock, now: number): Promise<S
   const [suit = '', summer = '', khussa = ''] = offers
   const [sana = '', bilal = ''] = people.creators
   const slugs = [
-    await approvedLink(platform, people.merchant, sana, suit, 'SANA10'),
+    await approvedLink(platform, people.merchant, sana, suit, COUPON_CODE),
     await approvedLink(platform, people.merchant, bilal, suit, 'BILAL10'),
     await approvedLink(platform, people.merchant, sana, summer, 'SUMMER5'),
   ]

@@ -1,4 +1,4 @@
-// time limit: 240 s
+// long
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { changedTables, tableDigests } from '../../server/test/authorization/digest.ts'

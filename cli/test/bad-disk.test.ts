@@ -1,5 +1,4 @@
 // proof only
-// time limit: 180 s
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,

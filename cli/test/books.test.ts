@@ -1,4 +1,4 @@
-// time limit: 240 s
+// long
 import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sql } from 'kysely'

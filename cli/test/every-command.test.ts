@@ -1,5 +1,4 @@
 // proof only
-// time limit: 420 s
 import { writeFileSync } from 'node:fs'
 import { stripVTControlCharacters } from 'node:util'
 import { suite } from 'uvu'

@@ -1,5 +1,4 @@
 // proof only
-// time limit: 120 s
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'

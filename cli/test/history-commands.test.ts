@@ -1,4 +1,4 @@
-// time limit: 240 s
+// long
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -3,16 +3,10 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { TestDatabase } from '../../server/test/testkit/databases.ts'
 
-/** How long another writer would have waited, and how long one probe took, ms. */
-export interface Kept {
-  kept: number
-  late: number
-}
-
 /** A process of its own that would write to the same database all the time. */
 export interface LockRival {
-  /** The worst since it was asked last. */
-  worst(): Promise<Kept>
+  /** How long another writer would have waited at most since it was asked last, ms. */
+  worst(): Promise<number>
   end(): Promise<void>
 }
 
@@ -46,15 +40,13 @@ const ON_POSTGRESQL = `
 
 const LOOKING = `
   const { setTimeout: pause } = await import('node:timers/promises')
-  let late = 0, over = false
-  process.stdin.on('data', () => { console.log(JSON.stringify({ kept, late })); kept = late = 0 })
+  let over = false
+  process.stdin.on('data', () => { console.log(kept); kept = 0 })
   process.stdin.on('end', () => { over = true })
   console.log('ready')
   while (!over) {
-    const began = performance.now()
     await look()
     await pause(1)
-    late = Math.max(late, performance.now() - began)
   }
   process.exit()`
 
@@ -75,7 +67,7 @@ export async function openLockRival({ database, url }: TestDatabase): Promise<Lo
   return {
     async worst() {
       child.stdin.write('?')
-      return JSON.parse(await line()) as Kept
+      return Number(await line())
     },
     async end() {
       child.stdin.end()

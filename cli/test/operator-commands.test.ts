@@ -1,4 +1,4 @@
-// time limit: 240 s
+// long
 import { writeFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

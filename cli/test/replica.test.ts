@@ -1,4 +1,4 @@
-// time limit: 90 s
+// long
 // own process
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -74,7 +74,7 @@ it('doctor shows a replica, one that is behind, and a standby in place of the pr
   assert.match(wrong, /✗ database\s+127\.0\.0\.1:\d+ is a standby and takes reads only/)
   assert.match(
     await run(['serve'], { DATABASE_URL: standby.url, PORT: '0' }),
-    'name the primary in DATABASE_URL',
+    'Name the primary in DATABASE_URL',
   )
 })
 

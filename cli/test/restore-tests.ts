@@ -18,6 +18,7 @@ import { migrationState } from '../../server/platform/database/migration-state.t
 import { type OpenDatabase, openDatabase } from '../../server/platform/database/open-database.ts'
 import { startService } from '../../server/service.ts'
 import type { TestDialect } from '../../server/test/testkit/databases.ts'
+import { eventually } from '../../server/test/testkit/eventually.ts'
 import { type FilledMarket, openFilledMarket } from '../../server/test/testkit/filled-market.ts'
 import { administer } from '../../server/test/testkit/migrated-databases.ts'
 import { call } from '../../server/test/testkit/service-bed.ts'
@@ -205,6 +206,14 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
       },
     },
     {
+      what: 'a backup made before 0.2.0',
+      says: /was made before version 0\.2\.0/,
+      async make({ filled: { database }, backup }) {
+        await sql`insert into mikro_orm_migrations (name) values ('00002-guards')`.execute(database.writer)
+        return (await backUp(database, `${backup}.older`)).file
+      },
+    },
+    {
       what: 'a database of another program',
       says: /is not a backup of this service: it has no migrations/,
       async make({ filled, backup, affiliate }) {
@@ -290,7 +299,7 @@ export function testRestore(dialect: TestDialect, system: InstalledPostgres | nu
     const { status, stderr } = await command.interrupt()
     assert.equal([status, stderr, await places()], [130, '', before])
     const pid = Number(readFileSync(`${tool}.pid`, 'utf8'))
-    while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5))
+    await eventually(() => !isAlive(pid))
   })
 
   if (dialect === 'sqlite') {

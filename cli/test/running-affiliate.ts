@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { eventually } from '../../server/test/testkit/eventually.ts'
 import { ENTRY, environmentOf } from './run-affiliate.ts'
 
 /** How a command ended that was interrupted. */
 export interface Interrupted {
   /** As a shell tells it: a process that a signal has ended counts as 128 and the signal's number. */
   status: number | null
-  /** From the signal to the end. */
-  ms: number
   stdout: string
   stderr: string
 }
@@ -41,14 +40,13 @@ export function startAffiliate(
     child,
     printed,
     async until(found) {
-      while (!hasEnded() && !(await found())) await new Promise((resolve) => setTimeout(resolve, 5))
+      await eventually(async () => hasEnded() || (await found()))
     },
     async interrupt() {
-      const since = performance.now()
       child.kill('SIGINT')
       const [code, signal] = (await ended) as [number | null, string | null]
       const status = signal === 'SIGINT' ? SIGINT_STATUS : code
-      return { status, ms: performance.now() - since, ...printed }
+      return { status, ...printed }
     },
   }
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { TestDatabase } from '../../server/test/testkit/databases.ts'
+import { eventually } from '../../server/test/testkit/eventually.ts'
 
 /** A table at which a reader (or with `writes`, a writer) waits until it is let go. */
 export interface StuckTable {
@@ -33,14 +34,12 @@ async function heldTable(
   await Promise.race([held, holding])
   return {
     async waitedFor(connections, ms = 0) {
-      for (;;) {
-        const { rows } = await sql<{ n: number }>`
+      const count = () =>
+        sql<{ n: number }>`
           select count(*) as n from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock'
             and clock_timestamp() - query_start >= ${ms} * interval '1 ms'`.execute(database.reader)
-        if ((rows[0]?.n ?? 0) >= connections) return
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
+      await eventually(count, ({ rows }) => (rows[0]?.n ?? 0) >= connections)
     },
     async letGo() {
       release()

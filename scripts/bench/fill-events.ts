@@ -25,8 +25,8 @@ function addPart({ database }: Platform, scope: string, first: number, last: num
   const lines = database.dialect === 'sqlite' ? sql`line` : sql`generate_series(${from}, ${to}) as line(n)`
   return database.transaction((tx) =>
     sql`insert into inbound_events (id, delivery_id, body_hash, source, scope, conflict_hash, topic, received_at,
-        state, attempts, next_attempt_at, lease_until, finished_at)
-      ${source}, 'store', ${sql.lit(scope)}, '', 'orders/paid', 0, 'done', 1, 0, 0, 0 from ${lines}`.execute(
+        state, attempts, next_attempt_at, lease_until, finished_at, row_digest)
+      ${source}, 'store', ${sql.lit(scope)}, '', 'orders/paid', 0, 'done', 1, 0, 0, 0, '' from ${lines}`.execute(
       tx,
     ),
   )

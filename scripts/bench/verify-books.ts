@@ -1,8 +1,10 @@
 import { closeDueCycles } from '../../server/billing/close-cycle.service.ts'
 import type { LinkRecord } from '../../server/links/links.service.ts'
 import { runPayouts } from '../../server/payouts/payout-run.service.ts'
+import { sealedRow } from '../../server/platform/crypto/digested-rows.ts'
 import { sha256 } from '../../server/platform/crypto/vault.ts'
 import type { Tx } from '../../server/platform/database/database.ts'
+import type { Platform } from '../../server/platform/platform.ts'
 import { type ReportedOrder, recordOrders } from '../../server/sales/sales.service.ts'
 import { cyclesOf, type Marketplace, type Shop } from '../../server/test/testkit/marketplace.ts'
 import { DAY } from '../../server/test/testkit/testbed.ts'
@@ -75,7 +77,7 @@ async function sell(market: Marketplace, deals: readonly Deal[], from: number, c
     const results = recorded.map(({ saleId, acceptanceStatus }) => {
       return JSON.stringify({ sale_id: saleId, acceptance_status: acceptanceStatus })
     })
-    await keepEvents(tx, clock.now(), reports, results)
+    await keepEvents(platform, tx, clock.now(), reports, results)
   })
 }
 
@@ -107,7 +109,7 @@ function makeOrder({ platform, clock }: Marketplace, deals: readonly Deal[], num
       financial_status: number % 100 < 3 ? 'pending' : 'paid',
       cancelled: false,
       taxes_included: false,
-      buyer_email: null,
+      buyer_emails: [],
       buyer_names: [],
       shop_hosts: [],
       tracking_reference: clickId,
@@ -128,33 +130,42 @@ function makeOrder({ platform, clock }: Marketplace, deals: readonly Deal[], num
 
 /** The events that the orders came in, as the worker leaves them. */
 async function keepEvents(
+  { keys }: Platform,
   tx: Tx,
   now: number,
   reports: readonly ReportedOrder[],
   results: readonly string[],
 ): Promise<void> {
-  const bodies = reports.map((report) => JSON.stringify({ id: report.order.order_id, pad: 'x'.repeat(3000) }))
+  const bodies = reports.map(({ order }) =>
+    JSON.stringify({
+      ...{ id: order.order_id, name: order.order_name, created_at: new Date(order.created_at).toISOString() },
+      ...{ currency: order.currency, line_items: [], note: 'x'.repeat(3000) },
+    }),
+  )
   await tx
     .insertInto('inbound_events')
     .values(
-      reports.map((report, index) => ({
-        id: report.eventId,
-        source: 'store' as const,
-        scope: report.storeId,
-        delivery_id: report.eventId,
-        conflict_hash: '',
-        body_hash: sha256(bodies[index] ?? ''),
-        topic: 'orders/paid',
-        received_at: now,
-        state: 'done' as const,
-        attempts: 1,
-        next_attempt_at: now,
-        lease_token: null,
-        lease_until: 0,
-        reason: null,
-        result: results[index],
-        finished_at: now,
-      })),
+      reports.map((report, index) =>
+        sealedRow(keys, 'inbound_events', {
+          id: report.eventId,
+          source: 'store' as const,
+          scope: report.storeId,
+          delivery_id: report.eventId,
+          conflict_hash: '',
+          body_hash: sha256(bodies[index] ?? ''),
+          topic: 'orders/paid',
+          received_at: now,
+          triggered_at: null,
+          state: 'done' as const,
+          attempts: 1,
+          next_attempt_at: now,
+          lease_token: null,
+          lease_until: 0,
+          reason: null,
+          result: results[index],
+          finished_at: now,
+        }),
+      ),
     )
     .execute()
   const kept = reports.flatMap(({ eventId }, index) =>

@@ -197,8 +197,8 @@ const ONCE: PlantedBug[] = [
   {
     name: 'a labelled address of the creator is another buyer',
     file: 'server/sales/sale-facts.ts',
-    find: 'return mailboxOf(order.buyer_email.trim().toLowerCase()) === mailboxOf(creatorEmail.trim().toLowerCase())',
-    replace: 'return mailboxOf(order.buyer_email.trim().toLowerCase()) === creatorEmail.trim().toLowerCase()',
+    find: 'mailboxOf(email.trim().toLowerCase()) === mailbox)',
+    replace: 'email.trim().toLowerCase() === creatorEmail.trim().toLowerCase())',
     expectedIn: 'adversaries',
   },
   simulated({
@@ -257,8 +257,8 @@ const ONCE: PlantedBug[] = [
   {
     name: 'an unknown outcome is not looked up before the next try',
     file: 'server/jobs/processor-calls.ts',
-    find: 'if (attempt.earlierTries > 0) {',
-    replace: 'if (attempt.earlierTries > 1_000) {',
+    find: 'if (attempt.earlierTries > 0 &&',
+    replace: 'if (attempt.earlierTries > 1_000 &&',
     expectedIn: 'processor faults',
   },
   {

@@ -5,11 +5,12 @@ import { describeTest, findTests } from './find-tests.ts'
 import { tinyProject } from './tiny-project.ts'
 import { readSkipReasons, readTally } from './uvu-output.ts'
 
-test('a file states its time limit and its databases in the comments at its top', () => {
-  const text = '// time limit: 300 s\n// database: none\nimport x\n'
+test('a file states its time limit, its length and its databases in the comments at its top', () => {
+  const text = '// long\n// time limit: 300 s\n// database: none\nimport x\n'
   assert.equal(describeTest('server/a.test.ts', text), {
     path: 'server/a.test.ts',
     limit: 300_000,
+    long: true,
     measured: false,
     database: false,
     waits: false,
@@ -18,7 +19,8 @@ test('a file states its time limit and its databases in the comments at its top'
     skips: [],
   })
   const below = describeTest('server/a.test.ts', 'import x\n// time limit: 300 s\n// database: none\n')
-  assert.is(below.limit, 120_000)
+  assert.is(below.limit, 1_200_000)
+  assert.not.ok(below.long)
   assert.is(below.database, true)
   assert.ok(below.shares)
   assert.not.ok(describeTest('server/a.test.ts', '// own process\nimport x\n').shares)
@@ -33,12 +35,12 @@ test('rules and shared code need no database, and their tests are measured', () 
   }
 })
 
-test('files start in a fixed order: without a database first, then by time limit, then by name', async () => {
+test('files start in a fixed order: without a database first, then long ones, then by name', async () => {
   const project = await tinyProject({
     'server/b.test.ts': '',
     'server/a.test.ts': '',
     'server/z.rule.test.ts': '',
-    'cli/slow.test.ts': '// time limit: 600 s\n',
+    'cli/slow.test.ts': '// long\n',
     'server/not-a-test.ts': '',
     'elsewhere/c.test.ts': '',
     'server/proof.test.ts': '// proof only\n',

@@ -4,13 +4,16 @@ import { join } from 'node:path'
 /** The folders whose `*.test.ts` files the test command runs; a test anywhere else would run nowhere. */
 export const TEST_ROOTS = ['server', 'cli', 'shared', 'scripts', 'fixtures'] as const
 
-const DEFAULT_LIMIT_SECONDS = 120
+/** Ends a file that hangs. A hundred times what most files take, so that none ends early on a slow and busy machine. */
+const DEFAULT_LIMIT_SECONDS = 1200
 
 export interface TestFile {
   /** From the repository's root, with forward slashes. */
   path: string
   /** Milliseconds after which the file is stopped and counts as failed. */
   limit: number
+  /** Whether it takes long, so that it starts before the others. */
+  long: boolean
   /** Whether it must wait for PostgreSQL. */
   database: boolean
   /** Whether it spends most of its time waiting, so that it may run beside as many others as there are jobs. */
@@ -43,7 +46,7 @@ export async function listFiles(root: string, folders: readonly string[]): Promi
 
 /**
  * The test files whose path contains one of the filters (without filters, all but those for proofs only), in the order in which they start:
- * first those that need no database (it boots meanwhile), then those with the longest limits, then by name.
+ * first those that need no database (it boots meanwhile), then those that take long, then by name.
  */
 export async function findTests(root: string, filters: string[] = []): Promise<TestFile[]> {
   const paths = (await listFiles(root, TEST_ROOTS)).filter(
@@ -55,12 +58,15 @@ export async function findTests(root: string, filters: string[] = []): Promise<T
   )
   const chosen = filters.length === 0 ? files.filter((file) => !file.proofOnly) : files
   return chosen.sort(
-    (a, b) => Number(a.database) - Number(b.database) || b.limit - a.limit || (a.path < b.path ? -1 : 1),
+    (a, b) =>
+      Number(a.database) - Number(b.database) ||
+      Number(b.long) - Number(a.long) ||
+      (a.path < b.path ? -1 : 1),
   )
 }
 
 /**
- * Reads what a test file says of itself in the comment lines at its top: `// time limit: 300 s`, `// database: none`,
+ * Reads what a test file says of itself in the comment lines at its top: `// long`, `// time limit: 10 s`, `// database: none`,
  * `// mostly waits`, `// own process` and `// proof only`. All but those with one of the last three may share a process. Rules and
  * shared code never need a database, so their tests do not have to say it.
  */
@@ -72,6 +78,7 @@ export function describeTest(path: string, text: string): TestFile {
   return {
     path,
     limit: Number(seconds) * 1000,
+    long: /^\/\/ long$/m.test(header),
     measured: path.endsWith('.rule.test.ts') || /^shared\/(?:client\/)?[^/]+\.test\.ts$/.test(path),
     waits,
     shares: !waits && !/^\/\/ (own process|proof only)$/m.test(header),

@@ -20,9 +20,9 @@ export interface RunOptions {
 export const USAGE = `node scripts/test.ts [filters...] [--jobs N] [--sqlite-only] [--coverage] [--verbose] [--root DIR]
 
   Runs every *.test.ts under server, cli, shared, scripts and fixtures whose path contains one of the filters,
-  up to eight in one process. The first lines of a test file may say "// time limit: 300 s" (default 120 s)
-  "// database: none" (it then does not wait for PostgreSQL), "// mostly waits" (it then runs beside the others)
-  and "// own process" (it changes something that its neighbors would notice, e.g. process.env).
+  up to eight in one process. The first lines of a test file may say "// long" (it then starts early), "// database: none"
+  (it then does not wait for PostgreSQL), "// mostly waits" (it then runs beside the others), "// own process" (it changes
+  something that its neighbors would notice, e.g. process.env) and "// time limit: 10 s" (default 1200 s).
   TEST_POSTGRES_URL, when set, is used instead of a PostgreSQL that the run starts by itself.`
 
 /** Reads the command line. Throws a plain error with a one-line message on anything unknown. */

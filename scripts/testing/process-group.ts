@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+/** How long a process has for its last steps after SIGTERM, ms. */
 const GRACE = 1000
 const POLL = 20
 
@@ -23,7 +24,7 @@ export async function endGroup(group: number): Promise<void> {
 }
 
 /** Waits until no process of the group runs, at most `limit` ms. Returns whether none does. */
-export async function isEmptyWithin(group: number, limit = GRACE): Promise<boolean> {
+export async function isEmptyWithin(group: number, limit: number): Promise<boolean> {
   const end = performance.now() + limit
   while (await isAlive(group)) {
     if (performance.now() >= end) return false

@@ -12,6 +12,9 @@ import { readSkipReasons, readTally, splitOutput, type Tally } from './uvu-outpu
 const REPORT_CPU = fileURLToPath(new URL('report-cpu.ts', import.meta.url))
 const SHARED_PROCESS = fileURLToPath(new URL('shared-process.ts', import.meta.url))
 
+/** How long the children of a file that has ended have for their last steps, ms: a hundred times the usual. */
+const LAST_STEPS_MS = 20_000
+
 /** How much longer than one file a process with several may take. */
 const GROUP_LIMIT_FACTOR = 2
 
@@ -145,9 +148,10 @@ async function runProcess(
   const [code, killedBy] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
   clearTimeout(timer)
   signal.removeEventListener('abort', interrupt)
-  const leftovers = !(await isEmptyWithin(group))
+  const leftovers = !(await isEmptyWithin(group, Math.min(LAST_STEPS_MS, limit)))
   if (leftovers) await endGroup(group)
-  await Promise.race([closed, sleep(1000, undefined, { ref: false })])
+  // A process outside of the group may hold the output open.
+  await Promise.race([closed, sleep(LAST_STEPS_MS, undefined, { ref: false })])
   child.stdout.destroy()
   child.stderr.destroy()
   const cpu = Number(await readFile(cpuFile, 'utf8').catch(() => '')) || null

@@ -1,4 +1,4 @@
-import type { Paisa } from '../../shared/money.ts'
+import { displayMoney, type Paisa } from '../../shared/money.ts'
 import type { BillingCycleWire } from '../../shared/schemas/billing.ts'
 import { accountBalances } from '../ledger/ledger.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
@@ -22,7 +22,7 @@ import {
 } from './billing.store.ts'
 import { nextCyclePeriod } from './billing-period.rule.ts'
 import { wireCycle } from './billing-wire.ts'
-import { type CycleCharge, cycleCharge } from './close-cycle.rule.ts'
+import { type CycleCharge, cycleCharge, isRoomFor, LARGEST_CYCLE } from './close-cycle.rule.ts'
 import { closeLocked } from './close-cycle.service.ts'
 import { availableCredits } from './credits.store.ts'
 
@@ -37,10 +37,20 @@ export interface SaleToBill {
   platformFee: Paisa
 }
 
+/** The sales would take a cycle beyond `LARGEST_CYCLE`. */
+export class CycleFull extends Error {
+  constructor(cycleId: string) {
+    super(
+      `billing cycle ${cycleId} would exceed ${displayMoney(LARGEST_CYCLE)}, the most that a cycle holds; retry the event when it is closed`,
+    )
+    this.name = 'CycleFull'
+  }
+}
+
 /**
  * Adds accepted sales to their merchants' open cycles and returns the cycle ids by merchant id. A cycle whose period is over is
  * closed first, so a late close job changes nothing; a missing cycle is opened. `acceptedAt` (epoch ms) is the time of the sales. Runs
- * in the transaction that records them.
+ * in the transaction that records them. Throws `CycleFull` if a cycle cannot hold its sales.
  */
 export async function addSalesToCycles(
   platform: Platform,
@@ -52,9 +62,11 @@ export async function addSalesToCycles(
   const byMerchant = Map.groupBy(sales, (sale) => sale.merchantId)
   const cycles = await openCyclesFor(platform, tx, [...byMerchant.keys()].sort(), acceptedAt)
   const sums = [...byMerchant].map(([merchantId, merchantSales]) => {
-    const cycleId = cycles.get(merchantId)
-    if (!cycleId) throw new Error(`no open cycle for merchant ${merchantId}`)
-    return sumsOf(cycleId, merchantSales)
+    const cycle = cycles.get(merchantId)
+    if (!cycle) throw new Error(`no open cycle for merchant ${merchantId}`)
+    const sum = sumsOf(cycle.id, merchantSales)
+    if (!isRoomFor(cycle, sum.addition.commission + sum.addition.fee)) throw new CycleFull(cycle.id)
+    return sum
   })
   const open = await addToTotals(
     tx,
@@ -65,7 +77,7 @@ export async function addSalesToCycles(
     tx,
     sums.flatMap(({ shares }) => shares),
   )
-  return cycles
+  return new Map([...cycles].map(([merchantId, { id }]) => [merchantId, id]))
 }
 
 /** What these sales add to their cycle and to each creator's share of it. */
@@ -91,9 +103,9 @@ async function openCyclesFor(
   tx: Tx,
   merchantIds: string[],
   now: number,
-): Promise<Map<string, string>> {
+): Promise<Map<string, CycleRow>> {
   const cycles = await lockOpenCycles(tx, platform.database.dialect, merchantIds)
-  const open = new Map(cycles.map((cycle) => [cycle.merchant_id, cycle.id]))
+  const open = new Map(cycles.map((cycle) => [cycle.merchant_id, cycle]))
   const over = cycles.filter((cycle) => now >= cycle.period_end)
   for (const { cycle, decision } of await closeLocked(platform, tx, over, now)) {
     if (decision.kind === 'close') open.delete(cycle.merchant_id)
@@ -105,7 +117,7 @@ async function openCyclesFor(
     newCycle(platform, merchantId, formerEnds.get(merchantId) ?? null, now),
   )
   await insertCycles(tx, fresh)
-  for (const cycle of fresh) open.set(cycle.merchant_id, cycle.id)
+  for (const cycle of fresh) open.set(cycle.merchant_id, cycle)
   return open
 }
 
@@ -162,7 +174,10 @@ export async function withExpectedCharges(db: Queries, cycles: readonly CycleRow
   })
 }
 
+/** What the cycle would charge now; nothing for totals beyond 2^53, whose close fails and is flagged. */
 function expectedCharge(cycle: CycleRow, availableCredit: Paisa): CycleCharge {
+  if (!Number.isSafeInteger(Number(cycle.commission_total) + Number(cycle.fee_total)))
+    return { creditTotal: 0, amountDue: 0 }
   return cycleCharge({
     commissionTotal: cycle.commission_total,
     feeTotal: cycle.fee_total,

@@ -7,6 +7,15 @@ export type CycleState = (typeof CYCLE_STATES)[number]
 /** The smallest invoice, paisa. Processors refuse smaller ones, so credit never lowers an invoice below it. */
 export const MINIMUM_INVOICE: Paisa = 100
 
+/** The most commission and fee that one cycle holds, a hundred billion rupees in paisa; see decision 3. */
+export const LARGEST_CYCLE: Paisa = 10_000_000_000_000
+
+/** Whether a cycle with these totals still takes sales of `added` in all. */
+export function isRoomFor(cycle: { commission_total: Paisa; fee_total: Paisa }, added: Paisa): boolean {
+  // A total beyond 2^53 is read as a bigint.
+  return BigInt(cycle.commission_total) + BigInt(cycle.fee_total) + BigInt(added) <= LARGEST_CYCLE
+}
+
 export interface CloseFacts {
   state: CycleState
   /** Epoch ms, exclusive: at this time the period is over. */

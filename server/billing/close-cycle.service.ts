@@ -2,6 +2,7 @@ import type { Paisa } from '../../shared/money.ts'
 import { cycleClosed } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { type AuditRecord, recordAudits } from '../moderation/audit.service.ts'
+import { closeFlag, flagFailedRun, flaggedByRuns } from '../moderation/flags.service.ts'
 import { type NewEvent, publishEvents } from '../outbox/outbox.service.ts'
 import { processInBatches } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
@@ -12,6 +13,7 @@ import {
   closeOpenCycles,
   dueCycleIds,
   extendOpenCycles,
+  findCycle,
   findCyclesByIds,
   lockCycles,
 } from './billing.store.ts'
@@ -25,7 +27,8 @@ import { queueInvoices } from './invoices.service.ts'
 export interface CloseOutcome {
   cycleId: string
   merchantId: string
-  kind: 'closed' | 'extended'
+  /** `failed`: nothing was done, and the cycle is flagged. */
+  kind: 'closed' | 'extended' | 'failed'
   periodStart: number
   periodEnd: number
   salesCount: number
@@ -48,7 +51,7 @@ const PAGE = 200
 
 /**
  * Closes every open cycle whose period is over at `asOf` (epoch ms; default: now), a page per transaction, so it can be interrupted
- * and repeated. An error for one cycle does not stop the others; it is thrown at the end. Cycles of less than one rupee are extended
+ * and repeated. An error for one cycle is flagged and does not stop the others. Cycles of less than one rupee are extended
  * to the next boundary. With an `actor` each cycle gets an audit row; scheduled closes have none.
  */
 export async function closeDueCycles(
@@ -58,24 +61,37 @@ export async function closeDueCycles(
   const asOf = options.asOf ?? platform.clock.now()
   const { database } = platform
   const due = await dueCycleIds(database.reader, asOf, options.merchantId ?? null)
+  const flagged = await flaggedByRuns(database.reader)
   const work = async (cycleIds: readonly string[]) => {
     const decided = options.dryRun
       ? await decideCloses(database.reader, await findCyclesByIds(database.reader, cycleIds), asOf)
-      : await database.transaction((tx) => closePage(platform, tx, cycleIds, { asOf, actor: options.actor }))
+      : await database.transaction((tx) =>
+          closePage(platform, tx, cycleIds, { asOf, actor: options.actor, flagged }),
+        )
     const places = new Map(cycleIds.map((id, place) => [id, place]))
     const outcomes = decided.map((one) => outcomeOf(platform, one, asOf))
     return outcomes.sort((a, b) => (places.get(a.cycleId) ?? 0) - (places.get(b.cycleId) ?? 0))
   }
-  return processInBatches(platform, due, PAGE, work, options.progress)
+  const onFailure = async (cycleId: string, error: unknown) => {
+    const subject = { subjectType: 'billing_cycle', subjectId: cycleId } as const
+    if (!options.dryRun) await flagFailedRun(platform, subject, 'close of a billing cycle', error)
+    const cycle = await findCycle(database.reader, cycleId)
+    return cycle ? outcomeOf(platform, { cycle, decision: null }, asOf) : null
+  }
+  return processInBatches(platform, due, PAGE, work, { progress: options.progress, onFailure })
 }
 
 async function closePage(
   platform: Platform,
   tx: Tx,
   cycleIds: readonly string[],
-  { asOf, actor }: { asOf: number; actor: string | undefined },
+  { asOf, actor, flagged }: { asOf: number; actor: string | undefined; flagged: ReadonlySet<string> },
 ): Promise<DecidedCycle[]> {
   const decided = await closeLocked(platform, tx, await lockCycles(tx, cycleIds), asOf)
+  for (const subjectId of cycleIds.filter((id) => flagged.has(id))) {
+    const flag = { kind: 'run_failed', subjectType: 'billing_cycle', subjectId } as const
+    await closeFlag(platform, tx, flag, 'A later run did it.')
+  }
   if (actor !== undefined) {
     const records = decided.map((one) => auditOf(actor, outcomeOf(platform, one, asOf), one.cycle.period_end))
     await recordAudits(platform, tx, records)
@@ -193,14 +209,18 @@ function nextBoundary(platform: Platform, asOf: number): number {
   return boundaryAfter(asOf, platform.config.BILLING_PERIOD, platform.config.BILLING_TIMEZONE)
 }
 
-function outcomeOf(platform: Platform, { cycle, decision }: DecidedCycle, asOf: number): CloseOutcome {
-  const closing = decision.kind === 'close'
+function outcomeOf(
+  platform: Platform,
+  { cycle, decision }: DecidedCycle | { cycle: CycleRow; decision: null },
+  asOf: number,
+): CloseOutcome {
+  const closing = decision?.kind === 'close'
   return {
     cycleId: cycle.id,
     merchantId: cycle.merchant_id,
-    kind: closing ? 'closed' : 'extended',
+    kind: closing ? 'closed' : decision ? 'extended' : 'failed',
     periodStart: cycle.period_start,
-    periodEnd: closing ? cycle.period_end : nextBoundary(platform, asOf),
+    periodEnd: decision?.kind === 'extend' ? nextBoundary(platform, asOf) : cycle.period_end,
     salesCount: cycle.sales_count,
     commissionTotal: cycle.commission_total,
     feeTotal: cycle.fee_total,

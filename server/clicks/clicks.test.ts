@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import type { LinkRecord } from '../links/links.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
+import { eventually } from '../test/testkit/eventually.ts'
 import { addLink, addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser } from '../test/testkit/people.ts'
@@ -268,7 +269,7 @@ for (const { it } of marketSuites<Context>('clicks')) {
     const visit = () =>
       recorder.record(clickOn(platform, link.id, { address: '203.0.113.7', agent: 'Phone' }))
     const lost = visit()
-    while (writes === 0) await new Promise((resolve) => setImmediate(resolve))
+    await eventually(() => writes > 0)
     const next = visit()
     gate.resolve()
     assert.is((await Promise.allSettled([lost]))[0]?.status, 'rejected')

@@ -18,6 +18,8 @@ export const ExportJob = defineEntity({
     /** The period of created_at: inclusive, exclusive. */
     from_at: epochMs().strictNullable(),
     to_at: epochMs().strictNullable(),
+    /** Keyed digest of what the row causes. */
+    row_digest: text(),
     state: enumText<JobState>(),
     /** When it may be claimed: of a running job, when its lease ends. */
     due_at: epochMs(),

@@ -3,8 +3,10 @@ import type { Readable } from 'node:stream'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { ExportFormat, ExportResource } from '../../shared/schemas/jobs.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
+import { flagForgedRows } from '../moderation/forged-rows.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { type Config, dataFolder } from '../platform/config.ts'
+import { rowProblem, sealedRow } from '../platform/crypto/digested-rows.ts'
 import { advisoryLock, afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { liveHosts } from '../processes/processes.service.ts'
@@ -48,7 +50,7 @@ export async function startExport(
   }
   await refuseScatteredFiles(platform)
   const now = platform.clock.now()
-  const job: ExportJobRow = {
+  const job: ExportJobRow = sealedRow(platform.keys, 'export_jobs', {
     id: platform.ids.next(),
     user_id: owner.userId,
     role: owner.role,
@@ -67,7 +69,7 @@ export async function startExport(
     created_at: now,
     finished_at: null,
     expires_at: null,
-  }
+  })
   await platform.database.transaction(async (tx) => {
     await advisoryLock(tx, `exports of user ${owner.userId}`)
     if ((await countUnfinished(tx, owner.userId)) >= MAX_UNFINISHED) {
@@ -130,6 +132,7 @@ export async function openExportFile(
   const job = await getExport(platform, userId, jobId)
   if (hasExpired(platform, job)) return 'expired'
   if (job.file_key === null) throw new Refusal('not_found', 'This job has no file yet. Check its state.')
+  await refuseForged(platform, job, job.file_key)
   const storage = await exportStorage(platform.config)
   const file = await storage.read(job.file_key)
   if (!file) {
@@ -140,6 +143,18 @@ export async function openExportFile(
   }
   const day = new Date(job.created_at).toISOString().slice(0, 10)
   return { ...file, format: job.format, name: `${job.resource}-${day}-${job.id.slice(-6)}.${job.format}` }
+}
+
+/** Refuses with `not_found` a job that its user did not start, or with the file of another one. */
+async function refuseForged(platform: Platform, job: ExportJobRow, fileKey: string): Promise<void> {
+  const isOwn = fileKey.startsWith(`${job.id}-`)
+  const problem =
+    rowProblem(platform.keys, 'export_jobs', job) ?? (isOwn ? null : "it names another job's file")
+  if (problem === null) return
+  await platform.database.transaction((tx) =>
+    flagForgedRows(platform, tx, 'export_jobs', [{ id: job.id, problem }]),
+  )
+  throw new Refusal('not_found', 'This job has no file.', { internalDetail: problem })
 }
 
 /** Whether the lifetime of the job's file is over. */

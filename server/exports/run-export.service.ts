@@ -3,7 +3,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { scanApplications } from '../applications/applications.service.ts'
 import { scanCycles } from '../billing/billing.service.ts'
 import { scanClicks } from '../clicks/click-export.service.ts'
+import { flagForgedRows } from '../moderation/forged-rows.service.ts'
 import { scanPayouts } from '../payouts/payouts.service.ts'
+import { rowProblem } from '../platform/crypto/digested-rows.ts'
 import { ABOVE_ALL_IDS, idAfter, type KeysetScan, type ScanPage } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
@@ -55,6 +57,8 @@ export async function runNextExport(
 ): Promise<boolean> {
   const job = await claim(platform)
   if (!job) return false
+  const problem = rowProblem(platform.keys, 'export_jobs', job)
+  if (problem !== null) return refuseForged(platform, job, problem)
   // It shows what its starter wrote before, and each page is of the same database.
   const run = new ExportRun(platform, job, stop, await currentReads(platform))
   const key = keyOf(job, job.attempts)
@@ -70,6 +74,19 @@ export async function runNextExport(
 }
 
 type ClaimedJob = ExportJobRow & Held
+
+/** Fails a job that no user started. Nothing is written. */
+async function refuseForged(platform: Platform, job: ClaimedJob, problem: string): Promise<true> {
+  await platform.database.transaction(async (tx) => {
+    await EXPORT_QUEUE.complete(tx, job, {
+      state: 'failed',
+      error: GAVE_UP,
+      finished_at: platform.clock.now(),
+    })
+    await flagForgedRows(platform, tx, 'export_jobs', [{ id: job.id, problem }])
+  })
+  return true
+}
 
 async function claim(platform: Platform): Promise<ClaimedJob | undefined> {
   const now = platform.clock.now()
@@ -227,7 +244,7 @@ export async function sweepExports(platform: Platform, storage: ExportStorage): 
   const now = platform.clock.now()
   const expired = await expiredFiles(platform.database.reader, now, SWEPT_FILES)
   for (const { id, file_key } of expired) {
-    if (file_key !== null) await storage.remove(file_key)
+    if (file_key?.startsWith(`${id}-`)) await storage.remove(file_key)
     await platform.database.transaction((tx) => forgetFile(tx, id))
   }
   await platform.database.transaction((tx) => deleteFinished(tx, now - JOB_LIFETIME_MS))

@@ -2,11 +2,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { setTimeout as pause } from 'node:timers/promises'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Actor } from '../platform/api/procedure.ts'
 import { testDialects } from '../test/testkit/databases.ts'
+import { eventually } from '../test/testkit/eventually.ts'
 import { addSales, buildExportWorld, type ExportWorld, saleRow } from '../test/testkit/export-world.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { DAY, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
@@ -237,7 +237,7 @@ for (const dialect of testDialects()) {
     // An export does not end before the others have asked for one.
     const held = watched(storage, async (piece) => {
       if (piece === 0) writing += 1
-      while (writing + idle < 4) await pause(1)
+      await eventually(() => writing + idle >= 4)
     })
     const work = async () => {
       if (!(await runNextExport(bed.platform, held, NEVER))) idle += 1

@@ -3,7 +3,8 @@ import { chromium } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { showMail } from '../mail/mail-desk.service.ts'
-import { call, eventually, openServiceBed, type ServiceBed } from '../test/testkit/service-bed.ts'
+import { eventually } from '../test/testkit/eventually.ts'
+import { call, openServiceBed, type ServiceBed } from '../test/testkit/service-bed.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 const it = suite('the pages that mailed links lead to')

@@ -104,7 +104,7 @@ const ASSETS = [
   ['account.css', 'text/css; charset=utf-8', STYLE],
 ] as const
 
-type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+export type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 /** The pages that mailed links lead to. They call the API like any client. */
 export function registerAccountPages(server: FastifyInstance, guard: Guard): void {

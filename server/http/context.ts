@@ -19,6 +19,8 @@ export interface HttpApp {
   isDraining?(): boolean
   /** How far this process's clock is ahead of the database's, ms. */
   clockSkew?(): number
+  /** Why this process cannot write; `null` when it can. */
+  writeFailure?(): unknown
 }
 
 const BEARER = /^Bearer +(\S+) *$/i

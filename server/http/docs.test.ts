@@ -1,4 +1,4 @@
-// time limit: 120 s
+// long
 // database: none
 import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
 import { get } from 'node:http'

@@ -1,6 +1,6 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import { Refusal } from '../platform/api/refusal.ts'
-import { isReadOnly } from '../platform/database/database-faults.ts'
+import { databaseProblem } from '../platform/database/database-problems.ts'
 import { MAX_SKEW_MS, skewText } from '../processes/clock-skew.rule.ts'
 import type { HttpApp } from './context.ts'
 import { sendProblem } from './errors.ts'
@@ -18,7 +18,12 @@ export function registerProbes(server: FastifyInstance, app: HttpApp): void {
     if (Math.abs(skew) > MAX_SKEW_MS) {
       throw new Refusal('unavailable', `This machine's clock is ${skewText(skew)}.`, { retryAfter: 5 })
     }
-    const pending = await app.pendingMigrations().catch(refuseStandby)
+    const pending = await app.pendingMigrations().catch(refuseUnusable)
+    const failure = app.writeFailure?.() ?? null
+    if (failure !== null) {
+      const reason = databaseProblem(failure)?.says ?? 'The log has the error.'
+      throw new Refusal('unavailable', `Writes to the database fail. ${reason}`, { retryAfter: 1 })
+    }
     if (pending.length === 0) return { status: 'ready', environment: app.platform.config.NODE_ENV }
     throw new Refusal('unavailable', 'The database has pending migrations. Run "affiliate db migrate".', {
       retryAfter: 5,
@@ -27,14 +32,11 @@ export function registerProbes(server: FastifyInstance, app: HttpApp): void {
   })
 }
 
-/** Says what is wrong where the server takes reads only; other errors are answered as everywhere. */
-function refuseStandby(error: unknown): never {
-  if (!isReadOnly(error)) throw error
-  throw new Refusal(
-    'unavailable',
-    'The database takes reads only, as a standby does. DATABASE_URL must name the primary.',
-    { retryAfter: 1 },
-  )
+/** Says why the database cannot be used; other errors are answered as everywhere. */
+function refuseUnusable(error: unknown): never {
+  const problem = databaseProblem(error)
+  if (problem === null) throw error
+  throw new Refusal('unavailable', problem.says, { retryAfter: 1, internalDetail: String(error) })
 }
 
 /** The probes and metrics of a process without the role web. */

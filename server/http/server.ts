@@ -24,6 +24,7 @@ import { registerSecurityTxt } from './security-txt.ts'
 import { registerStoreScript } from './store-script.ts'
 import { registerTrpc } from './trpc.ts'
 import { answerUnknownRoutes, collectRoutes, refuseEmptyParameters } from './unknown-routes.ts'
+import { registerUnsubscribe } from './unsubscribe.ts'
 import { registerWebhooks } from './webhooks/webhooks.ts'
 
 const MAX_BODY_BYTES = 256 * 1024
@@ -131,6 +132,7 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
   registerIndex(scope, limits.admitPublic)
   registerDocs(scope, limits.admitPublic)
   registerAccountPages(scope, limits.admitPublic)
+  registerUnsubscribe(scope, platform, limits.admitPublic)
   registerGuides(scope, platform, limits.admitPublic)
   registerRest(scope, platform, appRouter, limits.admit)
   registerTrpc(scope, platform, appRouter, limits.admit)

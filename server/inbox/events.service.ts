@@ -1,9 +1,11 @@
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { afterCommit, type Queries } from '../platform/database/database.ts'
 import { firstIdAt, isId, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { INBOX_TOPIC } from '../platform/signals.ts'
+import { bodyHashOf, eventProblem } from './event-seal.ts'
 import type { EventState } from './event-states.ts'
 import {
   arrivedDeliveries,
@@ -53,6 +55,19 @@ export async function eventBody(platform: Platform, eventId: string): Promise<Bu
   return bytesOf(body)
 }
 
+/** The raw body, to be sent again. Refuses with `conflict` an event that is not the one that was received. */
+export async function bodyToSend(platform: Platform, event: EventRow): Promise<Buffer | null> {
+  const [body] = await readBodies(platform.database.reader, [event.id])
+  refuseForged(platform, event, body)
+  return bytesOf(body)
+}
+
+function refuseForged({ keys }: Pick<Platform, 'keys'>, event: EventRow, body: BodyRow | undefined): void {
+  const problem = eventProblem(keys, event, body ? bodyHashOf(body) : null)
+  if (problem !== null)
+    throw new Refusal('conflict', `This event is not the one that was received: ${problem}.`)
+}
+
 function bytesOf(body: BodyRow | undefined): Buffer | null {
   return body ? Buffer.from(body.body, body.encoding) : null
 }
@@ -72,8 +87,10 @@ export function retryEvent(platform: Platform, eventId: string, reason: string |
         'conflict',
         'Its delivery id came before with another body; only the first one counts.',
       )
-    if ((await readBodies(tx, [eventId])).length === 0)
+    const [body] = await readBodies(tx, [eventId])
+    if (!body)
       throw new Refusal('conflict', 'Its body is past the retention time. Ask the sender to send it again.')
+    refuseForged(platform, event, body)
     const now = platform.clock.now()
     if ((await makeDue(tx, [eventId], now)) === 0)
       throw new Refusal('conflict', 'A worker is processing this event. Try again shortly.')
@@ -161,12 +178,18 @@ export interface StoredEvent {
   result: Record<string, unknown> | null
   /** `null` after the retention time of the raw body. */
   rawBody: Buffer | null
+  /** Why it is not the event that intake sealed; `null` when it is. */
+  problem: string | null
 }
 
 const MAX_EVENTS = 100
 
 /** All stored events that match, in the order of arrival, in pages of at most `MAX_EVENTS` and `BATCH_BYTES` of bodies. */
-export async function* storedEvents(db: Queries, filter: StoredEventFilter): AsyncGenerator<StoredEvent[]> {
+export async function* storedEvents(
+  { keys }: Pick<Platform, 'keys'>,
+  db: Queries,
+  filter: StoredEventFilter,
+): AsyncGenerator<StoredEvent[]> {
   if (filter.scopes?.length === 0) return
   for (let after: string | undefined = NIL_ID; ; ) {
     const rows: EventRow[] = await eventsAfter(db, filter, after, MAX_EVENTS)
@@ -178,11 +201,11 @@ export async function* storedEvents(db: Queries, filter: StoredEventFilter): Asy
     after = ids.at(-1)
     if (after === undefined) return
     const bodies = new Map((await readBodies(db, ids)).map((body) => [body.event_id, body]))
-    yield rows.slice(0, ids.length).map((row) => storedEvent(row, bodies.get(row.id)))
+    yield rows.slice(0, ids.length).map((row) => storedEvent(keys, row, bodies.get(row.id)))
   }
 }
 
-function storedEvent(row: EventRow, body: BodyRow | undefined): StoredEvent {
+function storedEvent(keys: AppKeys, row: EventRow, body: BodyRow | undefined): StoredEvent {
   return {
     id: row.id,
     scope: row.scope,
@@ -193,6 +216,7 @@ function storedEvent(row: EventRow, body: BodyRow | undefined): StoredEvent {
     reason: row.reason,
     result: row.result === null ? null : JSON.parse(row.result),
     rawBody: bytesOf(body),
+    problem: eventProblem(keys, row, body ? bodyHashOf(body) : null),
   }
 }
 

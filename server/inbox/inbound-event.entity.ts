@@ -20,6 +20,8 @@ export const InboundEvent = defineEntity({
     received_at: epochMs(),
     /** When it was triggered, from an unsigned header: a hint only. */
     triggered_at: epochMs().strictNullable(),
+    /** Keyed digest of all of the above: intake sealed what it verified. */
+    row_digest: text(),
     state: enumText<EventState>(),
     attempts: count(),
     next_attempt_at: epochMs(),

@@ -1,7 +1,9 @@
 import { randomInt } from 'node:crypto'
+import { flagForgedRows } from '../moderation/forged-rows.service.ts'
 import { afterCommit, type Database, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
+import { bodyHashOf, eventProblem, NOT_AS_RECEIVED } from './event-seal.ts'
 import type { EventSource, EventState } from './event-states.ts'
 import { saveUnreadable, type UnreadableOrder } from './events.store.ts'
 import {
@@ -45,6 +47,8 @@ export interface ClaimedEvent {
   attempts: number
   /** The fencing token of the claim. */
   leaseToken: string
+  /** Why it is not the event that intake sealed; `null` when it is. Such an event is set aside. */
+  problem: string | null
 }
 
 /** Far longer than a batch takes. After a crash, the events of the dead process wait for its end. */
@@ -54,8 +58,8 @@ export const BATCH_BYTES = 32 * 1024 * 1024
 
 export interface ClaimOptions {
   limit: number
-  /** Events whose bodies are not loaded, because they have been read already. */
-  read?: Pick<ReadonlySet<string>, 'has'> | undefined
+  /** Events whose bodies are not loaded, because they have been read already, with the hash of what was read. */
+  read?: ReadonlyMap<string, { bodyHash: string }> | undefined
 }
 
 /**
@@ -77,7 +81,11 @@ export async function claimEvents(
   const found = wanted.length === 0 ? [] : await loadBodies(database, wanted, lease.token)
   const bodies = new Map<string, BodyRow | null>(wanted.map((id) => [id, null]))
   for (const body of found) bodies.set(body.event_id, body)
-  return rows.map((row) => claimedEvent(row, lease.token, bodies.get(row.id)))
+  return rows.map((row) => {
+    const body = bodies.get(row.id)
+    const bodyHash = body ? bodyHashOf(body) : (read?.get(row.id)?.bodyHash ?? null)
+    return claimedEvent(row, lease.token, body, eventProblem(platform.keys, row, bodyHash))
+  })
 }
 
 /** Gives the events back when their bodies cannot be read: as long as they are held, all of their stores wait. */
@@ -117,7 +125,12 @@ export async function releaseEvents({ database }: Platform, events: readonly Cla
 }
 
 /** `body`: `null` when it was removed, `undefined` when it was not loaded. */
-function claimedEvent(row: EventRow, leaseToken: string, body: BodyRow | null | undefined): ClaimedEvent {
+function claimedEvent(
+  row: EventRow,
+  leaseToken: string,
+  body: BodyRow | null | undefined,
+  problem: string | null,
+): ClaimedEvent {
   const stored = () => {
     if (body === undefined) throw new Error(`the body of event ${row.id} was not loaded`)
     return body
@@ -133,6 +146,7 @@ function claimedEvent(row: EventRow, leaseToken: string, body: BodyRow | null | 
     triggeredAt: row.triggered_at,
     attempts: row.attempts + 1,
     leaseToken,
+    problem,
     get rawBody() {
       const found = stored()
       return found && Buffer.from(found.body, found.encoding)
@@ -181,6 +195,21 @@ export function settle(
   outcome: EventOutcome,
 ): Promise<void> {
   return settleAll(platform, tx, [{ event, outcome }])
+}
+
+/** Sets aside events that are not what intake sealed, and flags them. They are never applied. */
+export async function refuseForged(platform: Platform, events: readonly ClaimedEvent[]): Promise<void> {
+  const forged = events.flatMap(({ id, problem }) => (problem === null ? [] : [{ id, problem }]))
+  if (forged.length === 0) return
+  const outcome = { kind: 'set_aside', reason: NOT_AS_RECEIVED, flagged: true } as const
+  await platform.database.transaction(async (tx) => {
+    await settleAll(
+      platform,
+      tx,
+      events.filter(({ problem }) => problem !== null).map((event) => ({ event, outcome })),
+    )
+    await flagForgedRows(platform, tx, 'inbound_events', forged)
+  })
 }
 
 /**

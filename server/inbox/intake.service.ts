@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
+import { sealedRow } from '../platform/crypto/digested-rows.ts'
 import { withStatementTimeout } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -76,7 +77,7 @@ function newEvent(platform: Platform, event: ReceivedEvent): NewEvent {
   const { rawBody } = event
   // PostgreSQL's text type takes no NUL, and bytes that are not UTF-8 would change.
   const plain = isUtf8(rawBody) && !rawBody.includes(0)
-  return {
+  return sealedRow(platform.keys, 'inbound_events', {
     id: platform.ids.next(),
     source: event.source,
     scope: event.scope,
@@ -88,19 +89,19 @@ function newEvent(platform: Platform, event: ReceivedEvent): NewEvent {
     triggered_at: event.triggeredAt ?? null,
     encoding: plain ? 'utf8' : 'base64',
     body: plain ? rawBody : Buffer.from(rawBody.toString('base64')),
-  }
+  })
 }
 
 /**
  * Stores the repeated deliveries with another body than the first one; returns their ids. The first deliveries are on disk, so this needs
  * not be in the transaction that found them.
  */
-async function addConflicts({ database }: Platform, repeated: NewEvent[]): Promise<Set<string>> {
+async function addConflicts({ database, keys }: Platform, repeated: NewEvent[]): Promise<Set<string>> {
   const first = await firstBodyHashes(database.reader, repeated)
   const different = repeated.filter((event) => first.get(deliveryKey(event)) !== event.body_hash)
   if (different.length === 0) return new Set()
   return addEvents(
     database,
-    different.map((event) => ({ ...event, conflict_hash: event.body_hash })),
+    different.map((event) => sealedRow(keys, 'inbound_events', { ...event, conflict_hash: event.body_hash })),
   )
 }

@@ -26,6 +26,7 @@ for (const dialect of testDialects().filter((one) => one === 'postgresql')) {
     ...({ body_hash: body, topic: null, encoding: 'utf8', body: Buffer.from(body) } as const),
     received_at: bed.clock.now(),
     triggered_at: null,
+    row_digest: '',
   })
   const fresh = (world: World) => eventOf(world, randomUUID())
   /** Stored bodies by delivery. */

@@ -14,6 +14,7 @@ export type NewEvent = Pick<
   | 'topic'
   | 'received_at'
   | 'triggered_at'
+  | 'row_digest'
 > & {
   encoding: 'utf8' | 'base64'
   /** The text to store, in UTF-8. */
@@ -30,6 +31,7 @@ const EVENT = [
   'topic',
   'received_at',
   'triggered_at',
+  'row_digest',
 ] as const
 const EVENT_COLUMNS = `${EVENT.join(', ')}, state, attempts, next_attempt_at, lease_until`
 
@@ -85,13 +87,13 @@ const ADD_EVENTS = `
   with given as materialized (
     select *
     from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[],
-      $9::bigint[], $10::text[], $11::int[], $12::int[]) as new (${EVENT.join(', ')}, encoding, place, size)
+      $9::bigint[], $10::text[], $11::text[], $12::int[], $13::int[]) as new (${EVENT.join(', ')}, encoding, place, size)
   ), added as (
     insert into inbound_events (${EVENT_COLUMNS})
     select ${EVENT.join(', ')}, 'pending', 0, received_at, 0 from given on conflict do nothing returning id
   ), kept as (
     insert into inbound_bodies (event_id, encoding, body)
-    select id, encoding, convert_from(substring($13::bytea from place for size), 'UTF8') from given join added using (id)
+    select id, encoding, convert_from(substring($14::bytea from place for size), 'UTF8') from given join added using (id)
   )
   select id from added`
 

@@ -1,4 +1,5 @@
 import type { Queries } from '../platform/database/database.ts'
+import { bodyHashOf } from './event-seal.ts'
 import type { EventSource } from './event-states.ts'
 import { leadingUpToBytes, readBodies, textOf } from './inbox.store.ts'
 
@@ -35,6 +36,12 @@ export function upcomingStatement(db: Queries, { source, now, limit }: Upcoming)
     .limit(limit)
 }
 
+/** `bodyHash`: SHA-256 of the raw body, hex. */
+export interface LeadingText {
+  text: string
+  bodyHash: string
+}
+
 /**
  * The raw bodies of the leading events, read as UTF-8, by event id: of as many as take `maxBytes` together, but at least one. `null` for a
  * body that was removed.
@@ -43,9 +50,11 @@ export async function leadingTexts(
   db: Queries,
   eventIds: readonly string[],
   maxBytes: number,
-): Promise<Map<string, string | null>> {
+): Promise<Map<string, LeadingText | null>> {
   const ids = await leadingUpToBytes(db, eventIds, maxBytes)
-  const texts = new Map<string, string | null>(ids.map((id) => [id, null]))
-  for (const row of await readBodies(db, ids)) texts.set(row.event_id, textOf(row))
+  const texts = new Map<string, LeadingText | null>(ids.map((id) => [id, null]))
+  for (const row of await readBodies(db, ids)) {
+    texts.set(row.event_id, { text: textOf(row), bodyHash: bodyHashOf(row) })
+  }
   return texts
 }

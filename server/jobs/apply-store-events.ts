@@ -1,11 +1,12 @@
-import { type ClaimedEvent, type EventOutcome, settleAll } from '../inbox/inbox.service.ts'
+import { CycleFull } from '../billing/billing.service.ts'
+import { type ClaimedEvent, type EventOutcome, settle, settleAll } from '../inbox/inbox.service.ts'
 import { UNREADABLE } from '../inbox/set-aside.service.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type RecordedSale, type ReportedOrder, recordOrders } from '../sales/sales.service.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
-import { isOrderPaid } from '../shopify/order-facts.ts'
+import { isOrderPaid, type OrderFacts } from '../shopify/order-facts.ts'
 import { recordActivity } from '../stores/store-activity.service.ts'
 import { noteFirstEvents, recordShownHosts } from '../stores/store-events.service.ts'
 import { getStoresById } from '../stores/stores.service.ts'
@@ -33,10 +34,22 @@ export async function applyStoreEvents(
     const ahead = read.get(event.id)
     const isLarge = !ahead && (event.text?.length ?? 0) > LARGE_BODY
     if (isLarge) await yieldLoop(true)
-    orders.push(ahead ?? orderOf(platform, event))
+    orders.push(ahead ? ahead.order : orderOf(platform, event))
     await yieldLoop(isLarge)
   }
-  await platform.database.transaction((tx) => record(platform, tx, events, orders))
+  try {
+    await platform.database.transaction((tx) => record(platform, tx, events, orders))
+  } catch (error) {
+    const [event, another] = events
+    if (!(error instanceof CycleFull) || !event || another) throw error
+    const order = orders[0] as OrderFacts
+    const outcome = { kind: 'set_aside', reason: error.message, names: namesOf(order) } as const
+    await platform.database.transaction((tx) => settle(platform, tx, event, outcome))
+  }
+}
+
+function namesOf({ order_id, order_name }: OrderFacts) {
+  return { order_id, order_name }
 }
 
 async function record(

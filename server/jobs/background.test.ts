@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import type { Platform } from '../platform/platform.ts'
 import { GENERIC_PROCESSOR_EVENTS } from '../processor/events.settings.ts'
+import { eventually } from '../test/testkit/eventually.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, eventsOf, type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
@@ -19,15 +20,6 @@ import { startWorker } from './worker.ts'
 
 interface Context {
   market: Marketplace
-}
-
-/** Resolves once `look` finds something. The test runner's time limit ends it otherwise. */
-async function eventually<Found>(look: () => Promise<Found | null | undefined | false>): Promise<Found> {
-  for (;;) {
-    const found = await look()
-    if (found) return found
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
 }
 
 /** A database whose transactions fail until `end`. */

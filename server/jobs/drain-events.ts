@@ -4,6 +4,7 @@ import {
   type EventSource,
   hasNoAttemptsLeft,
   LeaseLost,
+  refuseForged,
   releaseEvents,
   settle,
 } from '../inbox/inbox.service.ts'
@@ -35,24 +36,26 @@ export async function drainEvents(
   reader?: OrderReader | undefined,
 ): Promise<number> {
   const read = reader?.read() ?? NOTHING_READ
-  const events = await claimEvents(platform, source, { limit, read })
+  const claimed = await claimEvents(platform, source, { limit, read })
+  const events = claimed.filter(({ problem }) => problem === null)
   const [first] = events
-  if (!first) return 0
   try {
+    await refuseForged(platform, claimed)
+    if (!first) return claimed.length
     if (hasNoAttemptsLeft(first)) await setAside(platform, first)
     else if (source === 'store') {
       // A single order is not worth a thread.
-      if (events.length === limit) reader?.readOn(events)
+      if (claimed.length === limit) reader?.readOn(events)
       await applyInHalves(platform, events, apply, read)
     } else {
       for (const event of events) await applyInHalves(platform, [event], apply, read)
     }
   } catch (error) {
     // The database is unavailable, which is not the events' fault.
-    await releaseEvents(platform, events)
+    await releaseEvents(platform, claimed)
     throw error
   }
-  return events.length
+  return claimed.length
 }
 
 function setAside(platform: Platform, event: ClaimedEvent): Promise<void> {

@@ -1,5 +1,5 @@
 import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { leadingTexts, upcomingEvents } from '../inbox/upcoming-events.service.ts'
+import { type LeadingText, leadingTexts, upcomingEvents } from '../inbox/upcoming-events.service.ts'
 import type { Database } from '../platform/database/database.ts'
 import { openDatabase } from '../platform/database/open-database.ts'
 import { MalformedOrder, type OrderNames } from '../shopify/malformed-order.ts'
@@ -21,7 +21,7 @@ export interface ReadOn {
 }
 
 /** `bytes`: characters of the body, which what was read of it hardly exceeds. */
-export type ReadAhead = [eventId: string, order: OrderFacts | Malformed, bytes: number]
+export type ReadAhead = [eventId: string, order: OrderFacts | Malformed, bytes: number, bodyHash: string]
 
 interface Malformed {
   malformed: string
@@ -67,18 +67,19 @@ async function readOn(db: Database['reader'], { now, limit }: ReadOn): Promise<v
     tell({ kind: 'read', orders: readAll(texts) })
     for (const [id, text] of texts) {
       known.add(id)
-      bytes += text?.length ?? 0
+      bytes += text?.text.length ?? 0
     }
     hear()
   }
 }
 
-function readAll(texts: ReadonlyMap<string, string | null>) {
-  return [...texts].flatMap(([id, text]): ReadAhead[] => {
-    if (text === null) return []
+function readAll(texts: ReadonlyMap<string, LeadingText | null>) {
+  return [...texts].flatMap(([id, found]): ReadAhead[] => {
+    if (found === null) return []
+    const { text, bodyHash } = found
     try {
       const order = readOrder(text, trackingParameter)
-      return [[id, order instanceof MalformedOrder ? malformed(order) : order, text.length]]
+      return [[id, order instanceof MalformedOrder ? malformed(order) : order, text.length, bodyHash]]
     } catch {
       // The worker meets the same error when it applies the event, and handles it.
       return []

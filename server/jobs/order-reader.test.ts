@@ -3,10 +3,10 @@ import * as assert from 'uvu/assert'
 import { type ClaimedEvent, claimEvents, releaseEvents } from '../inbox/inbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MalformedOrder } from '../shopify/malformed-order.ts'
+import { eventually } from '../test/testkit/eventually.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { eventsOf, type Marketplace, type Shop } from '../test/testkit/marketplace.ts'
 import { drainStrictly } from '../test/testkit/strict-drain.ts'
-import { MINUTE } from '../test/testkit/testbed.ts'
 import { applyStoreEvents } from './apply-store-events.ts'
 import { createOrderReader, type OrderReader } from './order-reader.ts'
 import { isToBeRead, type ReadOrders, readOrder } from './read-order.ts'
@@ -42,19 +42,20 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
   const drain = ({ platform }: Marketplace, reader: OrderReader) =>
     drainStrictly(platform, 'store', BATCH, applyStoreEvents, reader)
   /** Lets the thread work until it has read so many. */
-  const untilRead = async (reader: OrderReader, many: number): Promise<ReadOrders> => {
-    const giveUpAt = performance.now() + MINUTE
-    for (let read = reader.read(); ; read = reader.read()) {
-      if (read.size >= many) return read
-      if (performance.now() > giveUpAt) throw new Error(`${read.size} orders were read, not ${many}`)
-      await nextTurn()
-    }
-  }
+  const untilRead = (reader: OrderReader, many: number): Promise<ReadOrders> =>
+    eventually(
+      () => reader.read(),
+      ({ size }) => size >= many,
+    )
   /** As a worker does that has much to do: a thread that no one asks ends, also one that has not come to reading yet. */
-  const askUntilRead = async (reader: OrderReader, many: number): Promise<ReadOrders> => {
-    reader.readOn([])
-    const asking = setInterval(() => reader.readOn([]), 100)
-    return untilRead(reader, many).finally(() => clearInterval(asking))
+  const askUntilRead = (reader: OrderReader, many: number): Promise<ReadOrders> => {
+    return eventually(
+      () => {
+        reader.readOn([])
+        return reader.read()
+      },
+      ({ size }) => size >= many,
+    )
   }
 
   it('finds in each body what its worker would, and reads nothing that no one looks at', async ({
@@ -77,10 +78,10 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
       if (!isToBeRead(event)) return []
       return [[event.id, readOrder(event.text ?? '', platform.config.TRACKING_PARAMETER)]]
     })
-    const plain = (orders: Iterable<[string, unknown]>) =>
-      [...orders].map(([id, order]) => [id, order instanceof MalformedOrder ? order.reason : order]).sort()
-    assert.equal(plain(read), plain(wanted))
-    const malformed = [...read.values()].filter((order) => order instanceof MalformedOrder)
+    const plain = (orders: [string, unknown][]) =>
+      orders.map(([id, order]) => [id, order instanceof MalformedOrder ? order.reason : order]).sort()
+    assert.equal(plain([...read].map(([id, { order }]) => [id, order])), plain(wanted))
+    const malformed = [...read.values()].filter(({ order }) => order instanceof MalformedOrder)
     assert.is(malformed.length, 2)
   })
 
@@ -180,9 +181,7 @@ for (const { it } of marketSuites<Context>('reading orders ahead')) {
     await sell(market, shop, BATCH)
     const reader = createOrderReader(market.platform, { idleMs: 300 })
     await askUntilRead(reader, BATCH)
-    const giveUpAt = performance.now() + MINUTE
-    while (reader.read().size > 0 && performance.now() < giveUpAt) await nextTurn()
-    assert.is(reader.read().size, 0)
+    await eventually(() => reader.read().size === 0)
     // Asked again, it begins another one.
     assert.is((await askUntilRead(reader, BATCH)).size, BATCH)
     await reader.close()

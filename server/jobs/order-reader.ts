@@ -59,7 +59,7 @@ function threadFile(): URL {
 class Reader implements OrderReader {
   readonly #platform: Platform
   readonly #settings: ReaderSettings
-  readonly #orders = new Map<string, ReadOrder>()
+  readonly #orders = new Map<string, { order: ReadOrder; bodyHash: string }>()
   readonly #bytes = new Map<string, number>()
   #keptBytes = 0
   #thread: Thread | null = null
@@ -121,9 +121,10 @@ class Reader implements OrderReader {
   }
 
   #keep(orders: Extract<ReaderMessage, { kind: 'read' }>['orders']): void {
-    for (const [id, order, bytes] of orders) {
+    for (const [id, read, bytes, bodyHash] of orders) {
       this.#forget(id)
-      this.#orders.set(id, 'malformed' in order ? new MalformedOrder(order.malformed, order.names) : order)
+      const order = 'malformed' in read ? new MalformedOrder(read.malformed, read.names) : read
+      this.#orders.set(id, { order, bodyHash })
       this.#bytes.set(id, bytes)
       this.#keptBytes += bytes
     }

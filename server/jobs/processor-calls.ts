@@ -1,7 +1,11 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
 import { invoiceAccount } from '../billing/invoice-accounts.service.ts'
+import { assertInvoiceBacked, isCycleCharged } from '../billing/invoice-backing.service.ts'
 import { recordInvoice } from '../billing/invoices.service.ts'
+import { raiseFlag } from '../moderation/flags.service.ts'
+import { flagForgedRows } from '../moderation/forged-rows.service.ts'
 import { checkAccountTitle, type TitleVerdict } from '../payouts/account-title.service.ts'
+import { assertPayoutBacked, isPayoutSettled } from '../payouts/payout-backing.service.ts'
 import { recordSubmitted } from '../payouts/payout-events.service.ts'
 import { getPayout } from '../payouts/payouts.service.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
@@ -32,6 +36,8 @@ import {
 import { isSuspended } from '../users/users.service.ts'
 
 const BATCH = 20
+/** An attempt without tries that is older is looked up before its call, ms. */
+const UNTRIED_MS = 600_000
 /** Pause before a payout that cannot be sent yet is checked again, ms. */
 const WAITING_DELAY_MS = 60_000
 /** Pause before an invoice that waits for the merchant's billing account is checked again, ms. */
@@ -69,30 +75,100 @@ async function lookUpOrCall(
   processor: Processor,
   attempt: ClaimedAttempt,
 ): Promise<void> {
-  if (attempt.earlierTries > 0) {
-    // An earlier try may have taken effect without an answer: look it up before a call with the same key.
-    const found = await lookUp(platform, processor, attempt)
-    if (found !== 'unknown_there') return recordLookup(platform, attempt, found)
-  }
+  const unbacked = await problemWith(platform, attempt)
+  if (unbacked) return recordUnsent(platform, attempt, unbacked)
+  // An earlier try may have taken effect without an answer: look it up before a call with the same key.
+  if (attempt.earlierTries > 0 && (await isFoundThere(platform, processor, attempt))) return
+  if (await isSettled(platform, attempt)) return recordOutcome(platform, attempt, SETTLED)
   const common = { attemptId: attempt.id, reference: attempt.subjectId, amount: attempt.amount }
   if (attempt.kind === 'invoice') {
-    const { customer } = attempt.request as { customer: { id: string; email: string; name: string } }
+    const customer = customerOf(attempt)
     if (!processor.needsBillingAccount) {
+      if (await wasMadeLongAgo(platform, processor, attempt)) return
       return recordOutcome(platform, attempt, await processor.createInvoice({ ...common, customer }))
     }
     const ready = await billingAccount(platform, attempt)
     if (ready.kind !== 'ready') return recordUnsent(platform, attempt, ready)
+    if (await wasMadeLongAgo(platform, processor, attempt)) return
     const call = { ...common, customer, billingAccount: ready.account }
     return recordOutcome(platform, attempt, await processor.createInvoice(call))
   }
   const ready = await payoutDestination(platform, processor, attempt)
   if ('detail' in ready) return recordOutcome(platform, attempt, ready)
   if (ready.kind !== 'ready') return recordUnsent(platform, attempt, ready)
+  if (await wasMadeLongAgo(platform, processor, attempt)) return
   return recordOutcome(
     platform,
     attempt,
     await processor.createPayout({ ...common, destination: ready.account }),
   )
+}
+
+/** Looks the call up and records what the processor holds; false when it holds nothing. */
+async function isFoundThere(
+  platform: Platform,
+  processor: Processor,
+  attempt: ClaimedAttempt,
+): Promise<boolean> {
+  const found = await lookUp(platform, processor, attempt)
+  if (found === 'unknown_there') return false
+  await recordLookup(platform, attempt, found)
+  return true
+}
+
+/**
+ * The first call of an attempt that has waited is looked up too: a database writer can reset the count of tries, and a processor recognizes
+ * a key for some time only.
+ */
+async function wasMadeLongAgo(
+  platform: Platform,
+  processor: Processor,
+  attempt: ClaimedAttempt,
+): Promise<boolean> {
+  const isOld = platform.clock.now() - attempt.createdAt > UNTRIED_MS
+  return attempt.earlierTries === 0 && isOld && isFoundThere(platform, processor, attempt)
+}
+
+/** The processor's event overtook its answer, so that a look-up will find what it is about. */
+const SETTLED = { kind: 'retry', detail: 'the journal has its outcome already' } as const
+
+function isSettled(platform: Platform, { kind, subjectId }: ClaimedAttempt): Promise<boolean> {
+  return kind === 'payout' ? isPayoutSettled(platform, subjectId) : isCycleCharged(platform, subjectId)
+}
+
+/** Why a call must not be made: it, or what it is about, is not what the service and its journal wrote. */
+async function problemWith(platform: Platform, attempt: ClaimedAttempt): Promise<NotReady | null> {
+  const { kind, subjectId, amount } = attempt
+  let isForged = true
+  try {
+    attempt.assertAuthentic()
+    isForged = false
+    if (kind === 'payout') await assertPayoutBacked(platform, subjectId, amount)
+    else await assertInvoiceBacked(platform, subjectId, amount, customerOf(attempt).id)
+    return null
+  } catch (error) {
+    if (error instanceof UnknownKeyError) return waitsForKey(platform, attempt, `it was ${error.message}`)
+    if (!(error instanceof IntegrityError)) throw error
+    const problem = error.message
+    const subjectType = kind === 'payout' ? ('payout' as const) : ('billing_cycle' as const)
+    return {
+      kind: 'broken',
+      problem,
+      summary: `The ${kind} was not sent: someone writes to the database. ${problem}`,
+      flag: (tx) =>
+        isForged
+          ? flagForgedRows(platform, tx, 'processor_attempts', [{ id: attempt.id, problem }])
+          : raiseFlag(platform, tx, {
+              ...{ kind: 'integrity_violation', subjectType, subjectId },
+              summary: `The ${kind} does not agree with the journal and was not sent: someone writes to the database. Run "affiliate ledger verify --full".`,
+              evidence: { attempt_id: attempt.id, problem },
+            }),
+    }
+  }
+}
+
+function customerOf({ request }: ClaimedAttempt) {
+  return (request as { customer: { id: string; email: string; name: string } }).customer
 }
 
 interface Ready<Account> {

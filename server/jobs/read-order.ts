@@ -4,8 +4,8 @@ import { isOrderPaid, type OrderFacts, readOrderFacts } from '../shopify/order-f
 /** The order in an event's body, or why there is none; `null` for an event whose body does not matter. */
 export type ReadOrder = OrderFacts | MalformedOrder | null
 
-/** Orders that were read ahead, by event id. */
-export type ReadOrders = ReadonlyMap<string, ReadOrder>
+/** Orders that were read ahead, by event id, with the SHA-256 of the body that was read, hex. */
+export type ReadOrders = ReadonlyMap<string, { order: ReadOrder; bodyHash: string }>
 
 /** The most bytes of bodies whose orders are kept. */
 export const KEPT_BYTES = 64 * 1024 * 1024

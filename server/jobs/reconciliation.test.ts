@@ -1,4 +1,4 @@
-// time limit: 240 s
+// long
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
@@ -8,8 +8,8 @@ import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { changedTables, tableDigests } from '../test/authorization/digest.ts'
 import { testDialects } from '../test/testkit/databases.ts'
+import { eventually } from '../test/testkit/eventually.ts'
 import { cyclesOf, type Marketplace, openFlagsOf, openMarketplace } from '../test/testkit/marketplace.ts'
-import { eventually } from '../test/testkit/service-bed.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { type ReconcileOptions, type ReconcileOutcome, reconcile } from './reconciliation.ts'
 import { startScheduler } from './scheduler.ts'

@@ -16,7 +16,7 @@ import type { Platform } from '../platform/platform.ts'
 import { lookUpRecords, type RecordFilter } from '../processor/attempts.service.ts'
 import type { LookupItem, Processor } from '../processor/processor.ts'
 import { compareRecords, type OurRecord, type RecordDifference } from '../processor/records.rule.ts'
-import { lastRuns, readState, saveState } from './schedule-runs.service.ts'
+import { lastStart, readState, saveState } from './schedule-runs.service.ts'
 
 /** The scheduled job's name. */
 export const RECONCILIATION = 'reconciliation'
@@ -82,8 +82,8 @@ export function reconcile(
 /** True when the last run stopped before its end, or none has started for a day. */
 export async function isReconciliationDue(platform: Platform): Promise<boolean> {
   if ((await readState(platform, POSITION)) !== null) return true
-  const last = (await lastRuns(platform)).find(({ name }) => name === RECONCILIATION)
-  return last === undefined || platform.clock.now() - last.started_at > LONGEST_WITHOUT_MS
+  const last = await lastStart(platform, RECONCILIATION)
+  return last === null || platform.clock.now() - last > LONGEST_WITHOUT_MS
 }
 
 /** How far a run has come: invoices first, then payouts, each by id. */

@@ -1,4 +1,4 @@
-// time limit: 120 s
+// long
 import { v7 } from 'uuid'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -52,7 +52,7 @@ const retiredKeys = async ({ database }: Platform) => {
   const seals = await database.reader
     .selectFrom('ledger_seals')
     .select('retires')
-    .where('retires', 'not in', ['unkeyed'])
+    .where('retires', 'is not', null)
     .orderBy('position')
     .execute()
   return seals.map(({ retires }) => retires)
@@ -118,10 +118,7 @@ for (const dialect of testDialects()) {
       )
     }
     const onlyNew = withKeys(platform, createAppKeys(NEW_KEY))
-    assert.equal(
-      await readKeyMark(platform.database.reader, onlyNew.vault).then((mark) => mark?.key),
-      'current',
-    )
+    assert.equal(await readKeyMark(platform.database.reader, onlyNew.vault), 'current')
     assert.equal(await sealedBreaches(onlyNew), [])
     onlyNew.caches.clear('store')
     assert.equal(await secretsFor(onlyNew, domain), secrets)
@@ -177,7 +174,7 @@ for (const dialect of testDialects()) {
       assert.is(await stopAt(table), 'broken off')
       assert.equal(await retiredKeys(platform), retired, 'the journal is sealed first, and once')
       assert.equal(await brokenChecks(both), [])
-      assert.is((await readKeyMark(platform.database.reader, both.vault))?.key, 'former')
+      assert.is(await readKeyMark(platform.database.reader, both.vault), 'former')
     }
     const rotation = await rotate(both)
     assert.equal([resealedIn(rotation), rotation.left, rotation.retired], [[0, 0, 0, 0, 0, 0], [], []])

@@ -3,7 +3,7 @@ import { recordAudit } from '../moderation/audit.service.ts'
 import { refreshMailboxes } from '../moderation/watches/identity-watch.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { readKeyMark, renewMark } from '../platform/crypto/key-mark.ts'
-import { findCopies, type SealedRow, type SealedTable } from '../platform/crypto/sealed-rows.ts'
+import type { SealedRow, SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { IntegrityError, UnknownKeyError, type Vault } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -51,24 +51,21 @@ export interface Rotation {
   /** Rows checked and re-encrypted, or to be re-encrypted, by table. */
   tables: { table: string; rows: number; resealed: number }[]
   left: LeftRow[]
-  /** Whether values that are not bound to a row were accepted until now. */
-  endsUnbound: boolean
 }
 
 /**
  * Makes APP_KEY the only key in use: seals the journal and retires its former keys, so that later entries with them are refused;
- * re-encrypts every encrypted column with APP_KEY, bound to its row; and replaces the database's mark, so that values that are not bound to a
- * row are refused. Every process must have the new APP_KEY. Works in small transactions beside a running service, and can be
+ * re-encrypts every encrypted column with APP_KEY; and replaces the database's mark. Every process must have the new APP_KEY. Works in small transactions beside a running service, and can be
  * interrupted and run again. Refuses with `conflict` when the keys do not belong to this database; throws `SettingError` when
  * APP_KEY was retired.
  */
 export async function rotateKeys(platform: Platform, options: RotationOptions): Promise<Rotation> {
   const { database, vault, keys } = platform
   const mark = await readKeyMark(database.reader, vault)
-  if (mark?.key === 'foreign') {
+  if (mark === 'foreign') {
     throw new Refusal(
       'conflict',
-      'APP_KEY and APP_KEYS_FORMER do not include the key of this database, or the key was replaced before its secrets were bound. Set the former APP_KEY and run this command first.',
+      'APP_KEY and APP_KEYS_FORMER do not include the key of this database. Set the former APP_KEY, or add it to APP_KEYS_FORMER.',
     )
   }
   const rotation: Rotation = {
@@ -76,7 +73,6 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
     retired: await keysToRetire(platform),
     tables: [],
     left: [],
-    endsUnbound: mark?.accepts.includes('unbound_values') ?? false,
   }
   if (!options.dryRun) await sealForKeyRotation(platform)
   for (const table of SEALED_TABLES) {
@@ -85,9 +81,8 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
     rotation.left.push(...left)
   }
   rotation.tables.push(await resealMailboxes(platform, options))
-  const isDone = mark?.key === 'current' && !rotation.endsUnbound
   const changed = rotation.retired.length > 0 || rotation.tables.some(({ resealed }) => resealed > 0)
-  if (!options.dryRun && !(isDone && !changed)) await finish(platform, options.actor, rotation)
+  if (!options.dryRun && (mark !== 'current' || changed)) await finish(platform, options.actor, rotation)
   return rotation
 }
 
@@ -106,14 +101,13 @@ async function resealTable(platform: Platform, table: SealedTable, options: Rota
 }
 
 async function onePass(platform: Platform, table: SealedTable, options: RotationOptions) {
-  const { database, vault } = platform
-  const copies = await findCopies(database.reader, table)
+  const { vault } = platform
   const left: LeftRow[] = []
   const sums = { rows: 0, outdated: 0, resealed: 0 }
   for (let after: string | null = null; ; ) {
     const from: string | null = after
     const page: ResealedPage = await onePage(platform, options, (db, tx) =>
-      resealPage(db, tx, { vault, table, from, copies }),
+      resealPage(db, tx, { vault, table, from }),
     )
     if (page.last === null) return { ...sums, left }
     sums.rows += page.rows
@@ -138,7 +132,6 @@ interface PageOfTable {
   vault: Vault
   table: SealedTable
   from: string | null
-  copies: ReadonlySet<string>
 }
 
 interface ResealedPage {
@@ -154,14 +147,14 @@ interface ResealedPage {
 async function resealPage(
   db: Queries,
   tx: Tx | null,
-  { vault, table, from, copies }: PageOfTable,
+  { vault, table, from }: PageOfTable,
 ): Promise<ResealedPage> {
   const rows = await table.page(db, vault, from, PAGE)
   const outdated = rows.filter((row) => !vault.isCurrent(row.sealed))
   const left: LeftRow[] = []
   let resealed = 0
   for (const row of outdated) {
-    const problem = await problemWith(row, copies, async (text) => {
+    const problem = await problemWith(row, async (text) => {
       if (tx === null || (await row.reseal(tx, text))) resealed += 1
     })
     if (problem) left.push({ table: table.name, id: row.id, ...problem })
@@ -171,12 +164,8 @@ async function resealPage(
 
 async function problemWith(
   row: SealedRow,
-  copies: ReadonlySet<string>,
   work: (text: string) => Promise<void>,
 ): Promise<Pick<LeftRow, 'problem' | 'keyMissing'> | null> {
-  if (copies.has(row.sealed)) {
-    return { problem: 'holds the same sealed value as another row; one of them is a copy', keyMissing: false }
-  }
   try {
     await work(await row.open())
     return null
@@ -205,16 +194,15 @@ async function resealMailboxes(platform: Platform, options: RotationOptions) {
 function finish(platform: Platform, actor: string, rotation: Rotation): Promise<void> {
   const { database, vault } = platform
   return database.transaction(async (tx) => {
-    await renewMark(tx, vault, 'unbound_values')
+    await renewMark(tx, vault)
     await recordAudit(platform, tx, {
       actor,
       action: 'keys.rotate',
       subjectType: 'app_key',
       subjectId: rotation.keyId,
       reason: null,
-      before: { unbound_values: rotation.endsUnbound ? 'accepted' : 'refused' },
+      before: null,
       after: {
-        unbound_values: 'refused',
         resealed: Object.fromEntries(rotation.tables.map(({ table, resealed }) => [table, resealed])),
         left: rotation.left.length,
         retired_keys: rotation.retired,

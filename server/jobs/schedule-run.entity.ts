@@ -11,5 +11,7 @@ export const ScheduleRun = defineEntity({
     finished_at: epochMs().strictNullable(),
     /** JSON: the result; `null` during a run. After a failure the error, while `finished_at` is `null`. */
     outcome: json().strictNullable(),
+    /** Keyed digest of all of the above. */
+    row_digest: text(),
   },
 })

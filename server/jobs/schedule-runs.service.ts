@@ -1,4 +1,8 @@
 import type { Selectable } from 'kysely'
+import { flagForgedRows } from '../moderation/forged-rows.service.ts'
+import { assertRow, rowProblem, sealedRow } from '../platform/crypto/digested-rows.ts'
+import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { readWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -7,22 +11,61 @@ export type ScheduleRunRow = Selectable<Schema['schedule_runs']>
 
 /** Records that a run starts. With `since` (epoch ms) returns false, and records nothing, if one has started since then. */
 export async function noteStarted(
-  { clock, database }: Platform,
+  platform: Platform,
   name: string,
   since = Number.MAX_SAFE_INTEGER,
 ): Promise<boolean> {
-  const started = { started_at: clock.now(), finished_at: null, outcome: null }
-  const noted = await database.transaction((tx) =>
-    tx
+  const { clock, database, keys } = platform
+  return database.transaction(async (tx) => {
+    const last = await lockRun(tx, name)
+    if (last && (await isAuthentic(platform, tx, last)) && last.started_at >= since) return false
+    const { row_digest, ...run } = sealedRow(keys, 'schedule_runs', {
+      ...{ name, started_at: clock.now(), finished_at: null, outcome: null },
+    })
+    await tx
       .insertInto('schedule_runs')
-      .values({ name, ...started })
-      .onConflict((conflict) =>
-        conflict.column('name').doUpdateSet(started).where('schedule_runs.started_at', '<', since),
-      )
-      .returning('name')
-      .execute(),
-  )
-  return noted.length > 0
+      .values({ ...run, row_digest })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ ...run, row_digest }))
+      .execute()
+    return true
+  })
+}
+
+/** The last run of a job; no other process notes one until the transaction ends. */
+async function lockRun(tx: Tx, name: string): Promise<ScheduleRunRow | undefined> {
+  await advisoryLock(tx, `schedule run ${name}`)
+  return tx.selectFrom('schedule_runs').selectAll().where('name', '=', name).executeTakeFirst()
+}
+
+/** Whether the scheduler wrote this run. A run that something else wrote keeps no job from running, and is flagged. */
+async function isAuthentic(platform: Platform, tx: Tx, run: ScheduleRunRow): Promise<boolean> {
+  try {
+    assertRow(platform.keys, 'schedule_runs', run)
+    return true
+  } catch (error) {
+    if (error instanceof UnknownKeyError) return false
+    if (!(error instanceof IntegrityError)) throw error
+    await flagForgedRows(platform, tx, 'schedule_runs', [{ id: run.name, problem: error.message }])
+    return false
+  }
+}
+
+/** Changes the last run of a job, unless something else than the scheduler wrote it. */
+async function changeRun(
+  { database, keys }: Platform,
+  name: string,
+  change: (run: ScheduleRunRow) => Partial<ScheduleRunRow> | null,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    const run = await lockRun(tx, name)
+    const changed = run && rowProblem(keys, 'schedule_runs', run) === null ? change(run) : null
+    if (!run || !changed) return
+    await tx
+      .updateTable('schedule_runs')
+      .set(sealedRow(keys, 'schedule_runs', { ...run, ...changed }))
+      .where('name', '=', name)
+      .execute()
+  })
 }
 
 export async function noteFinished(
@@ -30,25 +73,14 @@ export async function noteFinished(
   name: string,
   outcome: Record<string, unknown>,
 ): Promise<void> {
-  await platform.database.transaction((tx) =>
-    tx
-      .updateTable('schedule_runs')
-      .set({ finished_at: platform.clock.now(), outcome: JSON.stringify(outcome) })
-      .where('name', '=', name)
-      .execute(),
-  )
+  const finished = { finished_at: platform.clock.now(), outcome: JSON.stringify(outcome) }
+  await changeRun(platform, name, () => finished)
 }
 
 /** Records why a run failed. It stays unfinished: the scheduler repeats it. */
 export async function noteFailed(platform: Platform, name: string, error: string): Promise<void> {
-  await platform.database.transaction((tx) =>
-    tx
-      .updateTable('schedule_runs')
-      .set({ outcome: JSON.stringify({ error }) })
-      .where('name', '=', name)
-      .where('finished_at', 'is', null)
-      .execute(),
-  )
+  const failed = { outcome: JSON.stringify({ error }) }
+  await changeRun(platform, name, (run) => (run.finished_at === null ? failed : null))
 }
 
 /** The error of a run that failed and is being repeated; `null` for any other. */
@@ -59,6 +91,16 @@ export function failureOf({
   if (finished_at !== null || outcome === null) return null
   const { error } = JSON.parse(outcome) as { error?: string }
   return error ?? null
+}
+
+/** When a job last started, epoch ms; `null` when it never did, or something else than the scheduler says so. */
+export async function lastStart({ database, keys }: Platform, name: string): Promise<number | null> {
+  const run = await database.reader
+    .selectFrom('schedule_runs')
+    .selectAll()
+    .where('name', '=', name)
+    .executeTakeFirst()
+  return run && rowProblem(keys, 'schedule_runs', run) === null ? run.started_at : null
 }
 
 /** The last run of each scheduled job that has ever run, by name. */

@@ -1,4 +1,4 @@
-import { Cron } from 'croner'
+import { type ScheduledTask, schedule } from 'node-cron'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { sealLedger } from '../ledger/seals/seals.service.ts'
 import { storeSeals } from '../ledger/seals/stored-seals.service.ts'
@@ -29,6 +29,18 @@ interface Job {
 const RETRY_MS = 30_000
 /** A run that starts later than this after its moment is made up: the process or its machine stood still, ms. */
 const LATE_MS = 10_000
+/** How often the time is compared with the planned moments. */
+const WATCH_MS = 30_000
+
+/** Throws if some failed, so that the run is repeated for them. */
+function assertNoneFailed<Outcome extends { kind: string }>(
+  outcomes: readonly Outcome[],
+): readonly Outcome[] {
+  const failed = outcomes.filter(({ kind }) => kind === 'failed').length
+  if (failed > 0)
+    throw new Error(`${failed} of ${outcomes.length} failed and are flagged; the others are done`)
+  return outcomes
+}
 
 const EVERY_HOUR = '0 * * * *'
 const EVERY_FIVE_MINUTES = '*/5 * * * *'
@@ -50,13 +62,13 @@ export function startScheduler(
     {
       name: 'billing',
       expression: config.SCHEDULE_BILLING,
-      run: async () => ({ cycles: (await closeDueCycles(platform)).length }),
+      run: async () => ({ cycles: assertNoneFailed(await closeDueCycles(platform)).length }),
     },
     {
       name: 'payouts',
       expression: config.SCHEDULE_PAYOUTS,
       run: async () => {
-        const outcomes = await runPayouts(platform, processor)
+        const outcomes = assertNoneFailed(await runPayouts(platform, processor))
         return { payouts: outcomes.filter((outcome) => outcome.kind === 'paid_out').length }
       },
     },
@@ -110,16 +122,27 @@ export function startScheduler(
     return run
   }
   const isOn = (job: Job) => job.expression !== 'off'
-  const crons = jobs.filter(isOn).map((job) => {
-    // Croner looks at the time at least every 30 s, so it also notices that the machine was suspended.
-    const options = { timezone: config.BILLING_TIMEZONE, protect: true, context: job.name }
-    const cron: Cron<string> = new Cron(job.expression, options, () => {
-      const cause = causeAt(cron, planned)
-      planned = cron.nextRun()
-      return start(job, cause)
-    })
-    let planned = cron.nextRun()
-    return cron
+  const tasks = jobs.filter(isOn).map((job) => {
+    const options = { name: job.name, timezone: config.BILLING_TIMEZONE, noOverlap: true }
+    const task = schedule(
+      job.expression,
+      () => {
+        planned = task.getNextRun()
+        return start(job, 'moment')
+      },
+      options,
+    )
+    let planned = task.getNextRun()
+    const catchUp = () => {
+      if (planned === null || Date.now() - planned.getTime() <= LATE_MS) return
+      const missed = lastMoment(task, planned)
+      planned = task.getNextRun()
+      void start(job, { missed })
+    }
+    task.on('execution:missed', catchUp)
+    // Timers stand still with a suspended machine, so node-cron would hear of a missed moment hours late.
+    const watch = setInterval(catchUp, WATCH_MS)
+    return { task, watch }
   })
   // Catches up with what became due while no scheduler ran; each job does only what is due.
   for (const job of jobs.filter(isOn)) void start(job, 'start')
@@ -127,7 +150,8 @@ export function startScheduler(
     async stop() {
       stopping.abort()
       for (const timer of retries.values()) clearTimeout(timer)
-      for (const cron of crons) cron.stop()
+      for (const { watch } of tasks) clearInterval(watch)
+      await Promise.all(tasks.map(({ task }) => task.destroy()))
       await Promise.all(underWay)
     },
   }
@@ -136,11 +160,10 @@ export function startScheduler(
 /** What a job runs for: the start of the scheduler, a moment of its schedule, or moments that passed, with the last of them (epoch ms). */
 type Cause = 'start' | 'moment' | { missed: number }
 
-function causeAt(cron: Cron<string>, planned: Date | null): Cause {
-  const now = new Date()
-  if (!planned || now.getTime() - planned.getTime() <= LATE_MS) return 'moment'
-  const [last = planned] = cron.previousRuns(1, now)
-  return { missed: last.getTime() }
+/** The last moment of the schedule that passed, epoch ms; for uneven steps at least the `planned` one. */
+function lastMoment(task: ScheduledTask, planned: Date): number {
+  const [next, second] = task.getNextRuns(2).map((date) => date.getTime())
+  return Math.max(planned.getTime(), next && second ? next - (second - next) : 0)
 }
 
 /** Runs a job once; returns whether it succeeded. */

@@ -8,6 +8,7 @@ import {
   type ChainKeys,
   chainEntries,
   chainFault,
+  type Digest,
   entryHash,
   type Head,
   headText,
@@ -33,7 +34,7 @@ const startOf = (ledgerId: string): Head => ({ ledgerId, sequence: 0, hash: NO_H
 
 function chained(
   entries: readonly LooseEntry[],
-  digest = sha256,
+  digest: Digest = digestOf(OLD),
   heads = [...new Set(entries.map((entry) => entry.ledgerId))].map(startOf),
 ): ChainedEntry[] {
   const { places } = chainEntries(digest, heads, entries)
@@ -45,9 +46,9 @@ const digestOf = (keyId: string) => (text: string) => `${keyId}.${sha256(keyId +
 const OLD = 'aaaaaaaa'
 const NEW = 'bbbbbbbb'
 
-/** Both keys at hand, none retired, and entries without a key. */
+/** Both keys known, none retired. */
 const KEYS: ChainKeys = {
-  digest: (keyId) => (keyId === null ? sha256 : [OLD, NEW].includes(keyId) ? digestOf(keyId) : undefined),
+  digest: (keyId) => ([OLD, NEW].includes(keyId) ? digestOf(keyId) : undefined),
   lastWith: () => Number.POSITIVE_INFINITY,
 }
 
@@ -138,13 +139,12 @@ test('an entry belongs into the ledger of its merchant or creator, whatever it i
   assert.is(chainFault(KEYS, startOf(CREATOR), entry), null)
 })
 
-/** Two entries without a key, two with the old one and two with the new one. */
+/** Two entries with the old key and two with the new one. */
 function keyedBooks(): ChainedEntry[] {
   const books: ChainedEntry[] = []
   for (const [first, digest] of [
-    [1, sha256],
-    [3, digestOf(OLD)],
-    [5, digestOf(NEW)],
+    [1, digestOf(OLD)],
+    [3, digestOf(NEW)],
   ] as const) {
     books.push(...chained([saleOf(first), saleOf(first + 1)], digest, [books.at(-1) ?? startOf(MERCHANT)]))
   }
@@ -152,8 +152,8 @@ function keyedBooks(): ChainedEntry[] {
 }
 
 test('a hash names its key', () => {
-  const [unkeyed, , old] = keyedBooks() as [ChainedEntry, ChainedEntry, ChainedEntry]
-  assert.is(keyIdOf(unkeyed.hash), null)
+  const [old] = keyedBooks() as [ChainedEntry]
+  assert.is(keyIdOf(sha256('any')), null)
   assert.is(keyIdOf(old.hash), OLD)
   assert.is(keyIdOf(`${OLD}.short`), null)
   assert.is(keyIdOf(''), null)
@@ -163,35 +163,32 @@ test('a journal goes on under a key and under the next one', () => {
   assert.is(firstFault(keyedBooks()), null)
 })
 
-test('an entry that is made without a key behind one with a key is a fault, whatever its hash', () => {
+test('an entry that is made without a key is a fault, whatever its hash', () => {
   const books = keyedBooks()
-  const forged = chained([saleOf(7)], sha256, [books[5] as ChainedEntry])
-  assert.equal(firstFault([...books, ...forged]), [
-    6,
-    'it was made without a key, behind an entry that has one',
-  ])
+  const forged = chained([saleOf(5)], sha256, [books[3] as ChainedEntry])
+  assert.equal(firstFault([...books, ...forged]), [4, 'it was made without the key of this service'])
+  assert.is(firstFault(chained([saleOf(1)], sha256))?.[0], 0)
 })
 
-test('what is made with a retired key, or without one, may only stand up to where it was retired', () => {
+test('what is made with a retired key may only stand up to where it was retired', () => {
   const books = keyedBooks()
   const lastWith = (last: Record<string, number>): ChainKeys => ({
     ...KEYS,
-    lastWith: (keyId) => last[keyId ?? 'none'] ?? Number.POSITIVE_INFINITY,
+    lastWith: (keyId) => last[keyId] ?? Number.POSITIVE_INFINITY,
   })
-  assert.is(firstFault(books, lastWith({ none: 2, [OLD]: 4 })), null)
-  assert.equal(firstFault(books, lastWith({ none: 1 })), [1, 'it was made without the key of this service'])
-  assert.equal(firstFault(books, lastWith({ [OLD]: 3 })), [
-    3,
+  assert.is(firstFault(books, lastWith({ [OLD]: 2 })), null)
+  assert.equal(firstFault(books, lastWith({ [OLD]: 1 })), [
+    1,
     `it was made with key ${OLD}, which had been retired before`,
   ])
 })
 
 test('an entry whose key is not at hand is passed over, and the next one is checked', () => {
   const books = keyedBooks()
-  const digest = (keyId: string | null) => (keyId === OLD ? undefined : KEYS.digest(keyId))
+  const digest = (keyId: string) => (keyId === OLD ? undefined : KEYS.digest(keyId))
   assert.is(firstFault(books, { ...KEYS, digest }), null)
-  const changed = books.with(4, { ...(books[4] as ChainedEntry), createdAt: 0 })
-  assert.is(firstFault(changed, { ...KEYS, digest })?.[0], 4)
+  const changed = books.with(2, { ...(books[2] as ChainedEntry), createdAt: 0 })
+  assert.is(firstFault(changed, { ...KEYS, digest })?.[0], 2)
 })
 
 test('a known vector: what a head is authenticated by never changes', () => {

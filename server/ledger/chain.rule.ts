@@ -2,8 +2,8 @@ import type { Posting } from './entries.rule.ts'
 import type { EntryKind } from './journal-words.ts'
 
 /**
- * The keyed hash of a text, `KEYID.HEX`: the key's id in 8 hex characters, a dot, and HMAC-SHA256 in hex. What was made before
- * the journal was keyed has plain SHA-256 in hex. Handed in, since a rule imports no library.
+ * The keyed hash of a text, `KEYID.HEX`: the key's id in 8 hex characters, a dot, and HMAC-SHA256 in hex. Handed in,
+ * since a rule imports no library.
  */
 export type Digest = (text: string) => string
 
@@ -98,10 +98,10 @@ export type ChainedEntry = LooseEntry & Placed
 
 /** What an entry may be made with. */
 export interface ChainKeys {
-  /** The digest of a key by its id, plain SHA-256 for `null`; `undefined` for a key that is neither current nor former. */
-  digest(keyId: string | null): Digest | undefined
-  /** The last entry of a ledger that may be made with this key (`null`: without a key); `Infinity` while any may be. */
-  lastWith(keyId: string | null, ledgerId: string): number
+  /** The digest of a key by its id; `undefined` for a key that is neither current nor former. */
+  digest(keyId: string): Digest | undefined
+  /** The last entry of a ledger that may be made with this key; `Infinity` while any may be. */
+  lastWith(keyId: string, ledgerId: string): number
 }
 
 /**
@@ -118,13 +118,9 @@ export function chainFault(keys: ChainKeys, before: Head, entry: ChainedEntry): 
     return 'it stands in the ledger of a party whose account it does not move'
   }
   const keyId = keyIdOf(entry.hash)
-  if (keyId === null && keyIdOf(before.hash) !== null) {
-    return 'it was made without a key, behind an entry that has one'
-  }
+  if (keyId === null) return 'it was made without the key of this service'
   if (entry.sequence > keys.lastWith(keyId, entry.ledgerId)) {
-    return keyId === null
-      ? 'it was made without the key of this service'
-      : `it was made with key ${keyId}, which had been retired before`
+    return `it was made with key ${keyId}, which had been retired before`
   }
   const digest = keys.digest(keyId)
   if (!digest || entryHash(digest, before.hash, entry) === entry.hash) return null

@@ -16,7 +16,7 @@ export const LedgerEntry = defineEntity({
     /** The merchant or creator whose ledger it stands in, and 1, 2, 3 … there. */
     ledger_id: id(),
     sequence: count(),
-    /** Over the hash before it in its ledger and all that it says: `KEYID.HMAC`, or SHA-256 where it is older than keys. */
+    /** Over the hash before it in its ledger and all that it says: `KEYID.HMAC`. */
     hash: text(),
   },
   checks: [oneOf('ledger_entries', 'kind', ENTRY_KINDS)],

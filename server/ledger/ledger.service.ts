@@ -1,12 +1,11 @@
 import type { Paisa } from '../../shared/money.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { chainEntries, headText, keyIdOf, type LooseEntry, legsText, type Placed } from './chain.rule.ts'
+import { chainEntries, headText, type LooseEntry, legsText, type Placed } from './chain.rule.ts'
 import type { Entry, Posting } from './entries.rule.ts'
 import { journalKeys } from './journal-keys.ts'
 import {
   type AccountBalance,
-  findHeadsWithoutMac,
   insertEntries,
   isKeyInJournal,
   lockAllHeads,
@@ -15,9 +14,6 @@ import {
   sumAccounts,
   sumOfKind,
 } from './ledger.store.ts'
-
-/** Each head takes four parameters; SQLite takes 32,766 a statement. */
-const HEADS_AT_ONCE = 2000
 
 /**
  * Writes entries into the journal: the only way by which money moves in this service. Runs in the transaction that
@@ -63,16 +59,6 @@ export function lockJournal({ database }: Platform, tx: Tx): Promise<void> {
 /** Whether anything in the journal was made with this key, by its id. */
 export function isJournalKey({ database }: Platform, keyId: string): Promise<boolean> {
   return isKeyInJournal(database.reader, keyId)
-}
-
-/** Gives the heads of a journal from before keys their MACs. The journal must be locked. */
-export async function authenticateHeads(platform: Platform, tx: Tx): Promise<void> {
-  const key = journalKeys(platform.keys).current
-  const heads = (await findHeadsWithoutMac(tx)).filter(({ hash }) => keyIdOf(hash) === null)
-  const marked = heads.map((head) => ({ ...head, mac: key.head(headText(head)) }))
-  for (let at = 0; at < marked.length; at += HEADS_AT_ONCE) {
-    await moveHeads(tx, marked.slice(at, at + HEADS_AT_ONCE))
-  }
 }
 
 function entryRow({ id, kind, subjectId, createdAt, ledgerId }: LooseEntry, place: Placed) {

@@ -77,16 +77,6 @@ export async function lockAllHeads(tx: Tx, dialect: 'sqlite' | 'postgresql'): Pr
   if (dialect === 'postgresql') await sql`lock table ledger_heads in exclusive mode`.execute(tx)
 }
 
-export function findHeadsWithoutMac(db: Queries): Promise<Head[]> {
-  return db
-    .selectFrom('ledger_heads')
-    .select(['ledger_id as ledgerId', 'sequence', 'hash'])
-    .where('mac', 'is', null)
-    .where('sequence', '>', 0)
-    .orderBy('ledger_id')
-    .execute()
-}
-
 /** Whether an entry, a head's MAC or a seal was made with this key. Reads all entries when none was. */
 export async function isKeyInJournal(db: Queries, keyId: string): Promise<boolean> {
   const made = (column: string) => sql`substr(${sql.ref(column)}, 1, 9) = ${`${keyId}.`}`

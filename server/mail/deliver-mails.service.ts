@@ -1,5 +1,7 @@
 import { isMailEvent } from '../../shared/mail-events.ts'
+import { flagForgedRows } from '../moderation/forged-rows.service.ts'
 import type { Config } from '../platform/config.ts'
+import { rowProblem } from '../platform/crypto/digested-rows.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -17,6 +19,7 @@ import type { MailContent } from './mail-facts.ts'
 import { mailText } from './mail-text.ts'
 import { CONNECTIONS, type MailTransport, type OutgoingMail, type SendOutcome } from './mail-transport.ts'
 import { oneLine, renderMail } from './render-mail.ts'
+import { unsubscribeUrl } from './unsubscribe.service.ts'
 
 /** A mail that is not handed over by then is given up for this attempt, ms. */
 const SEND_TIMEOUT_MS = 90_000
@@ -73,7 +76,11 @@ async function deliver(
 ): Promise<void> {
   const { database } = platform
   const signal = AbortSignal.any([stop, AbortSignal.timeout(SEND_TIMEOUT_MS)])
-  const outcome = await attempt(platform, transport, row, user, signal)
+  const forged = rowProblem(platform.keys, 'mails', row)
+  const outcome: SendOutcome =
+    forged === null
+      ? await attempt(platform, transport, row, user, signal)
+      : { kind: 'refused', detail: `not sent: ${forged}`, code: 'forged' }
   if (stop.aborted && outcome.kind === 'retry') {
     return database.transaction((tx) => MAIL_QUEUE.release(tx, token, [row.id]))
   }
@@ -81,8 +88,9 @@ async function deliver(
   const retryAt = now + retryDelay(row.attempts, RETRY, Math.random())
   const comesAgain = outcome.kind === 'retry' && retryAt < row.give_up_at
   const error = outcome.kind === 'sent' ? null : outcome.detail
-  await database.transaction((tx) => {
+  await database.transaction(async (tx) => {
     const held = { id: row.id, token }
+    if (forged !== null) await flagForgedRows(platform, tx, 'mails', [{ id: row.id, problem: forged }])
     if (comesAgain) return MAIL_QUEUE.defer(tx, held, retryAt, { last_error: error })
     const state = error === null ? 'sent' : 'failed'
     return MAIL_QUEUE.complete(tx, held, {
@@ -93,7 +101,9 @@ async function deliver(
     })
   })
   if (error === null) return
-  const facts = { mail: row.id, kind: row.kind, accountId: row.user_id, attempt: row.attempts, detail: error }
+  // A server's reply quotes addresses, so it stays in the mail's row.
+  const code = outcome.kind === 'sent' ? null : outcome.code
+  const facts = { mail: row.id, kind: row.kind, accountId: row.user_id, attempt: row.attempts, code }
   platform.log.warn(facts, comesAgain ? 'mail not sent yet' : 'mail failed')
 }
 
@@ -105,7 +115,7 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<SendOutcome> {
   if (platform.clock.now() >= row.give_up_at) {
-    return { kind: 'refused', detail: row.last_error ?? 'not sent in time' }
+    return { kind: 'refused', detail: row.last_error ?? 'not sent in time', code: 'not sent in time' }
   }
   try {
     const link =
@@ -115,11 +125,12 @@ async function attempt(
   } catch (error) {
     // The user can request another link.
     if (error instanceof IntegrityError || error instanceof UnknownKeyError) {
-      return { kind: 'refused', detail: `the token of its link ${error.message}` }
+      return { kind: 'refused', detail: `the token of its link ${error.message}`, code: error.name }
     }
     platform.log.error({ err: error, mail: row.id }, 'a mail could not be sent')
     return {
       kind: 'retry',
+      code: 'internal',
       detail: String(error)
         .replace(/[\p{Cc}\s]+/gu, ' ')
         .slice(0, 300),
@@ -149,11 +160,12 @@ const DEFAULT_FROM = { name: 'Affiliate marketplace', address: 'no-reply@localho
 
 /** A mail as it goes out. `token` is that of its link, or what to show in its place. */
 export function composeMail(
-  { config, publicBaseUrl }: Platform,
+  platform: Platform,
   row: MailRow,
   user: Recipient | undefined,
   token: string | null,
 ): OutgoingMail {
+  const { config, publicBaseUrl } = platform
   const content = { kind: row.kind, facts: JSON.parse(row.facts) } as MailContent
   const from = config.MAIL_FROM ?? DEFAULT_FROM
   const isEvent = isMailEvent(row.kind)
@@ -171,7 +183,9 @@ export function composeMail(
     from,
     to: { name: oneLine(name ?? ''), address: row.address },
     messageId: `${row.id}@${from.address.split('@')[1]}`,
-    unsubscribe: isEvent ? unsubscribeAddress(config, row.kind) : null,
+    unsubscribe: isMailEvent(row.kind)
+      ? [unsubscribeUrl(platform, row.user_id, row.kind), unsubscribeAddress(config, row.kind)]
+      : null,
     createdAt: row.created_at,
   }
 }
@@ -179,7 +193,7 @@ export function composeMail(
 const ACCOUNT_FOOTER = 'This e-mail is about the security of your account, so it cannot be turned off.'
 
 function eventFooter(event: string): string {
-  return `You receive this e-mail because your account is notified of this kind of event (${event}). To stop it, reply with "unsubscribe", or turn it off in your account's notifications.`
+  return `You receive this e-mail because your account is notified of this kind of event (${event}). To stop it, use "Unsubscribe" in your mail program, reply with "unsubscribe", or turn it off in your account's notifications.`
 }
 
 function unsubscribeAddress({ MAIL_FROM }: Config, event: string): string {

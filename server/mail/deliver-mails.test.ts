@@ -4,8 +4,10 @@ import type { SMTPServerOptions } from 'smtp-server'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Config, readConfig } from '../platform/config.ts'
+import type { Logger } from '../platform/log.ts'
 import type { MailServer } from '../platform/setting-kinds.ts'
 import { testDialects } from '../test/testkit/databases.ts'
+import { eventually } from '../test/testkit/eventually.ts'
 import { type MailServerDouble, smtpError, startMailServer } from '../test/testkit/mail-server.ts'
 import { addUser, outcomeOf } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
@@ -14,6 +16,7 @@ import { type NewMail, sendMail } from './mail.service.ts'
 import type { MailRow } from './mail.store.ts'
 import { retryMail, showMail } from './mail-desk.service.ts'
 import { type MailTransport, openMailTransport } from './mail-transport.ts'
+import { unsubscribeUrl } from './unsubscribe.service.ts'
 
 const NEVER = new AbortController().signal
 const FROM = 'Bazaar <no-reply@bazaar.pk>'
@@ -77,8 +80,35 @@ for (const dialect of testDialects()) {
     assert.match(mail?.source ?? '', new RegExp(`^Message-ID: <${id}@localhost>`, 'm'))
     assert.match(mail?.source ?? '', /^Subject: Payout of Rs 1,250.00 paid/m)
     assert.match(mail?.source ?? '', /^To: Ayesha Khan <.*@example.com>/m)
-    assert.match(mail?.source ?? '', /^List-Unsubscribe:\s+<mailto:no-reply@localhost\?subject=/m)
+    const headers = (mail?.source ?? '').replace(/\r?\n[ \t]+/g, ' ')
+    const oneClick = unsubscribeUrl(bed.platform, userId, 'payout.paid')
+    const byMail = 'mailto:no-reply@localhost?subject=unsubscribe%20payout.paid'
+    assert.ok(headers.includes(`\nList-Unsubscribe: <${oneClick}>, <${byMail}>`), headers)
+    assert.match(headers, /^List-Unsubscribe-Post: List-Unsubscribe=One-Click/m)
     assert.match(mail?.source ?? '', /^Auto-Submitted: auto-generated/m)
+  })
+
+  it('about the account itself cannot be turned off', async () => {
+    const by = await connect()
+    await write({ userId, kind: 'account_suspended', facts: { at: 1 } })
+    await deliver(by)
+    assert.not.match(server?.received[0]?.source ?? '', /unsubscribe/i)
+  })
+
+  it("leave the server's reply, which quotes addresses, in their row; the log has its codes", async () => {
+    const by = await connect({
+      onRcptTo({ address }, _session, done) {
+        done(smtpError(550, `5.1.1 <${address}> unknown here`))
+      },
+    })
+    await write(payoutPaid())
+    const lines: object[] = []
+    const log = { ...bed.platform.log, warn: (facts: object) => lines.push(facts) } as unknown as Logger
+    await deliverMails({ ...bed.platform, log }, by, NEVER)
+    const { id, last_error } = await row()
+    assert.match(last_error ?? '', `<${userId}@example.com> unknown here`)
+    const facts = { mail: id, kind: 'payout.paid', accountId: userId, attempt: 1 }
+    assert.equal(lines, [{ ...facts, code: 'EENVELOPE 550 5.1.1' }])
   })
 
   it('are given back when their recipients cannot be read, for the next attempt', async () => {
@@ -216,7 +246,10 @@ for (const dialect of testDialects()) {
   })
 
   it('fail when they could not be sent for two days', async () => {
-    const busy = { send: async () => ({ kind: 'retry' as const, detail: '421 busy' }), close() {} }
+    const busy = {
+      send: async () => ({ kind: 'retry' as const, detail: '421 busy', code: '421' }),
+      close() {},
+    }
     await write(payoutPaid())
     const written = bed.clock.now()
     while ((await row()).state === 'queued') {
@@ -299,7 +332,7 @@ for (const dialect of testDialects()) {
     await write(payoutPaid())
     const hung = Promise.withResolvers<never>()
     void deliver({ send: () => hung.promise, close() {} })
-    while ((await row()).lease_token === null) await new Promise((resolve) => setImmediate(resolve))
+    await eventually(async () => (await row()).lease_token !== null)
     assert.is(await deliver(by), 0)
     bed.clock.pass(5 * MINUTE)
     assert.is(await deliver(by), 1)

@@ -3,6 +3,10 @@ import type { MailKind } from './mail-facts.ts'
 
 /** How a mail server, or the way to it, failed: fields of nodemailer's errors. */
 export interface DeliveryFailure {
+  /** The library's code. */
+  code?: string | undefined
+  /** The server's answer. */
+  response?: string | undefined
   /** SMTP status of the server's answer; `undefined` without an answer. */
   responseCode?: number | undefined
   /** The SMTP command that failed. */

@@ -17,14 +17,17 @@ export interface OutgoingMail extends RenderedMail {
   to: { name: string; address: string }
   /** Without angle brackets. */
   messageId: string
-  /** A `mailto:` address for mail clients; `null` for mails that cannot be turned off. */
-  unsubscribe: string | null
+  /** Addresses for mail programs, the one for one click (RFC 8058) first; `null` for mails that cannot be turned off. */
+  unsubscribe: string[] | null
   /** Epoch ms. */
   createdAt: number
 }
 
-/** `refused`: the server will never take it. `retry`: it may later. `detail` is one line, for the operator. */
-export type SendOutcome = { kind: 'sent' } | { kind: 'refused' | 'retry'; detail: string }
+/**
+ * `refused`: the server will never take it. `retry`: it may later. `detail` is one line, for the operator; it may quote addresses, and
+ * `code` does not.
+ */
+export type SendOutcome = { kind: 'sent' } | { kind: 'refused' | 'retry'; detail: string; code: string }
 
 export interface MailTransport {
   /** Hands a mail over. An aborted call's outcome is unknown. */
@@ -52,8 +55,9 @@ export async function openMailTransport(config: Config, log: Logger): Promise<Ma
         await transport.sendMail({ ...messageOf(mail), signal })
         return { kind: 'sent' }
       } catch (error) {
-        const detail = detailOf(error)
-        return { kind: isFinal(error as DeliveryFailure) ? 'refused' : 'retry', detail }
+        const failure = error as DeliveryFailure
+        const kind = isFinal(failure) ? 'refused' : 'retry'
+        return { kind, detail: detailOf(error), code: codeOf(failure) }
       }
     },
     close: () => transport.close(),
@@ -121,12 +125,22 @@ function messageOf(mail: OutgoingMail) {
     subject: mail.subject,
     text: mail.text,
     html: mail.html,
-    headers: { 'Auto-Submitted': 'auto-generated' },
-    ...(mail.unsubscribe !== null && { list: { unsubscribe: mail.unsubscribe } }),
+    headers: {
+      'Auto-Submitted': 'auto-generated',
+      ...(mail.unsubscribe !== null && { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }),
+    },
+    ...(mail.unsubscribe !== null && { list: { unsubscribe: [mail.unsubscribe] } }),
   }
 }
 
 function detailOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
   return text.replace(/[\p{Cc}\s]+/gu, ' ').slice(0, MAX_DETAIL)
+}
+
+/** The library's code, the reply's code and its enhanced one (RFC 3463), such as `EENVELOPE 550 5.1.1`. */
+function codeOf({ code, responseCode, response }: DeliveryFailure): string {
+  const enhanced = /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})\b/.exec(response ?? '')?.[1]
+  const parts = [code, responseCode, enhanced].filter((part) => part !== undefined)
+  return parts.length > 0 ? parts.join(' ') : 'unknown'
 }

@@ -21,6 +21,8 @@ export const Mail = defineEntity({
     token_encrypted: text().strictNullable(),
     /** The event that the mail is about. There is one mail per event and user. */
     event_key: text().strictNullable(),
+    /** Keyed digest of what the row causes. */
+    row_digest: text(),
     state: enumText<MailState>(),
     attempts: count(),
     next_try_at: epochMs(),

@@ -1,5 +1,6 @@
 import { isMailEvent } from '../../shared/mail-events.ts'
 import { mailMode } from '../platform/config.ts'
+import { sealedRow } from '../platform/crypto/digested-rows.ts'
 import type { Binding } from '../platform/crypto/vault.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -33,7 +34,7 @@ export async function sendMail(platform: Platform, tx: Tx, mail: NewMail): Promi
     return 'limited'
   }
   const now = platform.clock.now()
-  const row: MailRow = {
+  const row: MailRow = sealedRow(platform.keys, 'mails', {
     id: platform.ids.next(),
     user_id: userId,
     address: user.email,
@@ -50,7 +51,7 @@ export async function sendMail(platform: Platform, tx: Tx, mail: NewMail): Promi
     created_at: now,
     give_up_at: token?.expiresAt ?? now + GIVE_UP_AFTER_MS,
     finished_at: null,
-  }
+  })
   if (token) row.token_encrypted = platform.vault.seal(token.text, tokenBinding(row))
   if (!(await insertMail(tx, row))) return 'known'
   afterCommit(tx, () => platform.signals.send('mails'))

@@ -106,11 +106,9 @@ const MOVES: Record<string, Moves> = {
       [1, `ledger_id = '${idNumber(2)}', sequence = 9, mac = 'next'`],
       [1, "sequence = 2, hash = 'next'"],
       [1, "hash = 'another', mac = 'first'"],
-    ],
-    allowed: [
       [1, "mac = 'first'"],
-      [1, "sequence = 2, hash = 'next', mac = 'next'"],
     ],
+    allowed: [[1, "sequence = 2, hash = 'next', mac = 'next'"]],
   },
   payouts: {
     refused: [
@@ -292,7 +290,7 @@ for (const dialect of testDialects()) {
     assert.is(await change(database, reseal()), 1n)
   })
 
-  it('the MAC of a head is set once for each place', async ({ database }) => {
+  it('the MAC of a head changes only with its place', async ({ database }) => {
     const [head] = await database.reader.selectFrom('ledger_heads').selectAll().execute()
     assert.ok(head?.mac, 'it has one since it moved')
     for (const set of ["mac = 'another'", 'mac = null']) {

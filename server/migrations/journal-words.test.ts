@@ -21,8 +21,8 @@ const inserts = {
   state: (
     word: string,
   ) => `insert into inbound_events (id, source, scope, delivery_id, conflict_hash, body_hash,
-      received_at, state, attempts, next_attempt_at, lease_until)
-    values ('${NEW}', 'store', '${NEW}', 'd', '', '', 1, '${word}', 0, 1, 0)`,
+      received_at, row_digest, state, attempts, next_attempt_at, lease_until)
+    values ('${NEW}', 'store', '${NEW}', 'd', '', '', 1, '', '${word}', 0, 1, 0)`,
 }
 const words = { kind: ENTRY_KINDS, account: ACCOUNTS, state: EVENT_STATES }
 

@@ -61,6 +61,7 @@ export const FLAG_KINDS = {
   credit_request: 'medium',
   domain_shared: 'high',
   product_host_unverified: 'medium',
+  run_failed: 'high',
 } as const satisfies Record<FlagKindWire, FlagRow['severity']>
 
 export type FlagKind = keyof typeof FLAG_KINDS
@@ -80,6 +81,8 @@ export type SubjectType =
   | 'store_events'
   /** The id is the processor's event type. */
   | 'processor_event_type'
+  /** A table with rows that the service did not write: the id is its name. */
+  | 'database_table'
   /** The processor as a whole: the id is the setting `PROCESSOR`. */
   | 'processor'
 
@@ -99,6 +102,24 @@ export type FlagSubject = Pick<NewFlag, 'kind' | 'subjectType' | 'subjectId'>
 /** Raises a flag, or refreshes summary and evidence of the open one about the same subject. */
 export function raiseFlag(platform: Platform, tx: Tx, flag: NewFlag): Promise<void> {
   return raiseFlags(platform, tx, [flag])
+}
+
+/** Flags what a run could not do for one cycle or creator, in a transaction alone. */
+export async function flagFailedRun(
+  platform: Platform,
+  subject: Omit<FlagSubject, 'kind'>,
+  run: string,
+  error: unknown,
+): Promise<void> {
+  const reason = (error instanceof Error ? error.message : String(error)).slice(0, 300).toWellFormed()
+  const summary = `The ${run} failed for this one; the others went on. It is repeated with the next run.`
+  const flag = { ...subject, kind: 'run_failed' as const, summary, evidence: { run, reason } }
+  await platform.database.transaction((tx) => raiseFlag(platform, tx, flag))
+}
+
+/** The cycles and creators that earlier runs could not do, by id. */
+export async function flaggedByRuns(db: Queries): Promise<ReadonlySet<string>> {
+  return new Set((await openFlags(db, 'run_failed')).map(({ subject_id }) => subject_id))
 }
 
 /** As `raiseFlag`, for several subjects. */

@@ -1,4 +1,4 @@
-// time limit: 120 s
+// long
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Actor } from '../platform/api/procedure.ts'

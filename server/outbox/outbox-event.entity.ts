@@ -19,6 +19,8 @@ export const OutboxEvent = defineEntity({
     /** The subject as the account's own API shows it. */
     data: json(),
     created_at: epochMs(),
+    /** Keyed digest of what the row causes. */
+    row_digest: text(),
     /** When every channel had taken its part; `null` before. */
     distributed_at: epochMs().strictNullable(),
   },

@@ -1,4 +1,6 @@
 import type { WebhookEventType } from '../../shared/schemas/webhooks.ts'
+import { flagForgedRows } from '../moderation/forged-rows.service.ts'
+import { sealedRow, splitRows } from '../platform/crypto/digested-rows.ts'
 import {
   advisoryLock,
   afterCommit,
@@ -69,7 +71,7 @@ export async function publishEvents(
     const key = `${accountId} ${subjectId}`
     const place = (places.get(key) ?? 0) + 1
     places.set(key, place)
-    return {
+    return sealedRow(platform.keys, 'outbox_events', {
       id: platform.ids.next(),
       type,
       account_id: accountId,
@@ -77,7 +79,7 @@ export async function publishEvents(
       place,
       data: JSON.stringify(data),
       created_at: now,
-    }
+    })
   })
   try {
     await insertEvents(tx, rows, distributed ? now : null)
@@ -89,7 +91,7 @@ export async function publishEvents(
   return rows.map(({ id }) => id)
 }
 
-/** Gives a batch of pending events to every channel. Returns how many. */
+/** Gives a batch of pending events to every channel, except those that the service did not write. Returns how many there were. */
 export async function distributeEvents(platform: Platform, channels: readonly Channel[]): Promise<number> {
   const { database } = platform
   if ((await pendingEvents(database.reader, 1)).length === 0) return 0
@@ -97,7 +99,9 @@ export async function distributeEvents(platform: Platform, channels: readonly Ch
     await advisoryLock(tx, 'outbox')
     const events = await pendingEvents(tx, BATCH)
     if (events.length === 0) return 0
-    for (const channel of channels) await channel.enqueue(platform, tx, events)
+    const { authentic, forged } = splitRows(platform.keys, 'outbox_events', events)
+    await flagForgedRows(platform, tx, 'outbox_events', forged)
+    for (const channel of channels) await channel.enqueue(platform, tx, authentic)
     await markDistributed(
       tx,
       events.map(({ id }) => id),

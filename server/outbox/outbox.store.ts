@@ -16,6 +16,7 @@ const addedEvents = valuesTable<AddedRow>('added', {
   place: 'int',
   data: 'json',
   created_at: 'bigint',
+  row_digest: 'text',
 })
 
 /** Each row follows the account's earlier events about its subject. Of two transactions that add to one subject, one fails. */
@@ -25,12 +26,12 @@ export async function insertEvents(
   distributedAt: number | null,
 ): Promise<void> {
   await sql`
-    insert into outbox_events (id, type, account_id, subject_id, sequence, data, created_at, distributed_at)
+    insert into outbox_events (id, type, account_id, subject_id, sequence, data, created_at, row_digest, distributed_at)
     select added.id, added.type, added.account_id, added.subject_id,
       added.place + coalesce((
         select max(former.sequence) from outbox_events as former
         where former.account_id = added.account_id and former.subject_id = added.subject_id), 0),
-      added.data, added.created_at, cast(${distributedAt} as bigint)
+      added.data, added.created_at, added.row_digest, cast(${distributedAt} as bigint)
     from ${addedEvents(dialectOf(tx), rows)}`.execute(tx)
 }
 

@@ -32,7 +32,7 @@ export async function checkAccountTitle(
   const { reader } = platform.database
   const request = { destination_id: destination.id }
   const paid = await paidPayoutIds(reader, payout.creator_id)
-  if (await wasSentWith(reader, 'payout', request, paid)) return { kind: 'accepted' }
+  if (await wasSentWith(platform.keys, reader, 'payout', request, paid)) return { kind: 'accepted' }
   const isAboutIt = (flag: { evidence: string } | undefined) =>
     flag !== undefined && JSON.parse(flag.evidence).destination_id === destination.id
   if (isAboutIt(await lastResolvedFlag(reader, KIND, payout.id))) return { kind: 'accepted' }

@@ -8,7 +8,14 @@ import {
 import { payoutCreated } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
-import { closeFlag, openFlags, raiseFlag, resolvedFlagTimes } from '../moderation/flags.service.ts'
+import {
+  closeFlag,
+  flagFailedRun,
+  flaggedByRuns,
+  openFlags,
+  raiseFlag,
+  resolvedFlagTimes,
+} from '../moderation/flags.service.ts'
 import { forEachIsolated } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -42,11 +49,12 @@ import {
 export type PayoutRunOutcome =
   | { creatorId: string; kind: 'paid_out'; payoutId: string | null; amount: Paisa; released: Paisa }
   | { creatorId: string; kind: 'waits'; why: PayoutWait; amount: Paisa }
+  /** Nothing was done, and the creator is flagged. */
+  | { creatorId: string; kind: 'failed'; amount: Paisa }
 
 /**
  * Creates a payout of each creator's whole released balance, in units of the processor, where the rule allows one. Each creator has a
- * transaction of their own, so a run can be interrupted and repeated. An error for one creator does not stop the others; it is thrown at the
- * end. With `dryRun` nothing is written. With an `actor` each payout gets an audit row; scheduled runs have none.
+ * transaction of their own, so a run can be interrupted and repeated. An error for one creator is flagged and does not stop the others. With `dryRun` nothing is written. With an `actor` each payout gets an audit row; scheduled runs have none.
  */
 export async function runPayouts(
   platform: Platform,
@@ -55,6 +63,7 @@ export async function runPayouts(
 ): Promise<PayoutRunOutcome[]> {
   const creators = await releasedByCreator(platform.database.reader)
   const shortage = await checkBalance(platform, processor, creators, options.dryRun ?? false)
+  const flagged = await flaggedByRuns(platform.database.reader)
   type Creator = (typeof creators)[number]
   const work = async ({ creator_id: creatorId, released }: Creator): Promise<PayoutRunOutcome | null> => {
     const { reader } = platform.database
@@ -66,11 +75,20 @@ export async function runPayouts(
     if (options.dryRun) return preview(creatorId, facts, lookup)
     return platform.database.transaction(async (tx) => {
       const outcome = await payCreator(platform, tx, creatorId, lookup, processor.payoutUnit)
+      if (flagged.has(creatorId)) {
+        const failure = { kind: 'run_failed', subjectType: 'user', subjectId: creatorId } as const
+        await closeFlag(platform, tx, failure, 'A later run did it.')
+      }
       if (options.actor !== undefined) await auditPayout(platform, tx, options.actor, outcome)
       return outcome
     })
   }
-  return forEachIsolated(platform, creators, work, options.progress)
+  const onFailure = async ({ creator_id: creatorId, released }: Creator, error: unknown) => {
+    const subject = { subjectType: 'user', subjectId: creatorId } as const
+    if (!options.dryRun) await flagFailedRun(platform, subject, 'payout run', error)
+    return { creatorId, kind: 'failed' as const, amount: released }
+  }
+  return forEachIsolated(platform, creators, work, { progress: options.progress, onFailure })
 }
 
 /**
@@ -87,6 +105,7 @@ async function checkBalance(
   if (!processor.balance) return null
   let planned = 0
   for (const { creator_id, released } of creators) {
+    if (!Number.isSafeInteger(released)) continue
     const decision = decidePayout(
       await gatherFacts(platform, reader, creator_id, released, processor.payoutUnit),
     )

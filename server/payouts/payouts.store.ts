@@ -47,6 +47,21 @@ export function linesOf(
     .execute()
 }
 
+/** The payouts that carry a creator's share of a cycle, each with its part of it (paisa). */
+export function carriersOf(
+  db: Queries,
+  cycleId: string,
+  creatorId: string,
+): Promise<(Pick<PayoutRow, 'id' | 'state'> & { part: Paisa })[]> {
+  return db
+    .selectFrom('payout_lines as line')
+    .innerJoin('payouts as payout', 'payout.id', 'line.payout_id')
+    .select(['payout.id', 'payout.state', 'line.amount as part'])
+    .where('line.billing_cycle_id', '=', cycleId)
+    .where('payout.creator_id', '=', creatorId)
+    .execute()
+}
+
 /** Changes a payout if its state is `from`. Returns false otherwise. */
 export async function movePayout(
   tx: Tx,

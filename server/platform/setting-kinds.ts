@@ -62,14 +62,10 @@ export const roles = z.string().transform((text, context) => {
 export const PROCESS_ROLES = ['web', 'worker', 'scheduler'] as const
 export type ProcessRole = (typeof PROCESS_ROLES)[number]
 
-/** Loads croner only for a schedule that is not the default, to keep commands fast. */
+/** Loads node-cron only for a schedule that is not the default, to keep commands fast. */
 function isSchedule(text: string): boolean {
-  const { Cron }: typeof import('croner') = createRequire(import.meta.url)('croner')
-  try {
-    return text.trim().split(/\s+/).length === 5 && new Cron(text).nextRun() !== null
-  } catch {
-    return false
-  }
+  const cron: typeof import('node-cron') = createRequire(import.meta.url)('node-cron')
+  return text.trim().split(/\s+/).length === 5 && cron.validate(text)
 }
 
 export const cronOrOff = z

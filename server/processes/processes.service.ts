@@ -4,7 +4,7 @@ import { basisPointsToPercent } from '../../shared/rates.ts'
 import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { type Config, SettingError } from '../platform/config.ts'
-import { advisoryLock, type Queries, type Tx } from '../platform/database/database.ts'
+import { advisoryLock, type Queries, type Tx, withStatementTimeout } from '../platform/database/database.ts'
 import { readWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MAX_SKEW_AT_START_MS, skewOf, skewText } from './clock-skew.rule.ts'
@@ -18,6 +18,8 @@ import {
 } from './processes.store.ts'
 
 const HEARTBEAT_EVERY_MS = 5000
+/** While writes fail, so that their end is noticed soon. */
+const RETRY_EVERY_MS = 1000
 /** A process without a heartbeat for this long is gone. */
 const LIVE_MS = 30_000
 /** The settings that the last process started with, or the last command that moves money. */
@@ -36,6 +38,8 @@ type MoneySettings = Record<string, unknown>
 export interface Presence {
   /** How far this process's clock is ahead of the database's, ms, as last measured; 0 on SQLite. */
   clockSkew(): number
+  /** The error of the last heartbeat, which is a write, once two in a row have failed; otherwise `null`. */
+  writeFailure(): unknown
   stop(): Promise<void>
 }
 
@@ -60,24 +64,34 @@ export async function joinProcesses(platform: Platform): Promise<Presence> {
     await auditChange(platform, tx)
     await upsertProcess(tx, own)
   })
-  let beating: Promise<void> | null = null
+  let failures: unknown[] = []
+  let stopped = false
+  let timer: NodeJS.Timeout
+  let beating = Promise.resolve()
   const beat = async () => {
     try {
-      await database.transaction((tx) => upsertProcess(tx, own))
+      await withStatementTimeout(() => database.transaction((tx) => upsertProcess(tx, own)))
+      failures = []
       skew = await measureSkew(platform)
     } catch (error) {
+      failures = [...failures.slice(-1), error]
       log.debug({ err: error }, 'no heartbeat')
     }
+    if (!stopped) schedule()
   }
-  const timer = setInterval(() => {
-    beating ??= beat().finally(() => {
-      beating = null
-    })
-  }, HEARTBEAT_EVERY_MS).unref()
+  const schedule = () => {
+    const start = () => {
+      beating = beat()
+    }
+    timer = setTimeout(start, failures.length === 0 ? HEARTBEAT_EVERY_MS : RETRY_EVERY_MS).unref()
+  }
+  schedule()
   return {
     clockSkew: () => skew,
+    writeFailure: () => failures[1] ?? null,
     async stop() {
-      clearInterval(timer)
+      stopped = true
+      clearTimeout(timer)
       await beating
       // Without a database the row goes when it is old.
       await database.transaction((tx) => deleteProcess(tx, own.id)).catch(() => {})

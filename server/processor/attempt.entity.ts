@@ -20,6 +20,8 @@ export const ProcessorAttempt = defineEntity({
     amount: paisa(),
     /** JSON: the rest of the call, frozen like the amount, because a key must always carry the same body. */
     request: json(),
+    /** Keyed digest of what the row causes. */
+    row_digest: text(),
     state: enumText<(typeof ATTEMPT_STATES)[number]>(),
     tries: count(),
     next_try_at: epochMs(),

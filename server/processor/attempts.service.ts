@@ -1,6 +1,8 @@
 import { randomInt } from 'node:crypto'
 import { formatMoney } from '../../shared/money.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
+import { assertRow, rowProblem, sealedRow } from '../platform/crypto/digested-rows.ts'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
@@ -52,7 +54,7 @@ export async function queueAttempts(
 
 function waitingRow(platform: Platform, attempt: NewAttempt): AttemptRow {
   const now = platform.clock.now()
-  return {
+  return sealedRow(platform.keys, 'processor_attempts', {
     id: platform.ids.next(),
     kind: attempt.kind,
     subject_id: attempt.subjectId,
@@ -69,7 +71,7 @@ function waitingRow(platform: Platform, attempt: NewAttempt): AttemptRow {
     created_at: now,
     settled_at: null,
     failed_at: null,
-  }
+  })
 }
 
 export interface ClaimedAttempt {
@@ -78,6 +80,8 @@ export interface ClaimedAttempt {
   subjectId: string
   amount: number
   request: Record<string, unknown>
+  /** Throws `IntegrityError` when the row is not the call that was committed, and `UnknownKeyError`. */
+  assertAuthentic(): void
   /** Epoch ms. */
   createdAt: number
   /** Tries before this one. Above zero the outcome of an earlier one may be unknown. */
@@ -100,7 +104,10 @@ export async function claimAttempts(platform: Platform, limit: number): Promise<
     kind: row.kind,
     subjectId: row.subject_id,
     amount: row.amount,
-    request: JSON.parse(row.request),
+    get request() {
+      return JSON.parse(row.request)
+    },
+    assertAuthentic: () => assertRow(platform.keys, 'processor_attempts', row),
     createdAt: row.created_at,
     earlierTries: row.tries,
     unknownAt: row.unknown_at,
@@ -157,6 +164,7 @@ export async function wasRefused(db: Queries, kind: AttemptKind, processorId: st
 
 /** Whether one of these billing cycles or payouts was created by a call with exactly this request. */
 export async function wasSentWith(
+  keys: AppKeys,
   db: Queries,
   kind: AttemptKind,
   request: NewAttempt['request'],
@@ -165,14 +173,13 @@ export async function wasSentWith(
   if (subjectIds.length === 0) return false
   const sent = await db
     .selectFrom('processor_attempts')
-    .select('id')
+    .selectAll()
     .where('subject_id', 'in', subjectIds)
     .where('kind', '=', kind)
     .where('state', '=', 'created')
     .where('request', '=', JSON.stringify(request))
-    .limit(1)
-    .executeTakeFirst()
-  return sent !== undefined
+    .execute()
+  return sent.some((row) => rowProblem(keys, 'processor_attempts', row) === null)
 }
 
 /** Whether a call about a billing cycle or payout has no outcome yet. */

@@ -39,6 +39,7 @@ export const insertAttempts = bulkInsert<AttemptRow>('processor_attempts', {
   created_at: 'bigint',
   settled_at: 'bigint',
   failed_at: 'bigint',
+  row_digest: 'text',
 })
 
 /** All attempts for one billing cycle or payout, oldest first. */

@@ -152,12 +152,14 @@ generic('malformed bodies say what is wrong', () => {
     malformed({ ...PAYMENT, data: { ...PAYMENT.data, ...change } }, reason)
 })
 
-generic('another currency is read, not judged', () => {
-  const event = readProcessorEvent(
-    { ...PAYMENT, data: { ...PAYMENT.data, currency: 'usd' } },
-    GENERIC_PROCESSOR_EVENTS,
-  )
-  assert.is('currency' in event && event.currency, 'USD')
+generic('a currency is read as it is spelled, not judged', () => {
+  for (const currency of ['USD', 'pkr', 'Pkr', ' PKR', 'PKR ']) {
+    const event = readProcessorEvent(
+      { ...PAYMENT, data: { ...PAYMENT.data, currency } },
+      GENERIC_PROCESSOR_EVENTS,
+    )
+    assert.is('currency' in event && event.currency, currency)
+  }
 })
 
 generic('any amount comes through to the paisa', () => {

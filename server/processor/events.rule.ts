@@ -150,12 +150,12 @@ function wholePaisa(value: unknown): Paisa | null {
   return typeof amount === 'number' && Number.isSafeInteger(amount) ? amount : null
 }
 
+/** As it was sent: a spelling other than `PKR` is another currency, and its event is flagged. */
 function readCurrency(body: object, rule: EventRule): string {
   const path = rule.fields.currency
   const value = valueAt(body, path) ?? rule.assumed_currency
   if (value === null) throw new MalformedEvent(`currency is missing (${path})`)
-  if (typeof value !== 'string' || !/^[A-Za-z]{3}$/.test(value)) {
-    throw new MalformedEvent(`currency is not a three-letter code (${path})`)
-  }
-  return value.toUpperCase()
+  const isCode = typeof value === 'string' && /^\s{0,9}[A-Za-z]{3}\s{0,9}$/.test(value)
+  if (!isCode) throw new MalformedEvent(`currency is not a three-letter code (${path})`)
+  return value
 }

@@ -1,4 +1,5 @@
 // mostly waits
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
@@ -6,6 +7,7 @@ import { runPayouts } from '../payouts/payout-run.service.ts'
 import { firstIdAt } from '../platform/ids.ts'
 import { openCuttableProxy } from '../test/testkit/cuttable-proxy.ts'
 import { testDialects } from '../test/testkit/databases.ts'
+import { eventually } from '../test/testkit/eventually.ts'
 import {
   elsewhere,
   type Follower,
@@ -303,7 +305,7 @@ for (const dialect of testDialects()) {
       open.push(await started(follow(web.base, token)))
     }
     open.shift()?.stop()
-    while (liveStreams(platform).count > 4) await new Promise((resolve) => setImmediate(resolve))
+    await eventually(() => liveStreams(platform).count === 4)
     open.push(await started(follow(web.base, others[0] ?? '')))
     for (const follower of open) follower.stop()
     await liveStreams(platform).idle()
@@ -317,9 +319,8 @@ for (const dialect of testDialects()) {
     const token = await logIn(platform, shop.actor)
     const before = await openWebSide(platform)
     const follower = await started(follow(before.base, token))
-    const begun = performance.now()
+    // The client holds the stream open: an end that waited for it would never come.
     await before.close()
-    assert.ok(performance.now() - begun < 1500, 'the end of the server waited for the stream')
     assert.is(liveStreams(platform).count, 0)
     assert.is(follower.refusal(), null, 'the client goes on trying')
     follower.stop()

@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { OrderLine } from '../shopify/order-facts.ts'
+import { type OrderLine, readOrderFacts } from '../shopify/order-facts.ts'
+import { fractionOf, NONE, plus, shareOf } from '../test/oracle/exact.ts'
 import { fc } from '../test/testkit/property.ts'
 import { basisOf, commissionOn, platformFeeOn } from './commission.rule.ts'
 
@@ -177,6 +178,84 @@ test('a discount split into what remains and what went loses at most the one pai
         assert.ok(share(kept) <= discount)
       },
     ),
+    { numRuns: 1000 },
+  )
+})
+
+/** A body with one line of these texts, read and worked out. */
+function lineOfBody({ quantity, left, price, discounts, taxes }: Texts) {
+  const body = {
+    id: 1,
+    created_at: '2026-11-01T10:00:00+05:00',
+    currency: 'PKR',
+    taxes_included: true,
+    line_items: [
+      {
+        quantity,
+        current_quantity: left,
+        price,
+        discount_allocations: discounts.map((amount) => ({ amount })),
+        tax_lines: taxes.map((amount) => ({ price: amount })),
+      },
+    ],
+  }
+  // As the receipt stores it.
+  const facts = JSON.parse(JSON.stringify(readOrderFacts(JSON.stringify(body), 'aff_ref')))
+  return basisOf(facts, null).lines[0]
+}
+
+interface Texts {
+  quantity: number
+  left: number
+  price: string
+  discounts: string[]
+  taxes: string[]
+}
+
+test('prices of more than two places are multiplied first and rounded once', () => {
+  const rows: [price: string, quantity: number, gross: number][] = [
+    ['1.005', 1000, 100_500],
+    ['1.005', 1, 101],
+    ['0.001', 4, 0],
+    ['0.001', 5, 1],
+    ['0.333333', 3, 100],
+    ['12.3449999999', 1, 1234],
+    ['0.00000000000000000001', 1, 0],
+    ['999999999.995', 1, 100_000_000_000],
+  ]
+  for (const [price, quantity, gross] of rows) {
+    const found = lineOfBody({ quantity, left: quantity, price, discounts: [], taxes: [] })
+    assert.is(found?.gross, gross, price)
+  }
+  const parts = { price: '10', discounts: ['0.125', '0.125'], taxes: ['0.0049', '0.0049'] }
+  const [whole, half] = [
+    lineOfBody({ quantity: 2, left: 2, ...parts }),
+    lineOfBody({ quantity: 2, left: 1, ...parts }),
+  ]
+  assert.equal([whole?.discount, whole?.tax, half?.discount, half?.tax], [25, 1, 13, 0])
+})
+
+test('gross, discount and tax of a line equal exact rational arithmetic, rounded half up once', () => {
+  const amount = fc
+    .tuple(fc.nat(999_999), fc.option(fc.stringMatching(/^[0-9]{1,20}$/), { nil: null }))
+    .map(([whole, fraction]) => (fraction === null ? String(whole) : `${whole}.${fraction}`))
+  const few = fc.array(amount, { maxLength: 4 })
+  const pieces = fc.integer({ min: 1, max: 900 })
+  fc.assert(
+    fc.property(pieces, fc.nat(900), amount, few, few, (quantity, cut, price, discounts, taxes) => {
+      const left = Math.max(0, quantity - cut)
+      const found = lineOfBody({ quantity, left, price, discounts, taxes })
+      const sum = (texts: string[]) =>
+        texts.reduce((total, text) => plus(total, fractionOf(text) ?? NONE), NONE)
+      assert.equal(
+        [found?.gross, found?.discount, found?.tax],
+        [
+          shareOf(sum([price]), left, 1),
+          shareOf(sum(discounts), left, quantity),
+          shareOf(sum(taxes), left, quantity),
+        ],
+      )
+    }),
     { numRuns: 1000 },
   )
 })

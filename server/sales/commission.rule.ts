@@ -1,3 +1,4 @@
+import { type LineAmount, timesRounded } from '../../shared/line-amount.ts'
 import { assertPaisa, type Paisa } from '../../shared/money.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
 import type { OrderLine } from '../shopify/order-facts.ts'
@@ -8,7 +9,7 @@ export interface BasisLine {
   title: string
   /** Remaining pieces after edits and returns. */
   quantity: number
-  unit_price: Paisa
+  unit_price: LineAmount
   gross: Paisa
   discount: Paisa
   /** The deducted tax: 0 when prices do not include tax. */
@@ -44,7 +45,7 @@ export function basisOf(order: BasisOrder, productIds: readonly string[] | null)
 }
 
 function basisLine(line: OrderLine, taxesIncluded: boolean, productIds: readonly string[] | null): BasisLine {
-  const gross = line.unit_price * line.quantity
+  const gross = timesRounded(line.unit_price, line.quantity)
   const discount = shareOfRemaining(line.discount, line)
   const tax = taxesIncluded ? shareOfRemaining(line.tax, line) : 0
   const why_not = whyNotCounted(line, productIds)
@@ -75,12 +76,13 @@ export function isCovered(productId: string | null, productIds: readonly string[
 
 /**
  * The share of a line's discount or tax for its remaining pieces: `total × quantity ÷ original quantity`, rounded half up to the
- * paisa. Pieces added by an edit do not increase it. Uses BigInt, because the product can exceed 2^53.
+ * paisa. Pieces added by an edit do not increase it.
  */
-function shareOfRemaining(total: Paisa, line: OrderLine): Paisa {
-  if (line.quantity >= line.original_quantity) return total
-  const ordered = BigInt(line.original_quantity)
-  return Number((2n * BigInt(total) * BigInt(line.quantity) + ordered) / (2n * ordered))
+export function shareOfRemaining(total: LineAmount, line: OrderLine): Paisa {
+  const { quantity, original_quantity } = line
+  return quantity >= original_quantity
+    ? timesRounded(total, 1)
+    : timesRounded(total, quantity, original_quantity)
 }
 
 /** Commission in paisa, rounded half up. Throws for a rate above 100 %, which no link can have. */

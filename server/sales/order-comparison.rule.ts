@@ -1,6 +1,9 @@
+import { timesRounded } from '../../shared/line-amount.ts'
 import type { Paisa } from '../../shared/money.ts'
 import type { ExportedOrder } from '../shopify/order-export.ts'
+import type { OrderLine } from '../shopify/order-facts.ts'
 import { isPaid, type RejectionReason } from './accept-sale.rule.ts'
+import { shareOfRemaining } from './commission.rule.ts'
 import type { SaleOrder } from './sale-facts.ts'
 
 /** A sale as far as it is compared with an exported order. */
@@ -41,16 +44,14 @@ export function compareOrder(
 export function otherSubtotal({ subtotal, currency }: ExportedOrder, sale: ComparedSale): Paisa | null {
   if (subtotal === null || sale.order === null) return null
   const { lines } = sale.order
-  const ordered = lines.reduce(
-    (sum, line) => sum + line.unit_price * line.original_quantity - line.discount,
-    0,
+  const totalOf = (netOf: (line: OrderLine) => Paisa) => lines.reduce((sum, line) => sum + netOf(line), 0)
+  const ordered = totalOf(
+    (line) => timesRounded(line.unit_price, line.original_quantity) - timesRounded(line.discount, 1),
   )
   // Discounts belong to the pieces as ordered.
-  const edited = lines.reduce((sum, line) => {
-    const discount =
-      line.original_quantity === 0 ? 0 : Math.round((line.discount * line.quantity) / line.original_quantity)
-    return sum + line.unit_price * line.quantity - discount
-  }, 0)
+  const edited = totalOf(
+    (line) => timesRounded(line.unit_price, line.quantity) - shareOfRemaining(line.discount, line),
+  )
   if (currency === sale.order.currency && (subtotal === ordered || subtotal === edited)) return null
   return ordered
 }

@@ -96,6 +96,7 @@ for (const dialect of testDialects()) {
       conflicting: 1,
       waiting: 1,
       unknownStores: 0,
+      forged: 0,
       uncertain: 0,
     })
     assert.equal(seen, [9, 9])
@@ -250,7 +251,7 @@ for (const dialect of testDialects()) {
     try {
       const lots: number[] = []
       const { counts } = await reprocessOrders(
-        { config: market.platform.config, database },
+        { ...market.platform, database },
         { onDifference: () => undefined, onProgress: (done) => lots.push(done) },
       )
       assert.equal([lots, counts.judged], [[100, 200, 230], 230])

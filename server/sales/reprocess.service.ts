@@ -69,6 +69,8 @@ export interface ReprocessCounts {
   /** Not processed yet. */
   waiting: number
   unknownStores: number
+  /** Not the event that intake sealed: added or changed in the database. */
+  forged: number
   /** Decided with today's value for a fact that was not recorded. */
   uncertain: number
 }
@@ -96,7 +98,7 @@ export interface ReprocessOptions {
   onProgress?(done: number, all: number): void
 }
 
-type ReadPlatform = Pick<Platform, 'config' | 'database'>
+type ReadPlatform = Pick<Platform, 'config' | 'database' | 'keys'>
 
 /**
  * Replays the stored orders with today's reading and rule, each with its recorded facts, and reports the differences. Writes nothing.
@@ -114,7 +116,7 @@ export async function reprocessOrders(
   }
   const all = await countStoredEvents(db, filter)
   const run = new Reprocessing(platform, options)
-  for await (const events of storedEvents(db, filter)) {
+  for await (const events of storedEvents(platform, db, filter)) {
     await run.process(events)
     options.onProgress?.(run.report.counts.events, Math.max(all, run.report.counts.events))
   }
@@ -144,6 +146,7 @@ class Reprocessing {
       conflicting: 0,
       waiting: 0,
       unknownStores: 0,
+      forged: 0,
       uncertain: 0,
     },
     merchants: new Map(),
@@ -207,6 +210,7 @@ class Reprocessing {
   }
 
   #skipReason(event: StoredEvent, merchantId: string | undefined): keyof ReprocessCounts | null {
+    if (event.problem !== null) return 'forged'
     if (event.conflicting) return 'conflicting'
     if (!isOrderPaid(event.topic)) return 'otherTopics'
     if (event.state === 'pending') return 'waiting'

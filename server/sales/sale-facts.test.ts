@@ -52,14 +52,15 @@ test("the buyer is the creator when the e-mail is the creator's, however it is w
   assert.ok(isBuyer(order(null), ' Buyer@Example.com'))
   assert.not.ok(isBuyer(order(null), 'other@example.com'))
   assert.not.ok(isBuyer(order(null), null))
-  assert.not.ok(isBuyer({ ...order(null), buyer_email: null }, null))
-  assert.not.ok(isBuyer({ ...order(null), buyer_email: null }, ''))
+  assert.not.ok(isBuyer({ ...order(null), buyer_emails: [] }, null))
+  assert.not.ok(isBuyer({ ...order(null), buyer_emails: [] }, ''))
 })
 
 test('the buyer is the creator when both addresses reach one mailbox', () => {
-  const from = (buyer_email: string) => ({ ...order(null), buyer_email })
+  const from = (...buyer_emails: string[]) => ({ ...order(null), buyer_emails })
   assert.ok(isBuyer(from('sana.mirza+kurta@googlemail.com'), 'SanaMirza@gmail.com'))
   assert.ok(isBuyer(from('sana+1@example.pk'), 'sana+2@example.pk'))
+  assert.ok(isBuyer(from('other@example.pk', 'Sana@example.pk'), 'sana@example.pk'), 'the second of two')
   assert.not.ok(isBuyer(from('sana.mirza@example.pk'), 'sanamirza@example.pk'))
 })
 

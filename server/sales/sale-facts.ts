@@ -10,7 +10,7 @@ import type { OrderFacts } from '../shopify/order-facts.ts'
  */
 export interface SaleFacts {
   order: SaleOrder
-  /** Whether the order's e-mail reaches the creator's mailbox. This and the next field are all that is kept about the buyer. */
+  /** Whether one of the order's e-mails reaches the creator's mailbox. This and the next field are all that is kept about the buyer. */
   buyer_is_creator: boolean
   /**
    * Whether the buyer's name is the title of one of the creator's payout accounts. It counts for the flag `self_purchase` but rejects
@@ -37,7 +37,7 @@ export interface SaleFacts {
  * An order without what describes its buyer. A tracking reference that is not a click id is not stored either (`null` with a source),
  * because a visitor can put anything into an address, including personal data.
  */
-export type SaleOrder = Omit<OrderFacts, 'buyer_email' | 'buyer_names' | 'shop_hosts' | 'discount_codes'>
+export type SaleOrder = Omit<OrderFacts, 'buyer_emails' | 'buyer_names' | 'shop_hosts' | 'discount_codes'>
 
 export interface SaleClick {
   id: string
@@ -83,10 +83,11 @@ export function saleOrderOf(order: OrderFacts): SaleOrder {
   }
 }
 
-/** Whether the order's e-mail and the creator's reach the same mailbox. False without an e-mail. */
-export function isBuyer(order: OrderFacts, creatorEmail: string | null): boolean {
-  if (order.buyer_email === null || creatorEmail === null) return false
-  return mailboxOf(order.buyer_email.trim().toLowerCase()) === mailboxOf(creatorEmail.trim().toLowerCase())
+/** Whether one of the order's e-mails and the creator's reach the same mailbox. */
+export function isBuyer(order: Pick<OrderFacts, 'buyer_emails'>, creatorEmail: string | null): boolean {
+  if (creatorEmail === null) return false
+  const mailbox = mailboxOf(creatorEmail.trim().toLowerCase())
+  return order.buyer_emails.some((email) => mailboxOf(email.trim().toLowerCase()) === mailbox)
 }
 
 /** Whether one of the order's names equals one of these payout account titles, ignoring case, spacing and punctuation. */

@@ -1,3 +1,4 @@
+import { formatLineAmount } from '../../shared/line-amount.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Role } from '../../shared/schemas/common.ts'
@@ -100,7 +101,7 @@ function wireReceipt(
       title: line.title,
       product_id: line.product_id,
       quantity: line.quantity,
-      unit_price: formatMoney(line.unit_price),
+      unit_price: formatLineAmount(line.unit_price),
       gross: formatMoney(line.gross),
       discount: formatMoney(line.discount),
       tax: formatMoney(line.tax),

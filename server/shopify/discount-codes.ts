@@ -1,4 +1,4 @@
-import { couponCode } from '../../shared/schemas/links.ts'
+import { couponCodeInput } from '../../shared/schemas/links.ts'
 import type { Fields } from './fields.ts'
 
 /** Shopify combines a handful of codes at most; a signed body may name any number. */
@@ -11,7 +11,7 @@ const MAX_CODES = 25
 export function readDiscountCodes(order: Fields): string[] {
   if (!Array.isArray(order.discount_codes)) return []
   const codes = order.discount_codes.slice(0, MAX_CODES).flatMap((discount) => {
-    const code = couponCode.safeParse(discount?.code)
+    const code = couponCodeInput.safeParse(discount?.code)
     return code.success ? [code.data] : []
   })
   return [...new Set(codes)]

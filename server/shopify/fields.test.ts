@@ -2,17 +2,17 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readAmount, readMoment } from './fields.ts'
 
-test('amounts are decimal strings; more than two places are rounded half up to the paisa', () => {
-  const amounts: [string, number][] = [
+test('amounts are decimal strings, and exact: a part of a paisa is kept as text', () => {
+  const amounts: [string, number | string][] = [
     ['0', 0],
     ['0.01', 1],
     ['12.3', 1230],
-    ['12.345', 1235],
-    ['12.3449999999', 1234],
-    ['0.005', 1],
-    ['0.004', 0],
+    ['12.345', '1234.5'],
+    ['12.3449999999', '1234.49999999'],
+    ['0.005', '0.5'],
+    ['0.0500', 5],
     ['0012.00', 1200],
-    ['99999.995', 10_000_000],
+    ['99999.995', '9999999.5'],
     ['99999999999.99', 9_999_999_999_999],
   ]
   for (const [text, paisa] of amounts) assert.is(readAmount(text, 'price'), paisa, text)

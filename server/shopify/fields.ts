@@ -1,3 +1,4 @@
+import { exactAmount, type LineAmount } from '../../shared/line-amount.ts'
 import type { Paisa } from '../../shared/money.ts'
 import { MalformedOrder } from './malformed-order.ts'
 
@@ -5,8 +6,10 @@ import { MalformedOrder } from './malformed-order.ts'
 
 export type Fields = Record<string, unknown>
 
-/** A hundred billion rupees in paisa: far above any order, and low enough that no sum or product over an order loses a digit. */
-export const LARGEST_AMOUNT: Paisa = 10_000_000_000_000
+/** The largest order in PKR, a billion rupees in paisa: far above honest trade. See decision 3. */
+export const LARGEST_ORDER: Paisa = 100_000_000_000
+/** In hundredths of any other currency: no sum or product over an order loses a digit. */
+export const LARGEST_AMOUNT = 10_000_000_000_000
 
 const ID = /^[1-9]\d{0,19}$/
 const AMOUNT = /^(\d{1,11})(?:\.(\d{1,20}))?$/
@@ -34,17 +37,12 @@ export function readId(value: unknown, name: string): string {
   )
 }
 
-/**
- * A decimal string that is not negative, in hundredths of its currency (paisa for PKR). Shopify writes PKR with two places, but
- * apps that add taxes sometimes write more: such an amount is rounded half up to the paisa, each amount by itself, because the
- * order is no less real for it and the difference stays below one paisa an amount.
- */
-export function readAmount(value: unknown, name: string): Paisa {
+/** A decimal string that is not negative, exactly, in hundredths of its currency (paisa for PKR). Shopify writes two places; some apps more. */
+export function readAmount(value: unknown, name: string): LineAmount {
   const match = typeof value === 'string' ? AMOUNT.exec(value) : null
   if (!match) throw new MalformedOrder(`${name} is no decimal amount in a string`)
-  const [, whole, fraction = ''] = match
-  const roundUp = fraction.charCodeAt(2) >= 0x35 ? 1 : 0
-  return Number(whole) * 100 + Number(fraction.slice(0, 2).padEnd(2, '0')) + roundUp
+  const [, whole = '0', fraction = ''] = match
+  return exactAmount(whole, fraction)
 }
 
 export function readCount(value: unknown, name: string): number {

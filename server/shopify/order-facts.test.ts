@@ -57,7 +57,7 @@ test('an order becomes plain, checked facts', () => {
     financial_status: 'paid',
     cancelled: false,
     taxes_included: true,
-    buyer_email: 'ayesha.k@example.com',
+    buyer_emails: ['ayesha.k@example.com'],
     buyer_names: [],
     shop_hosts: [],
     discount_codes: [],
@@ -89,7 +89,7 @@ test('a bare body is enough: what Shopify may leave out has a meaning', () => {
   const facts = readOrderFacts(JSON.stringify(bare), 'aff_ref')
   assert.is(facts.order_name, '7')
   assert.is(facts.financial_status, null)
-  assert.is(facts.buyer_email, null)
+  assert.equal(facts.buyer_emails, [])
   assert.is(facts.taxes_included, false)
   assert.equal(facts.lines, [
     {
@@ -183,7 +183,7 @@ test('what is no order is refused with a plain reason', () => {
     /more than 1000/,
   )
   assert.match(
-    refusal(() => read({ currency: 'Rs' })),
+    refusal(() => read({ currency: 'pkr' })),
     /currency/,
   )
   assert.match(
@@ -231,19 +231,33 @@ test('a reason never repeats a value', () => {
   )
 })
 
-test('sums that would lose digits are refused', () => {
+test('an order of a billion rupees is read, one of more is refused; other currencies have a wider bound', () => {
+  const tooMuch = /its amounts exceed Rs 1,000,000,000.00/
+  const taxed = (price: string) => ({ ...line, tax_lines: [{ price }] })
+  const one = { quantity: 1, current_quantity: 1 }
+  assert.is(readLine({ price: '1000000000.00', ...one })?.unit_price, 100_000_000_000)
   assert.match(
-    refusal(() => readLine({ price: '99999999999.99', quantity: 2 })),
-    /out of range/,
+    refusal(() => readLine({ price: '1000000000.005', ...one })),
+    tooMuch,
+  )
+  assert.match(
+    refusal(() => readLine({ price: '99999999999.99', quantity: 1015 })),
+    tooMuch,
   )
   assert.match(
     refusal(() => readLine({ price: '1.00', quantity: Number.MAX_SAFE_INTEGER })),
-    /out of range/,
+    tooMuch,
   )
-  const taxed = { ...line, tax_lines: [{ price: '99999999999.99' }] }
   assert.match(
-    refusal(() => read({ line_items: [taxed, taxed] })),
-    /out of range/,
+    refusal(() => read({ line_items: [taxed('500000000.00'), taxed('500000000.01')] })),
+    tooMuch,
+  )
+  const inRial = (quantity: number) =>
+    read({ currency: 'IRR', line_items: [{ ...line, price: '99999999999.99', ...one, quantity }] })
+  assert.is(inRial(1).lines[0]?.unit_price, 9_999_999_999_999)
+  assert.match(
+    refusal(() => inRial(2)),
+    /amounts are out of range/,
   )
   assert.match(
     refusal(() => readLine({ price: '100000000000.00' })),
@@ -257,12 +271,18 @@ test('text that a database would refuse is cleaned', () => {
   assert.is(facts.lines[0]?.title, 'شال')
 })
 
-test('the buyer is known by the first e-mail there is', () => {
-  const email = (changes: Record<string, unknown>) => read({ email: null, ...changes }).buyer_email
-  assert.is(email({ contact_email: 'A@B.pk' }), 'a@b.pk')
-  assert.is(email({ email: '', customer: { email: 'C@B.pk' } }), 'c@b.pk')
-  assert.is(email({ customer: null }), null)
-  assert.is(email({ customer: 'x', contact_email: 5 }), null)
+test('the buyers are all addresses of the order, once', () => {
+  const emails = (changes: Record<string, unknown>) => read({ email: null, ...changes }).buyer_emails
+  const customer = { email: 'C@B.pk' }
+  assert.equal(emails({ contact_email: 'A@B.pk' }), ['a@b.pk'])
+  assert.equal(emails({ email: '', customer }), ['c@b.pk'])
+  assert.equal(emails({ email: 'shop@b.pk', contact_email: 'Shop@b.pk', customer }), ['shop@b.pk', 'c@b.pk'])
+  assert.equal(emails({ billing_address: { email: 'd@b.pk' }, shipping_address: customer }), [
+    'd@b.pk',
+    'c@b.pk',
+  ])
+  assert.equal(emails({ customer: null }), [])
+  assert.equal(emails({ customer: 'x', contact_email: 5 }), [])
 })
 
 test('the hosts of the shop are those of the order page and of a whole first address', () => {
@@ -328,6 +348,9 @@ test('discount codes that can be coupon codes are read upper case, once, in the 
   const codes = [' sana10 ', 'WELCOME10', 'Sana10', 'ten off', '', 'AB', null, 7]
   const discount_codes = codes.map((code) => ({ code, amount: '10.00', type: 'percentage' }))
   assert.equal(read({ discount_codes }).discount_codes, ['SANA10', 'WELCOME10'])
+  // Their upper case is in A to Z, but they are no such letters.
+  const foreign = ['ſale-ı', 'straße', 'SANA\u0131', 'ﬁt10', 'ＳＡＮＡ'].map((code) => ({ code }))
+  assert.equal(read({ discount_codes: foreign }).discount_codes, [])
   for (const odd of [undefined, null, 'SANA10', {}, [null, 'SANA10', []]]) {
     assert.equal(read({ discount_codes: odd }).discount_codes, [])
   }

@@ -1,4 +1,5 @@
-import type { Paisa } from '../../shared/money.ts'
+import { type LineAmount, sumOfAmounts, timesRounded } from '../../shared/line-amount.ts'
+import { CURRENCY, displayMoney } from '../../shared/money.ts'
 import { shopDomain } from '../../shared/schemas/stores.ts'
 import { parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
 import { readDiscountCodes } from './discount-codes.ts'
@@ -6,6 +7,7 @@ import {
   type Fields,
   isFields,
   LARGEST_AMOUNT,
+  LARGEST_ORDER,
   readAmount,
   readCount,
   readFlag,
@@ -26,9 +28,9 @@ export interface OrderLine {
   quantity: number
   /** Pieces as ordered: what `discount` and `tax` were worked out on. */
   original_quantity: number
-  unit_price: Paisa
-  discount: Paisa
-  tax: Paisa
+  unit_price: LineAmount
+  discount: LineAmount
+  tax: LineAmount
   gift_card: boolean
 }
 
@@ -44,9 +46,9 @@ export interface OrderFacts extends Tracking {
   financial_status: string | null
   cancelled: boolean
   taxes_included: boolean
-  /** Lower case; `null` for apps without access to buyers' data. For the decision only: it must not be stored with a sale. */
-  buyer_email: string | null
-  /** Of the customer, the billing and the shipping address. For the decision only, like the e-mail. */
+  /** All that the order names, lower case; none for apps without access to buyers' data. For the decision only: they must not be stored with a sale. */
+  buyer_emails: string[]
+  /** Of the customer, the billing and the shipping address. For the decision only, like the e-mails. */
   buyer_names: string[]
   /** Host names under which the order shows its shop. */
   shop_hosts: string[]
@@ -103,21 +105,22 @@ function namesInHead(rawBody: string): OrderNames {
 
 function factsOf(order: Fields, trackingParameter: string): OrderFacts {
   const order_id = readId(order.id, 'id')
+  const currency = readCurrency(order.currency)
   return {
     order_id,
     order_name: readText(order.name, MAX_NAME) ?? order_id,
     created_at: readMoment(order.created_at, 'created_at'),
-    currency: readCurrency(order.currency),
+    currency,
     test: readFlag(order.test, 'test'),
     financial_status: readText(order.financial_status, 40),
     cancelled: order.cancelled_at !== undefined && order.cancelled_at !== null,
     taxes_included: readFlag(order.taxes_included, 'taxes_included'),
-    buyer_email: readBuyerEmail(order),
+    buyer_emails: readBuyerEmails(order),
     buyer_names: readBuyerNames(order),
     shop_hosts: readShopHosts(order),
     discount_codes: readDiscountCodes(order),
     ...readTracking(order, trackingParameter),
-    lines: readLines(order.line_items),
+    lines: readLines(order.line_items, currency),
   }
 }
 
@@ -126,13 +129,12 @@ function readCurrency(value: unknown): string {
   throw new MalformedOrder('currency is no code of three letters')
 }
 
-function readBuyerEmail(order: Fields): string | null {
-  const customer = isFields(order.customer) ? order.customer : {}
-  for (const value of [order.email, order.contact_email, customer.email]) {
-    const email = readText(value, 320)
-    if (email !== null) return email.toLowerCase()
-  }
-  return null
+/** Staff and apps fill in some of these places only, and not always with the same address. */
+function readBuyerEmails(order: Fields): string[] {
+  const parts = [order.customer, order.billing_address, order.shipping_address].filter(isFields)
+  const values = [order.email, order.contact_email, ...parts.map(({ email }) => email)]
+  const emails = values.map((value) => readText(value, 320)?.toLowerCase() ?? null)
+  return [...new Set(emails.filter((email) => email !== null))]
 }
 
 function readBuyerNames(order: Fields): string[] {
@@ -145,16 +147,22 @@ function readBuyerNames(order: Fields): string[] {
   return [...new Set(names.filter((name) => name !== null))]
 }
 
-function readLines(value: unknown): OrderLine[] {
+function readLines(value: unknown, currency: string): OrderLine[] {
   if (!Array.isArray(value)) throw new MalformedOrder('line_items is no list')
   if (value.length > MAX_LINES) throw new MalformedOrder(`more than ${MAX_LINES} line_items`)
   const lines = readList(value, 'line_items').map((line, index) => readLine(line, `line_items[${index}]`))
-  const totals = [
-    lines.reduce((sum, line) => sum + line.unit_price * Math.max(line.quantity, line.original_quantity), 0),
-    lines.reduce((sum, line) => sum + line.discount, 0),
-    lines.reduce((sum, line) => sum + line.tax, 0),
-  ]
-  if (totals.some((total) => total > LARGEST_AMOUNT)) throw new MalformedOrder('amounts are out of range')
+  const totalOf = (amountOf: (line: OrderLine) => number) =>
+    lines.reduce((sum, line) => sum + amountOf(line), 0)
+  const most = Math.max(
+    totalOf((line) => timesRounded(line.unit_price, Math.max(line.quantity, line.original_quantity))),
+    totalOf((line) => Number(line.discount)),
+    totalOf((line) => Number(line.tax)),
+  )
+  if (currency === CURRENCY && most > LARGEST_ORDER)
+    throw new MalformedOrder(
+      `its amounts exceed ${displayMoney(LARGEST_ORDER)}, the most that an order may have`,
+    )
+  if (most > LARGEST_AMOUNT) throw new MalformedOrder('amounts are out of range')
   return lines
 }
 
@@ -174,8 +182,8 @@ function readLine(line: Fields, name: string): OrderLine {
   }
 }
 
-function sumOf(list: unknown, field: 'amount' | 'price', name: string): Paisa {
-  return readList(list, name).reduce((sum, entry) => sum + readAmount(entry[field], `${name}.${field}`), 0)
+function sumOf(list: unknown, field: 'amount' | 'price', name: string): LineAmount {
+  return sumOfAmounts(readList(list, name).map((entry) => readAmount(entry[field], `${name}.${field}`)))
 }
 
 const LONGEST_ADDRESS = 2048

@@ -1,9 +1,8 @@
 import { openFlags, raiseFlag } from '../moderation/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
-import { openSealed } from '../platform/crypto/key-mark.ts'
 import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { type Binding, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
-import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Tx } from '../platform/database/database.ts'
 import { entities } from '../platform/database/entities.ts'
 import { RateLimiter } from '../platform/network/rate-limiter.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -45,11 +44,10 @@ export function sealSecret(
 /** Opens a store's secret. Throws `IntegrityError` when the row was changed, and `UnknownKeyError`. */
 export async function openSecret(
   { vault }: Pick<Platform, 'vault'>,
-  db: Queries | Tx,
   store: Owner,
   row: StoreSecretRow,
 ): Promise<string> {
-  const secret = await openSealed(db, vault, row.secret_encrypted, bindingOf(store, row))
+  const secret = vault.open(row.secret_encrypted, bindingOf(store, row))
   if (!vault.fingerprints(secret, PURPOSE).includes(row.fingerprint)) {
     throw new IntegrityError('has the fingerprint of another secret')
   }
@@ -67,7 +65,7 @@ export const SEALED_SECRETS: SealedTable = {
       return {
         id: row.id,
         sealed: row.secret_encrypted,
-        open: () => openSecret({ vault }, db, store, row),
+        open: () => openSecret({ vault }, store, row),
         async reseal(tx, secret) {
           const renewed = sealSecret({ vault }, store, row, secret)
           const holders = await secretsByFingerprint(tx, [renewed.fingerprint])
@@ -118,7 +116,7 @@ export async function retireSecret(
   row: StoreSecretRow,
 ): Promise<void> {
   try {
-    const secret = await openSecret(platform, tx, store, row)
+    const secret = await openSecret(platform, store, row)
     const validUntil = platform.clock.now() + FORMER_SECRET_MS
     Object.assign(row, sealSecret(platform, store, { ...row, valid_until: validUntil }, secret))
   } catch (error) {

@@ -128,7 +128,7 @@ async function readClaims(platform: Platform, domain: string): Promise<CachedCla
 /** The secret as a key; `null` for one that was changed in the database, which is flagged. */
 async function openKey(platform: Platform, store: StoreRow, row: StoreSecretRow): Promise<KeyObject | null> {
   try {
-    return createSecretKey(await openSecret(platform, platform.database.reader, store, row), 'utf8')
+    return createSecretKey(await openSecret(platform, store, row), 'utf8')
   } catch (error) {
     if (error instanceof UnknownKeyError) throw keyMissing(platform, error)
     if (!(error instanceof IntegrityError)) throw error

@@ -1,12 +1,13 @@
-// time limit: 120 s
+// long
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { type TestDatabaseOptions, type TestDialect, testDialects } from './testkit/databases.ts'
+import { eventually } from './testkit/eventually.ts'
 import { type Cast, cast, follow, orderBody, report } from './testkit/outside-cast.ts'
-import { call, eventually, openServiceBed, type ServiceBed } from './testkit/service-bed.ts'
+import { call, openServiceBed, type ServiceBed } from './testkit/service-bed.ts'
 import { AS_SERVICE_ROLE } from './testkit/service-role.ts'
 
 const YEAR_MS = 366 * 86_400_000

@@ -1,5 +1,4 @@
 // proof only
-// time limit: 180 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'

@@ -1,4 +1,4 @@
-// time limit: 120 s
+// long
 import { execFile } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -10,8 +10,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { startService } from '../service.ts'
 import { testDialects } from './testkit/databases.ts'
+import { eventually } from './testkit/eventually.ts'
 import { hasPgBouncer, startPgBouncer } from './testkit/pgbouncer.ts'
-import { call, eventually } from './testkit/service-bed.ts'
+import { call } from './testkit/service-bed.ts'
 import { startCluster } from './testkit/standby.ts'
 
 const SECRET = 'shpss_0123456789abcdef'

@@ -1,5 +1,4 @@
 // proof only
-// time limit: 120 s
 // database: none
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

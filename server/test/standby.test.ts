@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from './testkit/databases.ts'
-import { eventually } from './testkit/service-bed.ts'
+import { eventually } from './testkit/eventually.ts'
 import { startCluster } from './testkit/standby.ts'
 
 const it = suite('a primary and its standby')

@@ -1,7 +1,6 @@
 import { sendMail } from '../mail/mail.service.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
-import { openSealed } from '../platform/crypto/key-mark.ts'
 import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { type Binding, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
@@ -34,7 +33,7 @@ export async function billingAccountOf(
 ): Promise<BillingAccount | null> {
   const rows = await findBillingAccounts(db, merchantId)
   const accounts: BillingAccount[] = []
-  for (const row of rows) accounts.push(accountFrom(row.kind, await openNamed(platform, db, row)))
+  for (const row of rows) accounts.push(accountFrom(row.kind, await openNamed(platform, row)))
   const atThatTime = rows.findLastIndex((row) => row.created_at <= queuedAt)
   return accounts[Math.max(atThatTime, 0)] ?? null
 }
@@ -65,7 +64,7 @@ export const SEALED_BILLING_ACCOUNTS: SealedTable = {
     return rows.map((row) => ({
       id: row.id,
       sealed: row.account_encrypted,
-      open: () => openAccount({ vault }, db, row),
+      open: () => openAccount({ vault }, row),
       reseal: (tx, account) => resealBillingAccount(tx, row, vault.seal(account, bindingOf(row))),
     }))
   },
@@ -91,9 +90,7 @@ export async function billingAccountChange(
   const newest = (await findBillingAccounts(db, merchantId)).at(-1)
   if (!newest) return 'first'
   const { kind, text } = partsOf(account)
-  return newest.kind === kind && (await openIfPossible(platform, db, newest)) === text
-    ? 'same'
-    : 'replacement'
+  return newest.kind === kind && (await openIfPossible(platform, newest)) === text ? 'same' : 'replacement'
 }
 
 /**
@@ -141,24 +138,16 @@ export async function addBillingAccount(
 }
 
 /** Throws `IntegrityError` when the row was changed, and `UnknownKeyError`. */
-async function openAccount(
-  { vault }: Pick<Platform, 'vault'>,
-  db: Queries,
-  row: BillingAccountRow,
-): Promise<string> {
-  const text = await openSealed(db, vault, row.account_encrypted, bindingOf(row))
+async function openAccount({ vault }: Pick<Platform, 'vault'>, row: BillingAccountRow): Promise<string> {
+  const text = vault.open(row.account_encrypted, bindingOf(row))
   if (last4Of(text) !== row.account_last4)
     throw new IntegrityError('has the last characters of another account')
   return text
 }
 
-async function openNamed(
-  platform: Pick<Platform, 'vault'>,
-  db: Queries,
-  row: BillingAccountRow,
-): Promise<string> {
+async function openNamed(platform: Pick<Platform, 'vault'>, row: BillingAccountRow): Promise<string> {
   try {
-    return await openAccount(platform, db, row)
+    return await openAccount(platform, row)
   } catch (error) {
     if (!(error instanceof IntegrityError)) throw error
     throw new IntegrityError(`billing account ${row.id} ${error.message}`)
@@ -168,11 +157,10 @@ async function openNamed(
 /** `null` for a row that does not open: its owner can still replace it. */
 async function openIfPossible(
   platform: Pick<Platform, 'vault'>,
-  db: Queries,
   row: BillingAccountRow,
 ): Promise<string | null> {
   try {
-    return await openAccount(platform, db, row)
+    return await openAccount(platform, row)
   } catch (error) {
     if (error instanceof IntegrityError || error instanceof UnknownKeyError) return null
     throw error

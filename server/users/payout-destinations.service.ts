@@ -1,7 +1,6 @@
 import { recordAudit } from '../moderation/audit.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
 import { publishEvents } from '../outbox/outbox.service.ts'
-import { openSealed } from '../platform/crypto/key-mark.ts'
 import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { type Binding, IntegrityError } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
@@ -40,7 +39,7 @@ export async function openDestination(
   payoutMadeAt: number,
 ): Promise<PayoutAccount | null> {
   const rows = await findDestinations(platform.database.reader, [creatorId])
-  const ibans = await openIbans(platform, platform.database.reader, rows)
+  const ibans = await openIbans(platform, rows)
   const timed = rows.map(withTimes)
   const one = timed.find(({ row }) => row.id === destinationId)
   const iban = ibans.get(destinationId)
@@ -64,7 +63,7 @@ export async function destinationProblem(
   creatorId: string,
 ): Promise<string | null> {
   try {
-    await openIbans(platform, db, await findDestinations(db, [creatorId]))
+    await openIbans(platform, await findDestinations(db, [creatorId]))
     return null
   } catch (error) {
     if (error instanceof IntegrityError) return error.message
@@ -91,13 +90,12 @@ export function flagBrokenDestination(
 
 async function openIbans(
   { vault }: Pick<Platform, 'vault'>,
-  db: Queries,
   rows: readonly DestinationRow[],
 ): Promise<Map<string, string>> {
   const ibans = new Map<string, string>()
   for (const row of rows) {
     try {
-      ibans.set(row.id, await openIban({ vault }, db, row))
+      ibans.set(row.id, await openIban({ vault }, row))
     } catch (error) {
       if (!(error instanceof IntegrityError)) throw error
       throw new IntegrityError(`payout destination ${row.id} ${error.message}`)
@@ -107,12 +105,8 @@ async function openIbans(
 }
 
 /** Throws `IntegrityError` when the row was changed, and `UnknownKeyError`. */
-async function openIban(
-  { vault }: Pick<Platform, 'vault'>,
-  db: Queries,
-  row: DestinationRow,
-): Promise<string> {
-  const iban = await openSealed(db, vault, row.iban_encrypted, bindingOf(row))
+async function openIban({ vault }: Pick<Platform, 'vault'>, row: DestinationRow): Promise<string> {
+  const iban = vault.open(row.iban_encrypted, bindingOf(row))
   if (!vault.fingerprints(iban, FINGERPRINT_OF).includes(row.iban_fingerprint)) {
     throw new IntegrityError('has the fingerprint of another IBAN')
   }
@@ -129,7 +123,7 @@ export const SEALED_DESTINATIONS: SealedTable = {
     return rows.map((row) => ({
       id: row.id,
       sealed: row.iban_encrypted,
-      open: () => openIban({ vault }, db, row),
+      open: () => openIban({ vault }, row),
       reseal: (tx, iban) =>
         resealDestination(tx, row, {
           iban_encrypted: vault.seal(iban, bindingOf(row)),
@@ -145,11 +139,10 @@ export const SEALED_DESTINATIONS: SealedTable = {
  */
 export async function ibanFingerprints(
   { vault }: Pick<Platform, 'vault'>,
-  db: Queries,
   row: DestinationRow,
 ): Promise<string[]> {
   try {
-    return vault.fingerprints(await openIban({ vault }, db, row), FINGERPRINT_OF)
+    return vault.fingerprints(await openIban({ vault }, row), FINGERPRINT_OF)
   } catch (error) {
     if (error instanceof IntegrityError) return [row.iban_fingerprint]
     throw error

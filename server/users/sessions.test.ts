@@ -1,8 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../test/testkit/databases.ts'
+import { eventually } from '../test/testkit/eventually.ts'
 import { addUser } from '../test/testkit/people.ts'
-import { eventually } from '../test/testkit/service-bed.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 

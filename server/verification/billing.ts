@@ -1,8 +1,31 @@
 import { sql } from 'kysely'
+import { LARGEST_CYCLE as MOST_OF_CYCLE } from '../billing/close-cycle.rule.ts'
+import { LARGEST_ORDER as MOST_OF_ORDER } from '../shopify/fields.ts'
 import { type Invariant, sqlInvariant } from './invariant.ts'
+
+const LARGEST_ORDER = sql.lit(MOST_OF_ORDER)
+const LARGEST_CYCLE = sql.lit(MOST_OF_CYCLE)
+const EXACT = sql.lit(Number.MAX_SAFE_INTEGER)
 
 /** What must hold between billing cycles, their sales, credits and the journal. */
 export const BILLING_INVARIANTS: Invariant[] = [
+  sqlInvariant({
+    name: 'amounts-in-range',
+    statement:
+      'Orders and cycles are within their bounds, and every amount is exact: at most 2^53 - 1 paisa.',
+    table: 'billing_cycles',
+    breaches: sql`
+      select what || ' ' || id as subject, 'holds ' || amount || ' paisa, at most ' || most as detail from (
+        select 'sale' as what, id, net_amount as amount, ${LARGEST_ORDER} as most from sales
+        union all select 'cycle', id, commission_total + fee_total, ${LARGEST_CYCLE} from billing_cycles
+        union all select 'cycle', id, amount_due + credit_total, ${LARGEST_CYCLE} from billing_cycles
+        union all select 'share of cycle', billing_cycle_id, commission, ${LARGEST_CYCLE} from billing_cycle_shares
+        union all select 'credit', id, amount, ${EXACT} from credits
+        union all select 'payout', id, amount, ${EXACT} from payouts
+        union all select 'attempt', id, amount, ${EXACT} from processor_attempts
+        union all select 'entry', entry_id, abs(amount), ${EXACT} from ledger_postings
+      ) as held where amount > most`,
+  }),
   sqlInvariant({
     name: 'cycles-tile-time',
     statement: "A merchant's cycles follow each other without gap or overlap, and only the last may be open.",

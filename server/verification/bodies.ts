@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
+import type { EventSource } from '../inbox/event-states.ts'
 import { dialectOf, type Queries } from '../platform/database/database.ts'
 import { isId } from '../platform/ids.ts'
+import { MalformedOrder } from '../shopify/malformed-order.ts'
+import { readOrderFacts } from '../shopify/order-facts.ts'
 import { type Breach, type Invariant, inPages } from './invariant.ts'
 import type { Scope } from './scope.ts'
 
@@ -24,9 +27,20 @@ export const BODY_INVARIANTS: Invariant[] = [
     table: 'billing_cycles',
     breaches: (db, _keys, scope) =>
       inPages(
-        (after: string | null) => readAppliedEvents(db, after, scope),
+        (after: string | null) => readAppliedEvents(db, after, scope, 'processor'),
         eventIdOf,
         (page) => wrongReferences(db, page),
+      ),
+  },
+  {
+    name: 'sales-as-reported',
+    statement: 'Each sale has the order that its event reported, while the body of that is kept.',
+    table: 'inbound_bodies',
+    breaches: (db, _keys, scope) =>
+      inPages(
+        (after: string | null) => readAppliedEvents(db, after, scope, 'store'),
+        eventIdOf,
+        (page) => wrongOrders(db, page),
       ),
   },
 ]
@@ -83,9 +97,9 @@ function bytesOf(row: KeptBody): Buffer {
   return Buffer.from(row.body, row.encoding)
 }
 
-function readAppliedEvents(db: Queries, after: string | null, scope: Scope) {
+function readAppliedEvents(db: Queries, after: string | null, scope: Scope, source: EventSource) {
   return keptBodies(db, after, scope)
-    .where('event.source', '=', 'processor')
+    .where('event.source', '=', source)
     .where('event.state', '=', 'done')
     .select('event.result')
     .execute()
@@ -95,7 +109,7 @@ type AppliedEvent = Awaited<ReturnType<typeof readAppliedEvents>>[number]
 
 async function wrongReferences(db: Queries, page: readonly AppliedEvent[]): Promise<Breach[]> {
   const applied = page.flatMap((event) => {
-    const cycleId = chargedCycle(event.result)
+    const cycleId = idIn(event.result, 'billing_cycle_id')
     return cycleId === null ? [] : [{ event, cycleId }]
   })
   const cycles = await readCycles(db, [...new Set(applied.map(({ cycleId }) => cycleId))])
@@ -125,11 +139,51 @@ async function readCycles(db: Queries, ids: readonly string[]) {
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** The cycle that an applied event charged, by what is kept of its outcome; `null` when it was about something else. */
-function chargedCycle(result: string | null): string | null {
-  const outcome = parsed(result ?? '')
-  if (typeof outcome !== 'object' || outcome === null || !('billing_cycle_id' in outcome)) return null
-  const id = outcome.billing_cycle_id
+async function wrongOrders(db: Queries, page: readonly AppliedEvent[]): Promise<Breach[]> {
+  const applied = page.map((event) => ({ event, saleId: idIn(event.result, 'sale_id') }))
+  const sales = await readOrders(
+    db,
+    applied.flatMap(({ saleId }) => saleId ?? []),
+  )
+  return applied.flatMap(({ event, saleId }) => {
+    const sale = sales.get(saleId ?? '')
+    const detail = sale ? orderDifference(sale, event) : 'its sale is missing'
+    return detail === null ? [] : [{ subject: `event ${event.event_id}`, detail }]
+  })
+}
+
+async function readOrders(db: Queries, saleIds: readonly string[]) {
+  const rows =
+    saleIds.length === 0
+      ? []
+      : await db
+          .selectFrom('sales')
+          .select(['id', 'event_id', 'order_id', 'order_name', 'ordered_at'])
+          .where('id', 'in', saleIds)
+          .execute()
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+type StoredOrder = Awaited<ReturnType<typeof readOrders>> extends Map<string, infer Row> ? Row : never
+
+/** A sale that was decided again has name and time from its second event. */
+function orderDifference(sale: StoredOrder, event: AppliedEvent): string | null {
+  try {
+    const order = readOrderFacts(bytesOf(event).toString('utf8'), '')
+    if (order.order_id !== sale.order_id) return `it reported order ${order.order_id}, not ${sale.order_id}`
+    if (sale.event_id !== event.event_id) return null
+    const isSame = order.order_name === sale.order_name && order.created_at === sale.ordered_at
+    return isSame ? null : `the name or time of sale ${sale.id} is not what it reported`
+  } catch (error) {
+    if (error instanceof MalformedOrder) return `it is about sale ${sale.id}, and its body is no order`
+    throw error
+  }
+}
+
+/** An id in what is kept of an event's outcome; `null` when it was about something else. */
+function idIn(result: string | null, field: 'billing_cycle_id' | 'sale_id'): string | null {
+  const outcome = parsed(result ?? '') as Record<string, unknown> | null
+  const id = typeof outcome === 'object' ? outcome?.[field] : null
   return typeof id === 'string' && isId(id) ? id : null
 }
 

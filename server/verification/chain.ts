@@ -8,11 +8,9 @@ import {
   keyIdOf,
   NO_HASH,
 } from '../ledger/chain.rule.ts'
+import { CHAINED_ENTRY, chainKeys } from '../ledger/checked-entry.service.ts'
 import { journalKeys } from '../ledger/journal-keys.ts'
-import { UNKEYED } from '../ledger/seals/seal.rule.ts'
-import { isJournalUnkeyed } from '../platform/crypto/key-mark.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { createVault, sha256 } from '../platform/crypto/vault.ts'
 import { valuesTable } from '../platform/database/bulk-values.ts'
 import { type Dialect, dialectOf, type Queries } from '../platform/database/database.ts'
 import { type Breach, type Invariant, inPages, sqlInvariant } from './invariant.ts'
@@ -108,18 +106,13 @@ function chainChecker(
   return (page) => page.flatMap(faultsAt)
 }
 
-/** The database joins an entry's postings to one text, which is a quarter of the rows to hand over. */
 async function readEntries(db: Queries, after: Place | null, scope: Scope): Promise<ChainedEntry[]> {
   const verified = scope.covered && verifiedHeads(dialectOf(db), [...scope.covered.heads])
   const behind = after
     ? sql`(entry.ledger_id, entry.sequence, entry.id) > (${after.ledgerId}, ${after.sequence}, ${after.id})`
     : sql`true`
   const found = await sql<ChainedEntry>`
-    select entry.ledger_id as "ledgerId", entry.sequence, entry.hash, entry.id, entry.kind,
-      entry.subject_id as "subjectId", entry.created_at as "createdAt", coalesce((
-        select string_agg(line || ' ' || account || ' ' || owner_id || ' ' || amount, ${sql.lit('\n')} order by line)
-        from ledger_postings where entry_id = entry.id
-      ), '') as legs
+    select ${CHAINED_ENTRY}
     from ${verified ? entriesAfter(verified, dialectOf(db)) : sql`ledger_entries as entry`}
     where ${behind}
     order by entry.ledger_id, entry.sequence, entry.id
@@ -139,39 +132,6 @@ function entriesAfter(verified: RawBuilder<unknown>, dialect: Dialect): RawBuild
     : sql`${start} cross join lateral (
         select * from ledger_entries where ledger_id = start.ledger_id and sequence > start.sequence offset 0
       ) as entry`
-}
-
-/** The known keys, and the last entry of each ledger that a retired key may have made. */
-async function chainKeys(db: Queries, keys: AppKeys): Promise<ChainKeys> {
-  const journal = journalKeys(keys)
-  const retired = await readRetired(db)
-  // Until the cut-over nothing is keyed; a database that has none was keyed from its first entry on.
-  const lastUnkeyed = (await isJournalUnkeyed(db, createVault(keys))) ? Number.POSITIVE_INFINITY : 0
-  return {
-    digest: (keyId) => (keyId === null ? sha256 : journal.find(keyId)?.entry),
-    lastWith(keyId, ledgerId) {
-      const ends = retired.get(keyId ?? UNKEYED)
-      if (ends) return ends.get(ledgerId) ?? 0
-      return keyId === null ? lastUnkeyed : Number.POSITIVE_INFINITY
-    },
-  }
-}
-
-/** Where the ledgers ended when a key was retired, by its id. */
-async function readRetired(db: Queries): Promise<Map<string, Map<string, number>>> {
-  const rows = await db
-    .selectFrom('ledger_seals as seal')
-    .leftJoin('ledger_seal_heads as head', 'head.position', 'seal.position')
-    .select(['seal.retires', 'head.ledger_id', 'head.sequence'])
-    .where('seal.retires', 'is not', null)
-    .execute()
-  const byKey = Map.groupBy(rows, ({ retires }) => retires ?? '')
-  return new Map(
-    [...byKey].map(([key, heads]) => [
-      key,
-      new Map(heads.map(({ ledger_id, sequence }) => [ledger_id ?? '', sequence ?? 0])),
-    ]),
-  )
 }
 
 async function findForgedHeads(db: Queries, keys: AppKeys): Promise<Breach[]> {
@@ -207,12 +167,7 @@ function headFault(
 ): string | null {
   const where = `its head, number ${head.sequence},`
   const keyId = head.mac === null ? null : keyIdOf(head.mac)
-  if (keyId === null) {
-    // Before the cut-over a head has none, while its last entry has no key either.
-    const isOlder = head.mac === null && keyIdOf(head.hash) === null
-    const isFine = isOlder && chain.lastWith(null, head.ledgerId) === Number.POSITIVE_INFINITY
-    return isFine ? null : `${where} was set without the key of this service`
-  }
+  if (keyId === null) return `${where} was set without the key of this service`
   if (head.sequence > chain.lastWith(keyId, head.ledgerId)) {
     return `${where} was set with key ${keyId}, which had been retired before`
   }
@@ -225,7 +180,7 @@ function headFault(
 async function findUnknownKeys(db: Queries, keys: AppKeys, scope: Scope): Promise<Breach[]> {
   const found = await readKeysInUse(db, scope)
   return found.flatMap(({ keyId, entries, first }) => {
-    if (keyId === null || journalKeys(keys).find(keyId)) return []
+    if (journalKeys(keys).find(keyId)) return []
     const what =
       entries === 0
         ? 'heads or seals were'
@@ -236,8 +191,7 @@ async function findUnknownKeys(db: Queries, keys: AppKeys, scope: Scope): Promis
 }
 
 export interface KeyInUse {
-  /** `null`: without a key. */
-  keyId: string | null
+  keyId: string
   entries: number
   /** The id of the first entry with it, and when that was made (epoch ms); `null` without entries. */
   first: string | null
@@ -257,6 +211,8 @@ export async function readKeysInUse(db: Queries, scope: Scope): Promise<KeyInUse
       union all select ${keyOf('mac')}, 0, null, null from ledger_heads where mac is not null group by 1
       union all select ${keyOf('digest')}, 0, null, null from ledger_seals group by 1
     ) as made
-    group by key_id order by coalesce(min(since), 9007199254740991), key_id`.execute(db)
+    where key_id is not null group by key_id order by coalesce(min(since), 9007199254740991), key_id`.execute(
+    db,
+  )
   return rows.map((row) => ({ ...row, entries: Number(row.entries) }))
 }

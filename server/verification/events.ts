@@ -38,7 +38,7 @@ export const EVENT_INVARIANTS: Invariant[] = [
       union all
       select 'event ' || event.id, 'set aside without a flag: ' || event.reason from inbound_events as event
       where ${scope.isNew('event.id')} and event.state = 'set_aside'
-        and event.reason not in ('amount_mismatch', 'currency_mismatch', 'second_reference', 'contradiction', 'other_payout_id', 'payment_reversed')
+        and event.reason not in ('integrity_violation', 'amount_mismatch', 'currency_mismatch', 'second_reference', 'contradiction', 'other_payout_id', 'payment_reversed')
         and not exists (select 1 from flags where flags.subject_id = cast(event.id as text))
         and not exists (
           select 1 from flags where flags.subject_type = 'store_events' and flags.subject_id = event.scope || case

@@ -63,6 +63,8 @@ function conditionOn(table: string, scope: Scope): RawBuilder<boolean> {
   switch (table) {
     case 'ledger_entries':
     case 'inbound_events':
+    case 'outbox_events':
+    case 'webhook_deliveries':
       return scope.isNew(`${table}.id`)
     case 'ledger_postings':
       return scope.isNew('ledger_postings.entry_id')

@@ -1,6 +1,3 @@
-import { UNKEYED } from '../ledger/seals/seal.rule.ts'
-import { isJournalUnkeyed } from '../platform/crypto/key-mark.ts'
-import { createVault } from '../platform/crypto/vault.ts'
 import { type KeyInUse, readKeysInUse } from './chain.ts'
 import { EVERYTHING } from './scope.ts'
 import type { Books } from './verify-books.ts'
@@ -8,16 +5,14 @@ import type { Books } from './verify-books.ts'
 export interface JournalKeying {
   /** What entries, heads and seals were made with, the oldest first. */
   keys: (KeyInUse & {
-    /** `none`: made without a key. `unknown`: neither APP_KEY nor one of APP_KEYS_FORMER. */
-    use: 'current' | 'former' | 'unknown' | 'none'
+    /** `unknown`: neither APP_KEY nor one of APP_KEYS_FORMER. */
+    use: 'current' | 'former' | 'unknown'
     /** Position of the seal after which it may not be used. */
     retiredBy: number | null
   })[]
-  /** Whether the database is older than keys, and the service has not been started since. */
-  isBeforeCutOver: boolean
 }
 
-/** From where the journal is keyed, and with which keys. */
+/** The keys that the journal was made with. */
 export async function describeKeys({ database, keys }: Books, scope = EVERYTHING): Promise<JournalKeying> {
   const db = database.reader
   const retiring = await db
@@ -26,16 +21,14 @@ export async function describeKeys({ database, keys }: Books, scope = EVERYTHING
     .where('retires', 'is not', null)
     .execute()
   const retiredBy = new Map(retiring.map(({ position, retires }) => [retires, position]))
-  const useOf = (keyId: string | null) => {
-    if (keyId === null) return 'none'
+  const useOf = (keyId: string) => {
     if (keyId === keys.current.id) return 'current'
     return keys.former.some(({ id }) => id === keyId) ? 'former' : 'unknown'
   }
   const found = await readKeysInUse(db, scope)
   return {
     keys: found.map((key) => {
-      return { ...key, use: useOf(key.keyId), retiredBy: retiredBy.get(key.keyId ?? UNKEYED) ?? null }
+      return { ...key, use: useOf(key.keyId), retiredBy: retiredBy.get(key.keyId) ?? null }
     }),
-    isBeforeCutOver: await isJournalUnkeyed(db, createVault(keys)),
   }
 }

@@ -1,10 +1,8 @@
 import { sql } from 'kysely'
 import { type Head, keyIdOf } from '../ledger/chain.rule.ts'
 import { journalKeys } from '../ledger/journal-keys.ts'
-import { NO_SEAL, type SealKeys, type SealsSoFar, sealFault, UNKEYED } from '../ledger/seals/seal.rule.ts'
-import { isJournalUnkeyed } from '../platform/crypto/key-mark.ts'
+import { NO_SEAL, type SealKeys, type SealsSoFar, sealFault } from '../ledger/seals/seal.rule.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
-import { createVault, sha256 } from '../platform/crypto/vault.ts'
 import type { Queries } from '../platform/database/database.ts'
 import { type Breach, type Invariant, MOST_BREACHES } from './invariant.ts'
 
@@ -71,7 +69,8 @@ interface StoredSeal {
 
 /** Every seal after a verified one, or from the first, with what is wrong with it. */
 async function* judgedSeals(db: Queries, ring: AppKeys, verified = { position: 0, digest: NO_SEAL }) {
-  const keys = await sealKeys(db, ring)
+  const journal = journalKeys(ring)
+  const keys: SealKeys = { digest: (keyId) => journal.find(keyId)?.seal }
   const retired = await retiredUpTo(db, verified.position)
   let before: SealsSoFar = { ...verified, retired }
   for (;;) {
@@ -123,20 +122,6 @@ async function readHeads(db: Queries, after: number, upTo: number): Promise<Seal
     where sealed.position > ${after} and sealed.position <= ${upTo}
     order by sealed.position, sealed.ledger_id`.execute(db)
   return heads.rows
-}
-
-async function sealKeys(db: Queries, keys: AppKeys): Promise<SealKeys> {
-  const journal = journalKeys(keys)
-  const cutOver = await db
-    .selectFrom('ledger_seals')
-    .select('position')
-    .where('retires', '=', UNKEYED)
-    .executeTakeFirst()
-  return {
-    sha256,
-    digest: (keyId) => journal.find(keyId)?.seal,
-    mayBeUnkeyed: cutOver !== undefined || (await isJournalUnkeyed(db, createVault(keys))),
-  }
 }
 
 function faultsOf(

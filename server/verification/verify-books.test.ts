@@ -1,10 +1,12 @@
-// time limit: 240 s
+// long
 
 import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { grantCredit } from '../billing/credits.service.ts'
 import { retryInvoice } from '../billing/invoices.service.ts'
+import { startExport } from '../exports/exports.service.ts'
+import { noteStarted } from '../jobs/schedule-runs.service.ts'
 import { sealLedger } from '../ledger/seals/seals.service.ts'
 import { setCoupon } from '../links/coupons.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
@@ -39,6 +41,8 @@ async function fillBooks(market: Marketplace): Promise<void> {
   const endpoint = { url: 'https://shop.example.com/hooks', events: ['sale.accepted'], description: '' }
   for (const owner of [shop.actor, other.actor]) await createEndpoint(platform, owner, endpoint)
   await startOwnTotp(platform, shop.actor)
+  await noteStarted(platform, 'billing')
+  await startExport(platform, shop.actor, { resource: 'sales', format: 'csv', from: null, to: null })
   await setCoupon(platform, { slug: links.ayesha.slug, actor: shop.merchantId, code: 'AYESHA10' })
   const second = await market.addLink(shop, bilal)
   await setCoupon(platform, { slug: second.slug, actor: shop.merchantId, code: 'BILAL10' })

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { flagForgedRows } from '../moderation/forged-rows.service.ts'
 import { eventsOf, type OutboxEventRow } from '../outbox/outbox.service.ts'
 import { isoTime } from '../platform/clock.ts'
+import { rowProblem } from '../platform/crypto/digested-rows.ts'
 import type { ColumnTypes } from '../platform/database/bulk-values.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
@@ -54,6 +56,8 @@ interface Attempt {
   claimedAt: number
   endpoint: EndpointRow | undefined
   event: OutboxEventRow | undefined
+  /** Why the delivery or its event is not what the service wrote; `null` when both are. */
+  problem: string | null
   secrets: readonly WebhookSecretRow[]
 }
 
@@ -145,7 +149,11 @@ export class WebhookDeliverer {
       DELIVERY_QUEUE.abandon(database, token)
       throw error
     })
-    for (const attempt of attempts) this.#add(attempt)
+    await refuseForged(this.#platform, attempts).catch((error: unknown) => {
+      DELIVERY_QUEUE.abandon(database, token)
+      throw error
+    })
+    for (const attempt of attempts) if (attempt.problem === null) this.#add(attempt)
     for (const lane of this.#lanes.values()) this.#advance(lane)
     return claimed.length
   }
@@ -327,13 +335,37 @@ export function bodyOf({
   return `{"type":${JSON.stringify(type)},"timestamp":"${isoTime(created_at)}","data":${data}}`
 }
 
+/** Fails deliveries that the service did not queue, or of events that it did not write, and flags them. Nothing is sent. */
+async function refuseForged(platform: Platform, attempts: readonly Attempt[]): Promise<void> {
+  const forged = attempts.flatMap(({ delivery, problem }) =>
+    problem === null ? [] : [{ id: delivery.id, token: delivery.token, problem }],
+  )
+  if (forged.length === 0) return
+  const now = platform.clock.now()
+  await platform.database.transaction(async (tx) => {
+    for (const { problem, ...held } of forged) {
+      await DELIVERY_QUEUE.complete(tx, held, { state: 'failed', error: problem, finished_at: now })
+    }
+    await flagForgedRows(platform, tx, 'webhook_deliveries', forged)
+  })
+}
+
+function problemOf(
+  { keys }: Platform,
+  delivery: DeliveryRow,
+  event: OutboxEventRow | undefined,
+): string | null {
+  const problem = rowProblem(keys, 'webhook_deliveries', delivery)
+  return problem ?? (event ? rowProblem(keys, 'outbox_events', event) : null)
+}
+
 async function loadAttempts(
-  { database }: Platform,
+  platform: Platform,
   deliveries: readonly Claimed[],
   claimedAt: number,
 ): Promise<Attempt[]> {
   if (deliveries.length === 0) return []
-  const { reader } = database
+  const { reader } = platform.database
   const ids = [...new Set(deliveries.map(({ endpoint_id }) => endpoint_id))]
   const endpoints = new Map((await endpointsById(reader, ids)).map((endpoint) => [endpoint.id, endpoint]))
   const secrets = await secretsOfEndpoints(reader, ids)
@@ -346,6 +378,7 @@ async function loadAttempts(
     claimedAt,
     endpoint: endpoints.get(delivery.endpoint_id),
     event: events.get(delivery.event_id),
+    problem: problemOf(platform, delivery, events.get(delivery.event_id)),
     secrets: secrets.get(delivery.endpoint_id) ?? [],
   }))
 }

@@ -11,6 +11,7 @@ import {
 } from '../outbox/outbox.service.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import { sealedRow, splitRows } from '../platform/crypto/digested-rows.ts'
 import { advisoryLock, afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -67,7 +68,7 @@ async function addDeliveries(platform: Platform, tx: Tx, rows: readonly Delivery
 
 function newDelivery(platform: Platform, endpointId: string, event: OutboxEventRow): DeliveryRow {
   const now = platform.clock.now()
-  return {
+  return sealedRow(platform.keys, 'webhook_deliveries', {
     id: platform.ids.next(),
     endpoint_id: endpointId,
     event_id: event.id,
@@ -85,7 +86,7 @@ function newDelivery(platform: Platform, endpointId: string, event: OutboxEventR
     attempt_log: null,
     created_at: now,
     finished_at: null,
-  }
+  })
 }
 
 /** An endpoint's deliveries of the last 30 days, newest first. Refuses with `not_found`. */
@@ -207,7 +208,7 @@ export async function replayEvents(
         platform,
         tx,
         endpointId,
-        page.filter(({ type }) => types.has(type)),
+        splitRows(platform.keys, 'outbox_events', page).authentic.filter(({ type }) => types.has(type)),
       )
     })
   }

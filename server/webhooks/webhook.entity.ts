@@ -62,6 +62,8 @@ export const WebhookDelivery = defineEntity({
     /** Subject and sequence of the event: a delivery waits for earlier ones about its subject. */
     subject_id: id(),
     sequence: count(),
+    /** Keyed digest of what the row causes. */
+    row_digest: text(),
     state: enumText<DeliveryState>(),
     /** Attempts since it was created or last retried by hand. */
     attempts: count(),

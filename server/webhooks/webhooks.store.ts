@@ -219,6 +219,7 @@ export const insertDeliveries = bulkInsert<DeliveryRow>('webhook_deliveries', {
   attempt_log: 'json',
   created_at: 'bigint',
   finished_at: 'bigint',
+  row_digest: 'text',
 })
 
 /** An endpoint's deliveries, newest first, before the id `before`. */

@@ -54,6 +54,7 @@ export const flagKind = z
     'credit_request',
     'domain_shared',
     'product_host_unverified',
+    'run_failed',
   ])
   .meta({ example: 'self_purchase' })
 export type FlagKindWire = z.infer<typeof flagKind>

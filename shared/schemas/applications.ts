@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { idParam, lineOfText, longText, pageInput, pageOf, percent, wireTime } from './common.ts'
-import { couponCode, linkReference } from './links.ts'
+import { couponCode, couponCodeInput, linkReference } from './links.ts'
 import { party } from './offers.ts'
 
 export const applicationStatus = z.enum(['pending', 'approved', 'rejected'])
@@ -47,7 +47,7 @@ export const decideApplicationInput = z.strictObject({
   id: idParam,
   decision: z.enum(['approve', 'reject']),
   reason: longText(0, 1000).nullable().default(null),
-  coupon_code: couponCode
+  coupon_code: couponCodeInput
     .nullable()
     .default(null)
     .describe(

@@ -16,7 +16,7 @@ export const idParam = z
 /** Money as it is answered: always two places. Paisa → `formatMoney`. */
 export const moneyText = z
   .string()
-  .regex(/^-?\d{1,13}\.\d{2}$/, 'must be an amount such as 1250.00')
+  .regex(/^-?\d{1,18}\.\d{2}$/, 'must be an amount such as 1250.00')
   .meta({ description: 'Rupees with exactly two places.', example: '1250.00' })
 
 /** Money as it is sent to us: up to two places, not below zero. → Paisa with `parseMoney`. */

@@ -11,10 +11,15 @@ export const slug = z
 /** A discount code of the merchant's store that credits its orders to a link. */
 export const couponCode = z
   .string()
-  .trim()
-  .toUpperCase()
-  .regex(/^[A-Z0-9_-]{3,40}$/, 'must be 3 to 40 letters, digits, hyphens or underscores')
+  .regex(/^[A-Z0-9_-]{3,40}$/)
   .meta({ description: 'Compared without case.', example: 'SANA10' })
+
+/** A coupon code as it is sent: → upper case. Letters of other alphabets whose upper case is in A to Z, such as ı, are refused. */
+export const couponCodeInput = z
+  .string()
+  .regex(/^\s*[A-Za-z0-9_-]{3,40}\s*$/, 'must be 3 to 40 letters A to Z, digits, hyphens or underscores')
+  .transform((text) => text.trim().toUpperCase())
+  .meta({ description: 'Stored in upper case, without spaces around it.', example: 'SANA10' })
 
 const linkUrl = z.string().meta({
   description: 'The address to share.',
@@ -82,5 +87,5 @@ export type AffiliateLink = z.infer<typeof affiliateLink>
 
 export const resolveLinkInput = z.strictObject({ slug })
 export const listLinksInput = z.strictObject({ ...pageInput }).prefault({})
-export const setCouponInput = z.strictObject({ slug, coupon_code: couponCode.nullable() })
+export const setCouponInput = z.strictObject({ slug, coupon_code: couponCodeInput.nullable() })
 export const linkPage = pageOf(affiliateLink)

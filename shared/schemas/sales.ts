@@ -65,7 +65,13 @@ export const saleReceipt = z
           title: z.string(),
           product_id: z.string().nullable(),
           quantity: z.int(),
-          unit_price: moneyText,
+          unit_price: z
+            .string()
+            .regex(/^\d{1,13}\.\d{2,20}$/)
+            .meta({
+              description: 'Rupees as the store sent them, with at least two places.',
+              example: '4999.00',
+            }),
           gross: moneyText,
           discount: moneyText,
           tax: moneyText,

@@ -176,16 +176,23 @@ function close(options: CloseOptions, command: Command): Promise<void> {
         ...(writes && isAsked(context) ? [] : early),
         closeSummary(outcomes, dryRun, out.time(asOf)),
       ])
+      failIfSomeFailed(outcomes)
     },
     { readOnly: options.dryRun ?? false, ...MOVES_MONEY },
   )
+}
+
+/** For the exit code. */
+export function failIfSomeFailed(outcomes: readonly { kind: string }[]): void {
+  const failed = outcomes.filter(({ kind }) => kind === 'failed').length
+  if (failed > 0) throw new Failure(`${failed} of ${outcomes.length} failed. See "affiliate flagged list".`)
 }
 
 function closeQuestion(preview: readonly CloseOutcome[]): string {
   const closed = preview.filter((outcome) => outcome.kind === 'closed')
   const due = closed.reduce((sum, outcome) => sum + outcome.amountDue, 0)
   const cycles = `${closed.length} billing cycle${closed.length === 1 ? '' : 's'}`
-  const extended = preview.length - closed.length
+  const extended = preview.filter((outcome) => outcome.kind === 'extended').length
   const rest = extended === 0 ? '' : `, and extend ${extended} of less than one rupee`
   return `Close ${cycles}, ${displayMoney(due)} due in all${rest}? It cannot be undone.`
 }
@@ -225,9 +232,11 @@ async function earlyLines(
 
 function closeSummary(outcomes: readonly CloseOutcome[], dryRun: boolean, asOf: string): string {
   const closed = outcomes.filter((outcome) => outcome.kind === 'closed').length
-  const extended = outcomes.length - closed
+  const extended = outcomes.filter((outcome) => outcome.kind === 'extended').length
+  const failed = outcomes.length - closed - extended
   if (outcomes.length === 0) return `No open cycle ends by ${asOf}.`
-  const counts = `${closed} closed, ${extended} extended (less than one rupee)`
+  const failures = failed === 0 ? '' : `, ${failed} failed`
+  const counts = `${closed} closed, ${extended} extended (less than one rupee)${failures}`
   return dryRun
     ? `Would be ${counts}. Nothing was written.`
     : `${counts}. The running service sends the invoices.`

@@ -104,15 +104,16 @@ function status(command: Command): Promise<void> {
     async ({ out, config, database }) => {
       const { migrationState } = await import('../../../server/platform/database/migration-state.ts')
       await assertReachable(database)
-      const { executed, pending } = await migrationState(database)
+      const { executed, pending, unknown } = await migrationState(database)
       const { isProduction } = await import('../../../server/production-mark.ts')
       const production = executed.length > 0 && (await isProduction(database.reader))
       const place = await databasePlace(config)
-      out.show({ database: place, dialect: database.dialect, production, executed, pending }, () => [
+      out.show({ database: place, dialect: database.dialect, production, executed, pending, unknown }, () => [
         `Database    ${place} (${database.dialect})`,
         `Production  ${production ? 'yes' : 'no'}`,
         `Executed    ${executed.join(', ') || 'none'}`,
         `Pending     ${pending.length > 0 ? `${pending.join(', ')}: run "affiliate db migrate"` : 'none'}`,
+        ...(unknown.length > 0 ? [`Unknown     ${unknown.join(', ')}: of a newer version`] : []),
       ])
     },
     READS,
@@ -217,7 +218,7 @@ async function switchSettings(config: Config, url: string): Promise<string> {
 
 /** For a machine where only PostgreSQL's own tools are installed. */
 async function manualRestore(file: string, databaseUrl: string): Promise<Line[]> {
-  const { databaseNameOf, withDatabaseName } = await import(
+  const { databaseNameOf, withDatabaseName, withoutPassword } = await import(
     '../../../server/platform/database/postgres-address.ts'
   )
   const { swapCommand, toolAddress } = await import('./postgres-tools.ts')
@@ -230,7 +231,7 @@ async function manualRestore(file: string, databaseUrl: string): Promise<Line[]>
     ...[
       `createdb --maintenance-db=${address('postgres')} --template=template0 ${shellWord(restored)}`,
       `pg_restore --exit-on-error --no-owner --no-privileges --dbname=${address(restored)} ${shellWord(file)}`,
-      `affiliate ledger verify --database-url ${address(restored)}`,
+      `affiliate ledger verify --database-url ${shellWord(withoutPassword(withDatabaseName(databaseUrl, restored)))}`,
       swapCommand(databaseUrl, 'postgres', name, restored),
     ].map((command) => ({ command: `  ${command}` })),
   ]

@@ -1,5 +1,9 @@
 import { type Client, DatabaseError } from 'pg'
-import { databaseNameOf, withDatabaseName } from '../../../server/platform/database/postgres-address.ts'
+import {
+  databaseNameOf,
+  withDatabaseName,
+  withoutPassword,
+} from '../../../server/platform/database/postgres-address.ts'
 import { clientOf } from '../../../server/platform/database/postgres-hosts.ts'
 import { Failure } from '../../failures.ts'
 import { quotedName, runTool, swapCommand, toolAddress } from './postgres-tools.ts'
@@ -40,7 +44,7 @@ export async function postgresCopy(
   return {
     place: target,
     draftUrl: withDatabaseName(presentUrl, draft),
-    url: toolAddress(withDatabaseName(presentUrl, target)).url,
+    url: withoutPassword(withDatabaseName(presentUrl, target)),
     async load() {
       const create = await createStatement(backup, draft)
       made = true

@@ -1,5 +1,5 @@
 import {
-  hostAddresses,
+  passwordOf,
   withDatabaseName,
   withoutPassword,
 } from '../../../server/platform/database/postgres-address.ts'
@@ -14,10 +14,10 @@ export interface ToolAddress {
 }
 
 export function toolAddress(databaseUrl: string): ToolAddress {
-  const [first = ''] = hostAddresses(databaseUrl)
-  const password = decodeURIComponent(new URL(first).password)
+  const password = passwordOf(databaseUrl)
   return {
-    url: withoutPassword(databaseUrl),
+    // `no-verify` is a word of the service's driver.
+    url: withoutPassword(databaseUrl).replace(/([?&]sslmode=)no-verify(?=&|$)/, '$1require'),
     environment: { ...process.env, ...(password ? { PGPASSWORD: password } : {}) },
   }
 }

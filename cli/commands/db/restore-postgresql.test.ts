@@ -1,6 +1,6 @@
 // own process
 // database: none
-// time limit: 120 s
+// long
 
 import { suite } from 'uvu'
 import { openSystemPostgres } from '../../../scripts/testing/system-postgres.ts'

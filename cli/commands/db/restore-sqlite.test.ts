@@ -1,5 +1,5 @@
 // database: none
-// time limit: 120 s
+// long
 import { testRestore } from '../../test/restore-tests.ts'
 
 const it = testRestore('sqlite', null)

@@ -1,4 +1,4 @@
-// time limit: 180 s
+// long
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createOffer } from '../../../server/offers/offers.service.ts'

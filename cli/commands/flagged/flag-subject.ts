@@ -168,4 +168,5 @@ const READERS: Record<SubjectType, Reader> = {
   },
   processor_event_type: (app, out, eventId) => READERS.inbound_event(app, out, eventId),
   processor: async (_app, _out, name) => ({ pairs: [['processor', name]], people: [] }),
+  database_table: async (_app, _out, name) => ({ pairs: [['table', name]], people: [] }),
 }

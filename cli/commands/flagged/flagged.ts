@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import type { FlagRow } from '../../../server/moderation/flags.service.ts'
+import { didYouMean } from '../../../server/platform/nearest-word.ts'
 import { addGroup, exampleText, oneOf } from '../../command.ts'
 import { READS, withApp } from '../../context.ts'
 import { wrongUsage } from '../../failures.ts'
-import { didYouMean } from '../../nearest-word.ts'
 import { addPageOptions, type PageOptions } from '../../pages.ts'
 import { flagTable, wireFlag } from './flag-report.ts'
 

@@ -60,9 +60,9 @@ const STORAGE = 'storage'
 function digestOf(text: string): string {
   const digest = text.trim().toLowerCase()
   if (digest === STORAGE) return digest
-  if (/^([0-9a-f]{8}\.)?[0-9a-f]{64}$/.test(digest)) return digest
+  if (/^[0-9a-f]{8}\.[0-9a-f]{64}$/.test(digest)) return digest
   throw new InvalidArgumentError(
-    'It must be a digest as "affiliate ledger seal" printed it: 8 characters, a dot and 64 more, or 64 from before the journal was keyed.',
+    'It must be a digest as "affiliate ledger seal" printed it: 8 characters, a dot and 64 more.',
   )
 }
 
@@ -301,30 +301,25 @@ function operatorLines({ sales, billing_cycles, payouts }: OperatorEffects): str
   ]
 }
 
-/** From where the journal is keyed, and with which keys. */
-function keyLines(out: Output, { keys, isBeforeCutOver }: JournalKeying): string[] {
-  const lines = keys.map(({ keyId, use, entries, since, retiredBy }) => {
+/** The keys that the journal was made with. */
+function keyLines(out: Output, { keys }: JournalKeying): string[] {
+  return keys.map(({ keyId, use, entries, since, retiredBy }) => {
     const made = `${entries} ${entries === 1 ? 'entry' : 'entries'}`
     const when = since === null ? '' : ` since ${out.time(since)}`
     const end = retiredBy === null ? '' : `, none after seal ${retiredBy}`
-    const name = keyId === null ? 'Without a key' : `Key ${keyId}, ${KEY_USES[use]}`
-    return `${name}: ${made}${when}${end}`
+    return `Key ${keyId}, ${KEY_USES[use]}: ${made}${when}${end}`
   })
-  if (!isBeforeCutOver) return lines
-  return [...lines, 'The journal is not keyed yet: start the service once, or run "affiliate ledger seal".']
 }
 
 const KEY_USES: Record<JournalKeying['keys'][number]['use'], string> = {
   current: 'APP_KEY',
   former: 'of APP_KEYS_FORMER',
   unknown: 'unknown key',
-  none: '',
 }
 
 function seal(command: Command): Promise<void> {
   return withApp(command, async ({ app, out }) => {
-    const { keyJournal, sealLedger } = await import('../../../server/ledger/seals/seals.service.ts')
-    await keyJournal(app.platform)
+    const { sealLedger } = await import('../../../server/ledger/seals/seals.service.ts')
     const { seal: made, moved } = await sealLedger(app.platform)
     const document = { created: moved > 0, ledgers: moved, seal: made && wireSeal(made) }
     out.show(document, () => sealLines(out, made, moved))

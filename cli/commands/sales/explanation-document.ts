@@ -1,4 +1,5 @@
 import type { SaleExplanation } from '../../../server/sales/sale-explanation.service.ts'
+import { formatLineAmount } from '../../../shared/line-amount.ts'
 import { CURRENCY, formatMoney, type Paisa } from '../../../shared/money.ts'
 import { type BasisPoints, basisPointsToPercent } from '../../../shared/rates.ts'
 import { wireTime } from '../../terminal/output.ts'
@@ -49,7 +50,7 @@ export function storyDocument(story: SaleExplanation) {
     checks: decision.checks,
     basis_lines: decision.basis_lines.map((line) => ({
       ...line,
-      unit_price: formatMoney(line.unit_price),
+      unit_price: formatLineAmount(line.unit_price),
       gross: formatMoney(line.gross),
       discount: formatMoney(line.discount),
       tax: formatMoney(line.tax),

@@ -1,4 +1,5 @@
 import type { SaleExplanation, SalePayout } from '../../../server/sales/sale-explanation.service.ts'
+import { displayLineAmount } from '../../../shared/line-amount.ts'
 import { displayMoney } from '../../../shared/money.ts'
 import { basisPointsToPercent } from '../../../shared/rates.ts'
 import type { Output } from '../../terminal/output.ts'
@@ -108,7 +109,7 @@ function basisLines({ decision }: SaleExplanation, out: Output): string[] {
     decision.basis_lines.map((line) => [
       line.title || (line.product_id ?? '–'),
       String(line.quantity),
-      displayMoney(line.unit_price),
+      displayLineAmount(line.unit_price),
       displayMoney(line.discount),
       displayMoney(line.tax),
       displayMoney(line.net),

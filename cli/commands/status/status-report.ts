@@ -3,12 +3,22 @@ import { sql } from 'kysely'
 import type { App } from '../../../server/app.ts'
 import { type NotificationBacklog, notificationBacklog } from '../../../server/jobs/notification-backlog.ts'
 import { failureOf, lastRuns, type ScheduleRunRow } from '../../../server/jobs/schedule-runs.service.ts'
+import type { Config } from '../../../server/platform/config.ts'
 import { readKeyMark } from '../../../server/platform/crypto/key-mark.ts'
-import { migrationState } from '../../../server/platform/database/migration-state.ts'
+import { withStatementTimeout } from '../../../server/platform/database/database.ts'
+import {
+  damageProblem,
+  examinePooler,
+  standbyProblem,
+} from '../../../server/platform/database/database-health.ts'
+import type { DatabaseProblem } from '../../../server/platform/database/database-problems.ts'
+import { type MigrationState, migrationState } from '../../../server/platform/database/migration-state.ts'
 import { printable } from '../../../server/platform/printable.ts'
 import { type DeskStatus, deskStatus, STATUS_HOURS } from '../../../server/reports/desk-status.service.ts'
 import { CURRENCY } from '../../../shared/money.ts'
 import { type CommandContext, databasePlace } from '../../context.ts'
+import { examineDisk } from '../../doctor/disk.ts'
+import { Failure } from '../../failures.ts'
 import { durationText, sparkline } from '../../sparkline.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../../terminal/output.ts'
 
@@ -18,14 +28,39 @@ export interface Status {
   desk: DeskStatus
   notifications: NotificationBacklog[]
   schedule: { name: string; expression: string; run: ScheduleRunRow | null }[]
-  database: { place: string; dialect: string; bytes: number; executed: number; pending: string[] }
+  database: {
+    place: string
+    dialect: string
+    bytes: number
+    executed: number
+    pending: string[]
+    problems: DatabaseProblem[]
+  }
   unpaidAfterDays: number
   /** Why `affiliate keys rotate` is to be run; `null` when it is not. */
-  rotateKeys: 'unbound_values' | 'former_key' | null
+  rotateKeys: 'former_key' | null
 }
 
-export async function readStatus({ app, config }: CommandContext & { app: App }): Promise<Status> {
-  const { executed, pending } = await migrationState(app.database)
+/** With `service`, the settings of the service, it also reads every page of an SQLite file and asks the pooler. */
+export async function readStatus(
+  context: CommandContext & { app: App },
+  service: Config | null = null,
+): Promise<Status> {
+  const state = await migrationState(context.app.database)
+  const problems = await databaseProblems(context.app, state, service)
+  const [problem] = problems
+  if (!problem) return readRows(context, state, problems)
+  // What cannot be read, because of locks that hanging writes hold, must not hide the reason.
+  return withStatementTimeout(() => readRows(context, state, problems)).catch((error: Error) => {
+    throw new Failure(`${problem.says} ${problem.remedy} (${error.message})`, { code: 'unavailable' })
+  })
+}
+
+async function readRows(
+  { app, config }: CommandContext & { app: App },
+  { executed, pending }: MigrationState,
+  problems: DatabaseProblem[],
+): Promise<Status> {
   const runs = await lastRuns(app.platform)
   const expressions = new Map(
     Object.entries(config).flatMap(([name, value]) =>
@@ -49,16 +84,38 @@ export async function readStatus({ app, config }: CommandContext & { app: App })
       bytes: await databaseBytes(app),
       executed: executed.length,
       pending,
+      problems,
     },
     unpaidAfterDays: config.FLAG_CYCLE_UNPAID_DAYS,
     rotateKeys: await rotationDue(app),
   }
 }
 
+async function databaseProblems(
+  { database, platform }: App,
+  { unknown }: MigrationState,
+  service: Config | null,
+): Promise<DatabaseProblem[]> {
+  const newer = {
+    says: `The database belongs to a newer version: this one does not know ${unknown.join(', ')}.`,
+    remedy: 'Install that version again.',
+  }
+  const disks = await examineDisk(platform.config)
+  const pooler = service?.DATABASE_DIRECT_URL === undefined ? null : await examinePooler(service.DATABASE_URL)
+  return [
+    ...(unknown.length === 0 ? [] : [newer]),
+    await standbyProblem(database),
+    service ? await damageProblem(database) : null,
+    pooler,
+    ...disks.map(({ state, detail, mend }) =>
+      state === 'fail' ? { says: `${detail}.`, remedy: mend ?? '' } : null,
+    ),
+  ].filter((problem) => problem !== null)
+}
+
 async function rotationDue({ platform }: App): Promise<Status['rotateKeys']> {
   const mark = await readKeyMark(platform.database.reader, platform.vault)
-  if (mark?.accepts.includes('unbound_values')) return 'unbound_values'
-  return mark?.key === 'former' ? 'former_key' : null
+  return mark === 'former' ? 'former_key' : null
 }
 
 async function databaseBytes({ database }: App): Promise<number> {
@@ -103,6 +160,9 @@ export function statusLines(out: Output, status: Status): string[] {
       ['Notices', noticesText(out, status)],
       ...scheduleRows(out, status),
       ['Database', databaseText(out, status)],
+      ...status.database.problems.map(
+        ({ says, remedy }) => ['', out.style('red', `${says} ${remedy}`)] as const,
+      ),
       ...keyRows(out, status),
     ]),
   ]
@@ -193,11 +253,7 @@ function outcomeText(outcome: Record<string, unknown>): string {
 
 function keyRows(out: Output, { rotateKeys }: Status): [string, string][] {
   if (rotateKeys === null) return []
-  const why =
-    rotateKeys === 'unbound_values'
-      ? 'secrets are not bound to their rows'
-      : 'secrets are sealed with a former key'
-  return [['Keys', out.style('yellow', `${why}: affiliate keys rotate`)]]
+  return [['Keys', out.style('yellow', 'secrets are sealed with a former key: affiliate keys rotate')]]
 }
 
 function databaseText(out: Output, { database }: Status): string {
@@ -267,7 +323,10 @@ export function wireStatus({
       finished_at: wireTime(run?.finished_at ?? null),
       outcome: run?.outcome ? (JSON.parse(run.outcome) as unknown) : null,
     })),
-    database: { ...database, pending: database.pending },
+    database: {
+      ...database,
+      problems: database.problems.map(({ says, remedy }) => ({ problem: says, remedy })),
+    },
     currency: CURRENCY,
   }
 }

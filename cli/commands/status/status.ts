@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { App } from '../../../server/app.ts'
-import { exampleText, wholeNumber } from '../../command.ts'
-import { type CommandContext, READS, withApp } from '../../context.ts'
+import { exampleText, type GlobalOptions, wholeNumber } from '../../command.ts'
+import { type CommandContext, READS, serviceEnvironment, withApp } from '../../context.ts'
 import { printJson } from '../../terminal/printable-text.ts'
 
 interface StatusOptions {
@@ -24,14 +24,16 @@ export function addStatusCommand(program: Command): void {
 function status(options: StatusOptions, command: Command): Promise<void> {
   return withApp(
     command,
-    async (context) => (options.watch ? watch(context, options.every) : showOnce(context)),
+    async (context) => (options.watch ? watch(context, options.every) : showOnce(context, command)),
     READS,
   )
 }
 
-async function showOnce(context: CommandContext & { app: App }): Promise<void> {
+async function showOnce(context: CommandContext & { app: App }, command: Command): Promise<void> {
   const { readStatus, statusLines, wireStatus } = await import('./status-report.ts')
-  const status = await readStatus(context)
+  const { readConfig } = await import('../../../server/platform/config.ts')
+  const service = readConfig(serviceEnvironment(command.optsWithGlobals<GlobalOptions>()))
+  const status = await readStatus(context, service)
   context.out.show(wireStatus(status), () => statusLines(context.out, status))
 }
 

@@ -1,4 +1,4 @@
-// time limit: 120 s
+// long
 import { stripVTControlCharacters } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -166,6 +166,7 @@ function wireCounts(counts: ReprocessCounts) {
     conflicting: counts.conflicting,
     waiting: counts.waiting,
     unknown_stores: counts.unknownStores,
+    forged: counts.forged,
     uncertain: counts.uncertain,
   }
 }
@@ -209,6 +210,7 @@ function countLines(counts: ReprocessCounts): string[] {
     [counts.conflicting, 'with the delivery id of another body'],
     [counts.waiting, 'not processed yet'],
     [counts.unknownStores, 'of unknown stores'],
+    [counts.forged, 'added or changed in the database: not decided again'],
     [counts.uncertain, "decided with today's value for a fact that was not recorded"],
   ]
   return [

@@ -41,6 +41,7 @@ async function reprocess(options: ReprocessCommandOptions, command: Command): Pr
       await assertMigrated(database)
       const { readMoment } = await import('../../arguments.ts')
       const { reprocessOrders } = await import('../../../server/sales/reprocess.service.ts')
+      const { readAppKeys } = await import('../../../server/platform/crypto/app-keys.ts')
       const { ReprocessOutput } = await import('./reprocess-output.ts')
       const since =
         options.since === undefined ? null : await readMoment(options.since, config.BILLING_TIMEZONE)
@@ -49,7 +50,7 @@ async function reprocess(options: ReprocessCommandOptions, command: Command): Pr
       output.begin({ since, store: options.store ?? null })
       out.progress('deciding the stored events again')
       const report = await reprocessOrders(
-        { config, database },
+        { config, database, keys: readAppKeys(config, { create: false }) },
         {
           since,
           storeIds,

@@ -15,8 +15,8 @@ export function addReplayCommand(group: Command): void {
       'sign fixtures, a recorded event or a file with the stored secret, send them to the running service, and compare what they lead to with what is expected; refused in production',
     )
     .argument(
-      '[fixture]',
-      'a name from "webhooks fixtures", all (every order), or the id of a recorded event',
+      '[fixtures...]',
+      'names from "webhooks fixtures", all (every order), or the id of a recorded event',
     )
     .option('--all', 'every order and every processor event, each with what it needs')
     .option('--same', "the fixture's own order id and name, so that the order repeats; new ones unless given")
@@ -69,16 +69,14 @@ ${exampleText(
   'webhooks replay draft-order --corrupt signature',
 )}`,
     )
-    .action((fixture: string | undefined, options: ReplayOptions, command: Command) =>
-      replay(fixture, options, command),
-    )
+    .action(replay)
 }
 
-function replay(fixture: string | undefined, options: ReplayOptions, command: Command): Promise<void> {
+function replay(names: string[], options: ReplayOptions, command: Command): Promise<void> {
   return withApp(command, async ({ app, out }) => {
     const { isTaken, replayEvents } = await import('../../replay/replay.ts')
     const { replayLines, wireReport } = await import('../../replay/replay-report.ts')
-    const report = await replayEvents(app, fixture, options, (text) => out.progress(text))
+    const report = await replayEvents(app, names, options, (text) => out.progress(text))
     out.show(wireReport(report), () => replayLines(report, out))
     const { replays, link } = report
     if (link && link.among > 1 && !out.json) {

@@ -57,6 +57,20 @@ const SCRIPT_HEADERS = {
   },
 }
 
+export const UNSUBSCRIBE_TOKEN_EXAMPLE = `${PATH_ID_EXAMPLES.users}.payout.paid.${'0a1b2c3d'.repeat(8)}`
+const UNSUBSCRIBE_TOKEN = {
+  name: 'token',
+  in: 'query',
+  required: true,
+  description: 'As the e-mail has it.',
+  schema: { type: 'string' },
+  example: UNSUBSCRIBE_TOKEN_EXAMPLE,
+}
+const UNSUBSCRIBE_PAGE = {
+  description: 'A page for people.',
+  content: { 'text/html': { schema: { type: 'string' }, example: '<!doctype html>' } },
+}
+
 export const EDGE_PATHS = {
   '/jobs/{id}/file': {
     get: {
@@ -117,6 +131,42 @@ export const EDGE_PATHS = {
         },
         410: { description: 'The merchant is suspended.' },
         ...problemResponses(['not_found', 'internal', 'unavailable']),
+      },
+    },
+  },
+  '/account/unsubscribe': {
+    get: {
+      operationId: 'mail.unsubscribePage',
+      tags: ['users'],
+      security: [],
+      summary: 'The page that asks whether to stop e-mails about one event',
+      description: 'Changes nothing. A browser gets refusals as a page.',
+      parameters: [UNSUBSCRIBE_TOKEN],
+      responses: {
+        200: UNSUBSCRIBE_PAGE,
+        ...problemResponses(['not_found', 'rate_limited', 'internal', 'unavailable']),
+      },
+    },
+    post: {
+      operationId: 'mail.unsubscribe',
+      tags: ['users'],
+      security: [],
+      summary: 'Stop e-mails about one event',
+      description:
+        'The one-click address of RFC 8058 in the header `List-Unsubscribe` of e-mails about events. Its token is bound to one account and one event, and stands for a log-in. The body is ignored; again changes nothing.',
+      parameters: [UNSUBSCRIBE_TOKEN],
+      requestBody: {
+        required: false,
+        content: {
+          'application/x-www-form-urlencoded': {
+            schema: { type: 'object', properties: { 'List-Unsubscribe': { type: 'string' } } },
+            example: { 'List-Unsubscribe': 'One-Click' },
+          },
+        },
+      },
+      responses: {
+        200: UNSUBSCRIBE_PAGE,
+        ...problemResponses(['not_found', 'payload_too_large', 'rate_limited', 'internal', 'unavailable']),
       },
     },
   },

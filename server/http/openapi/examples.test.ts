@@ -2,6 +2,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
+import { formatLineAmount } from '../../../shared/line-amount.ts'
 import { CURRENCY, formatMoney, parseMoney } from '../../../shared/money.ts'
 import { percentToBasisPoints } from '../../../shared/rates.ts'
 import type { BillingCycleWire } from '../../../shared/schemas/billing.ts'
@@ -15,6 +16,7 @@ import { basisOf, commissionOn, platformFeeOn } from '../../sales/commission.rul
 import { readOrderFacts } from '../../shopify/order-facts.ts'
 import { inputShapeOf } from '../rest-input.ts'
 import { appRouter } from '../router.ts'
+import { UNSUBSCRIBE_TOKEN_EXAMPLE } from './edge-operations.ts'
 import {
   BODY_EXAMPLES,
   COMPONENT_EXAMPLES,
@@ -97,8 +99,9 @@ test('no example is a placeholder, and every id is a UUIDv7', () => {
   for (const { at, examples } of places) {
     for (const text of textsIn(examples)) {
       assert.not.match(text, /^(text|string|example|value|foo|bar|x+|lorem.*)$/i, at)
-      // Shopify's delivery ids are its own.
-      if (/^[0-9a-f]{8}-/.test(text) && text !== STORE_DELIVERY_EXAMPLE.delivery) {
+      // Shopify's delivery ids are its own, and the token starts with an id.
+      const isOther = text === STORE_DELIVERY_EXAMPLE.delivery || text === UNSUBSCRIBE_TOKEN_EXAMPLE
+      if (/^[0-9a-f]{8}-/.test(text) && !isOther) {
         const time = Number.parseInt(text.replaceAll('-', '').slice(0, 12), 16)
         assert.match(text, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, at)
         assert.is(new Date(time).getUTCFullYear(), 2026, `${at} ${text}`)
@@ -133,7 +136,7 @@ test("the store's order leads to the sale: its lines, net amount, commission and
   const { lines, netAmount } = basisOf(facts, receipt.product_ids)
   const amounts = lines.map(({ unit_price, gross, discount, tax, net, ...line }) => ({
     ...line,
-    unit_price: formatMoney(unit_price),
+    unit_price: formatLineAmount(unit_price),
     gross: formatMoney(gross),
     discount: formatMoney(discount),
     tax: formatMoney(tax),

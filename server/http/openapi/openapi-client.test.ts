@@ -1,4 +1,4 @@
-// time limit: 120 s
+// long
 // database: none
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -41,6 +41,8 @@ test('describes every procedure that has a route, and the routes that are no pro
     'redirect',
     'jobs.file',
     'stores.script',
+    'mail.unsubscribePage',
+    'mail.unsubscribe',
     'webhooks.storeSales',
     'webhooks.processor',
     'health',

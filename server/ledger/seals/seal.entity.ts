@@ -9,9 +9,9 @@ export const LedgerSeal = defineEntity({
     /** 1, 2, 3 … */
     position: count().primary().autoincrement(false),
     sealed_at: epochMs(),
-    /** `KEYID.HMAC`, or SHA-256 in hex where it is older than keys; what to keep elsewhere. */
+    /** `KEYID.HMAC`; what to keep elsewhere. */
     digest: text().unique(),
-    /** What no entry after this seal may be made with: a key's id, or `unkeyed`. Such a seal holds the heads of all ledgers. */
+    /** What no entry after this seal may be made with: a key's id. Such a seal holds the heads of all ledgers. */
     retires: text().unique().strictNullable(),
   },
 })

@@ -1,12 +1,12 @@
 import { SettingError } from '../../platform/config.ts'
-import { isJournalUnkeyed, markJournalKeyed, readMark } from '../../platform/crypto/key-mark.ts'
+import { readMark } from '../../platform/crypto/key-mark.ts'
 import { sealedKeyId } from '../../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../../platform/database/database.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { Head } from '../chain.rule.ts'
 import { journalKeys } from '../journal-keys.ts'
-import { authenticateHeads, isJournalKey, lockJournal } from '../ledger.service.ts'
-import { NO_SEAL, sealDigest, UNKEYED } from './seal.rule.ts'
+import { isJournalKey, lockJournal } from '../ledger.service.ts'
+import { NO_SEAL, sealDigest } from './seal.rule.ts'
 import { findAllHeads, findLastSeal, findRetiringSeal, findUnsealedHeads, insertSeal } from './seals.store.ts'
 
 export interface Seal {
@@ -44,26 +44,6 @@ export function sealLedger(platform: Platform): Promise<SealOutcome> {
 }
 
 /**
- * Cuts a journal from before keys over to them, once: gives every head its MAC and seals the heads of all ledgers. From then on
- * an entry without a key is a fault. Answers the seal; `null` when the journal is keyed already or empty. Any number of
- * processes may call it at once. Throws `SettingError` when APP_KEY was retired.
- */
-export async function keyJournal(platform: Platform): Promise<Seal | null> {
-  const { database, vault } = platform
-  await refuseRetiredKey(platform)
-  if (!(await isJournalUnkeyed(database.reader, vault))) return null
-  return database.transaction(async (tx) => {
-    await lockJournal(platform, tx)
-    // Asked again: another process may have done it since.
-    if (!(await isJournalUnkeyed(tx, vault))) return null
-    await authenticateHeads(platform, tx)
-    await markJournalKeyed(tx, vault)
-    const heads = await findAllHeads(tx)
-    return heads.length === 0 ? null : addSeal(platform, tx, await lastSeal(tx), UNKEYED, heads)
-  })
-}
-
-/**
  * The ids of the former keys that a rotation retires: those that made anything in the journal or the database's mark, and
  * are not retired yet. A key that made neither is not in use yet: it may be the next one, added before APP_KEY is replaced.
  */
@@ -86,11 +66,9 @@ export async function keysToRetire(platform: Platform): Promise<string[]> {
  * all are retired already. Throws `SettingError` when APP_KEY was retired.
  */
 export async function sealForKeyRotation(platform: Platform): Promise<Seal[]> {
-  // Before the cut-over, which makes the mark with the current key.
-  const ids = await keysToRetire(platform)
-  const cutOver = await keyJournal(platform)
-  const seals = cutOver ? [cutOver] : []
-  for (const id of ids) {
+  await refuseRetiredKey(platform)
+  const seals: Seal[] = []
+  for (const id of await keysToRetire(platform)) {
     const seal = await platform.database.transaction(async (tx) => {
       await lockJournal(platform, tx)
       if (await findRetiringSeal(tx, id)) return null

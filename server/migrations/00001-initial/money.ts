@@ -254,6 +254,7 @@ export function money(ddl: Ddl): string[] {
       "created_at" bigint not null,
       "settled_at" bigint,
       "failed_at" bigint,
+      "row_digest" text not null,
       constraint "processor_attempts_kind_check" check (kind in ('invoice', 'payout')),
       constraint "processor_attempts_state_check" check (state in ('waiting', 'created', 'refused'))
     )`,
@@ -309,14 +310,11 @@ export function money(ddl: Ddl): string[] {
       "mac" text
     )`,
     ...neverDeleted('ledger_heads'),
-    // A head moves on with a MAC, or, once, gets the MAC of its present place.
     refuse(
       'update',
       'ledger_heads',
       'ledger_heads_forward_only',
-      `
-    new.ledger_id <> old.ledger_id or new.sequence < old.sequence or new.mac is null
-    or (new.sequence = old.sequence and (new.hash <> old.hash or old.mac is not null))`,
+      'new.ledger_id <> old.ledger_id or new.sequence <= old.sequence or new.mac is null',
     ),
 
     `create table "ledger_seals" (

@@ -24,6 +24,7 @@ export function operation(ddl: Ddl): string[] {
       "finished_at" bigint,
       "order_id" text,
       "order_name" text,
+      "row_digest" text not null,
       constraint "inbound_events_source_check" check (source in ('store', 'processor')),
       constraint "inbound_events_state_check" check (${oneOf('state', 'pending', 'done', 'ignored', 'set_aside')})
     )`,
@@ -78,7 +79,8 @@ export function operation(ddl: Ddl): string[] {
       "sequence" integer not null,
       "data" text not null,
       "created_at" bigint not null,
-      "distributed_at" bigint
+      "distributed_at" bigint,
+      "row_digest" text not null
     )`,
     'create index "outbox_events_pending" on "outbox_events" ("sequence", "id") where distributed_at is null',
     unique('outbox_events', 'outbox_events_sequence', 'account_id, subject_id, sequence'),
@@ -138,6 +140,7 @@ export function operation(ddl: Ddl): string[] {
       "attempt_log" text,
       "created_at" bigint not null,
       "finished_at" bigint,
+      "row_digest" text not null,
       constraint "webhook_deliveries_state_check" check (state in ('pending', 'delivered', 'failed'))
     )`,
     `create index "webhook_deliveries_due" on "webhook_deliveries" ("due_at", "id") where state = 'pending'`,
@@ -197,6 +200,7 @@ export function operation(ddl: Ddl): string[] {
       "created_at" bigint not null,
       "finished_at" bigint,
       "expires_at" bigint,
+      "row_digest" text not null,
       constraint "export_jobs_role_check" check (role in ('merchant', 'creator', 'admin')),
       constraint "export_jobs_resource_check" check (resource in ('sales', 'payouts', 'clicks', 'billing_cycles', 'applications')),
       constraint "export_jobs_format_check" check (format in ('csv', 'ndjson')),
@@ -213,7 +217,8 @@ export function operation(ddl: Ddl): string[] {
       "name" text not null primary key,
       "started_at" bigint not null,
       "finished_at" bigint,
-      "outcome" text
+      "outcome" text,
+      "row_digest" text not null
     )`,
 
     `create table "processes" (

@@ -143,6 +143,7 @@ export function people(ddl: Ddl): string[] {
       "created_at" bigint not null,
       "give_up_at" bigint not null,
       "finished_at" bigint,
+      "row_digest" text not null,
       constraint "mails_state_check" check (state in ('queued', 'sent', 'failed')),
       constraint "mails_finished_check" check ((state = 'queued') = (finished_at is null)),
       constraint "mails_token_check" check (state = 'queued' or token_encrypted is null)

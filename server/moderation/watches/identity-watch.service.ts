@@ -104,7 +104,7 @@ async function watchDestinations(platform: Platform, tx: Tx, to: string): Promis
   if (to <= from) return false
   const fresh = await destinationsBetween(tx, from, to, ROWS_PER_RUN)
   const prints = new Map<string, string[]>()
-  for (const row of fresh) prints.set(row.id, await ibanFingerprints(platform, tx, row))
+  for (const row of fresh) prints.set(row.id, await ibanFingerprints(platform, row))
   const byIban = Map.groupBy(
     await destinationsWithIban(tx, [...new Set([...prints.values()].flat())]),
     (row) => row.iban_fingerprint,

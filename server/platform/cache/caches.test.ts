@@ -1,7 +1,7 @@
 // database: none
-import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { onMovingClock } from '../../test/testkit/moving-clock.ts'
 import { Caches } from './caches.ts'
 
 /** A source whose loads are counted. */
@@ -63,15 +63,16 @@ test('a value that was loading during an invalidation is returned, but not cache
   }
 })
 
-test('the lifetime of a value starts with its load', async () => {
-  const caches = new Caches({ lifetimeMs: 40 })
-  const slow = async () => {
-    await pause(60)
-    return 'slow'
-  }
-  assert.is(await caches.get('slugs', 'a', slow), 'slow')
-  assert.is(await caches.get('slugs', 'a', async () => 'fresh'), 'fresh')
-})
+test('the lifetime of a value starts with its load', () =>
+  onMovingClock(async (pass) => {
+    const caches = new Caches({ lifetimeMs: 40 })
+    const slow = async () => {
+      pass(60)
+      return 'slow'
+    }
+    assert.is(await caches.get('slugs', 'a', slow), 'slow')
+    assert.is(await caches.get('slugs', 'a', async () => 'fresh'), 'fresh')
+  }))
 
 test('a failed load reaches its caller and is not cached', async () => {
   const caches = new Caches()
@@ -80,12 +81,13 @@ test('a failed load reaches its caller and is not cached', async () => {
   assert.is(await caches.get('slugs', 'a', async () => 'up'), 'up')
 })
 
-test("another process's change shows within two seconds", async () => {
-  const caches = new Caches()
-  await caches.get('slugs', 'a', async () => 'before')
-  await pause(1600)
-  assert.is(await caches.get('slugs', 'a', async () => 'after'), 'after')
-})
+test("another process's change shows two seconds later at the latest", () =>
+  onMovingClock(async (pass) => {
+    const caches = new Caches()
+    await caches.get('slugs', 'a', async () => 'before')
+    pass(2000)
+    assert.is(await caches.get('slugs', 'a', async () => 'after'), 'after')
+  }))
 
 test('the number of entries is bounded', async () => {
   const caches = new Caches()

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { SettingError, sqliteFileOf } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import { tableIsMissing } from '../database/migration-state.ts'
+import { migrationState, tableIsMissing } from '../database/migration-state.ts'
 import { openDatabase } from '../database/open-database.ts'
 import { withTimeout } from '../with-timeout.ts'
 import { keyMarkOf, leaveMark, missingKeyOf, readMark } from './key-mark.ts'
@@ -20,7 +20,7 @@ export async function checkAppKey(database: Database, vault: Vault): Promise<voi
 
 /**
  * The same check before startup writes anything: no migration, no file, no mark. `keys` is `null` if none exist yet. Accepts a database that
- * does not exist yet or has no mark. Throws `SettingError`.
+ * does not exist yet or has no mark. Throws `SettingError`, or `unavailable` for a database made before 0.2.0.
  */
 export async function refuseForeignKeys(url: string, keys: AppKeys | null): Promise<void> {
   const file = sqliteFileOf(url)
@@ -28,6 +28,7 @@ export async function refuseForeignKeys(url: string, keys: AppKeys | null): Prom
   // Only the reader: on SQLite the writer, which sets the journal mode, opens with the first transaction.
   const database = await openDatabase(url, { create: false })
   try {
+    await migrationState(database)
     const mark = await withTimeout(readMark(database.reader).catch(undefinedWithoutTable))
     if (mark === undefined) return
     if (!keys)
@@ -43,7 +44,7 @@ function undefinedWithoutTable(error: unknown): undefined {
 }
 
 function refuseForeignMark(mark: string, vault: Vault): void {
-  if (keyMarkOf(mark, vault).key !== 'foreign') return
+  if (keyMarkOf(mark, vault) !== 'foreign') return
   const missing = missingKeyOf(mark, vault)
   const which = missing === null ? '' : ` (that is key ${missing})`
   if (missing === null) {

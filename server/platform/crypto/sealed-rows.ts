@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { Queries, Tx } from '../database/database.ts'
 import type { Vault } from './vault.ts'
 
@@ -21,13 +20,4 @@ export interface SealedTable {
   column: string
   /** Rows after the id `after`, in the order of their ids. */
   page(db: Queries, vault: Vault, after: string | null, limit: number): Promise<SealedRow[]>
-}
-
-/** Unbound values that several rows hold. Each sealing is unique, so all but one are copies. */
-export async function findCopies(db: Queries, { name, column }: SealedTable): Promise<Set<string>> {
-  const sealed = sql.ref(column)
-  const { rows } = await sql<{ sealed: string }>`
-    select ${sealed} as sealed from ${sql.table(name)} where ${sealed} like 'v1.%'
-    group by ${sealed} having count(*) > 1`.execute(db)
-  return new Set(rows.map((row) => row.sealed))
 }

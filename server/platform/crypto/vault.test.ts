@@ -3,9 +3,8 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { anyCharacter, fc } from '../../test/testkit/property.ts'
-import { sealUnbound } from '../../test/testkit/unbound-values.ts'
 import { createAppKey, createAppKeys } from './key-ring.ts'
-import { type Binding, createVault, IntegrityError, isUnbound, UnknownKeyError } from './vault.ts'
+import { type Binding, createVault, IntegrityError, UnknownKeyError } from './vault.ts'
 
 const ONE = Buffer.alloc(32, 1)
 const TWO = Buffer.alloc(32, 2)
@@ -69,19 +68,6 @@ test('a former key still opens what it sealed, and seals nothing new', () => {
   assert.is(rotated.open(sealed, STORE), 'secret')
   assert.is(otherVault.open(rotated.seal('secret', STORE), STORE), 'secret')
   assert.equal([rotated.isCurrent(sealed), rotated.isCurrent(rotated.seal('secret', STORE))], [false, true])
-})
-
-test('a value of the first format opens only where unbound values are accepted', () => {
-  const sealed = sealUnbound(ONE, 'secret', 'store')
-  assert.ok(isUnbound(sealed))
-  assert.throws(() => vault.open(sealed, STORE), isIntegrityError)
-  assert.is(vault.openUnbound(sealed, 'store'), 'secret')
-  assert.throws(() => rotated.openUnbound(sealed, 'store'), isIntegrityError)
-  assert.throws(() => vault.openUnbound(sealed, 'iban'), isIntegrityError)
-  assert.throws(() => otherVault.openUnbound(sealed, 'store'), isIntegrityError)
-  assert.throws(() => vault.openUnbound(vault.seal('secret', STORE), 'store'), isIntegrityError)
-  const [, payload] = sealed.split('.')
-  assert.throws(() => vault.open(`v2.${createAppKey(ONE).id}.${payload}`, STORE), isIntegrityError)
 })
 
 test('a change of any byte is noticed, and so is anything cut off or put behind', () => {

@@ -18,15 +18,10 @@ export interface Vault {
   /** Seals with the current key. */
   seal(text: string, binding: Binding): string
   /**
-   * Throws `UnknownKeyError` when the key is not in the ring, `IntegrityError` when the value was changed or moved or is not bound to a row.
+   * Throws `UnknownKeyError` when the key is not in the ring, `IntegrityError` when the value was changed or moved.
    */
   open(sealed: string, binding: Binding): string
-  /**
-   * Opens a value of the first format, which is bound to its column only. Uses the current key only, so that replacing the key makes copies
-   * of such values useless. Throws `IntegrityError`.
-   */
-  openUnbound(sealed: string, purpose: string): string
-  /** The start of values that are bound to their rows and sealed with the current key. */
+  /** The start of values that are sealed with the current key. */
   readonly currentPrefix: string
   isCurrent(sealed: string): boolean
   /** A keyed hash, hex: finds equal texts, and cannot be guessed without the key. */
@@ -56,12 +51,9 @@ export class UnknownKeyError extends Error {
   }
 }
 
-/** The first format, bound to a column only. Databases that are older than key rotation hold it. */
-const UNBOUND = 'v1'
 /** `v2.<key id>.<iv, tag and text in base64url>`, bound to a row. */
 const BOUND = 'v2'
 
-const ENCRYPTION = 'affiliate encrypt'
 const BOUND_ENCRYPTION = 'affiliate encrypt bound'
 const FINGERPRINT = 'affiliate fingerprint'
 
@@ -71,7 +63,6 @@ export function createVault(keys: AppKeys): Vault {
   const current = keys.current.id
   const currentPrefix = `${BOUND}.${current}.`
   const boundKeys = new Map(allKeys(keys).map((key) => [key.id, key.derive(BOUND_ENCRYPTION)]))
-  const unboundKey = keys.current.derive(ENCRYPTION)
   const fingerprintKeys = allKeys(keys).map((key) => key.derive(FINGERPRINT))
   const sealingKey = keys.current.derive(BOUND_ENCRYPTION)
 
@@ -86,19 +77,11 @@ export function createVault(keys: AppKeys): Vault {
       return `${currentPrefix}${Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url')}`
     },
     open(sealed, binding) {
-      if (isUnbound(sealed)) throw new IntegrityError('is not bound to its row')
       const [version, keyId, payload, ...more] = sealed.split('.')
       if (version !== BOUND || !keyId || !payload || more.length > 0) throw new IntegrityError('is malformed')
       const key = boundKeys.get(keyId)
       if (!key) throw keyError(keyId)
       const text = decrypt(key, payload, boundTo(keyId, binding))
-      if (text === null) throw new IntegrityError(NOT_OPENED)
-      return text
-    },
-    openUnbound(sealed, purpose) {
-      const [version, payload, ...more] = sealed.split('.')
-      if (version !== UNBOUND || !payload || more.length > 0) throw new IntegrityError('is malformed')
-      const text = decrypt(unboundKey, payload, Buffer.from(purpose))
       if (text === null) throw new IntegrityError(NOT_OPENED)
       return text
     },
@@ -109,12 +92,7 @@ export function createVault(keys: AppKeys): Vault {
   }
 }
 
-/** Whether a sealed value has the first format, which is not bound to a row. */
-export function isUnbound(sealed: string): boolean {
-  return sealed.startsWith(`${UNBOUND}.`)
-}
-
-/** The key id in a sealed value; `null` for the first format, which has none. */
+/** The key id in a sealed value; `null` for any other text. */
 export function sealedKeyId(sealed: string): string | null {
   const [version, keyId] = sealed.split('.')
   return version === BOUND && keyId ? keyId : null

@@ -27,9 +27,8 @@ function multiplier(bad: readonly number[], error?: Error) {
 it('takes them in pages, answers what came out in order, and tells how far it is', async ({ bed }) => {
   const { asked, work } = multiplier([])
   const reported: [number, number][] = []
-  const outcomes = await processInBatches(bed.platform, NUMBERS, 3, work, (at, all) =>
-    reported.push([at, all]),
-  )
+  const progress = (at: number, all: number) => reported.push([at, all])
+  const outcomes = await processInBatches(bed.platform, NUMBERS, 3, work, { progress })
   assert.equal(outcomes, [10, 20, 40, 50, 60, 70])
   assert.equal(asked, [[1, 2, 3], [4, 5, 6], [7]])
   assert.equal(reported, [
@@ -79,6 +78,27 @@ it('forEachIsolated goes on after a failure, and throws the first error at the e
   })
   assert.match(String(await run.catch((error) => error)), /2 on purpose/)
   assert.equal(done, [1, 3])
+})
+
+it('both go on after a failure, and take what onFailure makes of it', async ({ bed }) => {
+  const seen: string[] = []
+  const onFailure = async (n: number, error: unknown) => {
+    seen.push(String(error))
+    return n === 2 ? -n : null
+  }
+  const work = async (n: number) => {
+    if (n % 2 === 0) throw new Error(`${n} on purpose`)
+    return n
+  }
+  assert.equal(await forEachIsolated(bed.platform, [1, 2, 3, 4], work, { onFailure }), [1, -2, 3])
+  const many = (page: readonly number[]) => Promise.all(page.map(work))
+  assert.equal(await processInBatches(bed.platform, [1, 2, 3, 4], 3, many, { onFailure }), [1, -2, 3])
+  assert.equal(seen, [
+    'Error: 2 on purpose',
+    'Error: 4 on purpose',
+    'Error: 2 on purpose',
+    'Error: 4 on purpose',
+  ])
 })
 
 it('forEachIsolated stops when the database is unavailable', async ({ bed }) => {

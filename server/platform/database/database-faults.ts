@@ -34,7 +34,7 @@ export function isReadOnly(error: unknown): boolean {
 
 /** Whether the server, or a pooler, ends the connection with this error. */
 export function isConnectionEnded(error: unknown): boolean {
-  return /^(08|57P0)/.test(coded(error).code)
+  return /^(08|57P0|25P0[34])/.test(coded(error).code)
 }
 
 /** Whether the server does not know a prepared statement that the driver prepared, or the reverse: a pooler changed connections. */
@@ -42,7 +42,17 @@ export function isStatementLost(error: unknown): boolean {
   return ['26000', '42P05'].includes(coded(error).code)
 }
 
-export function readOnlyError(message: string): Error {
+/** Whether a connection takes writes, and if not, whether because its server is a standby. */
+export const WRITE_ACCESS =
+  "select current_setting('transaction_read_only') = 'on' as read_only, pg_is_in_recovery() as standby"
+
+export interface WriteAccess {
+  read_only: boolean
+  standby: boolean
+}
+
+export function readOnlyError({ standby }: WriteAccess): Error {
+  const message = standby ? 'the server takes reads only' : 'default_transaction_read_only is on'
   return Object.assign(new Error(message), { code: READ_ONLY })
 }
 
@@ -80,6 +90,12 @@ const NETWORK =
   /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|ENOENT|ECONNABORTED)$/
 const CONNECTION_LOST =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error/
+/** The server's certificate or the handshake: https://nodejs.org/api/tls.html#x509-certificate-error-codes */
+const TLS =
+  /^(CERT_|CRL_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|HOSTNAME_MISMATCH|ERROR_IN_CERT_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$)/
+/** Refused before the server takes a statement; the driver gives these no code. */
+const NOT_ADMITTED =
+  /^(SASL: |The server does not support SSL|There was an error establishing an SSL|Unknown authentication)/
 
 /** See https://www.postgresql.org/docs/current/errcodes-appendix.html for the codes. */
 export function postgresFault(error: unknown): DatabaseFault | null {
@@ -87,8 +103,10 @@ export function postgresFault(error: unknown): DatabaseFault | null {
   if (code === '23505') return { kind: 'unique', constraint }
   if (code === '40001' || code === '40P01' || code === '55P03') return { kind: 'contention' }
   if (isStatementLost(error)) return { kind: 'contention' }
-  const outOfOrder = /^(08|28|3D|53|57P0|58|XX00)/.test(code) || code === '57014' || code === READ_ONLY
-  if (outOfOrder || NETWORK.test(code) || CONNECTION_LOST.test(message)) {
+  const outOfOrder =
+    /^(08|28|3D|53|57P0|25P0[34]|58|XX00)/.test(code) || code === '57014' || code === READ_ONLY
+  const notConnected = NETWORK.test(code) || TLS.test(code) || NOT_ADMITTED.test(message)
+  if (outOfOrder || notConnected || CONNECTION_LOST.test(message)) {
     return { kind: 'unavailable', detail: message }
   }
   return null

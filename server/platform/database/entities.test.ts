@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Selectable, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -166,7 +167,7 @@ for (const dialect of testDialects()) {
       process.transaction(async (tx) => {
         const { em, User } = await entities(tx)
         const asma = await em.findOneOrFail(User, ASMA, LOCK)
-        await new Promise((resolve) => setTimeout(resolve, 5))
+        await nextTurn()
         asma.created_at += 1
       })
     const before = user(ASMA, 'Asma').created_at

@@ -14,7 +14,7 @@ function heldGroup(options: Partial<Options> = {}) {
   const group = new GroupCommit<number, string>({
     maxBatch: 100,
     maxWaiting: 100,
-    timeoutMs: 5000,
+    timeoutMs: 60_000,
     write: (items) => {
       const { promise, resolve, reject } = Promise.withResolvers<string[]>()
       const answers = items.map((item) => `row ${item}`)
@@ -239,7 +239,7 @@ it('in every order of arrivals and writes, settles each item once, within the li
         const group = new GroupCommit<number, string>({
           maxBatch,
           maxWaiting: 100,
-          timeoutMs: 5000,
+          timeoutMs: 60_000,
           concurrency,
           write: (items) => {
             inFlight += 1

@@ -1,19 +1,48 @@
 import { readdirSync } from 'node:fs'
 import { sql } from 'kysely'
+import { Refusal } from '../api/refusal.ts'
 import { SettingError } from '../config.ts'
 import { withTimeout } from '../with-timeout.ts'
-import { readOnlyError } from './database-faults.ts'
+import { readOnlyError, WRITE_ACCESS, type WriteAccess } from './database-faults.ts'
 import type { OpenDatabase } from './open-database.ts'
 
 export interface MigrationState {
   executed: string[]
   pending: string[]
+  /** Executed by a newer version, which this one does not know. */
+  unknown: string[]
 }
 
-/** Which migrations have run and which are pending; writes nothing. Refuses with `unavailable` when the database stalls. */
+/** A migration of every database made before 0.2.0, which was the first release. */
+const BEFORE_FIRST_RELEASE = '00002-guards'
+
+/**
+ * Which migrations have run and which are pending; writes nothing. Refuses with `unavailable` when the database stalls or was made before
+ * 0.2.0.
+ */
 export async function migrationState(database: OpenDatabase): Promise<MigrationState> {
   const executed = await withTimeout(executedMigrations(database))
-  return { executed, pending: migrationNames().filter((name) => !executed.includes(name)) }
+  if (executed.includes(BEFORE_FIRST_RELEASE)) {
+    throw new Refusal(
+      'unavailable',
+      'This database was made before version 0.2.0, which cannot read it: set DATABASE_URL to a new database.',
+    )
+  }
+  const known = migrationNames()
+  return {
+    executed,
+    pending: known.filter((name) => !executed.includes(name)),
+    unknown: executed.filter((name) => !known.includes(name)),
+  }
+}
+
+/** Throws `unavailable` for a database of a newer version: what this one writes could be wrong there. */
+export function refuseNewerDatabase({ unknown }: MigrationState): void {
+  if (unknown.length === 0) return
+  throw new Refusal(
+    'unavailable',
+    `The database belongs to a newer version: this one does not know ${unknown.join(', ')}. Install that version again, or restore a backup from before the upgrade.`,
+  )
 }
 
 /** The names of all migrations, from their files: importing them would load the whole ORM, which most commands do not need. */
@@ -25,10 +54,8 @@ export function migrationNames(): string[] {
 /** Throws with the code 25006 where the PostgreSQL server takes reads only. */
 export async function refuseReadOnlyServer(database: OpenDatabase): Promise<void> {
   if (database.dialect !== 'postgresql') return
-  const { rows } = await withTimeout(
-    sql<{ is: string }>`select current_setting('transaction_read_only') as is`.execute(database.reader),
-  )
-  if (rows[0]?.is === 'on') throw readOnlyError('the server takes reads only')
+  const { rows } = await withTimeout(sql.raw<WriteAccess>(WRITE_ACCESS).execute(database.reader))
+  if (rows[0]?.read_only) throw readOnlyError(rows[0])
 }
 
 async function executedMigrations(database: OpenDatabase): Promise<string[]> {

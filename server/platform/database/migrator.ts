@@ -4,11 +4,12 @@ import { sql } from 'kysely'
 import { migrationsFor } from '../../migrations/index.ts'
 import { type Queries, withRetries } from './database.ts'
 import { type DatabaseFault, isBusy, postgresFault } from './database-faults.ts'
-import { migrationState } from './migration-state.ts'
+import { migrationState, refuseNewerDatabase } from './migration-state.ts'
 import type { OpenDatabase } from './open-database.ts'
 import { hostAddresses } from './postgres-address.ts'
 import type { PostgresDatabase } from './postgresql.ts'
 import { ENTITIES } from './schema.ts'
+import { refuseUnsuitableServer } from './server-settings.ts'
 import type { SqliteDatabase } from './sqlite.ts'
 
 export { type MigrationState, migrationState } from './migration-state.ts'
@@ -47,6 +48,8 @@ export async function openOrm(database: OpenDatabase) {
 
 /** Runs the pending migrations; returns their names. Safe in several processes at once: one runs them, the others find them done. */
 export async function migrate(database: OpenDatabase): Promise<string[]> {
+  await refuseUnsuitableServer(database)
+  refuseNewerDatabase(await migrationState(database))
   return database.dialect === 'sqlite' ? migrateSqlite(database) : migratePostgres(database.directUrl)
 }
 
@@ -54,6 +57,7 @@ async function migrateSqlite(database: SqliteDatabase): Promise<string[]> {
   // Another process that migrates holds the lock longer than a transaction waits for.
   const faultOf = (error: unknown): DatabaseFault | null =>
     isBusy(error) ? { kind: 'contention' } : database.faultOf(error)
+  await migrationState(database)
   // The migrator creates its table outside a transaction, and fails if another process has just created it.
   await withRetries(faultOf, () => database.transaction((tx) => sql.raw(SQLITE_MIGRATIONS_TABLE).execute(tx)))
   const { migrator } = await openOrm(database)
@@ -103,6 +107,7 @@ function migrateAlone(
   return manager.transactional(async (em) => {
     const transaction = em.getTransactionContext<Queries>()
     if (!transaction) throw new Error('no transaction to migrate in')
+    await sql`set local statement_timeout = 0`.execute(transaction)
     await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(transaction)
     if ((await migrationState(database)).pending.length === 0) return []
     await lockAllTables(transaction)

@@ -26,7 +26,6 @@ export async function openDatabase(
   if (file !== null) {
     const { openSqlite } = await import('./sqlite.ts')
     const { dirname } = await import('node:path')
-    const { existsSync } = await import('node:fs')
     if (options.create) {
       const { makePrivateFile, makePrivateFolder } = await import('../private-files.ts')
       try {
@@ -35,13 +34,24 @@ export async function openDatabase(
       } catch (error) {
         throw new SettingError('DATABASE_URL', `cannot create the file: ${(error as Error).message}`)
       }
-    } else if (!existsSync(file)) {
-      throw new Refusal('unavailable', `No database at ${file}. Run "affiliate db migrate" to create it.`)
-    }
+    } else await refuseMissingFile(url)
     return openSqlite(file, options)
   }
   const { openPostgres } = await import('./postgresql.ts')
   return openPostgres(url, options)
+}
+
+/** Throws `unavailable` where there is no SQLite file at this address. */
+export async function refuseMissingFile(url: string): Promise<void> {
+  const file = sqliteFileOf(url)
+  const { existsSync } = await import('node:fs')
+  if (file === null || existsSync(file)) return
+  const { isAbsolute, resolve } = await import('node:path')
+  const place = isAbsolute(file) ? file : `${resolve(file)} (${url} in the folder ${process.cwd()})`
+  throw new Refusal(
+    'unavailable',
+    `There is no database at ${place}. Run this in the folder of the service, or name its database with --database-url. If it was lost, restore a backup with "affiliate db restore"; for a new one run "affiliate db migrate".`,
+  )
 }
 
 /** Refuses a PostgreSQL address whose hosts are not one cluster with one primary. Throws `SettingError` that names `setting`. */

@@ -5,6 +5,7 @@ import {
   databaseNameOf,
   hostAddresses,
   hostsOf,
+  passwordOf,
   withDatabaseName,
   withoutPassword,
 } from './postgres-address.ts'
@@ -14,11 +15,11 @@ const it = suite('PostgreSQL addresses')
 it('makes one address for each host', () => {
   assert.equal(
     hostAddresses('postgres://u:p@a:5432,b:5433/db?target_session_attrs=read-write&sslmode=require'),
-    ['postgres://u:p@a:5432/db?sslmode=require', 'postgres://u:p@b:5433/db?sslmode=require'],
+    ['postgres://u:p@a:5432/db?sslmode=verify-full', 'postgres://u:p@b:5433/db?sslmode=verify-full'],
   )
   assert.equal(hostAddresses('postgresql://a,[::1]:6000/db?sslmode=require&target_session_attrs=primary'), [
-    'postgresql://a/db?sslmode=require',
-    'postgresql://[::1]:6000/db?sslmode=require',
+    'postgresql://a/db?sslmode=verify-full',
+    'postgresql://[::1]:6000/db?sslmode=verify-full',
   ])
   assert.equal(hostAddresses('postgres://u:p@host/db?target_session_attrs=primary'), [
     'postgres://u:p@host/db',
@@ -40,26 +41,85 @@ it('names hosts, database and another database, and hides the password', () => {
   assert.is(withoutPassword('postgres://a:5432,b/db'), 'postgres://a:5432,b/db')
 })
 
-it('says what is wrong with an address', () => {
+it('keeps the read-only option of commands behind all options that an address gives', () => {
+  const [address = ''] = hostAddresses(
+    'postgres://u@a/db?options=-c%20search_path%3Dshop%20-c%20default_transaction_read_only%3Doff',
+    { readOnly: true },
+  )
+  const options = new URL(address).searchParams.getAll('options')
+  assert.equal(options, [
+    '-c search_path=shop -c default_transaction_read_only=off -c default_transaction_read_only=on',
+  ])
+  assert.equal(hostAddresses('postgres://u@a,b/db', { readOnly: true }).length, 2)
+  assert.equal(
+    hostAddresses('postgres://u@a/db?sslmode=no-verify&sslrootcert=system&channel_binding=require'),
+    ['postgres://u@a/db?sslmode=no-verify'],
+  )
+})
+
+it('shows no password, wherever the address has it', () => {
+  for (const [address, shown, password] of [
+    ['postgres://u:se%40cret@a/db', 'postgres://u@a/db', 'se@cret'],
+    ['postgres://u:se@cret@a/db', 'postgres://u@a/db', 'se@cret'],
+    ['postgres://u:se:cret@a,b/db', 'postgres://u@a,b/db', 'se:cret'],
+    ['postgres://u@a/db?password=secret', 'postgres://u@a/db', 'secret'],
+    [
+      'postgres://u@a/db?sslmode=disable&pass%77ord=secret&port=1',
+      'postgres://u@a/db?sslmode=disable&port=1',
+      'secret',
+    ],
+    ['postgres://:secret@/db?host=/run/postgresql', 'postgres://@/db?host=/run/postgresql', 'secret'],
+    ['postgres://a/db', 'postgres://a/db', ''],
+  ] as const) {
+    assert.is(addressProblem(address), null, address)
+    assert.is(withoutPassword(address), shown)
+    assert.is(passwordOf(address), password)
+    assert.not.match(hostsOf(address), /se.?cret/)
+  }
+})
+
+it('says what is wrong with an address, and no part of its password', () => {
   for (const fine of [
     'postgres://a:5432,b:5432/db?target_session_attrs=read-write',
     'postgres://u:p@a/db?target_session_attrs=primary',
     'postgres://u@/db?host=/run/postgresql',
     'postgres:///db',
+    'postgres://u@a/db?sslmode=verify-full&sslrootcert=system&channel_binding=require&application_name=shop',
   ]) {
     assert.is(addressProblem(fine), null, fine)
   }
   for (const [address, words] of [
-    [
-      'postgres://a,b/db?target_session_attrs=any',
-      'target_session_attrs=any: it must be read-write or primary',
-    ],
-    ['postgres://a/db?target_session_attrs=', 'it must be read-write or primary'],
+    ['postgres://a,b/db?target_session_attrs=any', 'must have target_session_attrs=read-write or primary'],
+    ['postgres://a/db?target_session_attrs=', 'must have target_session_attrs=read-write or primary'],
     ['postgres://a,,b/db', 'names an empty host'],
     ['postgres://u@/db?host=a,b', 'lists its hosts in "host="'],
     ['postgres://a:x,b/db', 'must be sqlite:PATH'],
+    ['postgres://a/db?sslmod=require', 'unknown option sslmod. Did you mean sslmode? Known are host,'],
+    ['postgres://a/db?pgbouncer=true', 'unknown option pgbouncer. Known are'],
+    ['postgres://a/db?ssl=true', 'unknown option ssl; write sslmode=require'],
+    ['postgres://a/db?sslmode=prefer', 'one of these as sslmode: disable, require'],
+    ['postgres://a/db?sslmode=disable&sslmode=require', 'gives the option sslmode twice'],
+    ['postgres://a/db?sslrootcert=/none.crt', 'sslrootcert that cannot be read: /none.crt (ENOENT)'],
+    ['postgres://a/db?sslrootcert=/etc/passwd', 'a file without PEM as sslrootcert: /etc/passwd'],
+    ['postgres://a/db?options=-c%20a%3Db%5C', 'must not have a backslash'],
   ] as const) {
     assert.match(addressProblem(address) ?? 'nothing', words, address)
+  }
+  for (const address of [
+    'postgres://u:se@cret/w@a/db',
+    'postgres://u:secret/w@a/db',
+    'postgres://u:12/secret@a/db',
+    'postgres://u:1?secret=1&x@a/db',
+    'postgres://u:1#secret@a/db',
+    'postgres://u:secret%@a/db',
+    'postgres://u:secret%ff@a/db',
+    'postgres://u@a/db?password=x&secret',
+    'postgres://u@a/db?password=x&secret=y',
+    'postgres://u@a/db?password=x#secret',
+  ]) {
+    const problem = addressProblem(address) ?? 'nothing'
+    assert.match(problem, 'must be percent-encoded', address)
+    assert.not.match(problem, 'secret')
   }
 })
 

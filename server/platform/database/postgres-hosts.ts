@@ -32,14 +32,18 @@ interface Unreachable {
  */
 export class PostgresHosts {
   readonly addresses: readonly string[]
+  /** For the driver, whose client then goes to the primary. */
+  readonly connectionString: string
   #primary: string | null = null
   #search: Promise<string> | null = null
   /** The open connections and the address of each. */
   readonly #clients = new Map<Client, string>()
   readonly connecting = new Set<Client>()
 
-  constructor(url: string) {
+  /** With `readOnly` the servers refuse writes of these connections. */
+  constructor(url: string, options: { readOnly?: boolean } = {}) {
     this.addresses = hostAddresses(url)
+    this.connectionString = hostAddresses(url, options)[0] ?? ''
   }
 
   /** The address of the primary. Throws with the code 25006 where only standbys answer, else with the first host's error. */
@@ -249,5 +253,5 @@ export function clientFor(hosts: PostgresHosts): typeof Client {
 export function clientOf(url: string, config: ClientConfig = {}): Client {
   const hosts = new PostgresHosts(url)
   const HostClient = clientFor(hosts)
-  return new HostClient({ ...config, connectionString: hosts.addresses[0] })
+  return new HostClient({ ...config, connectionString: hosts.connectionString })
 }

@@ -9,16 +9,24 @@ import {
   type QueryConfig,
   type QueryResult,
 } from 'pg'
+import { SettingError } from '../config.ts'
 import { statementTimeout } from './database.ts'
-import { isConnectionEnded, isReadOnly, isStatementLost, readOnlyError } from './database-faults.ts'
+import {
+  isConnectionEnded,
+  isReadOnly,
+  isStatementLost,
+  readOnlyError,
+  WRITE_ACCESS,
+  type WriteAccess,
+} from './database-faults.ts'
 import { ANSWER_TIMEOUT_MS, CONNECT_TIMEOUT_MS, clientFor, type PostgresHosts } from './postgres-hosts.ts'
 
 export interface PoolOptions extends PoolConfig {
   max: number
   /** The longest that one statement may take unless `statementTimeout` says otherwise, ms; 0 for no limit. */
   queryTimeoutMs: number
-  /** Connections to servers that take reads only are errors. */
-  writable: boolean
+  /** `write`: connections to servers that take reads only are errors. `guarded`: connections that would take writes are. */
+  access: 'write' | 'guarded' | 'any'
   /** How long a caller waits for a connection, ms. */
   waitMs?: number
 }
@@ -40,23 +48,22 @@ export class BoundedPool {
   readonly pool: Pool
   readonly #hosts: PostgresHosts
   readonly #queryTimeoutMs: number
+  readonly #access: PoolOptions['access']
   readonly #waitMs: number
   readonly #held = new Map<PoolClient, () => void>()
   #nextCheck: NodeJS.Timeout | undefined
 
-  constructor(
-    hosts: PostgresHosts,
-    { queryTimeoutMs, writable, waitMs = CONNECT_TIMEOUT_MS, ...config }: PoolOptions,
-  ) {
+  constructor(hosts: PostgresHosts, { queryTimeoutMs, access, waitMs, ...config }: PoolOptions) {
     this.#hosts = hosts
     this.#queryTimeoutMs = queryTimeoutMs
-    this.#waitMs = waitMs
+    this.#access = access
+    this.#waitMs = waitMs ?? (access === 'guarded' ? ANSWER_TIMEOUT_MS : CONNECT_TIMEOUT_MS)
     this.pool = new Pool({
       Client: clientFor(hosts),
-      connectionString: hosts.addresses[0],
+      connectionString: hosts.connectionString,
       // Callers give up earlier, the connection that is made does not.
       connectionTimeoutMillis: ANSWER_TIMEOUT_MS,
-      ...(writable && { onConnect: (client) => this.#refuseReadOnly(client) }),
+      ...(access !== 'any' && { onConnect: (client) => this.#checkAccess(client) }),
       idleTimeoutMillis: 30_000,
       // A server that vanished without a word is noticed.
       keepAlive: true,
@@ -182,13 +189,23 @@ export class BoundedPool {
     }
   }
 
-  /** A standby, or a primary that was just replaced by one. */
-  async #refuseReadOnly(client: ClientBase): Promise<void> {
-    const question = { text: 'show transaction_read_only', query_timeout: ANSWER_TIMEOUT_MS }
-    const { rows } = await client.query(question)
-    if (rows[0]?.transaction_read_only !== 'on') return
-    this.#hosts.forget()
-    throw readOnlyError('the server takes reads only')
+  /** Refuses a connection without the pool's access. */
+  async #checkAccess(client: ClientBase): Promise<void> {
+    const question = { text: WRITE_ACCESS, query_timeout: ANSWER_TIMEOUT_MS }
+    const { rows } = await client.query<WriteAccess>(question)
+    const [access = { read_only: false, standby: false }] = rows
+    if (this.#access === 'guarded') {
+      // A pooler may drop the option of the connection.
+      if (!access.read_only)
+        throw new SettingError(
+          'DATABASE_DIRECT_URL',
+          'must name the database itself: the pooler at this address makes no read-only connections',
+        )
+    } else if (access.read_only) {
+      // A standby, or a primary that was just replaced by one.
+      this.#hosts.forget()
+      throw readOnlyError(access)
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import { type Pool, types } from 'pg'
 import { type Database, refuseNested, runTransaction, withRetries } from './database.ts'
 import { postgresFault } from './database-faults.ts'
 import { PostgresHosts } from './postgres-hosts.ts'
-import { BoundedPool } from './postgres-pool.ts'
+import { BoundedPool, type PoolOptions } from './postgres-pool.ts'
 import { Replica } from './postgres-replica.ts'
 import type { Schema } from './schema.ts'
 
@@ -26,11 +26,15 @@ export interface PostgresDatabase extends Database {
 const INT8 = 20
 const NUMERIC = 1700
 
-/** Sums and counts arrive as text. All of ours are whole numbers; an inexact one must fail. */
-function exactNumber(text: string): number {
+/**
+ * Sums and counts arrive as text. All of ours are whole numbers; another one throws. One beyond 2^53 becomes a bigint, which no sum with
+ * other amounts accepts.
+ */
+function exactNumber(text: string): number | bigint {
   const value = Number(text)
-  if (!Number.isSafeInteger(value)) throw new Error(`not an exact whole number: ${text}`)
-  return value
+  if (Number.isSafeInteger(value)) return value
+  if (!/^-?\d+$/.test(text)) throw new Error(`not an exact whole number: ${text}`)
+  return BigInt(text)
 }
 
 /** Longer than any set-wise statement takes; a stalled database must not hold callers forever. */
@@ -55,15 +59,19 @@ export interface PostgresOptions {
 }
 
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresDatabase {
-  const hosts = new PostgresHosts(url)
+  const { readOnly = false } = options
+  const hosts = new PostgresHosts(url, { readOnly })
   const size = options.poolSize ?? POOL_SIZE
   const writes = Math.max(1, Math.round(size * WRITES))
-  const openPool = (max: number, at = hosts, readOnly = options.readOnly ?? false) =>
+  const openPool = (
+    max: number,
+    at = hosts,
+    access: PoolOptions['access'] = readOnly ? 'guarded' : 'write',
+  ) =>
     new BoundedPool(at, {
       max,
       queryTimeoutMs: options.queryTimeoutMs ?? QUERY_TIMEOUT_MS,
-      writable: !readOnly,
-      ...(options.readOnly && { options: '-c default_transaction_read_only=on' }),
+      access,
       ...(options.applicationName !== undefined && { application_name: options.applicationName }),
       types: {
         getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
@@ -78,7 +86,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const replica =
     readUrl === undefined
       ? null
-      : new Replica(openPool(Math.max(1, size - writes), new PostgresHosts(readUrl), true), readPool)
+      : new Replica(openPool(Math.max(1, size - writes), new PostgresHosts(readUrl), 'any'), readPool)
   /** Names of the statements of `executeBatch`, by their text; each connection prepares them at their first use. */
   const preparedNames = new Map<string, string>()
   /** By the text, since behind PgBouncer several processes share a server's connection and its names. */

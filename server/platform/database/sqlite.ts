@@ -137,7 +137,7 @@ class Connection {
     const statement = handle.prepare(sql)
     const prepared: SqliteStatement = {
       reader: statement.reader,
-      all: (parameters) => statement.all(parameters).map(exactRow),
+      all: (parameters) => exactRows(statement, parameters),
       run(parameters) {
         const [first] = parameters
         if (!(first instanceof ParameterRows)) return statement.run(parameters)
@@ -145,25 +145,52 @@ class Connection {
         return { changes: first.rows.length, lastInsertRowid: 0 }
       },
       // A new statement: a kept one may be needed while the iteration is open.
-      iterate: (parameters) => exactRows(handle.prepare(sql).iterate(parameters)),
+      iterate: (parameters) => onlyExact(handle.prepare(sql).iterate(parameters)),
     }
     this.#statements.set(sql, prepared)
     return prepared
   }
 }
 
-/** The driver rounds numbers beyond 2^53 silently; an inexact amount of money must fail instead. */
-function exactRow(row: unknown): unknown {
-  for (const value of Object.values(row as object)) {
-    if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
-      throw new Error(`not an exact whole number: ${value}`)
-    }
+/**
+ * The driver rounds whole numbers beyond 2^53 silently. A query that finds one is read again, and such a number becomes a bigint, which no
+ * sum with other amounts accepts. A statement that writes and returns one throws.
+ */
+function exactRows(statement: BetterSqlite.Statement, parameters: readonly unknown[]): unknown[] {
+  const rows = statement.all(parameters)
+  if (rows.every(isExact)) return rows
+  if (!statement.readonly) throw inexact()
+  try {
+    return statement.safeIntegers(true).all(parameters).map(withNumbers)
+  } finally {
+    statement.safeIntegers(false)
   }
-  return row
 }
 
-function* exactRows(rows: Iterable<unknown>): IterableIterator<unknown> {
-  for (const row of rows) yield exactRow(row)
+function isExact(row: unknown): boolean {
+  return Object.values(row as object).every(
+    (value) => typeof value !== 'number' || Math.abs(value) <= Number.MAX_SAFE_INTEGER,
+  )
+}
+
+/** With numbers instead of bigints where they are exact. */
+function withNumbers(row: unknown): unknown {
+  const entries = Object.entries(row as object).map(([name, value]) => [
+    name,
+    typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value,
+  ])
+  return Object.fromEntries(entries)
+}
+
+function* onlyExact(rows: Iterable<unknown>): IterableIterator<unknown> {
+  for (const row of rows) {
+    if (!isExact(row)) throw inexact()
+    yield row
+  }
+}
+
+function inexact(): Error {
+  return new Error('not an exact whole number')
 }
 
 /**

@@ -1,4 +1,4 @@
-// time limit: 180 s
+// long
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -40,7 +40,7 @@ const open = (double: SafepayDouble, changes: Partial<SafepayProcessorOptions> =
     merchantId: MERCHANT_ID,
     secretKey: SECRET_KEY,
     payoutEventUnit: 'rupees',
-    timeoutMs: 2000,
+    timeoutMs: 60_000,
     ...changes,
   }) as Context['processor']
 
@@ -196,7 +196,7 @@ const CALLS: [what: string, instead: Instead, kind: CallOutcome['kind'], detail:
 
 for (const [what, instead, kind, detail] of CALLS) {
   it(`a payout answered with ${what} is ${kind}`, async ({ double, processor }) => {
-    const short = open(double, { timeoutMs: 300 })
+    const short = open(double, { timeoutMs: 500 })
     double.instead.set('POST payout', [instead])
     const outcome = await (what === 'silence' ? short : processor).createPayout(PAYOUT)
     await short.close()

@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { eventually } from '../../test/testkit/eventually.ts'
 import { ask, invoiceBody, payoutBody, sandboxOptions, withSandbox } from './receiver.fixture.ts'
 import { startSandbox } from './start-sandbox.ts'
 
@@ -136,7 +137,7 @@ delivery('closing ends stalled calls, waiting events and waiters, at once and tw
     () => 'answered',
     () => 'broken',
   )
-  while (sandbox.switches().stall_next > 0) await new Promise((resolve) => setImmediate(resolve))
+  await eventually(() => sandbox.switches().stall_next === 0)
   await ask(sandbox.url, 'POST', '/invoices', { body: invoiceBody(), key: 'k2' })
   const idle = sandbox.idle().then(
     () => 'idle',

@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { eventually } from '../../test/testkit/eventually.ts'
 import { createHttpProcessor } from '../http-processor.ts'
 import {
   API_KEY,
@@ -62,19 +63,19 @@ answers(
   'a lost, a garbled and a late answer leave the outcome unknown, and the look-up finds the payout',
   async () => {
     await withSandbox(async (sandbox) => {
-      const processor = createHttpProcessor({ url: sandbox.url, apiKey: API_KEY, timeoutMs: 500 })
+      const processor = createHttpProcessor({ url: sandbox.url, apiKey: API_KEY, timeoutMs: 2000 })
       const misbehave = [
         { lose_next_answers: 1 },
         { garble_next_answers: 1 },
         // The call takes effect after its caller has given up.
-        { stall_next: 1, stall_ms: 800 },
+        { stall_next: 1, stall_ms: 2500 },
       ]
       for (const [n, change] of misbehave.entries()) {
         sandbox.switches(change)
         const { destination } = payoutBody()
         const call = { attemptId: `a${n}`, reference: `r${n}`, amount: 100_000, destination }
         assert.is((await processor.createPayout(call)).kind, 'unknown', JSON.stringify(change))
-        while (sandbox.state().payouts.length <= n) await new Promise((resolve) => setImmediate(resolve))
+        await eventually(() => sandbox.state().payouts.length > n)
         const found = await processor.findPayouts({ reference: `r${n}`, attemptIds: [] })
         const again = await processor.createPayout(call)
         assert.is(again.kind === 'created' && again.id, found.kind === 'found' && found.items[0]?.id)

@@ -1,3 +1,4 @@
+import { unsubscribeUrl } from '../../mail/unsubscribe.service.ts'
 import { standardWebhooks } from '../../processor/signatures/standard-webhooks.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { orderBody } from '../testkit/orders.ts'
@@ -14,6 +15,8 @@ export const EDGE_CALLS: Record<string, EdgeCall> = {
     method: 'GET',
     path: `/jobs/${await freshJob(scene.platform, me)}/file`,
   }),
+  'GET /account/unsubscribe': (occasion) => ({ method: 'GET', path: unsubscribePath(occasion) }),
+  'POST /account/unsubscribe': (occasion) => ({ method: 'POST', path: unsubscribePath(occasion) }),
   'GET /docs/guides/:name': () => ({ method: 'GET', path: '/docs/guides/settings' }),
   'POST /webhooks/store-sales+signed': (occasion) => storeDelivery(occasion, true),
   'POST /webhooks/store-sales+forged': (occasion) => storeDelivery(occasion, false),
@@ -29,6 +32,11 @@ export function edgeCall(row: string, occasion: Occasion): WebCall | Promise<Web
   const [method = '', path = ''] = row.split(' ')
   if (path.includes(':')) throw new Error(`${row} needs an entry here: its path has parameters`)
   return { method, path }
+}
+
+function unsubscribePath({ scene, tenant }: Occasion): string {
+  const { pathname, search } = new URL(unsubscribeUrl(scene.platform, tenant.shop.merchantId, 'store.silent'))
+  return `${pathname}${search}`
 }
 
 function storeDelivery({ scene, tenant }: Occasion, signed: boolean): WebCall {

@@ -1,5 +1,4 @@
 // proof only
-// time limit: 240 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { inputShapeOf, type JsonSchema } from '../../http/rest-input.ts'

@@ -1,5 +1,4 @@
 // proof only
-// time limit: 240 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Role } from '../../../shared/schemas/common.ts'

@@ -107,6 +107,8 @@ const EDGES = `
   GET /docs                         ok         ok        ok       ok     ok         ok     ok       ok
   GET /account/verify-email         ok         ok        ok       ok     ok         ok     ok       ok
   GET /account/reset-password       ok         ok        ok       ok     ok         ok     ok       ok
+  GET /account/unsubscribe          ok         ok        ok       ok     ok         ok     ok       ok
+  POST /account/unsubscribe         ok         ok        ok       ok     ok         ok     ok       ok
   GET /account/account.js           ok         ok        ok       ok     ok         ok     ok       ok
   GET /account/account.css          ok         ok        ok       ok     ok         ok     ok       ok
   GET /docs/start.js                ok         ok        ok       ok     ok         ok     ok       ok

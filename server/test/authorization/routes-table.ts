@@ -110,6 +110,16 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
     test: 'http/account-pages.test.ts',
     callers: 'public',
   },
+  'GET /account/unsubscribe': {
+    file: 'http/unsubscribe.ts',
+    test: 'http/unsubscribe.test.ts',
+    callers: 'public',
+  },
+  'POST /account/unsubscribe': {
+    file: 'http/unsubscribe.ts',
+    test: 'http/unsubscribe.test.ts',
+    callers: 'public',
+  },
   'GET /docs': { file: 'http/docs.ts', test: 'http/docs.test.ts', callers: 'public' },
   'GET /docs/guides': {
     file: 'http/guides/guides.ts',

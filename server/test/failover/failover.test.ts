@@ -1,5 +1,4 @@
 // proof only
-// time limit: 300 s
 import { setTimeout as pause } from 'node:timers/promises'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,5 +1,4 @@
 // proof only
-// time limit: 600 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type TestDialect, testDialects } from '../testkit/databases.ts'

@@ -14,6 +14,7 @@ const EDGE_PATHS = [
   '/docs',
   '/account/verify-email',
   '/account/reset-password',
+  '/account/unsubscribe',
   '/account/account.js',
   '/account/account.css',
   '/account/',

@@ -13,12 +13,13 @@ import { sendTestEvent } from '../../webhooks/deliveries.service.ts'
 import { createEndpoint, MAX_ENDPOINTS } from '../../webhooks/endpoints.service.ts'
 import { authorize } from '../authorization/scene.ts'
 import type { TestDialect } from '../testkit/databases.ts'
+import { eventually } from '../testkit/eventually.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER } from '../testkit/listings.ts'
 import { measureLoopCpu } from '../testkit/loop-cpu.ts'
 import { giveDestination } from '../testkit/marketplace.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser } from '../testkit/people.ts'
-import { call, eventually, openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
+import { call, openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
 
 export const ID_WORDS = [
   'offers',

@@ -1,5 +1,4 @@
 // proof only
-// time limit: 300 s
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'

@@ -2,7 +2,6 @@
 // without a word about either in the server's own code.
 import diagnostics from 'node:diagnostics_channel'
 import { Socket } from 'node:net'
-import type { Cron } from 'croner'
 import { isCommitOf, type Moment, type Target, Transactions } from './points.ts'
 
 export type ScheduledJob = 'billing' | 'payouts'
@@ -134,22 +133,11 @@ function watchMails(): void {
   }
 }
 
-/** The schedules of the server, by the name of the job. */
-const crons = new Map<unknown, Cron>()
-
-async function watchSchedules(): Promise<void> {
-  const { Cron } = await import('croner')
-  const schedule = Cron.prototype.schedule
-  Cron.prototype.schedule = function (this: Cron, ...parts) {
-    crons.set(this.options.context, this)
-    return schedule.apply(this, parts)
-  }
-}
-
 async function runSchedule(job: ScheduledJob): Promise<void> {
-  const cron = crons.get(job)
-  if (!cron) throw new Error(`no scheduled job is called ${job}`)
-  await cron.trigger()
+  const { getTasks } = await import('node-cron')
+  const task = [...getTasks().values()].find(({ name }) => name === job)
+  if (!task) throw new Error(`no scheduled job is called ${job}`)
+  await task.execute()
 }
 
 async function obey(order: Order): Promise<void> {
@@ -169,6 +157,5 @@ process.on('message', (order: Order) => {
 process.channel?.unref()
 process.on('disconnect', die)
 await (process.env.DATABASE_URL?.startsWith('postgres') ? watchPostgres() : watchSqlite())
-await watchSchedules()
 watchCalls()
 watchMails()

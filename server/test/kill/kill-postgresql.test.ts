@@ -1,5 +1,4 @@
 // proof only
-// time limit: 600 s
 import { suite } from 'uvu'
 import { testDialects } from '../testkit/databases.ts'
 import { addKillTests } from './kill-tests.ts'

@@ -1,5 +1,4 @@
 // proof only
-// time limit: 600 s
 // database: none
 import { suite } from 'uvu'
 import { addKillTests } from './kill-tests.ts'

@@ -12,11 +12,28 @@ export function share(amount: number, parts: number, whole: number): number {
   return halfUp(BigInt(amount) * BigInt(parts), BigInt(whole))
 }
 
-/** A decimal text such as `1250.005` in paisa, half up; `null` for what is no plain amount from zero on. */
-export function paisaOf(text: unknown): number | null {
+/** An exact amount of paisa: `over ÷ under`. */
+export interface Fraction {
+  over: bigint
+  under: bigint
+}
+
+export const NONE: Fraction = { over: 0n, under: 1n }
+
+/** A decimal text such as `1250.005` in paisa; `null` for what is no plain amount from zero on. */
+export function fractionOf(text: unknown): Fraction | null {
   if (typeof text !== 'string' || !/^[0-9]+(\.[0-9]+)?$/.test(text)) return null
   const [rupees = '0', fraction = ''] = text.split('.')
-  return halfUp(BigInt(rupees + fraction) * 100n, 10n ** BigInt(fraction.length))
+  return { over: BigInt(rupees + fraction) * 100n, under: 10n ** BigInt(fraction.length) }
+}
+
+export function plus(one: Fraction, other: Fraction): Fraction {
+  return { over: one.over * other.under + other.over * one.under, under: one.under * other.under }
+}
+
+/** `amount × parts ÷ whole`, half up to the paisa. */
+export function shareOf(amount: Fraction, parts: number, whole: number): number {
+  return halfUp(amount.over * BigInt(parts), amount.under * BigInt(whole))
 }
 
 /** Paisa for people and for the books' rows: `1250.00`. */

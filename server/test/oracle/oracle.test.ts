@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { FIXTURE_PRODUCT_ID, fillFixture } from '../../../fixtures/fill-fixture.ts'
 import { fc } from '../testkit/property.ts'
 import { clockText, periodAt } from './calendar.ts'
-import { halfUp, paisaOf, rupees } from './exact.ts'
+import { fractionOf, halfUp, plus, rupees, shareOf } from './exact.ts'
 import { addClick, addLiveOffer, addPerson, approve, setCoupon } from './marketplace.ts'
 import { readOrder } from './order.ts'
 import { judge } from './sale.ts'
@@ -95,9 +95,13 @@ it('has periods that hold their moment, begin at midnight and follow each other'
 
 it('rounds half up, once', () => {
   assert.equal([halfUp(1n, 2n), halfUp(3n, 2n), halfUp(49n, 100n), halfUp(0n, 7n)], [1, 2, 0, 0])
+  const paisa = (text: string, pieces = 1) => {
+    const amount = fractionOf(text)
+    return amount && shareOf(plus(amount, amount), pieces, 2)
+  }
   assert.equal(
-    [paisaOf('12.345'), paisaOf('0.005'), paisaOf('7'), paisaOf('-1'), paisaOf('1e3')],
-    [1235, 1, 700, null, null],
+    [paisa('12.345'), paisa('0.005'), paisa('7'), paisa('1.005', 1000), paisa('-1'), paisa('1e3')],
+    [1235, 1, 700, 100_500, null, null],
   )
   assert.equal([rupees(5), rupees(-1250), rupees(123_456)], ['0.05', '-12.50', '1234.56'])
 })

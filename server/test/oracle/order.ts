@@ -1,5 +1,5 @@
 import { HOUR, MINUTE, midnightOf } from './calendar.ts'
-import { paisaOf } from './exact.ts'
+import { type Fraction, fractionOf, NONE, plus } from './exact.ts'
 
 /** What an `orders/paid` body says, read by the oracle itself. Amounts in paisa, times in epoch ms. */
 export interface Order {
@@ -10,7 +10,7 @@ export interface Order {
   financialStatus: string | null
   cancelled: boolean
   taxesIncluded: boolean
-  buyerEmail: string | null
+  buyerEmails: string[]
   /** What stood where a tracking reference belongs; `null` when nothing did. */
   reference: string | null
   /** Discount codes, upper case, in the body's sequence. */
@@ -22,9 +22,9 @@ export interface OrderLine {
   productId: string | null
   ordered: number
   remaining: number
-  price: number
-  discount: number
-  tax: number
+  price: Fraction
+  discount: Fraction
+  tax: Fraction
   giftCard: boolean
 }
 
@@ -63,7 +63,7 @@ function orderOf(body: Fields, parameter: string): Order {
     financialStatus: typeof body.financial_status === 'string' ? body.financial_status : null,
     cancelled: body.cancelled_at !== null && body.cancelled_at !== undefined,
     taxesIncluded: flagOf(body.taxes_included),
-    buyerEmail: emailOf(body),
+    buyerEmails: emailsOf(body),
     reference:
       attributeIn(body.note_attributes, parameter) ??
       lineReference(body.line_items, `_${parameter}`) ??
@@ -89,8 +89,8 @@ function lineOf(line: Fields): OrderLine {
   }
 }
 
-function sum(amounts: number[]): number {
-  return amounts.reduce((total, amount) => total + amount, 0)
+function sum(amounts: Fraction[]): Fraction {
+  return amounts.reduce(plus, NONE)
 }
 
 function fieldsOf(value: unknown): Fields {
@@ -124,8 +124,8 @@ function countOf(value: unknown): number {
   return Number(value.digits)
 }
 
-function amountOf(value: unknown): number {
-  const amount = paisaOf(value)
+function amountOf(value: unknown): Fraction {
+  const amount = fractionOf(value)
   if (amount === null) throw new Unreadable()
   return amount
 }
@@ -149,20 +149,20 @@ function momentOf(value: unknown): number {
   return midnight + (at(4) * HOUR + at(5) * MINUTE + at(6) * 1000 + at(7)) - offset
 }
 
-function emailOf(body: Fields): string | null {
+function emailsOf(body: Fields): string[] {
   const customer =
     typeof body.customer === 'object' && body.customer !== null ? (body.customer as Fields) : {}
-  const given = [body.email, body.contact_email, customer.email].find(
-    (value) => typeof value === 'string' && value.trim() !== '',
+  return [body.email, body.contact_email, customer.email].flatMap((value) =>
+    typeof value === 'string' && value.trim() !== '' ? value.trim().toLowerCase() : [],
   )
-  return typeof given === 'string' ? given.trim().toLowerCase() : null
 }
 
 function codesOf(body: Fields): string[] {
   const discounts = Array.isArray(body.discount_codes) ? (body.discount_codes as Fields[]) : []
-  return discounts.flatMap((discount) =>
-    typeof discount?.code === 'string' ? discount.code.trim().toUpperCase() : [],
-  )
+  return discounts.flatMap((discount) => {
+    const code = typeof discount?.code === 'string' ? discount.code.trim() : ''
+    return /^[A-Za-z0-9_-]+$/.test(code) ? code.toUpperCase() : []
+  })
 }
 
 function attributeIn(list: unknown, name: string): string | null {

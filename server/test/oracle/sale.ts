@@ -1,5 +1,5 @@
 import { DAY, MINUTE } from './calendar.ts'
-import { share } from './exact.ts'
+import { type Fraction, share, shareOf } from './exact.ts'
 import type { Order, OrderLine } from './order.ts'
 import { type Click, known, type Link, type State } from './state.ts'
 
@@ -107,7 +107,7 @@ function firstFailure(state: State, facts: Facts) {
   const creator = known(state.people, facts.link?.creator ?? '')
   if (creator.suspended) return 'creator_suspended'
   if (known(state.people, merchant).suspended) return 'merchant_suspended'
-  if (reachesMailbox(order.buyerEmail, creator.email)) return 'self_purchase'
+  if (order.buyerEmails.some((email) => reachesMailbox(email, creator.email))) return 'self_purchase'
   if (!order.lines.some((line) => isCovered(line, facts.named))) return noProduct(facts.named)
   return facts.commission > 0 ? null : 'nothing_payable'
 }
@@ -117,8 +117,7 @@ export function paid(order: Order): boolean {
 }
 
 /** Gmail ignores dots and has two names; what follows a plus sign is a label. */
-function reachesMailbox(one: string | null, other: string): boolean {
-  if (one === null) return false
+function reachesMailbox(one: string, other: string): boolean {
   const mailbox = (address: string) => {
     const [, name = '', domain = ''] = /^(.+?)(?:\+.*)?@([^@]*)$/.exec(address.toLowerCase()) ?? []
     return /^(gmail|googlemail)\.com$/.test(domain) ? name.replaceAll('.', '') : `${name}@${domain}`
@@ -144,10 +143,11 @@ function basisOf(order: Order, named: readonly string[]): number {
 
 function netOf(line: OrderLine, taxesIncluded: boolean): number {
   const tax = taxesIncluded ? remaining(line.tax, line) : 0
-  return Math.max(0, line.price * line.remaining - remaining(line.discount, line) - tax)
+  const gross = shareOf(line.price, line.remaining, 1)
+  return Math.max(0, gross - remaining(line.discount, line) - tax)
 }
 
 /** Of an edited line, discount and tax belong to the remaining pieces in their proportion. */
-function remaining(amount: number, line: OrderLine): number {
-  return line.remaining < line.ordered ? share(amount, line.remaining, line.ordered) : amount
+function remaining(amount: Fraction, line: OrderLine): number {
+  return line.remaining < line.ordered ? shareOf(amount, line.remaining, line.ordered) : shareOf(amount, 1, 1)
 }

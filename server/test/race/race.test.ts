@@ -1,5 +1,4 @@
 // proof only
-// time limit: 600 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { verifyBooks } from '../../verification/verify-books.ts'

@@ -38,7 +38,7 @@ export async function openSafepayWorld(
     merchantId: MERCHANT_ID,
     secretKey: SECRET_KEY,
     payoutEventUnit,
-    timeoutMs: 2000,
+    timeoutMs: 60_000,
     now: () => market.clock.now(),
   })
   const { platform } = market

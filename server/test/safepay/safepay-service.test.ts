@@ -1,5 +1,4 @@
 // proof only
-// time limit: 120 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
@@ -9,8 +8,9 @@ import { SafepayApi } from '../../processor/safepay/safepay-api.ts'
 import { safepayOptions } from '../../processor/safepay/safepay-settings.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
 import { testDialects } from '../testkit/databases.ts'
+import { eventually } from '../testkit/eventually.ts'
 import { cast, follow, orderBody, report } from '../testkit/outside-cast.ts'
-import { call, eventually, openServiceBed } from '../testkit/service-bed.ts'
+import { call, openServiceBed } from '../testkit/service-bed.ts'
 import { SafepayDouble } from './safepay-double.ts'
 import { SAFEPAY_SETTINGS } from './safepay-market.ts'
 

@@ -1,5 +1,4 @@
 // proof only
-// time limit: 600 s
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { SALE_REJECTION_REASONS } from '../../sales/accept-sale.rule.ts'

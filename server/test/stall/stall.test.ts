@@ -1,5 +1,4 @@
 // proof only
-// time limit: 180 s
 // mostly waits
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

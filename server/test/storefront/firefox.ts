@@ -3,9 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { eventually } from '../testkit/service-bed.ts'
-
-const START_MS = 60_000
+import { eventually } from '../testkit/eventually.ts'
 
 interface BidiMessage {
   id?: number
@@ -58,7 +56,7 @@ export class Firefox {
       stream.setEncoding('utf8').on('data', (text: string) => {
         output += text
       })
-    const address = await eventually(async () => /ws:\/\/\S+/.exec(output)?.[0], Boolean, START_MS)
+    const address = await eventually(() => /ws:\/\/\S+/.exec(output)?.[0])
     const socket = new WebSocket(`${address}/session`)
     await once(socket, 'open')
     const firefox = new Firefox(child, profile, socket)
@@ -129,7 +127,6 @@ export class FirefoxTab {
       // A page that is being left cannot be asked.
       () => this.evaluate(expression).catch(() => undefined),
       (found) => found === value,
-      8000,
     )
   }
 }

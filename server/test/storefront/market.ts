@@ -1,14 +1,14 @@
 import { accessSync, constants } from 'node:fs'
 import { readReceipt } from '../../sales/accept-sale.rule.ts'
+import { eventually } from '../testkit/eventually.ts'
 import { addLink, addLiveOffer, addMerchant, OFFER } from '../testkit/listings.ts'
 import { addUser } from '../testkit/people.ts'
-import { eventually, openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
+import { openServiceBed, type ServiceBed } from '../testkit/service-bed.ts'
 import { Storefront } from './storefront.ts'
 
 /** The host of the offer's product page, which the storefront answers for. */
 export const HOST = new URL(OFFER.product_url).hostname
 export const HOME = `https://${HOST}/`
-const PATIENCE_MS = 8000
 
 /** A running service with a live offer and two creators' links to it, and the store that sells the product. */
 export class Market {
@@ -52,13 +52,12 @@ export class Market {
     await eventually(
       async () => [...this.store.carts.values()].map(({ attributes }) => attributes.aff_ref),
       (found) => found.includes(reference),
-      PATIENCE_MS,
     )
   }
 
   /** Waits until no page asks the store for anything. */
   async quiet(): Promise<void> {
-    await eventually(async () => this.store.isQuiet(), Boolean, PATIENCE_MS)
+    await eventually(() => this.store.isQuiet())
   }
 
   /** What became of each order since the store was reopened, oldest first. */

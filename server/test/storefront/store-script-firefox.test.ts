@@ -1,5 +1,4 @@
 // proof only
-// time limit: 240 s
 // database: none
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

@@ -1,12 +1,11 @@
 // proof only
-// time limit: 240 s
 // database: none
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Browser, chromium } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { eventually } from '../testkit/service-bed.ts'
+import { eventually } from '../testkit/eventually.ts'
 import { HOME, HOST, isThere, Market } from './market.ts'
 import type { StoreSettings } from './theme.ts'
 import { Visitor } from './visitor.ts'

@@ -14,6 +14,7 @@ const FIXTURE = new URL(
   import.meta.url,
 )
 /** Shopify deletes a cart after so many days without a change. */
+const QUIET_MS = 1000
 const CART_DAYS = 14
 
 interface Line {
@@ -101,9 +102,9 @@ export class Storefront {
     }
   }
 
-  /** Whether the last request was half a second ago. */
+  /** A page asks within milliseconds of what made it ask: after a hundred times that, no more requests come. */
   isQuiet(): boolean {
-    return Date.now() - this.#lastRequestAt > 500
+    return Date.now() - this.#lastRequestAt > QUIET_MS
   }
 
   countOf(request: string): number {

@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import { eventually } from '../testkit/service-bed.ts'
+import { eventually } from '../testkit/eventually.ts'
 import { DAY } from '../testkit/testbed.ts'
 import { HOME, HOST, type Market } from './market.ts'
 
@@ -41,7 +41,6 @@ export class Visitor {
     await eventually(
       async () => (await this.context.cookies(HOME)).map(({ value }) => value),
       (values) => values.some((value) => value.includes(reference)),
-      5000,
     )
   }
 

@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { OrderReader } from '../../jobs/order-reader.ts'
-import type { ReadOrder } from '../../jobs/read-order.ts'
+import type { ReadOrders } from '../../jobs/read-order.ts'
+import { eventually } from './eventually.ts'
 
 /** A reader that counts how often its results were used. */
 export interface CountedReader extends OrderReader {
@@ -10,20 +10,22 @@ export interface CountedReader extends OrderReader {
   readAhead(many: number): Promise<void>
 }
 
-const PATIENCE_MS = 20_000
+type Read = ReadOrders extends ReadonlyMap<string, infer Value> ? Value : never
 
 /** Tells of each order that is taken out. */
-class Counted extends Map<string, ReadOrder> {
+class Counted extends Map<string, Read> {
   readonly #onUse: () => void
+  readonly #used = new Set<string>()
 
-  constructor(orders: ReadonlyMap<string, ReadOrder>, onUse: () => void) {
+  constructor(orders: ReadOrders, onUse: () => void) {
     super(orders)
     this.#onUse = onUse
   }
 
-  override get(id: string): ReadOrder | undefined {
+  override get(id: string): Read | undefined {
     const order = super.get(id)
-    if (order) this.#onUse()
+    if (order && !this.#used.has(id)) this.#onUse()
+    this.#used.add(id)
     return order
   }
 }
@@ -43,14 +45,9 @@ export function countedReader(reader: OrderReader): CountedReader {
     async readAhead(many) {
       if (many === 0) return
       const before = reader.read()
-      const giveUpAt = performance.now() + PATIENCE_MS
       reader.readOn([])
-      for (;;) {
-        const fresh = [...reader.read().keys()].filter((id) => !before.has(id)).length
-        if (fresh >= many) return
-        if (performance.now() > giveUpAt) throw new Error(`${fresh} orders were read ahead, not ${many}`)
-        await nextTurn()
-      }
+      const fresh = () => [...reader.read().keys()].filter((id) => !before.has(id)).length
+      await eventually(fresh, (count) => count >= many)
     },
   }
 }

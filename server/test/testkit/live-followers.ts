@@ -12,6 +12,7 @@ import { Signals } from '../../platform/signals.ts'
 import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
 import { createToken } from '../../users/sessions.service.ts'
 import type { TestDialect } from './databases.ts'
+import { eventually } from './eventually.ts'
 import { type Marketplace, openMarketplace } from './marketplace.ts'
 import { WEB_TESTBED_SECRET } from './web.ts'
 
@@ -77,19 +78,15 @@ export interface Follower {
   refusal(): string | null
   connections(): number
   lastId(): string
-  /** Resolves once `done` holds. Throws after 10 seconds. */
-  until(done: () => boolean): Promise<void>
+  /** Resolves once `done` holds. */
+  until(done: () => boolean): Promise<unknown>
   stop(): void
 }
 
 export function follow(base: string, token: string | null, lastEventId?: string): Follower {
   const events: Follower['events'] = []
-  const waiting = new Set<() => void>()
   let refused: string | null = null
   let connected = 0
-  const changed = () => {
-    for (const look of [...waiting]) look()
-  }
   const client = createTRPCClient<AppRouter>({
     links: [
       httpSubscriptionLink({
@@ -108,49 +105,23 @@ export function follow(base: string, token: string | null, lastEventId?: string)
   const subscription = client.live.changes.subscribe(lastEventId === undefined ? {} : { lastEventId }, {
     onStarted() {
       connected += 1
-      changed()
     },
     onData(event) {
       events.push(event)
-      changed()
     },
     onError(error) {
       refused = error.data?.problem.code ?? error.message
-      changed()
     },
   })
-  const follower: Follower = {
+  return {
     events,
     received: () => events.flatMap(({ data }) => (data.kind === 'start' ? [] : [inShort(data)])),
     refusal: () => refused,
     connections: () => connected,
     lastId: () => events.at(-1)?.id ?? '',
-    until(done) {
-      return new Promise((resolve, reject) => {
-        const end = () => {
-          clearTimeout(timer)
-          waiting.delete(look)
-        }
-        const look = () => {
-          if (!done()) return
-          end()
-          resolve()
-        }
-        const timer = setTimeout(() => {
-          end()
-          reject(
-            new Error(
-              `not after 10 s: ${JSON.stringify({ received: follower.received(), refused, connected })}`,
-            ),
-          )
-        }, 10_000)
-        waiting.add(look)
-        look()
-      })
-    },
+    until: (done) => eventually(done),
     stop: () => subscription.unsubscribe(),
   }
-  return follower
 }
 
 function inShort(event: Exclude<LiveEvent, { kind: 'start' }>): string {

@@ -13,6 +13,8 @@ export function idNumber(number: number): string {
 const AT = 1_790_000_000_000
 /** The id of a key that journal rows name. */
 const KEY = 'ab12cd34'
+/** Of a row, made with that key. */
+const DIGEST = `${KEY}.${'ef'.repeat(32)}`
 const MERCHANT = idNumber(1)
 const CREATOR = idNumber(2)
 const STORE = idNumber(10)
@@ -38,6 +40,7 @@ const mail = (number: number, state: 'queued' | 'sent' | 'failed') => ({
   facts: '{}',
   token_encrypted: state === 'queued' ? 'v2.z' : null,
   event_key: `verify_email ${number}`,
+  row_digest: DIGEST,
   state,
   attempts: 1,
   next_try_at: AT,
@@ -115,6 +118,7 @@ const event = (number: number, state: 'pending' | 'done' | 'ignored' | 'set_asid
   topic: 'orders/paid',
   received_at: AT,
   triggered_at: null,
+  row_digest: DIGEST,
   state,
   attempts: 1,
   next_attempt_at: AT,
@@ -131,6 +135,7 @@ const attempt = (number: number, state: 'waiting' | 'created' | 'refused') => ({
   subject_id: idNumber(number),
   amount: 10_000,
   request: '{}',
+  row_digest: DIGEST,
   state,
   tries: 1,
   next_try_at: AT,
@@ -400,6 +405,7 @@ export const ONE_OF_EACH: Rows = {
       format: 'csv',
       from_at: null,
       to_at: AT,
+      row_digest: DIGEST,
       state: 'succeeded',
       due_at: AT,
       lease_token: null,
@@ -421,6 +427,7 @@ export const ONE_OF_EACH: Rows = {
       subject_id: idNumber(80),
       sequence: 1,
       data: '{}',
+      row_digest: DIGEST,
       created_at: AT,
       distributed_at: AT,
     },
@@ -431,6 +438,7 @@ export const ONE_OF_EACH: Rows = {
       subject_id: idNumber(80),
       sequence: 1,
       data: '{}',
+      row_digest: DIGEST,
       created_at: AT,
       distributed_at: null,
     },
@@ -466,6 +474,7 @@ export const ONE_OF_EACH: Rows = {
       event_id: idNumber(140),
       subject_id: idNumber(80),
       sequence: 1,
+      row_digest: DIGEST,
       state: 'delivered',
       attempts: 1,
       due_at: AT,
@@ -482,7 +491,7 @@ export const ONE_OF_EACH: Rows = {
   ],
   link_days: [{ link_id: LINK, day: 20_000, visits: 1, clicks: 1, untracked_visits: 0 }],
   mailboxes: [{ user_id: CREATOR, fingerprint: '23' }],
-  schedule_runs: [{ name: 'billing', started_at: AT, finished_at: AT, outcome: '{}' }],
+  schedule_runs: [{ name: 'billing', started_at: AT, finished_at: AT, outcome: '{}', row_digest: DIGEST }],
   processes: [{ id: idNumber(90), host: 'host-1', pid: 1, roles: 'web', money_settings: '{}', seen_at: AT }],
   rate_limits: [{ key: 'auth:x', points: 1, expire: AT }],
   watermarks: [{ name: 'clicks', value: NIL_ID }],

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { type ChainedEntry, chainEntries, type Head, headText, NO_HASH } from '../../ledger/chain.rule.ts'
 import { journalKeys } from '../../ledger/journal-keys.ts'
-import { NO_SEAL, sealDigest, unkeyedSealDigest } from '../../ledger/seals/seal.rule.ts'
+import { NO_SEAL, sealDigest } from '../../ledger/seals/seal.rule.ts'
 import type { AppKeys } from '../../platform/crypto/key-ring.ts'
 import { sha256 } from '../../platform/crypto/vault.ts'
 import type { Schema } from '../../platform/database/schema.ts'
@@ -60,9 +60,7 @@ async function rewriteSeals(db: Kysely<Schema>, keys: AppKeys | null): Promise<v
       .orderBy('ledger_id')
       .execute()
     const content = { ...seal, sealedAt: seal.sealed_at, heads }
-    previous = keys
-      ? sealDigest(journalKeys(keys).current.seal, previous, content)
-      : unkeyedSealDigest(sha256, previous, content)
+    previous = sealDigest(keys ? journalKeys(keys).current.seal : sha256, previous, content)
     await db
       .updateTable('ledger_seals')
       .set({ digest: previous })

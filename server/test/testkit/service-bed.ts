@@ -84,18 +84,3 @@ function parsed(text: string): unknown {
     return text
   }
 }
-
-/** Asks again until `done` says yes; for effects that the worker brings about. Throws after `withinMs`. */
-export async function eventually<T>(
-  ask: () => Promise<T>,
-  done: (value: T) => boolean,
-  withinMs = 15_000,
-): Promise<T> {
-  const end = Date.now() + withinMs
-  for (;;) {
-    const value = await ask()
-    if (done(value)) return value
-    if (Date.now() > end) throw new Error(`still not so after ${withinMs} ms: ${JSON.stringify(value)}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}

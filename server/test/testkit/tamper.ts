@@ -17,6 +17,20 @@ export async function poisonOrder(database: OpenDatabase, orderName: string): Pr
   })
 }
 
+/** Takes away the triggers, as an owner of the tables can; the service works on. */
+export async function removeTriggers({ dialect, writer }: OpenDatabase): Promise<void> {
+  const triggers = await (dialect === 'sqlite'
+    ? sql<{ name: string; of: string }>`
+        select name, tbl_name as "of" from sqlite_schema where type = 'trigger'`
+    : sql<{ name: string; of: string }>`
+        select tgname as name, tgrelid::regclass::text as "of" from pg_trigger where not tgisinternal and tgparentid = 0`
+  ).execute(writer)
+  for (const { name, of } of triggers.rows) {
+    const on = dialect === 'sqlite' ? sql`` : sql` on ${sql.id(of)}`
+    await sql`drop trigger ${sql.id(name)}${on}`.execute(writer)
+  }
+}
+
 /**
  * Takes away what the database itself guards (triggers, unique indexes beside primary keys, checks, foreign keys), so
  * that a test can write what no service could.

@@ -41,6 +41,13 @@ const BILLING: Tampering[] = [
     'billing_cycles',
     'commission_total = commission_total + 1',
   ),
+  changed(
+    'amounts-in-range',
+    'a total beyond the bound',
+    'billing_cycles',
+    'fee_total = 9007199254740993',
+    CLOSED,
+  ),
   changed('cycle-totals', 'a sale too many', 'billing_cycles', 'sales_count = sales_count + 1', CLOSED),
   share('cycle-shares', 'a share of one paisa more', 'commission = commission + 1', 'true'),
   changed(
@@ -277,6 +284,12 @@ function body(what: string, assignment: string, condition: string): Tampering {
 const BODIES: Tampering[] = [
   body('a body with one more space', "body = body || ' '", "encoding = 'utf8'"),
   body('a body of other bytes', "body = 'AAAA'", "encoding = 'base64'"),
+  {
+    invariant: 'sales-as-reported',
+    what: 'a sale of another order',
+    statement: sql`update sales set order_id = '1' where cast(event_id as text) = ${one('inbound_events', "source = 'store' and state = 'done'")}`,
+    subject: oneOf('inbound_events', "source = 'store' and state = 'done'"),
+  },
   changed(
     'charges-as-confirmed',
     'another payment than the event names',
@@ -319,7 +332,24 @@ const SEALED: Tampering[] = [
   changed('sealed-webhook-secrets', 'an end', 'webhook_secrets', 'valid_until = 9000000000000'),
 ]
 
+/** Rows that would cause something. */
+const QUEUES: Tampering[] = [
+  changed('events-authentic', 'an event of another time', 'inbound_events', 'received_at = received_at + 1'),
+  changed('attempts-authentic', 'a call with another request', 'processor_attempts', "request = '{}'"),
+  changed('outbox-authentic', 'an event with other data', 'outbox_events', "data = '{}'"),
+  changed('deliveries-authentic', 'a delivery of another subject', 'webhook_deliveries', 'sequence = 99'),
+  changed('mails-authentic', 'a mail to another address', 'mails', "address = 'eve@example.com'"),
+  {
+    invariant: 'runs-authentic',
+    what: 'a run of another time',
+    statement: sql`update schedule_runs set started_at = 9000000000000`,
+    subject: sql`select name as subject from schedule_runs limit 1`,
+  },
+  changed('exports-authentic', 'an export of more', 'export_jobs', "role = 'admin'"),
+]
+
 export const TAMPERINGS: readonly Tampering[] = [
+  ...QUEUES,
   ...JOURNAL_TAMPERINGS,
   ...CHAIN_TAMPERINGS,
   ...SALE_TAMPERINGS,

@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify'
 import { createClickRecorder } from '../../clicks/clicks.service.ts'
 import { createServer } from '../../http/server.ts'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
@@ -25,6 +26,7 @@ export interface WebRequest {
 export interface WebTestbed extends Testbed {
   /** `http://127.0.0.1:port`. */
   base: string
+  server: FastifyInstance
   ask(method: string, path: string, request?: WebRequest): Promise<WebAnswer>
 }
 
@@ -49,6 +51,7 @@ export async function openWebTestbed(
   return {
     ...bed,
     base,
+    server,
     ask: (method, path, request = {}) => ask(`${base}${path}`, method, request),
     async close() {
       await server.close()

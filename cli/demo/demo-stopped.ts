@@ -1,2 +1,0 @@
-/** The story cannot go on, for a reason that one line tells; anything else that is thrown is a bug. */
-export class DemoStopped extends Error {}

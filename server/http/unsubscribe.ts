@@ -1,0 +1,88 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ERROR_STATUS } from '../../shared/error-codes.ts'
+import type { MailEvent } from '../../shared/mail-events.ts'
+import { readUnsubscribeToken, unsubscribe } from '../mail/unsubscribe.service.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { Guard } from './account-pages.ts'
+
+const POLICY =
+  "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+/** Mail programs send `List-Unsubscribe=One-Click`. */
+const BODY_LIMIT = 4096
+
+const ABOUT: Record<MailEvent, string> = {
+  'application.created': 'new applications',
+  'application.decided': 'decisions on your applications',
+  'sale.accepted': 'your first sale',
+  'billing_cycle.closed': 'invoices',
+  'billing_cycle.overdue': 'overdue invoices',
+  'store.silent': 'stores that send nothing',
+  'store.rejecting': 'stores whose deliveries are refused',
+  'payout.paid': 'payouts',
+  'payout.failed': 'failed payouts',
+}
+
+const page = (title: string, content: string) => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<link rel="stylesheet" href="account.css">
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+${content}
+</main>
+</body>
+</html>
+`
+
+/**
+ * One-click unsubscribing (RFC 8058). The page needs a click, because mail scanners follow links; mail programs and its form send a POST.
+ * The token in the address stands for the log-in, so the body is ignored.
+ */
+export function registerUnsubscribe(server: FastifyInstance, platform: Platform, guard: Guard): void {
+  server.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_LIMIT }, (_request, _body, done) =>
+      done(null, undefined),
+    )
+    const url = '/account/unsubscribe'
+    scope.get(url, { onRequest: guard }, async (request, reply) =>
+      answer(request, reply, () => {
+        const { event } = readUnsubscribeToken(platform, tokenOf(request))
+        const question = `<p>You receive e-mails about ${ABOUT[event]}.</p>\n<form method="post"><button>Stop these e-mails</button></form>`
+        return page('Unsubscribe', question)
+      }),
+    )
+    scope.post(url, { onRequest: guard }, async (request, reply) =>
+      answer(request, reply, async () => {
+        const event = await unsubscribe(platform, tokenOf(request))
+        return page('Unsubscribed', `<p>You receive no more e-mails about ${ABOUT[event]}.</p>`)
+      }),
+    )
+  })
+}
+
+/** A browser gets a refusal as a page. */
+async function answer(request: FastifyRequest, reply: FastifyReply, pageOf: () => string | Promise<string>) {
+  reply.header('content-security-policy', POLICY)
+  try {
+    const text = await pageOf()
+    return reply.type('text/html; charset=utf-8').send(text)
+  } catch (error) {
+    const isBrowser = (request.headers.accept ?? '').includes('text/html')
+    if (!(error instanceof Refusal) || !isBrowser) throw error
+    const text = page('This link is not valid', `<p>${error.detail.replaceAll('"', '&quot;')}</p>`)
+    return reply.code(ERROR_STATUS[error.code]).type('text/html; charset=utf-8').send(text)
+  }
+}
+
+function tokenOf(request: FastifyRequest): string {
+  const { token } = request.query as Record<string, unknown>
+  return typeof token === 'string' ? token : ''
+}

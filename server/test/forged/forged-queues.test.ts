@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto'
+import { type Selectable, sql } from 'kysely'
+import * as assert from 'uvu/assert'
+import { openLocalStorage } from '../../exports/export-storage.ts'
+import { openExportFile, startExport } from '../../exports/exports.service.ts'
+import { runNextExport } from '../../exports/run-export.service.ts'
+import { isReconciliationDue, RECONCILIATION } from '../../jobs/reconciliation.ts'
+import { noteFinished, noteStarted } from '../../jobs/schedule-runs.service.ts'
+import { notifyUntilIdle } from '../../jobs/webhook-loops.ts'
+import { deliverMails } from '../../mail/deliver-mails.service.ts'
+import { sendMail } from '../../mail/mail.service.ts'
+import { publishEvents } from '../../outbox/outbox.service.ts'
+import type { Actor } from '../../platform/api/procedure.ts'
+import { dataFolder } from '../../platform/config.ts'
+import type { Schema } from '../../platform/database/schema.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { verifyBooks } from '../../verification/verify-books.ts'
+import { createEndpoint } from '../../webhooks/endpoints.service.ts'
+import { marketSuites } from '../testkit/market-suites.ts'
+import { type Marketplace, openFlagsOf } from '../testkit/marketplace.ts'
+import { outcomeOf } from '../testkit/people.ts'
+import { removeTriggers } from '../testkit/tamper.ts'
+import { openWebhookReceiver, type WebhookReceiver } from '../testkit/webhook-receiver.ts'
+
+type Row<Table extends keyof Schema> = Selectable<Schema[Table]>
+
+interface Context {
+  /** Of the account whose data is wanted, and of the one that a database writer owns. */
+  ayesha: Actor
+  eve: Actor
+  receiver: WebhookReceiver
+}
+
+const NEVER = new AbortController().signal
+
+for (const { it } of marketSuites<Context>('queues that a database writer adds to')) {
+  it.before.each(async (context) => {
+    const { market, platform } = context
+    context.receiver = await openWebhookReceiver()
+    context.ayesha = await market.addCreator('Ayesha', false)
+    context.eve = await market.addCreator('Eve', false)
+    for (const actor of [context.ayesha, context.eve]) {
+      const events = ['payout.paid']
+      await createEndpoint(platform, actor, { url: context.receiver.url, events, description: '' })
+    }
+    await removeTriggers(market.bed.testDatabase.database)
+    await mailed(platform)
+    await notifyUntilIdle(platform)
+  })
+  it.after.each(({ receiver }) => receiver?.close())
+
+  const writer = (market: Marketplace) => market.bed.testDatabase.database.writer
+
+  /** Sends all due mails; returns their addresses and kinds. */
+  const mailed = async (platform: Platform): Promise<string[]> => {
+    const sent: string[] = []
+    const transport = {
+      async send({ to, kind }: { to: { address: string }; kind: string }) {
+        sent.push(`${kind} to ${to.address}`)
+        return { kind: 'sent' as const }
+      },
+      close() {},
+    }
+    while ((await deliverMails(platform, transport, NEVER)) > 0);
+    return sent
+  }
+
+  const publish = (platform: Platform, accountId: string) =>
+    platform.database.transaction((tx) =>
+      publishEvents(platform, tx, [
+        { type: 'payout.paid', accountId, subjectId: platform.ids.next(), data: { amount: '1.00' } },
+      ]),
+    )
+
+  const copyOf = async <Table extends 'outbox_events' | 'webhook_deliveries' | 'mails' | 'export_jobs'>(
+    market: Marketplace,
+    table: Table,
+    id: string,
+  ): Promise<Row<Table>> => {
+    const { rows } = await sql<Row<Table>>`select * from ${sql.table(table)} where id = ${id}`.execute(
+      writer(market),
+    )
+    return rows[0] as Row<Table>
+  }
+
+  const assertFound = async (platform: Platform, table: keyof Schema, invariant: string, id: string) => {
+    assert.ok((await openFlagsOf(platform)).includes(`integrity_violation ${table}`))
+    const { breaches = [] } = (await verifyBooks(platform)).find(({ name }) => name === invariant) ?? {}
+    assert.equal(
+      breaches.map(({ subject }) => subject.split(' ').at(-1)),
+      [id],
+    )
+  }
+
+  it('tell no channel of an added outbox event', async ({ market, platform, ayesha, receiver }) => {
+    const [genuine = ''] = await publish(platform, ayesha.userId)
+    const row = await copyOf(market, 'outbox_events', genuine)
+    const forged = { ...row, id: platform.ids.next(), subject_id: randomUUID(), data: '{"amount":"9.00"}' }
+    await writer(market).insertInto('outbox_events').values(forged).execute()
+    await notifyUntilIdle(platform)
+    assert.equal(
+      receiver.received.map(({ id }) => id),
+      [genuine],
+    )
+    assert.equal((await mailed(platform)).length, 1)
+    await assertFound(platform, 'outbox_events', 'outbox-authentic', forged.id)
+  })
+
+  it('send no added delivery, such as one of an event to another account', async ({
+    market,
+    platform,
+    ayesha,
+    eve,
+    receiver,
+  }) => {
+    const [genuine = ''] = await publish(platform, ayesha.userId)
+    await notifyUntilIdle(platform)
+    const deliveries = await writer(market).selectFrom('webhook_deliveries').selectAll().execute()
+    const delivery = deliveries.find(({ event_id }) => event_id === genuine)
+    const endpoint = await writer(market)
+      .selectFrom('webhook_endpoints')
+      .select('id')
+      .where('account_id', '=', eve.userId)
+      .executeTakeFirstOrThrow()
+    assert.ok(delivery)
+    const forged: typeof delivery = {
+      ...{ ...delivery, id: platform.ids.next(), endpoint_id: endpoint.id },
+      ...{ state: 'pending', attempts: 0, finished_at: null },
+    }
+    await writer(market).insertInto('webhook_deliveries').values(forged).execute()
+    const [next = ''] = await publish(platform, eve.userId)
+    await notifyUntilIdle(platform)
+    assert.equal(
+      receiver.received.map(({ id }) => id),
+      [genuine, next],
+    )
+    assert.is((await copyOf(market, 'webhook_deliveries', forged.id)).state, 'failed')
+    await assertFound(platform, 'webhook_deliveries', 'deliveries-authentic', forged.id)
+  })
+
+  it('send no added mail', async ({ market, platform, ayesha }) => {
+    const send = () =>
+      platform.database.transaction((tx) =>
+        sendMail(platform, tx, { userId: ayesha.userId, kind: 'payout.paid', facts: { amount: '1.00' } }),
+      )
+    await send()
+    const [genuine] = await writer(market)
+      .selectFrom('mails')
+      .selectAll()
+      .where('state', '=', 'queued')
+      .execute()
+    assert.ok(genuine)
+    const forged = { ...genuine, id: platform.ids.next(), address: 'victim@example.com' }
+    await writer(market).insertInto('mails').values(forged).execute()
+    assert.equal(await mailed(platform), [`payout.paid to ${genuine.address}`])
+    assert.is((await copyOf(market, 'mails', forged.id)).state, 'failed')
+    await assertFound(platform, 'mails', 'mails-authentic', forged.id)
+  })
+
+  it("write no added export, and give no account another one's file", async ({
+    market,
+    platform,
+    ayesha,
+    eve,
+  }) => {
+    const storage = openLocalStorage(`${dataFolder(platform.config)}/exports`)
+    const request = { resource: 'sales', format: 'csv', from: null, to: null } as const
+    const genuine = await startExport(platform, ayesha, request)
+    assert.ok(await runNextExport(platform, storage, NEVER))
+    const written = await copyOf(market, 'export_jobs', genuine.id)
+    const admin: typeof written = {
+      ...{ ...genuine, id: platform.ids.next(), user_id: eve.userId, role: 'admin' },
+    }
+    await writer(market).insertInto('export_jobs').values(admin).execute()
+    assert.ok(await runNextExport(platform, storage, NEVER))
+    const { state, file_key } = await copyOf(market, 'export_jobs', admin.id)
+    assert.equal([state, file_key], ['failed', null])
+    await assertFound(platform, 'export_jobs', 'exports-authentic', admin.id)
+    await writer(market).deleteFrom('export_jobs').where('id', '=', admin.id).execute()
+    const copied = { ...written, id: platform.ids.next(), user_id: eve.userId }
+    await writer(market).insertInto('export_jobs').values(copied).execute()
+    assert.is(await outcomeOf(openExportFile(platform, eve.userId, copied.id)), 'not_found')
+    const own = await startExport(platform, eve, request)
+    assert.ok(await runNextExport(platform, storage, NEVER))
+    await writer(market)
+      .updateTable('export_jobs')
+      .set({ file_key: written.file_key })
+      .where('id', '=', own.id)
+      .execute()
+    assert.is(await outcomeOf(openExportFile(platform, eve.userId, own.id)), 'not_found')
+  })
+
+  it('keep no scheduled job from running', async ({ market, platform, clock }) => {
+    const run = { started_at: clock.now() + 1000, finished_at: clock.now() + 1000, outcome: '{}' }
+    const forged = { name: RECONCILIATION, ...run, row_digest: '' }
+    await writer(market).insertInto('schedule_runs').values(forged).execute()
+    assert.ok(await isReconciliationDue(platform))
+    await assertFoundRun(platform, RECONCILIATION)
+    assert.ok(await noteStarted(platform, RECONCILIATION, clock.now()))
+    assert.not(await noteStarted(platform, RECONCILIATION, clock.now()))
+    await noteFinished(platform, RECONCILIATION, {})
+    await market.verify()
+    assert.ok((await openFlagsOf(platform)).includes('integrity_violation schedule_runs'))
+  })
+
+  const assertFoundRun = async (platform: Platform, name: string) => {
+    const results = await verifyBooks(platform)
+    const found = results.find((result) => result.name === 'runs-authentic')
+    assert.equal(
+      found?.breaches.map(({ subject }) => subject),
+      [`run of ${name}`],
+    )
+  }
+
+  it.run()
+}
