@@ -93,8 +93,8 @@ async function pointAtLink(
 
 function referenceIn(text: string, parameter: string): string {
   try {
-    const { tracking_reference: reference } = readOrderFacts(text, parameter)
-    if (reference !== null) return reference
+    const [first] = readOrderFacts(text, parameter).references
+    if (first) return first.reference
   } catch (error) {
     if (!(error instanceof MalformedOrder)) throw error
   }

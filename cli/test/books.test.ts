@@ -100,7 +100,7 @@ for (const dialect of testDialects()) {
     }
     assert.equal((await books.json('applications', 'list', '--status', 'pending')).items, [])
     const text = await books.affiliate(['links', 'list'])
-    assert.match(text.stdout, new RegExp(`^${link.slug}\t.*\tyes\t–\t12\\.5 %\t2\t2\tRs 5,624\\.88$`, 'm'))
+    assert.match(text.stdout, new RegExp(`^${link.slug}\t.*\tyes\t–\t12\\.5 %\t2\t2\t5624\\.88$`, 'm'))
   })
 
   it('continues every list at its cursor', async () => {
@@ -152,8 +152,8 @@ for (const dialect of testDialects()) {
         postings: 2,
       },
     ])
-    assert.match(human.stdout, /platform_fees\tplatform\t\tRs 562\.49\t2\n/)
-    assert.match(human.stdout, /Total\t\tRs 6,187\.37\tRs 6,187\.37/)
+    assert.match(human.stdout, /platform_fees\tplatform\t\t562\.49\t2\n/)
+    assert.match(human.stdout, /Total\t\t6187\.37\t6187\.37/)
     assert.is(verdict.ok, true)
     assert.match(lines.stdout, /All \d+ invariants hold/)
   })
@@ -228,10 +228,10 @@ for (const dialect of testDialects()) {
     assert.is(closed.code, 0, closed.stderr)
     assert.match(
       closed.stdout,
-      /Rs 6,187\.37\nThese cycles close before their period is over\.\n.*\n.* this cycle ends .*\n +Next cycle: .*\n1 closed, 0 extended/,
+      /6187\.37\nThese cycles close before their period is over\.\n.*\n.* this cycle ends .*\n +Next cycle: .*\n1 closed, 0 extended/,
     )
     const again = await books.affiliate(['billing', 'close', '--as-of', date, '--yes'])
-    assert.match(again.stdout, /No open cycle ends by .* \+05:00/)
+    assert.match(again.stdout, /No open cycle ends by .*\+05:00/)
   })
 
   it('pays out what a charged cycle released', async () => {
@@ -248,7 +248,7 @@ for (const dialect of testDialects()) {
     const dry = await books.json('payouts', 'run', '--dry-run')
     assert.equal([dry.items[0].outcome, dry.items[0].payout_id], ['paid_out', null])
     const run = await books.affiliate(['payouts', 'run', '--yes'])
-    assert.match(run.stdout, /Rs 5,624\.88\tpayout .*\nThe running service sends it to the processor\.\n$/)
+    assert.match(run.stdout, /\t5624\.88\tpayout .*\nThe running service sends it to the processor\.\n$/)
     await drainUntilIdle()
     const [payout] = (await books.json('payouts', 'list', '--state', 'submitted')).items
     await market.settlePayout(payout.id, 'failed')

@@ -9,21 +9,6 @@ import type { Platform } from '../platform/platform.ts'
 export const RATE_LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
 
 const WINDOW_SECONDS = 60
-/** Procedures that check a password or a token, create an account, or mail a link. */
-const AUTH_PROCEDURES = [
-  'auth.login',
-  'auth.register',
-  'auth.changePassword',
-  'auth.stepUp',
-  'auth.requestPasswordReset',
-  'auth.resetPassword',
-  'auth.verifyEmail',
-  'auth.resendVerification',
-  'users.updateMe',
-]
-/** Check a password only if the input has `current_password`. */
-const OPTIONAL_PASSWORD = ['users.updateMe']
-
 /** A procedure call of a request; a tRPC batch has several. */
 export interface RequestedCall {
   name: string
@@ -68,11 +53,8 @@ export function createRateLimits({ config, database }: Platform, appRouter: AnyR
   )
   const open = perMinute(config.RATE_LIMIT_PUBLIC)
   const user = perMinute(config.RATE_LIMIT_USER)
-  const publicNames = new Set(
-    proceduresOf(appRouter)
-      .filter(({ meta }) => meta.callers === 'public')
-      .map(({ name }) => name),
-  )
+  const metaOf = new Map(proceduresOf(appRouter).map(({ name, meta }) => [name, meta]))
+  const limitOf = ({ name }: RequestedCall) => metaOf.get(name)?.limit
 
   async function countByAddress(
     limiter: RateLimiter,
@@ -94,8 +76,13 @@ export function createRateLimits({ config, database }: Platform, appRouter: AnyR
 
   return {
     async admit(request, reply, context, calls) {
-      const tries = await countAsync(calls, checksPassword)
-      const others = calls.filter(({ name }) => publicNames.has(name) && !AUTH_PROCEDURES.includes(name))
+      const tries = await countAsync(calls, async (call) => {
+        const limit = limitOf(call)
+        return limit === 'auth' || (limit === 'with_password' && (await hasPassword(call)))
+      })
+      const others = calls.filter(
+        (call) => metaOf.get(call.name)?.callers === 'public' && limitOf(call) === undefined,
+      )
       const limits = [
         ...(await countByAddress(auth, request, tries)),
         ...(await countByAddress(open, request, others.length)),
@@ -113,9 +100,7 @@ export function createRateLimits({ config, database }: Platform, appRouter: AnyR
   }
 }
 
-async function checksPassword(call: RequestedCall): Promise<boolean> {
-  if (!AUTH_PROCEDURES.includes(call.name)) return false
-  if (!OPTIONAL_PASSWORD.includes(call.name)) return true
+async function hasPassword(call: RequestedCall): Promise<boolean> {
   const input = await inputOf(call)
   return typeof input === 'object' && input !== null && 'current_password' in input
 }

@@ -182,6 +182,24 @@ for (const dialect of testDialects()) {
     )
   })
 
+  it('drops a reference that was pasted with the product address', async (context) => {
+    const { platform, merchant, offer, link, web } = context
+    const pasted = `${BEFORE}&aff_ref=01a2107f-6a8c-733f-a67b-7c661ff2af7c#${AFTER}`
+    const saved = await updateOffer(platform, merchant.userId, offer.id, { product_url: pasted })
+    assert.is(saved.product_url, OFFER.product_url)
+    // As if it had been written by other means.
+    await platform.database.transaction((tx) =>
+      tx.updateTable('offers').set({ product_url: pasted }).where('id', '=', offer.id).execute(),
+    )
+    const tracked = await web.go(link.slug)
+    const [click] = await clicks(platform)
+    assert.is(tracked.headers.get('location'), `${BEFORE}&aff_ref=${click?.id}#${AFTER}`)
+    const embedded = await web.go(link.slug, { headers: { 'sec-fetch-dest': 'image' } })
+    assert.is(embedded.headers.get('location'), OFFER.product_url)
+    await setOfferStatus(platform, merchant.userId, offer.id, 'paused')
+    assert.is((await web.go(link.slug)).headers.get('location'), OFFER.product_url)
+  })
+
   it('sends visitors to the plain product page when nothing can be earned', async (context) => {
     const { platform, merchant, creator, offer, link, web } = context
     const expectUntracked = async () => {

@@ -16,7 +16,7 @@ it.before(async (world) => {
 })
 it.after(({ bed }) => bed.close())
 
-it('is minified from its source, within 3 KB and 1.5 KB compressed', () => {
+it('is minified from its source, within 3 KB and 1.7 KB compressed', () => {
   const file = new URL('../../shared/store-script/store.min.js', import.meta.url)
   assert.is(
     readFileSync(file, 'utf8'),
@@ -26,7 +26,7 @@ it('is minified from its source, within 3 KB and 1.5 KB compressed', () => {
   const served = minifiedStoreScript().replace('TRACKING_PARAMETER', 'aff_ref')
   assert.ok(served.length <= 3000, `${served.length} bytes`)
   const zipped = gzipSync(served, { level: 9 }).length
-  assert.ok(zipped <= 1500, `${zipped} bytes compressed`)
+  assert.ok(zipped <= 1700, `${zipped} bytes compressed`)
 })
 
 it('is served to any origin and cached for an hour, with the parameter of the settings', async ({ bed }) => {

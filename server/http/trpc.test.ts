@@ -51,6 +51,22 @@ it('gives tRPC the same problems', async ({ api }) => {
   assert.is(large.problem?.code, 'payload_too_large')
 })
 
+it('lists the problems of one input as REST does, in the same order', async ({ api }) => {
+  const post = (path: string, body: object) =>
+    fetch(`${api.base}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const wrong = { zebra: 1, flag: 2, count: 'x', apple: 2 }
+  const rest = (await (await post('/things/lamp', wrong)).json()) as { issues: unknown[] }
+  const trpc = (await (await post('/trpc/things.make', { name: 'lamp', ...wrong })).json()) as {
+    error: { data: { problem: { issues: unknown[] } } }
+  }
+  assert.equal(trpc.error.data.problem.issues, rest.issues)
+  assert.is(rest.issues.length, 4)
+})
+
 it('takes an input that is left out where nothing is required', async ({ api }) => {
   const call = (path: string, init?: RequestInit) => fetch(`${api.base}/trpc/${path}`, init)
   const json = { 'content-type': 'application/json' }

@@ -1,7 +1,7 @@
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { ResolvedLink } from '../../shared/schemas/links.ts'
 import { type OfferRecord, offerRecords } from '../offers/offers.service.ts'
-import { withTrackingReference } from '../offers/product-url.rule.ts'
+import { withoutTrackingReference, withTrackingReference } from '../offers/product-url.rule.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { entities } from '../platform/database/entities.ts'
@@ -140,14 +140,15 @@ export function cachedTarget(platform: Platform, slug: string): RedirectTarget |
 async function readTarget(platform: Platform, slug: string): Promise<RedirectTarget | null> {
   const row = await targetOfSlug(platform.database.reader, slug)
   if (!row) return null
-  const { product_url: url } = row
+  const parameter = platform.config.TRACKING_PARAMETER
+  const url = withoutTrackingReference(row.product_url, parameter)
   const fragmentAt = url.indexOf('#')
   const page = fragmentAt === -1 ? url : url.slice(0, fragmentAt)
   return {
     linkId: row.link_id,
     state: stateOf(row.status, row.merchant_suspended_at !== null, row.creator_suspended_at !== null),
     url,
-    beforeReference: withTrackingReference(page, platform.config.TRACKING_PARAMETER, ''),
+    beforeReference: withTrackingReference(page, parameter, ''),
     afterReference: url.slice(page.length),
   }
 }

@@ -29,7 +29,7 @@ import {
   statusesAt,
 } from './offers.store.ts'
 import { flagUnverifiedHost } from './product-host.service.ts'
-import { checkProductUrl } from './product-url.rule.ts'
+import { checkProductUrl, withoutTrackingReference } from './product-url.rule.ts'
 import {
   mayRaiseLiveOffer,
   rejectionScopeOf,
@@ -82,7 +82,7 @@ export async function createOffer(
   const now = platform.clock.now()
   const row: OfferRow = {
     ...rest,
-    ...checkedAddresses(fields),
+    ...checkedAddresses(platform, fields),
     product_ids: product_ids && JSON.stringify(product_ids),
     id: platform.ids.next(),
     merchant_id: merchantId,
@@ -118,7 +118,7 @@ export async function updateOffer(
   fields: Partial<OfferFields>,
 ): Promise<ShownOffer> {
   const { product_ids, ...rest } = fields
-  const change: OfferChange = { ...rest, ...checkedAddresses(fields) }
+  const change: OfferChange = { ...rest, ...checkedAddresses(platform, fields) }
   if (product_ids !== undefined) change.product_ids = product_ids && JSON.stringify(product_ids)
   const row = await platform.database.transaction(async (tx) => {
     const offer = await lockOffer(tx, { id: offerId, merchant_id: merchantId })
@@ -462,15 +462,18 @@ function lastVetting({ vetting_verdict, vetted_rate, rejection_scope }: OfferRow
   return { verdict: vetting_verdict, commissionRate: vetted_rate, rejectionScope: rejection_scope }
 }
 
-/** The given addresses, normalized. Refuses with `validation_failed`. */
-function checkedAddresses(fields: Partial<OfferFields>): Pick<OfferChange, 'product_url' | 'image_url'> {
+/** The given addresses, normalized and without a tracking reference. Refuses with `validation_failed`. */
+function checkedAddresses(
+  { config }: Platform,
+  fields: Partial<OfferFields>,
+): Pick<OfferChange, 'product_url' | 'image_url'> {
   const checked: Pick<OfferChange, 'product_url' | 'image_url'> = {}
   const issues: { path: string; message: string }[] = []
   for (const path of ['product_url', 'image_url'] as const) {
     const text = fields[path]
     if (text === undefined || text === null) continue
     const check = checkProductUrl(text)
-    if (check.ok) checked[path] = check.url
+    if (check.ok) checked[path] = withoutTrackingReference(check.url, config.TRACKING_PARAMETER)
     else issues.push({ path, message: check.message })
   }
   if (issues.length === 0) return checked

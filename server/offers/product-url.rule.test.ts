@@ -6,6 +6,7 @@ import {
   isVerifiedHost,
   MAX_PRODUCT_URL_LENGTH,
   productHostOf,
+  withoutTrackingReference,
   withTrackingReference,
 } from './product-url.rule.ts'
 
@@ -268,6 +269,17 @@ test('the host of a product address is compared without port, path, user name an
   assert.is(productHostOf('https://Kurta.PK:8443/products/lawn?variant=1#top'), 'kurta.pk')
   assert.is(productHostOf('https://kurta.pk@evil.com/products/lawn'), 'evil.com')
   assert.is(productHostOf('https://xn--mgbb0a3b.pk/'), 'xn--mgbb0a3b.pk')
+})
+
+test('a pasted reference is removed, in any encoding, and nothing else', () => {
+  const rows: [given: string, left: string][] = [
+    ['https://a.pk/x?aff_ref=1', 'https://a.pk/x'],
+    ['https://a.pk/x?v=7&aff_ref=1&aff%5Fref=2&w#top', 'https://a.pk/x?v=7&w#top'],
+    ['https://a.pk/x?aff_ref#r?aff_ref=1', 'https://a.pk/x#r?aff_ref=1'],
+    ['https://a.pk/x?my_aff_ref=1&v=aff_ref=1', 'https://a.pk/x?my_aff_ref=1&v=aff_ref=1'],
+    ['https://a.pk/x?#top', 'https://a.pk/x?#top'],
+  ]
+  for (const [given, left] of rows) assert.is(withoutTrackingReference(given, 'aff_ref'), left, given)
 })
 
 test.run()

@@ -80,15 +80,20 @@ function isPublicHostName(hostname: string): boolean {
  * query and fragment stays, because shops may sign or compare addresses.
  */
 export function withTrackingReference(url: string, parameter: string, reference: string): string {
-  const [beforeFragment, fragment] = splitAt(url, '#')
-  const [address, query] = splitAt(beforeFragment, '?')
-  const others = query
-    .slice(1)
-    .split('&')
-    .filter((piece) => !isNamed(piece, parameter))
-    .join('&')
+  const [page, fragment] = splitAt(withoutTrackingReference(url, parameter), '#')
+  const [address, query] = splitAt(page, '?')
   const added = `${encodeURIComponent(parameter)}=${encodeURIComponent(reference)}`
-  return `${address}?${others === '' ? added : `${others}&${added}`}${fragment}`
+  return `${address}${query.length > 1 ? `${query}&` : '?'}${added}${fragment}`
+}
+
+/** The address without `parameter`, which a merchant may have pasted with it; every other byte stays. */
+export function withoutTrackingReference(url: string, parameter: string): string {
+  const [page, fragment] = splitAt(url, '#')
+  const [address, query] = splitAt(page, '?')
+  const pieces = query.slice(1).split('&')
+  const others = pieces.filter((piece) => !isNamed(piece, parameter))
+  if (others.length === pieces.length) return url
+  return `${address}${others.length > 0 ? `?${others.join('&')}` : ''}${fragment}`
 }
 
 /** Splits before the first `mark`, which the second part starts with; without a mark it is empty. */

@@ -153,6 +153,22 @@ export function namedBy(attribution: Attribution | null) {
   }
 }
 
+/**
+ * Whether a click can lead an order of this merchant to its link: the first reference with such a click is taken, so that a useless one
+ * in an earlier place hides no good one.
+ */
+export function isUsableClick(
+  click: SaleClick,
+  { merchantId, createdAt }: { merchantId: string; createdAt: number },
+): boolean {
+  return (
+    click.link.merchant_id === merchantId &&
+    click.tracked &&
+    click.created_at <= createdAt + CLOCK_TOLERANCE_MS &&
+    createdAt <= click.created_at + click.link.attribution_window_days * DAY_MS
+  )
+}
+
 interface Evidence {
   facts: SaleFacts
   attribution: Attribution | null
@@ -231,7 +247,11 @@ const CHECKS: Record<RejectionReason, (evidence: Evidence) => Finding> = {
 
   no_tracking_reference({ facts: { order }, coupons }) {
     if (order.tracking_source === null && coupons.length > 0) return NOT_APPLICABLE
-    return finding(order.tracking_source !== null, { tracking_source: order.tracking_source })
+    const passed = order.references_passed_over
+    return finding(order.tracking_source !== null, {
+      tracking_source: order.tracking_source,
+      ...(passed !== undefined && { references_passed_over: passed }),
+    })
   },
 
   // Fails only without a tracking reference: then there is no click to fall back to.

@@ -46,6 +46,8 @@ export interface ComparedReport {
   /** Identifies store and order. */
   key: string
   order: SaleOrder
+  /** The click ids in all its places. */
+  references?: readonly (string | null)[]
   /** False when the order was known and the report changed nothing. */
   decided: boolean
 }
@@ -59,10 +61,14 @@ export function changesInTurn(
   reports: readonly ComparedReport[],
 ): OrderPart[][] {
   const decidedOn = new Map<string, SaleOrder | null>()
-  return reports.map(({ key, order, decided }) => {
+  return reports.map(({ key, order: reported, references = [], decided }) => {
     const former = decidedOn.has(key) ? decidedOn.get(key) : decidedOrder(receipts.get(key))
-    if (decided) decidedOn.set(key, order)
+    if (decided) decidedOn.set(key, reported)
     if (!former) return []
+    // The decision may have passed over what stands in earlier places.
+    const { tracking_reference } = former
+    const isThere = !decided && tracking_reference !== null && references.includes(tracking_reference)
+    const order = isThere ? { ...reported, tracking_reference } : reported
     return decided ? changedBeforePayment(former, order) : changedParts(former, order)
   })
 }

@@ -37,6 +37,8 @@ function withRate(facts: SaleFacts, change: (rate: number) => number): SaleFacts
   return { ...facts, click: { ...click, link } }
 }
 
+const noted = (reference: string) => [{ reference, source: 'note_attributes' as const }]
+
 for (const dialect of testDialects()) {
   const it = suite(`stored orders through today's rule on ${dialect}`)
   let market: Marketplace
@@ -165,7 +167,7 @@ for (const dialect of testDialects()) {
       read(raw, parameter) {
         const order = readOrderFacts(raw.replace('"rupees"', '"PKR"'), parameter)
         if (order.order_id === '2') throw new MalformedOrder('too plain')
-        return order.order_id === '1' ? { ...order, tracking_reference: otherClick } : order
+        return order.order_id === '1' ? { ...order, references: noted(otherClick) } : order
       },
     }
     const { counts, differences, creators } = await run({ rule })
@@ -209,7 +211,7 @@ for (const dialect of testDialects()) {
     await database.transaction((tx) => tx.deleteFrom('clicks').where('id', '=', gone).execute())
     const rule: SaleRule = {
       ...TODAYS_RULE,
-      read: (raw, parameter) => ({ ...readOrderFacts(raw, parameter), tracking_reference: gone }),
+      read: (raw, parameter) => ({ ...readOrderFacts(raw, parameter), references: noted(gone) }),
     }
     const lostNow = async () => (await run({ rule })).differences.map(({ lost }) => lost)
     assert.equal(await lostNow(), [[]])

@@ -3,6 +3,7 @@ import type { LinkTerms } from '../links/links.service.ts'
 import { mailboxOf } from '../moderation/watches/mailbox.rule.ts'
 import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
+import type { TrackingSource } from '../shopify/tracking.ts'
 
 /**
  * The inputs of the decision about one sale. They are stored on the receipt and shown to merchant and creator, so they must not
@@ -37,7 +38,15 @@ export interface SaleFacts {
  * An order without what describes its buyer. A tracking reference that is not a click id is not stored either (`null` with a source),
  * because a visitor can put anything into an address, including personal data.
  */
-export type SaleOrder = Omit<OrderFacts, 'buyer_emails' | 'buyer_names' | 'shop_hosts' | 'discount_codes'>
+export interface SaleOrder
+  extends Omit<OrderFacts, 'buyer_emails' | 'buyer_names' | 'shop_hosts' | 'discount_codes' | 'references'> {
+  /** `null` for text that is no click id. */
+  tracking_reference: string | null
+  /** The place of the reference; `null` without one. */
+  tracking_source: TrackingSource | null
+  /** How many references in earlier places were passed over, because their clicks do not count. Missing without any. */
+  references_passed_over?: number
+}
 
 export interface SaleClick {
   id: string
@@ -65,9 +74,18 @@ export interface SaleCoupon {
 
 const CLICK_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** The storable part of an order. Copies named fields only, so that a new field of `OrderFacts` is not stored by accident. */
-export function saleOrderOf(order: OrderFacts): SaleOrder {
-  const reference = order.tracking_reference?.toLowerCase() ?? ''
+/** The click ids that an order's references can be, in their sequence; `null` for other text. */
+export function clickIdsOf({ references }: Pick<OrderFacts, 'references'>): (string | null)[] {
+  return references.map(({ reference }) => {
+    const id = reference.toLowerCase()
+    return CLICK_ID.test(id) ? id : null
+  })
+}
+
+/** The storable part of an order, with the reference at `place`. Copies named fields only, so that a new field of `OrderFacts` is not stored by accident. */
+export function saleOrderOf(order: OrderFacts, place = 0): SaleOrder {
+  const { reference: text, source } = order.references[place] ?? { reference: '', source: null }
+  const reference = text.toLowerCase()
   return {
     order_id: order.order_id,
     order_name: order.order_name,
@@ -78,7 +96,8 @@ export function saleOrderOf(order: OrderFacts): SaleOrder {
     cancelled: order.cancelled,
     taxes_included: order.taxes_included,
     tracking_reference: CLICK_ID.test(reference) ? reference : null,
-    tracking_source: order.tracking_source,
+    tracking_source: source,
+    ...(place > 0 && { references_passed_over: place }),
     lines: order.lines,
   }
 }

@@ -1,7 +1,7 @@
 import type { Sale } from '../../shared/schemas/sales.ts'
 import type { OrderSource } from '../../shared/schemas/stores.ts'
 import { addSalesToCycles, type SaleToBill } from '../billing/billing.service.ts'
-import { linksOfClicks } from '../clicks/clicks.service.ts'
+import { type LinkedClick, linksOfClicks } from '../clicks/clicks.service.ts'
 import { saleAccepted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { couponsOfOrders } from '../links/coupons.service.ts'
@@ -18,8 +18,10 @@ import {
   attributionOf,
   decideSale,
   isPaid,
+  isUsableClick,
   namedBy,
   orderSource,
+  readReceipt,
   type SaleDecision,
   type SaleReceipt,
 } from './accept-sale.rule.ts'
@@ -27,7 +29,7 @@ import { notifyFirstSales } from './first-sales.service.ts'
 import { changesInTurn } from './order-change.rule.ts'
 import { type SuspiciousDate, suspiciousDates } from './order-dates.rule.ts'
 import { publishSales } from './sale-events.service.ts'
-import { hasBuyerName, isBuyer, type SaleFacts, saleOrderOf } from './sale-facts.ts'
+import { clickIdsOf, hasBuyerName, isBuyer, type SaleFacts, saleOrderOf } from './sale-facts.ts'
 import { wireSale } from './sale-wire.ts'
 import {
   countRejections,
@@ -218,17 +220,34 @@ function notifyParties(platform: Platform, tx: Tx, rows: readonly SaleRow[]): vo
   })
 }
 
+/** The place of the first reference with a usable click; else of the first with a click of the merchant; else the first. */
+function placeOfClick(
+  { merchantId, order }: Pick<ReportedOrder, 'merchantId' | 'order'>,
+  clicks: ReadonlyMap<string, LinkedClick>,
+): number {
+  const found = clickIdsOf(order).map((id) => {
+    const linked = clicks.get(id ?? '')
+    return linked && { ...linked.click, link: linked.link }
+  })
+  const to = { merchantId, createdAt: order.created_at }
+  const usable = found.findIndex((click) => click && isUsableClick(click, to))
+  return Math.max(
+    0,
+    usable !== -1 ? usable : found.findIndex((click) => click?.link.merchant_id === merchantId),
+  )
+}
+
 /** Loads everything that the sale rule needs, for all orders at once. */
 export async function loadFacts(
   platform: Pick<Platform, 'config'>,
   db: Queries,
   reports: readonly Pick<ReportedOrder, 'merchantId' | 'order'>[],
 ): Promise<SaleFacts[]> {
-  const orders = reports.map((report) => saleOrderOf(report.order))
   const clicks = await linksOfClicks(
     db,
-    orders.flatMap((order) => order.tracking_reference ?? []),
+    reports.flatMap(({ order }) => clickIdsOf(order).filter((id) => id !== null)),
   )
+  const orders = reports.map((report) => saleOrderOf(report.order, placeOfClick(report, clicks)))
   const coupons = await couponsOfOrders(
     db,
     reports.map(({ merchantId, order }) => ({
@@ -339,7 +358,8 @@ async function flagChanges(
   if (receipts.size === 0 && new Set(keys).size === keys.length) return
   const compared = reports.map(({ order }, index) => ({
     key: keys[index] as string,
-    order: saleOrderOf(order),
+    order: orderDecidedOn(decided.get(index)) ?? saleOrderOf(order),
+    references: clickIdsOf(order),
     decided: decided.has(index),
   }))
   const notes = changesInTurn(receipts, compared).flatMap((changed, index) => {
@@ -348,6 +368,10 @@ async function flagChanges(
     return noteOf(reports[index] as ReportedOrder, saleOf(index).id, details)
   })
   await flagOrders(platform, tx, 'order_changed', notes)
+}
+
+function orderDecidedOn(decided: DecidedOrder | undefined) {
+  return decided && readReceipt(decided.row.receipt)?.facts.order
 }
 
 async function flagDates(

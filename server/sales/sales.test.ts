@@ -10,7 +10,7 @@ import { cyclesOf, eventsOf, type Marketplace, openFlagsOf, type Shop } from '..
 import { orderBody } from '../test/testkit/orders.ts'
 import { setSuspended } from '../test/testkit/people.ts'
 import { poisonOrder } from '../test/testkit/tamper.ts'
-import { MINUTE } from '../test/testkit/testbed.ts'
+import { DAY, MINUTE } from '../test/testkit/testbed.ts'
 import { getSale, listSales } from './sales.service.ts'
 
 interface ManifestEntry {
@@ -71,6 +71,54 @@ function buyerData(body: string): string[] {
 for (const { it } of marketSuites<Context>('sales', { settings: { HIGH_COMMISSION_RATE: '100' } })) {
   it.before.each(async (context) => {
     context.shop = await context.market.addShop()
+  })
+
+  it('passes over references whose clicks do not count, and says so on the receipt', async (context) => {
+    const { market, shop } = context
+    const link = await market.addLink(shop, await market.addCreator())
+    const other = await market.addShop()
+    const otherClick = await market.click(await market.addLink(other, await market.addCreator()))
+    const untracked = await market.click(link, false)
+    const expired = await market.click(link)
+    market.clock.pass(40 * DAY)
+    const good = await market.click(link)
+    const unknown = 'ffffffff-ffff-7fff-bfff-ffffffffffff'
+    const bodyWith = (noted: string[], landed: string) => {
+      const order = JSON.parse(orderBody({ price: 100_000, createdAt: market.clock.now() }))
+      const note_attributes = noted.map((value) => ({ name: 'aff_ref', value }))
+      return JSON.stringify({ ...order, note_attributes, landing_site: `/x?aff_ref=${landed}` })
+    }
+    const rows: [noted: string[], landed: string, reason: string | null, passedOver: number | undefined][] = [
+      [['null'], good, null, 1],
+      [['undefined', unknown], good, null, 2],
+      [[otherClick], good, null, 1],
+      [[expired], good, null, 1],
+      [[untracked], good, null, 1],
+      [[good], expired, null, undefined],
+      [[otherClick], expired, 'outside_attribution_window', 1],
+      [['null'], unknown, 'unknown_tracking_reference', undefined],
+      [[unknown], otherClick, 'unknown_tracking_reference', undefined],
+    ]
+    for (const [noted, landed, reason, passedOver] of rows) {
+      const body = bodyWith(noted, landed)
+      await market.deliver(shop, body)
+      await market.drainUntilIdle()
+      const sale = (await salesOf(market.platform)).at(-1)
+      const facts = JSON.parse(sale?.receipt ?? '{}').facts
+      assert.equal(
+        [sale?.rejection_reason, facts.order.references_passed_over],
+        [reason, passedOver],
+        `${noted} ${landed}`,
+      )
+      // The same report again changes nothing, and is not taken for another one.
+      await market.deliver(shop, body)
+      await market.drainUntilIdle()
+    }
+    assert.equal(
+      (await openFlagsOf(market.platform)).filter((flag) => flag.startsWith('order_changed')),
+      [],
+    )
+    await market.verify()
   })
 
   it('makes of every fixture the sale that the manifest says, once, and keeps nothing of the buyer', async (context) => {

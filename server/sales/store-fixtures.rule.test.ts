@@ -69,7 +69,7 @@ function decide(entry: ManifestEntry): SaleDecision {
     order: saleOrderOf(order),
     buyer_is_creator: isBuyer(order, values.creatorEmail),
     reporting_merchant_id: 'merchant',
-    click: order.tracking_reference === values.click ? click : null,
+    click: order.references[0]?.reference === values.click ? click : null,
     coupons: order.discount_codes
       .filter((code) => code === values.coupon)
       .map((code) => ({

@@ -61,8 +61,7 @@ test('an order becomes plain, checked facts', () => {
     buyer_names: [],
     shop_hosts: [],
     discount_codes: [],
-    tracking_reference: null,
-    tracking_source: null,
+    references: [],
     lines: [
       {
         product_id: '8123456789012',

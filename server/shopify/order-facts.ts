@@ -17,7 +17,7 @@ import {
   readText,
 } from './fields.ts'
 import { MalformedOrder, type OrderNames } from './malformed-order.ts'
-import { readTracking, type Tracking } from './tracking.ts'
+import { type PlacedReference, readReferences } from './tracking.ts'
 
 /** One line of an order. Amounts are for the whole line as it was ordered, in hundredths of the order's currency. */
 export interface OrderLine {
@@ -35,7 +35,7 @@ export interface OrderLine {
 }
 
 /** What the service needs to know of an `orders/paid` body: plain data, all of it checked. */
-export interface OrderFacts extends Tracking {
+export interface OrderFacts {
   order_id: string
   order_name: string
   /** Epoch ms: when the order was placed, not when it was paid. */
@@ -50,6 +50,8 @@ export interface OrderFacts extends Tracking {
   buyer_emails: string[]
   /** Of the customer, the billing and the shipping address. For the decision only, like the e-mails. */
   buyer_names: string[]
+  /** In the sequence of their places. The first whose click counts is stored with the sale. */
+  references: PlacedReference[]
   /** Host names under which the order shows its shop. */
   shop_hosts: string[]
   /** In the order's sequence, upper case. Most are the shop's own, so only those that belong to links are stored with a sale. */
@@ -119,7 +121,7 @@ function factsOf(order: Fields, trackingParameter: string): OrderFacts {
     buyer_names: readBuyerNames(order),
     shop_hosts: readShopHosts(order),
     discount_codes: readDiscountCodes(order),
-    ...readTracking(order, trackingParameter),
+    references: readReferences(order, trackingParameter),
     lines: readLines(order.line_items, currency),
   }
 }

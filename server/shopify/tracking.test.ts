@@ -1,6 +1,12 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readTracking } from './tracking.ts'
+import type { Fields } from './fields.ts'
+import { readReferences } from './tracking.ts'
+
+const readTracking = (order: Fields, parameter: string) => {
+  const [first] = readReferences(order, parameter)
+  return { tracking_reference: first?.reference ?? null, tracking_source: first?.source ?? null }
+}
 
 test('note_attributes come before landing_site, and an empty or odd place is passed over', () => {
   const landing_site = '/products/x?aff_ref=landed'
@@ -75,6 +81,21 @@ test('landing_site may be a path or an address, with broken escapes, fragments a
   assert.is(from(42), null)
   assert.is(from(`/x?aff_ref=${'y'.repeat(5000)}`)?.length, 200)
   assert.is(readTracking({ landing_site: '/x?via=b' }, 'via').tracking_reference, 'b')
+})
+
+test('all references are read in the sequence of their places, each once, 25 at most', () => {
+  const order = {
+    note_attributes: ['null', 'a', 'a'].map((value) => ({ name: 'aff_ref', value })),
+    line_items: [{ properties: [{ name: '_aff_ref', value: 'b' }] }, null],
+    landing_site: '/x?aff_ref=a&aff_ref=c',
+  }
+  assert.equal(
+    readReferences(order, 'aff_ref').map(({ reference, source }) => `${source} ${reference}`),
+    ['note_attributes null', 'note_attributes a', 'line_item b', 'landing_site c'],
+  )
+  const many = Array.from({ length: 99 }, (_, value) => ({ name: 'aff_ref', value: `r${value}` }))
+  const read = readReferences({ note_attributes: many }, 'aff_ref')
+  assert.equal([read.length, read[0]?.reference, read.at(-1)?.reference], [25, 'r0', 'r24'])
 })
 
 test.run()

@@ -7,6 +7,7 @@ import {
   findBadNames,
   findDefaultExports,
   findMisplacedTestFolders,
+  findTimedTests,
   findUnfinishedMarks,
   findUnrunTests,
 } from './structure/habits.ts'
@@ -26,6 +27,7 @@ const CHECKS = {
   'files and folders have meaningful kebab-case names': findBadNames,
   'test support is not in production folders': findMisplacedTestFolders,
   'every test runs': findUnrunTests,
+  'no test asserts how long something takes, or waits a fixed time': findTimedTests,
   'nothing is marked as unfinished': findUnfinishedMarks,
   'comments and texts use plain words': findTranslatedWords,
   'output to the terminal is printable': findRawTerminalWrites,
@@ -289,6 +291,17 @@ const BAD_FILES: BadFile[] = [
   badTest("import { test } from 'uvu'\ntest('one', () => {})\n// test.run()\n", 1, /runs none of its tests/),
   badTest("const a = suite('a')\nconst b = suite('b')\nb.run()\n", 1, /never calls a\.run\(\)/),
   badTest("const a = suite('a')\ntest('x', () => {})\na.run()\n", 2, /never calls test\.run\(\)/),
+  ...(
+    [
+      ['assert.ok(performance.now() - begun < 1000)', /measures how long something took/],
+      ['await new Promise((resolve) => setTimeout(resolve, 100))', /waits a fixed time/],
+      ["import { setTimeout as pause } from 'node:timers/promises'", /waits a fixed time/],
+      [`it('ends within ${300} ms', () => {})`, /says "within/],
+    ] as const
+  ).map(([line, why]): BadFile => {
+    const check = 'no test asserts how long something takes, or waits a fixed time'
+    return { check, path: 'server/sales/sales.test.ts', text: `test.run()\n${line}\n`, line: 2, why }
+  }),
   badTest("test('x', () => {})\ntest.only('y', () => {})\ntest.run()\n", 2, /only some of its tests/),
   {
     check: 'nothing is marked as unfinished',

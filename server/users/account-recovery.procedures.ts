@@ -17,6 +17,7 @@ import {
 /** Part of the router `auth`. */
 export const recoveryProcedures = {
   requestPasswordReset: publicProcedure({
+    limit: 'auth',
     rest: { method: 'POST', path: '/auth/password-reset', status: 202 },
     summary: 'Mail a link to reset the password',
     description:
@@ -30,6 +31,7 @@ export const recoveryProcedures = {
     }),
 
   resetPassword: publicProcedure({
+    limit: 'auth',
     rest: { method: 'POST', path: '/auth/password-reset/confirm', status: 204 },
     summary: 'Set a new password with the token of a mailed link',
     description: 'Ends every session, and verifies the e-mail address. A second factor stays on.',
@@ -41,6 +43,7 @@ export const recoveryProcedures = {
     ),
 
   verifyEmail: publicProcedure({
+    limit: 'auth',
     rest: { method: 'POST', path: '/auth/verify-email', status: 204 },
     summary: 'Verify an e-mail address with the token of a mailed link',
   })
@@ -49,10 +52,12 @@ export const recoveryProcedures = {
     .mutation(({ ctx, input }) => verifyEmail(ctx.platform, input.token)),
 
   resendVerification: procedure(['merchant', 'creator', 'admin'], {
+    limit: 'auth',
     rest: { method: 'POST', path: '/auth/verify-email/resend', status: 204 },
     summary: 'Mail the link that verifies the e-mail address again',
     description: 'Changes nothing once the address is verified.',
     errors: ['conflict', 'rate_limited'],
+    details: { conflict: 'This service sends no e-mail. Contact its operator.' },
   })
     .input(noInput)
     .output(z.void())

@@ -8,7 +8,7 @@ import type { Actor } from '../platform/api/procedure.ts'
 import { connectStore } from '../stores/stores.service.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { addLiveOffer } from '../test/testkit/listings.ts'
-import { outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
+import { changeUser, outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
 import { openRival } from '../test/testkit/rival.ts'
 import { DAY, HOUR, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { passwordResetsIdle, requestPasswordReset } from './account-recovery.service.ts'
@@ -275,14 +275,9 @@ for (const dialect of testDialects()) {
     assert.is(await outcomeOf(as(creator.actor, strict).applications.list({})), 'ok')
     assert.is(await outcomeOf(setOfferStatus(strict, merchant.id, offerId, 'ended')), 'ok')
 
-    const since = async (must_verify_since: number | null) =>
-      platform.database.transaction((tx) =>
-        tx
-          .updateTable('users')
-          .set({ must_verify_since })
-          .where('id', 'in', [merchant.id, creator.id])
-          .execute(),
-      )
+    const since = async (must_verify_since: number | null) => {
+      for (const { id } of [merchant, creator]) await changeUser(platform, id, { must_verify_since })
+    }
     await since(null)
     assert.equal(await apply(), 'ok', 'older than the migration')
     await since(bed.clock.now())

@@ -80,16 +80,22 @@ export interface CodeAttempt {
 }
 
 /**
- * Runs `check` for a code of an account, and counts wrong ones: RATE_LIMIT_AUTH in 15 minutes from all addresses together, since only
- * those who have the password or a session come this far. Refuses with `rate_limited`.
+ * Runs `check` for a code of an account, and counts wrong ones, RATE_LIMIT_AUTH in 15 minutes: those of the app from all addresses
+ * together, since they are short; recovery codes for each address, since they cannot be guessed. So no one who has the password can lock
+ * the owner out: a recovery code works from the owner's address. Refuses with `rate_limited`.
  */
 export async function isRightCode(
   platform: Platform,
   attempt: CodeAttempt,
+  kind: 'app' | 'recovery',
   check: () => Promise<boolean>,
 ): Promise<boolean> {
-  const { codes } = limitersOf(platform)
-  const { id } = attempt.user
+  const limiters = limitersOf(platform)
+  const { id: account } = attempt.user
+  const [codes, id] =
+    kind === 'app'
+      ? [limiters.codes, account]
+      : [limiters.recoveryCodes, `${account} ${addressKey(attempt.address)}`]
   const standing = await codes.consume(id)
   if (standing?.exceeded) throw tooMany(platform, attempt, standing, 'codes')
   const isRight = await check().catch(async (error: unknown) => {
@@ -163,6 +169,7 @@ interface Limiters {
   pairs: RateLimiter
   accounts: RateLimiter
   codes: RateLimiter
+  recoveryCodes: RateLimiter
 }
 
 const limitersByPlatform = new WeakMap<Platform, Limiters>()
@@ -182,6 +189,10 @@ function limitersOf(platform: Platform): Limiters {
     codes: new RateLimiter(
       { points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
       { shared: { name: 'codes', database } },
+    ),
+    recoveryCodes: new RateLimiter(
+      { points: RATE_LIMIT_AUTH, seconds: WINDOW_SECONDS },
+      { shared: { name: 'recovery_codes', database } },
     ),
   }
   limitersByPlatform.set(platform, limiters)

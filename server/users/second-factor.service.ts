@@ -163,7 +163,8 @@ export async function disableTotp(
     throw new Refusal('conflict', 'Admins need their second factor. An operator can reset it.')
   }
   await requireFreshSession(platform, userId, actor.sessionId)
-  const verdict = await checkSecondFactor(platform, { user: { id: userId }, address }, code)
+  // The session is fresh, so the code may be the one that made it so.
+  const verdict = await checkSecondFactor(platform, { user: { id: userId }, address }, code, { again: true })
   if (verdict !== 'right') throw wrongCode()
   await platform.database.transaction(async (tx) => {
     if (!(await deleteSecondFactor(tx, userId))) return
@@ -186,24 +187,37 @@ export function resetSecondFactor(platform: Platform, userId: string, reason: st
 }
 
 /**
- * Checks and uses up a code: of the authenticator app, or a recovery code.
+ * Checks and uses up a code: of the authenticator app, or a recovery code. With `again`, the app's code that was used last counts too
+ * while it is valid.
  * Refuses with `rate_limited`, and with `unavailable` when the secret does not open.
  */
 export async function checkSecondFactor(
   platform: Platform,
   attempt: CodeAttempt,
   code: string | undefined,
+  { again = false }: { again?: boolean } = {},
 ): Promise<CodeVerdict> {
   const row = await findSecondFactor(platform.database.reader, attempt.user.id)
   if (!isConfirmed(row)) return 'not_needed'
   if (code === undefined) return 'code_missing'
-  const isRight = await isRightCode(platform, attempt, () => useCode(platform, row, normalized(code)))
+  const given = normalized(code)
+  const kind = isAppCode(given) ? 'app' : 'recovery'
+  const isRight = await isRightCode(platform, attempt, kind, () => useCode(platform, row, given, again))
   return isRight ? 'right' : 'wrong_code'
 }
 
-async function useCode(platform: Platform, row: SecondFactorRow, code: string): Promise<boolean> {
+function isAppCode(code: string): boolean {
+  return /^\d{6}$/.test(code)
+}
+
+async function useCode(
+  platform: Platform,
+  row: SecondFactorRow,
+  code: string,
+  again: boolean,
+): Promise<boolean> {
   const { user_id: userId } = row
-  if (!/^\d{6}$/.test(code)) {
+  if (!isAppCode(code)) {
     return platform.database.transaction(async (tx) => {
       if (!(await takeRecoveryCode(tx, userId, sha256(code)))) return false
       const left = await countRecoveryCodes(tx, userId)
@@ -213,7 +227,9 @@ async function useCode(platform: Platform, row: SecondFactorRow, code: string): 
     })
   }
   const step = matchingStep(openSecret(platform, row), code, platform.clock.now())
-  return step !== null && platform.database.transaction((tx) => takeStep(tx, userId, step))
+  if (step === null) return false
+  if (again && step === row.last_step) return true
+  return platform.database.transaction((tx) => takeStep(tx, userId, step))
 }
 
 /** Refuses with `step_up_required` when the user's second factor is on and the session had no step-up lately. */

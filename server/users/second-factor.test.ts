@@ -3,13 +3,12 @@ import * as assert from 'uvu/assert'
 import { rotateKeys } from '../jobs/rotate-keys.ts'
 import { checkAppKey } from '../platform/crypto/app-key-check.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
-import { createVault } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { codeOf } from '../test/testkit/authenticator.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { outcomeOf } from '../test/testkit/people.ts'
 import { openRival } from '../test/testkit/rival.ts'
-import { MINUTE, TESTBED_KEY } from '../test/testkit/testbed.ts'
+import { MINUTE, TESTBED_KEY, withKeys } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { login } from './credentials.service.ts'
@@ -235,14 +234,25 @@ for (const dialect of testDialects()) {
     const { email, token, id, secret } = await enroll(bed)
     isRefused(await disable(bed, token, codeOf(secret, bed.clock)), 403, 'step_up_required')
     assert.is((await stepUp(bed, token, codeOf(secret, bed.clock))).status, 204)
-    isRefused(await disable(bed, token, codeOf(secret, bed.clock)), 401, 'invalid_credentials')
-    assert.is((await disable(bed, token, codeOf(secret, bed.clock, 1))).status, 204)
+    isRefused(await disable(bed, token, codeOf(secret, bed.clock, 5)), 401, 'invalid_credentials')
+    const code = codeOf(secret, bed.clock)
+    isRefused(await stepUp(bed, token, code), 401, 'invalid_credentials')
+    assert.is((await disable(bed, token, code)).status, 204, 'the code of the step-up is enough')
     assert.is((await logIn(bed, email)).status, 200)
     isRefused(await disable(bed, token, codeOf(secret, bed.clock)), 404, 'not_found')
     const [, last] = await auditsOf(bed, id)
     assert.equal(last, [id, 'user.disable_second_factor', null, { second_factor: false }])
     const query = await bed.ask('DELETE', '/auth/totp?code=123456', { token })
     isRefused(query, 400, 'validation_failed')
+  })
+
+  it('are turned off by POST too, since some clients drop the body of a DELETE', async ({ bed }) => {
+    const { email, token, secret } = await enroll(bed)
+    const off = (code: string) => bed.ask('POST', '/auth/totp/disable', { token, body: { code } })
+    isRefused(await off(codeOf(secret, bed.clock)), 403, 'step_up_required')
+    assert.is((await stepUp(bed, token, codeOf(secret, bed.clock))).status, 204)
+    assert.is((await off(codeOf(secret, bed.clock))).status, 204)
+    assert.is((await logIn(bed, email)).status, 200)
   })
 
   it('make a step-up necessary for where money goes, and for the password', async ({ bed }) => {
@@ -381,13 +391,13 @@ for (const dialect of testDialects()) {
     const { email, secret } = await enroll(bed)
     await checkAppKey(bed.platform.database, bed.platform.vault)
     const keys = createAppKeys(Buffer.alloc(32, 42), [TESTBED_KEY])
-    const rotated = { ...bed.platform, keys, vault: createVault(keys) }
+    const rotated = withKeys(bed.platform, keys)
     const { tables, left } = await rotateKeys(rotated, { dryRun: false, actor: 'operator' })
     const table = tables.find((one) => one.table === 'second_factors')
     assert.ok(table && table.rows > 0 && table.resealed === table.rows)
     assert.equal(left, [])
     const onlyNew = createAppKeys(Buffer.alloc(32, 42))
-    const later = { ...bed.platform, keys: onlyNew, vault: createVault(onlyNew) }
+    const later = withKeys(bed.platform, onlyNew)
     const code = codeOf(secret, bed.clock)
     assert.is(await outcomeOf(login(later, email, PASSWORD, '', { code })), 'ok')
   })
@@ -417,6 +427,18 @@ for (const dialect of testDialects()) {
       assert.is(await outcomeOf(tryFrom(bed, '198.51.100.9', email, code)), 'rate_limited')
     },
   )
+
+  limited('lock no owner out: a recovery code has a budget of its address', async ({ bed }) => {
+    const { email, recovery, secret } = await enroll(bed)
+    for (let n = 0; n < 3; n += 1) {
+      const address = `198.51.100.${n}`
+      assert.is(await outcomeOf(tryFrom(bed, address, email, '000000')), 'invalid_credentials')
+      assert.is(await outcomeOf(tryFrom(bed, address, email, 'ABCD-EFGH-IJKL-MNOP')), 'invalid_credentials')
+    }
+    const owner = '203.0.113.7'
+    assert.is(await outcomeOf(tryFrom(bed, owner, email, codeOf(secret, bed.clock))), 'rate_limited')
+    assert.is(await outcomeOf(tryFrom(bed, owner, email, recovery[0])), 'ok')
+  })
 
   limited('count as wrong passwords do, and a missing code does not', async ({ bed }) => {
     const { email, secret } = await enroll(bed)

@@ -22,7 +22,7 @@ import {
 } from '../../shared/schemas/users.ts'
 import { readNotifications, updateNotifications } from '../mail/notifications.service.ts'
 import { mapPage } from '../platform/api/page.ts'
-import { procedure, publicProcedure, router } from '../platform/api/procedure.ts'
+import { procedure, publicProcedure, type RestRoute, router } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
 import { recoveryProcedures } from './account-recovery.procedures.ts'
@@ -94,10 +94,27 @@ function openSessionWire(record: SessionRecord, currentId: string) {
   }
 }
 
+/** The same by two methods: some clients drop the body of a DELETE. */
+function disableTotpBy(rest: RestRoute) {
+  return procedure(EVERY_ROLE, {
+    rest,
+    summary: 'Turn the second factor off',
+    description: 'Needs a step-up in the last 10 minutes, and a code: the same one, or another.',
+    errors: ['invalid_credentials', 'step_up_required', 'not_found', 'conflict'],
+    details: { conflict: 'Admins need their second factor. An operator can reset it.' },
+  })
+    .input(disableTotpInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) =>
+      disableTotp(ctx.platform, ctx.actor, { code: input.code, address: ctx.clientAddress }),
+    )
+}
+
 export const authRouter = router({
   ...recoveryProcedures,
 
   register: publicProcedure({
+    limit: 'auth',
     rest: { method: 'POST', path: '/auth/register', status: 201 },
     summary: 'Open an account as a merchant or a creator, and log in',
     errors: ['email_taken'],
@@ -118,6 +135,7 @@ export const authRouter = router({
     }),
 
   login: publicProcedure({
+    limit: 'auth',
     rest: { method: 'POST', path: '/auth/login' },
     summary: 'Log in',
     description:
@@ -177,6 +195,7 @@ export const authRouter = router({
     description:
       'The factor is off until `POST /auth/totp/confirm` gets a code of the new secret. Starting again replaces the secret.',
     errors: ['conflict'],
+    details: { conflict: 'The second factor is on. Turn it off before you set up another one.' },
   })
     .input(noInput)
     .output(totpEnrollment)
@@ -191,6 +210,7 @@ export const authRouter = router({
     duringSetup: true,
     description: 'From then on, logging in needs a code of the authenticator app or a recovery code.',
     errors: ['invalid_credentials', 'conflict'],
+    details: { conflict: 'Start with POST /auth/totp.' },
   })
     .input(confirmTotpInput)
     .output(recoveryCodes)
@@ -214,19 +234,12 @@ export const authRouter = router({
       }),
     })),
 
-  disableTotp: procedure(EVERY_ROLE, {
-    rest: { method: 'DELETE', path: '/auth/totp', status: 204, takesBody: true },
-    summary: 'Turn the second factor off',
-    description: 'Needs a step-up in the last 10 minutes, and another code.',
-    errors: ['invalid_credentials', 'step_up_required', 'not_found', 'conflict'],
-  })
-    .input(disableTotpInput)
-    .output(z.void())
-    .mutation(({ ctx, input }) =>
-      disableTotp(ctx.platform, ctx.actor, { code: input.code, address: ctx.clientAddress }),
-    ),
+  disableTotp: disableTotpBy({ method: 'DELETE', path: '/auth/totp', status: 204, takesBody: true }),
+
+  disableTotpByPost: disableTotpBy({ method: 'POST', path: '/auth/totp/disable', status: 204 }),
 
   stepUp: procedure(EVERY_ROLE, {
+    limit: 'auth',
     rest: { method: 'POST', path: '/auth/step-up', status: 204 },
     summary: 'Confirm password and code again, for 10 minutes',
     description:
@@ -238,9 +251,11 @@ export const authRouter = router({
     .mutation(({ ctx, input }) => stepUp(ctx.platform, ctx.actor, { ...input, address: ctx.clientAddress })),
 
   changePassword: procedure(EVERY_ROLE, {
+    limit: 'auth',
     rest: { method: 'POST', path: '/auth/password', status: 204 },
     summary: 'Change the password and end every other session',
     errors: ['invalid_credentials', 'step_up_required', 'conflict'],
+    details: { conflict: 'The password was changed meanwhile.' },
   })
     .input(changePasswordInput)
     .output(z.void())
@@ -280,11 +295,13 @@ export const usersRouter = router({
     .query(async ({ ctx }) => profileWire(ctx.platform, await profileOf(ctx.platform, ctx.actor.userId))),
 
   updateMe: procedure(EVERY_ROLE, {
+    limit: 'with_password',
     rest: { method: 'PATCH', path: '/me' },
     summary: 'Change the display name, where payouts go, or what invoices are paid from',
     description:
       "A creator's first payout destination takes effect immediately. Replacing it needs the current password, is reviewed by an operator, and takes effect after 24 hours. A merchant's billing account takes effect immediately; replacing it needs the current password and is reviewed too. With a second factor on, both need `POST /auth/step-up` first.",
     errors: ['invalid_credentials', 'step_up_required', 'email_not_verified', 'conflict'],
+    details: { conflict: 'The account changed meanwhile. Log in again.' },
   })
     .input(updateMeInput)
     .output(user)

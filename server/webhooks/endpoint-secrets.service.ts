@@ -16,6 +16,10 @@ const PURPOSE = 'webhook_endpoint.secret'
 const SECRET_BYTES = 32
 /** How long deliveries are also signed with a secret that was replaced, ms. */
 export const FORMER_SECRET_MS = 24 * 3_600_000
+/** How long a repeated rotation is the same one, ms. */
+const REPEAT_MS = 60_000
+/** Secrets that are valid at the same time, the present one included. */
+const MAX_VALID = 3
 
 interface Owner {
   id: string
@@ -53,15 +57,24 @@ export async function createSecret(platform: Platform, tx: Tx, owner: Owner): Pr
 }
 
 /**
- * Makes a new secret and returns it. The present one stays valid for 24 hours, and earlier ones end. A present one that cannot be opened
- * ends too. The caller has locked the endpoint.
+ * Makes a new secret and returns it. The present one stays valid for 24 hours, as does the newest of the former ones: at most
+ * three are valid. Within a minute after a rotation, a repeat returns the same secret, so that a retried request is harmless. Secrets that
+ * cannot be opened end. The caller has locked the endpoint.
  */
 export async function replaceSecret(platform: Platform, tx: Tx, owner: Owner): Promise<string> {
-  const [present] = (await secretsOfEndpoints(tx, [owner.id])).get(owner.id) ?? []
-  const text = present && present.valid_until === null ? openOrNull(platform, owner, present) : null
+  const now = platform.clock.now()
+  const opened = ((await secretsOfEndpoints(tx, [owner.id])).get(owner.id) ?? [])
+    .filter(({ valid_until }) => valid_until === null || valid_until > now)
+    .flatMap((row) => {
+      const text = openOrNull(platform, owner, row)
+      return text === null ? [] : [{ row, text }]
+    })
+  const [present, replaced] = opened
+  const isRotated = replaced?.row.valid_until === (present?.row.created_at ?? 0) + FORMER_SECRET_MS
+  if (present && isRotated && now - present.row.created_at < REPEAT_MS) return present.text
   await deleteSecrets(tx, owner.id)
-  if (present && text !== null) {
-    const row = { ...present, valid_until: platform.clock.now() + FORMER_SECRET_MS }
+  for (const { row: former, text } of opened.slice(0, MAX_VALID - 1)) {
+    const row = { ...former, valid_until: former.valid_until ?? now + FORMER_SECRET_MS }
     await insertSecret(tx, { ...row, secret_encrypted: platform.vault.seal(text, bindingOf(owner, row)) })
   }
   return createSecret(platform, tx, owner)

@@ -44,6 +44,13 @@ test('anything else is refused', () => {
     assert.not.ok(accepted(url), url)
 })
 
+test('ports of other services are refused, also on this machine', () => {
+  for (const port of [0, 22, 25, 53, 110, 143, 445, 587, 3306, 5432, 6379, 6667, 9200, 11211, 27017]) {
+    assert.not.ok(accepted(`https://shop.example.com:${port}/`), String(port))
+    assert.not.ok(accepted(`http://127.0.0.1:${port}/`, true), String(port))
+  }
+})
+
 test('this machine is accepted outside production only', () => {
   for (const url of ['http://127.0.0.1:8080/', 'https://localhost/', 'http://[::1]:3000/hooks']) {
     assert.ok(accepted(url, true), url)

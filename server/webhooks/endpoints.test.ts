@@ -6,7 +6,7 @@ import type { Actor } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
-import { HOUR } from '../test/testkit/testbed.ts'
+import { HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { openWebhookReceiver } from '../test/testkit/webhook-receiver.ts'
 import { disableByOperator, MAX_ENDPOINTS } from './endpoints.service.ts'
 import { webhooksRouter } from './webhooks.procedures.ts'
@@ -85,6 +85,8 @@ for (const { it } of marketSuites('webhook endpoints')) {
     market,
     clock,
   }) => {
+    // The library refuses signatures of another time than now.
+    clock.set(new Date().toISOString())
     const receiver = await openWebhookReceiver()
     const own = as(platform, await market.addCreator())
     const { id, secret: first } = await own.create({ url: receiver.url, events: ['payout.paid'] })
@@ -93,8 +95,6 @@ for (const { it } of marketSuites('webhook endpoints')) {
     const stored = await platform.database.reader.selectFrom('webhook_secrets').selectAll().execute()
     assert.is(stored.length, 2)
     for (const secret of [first, second]) assert.not.match(JSON.stringify(stored), secret.slice(6))
-    // The library refuses signatures of another time than now.
-    clock.set(new Date().toISOString())
     const signedWith = async (secrets: string[]) => {
       await own.test({ id })
       await notifyUntilIdle(platform)
@@ -108,13 +108,25 @@ for (const { it } of marketSuites('webhook endpoints')) {
         }
       })
     }
+    clock.pass(MINUTE)
     const { secret: third } = await own.rotate({ id })
-    assert.equal(await signedWith([first, second, third]), [false, true, true])
+    assert.equal(await signedWith([first, second, third]), [true, true, true], 'the deployed one too')
+    const { secret: repeated } = await own.rotate({ id })
+    assert.is(repeated, third, 'a retried request rotates once')
+    clock.pass(MINUTE)
+    const { secret: fourth } = await own.rotate({ id })
+    const realTime = Date.now
+    Date.now = () => clock.now()
+    try {
+      assert.equal(await signedWith([first, second, third, fourth]), [false, true, true, true])
+    } finally {
+      Date.now = realTime
+    }
     clock.pass(24 * HOUR)
     const realNow = Date.now
     Date.now = () => clock.now()
     try {
-      assert.equal(await signedWith([first, second, third]), [false, false, true])
+      assert.equal(await signedWith([first, second, third, fourth]), [false, false, false, true])
     } finally {
       Date.now = realNow
     }

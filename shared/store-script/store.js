@@ -10,6 +10,7 @@
   // The service fills in its TRACKING_PARAMETER.
   const name = /^[a-z][\w-]{0,39}$/i.test(dataset.parameter ?? '') ? dataset.parameter : 'TRACKING_PARAMETER'
   const keepSeconds = (dataset.days > 0 && dataset.days <= 365 ? dataset.days : 30) * 86400
+  const DAY = 864e5
 
   const FORMS = 'form[action*="/cart/add"]'
   const BUY_NOW = '.shopify-payment-button,shopify-accelerated-checkout'
@@ -34,27 +35,31 @@
     } catch {}
   }
 
-  /** A click's id is a UUID of version 7; anything else is no reference. */
-  const referenceIn = (text) =>
-    /^[\da-f]{8}-[\da-f]{4}-7[\da-f-]{21}$/i.test(text) ? text.toLowerCase() : ''
+  /**
+   * A click's id is a UUID of version 7, made in the days that it is kept, with a day for wrong clocks. Anything else is no reference: a
+   * forged one from the future must not outlast honest ones.
+   */
+  const referenceIn = (text) => {
+    if (!/^[\da-f]{8}-[\da-f]{4}-7[\da-f-]{21}$/i.test(text)) return ''
+    const age = Date.now() - parseInt(text.replace('-', ''), 16)
+    return age > -DAY && age < keepSeconds * 1000 + DAY ? text.toLowerCase() : ''
+  }
 
-  /** Ids of later clicks are greater, so the last click wins even if an earlier landing page is opened again. */
-  const newer = (a, b) => (a > b ? a : b)
-
-  /** The reference in a kept `{ ref, at }`. An entry from the future is as good as expired. */
+  /** A kept `{ ref, at, seen }`. One from the future is as good as expired. */
   const fresh = (read) =>
     quietly(() => {
-      const { ref, at } = JSON.parse(read())
-      return Math.abs(Date.now() - at) < keepSeconds * 1000 && referenceIn(ref)
-    }) || ''
+      const entry = JSON.parse(read())
+      return Math.abs(Date.now() - entry.at) < keepSeconds * 1000 && referenceIn(entry.ref) && entry
+    }) || { ref: '', at: 0, seen: '' }
 
-  const kept = () =>
-    newer(
-      fresh(() => localStorage.getItem(name)),
-      fresh(() => decodeURIComponent(document.cookie.match(`(?:^|; )${name}=([^;]*)`)[1])),
-    )
+  const kept = () => {
+    const one = fresh(() => localStorage.getItem(name))
+    const other = fresh(() => decodeURIComponent(document.cookie.match(`(?:^|; )${name}=([^;]*)`)[1]))
+    return other.at > one.at ? other : one
+  }
 
-  const reference = () => (consent ? newer(landed, kept()) : landed)
+  /** The latest visit wins, by the order in which this browser saw the references. */
+  const reference = () => (consent && kept().ref) || landed
 
   const store = (entry, seconds) => {
     quietly(() => (seconds ? localStorage.setItem(name, entry) : localStorage.removeItem(name)))
@@ -77,14 +82,17 @@
         .catch(() => {})
   }
 
-  /** Writes the reference unless the cart has it, or that of a later click. One write at a time: two could create two carts. */
+  /** Writes the reference unless the cart has it, or without storage that of a later click. One write at a time: two could create two carts. */
   const compare = () => {
     const ref = reference()
     if (ref)
       Promise.resolve(lastWrite)
         .then(() => fetch('/cart.js'))
         .then((answer) => answer.json())
-        .then(({ attributes }) => referenceIn(attributes[name]) < ref && write(ref))
+        .then(({ attributes }) => {
+          const held = referenceIn(attributes[name])
+          if (consent && kept().ref === ref ? held !== ref : held < ref) write(ref)
+        })
         .catch(() => {})
   }
 
@@ -113,8 +121,11 @@
 
   const setConsent = (allowed) => {
     consent = allowed
+    const { seen } = kept()
     if (!allowed) store('', 0)
-    else if (landed && landed >= kept()) store(JSON.stringify({ ref: landed, at: Date.now() }), keepSeconds)
+    // An old address that is opened again is no new visit.
+    else if (landed && !seen.includes(landed))
+      store(JSON.stringify({ ref: landed, at: Date.now(), seen: landed + seen.slice(0, 288) }), keepSeconds)
     fillForms()
     compareSoon()
   }
@@ -135,8 +146,8 @@
 
   const readPage = () => {
     const ref = referenceIn(new URLSearchParams(location.search).get(name))
-    const isNew = ref > landed
-    landed = newer(landed, ref)
+    const isNew = ref && ref !== landed
+    landed = ref || landed
     quietly(askConsent)
     fillForms()
     if (isNew && reference() === landed) write(landed)

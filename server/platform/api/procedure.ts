@@ -50,8 +50,8 @@ export interface RestRoute {
    * that cache.
    */
   shared?: string
-  /** Ignore unknown query parameters, such as `fbclid` and `utm_*` on shared links. */
-  ignoresUnknownQuery?: true
+  /** Ignore unknown query parameters: `all`, or only what apps add to shared links, such as `fbclid` and `utm_*`. */
+  ignoresUnknownQuery?: 'all' | 'noise'
 }
 
 export interface ProcedureMeta {
@@ -69,8 +69,15 @@ export interface ProcedureMeta {
   acceptsToken?: true
   /** Sessions that can only set up a second factor may call it. */
   duringSetup?: true
+  /**
+   * Calls count against RATE_LIMIT_AUTH: they check a password or a token, create an account or mail a link. `with_password`: only with a
+   * `current_password` in the input.
+   */
+  limit?: 'auth' | 'with_password'
   /** The codes that the procedure itself can refuse with, besides those of its input and callers. */
   errors?: readonly ErrorCode[]
+  /** Examples of their texts in the API reference, for codes that mean something else in each operation. */
+  details?: Partial<Record<ErrorCode, string>>
 }
 
 /** The roles that may call; `public` includes anonymous callers. */

@@ -35,13 +35,13 @@ export class Refusal extends Error {
 
 const MAX_ISSUES = 50
 
-/** `validation_failed` with the first problem of each field, for at most 50 fields. */
+/** `validation_failed` with the first problem of each field, for at most 50 fields, in the order of their paths: REST and tRPC answer alike. */
 export function invalidFields(issues: readonly RefusalIssue[]): Refusal {
   const byPath = new Map<string, RefusalIssue>()
   for (const issue of issues) {
     if (!byPath.has(issue.path)) byPath.set(issue.path, issue)
   }
-  const shown = [...byPath.values()].slice(0, MAX_ISSUES)
+  const shown = [...byPath.values()].slice(0, MAX_ISSUES).sort((a, b) => (a.path < b.path ? -1 : 1))
   return new Refusal('validation_failed', summaryOf(shown), { issues: shown })
 }
 

@@ -17,7 +17,7 @@ import { codeOf } from '../testkit/authenticator.ts'
 import { drainExports } from '../testkit/export-world.ts'
 import { addLiveOffer, OFFER } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
-import { addUser, setSuspended } from '../testkit/people.ts'
+import { addUser, changeUser, setSuspended } from '../testkit/people.ts'
 import { HOUR } from '../testkit/testbed.ts'
 import type { Input } from './calls.ts'
 import { authorize, type Scene, type Tenant } from './scene.ts'
@@ -34,6 +34,14 @@ export type Recipe = (occasion: Occasion) => Input | Promise<Input>
 
 const PASSWORD = 'a long passphrase'
 const SALES = { resource: 'sales', format: 'csv', from: null, to: null } as const
+
+const disableRecipe: Recipe = async ({ scene: { platform }, me }) => {
+  await removeSecondFactor(platform, me)
+  const { secret } = await startOwnTotp(platform, me)
+  await confirmOwnTotp(platform, me, codeOf(secret, platform.clock))
+  await platform.database.transaction((tx) => markSessionFresh(platform, tx, me))
+  return { code: codeOf(secret, platform.clock, 1) }
+}
 
 /** By a procedure's name, with a plus and a word for a further way to call it. */
 export const RECIPES: Record<string, Recipe> = {
@@ -85,13 +93,8 @@ export const RECIPES: Record<string, Recipe> = {
     await confirmOwnTotp(platform, me, codeOf(secret, platform.clock))
     return { code: codeOf(secret, platform.clock, 1) }
   },
-  'auth.disableTotp': async ({ scene: { platform }, me }) => {
-    await removeSecondFactor(platform, me)
-    const { secret } = await startOwnTotp(platform, me)
-    await confirmOwnTotp(platform, me, codeOf(secret, platform.clock))
-    await platform.database.transaction((tx) => markSessionFresh(platform, tx, me))
-    return { code: codeOf(secret, platform.clock, 1) }
-  },
+  'auth.disableTotp': disableRecipe,
+  'auth.disableTotpByPost': disableRecipe,
   'auth.stepUp': async ({ scene, me }) => {
     await givePassword(scene.platform, me)
     return { password: PASSWORD }
@@ -223,14 +226,11 @@ async function removeSecondFactor({ database }: Platform, { userId }: Actor): Pr
 }
 
 async function givePassword(platform: Platform, me: Actor): Promise<void> {
-  const { database } = platform
   const { userId } = me
   await removeSecondFactor(platform, me)
   passwordHash ??= hashPassword(PASSWORD)
   const password_hash = await passwordHash
-  await database.transaction((tx) =>
-    tx.updateTable('users').set({ password_hash }).where('id', '=', userId).execute(),
-  )
+  await changeUser(platform, userId, { password_hash })
 }
 
 function storeFields({ ids }: Platform) {

@@ -50,6 +50,7 @@ const TESTS: Record<string, string> = {
   'auth.confirmTotp': 'users/second-factor.test.ts',
   'auth.renewRecoveryCodes': 'users/second-factor.test.ts',
   'auth.disableTotp': 'users/second-factor.test.ts',
+  'auth.disableTotpByPost': 'users/second-factor.test.ts',
   'auth.stepUp': 'users/second-factor.test.ts',
   users: 'users/users.test.ts',
   'users.notifications': 'users/account-recovery.test.ts',

@@ -25,7 +25,7 @@ export interface Front {
 }
 
 /** More than any answer may take. */
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 300_000
 const CONNECTIONS = 200
 /** A load balancer's usual check is slower; DRAIN_SECONDS of the processes has room for two of these. */
 const CHECK_EVERY_MS = 200
@@ -55,19 +55,34 @@ function noAnswer(error: unknown): Answer {
   return { status: 0, retryAfter: 0, location: '', problem: String(error) }
 }
 
+/** As these two do; its end waits for the requests under way. */
+function frontOf(send: Front['send'], end: () => Promise<void>): Front {
+  const underWay = new Set<Promise<Answer>>()
+  return {
+    send(request) {
+      const answer = send(request).catch(noAnswer)
+      underWay.add(answer)
+      void answer.then(() => underWay.delete(answer))
+      return answer
+    },
+    async close() {
+      await Promise.all(underWay)
+      await end()
+    },
+  }
+}
+
 /** Sends to each web process alternately, whether it is ready or not: shows what the processes themselves answer. */
 export function openDirect(webs: readonly ServiceProcess[]): Front {
   const pools = webs.map(connectTo)
   let turn = 0
-  return {
-    send(request) {
-      turn = (turn + 1) % pools.length
-      return exchange(pools[turn] as Pool, request).catch(noAnswer)
-    },
-    close: async () => {
-      await Promise.all(pools.map((pool) => pool.destroy()))
-    },
+  const send = (request: OutgoingRequest) => {
+    turn = (turn + 1) % pools.length
+    return exchange(pools[turn] as Pool, request)
   }
+  return frontOf(send, async () => {
+    await Promise.all(pools.map((pool) => pool.destroy()))
+  })
 }
 
 /**
@@ -89,19 +104,16 @@ export function openBalancer(webs: readonly ServiceProcess[], { retries }: { ret
     turn += 1
     return (ready[turn % ready.length] ?? backends[turn % backends.length])?.pool as Pool
   }
-  return {
-    async send(request) {
-      const first = choose()
-      try {
-        return await exchange(first, request)
-      } catch (error) {
-        return retries ? exchange(choose(first), request).catch(noAnswer) : noAnswer(error)
-      }
-    },
-    async close() {
-      running = false
-      await Promise.all(checks)
-      await Promise.all(backends.map(({ pool }) => pool.destroy()))
-    },
+  const send = (request: OutgoingRequest) => {
+    const first = choose()
+    return exchange(first, request).catch((error) => {
+      if (!retries) throw error
+      return exchange(choose(first), request)
+    })
   }
+  return frontOf(send, async () => {
+    running = false
+    await Promise.all(checks)
+    await Promise.all(backends.map(({ pool }) => pool.destroy()))
+  })
 }

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import { orderBody } from '../testkit/orders.ts'
 import type { Answer, Front, OutgoingRequest } from './front.ts'
@@ -48,7 +47,6 @@ export class Load {
   readonly #shop: Shop
   readonly #rate: number
   readonly #random: () => number
-  readonly #lag = monitorEventLoopDelay()
   readonly #underWay = new Set<Promise<void>>()
   readonly #unusedClicks: string[] = []
   #timer: NodeJS.Timeout | null = null
@@ -64,7 +62,6 @@ export class Load {
   }
 
   start(): void {
-    this.#lag.enable()
     let before = performance.now()
     this.#timer = setInterval(() => {
       const now = performance.now()
@@ -79,19 +76,11 @@ export class Load {
     if (this.#timer) clearInterval(this.#timer)
     this.#timer = null
     while (this.#underWay.size > 0) await Promise.all(this.#underWay)
-    this.#lag.disable()
   }
 
   /** Webhooks that were not acknowledged so far. */
   get open(): number {
     return this.#open.size
-  }
-
-  /** The longest that this process itself was kept waiting since the last call, ms. */
-  lag(): number {
-    const ms = Math.round(this.#lag.max / 1e6)
-    this.#lag.reset()
-    return ms
   }
 
   #track(work: Promise<void>): void {

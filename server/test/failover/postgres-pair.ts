@@ -1,8 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { eventually } from '../testkit/eventually.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from '../testkit/standby.ts'
 
-const PATIENCE_MS = 20_000
-const POLL_MS = 20
 /** The fixed ports of both servers are what a service is given; what is acknowledged is on disk. */
 const SETTINGS = ['fsync=on', 'io_method=sync', 'shared_buffers=32MB']
 
@@ -60,13 +58,10 @@ export class PostgresPair {
   }
 
   async #untilReplicating(column: 'state' | 'sync_state', value: string): Promise<void> {
-    const end = Date.now() + PATIENCE_MS
-    for (;;) {
-      const rows = await this.primary.query('select state, sync_state from pg_stat_replication')
-      if (rows.some((row) => row[column] === value)) return
-      if (Date.now() > end) throw new Error(`no standby is ${value}: ${JSON.stringify(rows)}`)
-      await pause(POLL_MS)
-    }
+    await eventually(
+      () => this.primary.query('select state, sync_state from pg_stat_replication'),
+      (rows) => rows.some((row) => row[column] === value),
+    )
   }
 
   close(): Promise<void> {

@@ -94,7 +94,7 @@ export class ServiceProcess {
   }
 
   async isReady(): Promise<boolean> {
-    return fetch(`${this.url}/readyz`, { signal: AbortSignal.timeout(3000) }).then(
+    return fetch(`${this.url}/readyz`, { signal: AbortSignal.timeout(60_000) }).then(
       async (answer) => {
         await answer.arrayBuffer()
         return answer.status === 200

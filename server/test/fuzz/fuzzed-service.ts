@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { applyToOffer } from '../../applications/applications.service.ts'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import { startExport } from '../../exports/exports.service.ts'
 import { createOffer } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
+import { updateRows } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { connectStore, MAX_STORES } from '../../stores/stores.service.ts'
@@ -89,7 +90,7 @@ export async function openFuzzedService(
   idsOf.flagged.push(...(await idsIn(platform, 'flags')))
   const { emails, spare } = await addSpares(platform)
   const password_hash = await hashPassword(PASSWORD)
-  await platform.database.transaction((tx) => tx.updateTable('users').set({ password_hash }).execute())
+  await platform.database.transaction((tx) => updateRows(tx, 'users', sql`true`, { password_hash }))
   const tokenOf = async ({ userId }: Actor) => (await authorize(platform, userId)).authorization
   const targets: Targets = {
     url: bed.url,
@@ -199,15 +200,12 @@ async function addSpares(platform: Platform): Promise<Pick<Targets, 'emails' | '
   return { emails, spare }
 }
 
-const WORKER_PATIENCE_MS = 30_000
-
 /** Lets the worker apply what it can apply now, then looks at what it has come to. */
 async function takeStock(platform: Platform, longestStall: number): Promise<Aftermath> {
   const { reader } = platform.database
-  const end = Date.now() + WORKER_PATIENCE_MS
   const untried = () =>
     reader.selectFrom('inbound_events').select('id').where('state', '=', 'pending').where('attempts', '=', 0)
-  while ((await untried().executeTakeFirst()) && Date.now() < end) await sleep(50)
+  await eventually(async () => !(await untried().executeTakeFirst()))
   const events = await reader
     .selectFrom('inbound_events')
     .select(({ fn }) => ['source', 'state', 'reason', fn.countAll<number>().as('count')])

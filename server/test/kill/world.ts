@@ -5,6 +5,7 @@ import { readConfig } from '../../platform/config.ts'
 import { createAppKeys } from '../../platform/crypto/key-ring.ts'
 import { createVault } from '../../platform/crypto/vault.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
+import { withRowKeys } from '../../platform/database/protected-rows.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
@@ -24,9 +25,9 @@ const KEYS = createAppKeys(APP_KEY)
 /** A restart takes longer than any lease of the dead server. */
 const DOWN_MS = 30_000
 /** Nothing has moved for so long that what waits, waits for the clock. */
-const QUIET_MS = 120
+const QUIET_MS = 250
 const NEXT_RUN_MS = 1000
-const STUCK_MS = 60_000
+const STUCK_MS = 300_000
 const MOST_TRIES = 10
 
 interface Surroundings {
@@ -119,7 +120,7 @@ export class World {
     try {
       return await work({
         config: readConfig({ DATABASE_URL: url, LOG_LEVEL: 'silent' }),
-        database,
+        database: withRowKeys(database, KEYS),
         clock: { now: () => this.now() },
         ids: systemIds,
         keys: KEYS,

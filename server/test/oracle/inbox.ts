@@ -157,18 +157,20 @@ function changedSince(before: Order, now: Order): boolean {
     order.taxesIncluded,
     order.lines,
   ]
-  return JSON.stringify(facts(before)) !== JSON.stringify(facts(now))
+  const text = (order: Order) =>
+    JSON.stringify(facts(order), (_name, value) => (typeof value === 'bigint' ? String(value) : value))
+  return text(before) !== text(now)
 }
 
 /** Until an order is paid its amounts may change. */
 function changedWhilePaying(before: Order, now: Order): boolean {
-  const otherClick = before.reference !== null && clickNamed(before) !== clickNamed(now)
+  const otherClick = before.references.length > 0 && clickNamed(before) !== clickNamed(now)
   return otherClick || before.placedAt !== now.placedAt
 }
 
 const CLICK = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-function clickNamed({ reference }: Order): string | null {
-  const text = reference?.toLowerCase() ?? ''
+function clickNamed({ references }: Order): string | null {
+  const text = references[0]?.toLowerCase() ?? ''
   return CLICK.test(text) ? text : null
 }

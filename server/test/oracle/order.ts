@@ -11,8 +11,8 @@ export interface Order {
   cancelled: boolean
   taxesIncluded: boolean
   buyerEmails: string[]
-  /** What stood where a tracking reference belongs; `null` when nothing did. */
-  reference: string | null
+  /** What stood where a tracking reference belongs, place by place. */
+  references: string[]
   /** Discount codes, upper case, in the body's sequence. */
   codes: string[]
   lines: OrderLine[]
@@ -64,10 +64,11 @@ function orderOf(body: Fields, parameter: string): Order {
     cancelled: body.cancelled_at !== null && body.cancelled_at !== undefined,
     taxesIncluded: flagOf(body.taxes_included),
     buyerEmails: emailsOf(body),
-    reference:
-      attributeIn(body.note_attributes, parameter) ??
-      lineReference(body.line_items, `_${parameter}`) ??
-      landingReference(body, parameter),
+    references: [
+      ...attributesIn(body.note_attributes, parameter),
+      ...lineReferences(body.line_items, `_${parameter}`),
+      ...landingReferences(body, parameter),
+    ],
     codes: codesOf(body),
     lines: listOf(body.line_items).map(lineOf),
   }
@@ -165,26 +166,25 @@ function codesOf(body: Fields): string[] {
   })
 }
 
-function attributeIn(list: unknown, name: string): string | null {
+function attributesIn(list: unknown, name: string): string[] {
   const attributes = Array.isArray(list) ? (list as Fields[]) : []
-  return firstText(attributes.filter((one) => one?.name === name).map((one) => one.value))
+  return texts(attributes.filter((one) => one?.name === name).map((one) => one.value))
 }
 
-function lineReference(list: unknown, property: string): string | null {
+function lineReferences(list: unknown, property: string): string[] {
   const lines = Array.isArray(list) ? (list as Fields[]) : []
-  return firstText(lines.map((line) => attributeIn(line?.properties, property)))
+  return lines.flatMap((line) => attributesIn(line?.properties, property))
 }
 
-function landingReference(body: Fields, parameter: string): string | null {
-  if (typeof body.landing_site !== 'string') return null
+function landingReferences(body: Fields, parameter: string): string[] {
+  if (typeof body.landing_site !== 'string') return []
   const query = body.landing_site.split('#')[0]?.split('?').slice(1).join('?') ?? ''
   const pairs = query.split('&').map((pair) => pair.split('='))
-  return firstText(
+  return texts(
     pairs.filter(([name]) => name === parameter).map(([, ...value]) => decodeURIComponent(value.join('='))),
   )
 }
 
-function firstText(values: unknown[]): string | null {
-  const found = values.find((value) => typeof value === 'string' && value.trim() !== '')
-  return typeof found === 'string' ? found.trim() : null
+function texts(values: unknown[]): string[] {
+  return values.flatMap((value) => (typeof value === 'string' && value.trim() !== '' ? value.trim() : []))
 }

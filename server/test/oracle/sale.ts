@@ -25,7 +25,9 @@ const WHOLE = 10_000
 
 /** The decision about an order of a merchant's store, as things stand now. */
 export function judge(state: State, merchant: string, order: Order): Verdict {
-  const found = state.clicks.get(order.reference?.toLowerCase() ?? '') ?? null
+  const clicks = order.references.map((text) => state.clicks.get(text.toLowerCase()) ?? null)
+  const ours = clicks.filter((one) => one?.link.merchant === merchant)
+  const found = ours.find((one) => one && clickProblem(one, order) === null) ?? ours[0] ?? clicks[0] ?? null
   const click = found?.link.merchant === merchant ? found : null
   const ofMerchant = [...state.links.values()].filter((link) => link.merchant === merchant)
   const earning = (code: string) =>
@@ -97,12 +99,12 @@ function firstFailure(state: State, facts: Facts) {
   if (!paid(order)) return 'not_paid'
   if (order.currency !== 'PKR') return 'currency_not_pkr'
   if (facts.coupon === null) {
-    if (order.reference === null) return facts.everKnown ? 'coupon_not_in_force' : 'no_tracking_reference'
+    if (order.references.length === 0)
+      return facts.everKnown ? 'coupon_not_in_force' : 'no_tracking_reference'
     if (found === null) return 'unknown_tracking_reference'
     if (click === null) return 'other_merchants_link'
-    if (!click.tracked) return 'untracked_click'
-    if (click.at > order.placedAt + FIVE_MINUTES) return 'click_after_order'
-    if (order.placedAt > click.at + click.link.terms.windowDays * DAY) return 'outside_attribution_window'
+    const problem = clickProblem(click, order)
+    if (problem) return problem
   }
   const creator = known(state.people, facts.link?.creator ?? '')
   if (creator.suspended) return 'creator_suspended'
@@ -110,6 +112,12 @@ function firstFailure(state: State, facts: Facts) {
   if (order.buyerEmails.some((email) => reachesMailbox(email, creator.email))) return 'self_purchase'
   if (!order.lines.some((line) => isCovered(line, facts.named))) return noProduct(facts.named)
   return facts.commission > 0 ? null : 'nothing_payable'
+}
+
+function clickProblem(click: Click, { placedAt }: Order) {
+  if (!click.tracked) return 'untracked_click'
+  if (click.at > placedAt + FIVE_MINUTES) return 'click_after_order'
+  return placedAt > click.at + click.link.terms.windowDays * DAY ? 'outside_attribution_window' : null
 }
 
 export function paid(order: Order): boolean {

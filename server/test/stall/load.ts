@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
 import { orderBody } from '../testkit/orders.ts'
@@ -26,16 +25,12 @@ export interface Sample {
 
 export interface Load {
   readonly samples: readonly Sample[]
-  /** The longest that this process itself was kept waiting, ms. */
-  lag(): number
   stop(): Promise<void>
 }
 
 /** Visitors and a store's webhooks in turn, on so many connections, each waiting `paceMs` after an answer. */
 export function startLoad(url: string, shop: Shop, connections: number, paceMs: number): Load {
   const samples: Sample[] = []
-  const lag = monitorEventLoopDelay()
-  lag.enable()
   let running = true
   const lanes = Array.from({ length: connections }, async (_, lane) => {
     const client = new Client(url)
@@ -49,11 +44,9 @@ export function startLoad(url: string, shop: Shop, connections: number, paceMs: 
   })
   return {
     samples,
-    lag: () => Math.round(lag.max / 1e6),
     async stop() {
       running = false
       await Promise.all(lanes)
-      lag.disable()
     },
   }
 }

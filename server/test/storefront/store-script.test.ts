@@ -6,6 +6,7 @@ import { type Browser, chromium } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { eventually } from '../testkit/eventually.ts'
+import { DAY } from '../testkit/testbed.ts'
 import { HOME, HOST, isThere, Market } from './market.ts'
 import type { StoreSettings } from './theme.ts'
 import { Visitor } from './visitor.ts'
@@ -471,6 +472,35 @@ function scenarios(): void {
       assert.equal(await market.outcomes(), [`accepted by note_attributes: ${click}`])
     },
   )
+
+  scenario('opens a forged reference: the next click wins', {}, async (visitor, market) => {
+    const idAt = (at: number) => {
+      const time = at.toString(16).padStart(12, '0')
+      return `${time.slice(0, 8)}-${time.slice(8)}-7fff-bfff-ffffffffffff`
+    }
+    const page = await visitor.tab()
+    const implausible = [
+      'ffffffff-ffff-7fff-bfff-ffffffffffff',
+      idAt(Date.now() + 3 * DAY),
+      idAt(Date.now() - 40 * DAY),
+    ]
+    for (const forged of implausible) {
+      await visitor.open(page, `?aff_ref=${forged}`)
+      assert.is(await page.evaluate('affiliateReference()'), null, forged)
+    }
+    assert.is(market.store.countOf('POST /cart/update.js'), 0)
+    // Within the tolerance for wrong clocks it is kept, but only until the next visit.
+    const ahead = idAt(Date.now() + 3_600_000)
+    await visitor.open(page, `?aff_ref=${ahead}`)
+    await visitor.remembered(ahead)
+    const honest = await visitor.follow(page, market.links.sana)
+    await market.carried(honest)
+    await visitor.open(page, `?aff_ref=${ahead}`)
+    assert.is(await page.evaluate('affiliateReference()'), honest, 'an old address is not a new visit')
+    await visitor.add(page)
+    await visitor.checkOut(page)
+    assert.equal(await market.outcomes(), [`accepted by note_attributes: ${honest}`])
+  })
 
   scenario('opens an address with something else in the reference', {}, async (visitor, market) => {
     const page = await visitor.tab()

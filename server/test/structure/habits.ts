@@ -67,6 +67,41 @@ export function findUnfinishedMarks(tree: SourceTree): Violation[] {
   )
 }
 
+/** What makes a test depend on the machine's speed. `eventually` waits for a state. */
+const TIMED: [pattern: RegExp, why: string][] = [
+  [
+    /\bperformance\.now\(\)\s*-|\bDate\.now\(\)\s*-\s*(?:start|begun|before|since|from|at)\b/g,
+    'measures how long something took',
+  ],
+  [/\bsetTimeout as \w+|\bnew Promise\(\((\w*)\) => setTimeout\(\1,/g, 'waits a fixed time'],
+]
+const TIMED_NAME =
+  /\b(?:within|under|in less than|for more than) [0-9.,]+ ?(?:ms|milliseconds|s|seconds)\b|\bpg_sleep\(/g
+/** Files whose times are no wait and no bound. */
+const TIMED_ALLOWED: Record<string, string> = {
+  'server/platform/database/postgres-pool.test.ts': 'simulates a server that answers late',
+  'server/platform/database/postgresql.test.ts':
+    'closes at many moments of a connection, each of which is good',
+  'server/platform/database/sqlite.test.ts': 'lets the event loop turn three times',
+  'server/test/failover/failover.test.ts': 'outages last for a time',
+  'server/test/faults/faults.test.ts': 'prints how long it took',
+  'server/webhooks/deliver-many.test.ts': 'prints how long it took',
+}
+
+/** Tests assert orders, counts and states. Times belong to benches. */
+export function findTimedTests(tree: SourceTree): Violation[] {
+  return tree
+    .filter(({ path }) => isTest(path) && !(path in TIMED_ALLOWED))
+    .flatMap((file) => [
+      ...TIMED.flatMap(([pattern, why]) => violationsIn(file, pattern, () => why)),
+      ...[...file.text.matchAll(TIMED_NAME)].map((match) => ({
+        path: file.path,
+        line: lineAt(file.text, match.index),
+        why: `says "${match[0]}"`,
+      })),
+    ])
+}
+
 function findUnrunSuites(file: SourceFile): Violation[] {
   const { path, code } = file
   if (!/\.\s*run\s*\(/.test(code)) return [{ path, line: 1, why: 'runs none of its tests: no run()' }]
