@@ -150,10 +150,10 @@ for (const dialect of testDialects()) {
     const id = await start()
     await drainExports(bed.platform)
     bed.clock.pass(7 * DAY)
-    await isProblem(await ask('GET', `/jobs/${id}/file`), 410, 'not_found')
+    await isProblem(await ask('GET', `/jobs/${id}/file`), 410, 'gone')
     await sweepExports(bed.platform, await exportStorage(bed.platform.config))
     assert.equal(readdirSync(join(folder, 'exports')), [])
-    await isProblem(await ask('GET', `/jobs/${id}/file`), 410, 'not_found')
+    await isProblem(await ask('GET', `/jobs/${id}/file`), 410, 'gone')
     assert.is((await ask('GET', `/jobs/${id}`)).status, 200)
   })
 
