@@ -9,6 +9,7 @@ import { GroupCommit } from '../platform/database/group-commit.ts'
 import type { Platform } from '../platform/platform.ts'
 import { DELIVERY_SIGNAL } from './deliveries.service.ts'
 import { withAttempt } from './delivery-log.ts'
+import { type PlaceOwner, Places } from './delivery-places.rule.ts'
 import { type AttemptDecision, decideAttempt, hasFailedForLong } from './delivery-retry.rule.ts'
 import { validSecrets } from './endpoint-secrets.service.ts'
 import { DISABLED, disableEndpoint, SERVICE } from './endpoints.service.ts'
@@ -22,7 +23,6 @@ import {
   endpointsById,
   markFailing,
   markSucceeded,
-  type NotNow,
   secretsOfEndpoints,
   type WebhookSecretRow,
 } from './webhooks.store.ts'
@@ -33,16 +33,9 @@ const LEASE_MS = 60_000
  * of an endpoint can go on after it is disabled or its account is suspended.
  */
 const BEGIN_WITHIN_MS = 5000
-/** Deliveries that this process holds at the same time, waiting or under way. */
-const MOST_HELD = 1000
-/** Of one endpoint; a claim takes many, because a transaction for each attempt would take longer than the attempts. */
-const MOST_OF_ENDPOINT = 200
 /** Attempts at one endpoint at the same time. */
 const MOST_AT_ONCE = 20
-/** Deliveries of one endpoint whose last attempt failed: it must not take the places of others. */
-const MOST_OF_FAILING_ENDPOINT = 1
-/** Of all of those. */
-const MOST_OF_FAILING = 50
+/** A claim takes many, because a transaction for each attempt would take longer than the attempts. */
 const MOST_CLAIMED = 200
 const MOST_WRITTEN = 200
 /** How long `stop` waits for attempts under way, ms. */
@@ -96,13 +89,10 @@ const RESULT_COLUMNS: ColumnTypes<Result> = {
 }
 
 /** The deliveries of one endpoint that this process holds. */
-interface Lane {
+interface Lane extends PlaceOwner {
   waiting: Attempt[]
   /** Attempts under way. */
   running: number
-  /** Waiting, under way, or about to be written. */
-  held: number
-  failing: boolean
 }
 
 /** The deliveries that this process is making. */
@@ -113,7 +103,7 @@ export class WebhookDeliverer {
   readonly #lanes = new Map<string, Lane>()
   /** What `idle` waits for. */
   readonly #work = new Set<Promise<void>>()
-  #held = 0
+  readonly #places = new Places()
   #stopped = false
 
   constructor(
@@ -125,23 +115,24 @@ export class WebhookDeliverer {
     this.#results = new GroupCommit({
       write: (finished) => settle(platform, finished),
       maxBatch: MOST_WRITTEN,
-      maxWaiting: MOST_HELD,
+      // All are held, which is what bounds them.
+      maxWaiting: Number.POSITIVE_INFINITY,
       timeoutMs: WRITE_TIMEOUT_MS,
     })
   }
 
-  /** Claims due deliveries, as many as there is room for, and begins to send them. Returns how many. */
+  /** Claims due deliveries, as many as their endpoints have places for, and begins to send them. Returns how many. */
   async start(): Promise<number> {
-    const room = Math.min(MOST_HELD - this.#held, MOST_CLAIMED)
-    if (room <= 0 || this.#stopped) return 0
+    if (this.#stopped) return 0
+    for (const lane of this.#lanes.values()) this.#advance(lane)
     const { database, clock } = this.#platform
     const now = clock.now()
     const token = randomUUID()
     const claimed = await DELIVERY_QUEUE.claim(database, {
       now,
-      limit: room,
+      limit: MOST_CLAIMED,
       lease: { token, until: now + LEASE_MS },
-      only: deliverable(database.reader, this.#notNow()),
+      only: deliverable(database.reader, this.#full()),
       choose: (tx, due) => this.#choose(tx, due),
     })
     const deliveries = claimed.map((row) => ({ ...row, token, attempts: row.attempts + 1 }))
@@ -158,11 +149,10 @@ export class WebhookDeliverer {
     return claimed.length
   }
 
-  /** When a delivery is due that this process has room for, epoch ms; `null` without one. */
+  /** When a delivery is due that this process has a place for, epoch ms; `null` without one. */
   async nextDueAt(): Promise<number | null> {
-    if (this.#held >= MOST_HELD) return null
     const { reader } = this.#platform.database
-    return DELIVERY_QUEUE.nextDueAt(reader, deliverable(reader, this.#notNow()))
+    return DELIVERY_QUEUE.nextDueAt(reader, deliverable(reader, this.#full()))
   }
 
   /** Resolves when nothing is under way. */
@@ -180,37 +170,36 @@ export class WebhookDeliverer {
     await this.#sender.close()
   }
 
-  #notNow(): NotNow {
-    const full = [...this.#lanes].filter(([, lane]) => isFull(lane))
-    return { endpoints: full.map(([id]) => id), failing: this.#heldOfFailing() >= MOST_OF_FAILING }
-  }
-
-  #heldOfFailing(): number {
-    return [...this.#lanes.values()].reduce((sum, { held, failing }) => sum + (failing ? held : 0), 0)
+  /** The endpoints that get no delivery now, by id. */
+  #full(): string[] {
+    return [...this.#lanes.values()]
+      .filter((lane) => this.#places.isFull(lane))
+      .map(({ endpointId }) => endpointId)
   }
 
   async #choose(tx: Tx, due: readonly DeliveryRow[]): Promise<DeliveryRow[]> {
-    const endpoints = await endpointsById(tx, [...new Set(due.map(({ endpoint_id }) => endpoint_id))])
-    const failing = new Set(endpoints.filter((row) => row.failing_since !== null).map(({ id }) => id))
-    const counts = new Map([...this.#lanes].map(([id, { held }]) => [id, held]))
-    let places = MOST_OF_FAILING - this.#heldOfFailing()
+    const rows = await endpointsById(tx, [...new Set(due.map(({ endpoint_id }) => endpoint_id))])
+    const endpoints = new Map(rows.map((row) => [row.id, row]))
+    // Another process may have noted it.
+    for (const lane of this.#lanes.values())
+      lane.failing ||= ownerOf(lane.endpointId, endpoints.get(lane.endpointId)).failing
+    const places = new Places(this.#places)
     return due.filter(({ endpoint_id: id }) => {
-      const count = counts.get(id) ?? 0
-      if (count >= mostOf(failing.has(id)) || (failing.has(id) && places <= 0)) return false
-      if (failing.has(id)) places -= 1
-      counts.set(id, count + 1)
+      const owner = ownerOf(id, endpoints.get(id))
+      if (!places.hasRoom(owner)) return false
+      places.take(owner, 1)
       return true
     })
   }
 
   #add(attempt: Attempt): void {
     const { endpoint_id: id } = attempt.delivery
-    const lane = this.#lanes.get(id) ?? { waiting: [], running: 0, held: 0, failing: false }
+    const owner = ownerOf(id, attempt.endpoint)
+    const lane = this.#lanes.get(id) ?? { ...owner, waiting: [], running: 0 }
     this.#lanes.set(id, lane)
-    lane.failing = (attempt.endpoint?.failing_since ?? null) !== null
+    lane.failing = owner.failing
     lane.waiting.push(attempt)
-    lane.held += 1
-    this.#held += 1
+    this.#places.take(lane, 1)
   }
 
   /** Begins waiting attempts for which there is room, and gives back those that must not begin any longer. */
@@ -238,10 +227,9 @@ export class WebhookDeliverer {
       })
       .then(() => {
         this.#work.delete(running)
-        lane.held -= attempts.length
-        this.#held -= attempts.length
-        if (lane.held === 0) this.#lanes.delete(first.delivery.endpoint_id)
-        if (!isFull(lane)) this.#platform.signals.send(DELIVERY_SIGNAL)
+        this.#places.take(lane, -attempts.length)
+        if (this.#places.of(lane.endpointId) === 0) this.#lanes.delete(lane.endpointId)
+        if (!this.#places.isFull(lane)) this.#platform.signals.send(DELIVERY_SIGNAL)
       })
     this.#work.add(running)
   }
@@ -317,13 +305,9 @@ function isOff({ endpoint }: Attempt): boolean {
   return !endpoint || endpoint.disabled_at !== null || endpoint.removed_at !== null
 }
 
-/** A lane takes more once it is half empty, so that each claim brings many. */
-function isFull({ held, failing }: Lane): boolean {
-  return held > Math.floor(mostOf(failing) / 2)
-}
-
-function mostOf(failing: boolean): number {
-  return failing ? MOST_OF_FAILING_ENDPOINT : MOST_OF_ENDPOINT
+function ownerOf(endpointId: string, endpoint: EndpointRow | undefined): PlaceOwner {
+  const { account_id: accountId = endpointId, failing_since = null } = endpoint ?? {}
+  return { endpointId, accountId, failing: failing_since !== null }
 }
 
 /** The body that is signed and sent. */

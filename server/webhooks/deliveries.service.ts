@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { idParam } from '../../shared/schemas/common.ts'
 import { TEST_EVENT } from '../../shared/schemas/webhooks.ts'
 import { recordAudit } from '../moderation/audit.service.ts'
@@ -126,9 +127,10 @@ export async function deliveryBacklog(
   db: Queries,
   most: number,
 ): Promise<{ waiting: number; firstDue: number | null }> {
+  const isFailing = sql`endpoint_id in (select id from webhook_endpoints where failing_since is not null)`
   return {
     waiting: await DELIVERY_QUEUE.countOpen(db, most),
-    firstDue: await DELIVERY_QUEUE.nextDueAt(db, deliverable(db, { endpoints: [], failing: true })),
+    firstDue: await DELIVERY_QUEUE.nextDueAt(db, sql<boolean>`${deliverable(db)} and not (${isFailing})`),
   }
 }
 

@@ -20,23 +20,13 @@ export const DELIVERY_QUEUE = new LeaseQueue<DeliveryRow>({
   maxDelayMs: LONGEST_DELAY_MS,
 })
 
-/** Endpoints that get no delivery now. */
-export interface NotNow {
-  /** By id. */
-  endpoints: readonly string[]
-  /** All whose last attempt failed. */
-  failing: boolean
-}
-
 /**
- * Holds for deliveries that no earlier one about their subject precedes, to other endpoints than those of `notNow` and of suspended
+ * Holds for deliveries that no earlier one about their subject precedes, to other endpoints than `full` (by id) and those of suspended
  * accounts, whose deliveries wait.
  */
-export function deliverable(db: Queries, notNow: NotNow) {
-  const isFailing = sql`endpoint_id in (select id from webhook_endpoints where failing_since is not null)`
+export function deliverable(db: Queries, full: readonly string[] = []) {
   return sql<boolean>`
-    not (endpoint_id ${inList(dialectOf(db), 'uuid', notNow.endpoints)})
-    and not (${notNow.failing ? isFailing : sql`false`})
+    not (endpoint_id ${inList(dialectOf(db), 'uuid', full)})
     and not (endpoint_id in (
       select endpoint.id from webhook_endpoints as endpoint join users on users.id = endpoint.account_id
       where users.suspended_at is not null))
