@@ -182,7 +182,7 @@ for (const dialect of testDialects()) {
       display_name: 'creator',
       suspended: true,
       created_at: '2026-11-01T07:00:00.000Z',
-      email_verified_at: null,
+      email_verified_at: '2026-11-01T07:00:00.000Z',
     })
     assert.equal((await post(world, admin, `${path}/suspend`)).body, suspended.body)
     assert.is((await post(world, admin, `${path}/reinstate`)).body.suspended, false)
