@@ -1,3 +1,4 @@
+import { setCoupon } from '../../links/coupons.service.ts'
 import { setOfferStatus } from '../../offers/offers.service.ts'
 import { giveDestination } from '../testkit/marketplace.ts'
 import { addUser } from '../testkit/people.ts'
@@ -34,6 +35,12 @@ async function setEmail({ platform, creator }: AdversaryWorld, email: string): P
 async function sell(world: AdversaryWorld, report: Report = {}): Promise<void> {
   const click = (await world.follow()) ?? ''
   await world.report({ click, ...report })
+}
+
+/** Gives the link the code SANA10. */
+async function giveCode({ market, platform, shop, link }: AdversaryWorld): Promise<void> {
+  await setCoupon(platform, { slug: link.slug, actor: shop.merchantId, code: 'SANA10' })
+  market.clock.pass(MINUTE)
 }
 
 /** Days of honest trade: each with some visits; every other visitor buys. */
@@ -120,6 +127,42 @@ const MERCHANTS: Omit<Adversary, 'who'>[] = [
       await world.report({ id: '77', createdAt })
     },
     expect: { rejected: ['no_tracking_reference'], flagged: ['order_changed'] },
+  },
+  {
+    does: 'reports an order without its coupon code before the platform does',
+    async act(world) {
+      await giveCode(world)
+      await world.report({ id: '77' })
+      await world.report({ id: '77', codes: ['SANA10'] })
+    },
+    expect: { rejected: ['no_tracking_reference'], flagged: ['order_changed'] },
+  },
+  {
+    does: 'reports an unpaid order, and leaves the coupon code out once it is paid',
+    async act(world) {
+      await giveCode(world)
+      const createdAt = world.market.clock.now()
+      await world.report({ id: '77', codes: ['SANA10'], createdAt, financialStatus: 'pending' })
+      await world.work()
+      await world.report({ id: '77', createdAt })
+    },
+    expect: { rejected: ['no_tracking_reference'], flagged: ['order_changed'] },
+  },
+  {
+    does: 'dates an order with a coupon code 400 days back',
+    async act(world) {
+      await giveCode(world)
+      await world.report({ codes: ['SANA10'], createdAt: world.market.clock.now() - 400 * DAY })
+    },
+    expect: { rejected: ['coupon_not_in_force'], flagged: ['order_date_suspicious'] },
+  },
+  {
+    does: 'dates an order to before its coupon code',
+    async act(world) {
+      await giveCode(world)
+      await world.report({ codes: ['SANA10'], createdAt: world.market.clock.now() - 10 * MINUTE })
+    },
+    expect: { rejected: ['coupon_not_in_force'], flagged: ['order_date_suspicious'] },
   },
   {
     does: 'reports another body under the webhook id of an order',
