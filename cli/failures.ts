@@ -84,13 +84,28 @@ async function commanderReport(error: unknown, commandNames: readonly string[]):
   return { exitCode: exitCode === 0 ? 0 : 2, code: 'validation_failed', detail }
 }
 
+/** Words of other programs, and where to find what they do. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  version: 'Run "affiliate --version".',
+  logs: 'The service logs to its standard output: journalctl -u affiliate, or docker compose logs app.',
+  start: 'Run "affiliate serve".',
+  stop: 'Stop it where it was started: systemctl stop affiliate, or Ctrl-C.',
+}
+const SAME: Readonly<Record<string, string>> = { log: 'logs', run: 'start', up: 'start' }
+
 /** Commander looks for the nearest word where it stands; what was typed may be a command of a group. */
 async function withSuggestion(code: string, words: string, commandNames: readonly string[]): Promise<string> {
+  const option = code === 'commander.unknownOption' ? /^unknown option '(-[^-'][^']*)'/.exec(words) : null
+  if (option) return `${words}. If it is a value, put -- before the values: affiliate COMMAND -- ${option[1]}`
+  const typed = code === 'commander.unknownCommand' ? /^unknown command '([^']*)'/.exec(words)?.[1] : null
+  const elsewhere = ELSEWHERE[SAME[typed ?? ''] ?? typed ?? '']
+  if (elsewhere !== undefined) return `unknown command '${typed}'. ${elsewhere}`
   const unknown = code === 'commander.unknownCommand' ? /^unknown command '([^']*)'$/.exec(words) : null
   if (unknown === null) return words
+  const word = unknown[1] ?? ''
   const { nearestWord } = await import('../server/platform/nearest-word.ts')
   const lastWord = (name: string) => name.split(' ').at(-1) ?? ''
-  const nearest = nearestWord(unknown[1] ?? '', commandNames.map(lastWord))
+  const nearest = nearestWord(word, commandNames.map(lastWord))
   const names = commandNames.filter((name) => lastWord(name) === nearest)
   return names.length === 0
     ? `${words}. See "affiliate --help".`

@@ -1,26 +1,30 @@
 import { existsSync } from 'node:fs'
 import { commandNames } from './command.ts'
 import { reportFailure } from './failures.ts'
-import { buildProgram } from './program.ts'
+import { buildProgram, helpArguments } from './program.ts'
+import { printLines } from './terminal/printable-text.ts'
 
 /** Runs one command line. What it leaves in `process.exitCode`: 0 done, 1 refused or failed, 2 wrong usage. */
 async function run(args: readonly string[]): Promise<void> {
-  endQuietlyOnClosedPipe()
+  endOnFailedOutput()
   if (existsSync('.env')) process.loadEnvFile('.env')
   const program = buildProgram()
   try {
-    await program.parseAsync(args, { from: 'user' })
+    await program.parseAsync(helpArguments(args), { from: 'user' })
   } catch (error) {
     process.exitCode = await reportFailure(error, args, commandNames(program))
   }
 }
 
-/** `affiliate … | head` closes our output while we write: that is no error. */
-function endQuietlyOnClosedPipe(): void {
+/** `affiliate … | head` closes our output while we write: that is no error. Any other failure to write is one line. */
+function endOnFailedOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') process.exit(0)
-      throw error
+      if (stream === process.stdout) {
+        printLines([`affiliate: The output cannot be written: ${error.message}.`], process.stderr)
+      }
+      process.exit(1)
     })
   }
 }

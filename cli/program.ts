@@ -36,6 +36,12 @@ function version(): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
 }
 
+/** `help users suspend` → `users suspend --help`: commander's own shows the help of the group. */
+export function helpArguments(args: readonly string[]): readonly string[] {
+  const [first, ...rest] = args
+  return first === 'help' && rest.length > 1 ? [...rest, '--help'] : args
+}
+
 /**
  * The whole command line. Only commander is loaded here: each action imports what it needs, so that `--help` and a
  * mistyped option answer at once.

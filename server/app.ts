@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { ZodError } from 'zod'
 import { checkSealStorage } from './ledger/seals/stored-seals.service.ts'
+import { reportTamperedRow } from './moderation/tampered-rows.service.ts'
 import { Caches } from './platform/cache/caches.ts'
 import { publishInvalidations, publishNews } from './platform/cache/invalidations.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
@@ -20,6 +21,7 @@ import {
   refuseOtherDatabase,
   refuseOtherReplica,
 } from './platform/database/open-database.ts'
+import { withRowKeys } from './platform/database/protected-rows.ts'
 import { createIds, systemIds } from './platform/ids.ts'
 import { createLog } from './platform/log.ts'
 import type { Platform } from './platform/platform.ts'
@@ -101,7 +103,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
   const baseUrl = options.publicBaseUrl ?? (() => config.PUBLIC_BASE_URL ?? ownAddress(config))
   const platform: Platform = {
     config,
-    database,
+    database: withRowKeys(database, keys, (error) => reportTamperedRow(platform, error)),
     clock: options.clock ?? systemClock,
     ids: options.clock ? createIds(options.clock) : systemIds,
     keys,
@@ -118,7 +120,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
   const processor = createProcessor(config, sandbox, options.sandboxUrl)
   return {
     platform,
-    database,
+    database: withRowKeys(database, keys),
     processor,
     eventRules,
     processorSignature,

@@ -23,6 +23,7 @@ export const ERROR_STATUS = {
   secret_taken: 409,
   coupon_taken: 409,
   quota_exceeded: 409,
+  gone: 410,
   payload_too_large: 413,
   unsupported_media_type: 415,
   rate_limited: 429,

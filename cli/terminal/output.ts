@@ -1,6 +1,6 @@
 import type { Page } from '../../server/platform/api/page.ts'
 import { printable, printJson, printLines, type Style, styled } from './printable-text.ts'
-import { type Column, type Layout, layoutTable, wrapLine } from './table.ts'
+import { type Column, type Layout, layoutTable, plainAmount, wrapLine } from './table.ts'
 
 export { displayMoney, formatMoney } from '../../shared/money.ts'
 export { printLines } from './printable-text.ts'
@@ -56,9 +56,11 @@ export class Output {
     return layoutTable(columns, rows, this.layout)
   }
 
-  /** A moment (epoch ms) on the clock of BILLING_TIMEZONE; a dash for none. */
+  /** A moment (epoch ms) on the clock of BILLING_TIMEZONE, in pipes as RFC 3339; a dash for none. */
   time(moment: number | null): string {
-    return moment === null ? '–' : timeText(moment, this.#zone)
+    if (moment === null) return '–'
+    const text = timeText(moment, this.#zone)
+    return this.layout.width === null ? text.replace(' ', 'T').replace(' ', '') : text
   }
 
   /** The same to the minute and without the offset at a terminal, where a table has little room. */
@@ -74,7 +76,8 @@ export class Output {
   /** One line for each pair, the values one under the other. */
   pairs(rows: readonly (readonly [name: string, value: string])[]): string[] {
     const width = Math.max(0, ...rows.map(([name]) => name.length))
-    return rows.map(([name, value]) => `${this.style('dim', name.padEnd(width))}  ${value}`.trimEnd())
+    const shown = (value: string) => (this.layout.width === null ? plainAmount(value) : value)
+    return rows.map(([name, value]) => `${this.style('dim', name.padEnd(width))}  ${shown(value)}`.trimEnd())
   }
 
   heading(text: string): string {

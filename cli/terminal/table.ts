@@ -33,7 +33,11 @@ export function layoutTable(
 ): string[] {
   const titles = columns.map((column) => column.title)
   const lines = [titles, ...rows].map((row) => row.map(printable))
-  if (layout.width === null) return lines.map((row) => row.join('\t'))
+  if (layout.width === null) {
+    return lines.map((row) =>
+      row.map((cell, at) => (columns[at]?.right ? plainAmount(cell) : cell)).join('\t'),
+    )
+  }
   const natural = naturalWidths(lines)
   const shown = columnsThatFit(columns, natural, layout.width)
   const widths = fit(
@@ -51,6 +55,11 @@ export function layoutTable(
       return index === 0 ? bold(line, layout) : line
     })
   })
+}
+
+/** `Rs 4,999.00` → `4999.00`, for programs; any other text as it is. */
+export function plainAmount(text: string): string {
+  return /^-?Rs [\d,]+\.\d\d( [DC]r)?$/.test(text) ? text.replace(/Rs |,/g, '') : text
 }
 
 /** The lines of one cell, each `width` columns wide. */

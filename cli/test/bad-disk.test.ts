@@ -91,7 +91,7 @@ it('that is read-only gives one line with the fix, and reading goes on', async (
     assert.match(write.stderr, ONE_LINE)
     assert.match(
       write.stderr,
-      /cannot be written: run as the user of the service|cannot be opened: your user/,
+      /cannot be written\. Run as the user of the service|cannot be opened\. Your user/,
     )
     const read = run(['users', 'list', '--json'], url, who)
     assert.is(read.code, 0, read.stderr)

@@ -100,7 +100,7 @@ for (const dialect of testDialects()) {
     }
     assert.equal((await books.json('applications', 'list', '--status', 'pending')).items, [])
     const text = await books.affiliate(['links', 'list'])
-    assert.match(text.stdout, new RegExp(`^${link.slug}\t.*\tyes\t–\t12\\.5 %\t2\t2\tRs 5,624\\.88$`, 'm'))
+    assert.match(text.stdout, new RegExp(`^${link.slug}\t.*\tyes\t–\t12\\.5 %\t2\t2\t5624\\.88$`, 'm'))
   })
 
   it('continues every list at its cursor', async () => {
@@ -152,8 +152,8 @@ for (const dialect of testDialects()) {
         postings: 2,
       },
     ])
-    assert.match(human.stdout, /platform_fees\tplatform\t\tRs 562\.49\t2\n/)
-    assert.match(human.stdout, /Total\t\tRs 6,187\.37\tRs 6,187\.37/)
+    assert.match(human.stdout, /platform_fees\tplatform\t\t562\.49\t2\n/)
+    assert.match(human.stdout, /Total\t\t6187\.37\t6187\.37/)
     assert.is(verdict.ok, true)
     assert.match(lines.stdout, /All \d+ invariants hold/)
   })
@@ -169,7 +169,7 @@ for (const dialect of testDialects()) {
     const [again, kept, unknown, slip] = await Promise.all([
       books.json('ledger', 'seal'),
       books.affiliate(['ledger', 'verify', '--against', digest.toUpperCase()]),
-      books.affiliate(['ledger', 'verify', '--against', '0'.repeat(64)]),
+      books.affiliate(['ledger', 'verify', '--against', `00000000.${'0'.repeat(64)}`]),
       books.affiliate(['ledger', 'verify', '--against', digest.slice(1)]),
     ])
     assert.equal([again.created, again.ledgers, again.seal.digest], [false, 0, digest])
@@ -178,7 +178,7 @@ for (const dialect of testDialects()) {
     assert.match(kept.stdout, new RegExp(`Last seal: ${digest} \\(number 1, of `))
     assert.match(kept.stdout, /Key [0-9a-f]{8}, APP_KEY: \d+ entr(y|ies) since /)
     assert.equal([unknown.code, slip.code], [1, 2])
-    assert.match(unknown.stderr, /^affiliate: The books do not hold: as-sealed; rows: digest 0{64}\n$/)
+    assert.match(unknown.stderr, /^affiliate: The books do not hold: as-sealed; rows: digest 0{8}\.0{64}\n$/)
     assert.match(
       unknown.stdout,
       /not the digest of the one seal in this database\. Either the books were rewritten/,
@@ -228,10 +228,10 @@ for (const dialect of testDialects()) {
     assert.is(closed.code, 0, closed.stderr)
     assert.match(
       closed.stdout,
-      /Rs 6,187\.37\nThese cycles close before their period is over\.\n.*\n.* this cycle ends .*\n +Next cycle: .*\n1 closed, 0 extended/,
+      /6187\.37\nThese cycles close before their period is over\.\n.*\n.* this cycle ends .*\n +Next cycle: .*\n1 closed, 0 extended/,
     )
     const again = await books.affiliate(['billing', 'close', '--as-of', date, '--yes'])
-    assert.match(again.stdout, /No open cycle ends by .* \+05:00/)
+    assert.match(again.stdout, /No open cycle ends by .*\+05:00/)
   })
 
   it('pays out what a charged cycle released', async () => {
@@ -248,7 +248,7 @@ for (const dialect of testDialects()) {
     const dry = await books.json('payouts', 'run', '--dry-run')
     assert.equal([dry.items[0].outcome, dry.items[0].payout_id], ['paid_out', null])
     const run = await books.affiliate(['payouts', 'run', '--yes'])
-    assert.match(run.stdout, /Rs 5,624\.88\tpayout .*\nThe running service sends it to the processor\.\n$/)
+    assert.match(run.stdout, /\t5624\.88\tpayout .*\nThe running service sends it to the processor\.\n$/)
     await drainUntilIdle()
     const [payout] = (await books.json('payouts', 'list', '--state', 'submitted')).items
     await market.settlePayout(payout.id, 'failed')

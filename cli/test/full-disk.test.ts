@@ -63,7 +63,7 @@ async function openWorld(disk: SmallDisk): Promise<World> {
 
 const SECRET = 'a-secret-of-the-store'
 const ONE_LINE = /^affiliate: [^\n]*\n$/
-const MEND = /The disk is full: free some space and run it again\. Nothing was changed\./
+const MEND = /The disk is full\. Free some space, .*\. Nothing was changed\./
 
 if (disk !== null) {
   let world: World

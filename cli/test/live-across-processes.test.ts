@@ -1,4 +1,5 @@
 // mostly waits
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { publishNews, subscribeInvalidations } from '../../server/platform/cache/invalidations.ts'
@@ -8,12 +9,12 @@ import { testDialects } from '../../server/test/testkit/databases.ts'
 import {
   elsewhere,
   follow,
-  logIn,
   openLiveMarket,
   openWebSide,
   type WebSide,
 } from '../../server/test/testkit/live-followers.ts'
 import type { Marketplace } from '../../server/test/testkit/marketplace.ts'
+import { logIn } from '../../server/test/testkit/people.ts'
 import { APP_KEY, runAffiliate } from './run-affiliate.ts'
 import { startAffiliate } from './running-affiliate.ts'
 

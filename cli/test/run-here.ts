@@ -1,6 +1,6 @@
 import { commandNames } from '../command.ts'
 import { reportFailure } from '../failures.ts'
-import { buildProgram } from '../program.ts'
+import { buildProgram, helpArguments } from '../program.ts'
 import { APP_KEY, type Ended } from './run-affiliate.ts'
 
 /** No signal ends it, so there is always a code. */
@@ -36,7 +36,7 @@ async function runNow(args: readonly string[], environment: Record<string, strin
     }
   }
   try {
-    await program.parseAsync(args, { from: 'user' })
+    await program.parseAsync(helpArguments(args), { from: 'user' })
   } catch (error) {
     ended.code = await reportFailure(error, args, commandNames(program))
   } finally {

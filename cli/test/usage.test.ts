@@ -1,6 +1,6 @@
 // long
 // database: none
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -207,6 +207,36 @@ test('--help costs little more than Node itself', () => {
   const ratio = median([ENTRY, '--help']) / median(['-e', '0'])
   // Commander and a dozen small files: about 2.5. Any of the libraries behind the actions takes it above 6.
   assert.ok(ratio < 4.5, `--help takes ${ratio.toFixed(1)} times as long as bare Node`)
+})
+
+test('words of other programs, values with a hyphen and help of a command lead on', async () => {
+  const said = async (...args: string[]) => {
+    const { stdout, stderr } = await runAffiliate(args, { folder })
+    return stdout + stderr
+  }
+  const cases: [string[], RegExp][] = [
+    [['version'], /unknown command 'version'\. Run "affiliate --version"\./],
+    [['logs'], /standard output: journalctl -u affiliate/],
+    [['links', 'set-coupon', 'slug', '-SANA10'], /put -- before the values: affiliate COMMAND -- -SANA10/],
+    [['help', 'users', 'suspend'], /^Usage: affiliate users suspend /],
+    [['users', 'help', 'suspend'], /^Usage: affiliate users suspend /],
+    [['help', 'users'], /^Usage: affiliate users \[options\] \[command\]/],
+    [['ledger', 'verify', '--fulll'], /unknown option '--fulll' \(Did you mean --full\?\)/],
+  ]
+  const texts = await Promise.all(cases.map(([args]) => said(...args)))
+  for (const [at, [, wanted]] of cases.entries()) assert.match(texts[at] ?? '', wanted)
+})
+
+test('an output that cannot be written is one line', async () => {
+  const own = mkdtempSync(join(folder, 'full-'))
+  await runAffiliate(['db', 'migrate'], { folder: own })
+  const { status, stderr } = spawnSync(
+    'sh',
+    ['-c', `exec "${process.execPath}" "${ENTRY}" ledger balances --json >/dev/full`],
+    { cwd: own, encoding: 'utf8' },
+  )
+  assert.is(status, 1)
+  assert.match(stderr, /^affiliate: The output cannot be written: ENOSPC[^\n]*\n$/)
 })
 
 test.run()

@@ -24,6 +24,7 @@ export const applicationsProcedures = {
     description:
       'One pending or approved application for each creator and offer; after a rejection, the creator may apply again.',
     errors: ['not_found', 'offer_not_live', 'already_applied', 'quota_exceeded', 'email_not_verified'],
+    details: { quota_exceeded: 'At most 100 applications within 24 hours. Apply to this offer later.' },
   })
     .input(applyInput)
     .output(application)
@@ -69,6 +70,7 @@ export const applicationsProcedures = {
       'coupon_taken',
       'quota_exceeded',
     ],
+    details: { quota_exceeded: 'At most 200 new coupon codes within 24 hours. Try again later.' },
   })
     .input(decideApplicationInput)
     .output(application)

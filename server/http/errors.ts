@@ -37,20 +37,6 @@ export function sendProblem(
     .send(Buffer.from(JSON.stringify(problem.body)))
 }
 
-/** Sends 410 with the code `not_found`; no code of its own exists. */
-export function sendGone(
-  platform: Platform,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  detail: string,
-): FastifyReply {
-  const { body } = problemOf(new Refusal('not_found', detail), request.id, platform.database)
-  return reply
-    .code(410)
-    .type(PROBLEM_TYPE)
-    .send(Buffer.from(JSON.stringify({ ...body, status: 410, title: 'Gone' })))
-}
-
 /** Sends an error through Fastify's error handler, from a callback. */
 export function sendError(reply: FastifyReply, error: unknown): void {
   reply.send(error instanceof Error ? error : new Error(String(error)))

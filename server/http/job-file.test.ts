@@ -10,30 +10,16 @@ import { jobsRouter } from '../exports/exports.procedures.ts'
 import { exportStorage } from '../exports/exports.service.ts'
 import { sweepExports } from '../exports/run-export.service.ts'
 import { startExportLoops } from '../jobs/export-loops.ts'
-import { type Actor, router } from '../platform/api/procedure.ts'
-import type { Platform } from '../platform/platform.ts'
+import { router } from '../platform/api/procedure.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { buildExportWorld, drainExports, type ExportWorld } from '../test/testkit/export-world.ts'
+import { logIn } from '../test/testkit/people.ts'
 import { DAY, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
-import { createToken } from '../users/sessions.service.ts'
 import { sendProblem } from './errors.ts'
 import { registerJobFile } from './job-file.ts'
 import { createRateLimits } from './rate-limit.ts'
 import { registerRest } from './rest.ts'
-
-async function logIn(platform: Platform, { userId }: Actor): Promise<string> {
-  const { token, hash } = createToken()
-  const created_at = platform.clock.now()
-  const session = { id: platform.ids.next(), user_id: userId, token_hash: hash, created_at }
-  await platform.database.transaction((tx) =>
-    tx
-      .insertInto('sessions')
-      .values({ ...session, expires_at: created_at + 60 * DAY })
-      .execute(),
-  )
-  return token
-}
 
 for (const dialect of testDialects()) {
   const it = suite(`job files on ${dialect}`)
@@ -71,7 +57,7 @@ for (const dialect of testDialects()) {
     bed = await openTestbed(dialect, { DATA_DIR: folder })
     const { platform } = bed
     world = await buildExportWorld(platform)
-    token = await logIn(platform, world.kurta)
+    token = await logIn(platform, world.kurta, 60 * DAY)
     server = fastify({ genReqId: () => platform.ids.next() })
     server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
     registerRest(server, platform, router({ jobs: jobsRouter }))
@@ -118,7 +104,7 @@ for (const dialect of testDialects()) {
     await isProblem(await ask('GET', `/jobs/${id}/file`, null), 401, 'unauthenticated')
     await isProblem(await ask('GET', `/jobs/${id}/file`, 'x'.repeat(43)), 401, 'unauthenticated')
     for (const person of ['shoes', 'ayesha', 'admin'] as const) {
-      const other = await logIn(bed.platform, world[person])
+      const other = await logIn(bed.platform, world[person], 60 * DAY)
       await isProblem(await ask('GET', `/jobs/${id}/file`, other), 404, 'not_found')
       await isProblem(await ask('GET', `/jobs/${id}`, other), 404, 'not_found')
     }
@@ -136,7 +122,11 @@ for (const dialect of testDialects()) {
       401,
       'unauthenticated',
     )
-    const creator = await logIn(bed.platform, world.ayesha)
+    const creator = await logIn(
+      bed.platform,
+      { ...world.ayesha, sessionId: bed.platform.ids.next() },
+      60 * DAY,
+    )
     const cycles = { resource: 'billing_cycles', format: 'csv' }
     await isProblem(await ask('POST', '/jobs/export', creator, cycles), 403, 'forbidden')
   })
@@ -160,10 +150,10 @@ for (const dialect of testDialects()) {
     const id = await start()
     await drainExports(bed.platform)
     bed.clock.pass(7 * DAY)
-    await isProblem(await ask('GET', `/jobs/${id}/file`), 410, 'not_found')
+    await isProblem(await ask('GET', `/jobs/${id}/file`), 410, 'gone')
     await sweepExports(bed.platform, await exportStorage(bed.platform.config))
     assert.equal(readdirSync(join(folder, 'exports')), [])
-    await isProblem(await ask('GET', `/jobs/${id}/file`), 410, 'not_found')
+    await isProblem(await ask('GET', `/jobs/${id}/file`), 410, 'gone')
     assert.is((await ask('GET', `/jobs/${id}`)).status, 200)
   })
 

@@ -5,7 +5,6 @@ import { openExportFile } from '../exports/exports.service.ts'
 import { type Actor, identify, NOT_LOGGED_IN, refuseSetupOnly } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import { contextOf, type HttpApp } from './context.ts'
-import { sendGone } from './errors.ts'
 import type { RateLimits } from './rate-limit.ts'
 
 interface FileRoute {
@@ -48,7 +47,7 @@ async function sendFile(
   if (!id.success) throw invalidFields([{ path: 'id', message: 'must be an id' }])
   const file = await openExportFile(platform, actor.userId, id.data)
   if (file === 'expired') {
-    return sendGone(platform, request, reply, 'The file has expired. Start the export again.')
+    throw new Refusal('gone', 'The file has expired. Start the export again.')
   }
   reply
     .type(MEDIA_TYPE[file.format])

@@ -237,7 +237,7 @@ for (const dialect of testDialects()) {
       title: 'Gone',
       status: 410,
       detail: 'This affiliate link is no longer active.',
-      code: 'not_found',
+      code: 'gone',
     })
     const strangers = [
       '23456789ab',

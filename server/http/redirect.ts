@@ -3,8 +3,8 @@ import { clickKindOf } from '../clicks/click-kind.ts'
 import { cachedTarget, type RedirectTarget, resolveTarget } from '../links/links.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { HttpApp } from './context.ts'
-import { sendError, sendGone } from './errors.ts'
-import { setDefaultHeaders, setShortHeaders } from './security-headers.ts'
+import { sendError } from './errors.ts'
+import { setShortHeaders } from './security-headers.ts'
 
 type RedirectApp = Pick<HttpApp, 'platform' | 'clicks'>
 
@@ -48,10 +48,7 @@ function recordAndRedirect(
 ): void {
   const { platform, clicks } = app
   if (!target) throw new Refusal('not_found', 'Affiliate link not found.')
-  if (target.state === 'gone') {
-    sendGone(platform, request, setDefaultHeaders(request, reply), 'This affiliate link is no longer active.')
-    return
-  }
+  if (target.state === 'gone') throw new Refusal('gone', 'This affiliate link is no longer active.')
   // The click has the request's id, so log lines of a visit lead to its click.
   const { id } = request
   const kind = clickKindOf(request.method, request.headers)

@@ -96,6 +96,11 @@ export function coerceText(value: TextValue, schema: JsonSchema): unknown {
   return value
 }
 
+/** Whether a repeated name is a list. */
+export function takesSeveral(schema: JsonSchema): boolean {
+  return wantedType(schema).type === 'array'
+}
+
 /** The one type besides null, looked up through unions. */
 function wantedType(schema: JsonSchema): { type: string | undefined; items?: JsonSchema } {
   const options = schema.anyOf?.filter((option) => option.type !== 'null')

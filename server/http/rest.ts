@@ -12,7 +12,14 @@ import type { Platform } from '../platform/platform.ts'
 import { contextOf } from './context.ts'
 import type { Admit } from './rate-limit.ts'
 import { acceptJson } from './request-body.ts'
-import { coerceText, type FieldSource, type InputShape, inputShapeOf, type TextValue } from './rest-input.ts'
+import {
+  coerceText,
+  type FieldSource,
+  type InputShape,
+  inputShapeOf,
+  type TextValue,
+  takesSeveral,
+} from './rest-input.ts'
 import { sendShared } from './shared-answers.ts'
 
 /** Registers a route for each procedure with a `rest` entry: the same input, output and errors as over tRPC. */
@@ -95,10 +102,17 @@ function inputOf(request: FastifyRequest, shape: InputShape, rest: RestRoute): R
   const take = (source: FieldSource, given: Record<string, unknown>) => {
     for (const [name, value] of Object.entries(given)) {
       const field = shape.fields.get(name)
-      if (field?.source === source) {
+      if (
+        field?.source === source &&
+        Array.isArray(value) &&
+        source === 'query' &&
+        !takesSeveral(field.schema)
+      ) {
+        issues.push({ path: name, message: 'is given twice' })
+      } else if (field?.source === source) {
         input[name] = source === 'body' ? value : coerceText(value as TextValue, field.schema)
-      } else if (!(source === 'query' && rest.ignoresUnknownQuery)) {
-        issues.push({ path: name.slice(0, 200), message: misplaced(source, field?.source) })
+      } else if (source !== 'query' || !isIgnored(name, rest)) {
+        issues.push({ path: name.slice(0, 200), message: misplaced(source, field?.source, shape) })
       }
     }
   }
@@ -110,9 +124,20 @@ function inputOf(request: FastifyRequest, shape: InputShape, rest: RestRoute): R
   throw invalidFields([...issues, ...(error ? issuesOf(error) : [])])
 }
 
-function misplaced(source: FieldSource, belongsIn: FieldSource | undefined): string {
+/** What apps add to links that are shared. */
+const NOISE = /^(utm_.*|mc_.*|fbclid|gclid|ttclid|igshid|igsh|ref|_ga|_gl)$/
+
+function isIgnored(name: string, { ignoresUnknownQuery }: RestRoute): boolean {
+  return ignoresUnknownQuery === 'all' || (ignoresUnknownQuery === 'noise' && NOISE.test(name))
+}
+
+function misplaced(source: FieldSource, belongsIn: FieldSource | undefined, { fields }: InputShape): string {
   if (belongsIn) return `belongs in the ${belongsIn}, not in the ${source}`
-  return source === 'body' ? 'is not a known field' : 'is not a known parameter'
+  if (source === 'body') return 'is not a known field'
+  const known = [...fields].flatMap(([name, field]) => (field.source === 'query' ? [name] : []))
+  return known.length === 0
+    ? 'is not a known parameter'
+    : `is not a known parameter; known are ${known.join(', ')}`
 }
 
 function bodyOf(body: unknown): Record<string, unknown> {

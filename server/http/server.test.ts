@@ -260,8 +260,9 @@ for (const dialect of testDialects()) {
   })
 
   it('ignores unknown query parameters and stale tokens on public routes', async ({ bed }) => {
-    const shared = '?fbclid=IwAR0&utm_source=reels&id=1&utm_source=again'
-    assert.is((await bed.ask('GET', `/offers${shared}&limit=1`)).status, 200)
+    const noise = '?fbclid=IwAR0&utm_source=reels&utm_source=again&mc_cid=1&ref=x'
+    assert.is((await bed.ask('GET', `/offers${noise}&limit=1`)).status, 200)
+    const shared = `${noise}&id=1`
     assert.is((await bed.ask('GET', `/offers/${ID}${shared}`)).status, 404)
     assert.is((await bed.ask('GET', `/affiliate-links/abcdefgh${shared}`)).status, 404)
     assert.is((await bed.ask('GET', '/offers', { token: TOKEN })).status, 200)
@@ -272,6 +273,27 @@ for (const dialect of testDialects()) {
     // Other routes still refuse an unknown parameter.
     const { status } = await bed.ask('GET', '/summary?fbclid=1', { token: await merchantToken(bed) })
     assert.is(status, 400)
+  })
+
+  it('says how to write a query right', async ({ bed }) => {
+    const token = await merchantToken(bed)
+    const detailOf = async (path: string) => {
+      const { status, body } = await bed.ask('GET', path, { token })
+      assert.is(status, 400, path)
+      return body.detail as string
+    }
+    assert.match(
+      await detailOf('/offers?search=x'),
+      /^search is not a known parameter; known are category, niche, .*q, /,
+    )
+    assert.match(await detailOf('/sales?offer=x'), 'known are acceptance_status, offer_id, from, to')
+    assert.match(await detailOf('/offers/123'), /^id must be an id such as [0-9a-f]{8}-[0-9a-f-]{27}\.$/)
+    const period = 'from=2026-11-20T00:00:00Z&to=2026-11-01T00:00:00%2B05:00'
+    assert.is(await detailOf(`/sales?${period}`), 'from is later than to.')
+    assert.match(await detailOf(`/summary?${period}`), /^(There is no such period|from )/)
+    for (const path of ['/sales?limit=1&limit=2', '/offers?q=a&q=b', '/offers?mine=true&mine=true']) {
+      assert.match(await detailOf(path), /^(limit|q|mine) is given twice\.$/)
+    }
   })
 
   it('reports every field that is missing, mistyped or unknown at once, in plain English', async ({

@@ -211,6 +211,25 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     assert.equal([(await attempt(context)).state, (await attempt(context)).tries], ['created', 2])
   })
 
+  it('looks up even the first call after ten minutes in the queue, and waits while the look-up fails', async (context) => {
+    const { market, cycleId } = context
+    const { processor } = market
+    processor.lookupsFail = true
+    await market.after(10 * MINUTE + 1)
+    assert.equal([(await attempt(context)).state, processor.calls.length], ['waiting', 0])
+    processor.lookupsFail = false
+    await market.after(MINUTE)
+    assert.equal(processor.lookups, [cycleId, cycleId])
+    assert.equal([(await attempt(context)).state, processor.calls.length], ['created', 1])
+  })
+
+  it('makes a first call within ten minutes without a look-up', async (context) => {
+    const { market } = context
+    market.processor.lookupsFail = true
+    await market.after(10 * MINUTE)
+    assert.equal([(await attempt(context)).state, market.processor.calls.length], ['created', 1])
+  })
+
   const LATE_ANSWERS: CallOutcome[] = [
     { kind: 'refused', status: 400, detail: 'too late' },
     { kind: 'created', id: 'inv_too_late', hostedUrl: null },

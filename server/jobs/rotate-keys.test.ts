@@ -10,8 +10,7 @@ import { Refusal } from '../platform/api/refusal.ts'
 import { SettingError } from '../platform/config.ts'
 import { checkAppKey } from '../platform/crypto/app-key-check.ts'
 import { readKeyMark } from '../platform/crypto/key-mark.ts'
-import { type AppKeys, createAppKeys } from '../platform/crypto/key-ring.ts'
-import { createVault } from '../platform/crypto/vault.ts'
+import { createAppKeys } from '../platform/crypto/key-ring.ts'
 import type { Platform } from '../platform/platform.ts'
 import { connectStore, rotateSecret } from '../stores/stores.service.ts'
 import { claimsForWebhook } from '../stores/webhook-claims.service.ts'
@@ -25,18 +24,14 @@ import {
   openMarketplace,
   payoutOf,
 } from '../test/testkit/marketplace.ts'
-import { addUser } from '../test/testkit/people.ts'
-import { MINUTE, TESTBED_KEY } from '../test/testkit/testbed.ts'
+import { addUser, changeUser } from '../test/testkit/people.ts'
+import { MINUTE, TESTBED_KEY, withKeys } from '../test/testkit/testbed.ts'
 import { billingAccountOf } from '../users/billing-accounts.service.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { type Rotation, rotateKeys } from './rotate-keys.ts'
 
 const NEW_KEY = Buffer.alloc(32, 42)
 const DOMAIN = 'kurta.myshopify.com'
-
-function withKeys(platform: Platform, keys: AppKeys): Platform {
-  return { ...platform, keys, vault: createVault(keys) }
-}
 
 const rotate = (platform: Platform, dryRun = false) => rotateKeys(platform, { dryRun, actor: 'operator' })
 
@@ -99,7 +94,8 @@ for (const dialect of testDialects()) {
     assert.is(secrets.length, 1)
 
     const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
-    const all = [before.destinations.length, 0, 0, before.secrets.length, 0, before.mailboxes.length]
+    const { length } = await platform.database.reader.selectFrom('users').select('id').execute()
+    const all = [before.destinations.length, 0, 0, before.secrets.length, 0, before.mailboxes.length, length]
     assert.equal(resealedIn(await rotate(both, true)), all)
     assert.equal(await sealedRows(platform), before, 'a dry run writes nothing')
     assert.equal(await auditsOf(platform), [])
@@ -127,7 +123,7 @@ for (const dialect of testDialects()) {
       [both.keys.current.id],
     )
 
-    assert.equal(resealedIn(await rotate(onlyNew)), [0, 0, 0, 0, 0, 0])
+    assert.equal(resealedIn(await rotate(onlyNew)), [0, 0, 0, 0, 0, 0, 0])
     assert.is((await auditsOf(platform)).length, 1, 'nothing to do leaves no row')
     assert.instance(await rotate(platform).catch((error: unknown) => error), Refusal)
   })
@@ -177,7 +173,8 @@ for (const dialect of testDialects()) {
       assert.is(await readKeyMark(platform.database.reader, both.vault), 'former')
     }
     const rotation = await rotate(both)
-    assert.equal([resealedIn(rotation), rotation.left, rotation.retired], [[0, 0, 0, 0, 0, 0], [], []])
+    assert.equal(resealedIn(rotation).slice(0, -1), [0, 0, 0, 0, 0, 0])
+    assert.equal([rotation.left, rotation.retired], [[], []])
     assert.is((await auditsOf(platform)).length, 1)
     assert.equal(await brokenChecks(both), [])
     assert.equal(await sealedBreaches(withKeys(platform, createAppKeys(NEW_KEY))), [])
@@ -275,7 +272,7 @@ for (const dialect of testDialects()) {
       })
       await giveDestination(platform, first.userId)
       await giveBillingAccount(platform, one.userId)
-      await setEmail(platform, one.userId, 'a.khan@gmail.com')
+      await changeUser(platform, one.userId, { email: 'a.khan@gmail.com' })
       clock.pass(MINUTE)
       while (await watchIdentities(platform)) {}
 
@@ -292,7 +289,7 @@ for (const dialect of testDialects()) {
       assert.is(await connect(both), 'secret_taken')
       await giveDestination(both, second.userId)
       const creator = await addUser(platform, 'creator')
-      await setEmail(platform, creator.userId, 'akhan+2@googlemail.com')
+      await changeUser(platform, creator.userId, { email: 'akhan+2@googlemail.com' })
       clock.pass(MINUTE)
       while (await watchIdentities(both)) {}
       assert.equal(
@@ -316,10 +313,4 @@ for (const dialect of testDialects()) {
   })
 
   running.run()
-}
-
-function setEmail({ database }: Platform, userId: string, email: string) {
-  return database.transaction((tx) =>
-    tx.updateTable('users').set({ email }).where('id', '=', userId).execute(),
-  )
 }

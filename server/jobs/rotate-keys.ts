@@ -6,6 +6,14 @@ import { readKeyMark, renewMark } from '../platform/crypto/key-mark.ts'
 import type { SealedRow, SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { IntegrityError, UnknownKeyError, type Vault } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
+import {
+  isCurrentDigest,
+  keyOf,
+  pageOfRows,
+  renewDigest,
+  requireAuthentic,
+} from '../platform/database/protected-rows.ts'
+import { DIGESTED_TABLES, type Digested } from '../platform/database/protected-tables.ts'
 import type { Platform } from '../platform/platform.ts'
 import { SEALED_SECRETS } from '../stores/store-secrets.service.ts'
 import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
@@ -81,6 +89,14 @@ export async function rotateKeys(platform: Platform, options: RotationOptions): 
     rotation.left.push(...left)
   }
   rotation.tables.push(await resealMailboxes(platform, options))
+  const digests = { table: 'row_digest', rows: 0, resealed: 0 }
+  for (const table of Object.keys(DIGESTED_TABLES) as Digested[]) {
+    const { rows, resealed, left } = await renewDigests(platform, table, options)
+    digests.rows += rows
+    digests.resealed += resealed
+    rotation.left.push(...left)
+  }
+  rotation.tables.push(digests)
   const changed = rotation.retired.length > 0 || rotation.tables.some(({ resealed }) => resealed > 0)
   if (!options.dryRun && (mark !== 'current' || changed)) await finish(platform, options.actor, rotation)
   return rotation
@@ -166,13 +182,46 @@ async function problemWith(
   row: SealedRow,
   work: (text: string) => Promise<void>,
 ): Promise<Pick<LeftRow, 'problem' | 'keyMissing'> | null> {
+  return problemOfUse(async () => work(await row.open()))
+}
+
+async function problemOfUse(
+  use: () => Promise<void>,
+): Promise<Pick<LeftRow, 'problem' | 'keyMissing'> | null> {
   try {
-    await work(await row.open())
+    await use()
     return null
   } catch (error) {
     if (error instanceof UnknownKeyError) return { problem: error.message, keyMissing: true }
     if (error instanceof IntegrityError) return { problem: error.message, keyMissing: false }
     throw error
+  }
+}
+
+async function renewDigests(platform: Platform, table: Digested, options: RotationOptions) {
+  const sums = { rows: 0, resealed: 0, left: [] as LeftRow[] }
+  for (let after: readonly unknown[] | null = null; ; ) {
+    const from: readonly unknown[] | null = after
+    const page = await onePage(platform, options, async (db, tx) => {
+      const { rows, last } = await pageOfRows(db, table, from, PAGE)
+      const left: LeftRow[] = []
+      let resealed = 0
+      for (const row of rows.filter((each) => !isCurrentDigest(platform.keys, each))) {
+        const problem = await problemOfUse(async () => {
+          requireAuthentic(platform.keys, table, row)
+          if (tx) await renewDigest(tx, table, row)
+          resealed += 1
+        })
+        if (problem) left.push({ table, id: keyOf(table, row), ...problem })
+      }
+      return { last, rows: rows.length, resealed, left }
+    })
+    if (page.last === null) return sums
+    sums.rows += page.rows
+    sums.resealed += page.resealed
+    sums.left.push(...page.left)
+    options.onProgress?.(table, sums.rows)
+    after = page.last
   }
 }
 

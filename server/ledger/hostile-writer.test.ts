@@ -4,12 +4,13 @@ import { rotateKeys } from '../jobs/rotate-keys.ts'
 import { SettingError } from '../platform/config.ts'
 import { checkAppKey } from '../platform/crypto/app-key-check.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
-import { createVault, sha256 } from '../platform/crypto/vault.ts'
+import { sha256 } from '../platform/crypto/vault.ts'
 import type { Platform } from '../platform/platform.ts'
 import { addCredit, cutOffCredit, entriesOf, rehashLast, stripKeys } from '../test/testkit/journal-attacks.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../test/testkit/marketplace.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
+import { withKeys } from '../test/testkit/testbed.ts'
 import { describeKeys } from '../verification/journal-keys.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { keyIdOf } from './chain.rule.ts'
@@ -35,10 +36,10 @@ async function start(platform: Platform) {
 }
 
 /** The same services with other keys. */
-function withKeys(platform: Platform, current: number, ...former: number[]): Platform {
+function withFilledKeys(platform: Platform, current: number, ...former: number[]): Platform {
   const [key, ...older] = [current, ...former].map((fill) => Buffer.alloc(32, fill))
   const keys = createAppKeys(key as Buffer, older)
-  return { ...platform, keys, vault: createVault(keys) }
+  return withKeys(platform, keys)
 }
 
 /** The testbed's key, and others. */
@@ -86,7 +87,7 @@ for (const { it, dialect } of marketSuites<Context>('a hostile database writer')
     const { database } = market.bed.testDatabase
     const { writer } = database
     await removeGuards(database)
-    const foreign = withKeys(platform, FOREIGN)
+    const foreign = withFilledKeys(platform, FOREIGN)
     await addCredit(foreign, shop.merchantId)
     assert.equal(await faultsOf(platform), { 'keys-at-hand': [`key ${foreign.keys.current.id}`] })
     const ours = platform.keys.current.id
@@ -161,7 +162,7 @@ for (const { it, dialect } of marketSuites<Context>('a hostile database writer')
   rotating(
     'goes on under the new key, and needs the former one to be verified',
     async ({ market, platform, shop }) => {
-      const rotated = withKeys(platform, NEXT, OURS)
+      const rotated = withFilledKeys(platform, NEXT, OURS)
       market.clock.pass(1000)
       const { retired, left } = await rotateKeys(rotated, { dryRun: false, actor: 'operator' })
       assert.equal([retired, left], [[platform.keys.current.id], []])
@@ -179,7 +180,7 @@ for (const { it, dialect } of marketSuites<Context>('a hostile database writer')
           ['current', null],
         ],
       )
-      const alone = withKeys(platform, NEXT)
+      const alone = withFilledKeys(platform, NEXT)
       const results = await verifyBooks(alone)
       const subjects = results.flatMap(({ breaches }) => breaches.map(({ subject }) => subject))
       assert.equal(new Set(subjects), new Set([`key ${platform.keys.current.id}`]))
@@ -193,11 +194,11 @@ for (const { it, dialect } of marketSuites<Context>('a hostile database writer')
   )
 
   rotating('takes nothing more from the former key', async ({ market, platform, shop }) => {
-    const rotated = withKeys(platform, NEXT, OURS)
+    const rotated = withFilledKeys(platform, NEXT, OURS)
     await sealForKeyRotation(rotated)
     const late = await addCredit(platform, shop.merchantId).catch((error: Error) => error.message)
     assert.match(String(late), /made with a key that is in use/)
-    const back = await refuseRetiredKey(withKeys(platform, OURS, NEXT)).catch((error: unknown) => error)
+    const back = await refuseRetiredKey(withFilledKeys(platform, OURS, NEXT)).catch((error: unknown) => error)
     assert.instance(back, SettingError)
     assert.match((back as SettingError).message, /^setting APP_KEY: was retired by seal 1/)
 

@@ -16,7 +16,7 @@ import { listLinks, wireLink, withEarnings } from './listed-links.service.ts'
 
 export const linksRouter = router({
   resolve: publicProcedure({
-    rest: { method: 'GET', path: '/affiliate-links/:slug', ignoresUnknownQuery: true },
+    rest: { method: 'GET', path: '/affiliate-links/:slug', ignoresUnknownQuery: 'all' },
     summary: 'Look up a shared link',
     description: 'The creator and offer of a link. Stores no click; following `url` does.',
     errors: ['not_found'],
@@ -49,6 +49,7 @@ export const linksRouter = router({
     description:
       'Orders of the store with this discount code are credited to the link from now on, before any click. Create the code in the store as well. `null` takes the code away; orders created before keep it.',
     errors: ['not_found', 'coupon_taken', 'quota_exceeded'],
+    details: { quota_exceeded: 'At most 200 new coupon codes within 24 hours. Try again later.' },
   })
     .input(setCouponInput)
     .output(affiliateLink)

@@ -9,7 +9,7 @@ import type { MailServer } from '../platform/setting-kinds.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { type MailServerDouble, smtpError, startMailServer } from '../test/testkit/mail-server.ts'
-import { addUser, outcomeOf } from '../test/testkit/people.ts'
+import { addUser, changeUser, outcomeOf } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE, openTestbed, type Testbed } from '../test/testkit/testbed.ts'
 import { deliverMails, nextMailDueAt, removeOldMails } from './deliver-mails.service.ts'
 import { type NewMail, sendMail } from './mail.service.ts'
@@ -196,9 +196,7 @@ for (const dialect of testDialects()) {
 
   it('name their recipient without characters that change the direction', async () => {
     const by = await connect()
-    await bed.platform.database.transaction((tx) =>
-      tx.updateTable('users').set({ display_name: 'Sana\u202Emoc.live' }).where('id', '=', userId).execute(),
-    )
+    await changeUser(bed.platform, userId, { display_name: 'Sana\u202Emoc.live' })
     await write(payoutPaid())
     await deliver(by)
     assert.match(server?.received[0]?.source ?? '', /^To: "?Sana moc\.live"? </m)
@@ -210,13 +208,7 @@ for (const dialect of testDialects()) {
     const mail: NewMail = { userId, kind: 'webhook_endpoint_disabled', facts: disabled }
     await write(mail)
     await deliver(by)
-    await bed.platform.database.transaction((tx) =>
-      tx
-        .updateTable('users')
-        .set({ must_verify_since: bed.clock.now(), display_name: 'You won' })
-        .where('id', '=', userId)
-        .execute(),
-    )
+    await changeUser(bed.platform, userId, { email_verified_at: null, display_name: 'You won' })
     await write(mail)
     await deliver(by)
     const [verified = '', unverified = ''] = (server?.received ?? []).map(({ source }) => source)

@@ -51,6 +51,7 @@ export const adminRouter = router({
     description:
       'An approval applies to the present rate and lower ones. A rejection pauses a live offer; above the high-commission threshold it applies to the present rate and higher ones, otherwise to every rate until an admin approves. With `commission_rate`, the decision is refused if the offer has another rate now.',
     errors: ['not_found', 'conflict'],
+    details: { conflict: "The offer's commission rate is now 15 %." },
   })
     .input(vetOfferInput)
     .output(offer)
@@ -72,6 +73,7 @@ export const adminRouter = router({
     description:
       'Ends all their sessions. A merchant: offers leave the list, links respond with 410, sales are rejected. A creator: links lose their tracking reference, sales are rejected, payouts wait. Repeating it changes nothing.',
     errors: ['not_found', 'conflict'],
+    details: { conflict: 'The last active admin cannot be suspended.' },
   })
     .input(suspensionInput)
     .output(user)

@@ -7,10 +7,9 @@ import { readOrderFacts } from '../shopify/order-facts.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { addLink, addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
 import { orderBody } from '../test/testkit/orders.ts'
-import { addUser } from '../test/testkit/people.ts'
+import { addUser, logIn } from '../test/testkit/people.ts'
 import { HOUR } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
-import { createToken } from '../users/sessions.service.ts'
 import { type FlagKind, raiseFlag } from './flags.service.ts'
 
 interface Person extends Actor {
@@ -28,25 +27,16 @@ for (const dialect of testDialects()) {
   const it = suite<World>(`the admins' routes on ${dialect}`)
   it.before.each(async (world) => {
     world.web = await openWebTestbed(dialect, { RATE_LIMIT_PUBLIC: '0', RATE_LIMIT_AUTH: '0' })
-    world.admin = await logIn(world.web, await addUser(world.web.platform, 'admin'))
-    world.merchant = await logIn(world.web, await addMerchant(world.web.platform))
-    world.creator = await logIn(world.web, await addUser(world.web.platform, 'creator'))
+    world.admin = await withToken(world.web, await addUser(world.web.platform, 'admin'))
+    world.merchant = await withToken(world.web, await addMerchant(world.web.platform))
+    world.creator = await withToken(world.web, await addUser(world.web.platform, 'creator'))
   })
   it.after.each(({ web }) => web.close())
 
-  const logIn = async ({ platform }: WebTestbed, actor: Actor): Promise<Person> => {
-    const { token, hash } = createToken()
-    const now = platform.clock.now()
-    const session = {
-      id: actor.sessionId,
-      user_id: actor.userId,
-      token_hash: hash,
-      created_at: now,
-      expires_at: now + HOUR,
-    }
-    await platform.database.transaction((tx) => tx.insertInto('sessions').values(session).execute())
-    return { ...actor, token }
-  }
+  const withToken = async ({ platform }: WebTestbed, actor: Actor): Promise<Person> => ({
+    ...actor,
+    token: await logIn(platform, actor, HOUR),
+  })
   const raise = (web: WebTestbed, kind: FlagKind, subjectId: string, evidence: Body = {}) =>
     web.platform.database.transaction((tx) =>
       raiseFlag(web.platform, tx, { kind, subjectType: 'user', subjectId, summary: `a ${kind}`, evidence }),
@@ -190,7 +180,7 @@ for (const dialect of testDialects()) {
       display_name: 'creator',
       suspended: true,
       created_at: '2026-11-01T07:00:00.000Z',
-      email_verified_at: null,
+      email_verified_at: '2026-11-01T07:00:00.000Z',
     })
     assert.equal((await post(world, admin, `${path}/suspend`)).body, suspended.body)
     assert.is((await post(world, admin, `${path}/reinstate`)).body.suspended, false)
@@ -255,7 +245,7 @@ for (const dialect of testDialects()) {
     assert.is(await ask(creator, accepted), '403 forbidden')
     assert.is(await ask(admin, accepted), '403 forbidden')
     assert.is(await ask(merchant, web.platform.ids.next()), '404 not_found')
-    const other = await logIn(web, await addMerchant(web.platform))
+    const other = await withToken(web, await addMerchant(web.platform))
     assert.is(await ask(other, accepted), '404 not_found')
     assert.is(await ask(merchant, accepted, { amount: '137.51' }), '409 conflict')
     assert.is(await ask(merchant, rejected), '409 conflict')

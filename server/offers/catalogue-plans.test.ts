@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
 import type { Database } from '../platform/database/database.ts'
 import { foldedWords } from '../platform/database/folded-text.ts'
+import { insertRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
@@ -201,7 +202,7 @@ async function fill(platform: Platform): Promise<string> {
     suspended_at: null,
     created_at: clock.now(),
   }))
-  await database.transaction((tx) => tx.insertInto('users').values(users).execute())
+  await database.transaction((tx) => insertRows(tx, 'users', users))
   for (const id of merchants.slice(-3)) await setSuspended(platform, id, true)
   const offer = (i: number) => {
     const title = ['Offer', i % 2 ? 'common' : '', i % 1000 ? '' : 'rare'].join(' ')

@@ -25,7 +25,7 @@ import {
 
 export const offersRouter = router({
   list: publicProcedure({
-    rest: { method: 'GET', path: '/offers', shared: PUBLIC_OFFERS, ignoresUnknownQuery: true },
+    rest: { method: 'GET', path: '/offers', shared: PUBLIC_OFFERS, ignoresUnknownQuery: 'noise' },
     summary: 'Browse live offers',
     description: "With `mine=true` and a merchant's token: own offers in every status, filtered by `status`.",
     acceptsToken: true,
@@ -47,7 +47,7 @@ export const offersRouter = router({
     }),
 
   get: publicProcedure({
-    rest: { method: 'GET', path: '/offers/:id', shared: PUBLIC_OFFERS, ignoresUnknownQuery: true },
+    rest: { method: 'GET', path: '/offers/:id', shared: PUBLIC_OFFERS, ignoresUnknownQuery: 'all' },
     summary: 'Get an offer',
     description: 'Live offers are public; all others are visible to their merchant and to admins.',
     acceptsToken: true,
@@ -64,6 +64,10 @@ export const offersRouter = router({
     rest: { method: 'POST', path: '/offers', status: 201 },
     summary: 'Create an offer as a draft',
     errors: ['quota_exceeded'],
+    details: {
+      quota_exceeded:
+        'At most 500 draft offers per account. Edit a draft or take one live instead of adding another.',
+    },
   })
     .input(createOfferInput)
     .output(offer)
@@ -78,6 +82,7 @@ export const offersRouter = router({
     description:
       'commission_rate, attribution_window_days and product_ids apply to later approvals only: a link keeps the terms of its approval.',
     errors: ['not_found', 'conflict', 'vetting_required'],
+    details: { conflict: 'An ended offer cannot be edited.' },
   })
     .input(updateOfferInput)
     .output(offer)
@@ -93,6 +98,7 @@ export const offersRouter = router({
     description:
       'draft → live, live → paused, paused → live, live or paused → ended. Going live needs a store, and above the high-commission threshold an approved vetting.',
     errors: ['not_found', 'illegal_transition', 'conflict', 'vetting_required', 'email_not_verified'],
+    details: { conflict: 'Connect a store before an offer goes live.' },
   })
     .input(setOfferStatusInput)
     .output(offer)

@@ -4,7 +4,7 @@ import type { Platform } from '../platform/platform.ts'
 import { connectStore } from '../stores/stores.service.ts'
 import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
-import { addUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
+import { addUser, changeUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { MINUTE } from '../test/testkit/testbed.ts'
 import { offersRouter } from './offers.procedures.ts'
 import { vetOffer } from './offers.service.ts'
@@ -118,9 +118,7 @@ for (const { it } of marketSuites<{ merchant: Actor }>('offers')) {
   it('hides a suspended merchant', async ({ platform, merchant }) => {
     const { id } = await as(platform, merchant).create(DRAFT)
     await as(platform, merchant).setStatus({ id, status: 'live' })
-    await platform.database.transaction((tx) =>
-      tx.updateTable('users').set({ suspended_at: 1 }).where('id', '=', merchant.userId).execute(),
-    )
+    await changeUser(platform, merchant.userId, { suspended_at: 1 })
     assert.equal((await as(platform, null).list({})).items, [])
     assert.is(await outcomeOf(as(platform, null).get({ id })), 'not_found')
   })

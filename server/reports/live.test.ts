@@ -12,12 +12,12 @@ import {
   elsewhere,
   type Follower,
   follow,
-  logIn,
   openLiveMarket,
   openWebSide,
   type WebSide,
 } from '../test/testkit/live-followers.ts'
 import { cyclesOf, type Marketplace } from '../test/testkit/marketplace.ts'
+import { logIn } from '../test/testkit/people.ts'
 import { logout } from '../users/credentials.service.ts'
 import { suspendUser } from '../users/users.service.ts'
 import { liveStreams } from './live-streams.ts'

@@ -56,6 +56,10 @@ export const salesRouter = router({
     description:
       'Stores a request that an operator grants or declines; no money moves. The amount is limited to what was billed for the sale. While a request is open, the same request changes nothing and a different one is refused.',
     errors: ['not_found', 'conflict', 'quota_exceeded'],
+    details: {
+      conflict: 'At most 562.50 was billed for this sale.',
+      quota_exceeded: 'At most 50 credit requests can be open at a time. Try again when one is resolved.',
+    },
   })
     .input(requestCreditInput)
     .output(creditRequest)

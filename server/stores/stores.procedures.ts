@@ -20,6 +20,11 @@ export const storesRouter = router({
     description:
       'A store that the same merchant removed earlier comes back under its former id. Several merchants may claim one shop domain; each delivery belongs to the claim whose secret verifies it. Refused with `conflict` when an operator released your claim on the domain, or when the domain has 10 claims.',
     errors: ['store_taken', 'secret_taken', 'quota_exceeded', 'conflict'],
+    details: {
+      quota_exceeded: 'At most 10 stores per account. Remove one before you connect another.',
+      conflict:
+        'An operator released your claim on chenab-lawn.myshopify.com. Ask the operator to allow it again.',
+    },
   })
     .input(connectStoreInput)
     .output(store)

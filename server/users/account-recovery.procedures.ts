@@ -57,6 +57,7 @@ export const recoveryProcedures = {
     summary: 'Mail the link that verifies the e-mail address again',
     description: 'Changes nothing once the address is verified.',
     errors: ['conflict', 'rate_limited'],
+    details: { conflict: 'This service sends no e-mail. Contact its operator.' },
   })
     .input(noInput)
     .output(z.void())

@@ -32,7 +32,7 @@ import {
   openSession,
 } from './sessions.service.ts'
 import { createUser, lockActiveUser, userRecordOf } from './users.service.ts'
-import { deleteTokens, findUserByEmail, findUserById } from './users.store.ts'
+import { deleteSessions, deleteTokens, findUserByEmail, findUserById } from './users.store.ts'
 
 export interface OpenedSession {
   profile: Profile
@@ -148,10 +148,9 @@ function wrongCredentials(): Refusal {
 
 /** Ends the caller's session. */
 export async function logout(platform: Platform, actor: Actor): Promise<void> {
-  await platform.database.transaction(async (tx) => {
-    const { em, Session } = await entities(tx)
-    await em.nativeDelete(Session, { id: actor.sessionId, user_id: actor.userId })
-  })
+  await platform.database.transaction((tx) =>
+    deleteSessions(tx, { id: actor.sessionId, user_id: actor.userId }),
+  )
 }
 
 /** Ends one of the caller's sessions. Refuses with `not_found`. */

@@ -3,13 +3,12 @@ import * as assert from 'uvu/assert'
 import { rotateKeys } from '../jobs/rotate-keys.ts'
 import { checkAppKey } from '../platform/crypto/app-key-check.ts'
 import { createAppKeys } from '../platform/crypto/key-ring.ts'
-import { createVault } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { codeOf } from '../test/testkit/authenticator.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { outcomeOf } from '../test/testkit/people.ts'
 import { openRival } from '../test/testkit/rival.ts'
-import { MINUTE, TESTBED_KEY } from '../test/testkit/testbed.ts'
+import { MINUTE, TESTBED_KEY, withKeys } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
 import { login } from './credentials.service.ts'
@@ -392,13 +391,13 @@ for (const dialect of testDialects()) {
     const { email, secret } = await enroll(bed)
     await checkAppKey(bed.platform.database, bed.platform.vault)
     const keys = createAppKeys(Buffer.alloc(32, 42), [TESTBED_KEY])
-    const rotated = { ...bed.platform, keys, vault: createVault(keys) }
+    const rotated = withKeys(bed.platform, keys)
     const { tables, left } = await rotateKeys(rotated, { dryRun: false, actor: 'operator' })
     const table = tables.find((one) => one.table === 'second_factors')
     assert.ok(table && table.rows > 0 && table.resealed === table.rows)
     assert.equal(left, [])
     const onlyNew = createAppKeys(Buffer.alloc(32, 42))
-    const later = { ...bed.platform, keys: onlyNew, vault: createVault(onlyNew) }
+    const later = withKeys(bed.platform, onlyNew)
     const code = codeOf(secret, bed.clock)
     assert.is(await outcomeOf(login(later, email, PASSWORD, '', { code })), 'ok')
   })

@@ -1,21 +1,22 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Role } from '../../shared/schemas/common.ts'
+import { reportTamperedRow } from '../moderation/tampered-rows.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { entities } from '../platform/database/entities.ts'
+import { TamperedRow } from '../platform/database/protected-rows.ts'
 import { isId } from '../platform/ids.ts'
 import { addressPrefix } from '../platform/network/client-address.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
+  deleteSessions,
+  findOpenSession,
   findOpenSessions,
-  findSessionActor,
-  hasFreshSession,
-  isSessionOpen,
   liftSetupOnly,
-  type SessionActor,
   type SessionRow,
   setSessionFresh,
   setSessionUsed,
@@ -57,17 +58,33 @@ function sha256(token: string): string {
 export async function actorFromToken(platform: Platform, token: string): Promise<Actor | null> {
   const hash = hashOfToken(token)
   if (hash === null) return null
-  const found = await findSessionActor(platform.database.reader, hash, platform.clock.now())
+  const found = await openSessionOf(platform, { tokenHash: hash })
   if (!found) return null
-  noteUse(platform, found)
-  const { user_id: userId, role, session_id: sessionId } = found
-  return { userId, role, sessionId, ...(found.setup_only === 1 && { setupOnly: true }) }
+  const { session, user } = found
+  noteUse(platform, session)
+  return {
+    userId: user.id,
+    role: user.role,
+    sessionId: session.id,
+    ...(session.setup_only === 1 && { setupOnly: true }),
+  }
+}
+
+/** `null` also when the session or its user was changed outside of the service, which is flagged. */
+async function openSessionOf(platform: Platform, by: Parameters<typeof findOpenSession>[2]) {
+  try {
+    return await findOpenSession(platform.database.reader, platform.keys, by, platform.clock.now())
+  } catch (error) {
+    if (!(error instanceof TamperedRow)) throw error
+    await reportTamperedRow(platform, error)
+    return null
+  }
 }
 
 const updating = new Set<string>()
 
 /** Updates `last_used_at` if it is a minute old. The request does not wait for it, and succeeds without it. */
-function noteUse(platform: Platform, { session_id: id, created_at, last_used_at }: SessionActor): void {
+function noteUse(platform: Platform, { id, created_at, last_used_at }: SessionRow): void {
   const now = platform.clock.now()
   const isRecent = now < (last_used_at ?? created_at) + USE_MS
   if (isRecent || updating.has(id) || updating.size >= MAX_UPDATES) return
@@ -79,8 +96,8 @@ function noteUse(platform: Platform, { session_id: id, created_at, last_used_at 
 }
 
 /** Whether the actor's session is still valid, for connections that stay open. */
-export function isSessionActive(platform: Platform, actor: Actor): Promise<boolean> {
-  return isSessionOpen(platform.database.reader, actor.userId, actor.sessionId, platform.clock.now())
+export async function isSessionActive(platform: Platform, actor: Actor): Promise<boolean> {
+  return (await openSessionOf(platform, { userId: actor.userId, id: actor.sessionId })) !== null
 }
 
 /** Where a log-in comes from. */
@@ -110,7 +127,7 @@ export async function openSession(
   const { em, Session } = await entities(tx)
   const { token, hash } = createToken()
   const now = platform.clock.now()
-  await em.nativeDelete(Session, { user_id: user.id, expires_at: { $lte: now } })
+  await deleteSessions(tx, sql`user_id = ${user.id} and expires_at <= ${now}`)
   const expiresAt = now + (isProductionAdmin(platform, user) ? ADMIN_SESSION_MS : SESSION_MS)
   em.create(Session, {
     id: platform.ids.next(),
@@ -191,22 +208,19 @@ export function markSessionFresh(platform: Platform, tx: Tx, { userId, sessionId
 }
 
 /** Whether a session of this user had a step-up in the last 10 minutes. */
-export function isSessionFresh(platform: Platform, userId: string, sessionId: string): Promise<boolean> {
-  return hasFreshSession(platform.database.reader, userId, sessionId, platform.clock.now())
+export async function isSessionFresh(platform: Platform, userId: string, id: string): Promise<boolean> {
+  const found = await openSessionOf(platform, { userId, id })
+  return (found?.session.fresh_until ?? 0) > platform.clock.now()
 }
 
 /** Ends one of a user's sessions. Refuses with `not_found`, also for another user's. */
 export async function endSession(tx: Tx, userId: string, sessionId: string): Promise<void> {
-  const { em, Session } = await entities(tx)
-  const ended = await em.nativeDelete(Session, { id: sessionId, user_id: userId })
+  const ended = await deleteSessions(tx, { id: sessionId, user_id: userId })
   if (ended === 0) throw new Refusal('not_found', 'Session not found.')
 }
 
 /** Ends a user's sessions, except one if given; returns how many. */
-export async function endSessions(tx: Tx, userId: string, except?: string): Promise<number> {
-  const { em, Session } = await entities(tx)
-  return em.nativeDelete(Session, {
-    user_id: userId,
-    ...(except !== undefined && { id: { $ne: except } }),
-  })
+export function endSessions(tx: Tx, userId: string, except?: string): Promise<number> {
+  const others = except === undefined ? sql`` : sql` and id <> ${except}`
+  return deleteSessions(tx, sql`user_id = ${userId}${others}`)
 }

@@ -1,5 +1,7 @@
+import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { insertRows, updateRows } from '../platform/database/protected-rows.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { eventually } from '../test/testkit/eventually.ts'
 import { addUser } from '../test/testkit/people.ts'
@@ -109,11 +111,9 @@ for (const dialect of testDialects()) {
   it('show nothing of what was not recorded for them', async ({ bed }) => {
     const { email, token } = await register(bed)
     await bed.platform.database.transaction((tx) =>
-      tx
-        .updateTable('sessions')
-        .set({ last_used_at: null, address_prefix: null, agent: null })
-        .where('user_id', 'in', tx.selectFrom('users').select('id').where('email', '=', email))
-        .execute(),
+      updateRows(tx, 'sessions', sql`user_id = (select id from users where email = ${email})`, {
+        ...{ last_used_at: null, address_prefix: null, agent: null },
+      }),
     )
     const [item] = (await list(bed, token)).items
     assert.equal([item?.last_used_at, item?.address_prefix, item?.agent], [null, null, null])
@@ -182,10 +182,9 @@ for (const dialect of testDialects()) {
       .executeTakeFirstOrThrow()
     const now = bed.clock.now()
     await bed.platform.database.transaction((tx) =>
-      tx
-        .insertInto('sessions')
-        .values({ id: userId, user_id, token_hash: userId, created_at: now, expires_at: now })
-        .execute(),
+      insertRows(tx, 'sessions', [
+        { id: userId, user_id, token_hash: userId, created_at: now, expires_at: now, setup_only: 0 },
+      ]),
     )
     assert.is((await list(bed, token)).items.length, 1)
   })

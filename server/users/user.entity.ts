@@ -1,5 +1,14 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, enumText, epochMs, id, oneOf, refersTo, text } from '../platform/database/columns.ts'
+import {
+  count,
+  enumText,
+  epochMs,
+  id,
+  oneOf,
+  refersTo,
+  rowDigest,
+  text,
+} from '../platform/database/columns.ts'
 
 export const ROLES = ['merchant', 'creator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
@@ -18,8 +27,7 @@ export const User = defineEntity({
     created_at: epochMs(),
     /** When the owner of the e-mail address proved to have it. */
     email_verified_at: epochMs().strictNullable(),
-    /** Since when the account must have a verified address, where the settings require it; `null`: it is exempt. */
-    must_verify_since: epochMs().strictNullable(),
+    row_digest: rowDigest(),
   },
   checks: [oneOf('users', 'role', ROLES)],
   indexes: [{ name: 'users_suspended', properties: ['id'], where: 'suspended_at is not null' }],
@@ -45,6 +53,7 @@ export const Session = defineEntity({
     fresh_until: epochMs().nullable(),
     /** 1 if the session can only set up a second factor. */
     setup_only: count().default(0),
+    row_digest: rowDigest(),
   },
   indexes: [{ name: 'sessions_user', properties: ['user_id'] }],
 })

@@ -101,6 +101,7 @@ function disableTotpBy(rest: RestRoute) {
     summary: 'Turn the second factor off',
     description: 'Needs a step-up in the last 10 minutes, and a code: the same one, or another.',
     errors: ['invalid_credentials', 'step_up_required', 'not_found', 'conflict'],
+    details: { conflict: 'Admins need their second factor. An operator can reset it.' },
   })
     .input(disableTotpInput)
     .output(z.void())
@@ -194,6 +195,7 @@ export const authRouter = router({
     description:
       'The factor is off until `POST /auth/totp/confirm` gets a code of the new secret. Starting again replaces the secret.',
     errors: ['conflict'],
+    details: { conflict: 'The second factor is on. Turn it off before you set up another one.' },
   })
     .input(noInput)
     .output(totpEnrollment)
@@ -208,6 +210,7 @@ export const authRouter = router({
     duringSetup: true,
     description: 'From then on, logging in needs a code of the authenticator app or a recovery code.',
     errors: ['invalid_credentials', 'conflict'],
+    details: { conflict: 'Start with POST /auth/totp.' },
   })
     .input(confirmTotpInput)
     .output(recoveryCodes)
@@ -252,6 +255,7 @@ export const authRouter = router({
     rest: { method: 'POST', path: '/auth/password', status: 204 },
     summary: 'Change the password and end every other session',
     errors: ['invalid_credentials', 'step_up_required', 'conflict'],
+    details: { conflict: 'The password was changed meanwhile.' },
   })
     .input(changePasswordInput)
     .output(z.void())
@@ -297,6 +301,7 @@ export const usersRouter = router({
     description:
       "A creator's first payout destination takes effect immediately. Replacing it needs the current password, is reviewed by an operator, and takes effect after 24 hours. A merchant's billing account takes effect immediately; replacing it needs the current password and is reviewed too. With a second factor on, both need `POST /auth/step-up` first.",
     errors: ['invalid_credentials', 'step_up_required', 'email_not_verified', 'conflict'],
+    details: { conflict: 'The account changed meanwhile. Log in again.' },
   })
     .input(updateMeInput)
     .output(user)

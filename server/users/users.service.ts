@@ -9,6 +9,7 @@ import { Refusal } from '../platform/api/refusal.ts'
 import { requiresVerifiedEmail } from '../platform/config.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'
+import type { NewRow } from '../platform/database/protected-rows.ts'
 import { isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
@@ -84,7 +85,7 @@ export interface NewUser {
 /** Creates an account from checked input. Refuses with `email_taken`. */
 export async function createUser(platform: Platform, tx: Tx, user: NewUser): Promise<UserRow> {
   const now = platform.clock.now()
-  const row: UserRow = {
+  const row: NewRow<'users'> = {
     id: platform.ids.next(),
     email: user.email,
     password_hash: user.passwordHash,
@@ -93,9 +94,9 @@ export async function createUser(platform: Platform, tx: Tx, user: NewUser): Pro
     suspended_at: null,
     created_at: now,
     email_verified_at: null,
-    must_verify_since: now,
   }
-  if (await insertUser(tx, row)) return row
+  const created = await insertUser(tx, row)
+  if (created) return created
   throw new Refusal('email_taken', 'There is an account with this e-mail already.')
 }
 
@@ -301,7 +302,7 @@ export async function requireVerifiedEmail(
 ): Promise<void> {
   if (!requiresVerifiedEmail(config)) return
   const user = await findUserById(db, userId)
-  if (!user || user.must_verify_since === null || user.email_verified_at !== null) return
+  if (!user || user.email_verified_at !== null) return
   throw new Refusal(
     'email_not_verified',
     'Verify your e-mail address first: open the link in the e-mail, or have it sent again.',

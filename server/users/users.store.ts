@@ -1,6 +1,15 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Role } from '../../shared/schemas/common.ts'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
+import {
+  type Condition,
+  deleteRows,
+  insertRowsIfNew,
+  type NewRow,
+  requireAuthentic,
+  updateRows,
+} from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { TokenPurpose } from './user.entity.ts'
 
@@ -8,15 +17,9 @@ export type UserRow = Selectable<Schema['users']>
 export type DestinationRow = Selectable<Schema['payout_destinations']>
 export type BillingAccountRow = Selectable<Schema['billing_accounts']>
 
-/** Returns `false` when the e-mail is taken. */
-export async function insertUser(tx: Tx, row: UserRow): Promise<boolean> {
-  const inserted = await tx
-    .insertInto('users')
-    .values(row)
-    .onConflict((conflict) => conflict.column('email').doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  return inserted !== undefined
+/** `undefined` when the e-mail is taken. */
+export async function insertUser(tx: Tx, row: NewRow<'users'>): Promise<UserRow | undefined> {
+  return (await insertRowsIfNew(tx, 'users', [row]))[0]
 }
 
 export function findUserById(db: Queries, id: string): Promise<UserRow | undefined> {
@@ -87,37 +90,56 @@ export async function countOtherActiveAdmins(tx: Tx, id: string): Promise<number
 
 export type SessionRow = Selectable<Schema['sessions']>
 
-export interface SessionActor {
-  session_id: string
-  user_id: string
-  role: Role
-  created_at: number
-  last_used_at: number | null
-  setup_only: number
+export interface OpenSession {
+  session: SessionRow
+  user: UserRow
 }
 
-/** The user of a session that has not expired at `now` and whose account is not suspended. */
-export function findSessionActor(
+/**
+ * A session that has not expired at `now` and whose account is not suspended, and its user. Throws `TamperedRow` when one of them was
+ * changed outside of the service.
+ */
+export async function findOpenSession(
   db: Queries,
-  tokenHash: string,
+  keys: AppKeys,
+  by: { tokenHash: string } | { userId: string; id: string },
   now: number,
-): Promise<SessionActor | undefined> {
-  return db
-    .selectFrom('sessions')
-    .innerJoin('users', 'users.id', 'sessions.user_id')
-    .select([
-      'sessions.id as session_id',
-      'users.id as user_id',
-      'users.role as role',
-      'sessions.created_at as created_at',
-      'sessions.last_used_at as last_used_at',
-      'sessions.setup_only as setup_only',
-    ])
-    .where('sessions.token_hash', '=', tokenHash)
-    .where('sessions.expires_at', '>', now)
-    .where('users.suspended_at', 'is', null)
-    .executeTakeFirst()
+): Promise<OpenSession | null> {
+  const isSession =
+    'id' in by
+      ? sql`sessions.id = ${by.id} and sessions.user_id = ${by.userId}`
+      : sql`sessions.token_hash = ${by.tokenHash}`
+  const ofUser = USER_COLUMNS.map((column) => sql`users.${sql.ref(column)} as ${sql.ref(OF_USER + column)}`)
+  const { rows } = await sql<Record<string, unknown>>`
+    select sessions.*, ${sql.join(ofUser)}
+    from sessions join users on users.id = sessions.user_id
+    where ${isSession} and sessions.expires_at > ${now} and users.suspended_at is null`.execute(db)
+  const [found] = rows
+  if (!found) return null
+  const columns = Object.entries(found)
+  const session = Object.fromEntries(
+    columns.filter(([name]) => !name.startsWith(OF_USER)),
+  ) as unknown as SessionRow
+  const user = Object.fromEntries(
+    USER_COLUMNS.map((name) => [name, found[OF_USER + name]]),
+  ) as unknown as UserRow
+  requireAuthentic(keys, 'sessions', session)
+  requireAuthentic(keys, 'users', user)
+  return { session, user }
 }
+
+const OF_USER = 'of_user_'
+const USER_COLUMNS = [
+  'id',
+  'email',
+  'password_hash',
+  'role',
+  'display_name',
+  'suspended_at',
+  'created_at',
+  'email_verified_at',
+  'row_digest',
+] as const satisfies (keyof UserRow)[]
 
 /** Records that a session was used at `now` (epoch ms), unless a later use is recorded. */
 export async function setSessionUsed(tx: Tx, id: string, now: number): Promise<void> {
@@ -131,39 +153,17 @@ export async function setSessionUsed(tx: Tx, id: string, now: number): Promise<v
 
 /** Makes a session fresh until `until` (epoch ms). */
 export async function setSessionFresh(tx: Tx, userId: string, id: string, until: number): Promise<void> {
-  await tx
-    .updateTable('sessions')
-    .set({ fresh_until: until })
-    .where('id', '=', id)
-    .where('user_id', '=', userId)
-    .execute()
+  await updateRows(tx, 'sessions', { id, user_id: userId }, { fresh_until: until })
 }
 
 /** Lets a session do everything that its user may. */
 export async function liftSetupOnly(tx: Tx, userId: string, id: string): Promise<void> {
-  await tx
-    .updateTable('sessions')
-    .set({ setup_only: 0 })
-    .where('id', '=', id)
-    .where('user_id', '=', userId)
-    .execute()
+  await updateRows(tx, 'sessions', { id, user_id: userId }, { setup_only: 0 })
 }
 
-/** Whether a session of a user is fresh at `now` (epoch ms). */
-export async function hasFreshSession(
-  db: Queries,
-  userId: string,
-  id: string,
-  now: number,
-): Promise<boolean> {
-  const row = await db
-    .selectFrom('sessions')
-    .select('id')
-    .where('id', '=', id)
-    .where('user_id', '=', userId)
-    .where('fresh_until', '>', now)
-    .executeTakeFirst()
-  return row !== undefined
+/** Ends the sessions that meet the condition; returns how many. */
+export async function deleteSessions(tx: Tx, condition: Condition<'sessions'>): Promise<number> {
+  return (await deleteRows(tx, 'sessions', condition)).length
 }
 
 /** A user's sessions that have not expired at `now`, newest first, before the id `before`. */
@@ -181,25 +181,6 @@ export function findOpenSessions(
     .orderBy('id', 'desc')
     .limit(limit)
     .execute()
-}
-
-/** Whether a session exists and has not expired at `now`, and its account is not suspended. */
-export async function isSessionOpen(
-  db: Queries,
-  userId: string,
-  sessionId: string,
-  now: number,
-): Promise<boolean> {
-  const row = await db
-    .selectFrom('sessions')
-    .innerJoin('users', 'users.id', 'sessions.user_id')
-    .select('sessions.id')
-    .where('sessions.id', '=', sessionId)
-    .where('sessions.user_id', '=', userId)
-    .where('sessions.expires_at', '>', now)
-    .where('users.suspended_at', 'is', null)
-    .executeTakeFirst()
-  return row !== undefined
 }
 
 /** Whether an account has logged in from an address since `since` (epoch ms). */
@@ -391,10 +372,5 @@ export async function deleteTokens(tx: Tx, userId: string, purpose?: TokenPurpos
 }
 
 export async function setEmailVerified(tx: Tx, userId: string, at: number): Promise<void> {
-  await tx
-    .updateTable('users')
-    .set({ email_verified_at: at })
-    .where('id', '=', userId)
-    .where('email_verified_at', 'is', null)
-    .execute()
+  await updateRows(tx, 'users', { id: userId, email_verified_at: null }, { email_verified_at: at })
 }

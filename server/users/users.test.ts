@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { offersRouter } from '../offers/offers.procedures.ts'
 import { connectStore } from '../stores/stores.service.ts'
 import { testDialects } from '../test/testkit/databases.ts'
-import { requestOf } from '../test/testkit/people.ts'
+import { changeUser, requestOf } from '../test/testkit/people.ts'
 import { DAY } from '../test/testkit/testbed.ts'
 import { openWebTestbed, type WebAnswer, type WebTestbed } from '../test/testkit/web.ts'
 import { hashPassword } from './passwords.ts'
@@ -197,9 +197,7 @@ for (const dialect of testDialects()) {
   it('lets a weak password that was set earlier log in', async ({ bed }) => {
     const { email, id } = await register(bed, 'creator')
     const password_hash = await hashPassword('password123')
-    await bed.platform.database.transaction((tx) =>
-      tx.updateTable('users').set({ password_hash }).where('id', '=', id).execute(),
-    )
+    await changeUser(bed.platform, id, { password_hash })
     const answer = await bed.ask('POST', '/auth/login', { body: { email, password: 'password123' } })
     assert.is(answer.status, 200)
   })

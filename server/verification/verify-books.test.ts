@@ -16,6 +16,7 @@ import type { Platform } from '../platform/platform.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { cyclesOf, giveBillingAccount, type Marketplace } from '../test/testkit/marketplace.ts'
 import { orderBody } from '../test/testkit/orders.ts'
+import { logIn } from '../test/testkit/people.ts'
 import { removeGuards } from '../test/testkit/tamper.ts'
 import { TAMPERINGS } from '../test/testkit/tamperings.ts'
 import { startOwnTotp } from '../users/second-factor.service.ts'
@@ -38,6 +39,7 @@ async function fillBooks(market: Marketplace): Promise<void> {
   const [ayesha, bilal] = [await market.addCreator('Ayesha'), await market.addCreator('Bilal')]
   const links = { ayesha: await market.addLink(shop, ayesha), bilal: await market.addLink(other, bilal) }
   await giveBillingAccount(platform, shop.merchantId)
+  await logIn(platform, shop.actor)
   const endpoint = { url: 'https://shop.example.com/hooks', events: ['sale.accepted'], description: '' }
   for (const owner of [shop.actor, other.actor]) await createEndpoint(platform, owner, endpoint)
   await startOwnTotp(platform, shop.actor)
@@ -156,7 +158,12 @@ for (const { it } of marketSuites<Context>('invariants', { shared: true })) {
 
   it('has a tampering for every invariant', () => {
     const tampered = new Set(TAMPERINGS.map(({ invariant }) => invariant))
-    assert.equal([...tampered].toSorted(), INVARIANTS.map(({ name }) => name).toSorted())
+    assert.equal(
+      [...tampered].toSorted(),
+      INVARIANTS.map(({ name }) => name)
+        .filter((name) => !name.startsWith('rows-'))
+        .toSorted(),
+    )
   })
 
   for (const { invariant, what, statement, subject } of TAMPERINGS) {

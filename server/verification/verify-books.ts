@@ -10,6 +10,7 @@ import { JOURNAL_INVARIANTS } from './journal.ts'
 import { LINK_INVARIANTS } from './links.ts'
 import { OPERATION_INVARIANTS } from './operations.ts'
 import { PAYOUT_INVARIANTS } from './payouts.ts'
+import { PROTECTED_INVARIANTS } from './protected.ts'
 import { QUEUE_INVARIANTS } from './queues.ts'
 import { FORMER_DECISIONS_REPLAY, RECEIPTS_REPLAY } from './receipts.ts'
 import { SALE_INVARIANTS } from './sales.ts'
@@ -33,6 +34,7 @@ export const INVARIANTS: readonly Invariant[] = [
   ...QUEUE_INVARIANTS,
   ...OPERATION_INVARIANTS,
   ...SEALED_INVARIANTS,
+  ...PROTECTED_INVARIANTS,
 ]
 
 export interface InvariantResult {

@@ -57,7 +57,7 @@ export async function createSecret(platform: Platform, tx: Tx, owner: Owner): Pr
 }
 
 /**
- * Makes a new secret and returns it. The present one stays valid for 24 hours, as do former ones, of which the newest stays: at most
+ * Makes a new secret and returns it. The present one stays valid for 24 hours, as does the newest of the former ones: at most
  * three are valid. Within a minute after a rotation, a repeat returns the same secret, so that a retried request is harmless. Secrets that
  * cannot be opened end. The caller has locked the endpoint.
  */

@@ -33,6 +33,9 @@ export const webhooksRouter = router({
     description:
       'Events of your account are sent to it, signed as Standard Webhooks describes. The secret is shown only here. At most 10 per account.',
     errors: ['quota_exceeded'],
+    details: {
+      quota_exceeded: 'At most 10 webhook endpoints per account. Remove one before you add another.',
+    },
   })
     .input(createWebhookInput)
     .output(webhookEndpointWithSecret)
@@ -67,6 +70,7 @@ export const webhooksRouter = router({
     description:
       'While it is disabled, no deliveries are made for it, and pending ones fail. Refused with `conflict` when an operator disabled it.',
     errors: ['not_found', 'conflict'],
+    details: { conflict: 'An operator disabled this endpoint. Ask the operator to enable it.' },
   })
     .input(updateWebhookInput)
     .output(webhookEndpoint)
@@ -112,6 +116,7 @@ export const webhooksRouter = router({
     summary: 'Make a webhook delivery again',
     description: 'It keeps its event id. Refused with `conflict` while the endpoint is disabled.',
     errors: ['not_found', 'conflict'],
+    details: { conflict: 'The endpoint is disabled. Enable it first.' },
   })
     .input(webhookIdInput)
     .output(webhookDelivery)
@@ -125,6 +130,7 @@ export const webhooksRouter = router({
     description:
       'The event `webhook.test`, with the id of the endpoint as its data. Refused with `conflict` while the endpoint is disabled.',
     errors: ['not_found', 'conflict'],
+    details: { conflict: 'The endpoint is disabled. Enable it first.' },
   })
     .input(webhookIdInput)
     .output(webhookDelivery)

@@ -102,6 +102,12 @@ test('finds no problem where the service named none', async () => {
   )
 })
 
+test('says that the address is missing', () => {
+  for (const options of [undefined, {}, { url: '' }, { url: '/api' }, { url: 'affiliates.example.pk' }]) {
+    assert.throws(() => createClient(options as never), /url is missing: pass the address of the service/)
+  }
+})
+
 test("uses the platform's fetch unless given one", async () => {
   const { sent, fetch } = stub({ result: { data: { items: [], next_cursor: null } } })
   const original = globalThis.fetch

@@ -49,6 +49,11 @@ const MAX_URL_LENGTH = 2000
  * error; a subscription passes it to `onError`. `problemIn` finds what the service said in it.
  */
 export function createClient(options: ClientOptions): MarketplaceClient {
+  if (!/^https?:\/\//i.test(options?.url ?? '')) {
+    throw new TypeError(
+      'url is missing: pass the address of the service, such as https://affiliates.example.pk',
+    )
+  }
   const { token, fetch } = options
   const url = `${options.url.replace(/\/+$/, '')}/trpc`
   const credential = (): Record<string, string> => {

@@ -100,4 +100,17 @@ test('throws for a secret that is none, even if a signature with an empty key ma
     assert.is(await failure({ headers, body: BODY, secret }), 'TypeError thrown')
 })
 
+test('says that it needs the raw body, the headers and a secret', async () => {
+  const headers = {}
+  const message = (request: object) =>
+    verifyWebhook(request as never).then(String, (error: Error) => `${error.name}: ${error.message}`)
+  for (const body of [JSON.parse(BODY), undefined, null, 5]) {
+    assert.match(await message({ headers, body, secret: SECRET }), /^TypeError: body must be the raw body/)
+  }
+  assert.match(await message({ body: BODY, secret: SECRET }), /^TypeError: headers is missing/)
+  for (const secret of [undefined, '']) {
+    assert.match(await message({ headers, body: BODY, secret }), /^TypeError: secret is missing/)
+  }
+})
+
 test.run()

@@ -58,9 +58,10 @@ const ALGORITHM = { name: 'HMAC', hash: 'SHA-256' }
 
 /**
  * Verifies a webhook's signature (Standard Webhooks) and returns the event. Throws `WebhookVerificationError` if no secret matches, a
- * header is missing, or the signature is too old.
+ * header is missing, or the signature is too old; `TypeError` without a raw body, headers or a secret.
  */
 export async function verifyWebhook(request: WebhookRequest): Promise<WebhookEvent> {
+  refuseMisuse(request)
   const id = headerOf(request, 'webhook-id')
   const timestamp = headerOf(request, 'webhook-timestamp')
   const signatures = headerOf(request, 'webhook-signature').split(' ')
@@ -79,6 +80,18 @@ export async function verifyWebhook(request: WebhookRequest): Promise<WebhookEve
     }
   }
   throw new WebhookVerificationError('no signature matches the secret')
+}
+
+/** Throws `TypeError` for what callers without types get wrong. */
+function refuseMisuse({ headers, body, secret }: Partial<WebhookRequest>): void {
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
+    throw new TypeError(
+      'body must be the raw body as text or bytes, as it came: a body that a JSON parser has read cannot be verified',
+    )
+  }
+  if (!headers) throw new TypeError('headers is missing: pass the headers of the request')
+  if (secret === undefined || secret === '')
+    throw new TypeError('secret is missing: pass the whsec_... of the endpoint')
 }
 
 function headerOf({ headers }: WebhookRequest, name: string): string {

@@ -7,11 +7,15 @@ import { percentToBasisPoints } from '../rates.ts'
 export const role = z.enum(['merchant', 'creator', 'admin'])
 export type Role = z.infer<typeof role>
 
+const EXAMPLE_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
+/** The message for a text that is no id. */
+export const NOT_AN_ID = `must be an id such as ${EXAMPLE_ID}`
+
 /** An id in a path, a query or a body: one of our UUIDs, in small letters. */
 export const idParam = z
   .string()
-  .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, 'must be an id such as in "id"')
-  .meta({ description: 'A UUIDv7, in small letters.', example: '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e' })
+  .regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, NOT_AN_ID)
+  .meta({ description: 'A UUIDv7, in small letters.', example: EXAMPLE_ID })
 
 /** Money as it is answered: always two places. Paisa → `formatMoney`. */
 export const moneyText = z
@@ -51,6 +55,16 @@ export const wireTime = z.iso
 export const wireTimeInput = z.iso
   .datetime({ offset: true, error: 'must be a moment such as 2026-11-20T17:30:00Z' })
   .meta({ description: 'RFC 3339 with Z or an offset.', example: '2026-11-20T17:30:00Z' })
+
+interface Period {
+  from?: string | undefined
+  to?: string | undefined
+}
+
+/** For `refine` with `NOT_IN_ORDER`. */
+export const isInOrder = ({ from, to }: Period): boolean =>
+  from === undefined || to === undefined || Date.parse(from) <= Date.parse(to)
+export const NOT_IN_ORDER = { path: ['from'], message: 'is later than to' }
 
 export const currency = z.literal(CURRENCY).meta({ description: 'All amounts are Pakistani rupees.' })
 

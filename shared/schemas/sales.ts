@@ -2,7 +2,9 @@ import { z } from 'zod'
 import {
   currency,
   idParam,
+  isInOrder,
   moneyText,
+  NOT_IN_ORDER,
   pageInput,
   pageOf,
   percent,
@@ -190,6 +192,7 @@ export const listSalesInput = z
     to: wireTimeInput.optional().describe('Exclusive, on created_at.'),
     ...pageInput,
   })
+  .refine(isInOrder, NOT_IN_ORDER)
   .prefault({})
 export const getSaleInput = z.strictObject({ id: idParam })
 export const salePage = pageOf(sale)

@@ -41,8 +41,8 @@ export function addLedgerCommands(program: Command): void {
     .action((_options: object, command: Command) => seal(command))
   group
     .command('balances')
-    .description('the balance of every account, or of one user')
-    .argument('[user]', 'id or e-mail')
+    .description('the balance of every account, or of one owner')
+    .argument('[owner]', `id or e-mail of a user, or "${PLATFORM}"`)
     .addHelpText('after', exampleText('ledger balances', 'ledger balances creator@example.com --json'))
     .action((user: string | undefined, _options: object, command: Command) => balances(user, command))
   addStatementCommand(group)
@@ -53,6 +53,9 @@ interface VerifyOptions {
   replica?: boolean
   against?: string
 }
+
+/** The owner of the accounts that are no user's. */
+const PLATFORM = 'platform'
 
 /** What `--against` says for SEAL_STORAGE instead of a digest. */
 const STORAGE = 'storage'
@@ -355,11 +358,13 @@ function balances(user: string | undefined, command: Command): Promise<void> {
     async ({ app, out }) => {
       const { listBalances } = await import('../../../server/users/accounts.service.ts')
       const { findUser } = await import('../../../server/users/users.service.ts')
-      const owner = user === undefined ? null : await findUser(app.platform, user)
-      const rows = await listBalances(app.platform, owner?.id ?? null)
+      const isPlatform = user === PLATFORM
+      const owner = user === undefined || isPlatform ? null : await findUser(app.platform, user)
+      const all = await listBalances(app.platform, owner?.id ?? null)
+      const rows = isPlatform ? all.filter((row) => row.owner === null) : all
       const total = rows.reduce((sum, row) => sum + row.balance, 0)
       const document = { items: rows.map(wireBalance), total: formatMoney(total), currency: CURRENCY }
-      out.show(document, () => balanceTable(out, rows, owner === null))
+      out.show(document, () => balanceTable(out, rows, user === undefined))
     },
     READS,
   )
@@ -380,7 +385,7 @@ function balanceTable(out: Output, rows: readonly OwnedBalance[], whole: boolean
     [
       ...rows.map(({ account, owner, balance, postings }) => [
         account,
-        owner === null ? 'platform' : (owner.email ?? owner.id),
+        owner === null ? PLATFORM : (owner.email ?? owner.id),
         balance > 0 ? displayMoney(balance) : '',
         balance < 0 ? displayMoney(-balance) : '',
         String(postings),

@@ -66,6 +66,12 @@ const ERROR_GUIDE: Record<ErrorCode, ErrorAdvice> = {
     next: 'Check the id.',
     detail: 'Not found.',
   },
+  gone: {
+    meaning:
+      'It was there and does not come back: the link of a suspended merchant, or the file of an export that has expired.',
+    next: 'For a file, start the export again.',
+    detail: 'This affiliate link is no longer active.',
+  },
   method_not_allowed: {
     meaning: 'The path exists, but not with this method.',
     next: 'Use a method of the `Allow` header.',

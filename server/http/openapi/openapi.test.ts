@@ -123,6 +123,18 @@ test('gives every declared refusal an example under its status', () => {
   }
 })
 
+test('shows for conflicts and quotas what the operation itself refuses', () => {
+  for (const { name, meta } of proceduresOf(appRouter).filter((one) => one.meta.rest)) {
+    for (const code of ['conflict', 'quota_exceeded'] as const) {
+      if (!meta.errors?.includes(code)) continue
+      assert.ok(meta.details?.[code], `${name} ${code}`)
+      const response = byName(name).responses['409']
+      const example = response?.content?.['application/problem+json']?.examples?.[code]
+      assert.is((example as { value: { detail: string } }).value.detail, meta.details[code])
+    }
+  }
+})
+
 test('gives every operation a summary, its callers, an example and its refusals', () => {
   for (const operation of operations) {
     const { operationId, summary, security, responses } = operation
@@ -138,7 +150,7 @@ test('gives every operation a summary, its callers, an example and its refusals'
         Object.values(success?.content ?? {}).some((one) => 'example' in one || 'examples' in one),
         operationId,
       )
-    const refusals = Object.entries(responses).filter(([code]) => code >= '400' && code !== '410')
+    const refusals = Object.entries(responses).filter(([code]) => code >= '400')
     assert.ok(refusals.length > 0, operationId)
     for (const [code, { content }] of refusals) {
       assert.ok(

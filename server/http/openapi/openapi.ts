@@ -3,7 +3,7 @@ import { findPackageJSON } from 'node:module'
 import type { AnyRouter } from '@trpc/server'
 import { z } from 'zod'
 import type { ErrorCode } from '../../../shared/error-codes.ts'
-import { problem, role } from '../../../shared/schemas/common.ts'
+import { NOT_AN_ID, problem, role } from '../../../shared/schemas/common.ts'
 import {
   type DeclaredMeta,
   type ProcedureRecord,
@@ -137,17 +137,19 @@ function codesOf(meta: DeclaredMeta, facts: { hasBody: boolean; restricted: bool
 }
 
 /** Examples of refusals that fit the operation's input and callers. */
-function factsOf({ callers }: DeclaredMeta, { fields }: InputShape): ProblemFacts {
+function factsOf({ callers, details = {} }: DeclaredMeta, { fields }: InputShape): ProblemFacts {
   const stranger = callers === 'public' ? undefined : role.options.find((one) => !callers.includes(one))
   const [required] = [...fields].find(([, field]) => field.required && field.source === 'body') ?? []
   const [path, message] = required
     ? [required, 'is required']
     : fields.has('id')
-      ? ['id', 'must be an id such as in "id"']
+      ? ['id', NOT_AN_ID]
       : fields.has('limit')
         ? ['limit', 'must be between 1 and 100']
         : ['page', 'is not a known field']
+  const own = Object.entries(details).map(([code, detail]) => [code, { detail }])
   return {
+    ...(Object.fromEntries(own) as ProblemFacts),
     validation_failed: { detail: `${path} ${message}.`, issues: [{ path, message }] },
     forbidden: { detail: stranger ? `The role ${stranger} may not do this.` : SETUP_ONLY },
   }

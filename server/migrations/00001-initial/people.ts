@@ -13,7 +13,7 @@ export function people(ddl: Ddl): string[] {
       "suspended_at" bigint,
       "created_at" bigint not null,
       "email_verified_at" bigint,
-      "must_verify_since" bigint,
+      "row_digest" text not null,
       constraint "users_role_check" check (role in ('merchant', 'creator', 'admin'))
     )`,
     unique('users', 'users_email_unique', 'email'),
@@ -29,7 +29,8 @@ export function people(ddl: Ddl): string[] {
       "address_prefix" text,
       "agent" text,
       "fresh_until" bigint,
-      "setup_only" integer not null default 0
+      "setup_only" integer not null default 0,
+      "row_digest" text not null
     )`,
     unique('sessions', 'sessions_token_hash_unique', 'token_hash'),
     'create index "sessions_user" on "sessions" ("user_id")',

@@ -7,7 +7,7 @@ import { recordActivity } from '../../stores/store-activity.service.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { addMerchant } from '../../test/testkit/listings.ts'
 import { giveDestination } from '../../test/testkit/marketplace.ts'
-import { addUser } from '../../test/testkit/people.ts'
+import { addUser, changeUser } from '../../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../../test/testkit/testbed.ts'
 import { openWatchedWorld, type WatchedWorld } from '../../test/testkit/watched-world.ts'
 import { resolveFlag } from '../flags.service.ts'
@@ -34,9 +34,7 @@ for (const dialect of testDialects()) {
   }
   const emailOf = (userId: string) => `${userId}@example.com`
   const setEmail = (world: WatchedWorld, userId: string, email: string) =>
-    world.platform.database.transaction((tx) =>
-      tx.updateTable('users').set({ email }).where('id', '=', userId).execute(),
-    )
+    changeUser(world.platform, userId, { email })
 
   it('flags no one for everyday trade', async ({ world }) => {
     const clicks = await world.visit(30)

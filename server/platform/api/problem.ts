@@ -3,6 +3,7 @@ import { TRPCError } from '@trpc/server'
 import { ZodError } from 'zod'
 import { ERROR_STATUS, type ErrorCode, type Problem } from '../../../shared/error-codes.ts'
 import type { Database } from '../database/database.ts'
+import { TamperedRow } from '../database/protected-rows.ts'
 import './input-messages.ts'
 import { invalidFields, Refusal, type RefusalIssue } from './refusal.ts'
 
@@ -60,6 +61,13 @@ export function refusalOf(error: unknown, database: Pick<Database, 'faultOf'>): 
       retryAfter: DATABASE_RETRY_AFTER,
       internalDetail: String(error),
     })
+  }
+  if (error instanceof TamperedRow) {
+    return new Refusal(
+      'conflict',
+      'A record that this needs was changed outside of the service. An operator has to review it.',
+      { internalDetail: error.message },
+    )
   }
   return new Refusal('internal', 'Internal error. Report it with the request_id.')
 }

@@ -50,8 +50,8 @@ export interface RestRoute {
    * that cache.
    */
   shared?: string
-  /** Ignore unknown query parameters, such as `fbclid` and `utm_*` on shared links. */
-  ignoresUnknownQuery?: true
+  /** Ignore unknown query parameters: `all`, or only what apps add to shared links, such as `fbclid` and `utm_*`. */
+  ignoresUnknownQuery?: 'all' | 'noise'
 }
 
 export interface ProcedureMeta {
@@ -76,6 +76,8 @@ export interface ProcedureMeta {
   limit?: 'auth' | 'with_password'
   /** The codes that the procedure itself can refuse with, besides those of its input and callers. */
   errors?: readonly ErrorCode[]
+  /** Examples of their texts in the API reference, for codes that mean something else in each operation. */
+  details?: Partial<Record<ErrorCode, string>>
 }
 
 /** The roles that may call; `public` includes anonymous callers. */
@@ -118,6 +120,7 @@ const TRPC_CODE: Record<number, TRPCError['code']> = {
   404: 'NOT_FOUND',
   405: 'METHOD_NOT_SUPPORTED',
   409: 'CONFLICT',
+  410: 'NOT_FOUND',
   413: 'PAYLOAD_TOO_LARGE',
   415: 'UNSUPPORTED_MEDIA_TYPE',
   429: 'TOO_MANY_REQUESTS',

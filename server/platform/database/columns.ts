@@ -20,6 +20,9 @@ export const enumText = <W extends string>() => p.text().$type<W>()
 /** JSON as text: written with JSON.stringify, read with JSON.parse by the concept's store. */
 export const json = () => p.text()
 
+/** The keyed digest of a row of protected-tables.ts. Whatever writes the row sets it. */
+export const rowDigest = () => p.text().onCreate(() => '')
+
 /** The check constraint for an `enumText` column. */
 export function oneOf(table: string, column: string, words: readonly string[]) {
   return {

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type CompiledQuery, type Kysely, SqliteAdapter, sql, type Transaction } from 'kysely'
+import type { AppKeys } from '../crypto/key-ring.ts'
 import { DatabaseBusy, type DatabaseFault } from './database-faults.ts'
 import type { Schema } from './schema.ts'
 
@@ -40,7 +41,13 @@ interface RunningTransaction {
   writer: Queries
   beforeCommit: (() => Promise<void>)[]
   afterCommit: (() => void)[]
+  /** The keys that its rows are digested with. */
+  keys: AppKeys | null
+  rowHeads: { changes: HeadChanges; write: (tx: Tx, changes: HeadChanges) => Promise<void> } | null
 }
+
+/** By table, what a transaction adds to the count of rows and to the sum of the heads: see protected-rows.ts. */
+export type HeadChanges = Map<string, { rows: number; sum: bigint }>
 
 const runningTransaction = new AsyncLocalStorage<RunningTransaction>()
 
@@ -58,6 +65,25 @@ export function beforeCommit(_tx: Tx, work: () => Promise<void>): void {
 /** Runs `work` once the transaction has committed; skips it on a rollback. `work` must not throw. */
 export function afterCommit(_tx: Tx, work: () => void): void {
   currentTransaction().afterCommit.push(work)
+}
+
+/** What the running transaction changes in the heads; `write` stores it as the very last step before the commit. */
+export function headChanges(write: (tx: Tx, changes: HeadChanges) => Promise<void>): HeadChanges {
+  const running = currentTransaction()
+  running.rowHeads ??= { changes: new Map(), write }
+  return running.rowHeads.changes
+}
+
+/** The keys of the running transaction. */
+export function transactionKeys(): AppKeys {
+  const { keys } = currentTransaction()
+  if (!keys) throw new Error('this database was opened without keys: see withRowKeys')
+  return keys
+}
+
+/** Sets the keys of the running transaction. */
+export function setTransactionKeys(keys: AppKeys): void {
+  currentTransaction().keys = keys
 }
 
 /** Throw it inside a transaction that lost a race against another one: the whole transaction runs again. */
@@ -83,12 +109,19 @@ export async function runTransaction<T>(
   refuseNested(writer)
   const giveUpAt = queueTimeoutMs === null ? null : performance.now() + queueTimeoutMs
   const { result, afterCommit } = await withRetries(faultOf, () => {
-    const running: RunningTransaction = { writer, beforeCommit: [], afterCommit: [] }
+    const running: RunningTransaction = {
+      writer,
+      beforeCommit: [],
+      afterCommit: [],
+      keys: null,
+      rowHeads: null,
+    }
     return runningTransaction.run(running, () =>
       withConnection(writer, giveUpAt, (connection) =>
         connection.transaction().execute(async (tx) => {
           const result = await work(tx)
           for (const run of running.beforeCommit) await run()
+          await running.rowHeads?.write(tx, running.rowHeads.changes)
           return { result, afterCommit: running.afterCommit }
         }),
       ),

@@ -3,9 +3,12 @@ import { type Selectable, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { openTestDatabase, type TestDatabase, testDialects } from '../../test/testkit/databases.ts'
+import { TESTBED_KEY } from '../../test/testkit/testbed.ts'
+import { createAppKeys } from '../crypto/key-ring.ts'
 import { afterCommit, type Queries, WriteConflict } from './database.ts'
 import { entities, LOCK } from './entities.ts'
 import { type OpenDatabase, openDatabase } from './open-database.ts'
+import { insertRows, type NewRow, updateRows, withRowKeys } from './protected-rows.ts'
 import type { Schema } from './schema.ts'
 
 interface Context {
@@ -15,15 +18,16 @@ interface Context {
   other: OpenDatabase
 }
 
+const KEYS = createAppKeys(TESTBED_KEY)
 const ASMA = '01890000-0000-7000-8000-000000000001'
 const BILAL = '01890000-0000-7000-8000-000000000002'
 
-function user(id: string, name: string): Selectable<Schema['users']> {
+function user(id: string, name: string): NewRow<'users'> & { row_digest: string } {
   const email = `${name.toLowerCase()}@example.pk`
   return {
     ...{ id, email, password_hash: 'hash', role: 'merchant', display_name: name },
     ...{ suspended_at: null, created_at: 1_790_000_000_000 },
-    ...{ email_verified_at: null, must_verify_since: null },
+    ...{ email_verified_at: null, row_digest: '' },
   }
 }
 
@@ -37,10 +41,10 @@ for (const dialect of testDialects()) {
 
   it.before.each(async (context) => {
     context.testDatabase = await openTestDatabase(dialect)
-    context.database = context.testDatabase.database
-    context.other = await openDatabase(context.testDatabase.url, { create: false })
+    context.database = withRowKeys(context.testDatabase.database, KEYS)
+    context.other = withRowKeys(await openDatabase(context.testDatabase.url, { create: false }), KEYS)
     await context.database.transaction(async (tx) => {
-      await tx.insertInto('users').values(user(ASMA, 'Asma')).execute()
+      await insertRows(tx, 'users', [user(ASMA, 'Asma')])
     })
   })
 
@@ -76,7 +80,7 @@ for (const dialect of testDialects()) {
     await database.transaction(async (tx) => {
       const { em, User } = await entities(tx)
       const loaded: Selectable<Schema['users']> = await em.findOneOrFail(User, { email: 'asma@example.pk' })
-      assert.equal({ ...loaded }, user(ASMA, 'Asma'))
+      assert.equal({ ...loaded, row_digest: '' }, user(ASMA, 'Asma'))
       assert.equal(await em.find(User, { id: { $in: [ASMA, BILAL] }, suspended_at: null }), [loaded])
     })
   })
@@ -184,7 +188,9 @@ for (const dialect of testDialects()) {
     await database.transaction(async (tx) => {
       const { em, User } = await entities(tx)
       await em.findOneOrFail(User, ASMA)
-      await sql`update users set display_name = 'Asma B'`.execute(other.writer)
+      await other.transaction((theirs) =>
+        updateRows(theirs, 'users', { id: ASMA }, { display_name: 'Asma B' }),
+      )
       const locked = await em.findOneOrFail(User, ASMA, LOCK)
       assert.is(locked.display_name, 'Asma B')
     })
@@ -197,10 +203,9 @@ for (const dialect of testDialects()) {
       await em.findOneOrFail(User, ASMA, LOCK)
       await sql`set lock_timeout = 500`.execute(other.writer)
       await other.transaction((theirs) =>
-        theirs
-          .insertInto('sessions')
-          .values({ id: BILAL, user_id: ASMA, token_hash: 'hash', created_at: 1, expires_at: 2 })
-          .execute(),
+        insertRows(theirs, 'sessions', [
+          { id: BILAL, user_id: ASMA, token_hash: 'hash', created_at: 1, expires_at: 2, setup_only: 0 },
+        ]),
       )
     })
   })

@@ -1,4 +1,14 @@
-import { type Configuration, isRaw, LockMode, MikroORM, type Transaction } from '@mikro-orm/core'
+import {
+  type ChangeSet,
+  type Configuration,
+  type EntityMetadata,
+  type EventArgs,
+  type EventSubscriber,
+  isRaw,
+  LockMode,
+  MikroORM,
+  type Transaction,
+} from '@mikro-orm/core'
 import {
   AbstractSqlConnection,
   AbstractSqlDriver,
@@ -9,7 +19,9 @@ import {
   SqlitePlatform,
 } from '@mikro-orm/sql'
 import { CompiledQuery } from 'kysely'
-import type { Dialect, Tx } from './database.ts'
+import { type Dialect, type Tx, transactionKeys } from './database.ts'
+import { digestOf, isDigested, noteChange, requireAuthentic, requireUnchanged } from './protected-rows.ts'
+import type { Digested } from './protected-tables.ts'
 import { ENTITIES } from './schema.ts'
 
 /*
@@ -71,6 +83,58 @@ class PostgresPlatform extends BasePostgreSqlPlatform {
   }
 }
 
+type EntityObject = Record<string, unknown> & { row_digest?: string }
+
+/** Checks the digest of every protected row that is loaded, and renews it when the row is saved. */
+class RowDigestSubscriber implements EventSubscriber<EntityObject> {
+  onLoad({ entity, meta }: EventArgs<EntityObject>): void {
+    const table = digestedTable(meta)
+    if (table) requireAuthentic(transactionKeys(), table, rowOf(entity, meta))
+  }
+
+  beforeCreate({ entity, meta }: EventArgs<EntityObject>): void {
+    const table = digestedTable(meta)
+    if (!table) return
+    const digest = digestOf(transactionKeys(), table, rowOf(entity, meta))
+    entity.row_digest = digest
+    noteChange(table, null, digest)
+  }
+
+  async beforeUpdate({ entity, meta, em, changeSet }: EventArgs<EntityObject>): Promise<void> {
+    const table = digestedTable(meta)
+    if (!table) return
+    const row = rowOf(entity, meta)
+    const former = formerDigest(changeSet)
+    await requireUnchanged(em.getTransactionContext() as unknown as Tx, table, row, former)
+    const digest = digestOf(transactionKeys(), table, row)
+    entity.row_digest = digest
+    noteChange(table, former, digest)
+  }
+
+  beforeDelete({ meta, changeSet }: EventArgs<EntityObject>): void {
+    const table = digestedTable(meta)
+    if (table) noteChange(table, formerDigest(changeSet), null)
+  }
+}
+
+function digestedTable({ tableName }: EntityMetadata<EntityObject>): Digested | null {
+  return isDigested(tableName) ? tableName : null
+}
+
+function formerDigest(changeSet: ChangeSet<EntityObject> | undefined): string {
+  return String(changeSet?.originalEntity?.row_digest)
+}
+
+/** The entity as its row, by the names of the columns. */
+function rowOf(entity: EntityObject, meta: EntityMetadata<EntityObject>): EntityObject {
+  return Object.fromEntries(
+    meta.props.map(({ name, fieldNames, default: initial }) => [
+      fieldNames[0] ?? name,
+      entity[name] ?? initial ?? null,
+    ]),
+  )
+}
+
 /** An ORM without a connection, for transactions of this dialect. */
 export function createOrm(dialect: Dialect): MikroORM {
   const platform: AbstractSqlPlatform = dialect === 'sqlite' ? new SqlitePlatform() : new PostgresPlatform()
@@ -88,6 +152,7 @@ export function createOrm(dialect: Dialect): MikroORM {
     driver: Driver,
     dbName: dialect,
     entities: Object.values(ENTITIES),
+    subscribers: [new RowDigestSubscriber()],
     logger: () => {},
   })
 }

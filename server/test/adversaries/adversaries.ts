@@ -1,7 +1,7 @@
 import { setCoupon } from '../../links/coupons.service.ts'
 import { setOfferStatus } from '../../offers/offers.service.ts'
 import { giveDestination } from '../testkit/marketplace.ts'
-import { addUser } from '../testkit/people.ts'
+import { addUser, changeUser } from '../testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../testkit/testbed.ts'
 import type { AdversaryWorld, Report } from './adversary-world.ts'
 
@@ -26,9 +26,7 @@ export interface Adversary {
 const emailOf = (world: AdversaryWorld) => `${world.creator.userId}@example.com`
 
 async function setEmail({ platform, creator }: AdversaryWorld, email: string): Promise<void> {
-  await platform.database.transaction((tx) =>
-    tx.updateTable('users').set({ email }).where('id', '=', creator.userId).execute(),
-  )
+  await changeUser(platform, creator.userId, { email })
 }
 
 /** One tracked click, and what the store makes of the order that follows. */

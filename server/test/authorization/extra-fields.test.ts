@@ -102,7 +102,7 @@ for (const dialect of proofDialects()) {
       const before = await tableDigests(platform.database.reader)
       const { rest } = waysTo(record, input)
       const tolerated =
-        rest && record.meta.rest?.ignoresUnknownQuery ? await send(base, rest, authorization) : null
+        rest && record.meta.rest?.ignoresUnknownQuery === 'all' ? await send(base, rest, authorization) : null
       const known = Object.keys(schemaOf(record).properties ?? {})
       for (const [name, value] of Object.entries(privileges(tenant))) {
         if (known.includes(name)) continue

@@ -17,7 +17,7 @@ import { codeOf } from '../testkit/authenticator.ts'
 import { drainExports } from '../testkit/export-world.ts'
 import { addLiveOffer, OFFER } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
-import { addUser, setSuspended } from '../testkit/people.ts'
+import { addUser, changeUser, setSuspended } from '../testkit/people.ts'
 import { HOUR } from '../testkit/testbed.ts'
 import type { Input } from './calls.ts'
 import { authorize, type Scene, type Tenant } from './scene.ts'
@@ -226,14 +226,11 @@ async function removeSecondFactor({ database }: Platform, { userId }: Actor): Pr
 }
 
 async function givePassword(platform: Platform, me: Actor): Promise<void> {
-  const { database } = platform
   const { userId } = me
   await removeSecondFactor(platform, me)
   passwordHash ??= hashPassword(PASSWORD)
   const password_hash = await passwordHash
-  await database.transaction((tx) =>
-    tx.updateTable('users').set({ password_hash }).where('id', '=', userId).execute(),
-  )
+  await changeUser(platform, userId, { password_hash })
 }
 
 function storeFields({ ids }: Platform) {

@@ -9,10 +9,9 @@ import type { LinkRecord } from '../../links/links.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
-import { createToken } from '../../users/sessions.service.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../testkit/marketplace.ts'
-import { addUser } from '../testkit/people.ts'
+import { addUser, logIn } from '../testkit/people.ts'
 import { WEB_TESTBED_SECRET } from '../testkit/web.ts'
 import { type ServedRoute, watchRoutes } from './served-routes.ts'
 
@@ -92,20 +91,7 @@ export async function authorize(
   userId: string,
   lifetimeMs = 3_600_000,
 ): Promise<{ authorization: string; sessionId: string }> {
-  const { token, hash } = createToken()
-  const now = platform.clock.now()
-  const id = platform.ids.next()
-  await platform.database.transaction((tx) =>
-    tx
-      .insertInto('sessions')
-      .values({
-        id,
-        user_id: userId,
-        token_hash: hash,
-        created_at: now,
-        expires_at: now + lifetimeMs,
-      })
-      .execute(),
-  )
-  return { authorization: `Bearer ${token}`, sessionId: id }
+  const actor: Actor = { userId, role: 'merchant', sessionId: platform.ids.next() }
+  const token = await logIn(platform, actor, lifetimeMs)
+  return { authorization: `Bearer ${token}`, sessionId: actor.sessionId }
 }

@@ -7,6 +7,7 @@ import type { ProcessorEventRules } from '../../processor/events.settings.ts'
 import type { Processor } from '../../processor/processor.ts'
 import type { TestDialect } from '../testkit/databases.ts'
 import { giveDestination, type Marketplace, openMarketplace } from '../testkit/marketplace.ts'
+import { changeUser } from '../testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../testkit/testbed.ts'
 import { writeUnsynced } from '../testkit/unsynced.ts'
 import { Announcer } from './announcer.ts'
@@ -231,11 +232,8 @@ class Stage {
   /** What was frozen with the attempt must not follow a new name or a new account. */
   async #changeEverything(subjects: readonly Subject[]): Promise<void> {
     const { platform } = this.#market
-    const users = subjects.map(({ userId }) => userId)
-    await platform.database.transaction((tx) =>
-      tx.updateTable('users').set({ display_name: 'Renamed' }).where('id', 'in', users).execute(),
-    )
     for (const { kind, userId } of subjects) {
+      await changeUser(platform, userId, { display_name: 'Renamed' })
       if (kind === 'payout') await giveDestination(platform, userId, OTHER_IBAN)
     }
   }

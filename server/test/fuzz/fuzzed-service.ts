@@ -1,8 +1,10 @@
+import { sql } from 'kysely'
 import { applyToOffer } from '../../applications/applications.service.ts'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import { startExport } from '../../exports/exports.service.ts'
 import { createOffer } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
+import { updateRows } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { signShopifyBody } from '../../shopify/signature.ts'
 import { connectStore, MAX_STORES } from '../../stores/stores.service.ts'
@@ -88,7 +90,7 @@ export async function openFuzzedService(
   idsOf.flagged.push(...(await idsIn(platform, 'flags')))
   const { emails, spare } = await addSpares(platform)
   const password_hash = await hashPassword(PASSWORD)
-  await platform.database.transaction((tx) => tx.updateTable('users').set({ password_hash }).execute())
+  await platform.database.transaction((tx) => updateRows(tx, 'users', sql`true`, { password_hash }))
   const tokenOf = async ({ userId }: Actor) => (await authorize(platform, userId)).authorization
   const targets: Targets = {
     url: bed.url,

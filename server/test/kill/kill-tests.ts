@@ -80,10 +80,10 @@ export function addKillTests(it: Test, dialect: TestDialect): void {
   }
 }
 
-/** Three kills in one round, in other stages on each database. */
+/** Up to three kills in one round, in other stages on each database. */
 function examplePlan<T>(plan: Partial<Record<Stage, T>>, dialect: TestDialect): Partial<Record<Stage, T>> {
   const stages: Stage[] = dialect === 'sqlite' ? ['clicks', 'late', 'billing'] : ['orders', 'late', 'payouts']
-  return Object.fromEntries(stages.map((stage) => [stage, plan[stage]]))
+  return Object.fromEntries(stages.flatMap((stage) => (plan[stage] ? [[stage, plan[stage]]] : [])))
 }
 
 /** A line every hundred deaths: the long form takes an hour. */

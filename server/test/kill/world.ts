@@ -5,6 +5,7 @@ import { readConfig } from '../../platform/config.ts'
 import { createAppKeys } from '../../platform/crypto/key-ring.ts'
 import { createVault } from '../../platform/crypto/vault.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
+import { withRowKeys } from '../../platform/database/protected-rows.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
@@ -119,7 +120,7 @@ export class World {
     try {
       return await work({
         config: readConfig({ DATABASE_URL: url, LOG_LEVEL: 'silent' }),
-        database,
+        database: withRowKeys(database, KEYS),
         clock: { now: () => this.now() },
         ids: systemIds,
         keys: KEYS,

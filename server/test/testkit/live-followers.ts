@@ -5,12 +5,10 @@ import { createClickRecorder } from '../../clicks/clicks.service.ts'
 import type { AppRouter } from '../../http/router.ts'
 import { createServer } from '../../http/server.ts'
 import { createInboxRecorder } from '../../inbox/intake.service.ts'
-import type { Actor } from '../../platform/api/procedure.ts'
 import { Caches } from '../../platform/cache/caches.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { Signals } from '../../platform/signals.ts'
 import { createSignatureScheme } from '../../processor/signatures/choose-scheme.ts'
-import { createToken } from '../../users/sessions.service.ts'
 import type { TestDialect } from './databases.ts'
 import { eventually } from './eventually.ts'
 import { type Marketplace, openMarketplace } from './marketplace.ts'
@@ -49,24 +47,6 @@ export async function openWebSide(platform: Platform): Promise<WebSide> {
   })
   const base = await server.listen({ host: '127.0.0.1', port: 0 })
   return { base, close: () => server.close() }
-}
-
-/** Opens the actor's session, and answers its bearer token. */
-export async function logIn(platform: Platform, actor: Actor): Promise<string> {
-  const { token, hash } = createToken()
-  await platform.database.transaction((tx) =>
-    tx
-      .insertInto('sessions')
-      .values({
-        id: actor.sessionId,
-        user_id: actor.userId,
-        token_hash: hash,
-        created_at: platform.clock.now(),
-        expires_at: platform.clock.now() + 86_400_000,
-      })
-      .execute(),
-  )
-  return token
 }
 
 /** A real client's subscription, and what has come of it. */

@@ -3,7 +3,7 @@ import type { OpenDatabase } from '../../platform/database/open-database.ts'
 import type { Schema } from '../../platform/database/schema.ts'
 import { NIL_ID } from '../../platform/ids.ts'
 
-type Rows = { [Table in keyof Schema]: Insertable<Schema[Table]>[] }
+type Rows = { [Table in keyof Schema]: Omit<Insertable<Schema[Table]>, 'row_digest'>[] }
 
 /** A recognizable UUIDv7. */
 export function idNumber(number: number): string {
@@ -40,7 +40,6 @@ const mail = (number: number, state: 'queued' | 'sent' | 'failed') => ({
   facts: '{}',
   token_encrypted: state === 'queued' ? 'v2.z' : null,
   event_key: `verify_email ${number}`,
-  row_digest: DIGEST,
   state,
   attempts: 1,
   next_try_at: AT,
@@ -118,7 +117,6 @@ const event = (number: number, state: 'pending' | 'done' | 'ignored' | 'set_asid
   topic: 'orders/paid',
   received_at: AT,
   triggered_at: null,
-  row_digest: DIGEST,
   state,
   attempts: 1,
   next_attempt_at: AT,
@@ -135,7 +133,6 @@ const attempt = (number: number, state: 'waiting' | 'created' | 'refused') => ({
   subject_id: idNumber(number),
   amount: 10_000,
   request: '{}',
-  row_digest: DIGEST,
   state,
   tries: 1,
   next_try_at: AT,
@@ -405,7 +402,6 @@ export const ONE_OF_EACH: Rows = {
       format: 'csv',
       from_at: null,
       to_at: AT,
-      row_digest: DIGEST,
       state: 'succeeded',
       due_at: AT,
       lease_token: null,
@@ -427,7 +423,6 @@ export const ONE_OF_EACH: Rows = {
       subject_id: idNumber(80),
       sequence: 1,
       data: '{}',
-      row_digest: DIGEST,
       created_at: AT,
       distributed_at: AT,
     },
@@ -438,7 +433,6 @@ export const ONE_OF_EACH: Rows = {
       subject_id: idNumber(80),
       sequence: 1,
       data: '{}',
-      row_digest: DIGEST,
       created_at: AT,
       distributed_at: null,
     },
@@ -474,7 +468,6 @@ export const ONE_OF_EACH: Rows = {
       event_id: idNumber(140),
       subject_id: idNumber(80),
       sequence: 1,
-      row_digest: DIGEST,
       state: 'delivered',
       attempts: 1,
       due_at: AT,
@@ -491,7 +484,7 @@ export const ONE_OF_EACH: Rows = {
   ],
   link_days: [{ link_id: LINK, day: 20_000, visits: 1, clicks: 1, untracked_visits: 0 }],
   mailboxes: [{ user_id: CREATOR, fingerprint: '23' }],
-  schedule_runs: [{ name: 'billing', started_at: AT, finished_at: AT, outcome: '{}', row_digest: DIGEST }],
+  schedule_runs: [{ name: 'billing', started_at: AT, finished_at: AT, outcome: '{}' }],
   processes: [{ id: idNumber(90), host: 'host-1', pid: 1, roles: 'web', money_settings: '{}', seen_at: AT }],
   rate_limits: [{ key: 'auth:x', points: 1, expire: AT }],
   watermarks: [{ name: 'clicks', value: NIL_ID }],
@@ -508,7 +501,9 @@ export async function populate({ writer }: OpenDatabase): Promise<void> {
     if (columns.length === 0) continue
     if ((await sql`select 1 from ${sql.table(name)} limit 1`.execute(writer)).rows.length > 0) continue
     for (const row of rows) {
-      const cells = Object.entries(row).filter(([column]) => columns.includes(column))
+      const cells = Object.entries({ row_digest: DIGEST, ...row }).filter(([column]) =>
+        columns.includes(column),
+      )
       await sql`insert into ${sql.table(name)} (${sql.join(cells.map(([column]) => sql.ref(column)))})
         values (${sql.join(cells.map(([, value]) => value))})`.execute(writer)
     }

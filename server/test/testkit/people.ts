@@ -1,41 +1,71 @@
 import { TRPCError } from '@trpc/server'
+import { sql } from 'kysely'
 import type { Role } from '../../../shared/schemas/common.ts'
 import { sendMail } from '../../mail/mail.service.ts'
 import { OPERATOR, recordAudit } from '../../moderation/audit.service.ts'
 import type { Actor, RequestContext } from '../../platform/api/procedure.ts'
 import { Refusal } from '../../platform/api/refusal.ts'
+import { insertRows, type NewRow, updateRows } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
+import { createToken } from '../../users/sessions.service.ts'
 
-/** A user without a usable password, and the actor that a request of theirs would have. */
+/** A user with a verified address and without a usable password, and the actor that a request of theirs would have. */
 export async function addUser(platform: Platform, role: Role, displayName: string = role): Promise<Actor> {
   const userId = platform.ids.next()
   await platform.database.transaction((tx) =>
-    tx
-      .insertInto('users')
-      .values({
+    insertRows(tx, 'users', [
+      {
         id: userId,
         email: `${userId}@example.com`,
         password_hash: 'none',
         role,
         display_name: displayName,
-        suspended_at: null,
         created_at: platform.clock.now(),
-      })
-      .execute(),
+        email_verified_at: platform.clock.now(),
+      },
+    ]),
   )
   return { userId, role, sessionId: platform.ids.next() }
+}
+
+/** Changes a user past the service. */
+export async function changeUser(
+  { database }: Platform,
+  userId: string,
+  change: Partial<NewRow<'users'>>,
+): Promise<void> {
+  await database.transaction((tx) => updateRows(tx, 'users', { id: userId }, change))
+}
+
+/** Opens the actor's session of this length in ms, and returns its bearer token. */
+export async function logIn(platform: Platform, actor: Actor, lifetimeMs = 86_400_000): Promise<string> {
+  const { token, hash } = createToken()
+  const created_at = platform.clock.now()
+  await platform.database.transaction((tx) =>
+    insertRows(tx, 'sessions', [
+      {
+        id: actor.sessionId,
+        user_id: actor.userId,
+        token_hash: hash,
+        created_at,
+        expires_at: created_at + lifetimeMs,
+        setup_only: 0,
+      },
+    ]),
+  )
+  return token
 }
 
 /** Suspends or reinstates past the service's own conditions, but on record; for tests of what others make of it. */
 export async function setSuspended(platform: Platform, userId: string, suspended: boolean): Promise<void> {
   await platform.database.transaction(async (tx) => {
-    const { numUpdatedRows } = await tx
-      .updateTable('users')
-      .set({ suspended_at: suspended ? platform.clock.now() : null })
-      .where('id', '=', userId)
-      .where('suspended_at', suspended ? 'is' : 'is not', null)
-      .executeTakeFirst()
-    if (numUpdatedRows === 0n) return
+    const updated = await updateRows(
+      tx,
+      'users',
+      sql`id = ${userId} and (suspended_at is null) = ${sql.lit(suspended)}`,
+      { suspended_at: suspended ? platform.clock.now() : null },
+    )
+    if (updated.length === 0) return
     await recordAudit(platform, tx, {
       actor: OPERATOR,
       action: suspended ? 'user.suspend' : 'user.reinstate',

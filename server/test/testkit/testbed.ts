@@ -1,9 +1,11 @@
+import { reportTamperedRow } from '../../moderation/tampered-rows.service.ts'
 import { Caches } from '../../platform/cache/caches.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { type Config, readConfig } from '../../platform/config.ts'
-import { createAppKeys } from '../../platform/crypto/key-ring.ts'
+import { type AppKeys, createAppKeys } from '../../platform/crypto/key-ring.ts'
 import { createVault } from '../../platform/crypto/vault.ts'
 import type { Database } from '../../platform/database/database.ts'
+import { withRowKeys } from '../../platform/database/protected-rows.ts'
 import { systemIds } from '../../platform/ids.ts'
 import { createLog } from '../../platform/log.ts'
 import type { Platform } from '../../platform/platform.ts'
@@ -51,6 +53,11 @@ export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
 
+/** The platform with other keys, over the same database. */
+export function withKeys(platform: Platform, keys: AppKeys): Platform {
+  return { ...platform, keys, vault: createVault(keys), database: withRowKeys(platform.database, keys) }
+}
+
 /** A platform over a fresh database with a clock at 1 November 2026, noon in Karachi. */
 export async function openTestbed(
   dialect: TestDialect,
@@ -79,9 +86,9 @@ export function platformOver(
     ...settings,
   })
   const keys = createAppKeys(TESTBED_KEY)
-  return {
+  const platform: Platform = {
     config,
-    database,
+    database: withRowKeys(database, keys, (error) => reportTamperedRow(platform, error)),
     clock,
     ids: systemIds,
     keys,
@@ -91,4 +98,5 @@ export function platformOver(
     caches: new Caches({ maxEntries: 1000 }),
     publicBaseUrl: 'http://127.0.0.1:3000',
   }
+  return platform
 }

@@ -1,0 +1,149 @@
+import { type RawBuilder, sql } from 'kysely'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { openFlags } from '../../moderation/flags.service.ts'
+import { testDialects } from '../../test/testkit/databases.ts'
+import { addUser, changeUser, logIn } from '../../test/testkit/people.ts'
+import { openTestbed, type Testbed } from '../../test/testkit/testbed.ts'
+import { actorFromToken, endSessions, isSessionActive } from '../../users/sessions.service.ts'
+import { verifyBooks } from '../../verification/verify-books.ts'
+import type { Actor } from '../api/procedure.ts'
+import { entities, LOCK } from './entities.ts'
+import { deleteRows, TamperedRow, updateRows } from './protected-rows.ts'
+
+interface Context {
+  bed: Testbed
+  admin: Actor
+  creator: Actor
+  /** The creator's session. */
+  token: string
+}
+
+for (const dialect of testDialects()) {
+  const it = suite<Context>(`protected rows on ${dialect}`)
+
+  it.before.each(async (context) => {
+    context.bed = await openTestbed(dialect)
+    const { platform } = context.bed
+    context.admin = await addUser(platform, 'admin')
+    context.creator = await addUser(platform, 'creator')
+    context.token = await logIn(platform, context.creator)
+  })
+  it.after.each(({ bed }) => bed?.close())
+
+  /** A statement of a database writer without APP_KEY. */
+  const write = ({ bed }: Context, statement: RawBuilder<unknown>) =>
+    statement.execute(bed.testDatabase.database.writer)
+  const breaches = async ({ bed }: Context) =>
+    (await verifyBooks(bed.platform))
+      .filter((result) => result.breaches.length > 0)
+      .map(({ name, breaches: [first] }) => `${name}: ${first?.subject} ${first?.detail}`)
+  const flagsOf = ({ bed }: Context, subject: string) =>
+    openFlags(bed.platform.database.reader, 'integrity_violation', subject)
+
+  it('hold as the service writes, changes and deletes them', async (context) => {
+    const { platform } = context.bed
+    await platform.database.transaction(async (tx) => {
+      const { em, User } = await entities(tx)
+      const user = await em.findOneOrFail(User, context.creator.userId, LOCK)
+      user.display_name = 'Changed'
+      await em.flush()
+      user.email_verified_at = 5
+    })
+    await changeUser(platform, context.creator.userId, { email_verified_at: null })
+    assert.equal(await breaches(context), [])
+    assert.equal((await actorFromToken(platform, context.token))?.role, 'creator')
+    await platform.database.transaction((tx) => endSessions(tx, context.creator.userId))
+    assert.equal(await breaches(context), [])
+    assert.is(await actorFromToken(platform, context.token), null)
+  })
+
+  it('give a creator no power who is made an admin, and the flag is raised once', async (context) => {
+    const { platform } = context.bed
+    const { userId } = context.creator
+    await write(context, sql`update users set role = 'admin' where id = ${userId}`)
+    for (const _ of [1, 2]) assert.is(await actorFromToken(platform, context.token), null)
+    assert.not(await isSessionActive(platform, context.creator))
+    assert.is((await flagsOf(context, 'users')).length, 1)
+    assert.equal(await breaches(context), [
+      `rows-authentic-users: users ${userId} was changed outside of the service`,
+    ])
+  })
+
+  it('give no power to a session of another user, a longer one or a copied one', async (context) => {
+    const { platform } = context.bed
+    const { userId } = context.admin
+    const statements = {
+      user_id: sql`update sessions set user_id = ${userId}`,
+      expires_at: sql`update sessions set expires_at = expires_at + 1`,
+      'a copy': sql`insert into sessions (id, user_id, token_hash, created_at, expires_at, setup_only, row_digest)
+        select ${userId}, user_id, 'other', created_at, expires_at, setup_only, row_digest from sessions`,
+      'a row without a digest': sql`insert into sessions (id, user_id, token_hash, created_at, expires_at, row_digest)
+        select ${userId}, ${userId}, 'other', created_at, expires_at, '' from sessions`,
+    }
+    for (const [what, statement] of Object.entries(statements)) {
+      const before = await platform.database.reader.selectFrom('sessions').selectAll().execute()
+      await write(context, statement)
+      if (!what.startsWith('a ')) assert.is(await actorFromToken(platform, context.token), null, what)
+      assert.ok((await breaches(context)).length > 0, what)
+      await write(context, sql`delete from sessions`)
+      await context.bed.testDatabase.database.writer.insertInto('sessions').values(before).execute()
+    }
+    assert.equal(await breaches(context), [])
+    assert.is((await flagsOf(context, 'sessions')).length, 1)
+  })
+
+  it('are missed when they are deleted, and when an older form is put back', async (context) => {
+    const { platform } = context.bed
+    const { writer } = context.bed.testDatabase.database
+    const older = await writer.selectFrom('users').selectAll().where('role', '=', 'creator').execute()
+    await changeUser(platform, context.creator.userId, { email: 'new@example.com' })
+    await write(
+      context,
+      sql`update users set email = ${older[0]?.email}, row_digest = ${older[0]?.row_digest}
+      where id = ${context.creator.userId}`,
+    )
+    assert.equal(await breaches(context), [
+      'rows-complete-users: users holds an older or a changed row in place of one that the service wrote',
+    ])
+    await write(context, sql`delete from sessions`)
+    assert.ok(
+      (await breaches(context)).includes(
+        'rows-complete-sessions: sessions has 0 rows, where the service wrote 1',
+      ),
+    )
+    await write(context, sql`delete from watermarks where name = 'row_heads'`)
+    await changeUser(platform, context.admin.userId, { email: 'third@example.com' })
+    assert.ok((await breaches(context)).some((breach) => breach.startsWith('rows-complete-users')))
+  })
+
+  it('that were changed are not given a new digest by a later change of the service', async (context) => {
+    const { platform } = context.bed
+    const { userId } = context.creator
+    await write(context, sql`update users set role = 'admin' where id = ${userId}`)
+    const setWise = platform.database.transaction((tx) =>
+      updateRows(tx, 'users', { id: userId }, { display_name: 'x' }),
+    )
+    assert.instance(await setWise.catch((error) => error), TamperedRow)
+    const asEntity = platform.database.transaction(async (tx) => {
+      const { em, User } = await entities(tx)
+      await em.findOneOrFail(User, userId)
+    })
+    assert.instance(await asEntity.catch((error) => error), TamperedRow)
+  })
+
+  it('are counted by transactions at the same time', async (context) => {
+    const { platform } = context.bed
+    const people = await Promise.all(Array.from({ length: 8 }, () => addUser(platform, 'creator')))
+    await Promise.all(
+      people.map(({ userId }, index) =>
+        index % 2 === 0
+          ? changeUser(platform, userId, { display_name: 'changed' })
+          : platform.database.transaction((tx) => deleteRows(tx, 'users', { id: userId })),
+      ),
+    )
+    assert.equal(await breaches(context), [])
+  })
+
+  it.run()
+}

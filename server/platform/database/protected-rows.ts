@@ -1,0 +1,375 @@
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { type AppKeys, allKeys } from '../crypto/key-ring.ts'
+import { type DigestedValue, type DigestState, rowDigests } from '../crypto/row-digests.ts'
+import { createVault, IntegrityError, UnknownKeyError, type Vault } from '../crypto/vault.ts'
+import {
+  type Database,
+  dialectOf,
+  type HeadChanges,
+  headChanges,
+  type Queries,
+  setTransactionKeys,
+  type Tx,
+  transactionKeys,
+  WriteConflict,
+} from './database.ts'
+import { DIGESTED_TABLES, type Digested } from './protected-tables.ts'
+import type { Schema } from './schema.ts'
+
+/*
+ * Rows that a database writer without APP_KEY cannot change unseen: see protected-tables.ts. Each carries a keyed digest. The heads, one
+ * sealed value in the database, hold for each table how many rows it has and the sum of what stands for their digests, so a row that is deleted,
+ * or replaced by an older one, is found as well.
+ */
+
+type Row = Readonly<Record<string, unknown>> & { readonly row_digest?: unknown }
+export type RowOf<T extends Digested> = Selectable<Schema[T]>
+/** A row as it is written: its digest is computed, and columns that are left out are null. */
+export type NewRow<T extends Digested> = Omit<RowOf<T>, 'row_digest' | NullableOf<RowOf<T>>> &
+  Partial<Pick<RowOf<T>, NullableOf<RowOf<T>>>>
+type NullableOf<R> = { [C in keyof R]: null extends R[C] ? C : never }[keyof R]
+
+/** Which rows: those with these values, or those that meet a condition. */
+export type Condition<T extends Digested> = RawBuilder<unknown> | Partial<RowOf<T>>
+
+function conditionOf(condition: RawBuilder<unknown> | Row): RawBuilder<unknown> {
+  if ('toOperationNode' in condition) return condition as RawBuilder<unknown>
+  const equal = Object.entries(condition as Row).map(([column, value]) =>
+    value === null ? sql`${sql.ref(column)} is null` : sql`${sql.ref(column)} = ${value}`,
+  )
+  return sql.join(equal, sql` and `)
+}
+
+/** A row that was changed outside of the service. Every use of it is refused. */
+export class TamperedRow extends IntegrityError {
+  readonly table: Digested
+  /** The primary key; of several columns, with slashes between. */
+  readonly key: string
+
+  constructor(table: Digested, row: Row) {
+    const key = keyOf(table, row)
+    super(`The row ${key} of ${table} was changed outside of the service.`)
+    this.name = 'TamperedRow'
+    this.table = table
+    this.key = key
+  }
+}
+
+/** The database whose transactions digest rows with these keys. Calls `onTampered` after a transaction that met a changed row. */
+export function withRowKeys<D extends Database>(
+  database: D,
+  keys: AppKeys,
+  onTampered: (error: TamperedRow) => void = () => {},
+): D {
+  return {
+    ...database,
+    transaction: (work) =>
+      database
+        .transaction((tx) => {
+          setTransactionKeys(keys)
+          return work(tx)
+        })
+        .catch((error: unknown) => {
+          if (error instanceof TamperedRow) onTampered(error)
+          throw error
+        }),
+  }
+}
+
+interface Declaration {
+  key: readonly string[]
+  counted: boolean
+  covered?: readonly string[]
+  unprotected?: Readonly<Record<string, string>>
+}
+
+function declarationOf(table: Digested): Declaration {
+  return DIGESTED_TABLES[table]
+}
+
+export function isDigested(table: string): table is Digested {
+  return Object.hasOwn(DIGESTED_TABLES, table)
+}
+
+export function keyOf(table: Digested, row: Row): string {
+  return declarationOf(table)
+    .key.map((column) => row[column])
+    .join('/')
+}
+
+/** Names and values of what the digest covers, in the order of the names. Columns that are null are left out. */
+function digestedValues(table: Digested, row: Row): DigestedValue[] {
+  const { covered = [], unprotected = {} } = declarationOf(table)
+  return Object.keys(row)
+    .filter((column) => column !== 'row_digest' && !covered.includes(column) && !(column in unprotected))
+    .toSorted()
+    .flatMap((column) => {
+      const value = row[column] ?? null
+      return value === null ? [] : [column, value as DigestedValue]
+    })
+}
+
+/** The digest of a whole row, with the current key. */
+export function digestOf(keys: AppKeys, table: Digested, row: Row): string {
+  return rowDigests(keys).digest(table, digestedValues(table, row))
+}
+
+export function stateOf(keys: AppKeys, table: Digested, row: Row): DigestState {
+  return rowDigests(keys).check(String(row.row_digest), table, digestedValues(table, row))
+}
+
+/** Throws `TamperedRow` when the row was changed outside of the service, and `UnknownKeyError`. */
+export function requireAuthentic(keys: AppKeys, table: Digested, row: Row): void {
+  const state = stateOf(keys, table, row)
+  if (state === 'unknown_key') throw new UnknownKeyError(String(row.row_digest).slice(0, 8))
+  if (state === 'changed') throw new TamperedRow(table, row)
+}
+
+/** The rows, each checked. For reads that lead to money or power. Throws `TamperedRow` and `UnknownKeyError`. */
+export function authentic<T extends Digested, R extends RowOf<T>>(
+  keys: AppKeys,
+  table: T,
+  rows: readonly R[],
+): readonly R[] {
+  for (const row of rows) requireAuthentic(keys, table, row)
+  return rows
+}
+
+const ROWS_PER_STATEMENT = 100
+
+/** Inserts rows with their digests; throws what the database throws. */
+export async function insertRows<T extends Digested>(
+  tx: Tx,
+  table: T,
+  rows: readonly NewRow<T>[],
+): Promise<void> {
+  await insertNewRows(tx, table, rows, sql``)
+}
+
+/** As `insertRows`, but leaves rows out that a unique index refuses; returns those that were inserted. */
+export async function insertRowsIfNew<T extends Digested>(
+  tx: Tx,
+  table: T,
+  rows: readonly NewRow<T>[],
+): Promise<RowOf<T>[]> {
+  return (await insertNewRows(tx, table, rows, sql` on conflict do nothing`)) as RowOf<T>[]
+}
+
+async function insertNewRows(
+  tx: Tx,
+  table: Digested,
+  rows: readonly Row[],
+  onConflict: RawBuilder<unknown>,
+): Promise<Row[]> {
+  const keys = transactionKeys()
+  const inserted: Row[] = []
+  for (let first = 0; first < rows.length; first += ROWS_PER_STATEMENT) {
+    const page = rows.slice(first, first + ROWS_PER_STATEMENT)
+    const whole = page.map((row): Row => ({ ...row, row_digest: digestOf(keys, table, row) }))
+    const columns = Object.keys(whole[0] ?? {})
+    const values = whole.map((row) => sql`(${sql.join(columns.map((column) => row[column]))})`)
+    const result = await sql<{ row_digest: string }>`
+      insert into ${sql.table(table)} (${sql.join(columns.map((column) => sql.ref(column)))})
+      values ${sql.join(values)}${onConflict} returning row_digest`.execute(tx)
+    const digests = new Set(result.rows.map((row) => row.row_digest))
+    for (const row of whole.filter(({ row_digest }) => digests.has(String(row_digest)))) {
+      noteChange(table, null, String(row.row_digest))
+      inserted.push(row)
+    }
+  }
+  return inserted
+}
+
+/**
+ * Sets columns of the rows that meet the condition, checks each row as it was, and renews the digests. Returns the rows as they are then.
+ * Throws `TamperedRow` and `UnknownKeyError`.
+ */
+export async function updateRows<T extends Digested>(
+  tx: Tx,
+  table: T,
+  condition: Condition<T>,
+  change: Partial<NewRow<T>> | ((row: RowOf<T>) => Partial<NewRow<T>>),
+): Promise<RowOf<T>[]> {
+  const keys = transactionKeys()
+  const updated: RowOf<T>[] = []
+  for (const row of await lockedRows(tx, table, condition)) {
+    requireAuthentic(keys, table, row)
+    const next: Row = { ...row, ...(typeof change === 'function' ? change(row) : change) }
+    const whole: Row = { ...next, row_digest: digestOf(keys, table, next) }
+    const set = Object.keys(whole).filter((column) => whole[column] !== (row as Row)[column])
+    if (set.length > 0) {
+      const assignments = set.map((column) => sql`${sql.ref(column)} = ${whole[column]}`)
+      await sql`update ${sql.table(table)} set ${sql.join(assignments)} where ${isRow(table, row)}`.execute(
+        tx,
+      )
+      noteChange(table, String((row as Row).row_digest), String(whole.row_digest))
+    }
+    updated.push(whole as RowOf<T>)
+  }
+  return updated
+}
+
+/** Deletes the rows that meet the condition and returns them. Throws nothing for a changed row: its deletion only takes away. */
+export async function deleteRows<T extends Digested>(
+  tx: Tx,
+  table: T,
+  condition: Condition<T>,
+): Promise<RowOf<T>[]> {
+  const deleted = await sql<RowOf<T>>`
+    delete from ${sql.table(table)} where ${conditionOf(condition)} returning *`.execute(tx)
+  for (const row of deleted.rows) noteChange(table, String((row as Row).row_digest), null)
+  return deleted.rows
+}
+
+async function lockedRows<T extends Digested>(
+  tx: Tx,
+  table: T,
+  condition: Condition<T>,
+): Promise<RowOf<T>[]> {
+  const key = sql.join(declarationOf(table).key.map((column) => sql.ref(column)))
+  const lock = dialectOf(tx) === 'sqlite' ? sql`` : sql` for no key update`
+  const found = await sql<RowOf<T>>`
+    select * from ${sql.table(table)} where ${conditionOf(condition)} order by ${key}${lock}`.execute(tx)
+  return found.rows
+}
+
+/** The rows after the key `after`, in the order of the key. */
+export async function pageOfRows(
+  db: Queries,
+  table: Digested,
+  after: readonly unknown[] | null,
+  limit: number,
+): Promise<{ rows: Row[]; last: readonly unknown[] | null }> {
+  const { key } = declarationOf(table)
+  const columns = sql.join(key.map((column) => sql.ref(column)))
+  const behind = after ? sql`where (${columns}) > (${sql.join(after)})` : sql``
+  const { rows } = await sql<Row>`
+    select * from ${sql.table(table)} ${behind} order by ${columns} limit ${limit}`.execute(db)
+  const last = rows.at(-1)
+  return { rows, last: last ? key.map((column) => last[column]) : null }
+}
+
+/** Gives a row whose digest holds one of the current key. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function renewDigest(tx: Tx, table: Digested, row: Row): Promise<void> {
+  await updateRows(tx, table, isRow(table, row), {})
+}
+
+/** Whether a row has a digest of the current key. */
+export function isCurrentDigest(keys: AppKeys, row: Row): boolean {
+  return String(row.row_digest).startsWith(`${keys.current.id}.`)
+}
+
+function isRow(table: Digested, row: Row): RawBuilder<unknown> {
+  return conditionOf(Object.fromEntries(declarationOf(table).key.map((column) => [column, row[column]])))
+}
+
+/** Throws `WriteConflict` when the row has another digest by now, and locks it. For rows that were read without a lock. */
+export async function requireUnchanged(tx: Tx, table: Digested, row: Row, digest: string): Promise<void> {
+  const [found] = await lockedRows(tx, table, isRow(table, row))
+  if (found?.row_digest !== digest) throw new WriteConflict(table)
+}
+
+/*
+ * The heads.
+ */
+
+const HEADS = 'row_heads'
+const BINDING = { purpose: 'row heads', row: HEADS, owner: '', facts: [] }
+const ELEMENT_PURPOSE = 'affiliate row head'
+const MODULUS = 1n << 256n
+
+/** By table, how many rows it has and the sum of the elements of their digests. */
+type RowHeads = HeadChanges
+
+const elementKeys = new WeakMap<AppKeys, Map<string, KeyObject>>()
+const vaults = new WeakMap<AppKeys, Vault>()
+
+function vaultOf(keys: AppKeys): Vault {
+  const vault = vaults.get(keys) ?? createVault(keys)
+  vaults.set(keys, vault)
+  return vault
+}
+
+/**
+ * What stands for a digest in the sum: known to holders of the key only, because sums of known numbers could be composed from older rows.
+ * A digest of an unknown key counts as 0.
+ */
+export function elementOf(keys: AppKeys, digest: string): bigint {
+  const secrets =
+    elementKeys.get(keys) ??
+    new Map(allKeys(keys).map((key) => [key.id, createSecretKey(key.derive(ELEMENT_PURPOSE))]))
+  elementKeys.set(keys, secrets)
+  const secret = secrets.get(digest.slice(0, 8))
+  return secret ? BigInt(`0x${createHmac('sha256', secret).update(digest).digest('hex')}`) : 0n
+}
+
+export function sumOf(elements: Iterable<bigint>): bigint {
+  let sum = 0n
+  for (const element of elements) sum += element
+  return BigInt.asUintN(256, sum)
+}
+
+/** Notes for the heads that a row of a table changed: `null` for no row. */
+export function noteChange(table: Digested, from: string | null, to: string | null): void {
+  if (!declarationOf(table).counted) return
+  const keys = transactionKeys()
+  const changes = headChanges(writeHeads)
+  const { rows, sum } = changes.get(table) ?? { rows: 0, sum: 0n }
+  changes.set(table, {
+    rows: rows + (to === null ? 0 : 1) - (from === null ? 0 : 1),
+    sum: sum + (to === null ? 0n : elementOf(keys, to)) - (from === null ? 0n : elementOf(keys, from)),
+  })
+}
+
+/** Adds what a transaction changed to the heads, as its last step, because all transactions share them. */
+async function writeHeads(tx: Tx, changes: HeadChanges): Promise<void> {
+  const keys = transactionKeys()
+  const empty = sealHeads(keys, new Map())
+  const stored = await sql<{ value: string }>`
+    insert into watermarks (name, value) values (${HEADS}, ${empty})
+    on conflict (name) do update set value = watermarks.value returning value`.execute(tx)
+  const heads = openHeads(keys, stored.rows[0]?.value)
+  // Changed by another hand: verification reports it until the heads are put back.
+  if (heads === null) return
+  for (const [table, change] of changes) {
+    const { rows, sum } = heads.get(table) ?? { rows: 0, sum: 0n }
+    heads.set(table, { rows: rows + change.rows, sum: (((sum + change.sum) % MODULUS) + MODULUS) % MODULUS })
+  }
+  await tx
+    .updateTable('watermarks')
+    .set({ value: sealHeads(keys, heads) })
+    .where('name', '=', HEADS)
+    .execute()
+}
+
+function sealHeads(keys: AppKeys, heads: RowHeads): string {
+  const text = JSON.stringify([...heads].map(([table, { rows, sum }]) => [table, rows, sum.toString(16)]))
+  return vaultOf(keys).seal(text, BINDING)
+}
+
+/** `null` when the heads were changed. No stored heads are those of empty tables. Throws `UnknownKeyError`. */
+export function openHeads(keys: AppKeys, stored: string | undefined): RowHeads | null {
+  if (stored === undefined) return new Map()
+  try {
+    const heads: [string, number, string][] = JSON.parse(vaultOf(keys).open(stored, BINDING))
+    return new Map(heads.map(([table, rows, sum]) => [table, { rows, sum: BigInt(`0x${sum}`) }]))
+  } catch (error) {
+    if (error instanceof IntegrityError) return null
+    throw error
+  }
+}
+
+/** What differs between a table and its head; `null` if nothing does. One statement, so it sees one moment. */
+export async function headProblem(db: Queries, keys: AppKeys, table: Digested): Promise<string | null> {
+  const { rows } = await sql<{ head: string | null; row_digest: string | null }>`
+    select value as head, null as row_digest from watermarks where name = ${HEADS}
+    union all select null as head, row_digest from ${sql.table(table)}`.execute(db)
+  const heads = openHeads(keys, rows.find(({ head }) => head !== null)?.head ?? undefined)
+  if (heads === null) return 'the heads of all tables were changed outside of the service'
+  const digests = rows.flatMap(({ row_digest }) => (row_digest === null ? [] : [row_digest]))
+  const head = heads.get(table) ?? { rows: 0, sum: 0n }
+  if (digests.length !== head.rows) return `has ${digests.length} rows, where the service wrote ${head.rows}`
+  if (sumOf(digests.map((digest) => elementOf(keys, digest))) === head.sum) return null
+  return 'holds an older or a changed row in place of one that the service wrote'
+}

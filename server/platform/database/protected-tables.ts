@@ -1,0 +1,36 @@
+import type { Schema } from './schema.ts'
+
+type Table = keyof Schema
+
+/** What a writer without APP_KEY may change unseen, each with the reason. `*` stands for every column. */
+export type Unprotected<T extends Table> = Partial<
+  Record<keyof Schema[T] | '*' | 'added rows' | 'deleted rows', string>
+>
+
+/** A table whose rows carry `row_digest`: a keyed digest of all columns but those that are named here. */
+interface DigestedTable<T extends Table> {
+  /** The primary key. */
+  key: readonly (keyof Schema[T])[]
+  /** Whether the heads count the rows, so that a deleted row and the return of an older one are found. */
+  counted: boolean
+  /** Columns that change too often for the digest. Other invariants find changes of them. */
+  covered?: readonly (keyof Schema[T])[]
+  unprotected?: Unprotected<T>
+}
+
+export type DigestedTables = { [T in Table]?: DigestedTable<T> }
+
+/**
+ * The tables that move money or grant power, row by row. A row is written with its digest by the EntityManager or by the functions of
+ * `protected-rows.ts`, checked where it is used, and verified by `rows-authentic` and `rows-complete`.
+ */
+export const DIGESTED_TABLES = {
+  users: { key: ['id'], counted: true },
+  sessions: {
+    key: ['id'],
+    counted: true,
+    unprotected: { last_used_at: 'is only shown in the list of sessions' },
+  },
+} as const satisfies DigestedTables
+
+export type Digested = keyof typeof DIGESTED_TABLES
