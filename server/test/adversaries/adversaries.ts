@@ -35,10 +35,18 @@ async function sell(world: AdversaryWorld, report: Report = {}): Promise<void> {
   await world.report({ click, ...report })
 }
 
-/** Gives the link the code SANA10. */
-async function giveCode({ market, platform, shop, link }: AdversaryWorld): Promise<void> {
-  await setCoupon(platform, { slug: link.slug, actor: shop.merchantId, code: 'SANA10' })
+/** Gives the link the code SANA10, or takes it away. */
+async function giveCode(
+  { market, platform, shop, link }: AdversaryWorld,
+  code: string | null = 'SANA10',
+): Promise<void> {
+  await setCoupon(platform, { slug: link.slug, actor: shop.merchantId, code })
   market.clock.pass(MINUTE)
+}
+
+async function reportSix(world: AdversaryWorld, createdAt: number): Promise<void> {
+  world.market.clock.pass(HOUR)
+  for (let order = 0; order < 6; order += 1) await world.report({ codes: ['SANA10'], createdAt })
 }
 
 /** Days of honest trade: each with some visits; every other visitor buys. */
@@ -161,6 +169,29 @@ const MERCHANTS: Omit<Adversary, 'who'>[] = [
       await world.report({ codes: ['SANA10'], createdAt: world.market.clock.now() - 10 * MINUTE })
     },
     expect: { rejected: ['coupon_not_in_force'], flagged: ['order_date_suspicious'] },
+  },
+  {
+    does: 'pauses an offer for a second, and dates six orders with its coupon code into it',
+    async act(world) {
+      await giveCode(world)
+      const pausedAt = world.market.clock.now()
+      await setOfferStatus(world.platform, world.shop.merchantId, world.link.offerId, 'paused')
+      world.market.clock.pass(1000)
+      await setOfferStatus(world.platform, world.shop.merchantId, world.link.offerId, 'live')
+      await reportSix(world, pausedAt)
+    },
+    expect: { rejected: Array(6).fill('coupon_not_in_force'), flagged: ['orders_in_pauses'] },
+  },
+  {
+    does: 'takes a coupon code away for a minute, and dates six orders with it into that',
+    async act(world) {
+      await giveCode(world)
+      const endedAt = world.market.clock.now()
+      await giveCode(world, null)
+      await giveCode(world)
+      await reportSix(world, endedAt)
+    },
+    expect: { rejected: Array(6).fill('coupon_not_in_force'), flagged: ['orders_in_pauses'] },
   },
   {
     does: 'reports another body under the webhook id of an order',
