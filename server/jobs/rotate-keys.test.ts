@@ -94,8 +94,9 @@ for (const dialect of testDialects()) {
     assert.is(secrets.length, 1)
 
     const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
-    const { length } = await platform.database.reader.selectFrom('users').select('id').execute()
-    const all = [before.destinations.length, 0, 0, before.secrets.length, 0, before.mailboxes.length, length]
+    const { length: users } = await platform.database.reader.selectFrom('users').select('id').execute()
+    const { length: destinations } = before.destinations
+    const all = [destinations, 0, 0, before.secrets.length, 0, before.mailboxes.length, users + destinations]
     assert.equal(resealedIn(await rotate(both, true)), all)
     assert.equal(await sealedRows(platform), before, 'a dry run writes nothing')
     assert.equal(await auditsOf(platform), [])
@@ -288,8 +289,8 @@ for (const dialect of testDialects()) {
       assert.equal(await secretsFor(both), ['secret-two', 'secret-one'])
       assert.is(await connect(both), 'secret_taken')
       await giveDestination(both, second.userId)
-      const creator = await addUser(platform, 'creator')
-      await changeUser(platform, creator.userId, { email: 'akhan+2@googlemail.com' })
+      const creator = await addUser(both, 'creator')
+      await changeUser(both, creator.userId, { email: 'akhan+2@googlemail.com' })
       clock.pass(MINUTE)
       while (await watchIdentities(both)) {}
       assert.equal(
