@@ -1,6 +1,8 @@
+import { compile } from '@fastify/proxy-addr'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Config } from '../platform/config.ts'
 import { withStatementTimeout } from '../platform/database/database.ts'
+import { forwardedAddress } from '../platform/network/client-address.ts'
 import { registerAccountPages } from './account-pages.ts'
 import { answerBrokenRequest, closeUnusedConnections } from './connections.ts'
 import type { HttpApp } from './context.ts'
@@ -144,7 +146,9 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
 function trustProxyOf(setting: Config['TRUST_PROXY']) {
   if (setting === undefined || setting === 'false') return false
   if (typeof setting === 'number') return (_address: string, hop: number) => hop < setting
-  return setting === 'true' ? true : setting
+  if (setting === 'true') return true
+  const isTrusted = compile(setting.split(','))
+  return (address: string, hop: number) => isTrusted(forwardedAddress(address), hop)
 }
 
 /** The document is built at the first request: the public URL may be known only once the server listens. */

@@ -12,14 +12,8 @@ import {
 } from './commission.rule.ts'
 import type { SaleClick, SaleCoupon, SaleFacts, SaleOrder } from './sale-facts.ts'
 
-/**
- * Stored on each receipt. Raise it with every change that could decide or compute a stored sale differently. Version 2:
- * `buyer_is_creator` compares mailboxes, and the facts have `buyer_name_matches`. Version 3: coupon codes.
- */
+/** Stored on each receipt. Raise it with every change that could decide or compute a stored sale differently. */
 export const SALE_RULE_VERSION = 3
-
-/** The first version that knows coupon codes. */
-const COUPON_VERSION = 3
 
 /** The checks in their order. The first that fails is the rejection reason. */
 export const SALE_REJECTION_REASONS = [
@@ -53,8 +47,8 @@ export interface SaleDecision {
   rule_version: number
   acceptance_status: 'accepted' | 'rejected'
   rejection_reason: RejectionReason | null
-  /** What leads to the link; `null` without a link of the reporting merchant. Missing before version 3: a click, if anything. */
-  attributed_by?: 'coupon' | 'click' | null
+  /** What leads to the link; `null` without a link of the reporting merchant. */
+  attributed_by: 'coupon' | 'click' | null
   checks: SaleCheck[]
   /** Empty for an order that is not in PKR. */
   basis_lines: BasisLine[]
@@ -118,11 +112,7 @@ export function attributionOf(facts: SaleFacts): Attribution | null {
   return { by: 'click', code: null, click, link: click.link, ...partiesOf(facts) }
 }
 
-function partiesOf({
-  creator_suspended,
-  buyer_is_creator,
-  buyer_name_matches = false,
-}: SaleCoupon | SaleFacts) {
+function partiesOf({ creator_suspended, buyer_is_creator, buyer_name_matches }: SaleCoupon | SaleFacts) {
   return { creator_suspended, buyer_is_creator, buyer_name_matches }
 }
 
@@ -183,25 +173,20 @@ type Finding = Omit<SaleCheck, 'name'>
 
 const NOT_APPLICABLE: Finding = { verdict: 'not_applicable', saw: {} }
 
-/**
- * Decides whether a reported order becomes an accepted sale, and what it pays. All checks run and are kept. `version` replays an
- * earlier version of the rule on its stored facts: versions 1 and 2 differ in how facts are gathered, and neither knows coupon codes.
- */
-export function decideSale(facts: SaleFacts, version = SALE_RULE_VERSION): SaleDecision {
-  const knowsCoupons = version >= COUPON_VERSION
+/** Decides whether a reported order becomes an accepted sale, and what it pays. All checks run and are kept. */
+export function decideSale(facts: SaleFacts): SaleDecision {
   const evidence = gather(facts)
-  const names = SALE_REJECTION_REASONS.filter((name) => knowsCoupons || name !== 'coupon_not_in_force')
-  const checks = names.map((name): SaleCheck => {
+  const checks = SALE_REJECTION_REASONS.map((name): SaleCheck => {
     const { verdict, saw } = CHECKS[name](evidence)
     return { name, verdict, saw }
   })
   const rejection_reason = checks.find((check) => check.verdict === 'failed')?.name ?? null
   const commission = rejection_reason === null ? evidence.commission : 0
   return {
-    rule_version: version,
+    rule_version: SALE_RULE_VERSION,
     acceptance_status: rejection_reason === null ? 'accepted' : 'rejected',
     rejection_reason,
-    ...(knowsCoupons && { attributed_by: evidence.attribution?.by ?? null }),
+    attributed_by: evidence.attribution?.by ?? null,
     checks,
     basis_lines: evidence.basis?.lines ?? [],
     net_amount: evidence.basis?.netAmount ?? 0,
@@ -210,11 +195,6 @@ export function decideSale(facts: SaleFacts, version = SALE_RULE_VERSION): SaleD
     platform_fee_rate: facts.platform_fee_rate,
     platform_fee: platformFeeOn(commission, facts.platform_fee_rate),
   }
-}
-
-/** Whether `version` is this version of the rule or an earlier one. */
-export function isRuleVersion(version: unknown): version is number {
-  return Number.isInteger(version) && Number(version) >= 1 && Number(version) <= SALE_RULE_VERSION
 }
 
 /** The condition of the check `not_paid`. */

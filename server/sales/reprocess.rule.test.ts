@@ -49,6 +49,7 @@ function factsWith(changes: Partial<SaleFacts>, reference: string | null = 'one'
       ],
     },
     buyer_is_creator: false,
+    buyer_name_matches: false,
     reporting_merchant_id: 'merchant',
     click: clickOf('one', 'sana'),
     creator_suspended: false,
@@ -151,7 +152,6 @@ test('the history of a coupon code is as it is read today, the suspension of its
   assert.equal(factsOf(today, then), {
     facts: factsWith({
       coupons: [{ ...coupon, ends_at: 3000, creator_suspended: false }],
-      buyer_name_matches: false,
     }),
     lost: [],
   })

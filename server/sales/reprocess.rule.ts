@@ -58,7 +58,7 @@ export function factsOfTheTime(today: SaleFacts, then: SaleFacts | null, pruned:
       order: today.order,
       ...(coupons && { coupons: coupons.map(({ facts }) => facts) }),
       buyer_is_creator: click !== null && (compared ? today : then).buyer_is_creator,
-      buyer_name_matches: click !== null && ((compared ? today : then).buyer_name_matches ?? false),
+      buyer_name_matches: click !== null && (compared ? today : then).buyer_name_matches,
       reporting_merchant_id: then.reporting_merchant_id,
       click,
       creator_suspended: click !== null && (sameCreator ? then : today).creator_suspended,

@@ -15,16 +15,16 @@ export interface SaleFacts {
   buyer_is_creator: boolean
   /**
    * Whether the buyer's name is the title of one of the creator's payout accounts. It counts for the flag `self_purchase` but rejects
-   * nothing, because names repeat. Missing on receipts of version 1. Never shown: it would reveal the creator's legal name.
+   * nothing, because names repeat. Never shown: it would reveal the creator's legal name.
    */
-  buyer_name_matches?: boolean
+  buyer_name_matches: boolean
   /** The owner of the store that sent the order. */
   reporting_merchant_id: string
   /** The click of the tracking reference; `null` without one. */
   click: SaleClick | null
   /**
    * The order's coupon codes that belong or belonged to links of the reporting merchant, in the order's sequence. Other codes are the
-   * shop's own. Missing on receipts before version 3.
+   * shop's own. Missing without any.
    */
   coupons?: SaleCoupon[]
   /** Suspensions when the order is processed: of the link's creator (false without a click) and of the reporting merchant. */

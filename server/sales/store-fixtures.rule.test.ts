@@ -68,6 +68,7 @@ function decide(entry: ManifestEntry): SaleDecision {
   const facts: SaleFacts = {
     order: saleOrderOf(order),
     buyer_is_creator: isBuyer(order, values.creatorEmail),
+    buyer_name_matches: false,
     reporting_merchant_id: 'merchant',
     click: order.references[0]?.reference === values.click ? click : null,
     coupons: order.discount_codes

@@ -7,8 +7,8 @@ import { isId, NIL_ID } from '../platform/ids.ts'
 import {
   attributionOf,
   decideSale,
-  isRuleVersion,
   namedBy,
+  SALE_RULE_VERSION,
   type SaleDecision,
   type SaleReceipt,
 } from '../sales/accept-sale.rule.ts'
@@ -143,7 +143,7 @@ function clickDifferenceOf(seen: SeenClick, { byId, pruned }: Clicks): string | 
 }
 
 function decisionDifferenceOf({ decision, again }: ReplayedReceipt): string | null {
-  if (!isRuleVersion(decision.rule_version)) return 'its rule version is unknown'
+  if (decision.rule_version !== SALE_RULE_VERSION) return 'its rule version is unknown'
   const same = again === decision || JSON.stringify(again) === JSON.stringify(decision)
   return same ? null : 'the rule decides otherwise from its stored facts'
 }
@@ -174,7 +174,6 @@ function differenceOf(sale: StoredSale, receipt: ReplayedReceipt): string | null
 
 /** Where the facts of a receipt end. Inside of a text its quotes would be escaped, so it stands there once. */
 const DECISION = ',"decision":'
-const DECISION_BEGINS = `${DECISION}{"rule_version":`
 const FACTS = '{"facts":'
 
 interface ReplayedReceipt extends SaleReceipt {
@@ -187,17 +186,16 @@ interface ReplayedReceipt extends SaleReceipt {
  * what the rule says now.
  */
 function replay(text: string): ReplayedReceipt | null {
-  const end = text.indexOf(DECISION_BEGINS)
+  const end = text.indexOf(DECISION)
   if (text.startsWith(FACTS) && end > 0) {
     const facts = parsed(text.slice(FACTS.length, end)) as SaleReceipt['facts'] | null
-    const version = Number.parseInt(text.slice(end + DECISION_BEGINS.length), 10)
-    const again = facts?.order ? decided(facts, version) : null
+    const again = facts?.order ? decided(facts) : null
     if (!facts || !again) return null
     if (endsWithDecision(text, end + DECISION.length, again)) return { facts, decision: again, again }
   }
   const receipt = parsed(text) as SaleReceipt | null
   if (!receipt?.facts?.order || !receipt.decision) return null
-  const again = decided(receipt.facts, receipt.decision.rule_version)
+  const again = decided(receipt.facts)
   return again && { ...receipt, again }
 }
 
@@ -207,10 +205,10 @@ function endsWithDecision(text: string, from: number, again: SaleDecision): bool
   return text.endsWith('}') && text.slice(from, -1) === decision
 }
 
-/** By the rule of that version; `null` when it cannot even read the facts. */
-function decided(facts: SaleReceipt['facts'], version: number): SaleDecision | null {
+/** `null` when the rule cannot even read the facts. */
+function decided(facts: SaleReceipt['facts']): SaleDecision | null {
   try {
-    return decideSale(facts, version)
+    return decideSale(facts)
   } catch {
     return null
   }

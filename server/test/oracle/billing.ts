@@ -82,11 +82,11 @@ function finish(state: State, cycle: Cycle, asOf: number, now: number): void {
     ['merchant_receivable', cycle.merchant, cycle.due],
     ['merchant_unbilled', cycle.merchant, -cycle.due],
   ])
-  state.calls.push(newCall('invoice', cycle.name, cycle.due))
+  state.calls.push(newCall('invoice', cycle.name, cycle.due, now))
 }
 
-export function newCall(kind: 'invoice' | 'payout', subject: string, amount: number): Call {
-  return { kind, subject, amount, state: 'waiting', tries: 0, made: 0, unheardAt: null, held: null }
+export function newCall(kind: Call['kind'], subject: string, amount: number, queuedAt: number): Call {
+  return { kind, subject, amount, state: 'waiting', tries: 0, made: 0, queuedAt, unheardAt: null, held: null }
 }
 
 function grantedTo(state: State, merchant: string): number {

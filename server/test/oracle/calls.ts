@@ -10,7 +10,7 @@ export type CallAnswer = 'ok' | 'lost' | 'dropped' | 'refused' | 'throttled'
 export type AnswerTo = (subject: string, nth: number) => CallAnswer
 
 const TRIES_BEFORE_FLAG = 12
-/** How long the processor may take to show the result of a call whose answer was lost. */
+/** How long the processor may take to show a call whose answer was lost. A first call may wait as long before it is looked up. */
 const TEN_MINUTES = 600_000
 
 /** Tries every call that has no outcome, once. */
@@ -22,7 +22,14 @@ function tryCall(state: State, call: Call, answerTo: AnswerTo, now: number): voi
   // Without an outcome so far: it is looked up, and called again with the same key only when it is not known there.
   if (call.tries > 0 && state.lookupsDown) postpone(state, call)
   else if (call.tries > 0 && call.held !== null) succeed(state, call, now)
-  else if (!waitsForReinstatement(state, call)) makeCall(state, call, answerTo, now)
+  else if (waitsForReinstatement(state, call)) return
+  else if (state.lookupsDown && isFirstOfOld(call, now)) postpone(state, call)
+  else makeCall(state, call, answerTo, now)
+}
+
+/** Whether this is the first try of a call that has waited: even that is looked up before it. */
+function isFirstOfOld({ tries, queuedAt }: Call, now: number): boolean {
+  return tries === 0 && now > queuedAt + TEN_MINUTES
 }
 
 function makeCall(state: State, call: Call, answerTo: AnswerTo, now: number): void {

@@ -123,7 +123,7 @@ function makePayout(
     ['creator_released', creator, amount],
     ['payouts_in_transit', creator, -amount],
   ])
-  state.calls.push(newCall('payout', name, amount))
+  state.calls.push(newCall('payout', name, amount, now))
 }
 
 /** The processor's last word on a payout. */

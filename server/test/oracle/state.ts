@@ -147,6 +147,7 @@ export interface Call {
   tries: number
   /** How often the call itself was made. */
   made: number
+  queuedAt: number
   /** When the last call without an answer was made. */
   unheardAt: number | null
   /** In the processor's own words; `null` when it knows nothing of it. */

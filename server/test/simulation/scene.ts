@@ -1,5 +1,6 @@
 import { Caches } from '../../platform/cache/caches.ts'
 import type { OpenDatabase } from '../../platform/database/open-database.ts'
+import { withRowKeys } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { Signals } from '../../platform/signals.ts'
 import { clockText, DAY } from '../oracle/calendar.ts'
@@ -41,7 +42,7 @@ export async function openScene(platform: Platform, database: OpenDatabase, stor
     BILLING_PERIOD: period,
   }
   const parts = {
-    database,
+    database: withRowKeys(database, platform.keys),
     clock,
     ids: simulatedIds(clock),
     caches: new Caches({ maxEntries: 1000 }),
