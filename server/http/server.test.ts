@@ -324,10 +324,10 @@ for (const dialect of testDialects()) {
         ({ path, message }) => `${path} ${message}`,
       ),
       [
+        'display_name is required',
         'email is required',
         'password must have at most 256 characters',
         'role must be one of merchant, creator',
-        'display_name is required',
       ],
     )
   })
