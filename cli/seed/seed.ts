@@ -236,7 +236,7 @@ class Story {
   async #order(fixture: StoreFixture, link: LinkRecord): Promise<void> {
     const { platform, processor, eventRules } = this.#app
     const clickAt = this.#clock.now()
-    const text = freshOrder(await readFixture('store-sales', fixture.file), fixture, 1001 + this.orders)
+    const text = freshOrder(await readFixture('store-sales', fixture.file), fixture, 2001 + this.orders)
     const body = fillFixture(text, {
       click: await this.#visit(link),
       clickAt,

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fc } from '../test/testkit/property.ts'
-import { cycleCharge, decideClose, MINIMUM_INVOICE } from './close-cycle.rule.ts'
+import { cycleCharge, decideClose, isRoomFor, LARGEST_CYCLE, MINIMUM_INVOICE } from './close-cycle.rule.ts'
 
 const over = {
   state: 'open',
@@ -11,6 +11,14 @@ const over = {
   feeTotal: 10_000,
   availableCredit: 0,
 } as const
+
+test('a cycle takes sales up to its largest total', () => {
+  const cycle = { commission_total: LARGEST_CYCLE - 300, fee_total: 200 }
+  assert.ok(isRoomFor(cycle, 100))
+  assert.not.ok(isRoomFor(cycle, 101))
+  // As a total beyond 2^53 is read.
+  assert.not.ok(isRoomFor({ ...cycle, commission_total: (2n ** 60n) as unknown as number }, 1))
+})
 
 test('a cycle is due from the very end of its period, once', () => {
   assert.equal(decideClose({ ...over, asOf: 999 }), { kind: 'not_due' })

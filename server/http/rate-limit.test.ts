@@ -293,6 +293,29 @@ hops('count the address that the outermost trusted proxy saw, not what the clien
   }
 })
 
+hops('count each client alone, in every form in which proxies forward it', async () => {
+  const proxies = 'loopback,10.0.0.0/8'
+  const bed = await openWebTestbed('sqlite', { RATE_LIMIT_AUTH: String(AUTH), TRUST_PROXY: proxies })
+  const forms = [
+    (last: number) => `203.0.113.${last}:51234`,
+    (last: number) => `203.0.114.${last}:51234, 10.0.0.5:443`,
+    (last: number) => `[2001:db8:0:${last}::7]:51234, [::ffff:10.0.0.5]:443`,
+    (last: number) => `"[2001:db8:1:${last}::7]"`,
+    (last: number) => `, 203.0.115.${last} ,, ::ffff:10.0.0.5, `,
+  ]
+  try {
+    for (const form of forms) {
+      for (let index = 0; index < AUTH; index += 1) {
+        assert.is((await logIn(bed, `p${index}@example.pk`, form(1))).status, 401)
+      }
+      isLimited(await logIn(bed, 'p@example.pk', form(1)), AUTH)
+      assert.is((await logIn(bed, 'p@example.pk', form(2))).status, 401, form(2))
+    }
+  } finally {
+    await bed.close()
+  }
+})
+
 hops.run()
 
 const off = suite('rate limits that are off')

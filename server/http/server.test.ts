@@ -315,7 +315,7 @@ for (const dialect of testDialects()) {
       'title must be text',
       'x is not a known parameter',
     ])
-    assert.is(answer.body.detail, 'x is not a known parameter, and 8 more problems.')
+    assert.is(answer.body.detail, 'attribution_window_days must be a whole number, and 8 more problems.')
     const credentials = await bed.ask('POST', '/auth/register', {
       body: { role: 'admin', password: 'a'.repeat(300) },
     })
@@ -324,10 +324,10 @@ for (const dialect of testDialects()) {
         ({ path, message }) => `${path} ${message}`,
       ),
       [
+        'display_name is required',
         'email is required',
         'password must have at most 256 characters',
         'role must be one of merchant, creator',
-        'display_name is required',
       ],
     )
   })

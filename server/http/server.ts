@@ -1,8 +1,10 @@
+import { compile } from '@fastify/proxy-addr'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Config } from '../platform/config.ts'
 import { withStatementTimeout } from '../platform/database/database.ts'
+import { forwardedAddress } from '../platform/network/client-address.ts'
 import { registerAccountPages } from './account-pages.ts'
-import { answerBrokenRequest, closeUnusedConnections } from './connections.ts'
+import { answerBrokenRequest, keepConnections } from './connections.ts'
 import type { HttpApp } from './context.ts'
 import { allowOrigins } from './cors.ts'
 import { registerDocs, registerIndex } from './docs.ts'
@@ -31,6 +33,9 @@ const MAX_HEADER_BYTES = 16 * 1024
 /** A tRPC batch has its procedures' names in the path. */
 const MAX_PARAM_LENGTH = 1000
 const REQUEST_TIMEOUT_MS = 30_000
+/** For the headers of a request, and for the first request of a connection. */
+const HEADERS_TIMEOUT_MS = 10_000
+const CONNECTIONS_CHECK_MS = 2_000
 /** Each connection takes about 20 KB. */
 const MAX_CONNECTIONS = 5000
 /** Longer than the idle timeout of common load balancers (60 s), so that they close connections first. */
@@ -56,7 +61,12 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Skips the body stream of requests without a body, which is most of them; see `endEmptyBodies`.
-    http: { maxHeaderSize: MAX_HEADER_BYTES, optimizeEmptyRequests: true },
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      optimizeEmptyRequests: true,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+    },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     return503OnClosing: false,
     ...NO_SCHEMAS,
@@ -74,7 +84,7 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
   })
   server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
   server.server.maxConnections = MAX_CONNECTIONS
-  closeUnusedConnections(server)
+  keepConnections(server, platform.config.TRUST_PROXY === undefined ? MAX_CONNECTIONS / 4 : null)
   const known = collectRoutes(server)
   const metrics = createMetrics(app)
   // Two scopes, so that the hot paths run few hooks.
@@ -144,7 +154,9 @@ async function registerOthers(scope: FastifyInstance, metrics: Metrics): Promise
 function trustProxyOf(setting: Config['TRUST_PROXY']) {
   if (setting === undefined || setting === 'false') return false
   if (typeof setting === 'number') return (_address: string, hop: number) => hop < setting
-  return setting === 'true' ? true : setting
+  if (setting === 'true') return true
+  const isTrusted = compile(setting.split(','))
+  return (address: string, hop: number) => isTrusted(forwardedAddress(address), hop)
 }
 
 /** The document is built at the first request: the public URL may be known only once the server listens. */

@@ -23,6 +23,8 @@ interface Job {
   run(): Promise<Record<string, unknown>>
   /** Whether it runs at the start. Defaults to true. */
   isDueAtStart?(): Promise<boolean>
+  /** The job that follows each success of this one, if it is on. */
+  next?: string
 }
 
 /** How soon a failed run is repeated, ms: an outage over a daily time must not cost the day's billing. */
@@ -99,6 +101,7 @@ export function startScheduler(
         const { seal, moved } = await sealLedger(platform)
         return { ledgers: moved, digest: seal?.digest ?? null }
       },
+      next: 'seal-storage',
     },
     {
       // A separate job, so that seals are made while the storage is unavailable.
@@ -107,12 +110,18 @@ export function startScheduler(
       run: async () => ({ stored: (await storeSeals(platform, stopping.signal)) ?? 0 }),
     },
   ]
+  const isOn = (job: Job) => job.expression !== 'off'
   const retries = new Map<string, NodeJS.Timeout>()
   const start = (job: Job, cause: Cause) => {
     clearTimeout(retries.get(job.name))
     const run = runJob(platform, job, cause).then((succeeded) => {
       underWay.delete(run)
-      if (succeeded || stopping.signal.aborted) return
+      if (stopping.signal.aborted) return
+      if (succeeded) {
+        const next = jobs.find((one) => one.name === job.next && isOn(one))
+        if (next) void start(next, 'moment')
+        return
+      }
       retries.set(
         job.name,
         setTimeout(() => void start(job, typeof cause === 'object' ? 'moment' : cause), retryMs),
@@ -121,7 +130,6 @@ export function startScheduler(
     underWay.add(run)
     return run
   }
-  const isOn = (job: Job) => job.expression !== 'off'
   const tasks = jobs.filter(isOn).map((job) => {
     const options = { name: job.name, timezone: config.BILLING_TIMEZONE, noOverlap: true }
     const task = schedule(

@@ -208,7 +208,7 @@ for (const dialect of testDialects()) {
     const mail: NewMail = { userId, kind: 'webhook_endpoint_disabled', facts: disabled }
     await write(mail)
     await deliver(by)
-    await changeUser(bed.platform, userId, { must_verify_since: bed.clock.now(), display_name: 'You won' })
+    await changeUser(bed.platform, userId, { email_verified_at: null, display_name: 'You won' })
     await write(mail)
     await deliver(by)
     const [verified = '', unverified = ''] = (server?.received ?? []).map(({ source }) => source)

@@ -257,7 +257,7 @@ const MAIL = {
   }),
   REQUIRE_VERIFIED_EMAIL: flag.optional().meta({
     description:
-      'whether an account must verify its e-mail address before it sets an offer live, applies to an offer or sets a payout destination. Accounts that are older than this setting are exempt',
+      'whether an account must verify its e-mail address before it sets an offer live, applies to an offer or sets a payout destination',
     unset: '`true` in production with `SMTP_URL`, else `false`',
   }),
 }

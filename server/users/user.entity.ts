@@ -27,8 +27,6 @@ export const User = defineEntity({
     created_at: epochMs(),
     /** When the owner of the e-mail address proved to have it. */
     email_verified_at: epochMs().strictNullable(),
-    /** Since when the account must have a verified address, where the settings require it; `null`: it is exempt. */
-    must_verify_since: epochMs().strictNullable(),
     row_digest: rowDigest(),
   },
   checks: [oneOf('users', 'role', ROLES)],

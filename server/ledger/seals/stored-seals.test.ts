@@ -15,9 +15,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { startScheduler } from '../../jobs/scheduler.ts'
 import { readConfig, SettingError } from '../../platform/config.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
+import { eventually } from '../../test/testkit/eventually.ts'
 import { type Marketplace, openMarketplace } from '../../test/testkit/marketplace.ts'
 import { removeGuards } from '../../test/testkit/tamper.ts'
 import { SealConflict, type SealStorage } from './seal-storage.ts'
@@ -108,6 +110,19 @@ for (const dialect of testDialects()) {
       (await compareWithStorage(platform.database.reader, storage)).breaches.map(
         ({ subject, detail }) => `${subject}: ${detail}`,
       )
+
+    it('are stored by the scheduler as soon as the first one is made', async ({
+      market,
+      platform,
+      storage,
+    }) => {
+      const shop = await market.addShop()
+      await market.order(shop, await market.addLink(shop, await market.addCreator()), 400_000)
+      await market.drainUntilIdle()
+      const scheduler = startScheduler(platform, market.processor)
+      await eventually(() => storage.read(sealName(1)))
+      await scheduler.stop()
+    })
 
     it('are all there, also those from before it was set, and each once', async (context) => {
       const { platform, storage, seal } = context

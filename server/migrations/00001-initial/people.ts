@@ -13,7 +13,6 @@ export function people(ddl: Ddl): string[] {
       "suspended_at" bigint,
       "created_at" bigint not null,
       "email_verified_at" bigint,
-      "must_verify_since" bigint,
       "row_digest" text not null,
       constraint "users_role_check" check (role in ('merchant', 'creator', 'admin'))
     )`,

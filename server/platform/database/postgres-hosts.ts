@@ -1,9 +1,15 @@
+import type { Socket } from 'node:net'
 import { Client, type ClientConfig } from 'pg'
 import { SettingError } from '../config.ts'
 import { READ_ONLY } from './database-faults.ts'
 import { hostAddresses, hostOf } from './postgres-address.ts'
 
 export const CONNECT_TIMEOUT_MS = 1500
+/**
+ * How long a server may take to answer a connection that it took, ms. Longer than callers wait: a server that hangs answers its connections
+ * in their order, so each that is given up delays those behind it.
+ */
+export const ANSWER_TIMEOUT_MS = 10_000
 
 /** What a reachable server says of itself. */
 interface Server {
@@ -32,6 +38,7 @@ export class PostgresHosts {
   #search: Promise<string> | null = null
   /** The open connections and the address of each. */
   readonly #clients = new Map<Client, string>()
+  readonly connecting = new Set<Client>()
 
   /** With `readOnly` the servers refuse writes of these connections. */
   constructor(url: string, options: { readOnly?: boolean } = {}) {
@@ -78,10 +85,15 @@ export class PostgresHosts {
     this.find().catch(() => {})
   }
 
-  /** Notes an open connection; it is ended once another host is found to be the primary. */
+  /** Notes a connection, also one that is being made; it is ended once another host is found to be the primary. */
   keep(client: Client, address: string): void {
     this.#clients.set(client, address)
     client.once('end', () => this.#clients.delete(client))
+  }
+
+  /** Ends the connections that are being made. */
+  endConnecting(): void {
+    for (const client of this.connecting) client.connection.stream.destroy()
   }
 
   /** The former primary may hang and never answer. */
@@ -192,9 +204,8 @@ export async function identityOf(url: string): Promise<{ database: string; syste
   }
 }
 
-/** The driver's client class for these hosts: it connects to the primary. */
+/** The driver's client class for these hosts: it connects to the primary, within `CONNECT_TIMEOUT_MS` if the host does not answer at all. */
 export function clientFor(hosts: PostgresHosts): typeof Client {
-  if (hosts.addresses.length === 1) return Client
   return class extends Client {
     constructor(config?: string | ClientConfig) {
       super(config)
@@ -212,17 +223,27 @@ export function clientFor(hosts: PostgresHosts): typeof Client {
 
     async #connectToPrimary(): Promise<Client> {
       const address = await hosts.find()
-      const { hostname, port } = new URL(address)
+      const { stream } = this.connection
       // The pool gave up meanwhile.
-      if (this.connection.stream.destroyed) throw timeout()
-      Object.assign(this, { host: hostname.replace(/^\[(.+)\]$/, '$1'), port: Number(port || 5432) })
+      if (stream.destroyed) throw timeout()
+      if (hosts.addresses.length > 1) {
+        const { hostname, port } = new URL(address)
+        Object.assign(this, { host: hostname.replace(/^\[(.+)\]$/, '$1'), port: Number(port || 5432) })
+      }
+      hosts.keep(this, address)
+      hosts.connecting.add(this)
+      const giveUp = setTimeout(() => {
+        if ((stream as Socket).connecting) stream.destroy(timeout())
+      }, CONNECT_TIMEOUT_MS)
       try {
         await super.connect()
-        hosts.keep(this, address)
         return this
       } catch (error) {
         hosts.forget()
         throw error
+      } finally {
+        clearTimeout(giveUp)
+        hosts.connecting.delete(this)
       }
     }
   }

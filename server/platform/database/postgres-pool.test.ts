@@ -1,6 +1,9 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
 import { openTestDatabase, testDialects } from '../../test/testkit/databases.ts'
 import { PostgresHosts } from './postgres-hosts.ts'
 import { BoundedPool } from './postgres-pool.ts'
@@ -26,7 +29,7 @@ it('gets every connection back, also when a wait for one ends while the connecti
     max: 1,
     // The second caller gets a new connection.
     maxUses: 1,
-    connectionTimeoutMillis: CONNECT_MS,
+    waitMs: CONNECT_MS,
     queryTimeoutMs: 5000,
     access: 'write',
   })
@@ -44,6 +47,26 @@ it('gets every connection back, also when a wait for one ends while the connecti
   } finally {
     await testDatabase.close()
   }
+})
+
+it('makes one connection for each place while the server hangs, however many callers give up', async () => {
+  let connections = 0
+  const server = createServer(() => (connections += 1)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const pool = new BoundedPool(new PostgresHosts(`postgres://postgres@127.0.0.1:${port}/postgres`), {
+    max: 2,
+    queryTimeoutMs: 5000,
+    waitMs: 20,
+    access: 'write',
+  })
+  for (let round = 0; round < 5; round += 1) {
+    const callers = await Promise.allSettled([1, 2, 3].map(() => pool.connect()))
+    assert.ok(callers.every(({ status }) => status === 'rejected'))
+  }
+  assert.is(connections, 2)
+  await pool.end()
+  server.close()
 })
 
 if (testDialects().includes('postgresql')) it.run()

@@ -19,7 +19,7 @@ import {
   WRITE_ACCESS,
   type WriteAccess,
 } from './database-faults.ts'
-import { CONNECT_TIMEOUT_MS, clientFor, type PostgresHosts } from './postgres-hosts.ts'
+import { ANSWER_TIMEOUT_MS, CONNECT_TIMEOUT_MS, clientFor, type PostgresHosts } from './postgres-hosts.ts'
 
 export interface PoolOptions extends PoolConfig {
   max: number
@@ -27,10 +27,15 @@ export interface PoolOptions extends PoolConfig {
   queryTimeoutMs: number
   /** `write`: connections to servers that take reads only are errors. `guarded`: connections that would take writes are. */
   access: 'write' | 'guarded' | 'any'
+  /** How long a caller waits for a connection, ms. */
+  waitMs?: number
 }
 
-/** How often it is checked whether the server of an abandoned statement is still there, ms. */
-const CHECK_HELD_MS = 1000
+/**
+ * The first pause before it is checked whether the server of an abandoned statement is still there, and the longest, ms. A server that
+ * hangs has to take each check's connection before it takes others.
+ */
+const CHECK_HELD_MS = { first: 1000, longest: 8000 }
 /** The least that a statement may take after its caller has waited for a connection, ms. */
 const LEAST_TIMEOUT_MS = 100
 
@@ -44,19 +49,21 @@ export class BoundedPool {
   readonly #hosts: PostgresHosts
   readonly #queryTimeoutMs: number
   readonly #access: PoolOptions['access']
-  /** Connections that give the access. */
-  readonly #checked = new WeakSet<PoolClient>()
+  readonly #waitMs: number
   readonly #held = new Map<PoolClient, () => void>()
-  #checks: NodeJS.Timeout | undefined
+  #nextCheck: NodeJS.Timeout | undefined
 
-  constructor(hosts: PostgresHosts, { queryTimeoutMs, access, ...config }: PoolOptions) {
+  constructor(hosts: PostgresHosts, { queryTimeoutMs, access, waitMs, ...config }: PoolOptions) {
     this.#hosts = hosts
     this.#queryTimeoutMs = queryTimeoutMs
     this.#access = access
+    this.#waitMs = waitMs ?? (access === 'guarded' ? ANSWER_TIMEOUT_MS : CONNECT_TIMEOUT_MS)
     this.pool = new Pool({
       Client: clientFor(hosts),
       connectionString: hosts.connectionString,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      // Callers give up earlier, the connection that is made does not.
+      connectionTimeoutMillis: ANSWER_TIMEOUT_MS,
+      ...(access !== 'any' && { onConnect: (client) => this.#checkAccess(client) }),
       idleTimeoutMillis: 30_000,
       // A server that vanished without a word is noticed.
       keepAlive: true,
@@ -80,7 +87,7 @@ export class BoundedPool {
   /** Takes a connection until `release`. After a failure that leaves it in an unknown state it refuses further statements. */
   async connect() {
     const begun = performance.now()
-    const client = await this.#take(begun).catch((error: unknown) => {
+    const client = await this.#take().catch((error: unknown) => {
       // Perhaps all connections lead to a primary that hangs and was replaced.
       this.#hosts.look()
       throw error
@@ -129,21 +136,28 @@ export class BoundedPool {
 
   async end(): Promise<void> {
     for (const letGo of [...this.#held.values()]) letGo()
+    this.#hosts.endConnecting()
     if (!this.pool.ending) await this.pool.end()
   }
 
   #hold(client: PoolClient): void {
     const letGo = () => {
       if (!this.#held.delete(client)) return
-      if (this.#held.size === 0) clearInterval(this.#checks)
+      if (this.#held.size === 0) clearTimeout(this.#nextCheck)
       client.release(true)
     }
     this.#held.set(client, letGo)
     client.once('drain', letGo)
     client.once('end', letGo)
-    if (this.#held.size === 1) {
-      this.#checks = setInterval(() => void this.#releaseLost(), CHECK_HELD_MS).unref()
-    }
+    if (this.#held.size === 1) this.#checkAfter(CHECK_HELD_MS.first)
+  }
+
+  #checkAfter(ms: number): void {
+    clearTimeout(this.#nextCheck)
+    this.#nextCheck = setTimeout(async () => {
+      await this.#releaseLost()
+      if (this.#held.size > 0) this.#checkAfter(Math.min(2 * ms, CHECK_HELD_MS.longest))
+    }, ms).unref()
   }
 
   /** Lets go of connections whose server is gone: it cannot report that, and TCP takes many minutes to notice. */
@@ -160,29 +174,24 @@ export class BoundedPool {
     await Promise.all(releases)
   }
 
-  /**
-   * A connection with the pool's access. The check is not the pool's own `verify`: when a caller's wait for a connection ends during that,
-   * pg-pool 3.14 never gets the connection back.
-   */
-  async #take(begun: number): Promise<PoolClient> {
-    const client = await this.pool.connect()
-    if (this.#access === 'any' || this.#checked.has(client)) return client
-    const left =
-      this.#access === 'guarded'
-        ? this.#queryTimeoutMs
-        : Math.max(CONNECT_TIMEOUT_MS - (performance.now() - begun), LEAST_TIMEOUT_MS)
+  /** A connection. One that comes when the caller has given up goes to the next caller. */
+  async #take(): Promise<PoolClient> {
+    const coming = this.pool.connect()
+    const { promise: tooLate, reject } = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      coming.then((client) => client.release()).catch(() => {})
+      reject(new Error('timeout exceeded when trying to connect'))
+    }, this.#waitMs)
     try {
-      await this.#checkAccess(client, left)
-      this.#checked.add(client)
-      return client
-    } catch (error) {
-      client.release(true)
-      throw error
+      return await Promise.race([coming, tooLate])
+    } finally {
+      clearTimeout(timer)
     }
   }
 
-  async #checkAccess(client: ClientBase, timeoutMs: number): Promise<void> {
-    const question = { text: WRITE_ACCESS, query_timeout: timeoutMs }
+  /** Refuses a connection without the pool's access. */
+  async #checkAccess(client: ClientBase): Promise<void> {
+    const question = { text: WRITE_ACCESS, query_timeout: ANSWER_TIMEOUT_MS }
     const { rows } = await client.query<WriteAccess>(question)
     const [access = { read_only: false, standby: false }] = rows
     if (this.#access === 'guarded') {

@@ -15,8 +15,29 @@ const CASES: [address: string, key: string, prefix: string][] = [
   ['fe80::1%eth0', 'fe80:0:0:0::/64', 'fe80:0:0::/48'],
   ['', 'unknown', 'unknown'],
   ['not an address', 'unknown', 'unknown'],
-  ['203.0.113.77:443', 'unknown', 'unknown'],
+  ['unknown', 'unknown', 'unknown'],
+  ['203.0.113.77:443:1', 'unknown', 'unknown'],
+  ['[203.0.113.77', 'unknown', 'unknown'],
 ]
+
+/** As HAProxy, nginx, Caddy, Cloudflare, AWS, Azure, IIS and proxies written for Node.js or Java forward one client. */
+const FORWARDED: [part: string, key: string][] = [
+  ['203.0.113.77', '203.0.113.77'],
+  [' 203.0.113.77\t', '203.0.113.77'],
+  ['203.0.113.77:51234', '203.0.113.77'],
+  ['::ffff:203.0.113.77', '203.0.113.77'],
+  ['::ffff:203.0.113.77:51234', '203.0.113.77'],
+  ['[::ffff:203.0.113.77]:51234', '203.0.113.77'],
+  ['2001:db8:1:2::7', '2001:db8:1:2::/64'],
+  ['[2001:db8:1:2::7]', '2001:db8:1:2::/64'],
+  ['[2001:DB8:1:2::7]:51234', '2001:db8:1:2::/64'],
+  ['"[2001:db8:1:2::7]:51234"', '2001:db8:1:2::/64'],
+  ['[fe80::1%eth0]:51234', 'fe80:0:0:0::/64'],
+]
+
+for (const [part, key] of FORWARDED) {
+  test(`knows the client in ${JSON.stringify(part)}`, () => assert.is(addressKey(part), key))
+}
 
 for (const [address, key, prefix] of CASES) {
   test(`counts and logs ${JSON.stringify(address)} as a network`, () => {

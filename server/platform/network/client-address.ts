@@ -3,6 +3,19 @@ import { isIP } from 'node:net'
 const V4_MAPPED = /^::ffff:(?=\d+\.)/i
 
 /**
+ * The address in one part of `X-Forwarded-For`. AWS and Azure can add the port, IPv6 then has brackets; some proxies quote it as in
+ * `Forwarded` (RFC 7239), or write an IPv4 address as IPv6. What is no address is returned as it is.
+ */
+export function forwardedAddress(part: string): string {
+  const text = part
+    .trim()
+    .replace(/^"(.*)"$/, '$1')
+    .replace(V4_MAPPED, '')
+  const [, inBrackets, v4] = /^\[([^\]]+)\](?::\d+)?$|^(\d+(?:\.\d+){3}):\d+$/.exec(text) ?? []
+  return (inBrackets ?? v4 ?? text).replace(/%.*$/, '').replace(V4_MAPPED, '')
+}
+
+/**
  * The key that counts a client address: an IPv4 address, or the /64 network of an IPv6 address, because one IPv6 customer has at least a
  * whole /64. All texts that are not addresses share one key.
  */
@@ -16,7 +29,7 @@ export function addressPrefix(address: string): string {
 }
 
 function networkOf(text: string, v4Bits: 24 | 32, v6Bits: 48 | 64): string {
-  const address = text.replace(/%.*$/, '').replace(V4_MAPPED, '')
+  const address = forwardedAddress(text)
   const family = isIP(address)
   if (family === 4) {
     return v4Bits === 32 ? address : `${address.split('.').slice(0, 3).join('.')}.0/24`
