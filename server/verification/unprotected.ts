@@ -33,8 +33,6 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
   account_tokens: { '*': PEOPLE },
   second_factors: { confirmed_at: PEOPLE, last_step: PEOPLE, 'deleted rows': PEOPLE },
   recovery_codes: { '*': PEOPLE },
-  payout_destinations: { 'deleted rows': 'open: an earlier destination applies again' },
-  billing_accounts: { 'deleted rows': 'open: an earlier billing account applies again' },
   mails: {
     token_encrypted: 'use: the token opens only in its own mail',
     state: TRIES,
