@@ -164,7 +164,7 @@ export function people(ddl: Ddl): string[] {
       "removed_at" bigint,
       "released_at" bigint,
       "first_event_at" bigint,
-      "connected_at" bigint,
+      "connected_at" bigint not null,
       "last_refused_at" bigint,
       "last_refusal" text,
       "refused_since" bigint,
