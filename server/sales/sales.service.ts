@@ -239,7 +239,7 @@ function placeOfClick(
 
 /** Loads everything that the sale rule needs, for all orders at once. */
 export async function loadFacts(
-  platform: Pick<Platform, 'config'>,
+  platform: Pick<Platform, 'config' | 'keys'>,
   db: Queries,
   reports: readonly Pick<ReportedOrder, 'merchantId' | 'order'>[],
 ): Promise<SaleFacts[]> {
@@ -250,6 +250,7 @@ export async function loadFacts(
   const orders = reports.map((report) => saleOrderOf(report.order, placeOfClick(report, clicks)))
   const coupons = await couponsOfOrders(
     db,
+    platform.keys,
     reports.map(({ merchantId, order }) => ({
       merchantId,
       codes: order.discount_codes,
