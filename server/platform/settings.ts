@@ -359,6 +359,11 @@ const FLAGS = {
     .describe(
       'visits of a paused or ended offer within a day, after at least as many tracked ones, that raise `offer_paused_in_traffic`; 0 = off',
     ),
+  FLAG_PAUSED_ORDERS: whole(0, 1_000_000)
+    .prefault('5')
+    .describe(
+      'rejected orders within 30 days, dated into pauses of at most an hour of an offer or its coupon code, that raise `orders_in_pauses`; 0 = off',
+    ),
   FLAG_ORDER_AGE_DAYS: whole(0, 3650)
     .prefault('90')
     .describe("days from an order's creation to its payment; more raise `order_date_suspicious`; 0 = off"),

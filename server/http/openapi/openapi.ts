@@ -15,14 +15,14 @@ import { type InputShape, inputShapeOf, type JsonSchema } from '../rest-input.ts
 import { EDGE_PATHS } from './edge-operations.ts'
 import {
   BODY_EXAMPLES,
+  CALLER_EXAMPLES,
   COMPONENT_EXAMPLES,
   PATH_ID_EXAMPLES,
-  ROLE_EXAMPLES,
   STATE_EXAMPLES,
 } from './example-data.ts'
 import { exampleOf, namedExamples, nameOf } from './examples.ts'
 import { introduction } from './introduction.ts'
-import { exampleProblem, type ProblemFacts, problemResponses } from './problem-responses.ts'
+import { exampleProblem, type ProblemFacts, problemResponses, RATE_LIMIT } from './problem-responses.ts'
 import { SECURITY_SCHEMES } from './security-schemes.ts'
 import { TAGS } from './tags.ts'
 
@@ -216,18 +216,22 @@ function successOf(
   rest: RestRoute,
   schemas: Record<string, JsonSchema>,
 ): Record<string, unknown> {
-  if (rest.status === 204)
-    return { description: 'Success; no content.', ...(rest.headers && { headers: rest.headers }) }
+  const headers = {
+    ...(rest.location !== undefined && LOCATION),
+    ...(rest.shared !== undefined && SHARED_HEADERS),
+    ...rest.headers,
+    ...RATE_LIMIT,
+  }
+  if (rest.status === 204) return { description: 'Success; no content.', headers }
   if (!(procedure.output instanceof z.ZodType)) {
     throw new Error(`procedure ${procedure.name}: a REST route needs an output schema`)
   }
   const schema = schemaOf(procedure.output, 'output', schemas)
-  const several = ROLE_EXAMPLES[procedure.name]
+  const several = CALLER_EXAMPLES[procedure.name]
   const example = STATE_EXAMPLES[procedure.name] ?? exampleOf(schema, schemas)
   return {
     description: 'Success.',
-    ...(rest.location !== undefined && { headers: LOCATION }),
-    ...(rest.shared !== undefined && { headers: SHARED_HEADERS }),
+    headers,
     content: {
       'application/json': {
         schema,
@@ -272,6 +276,7 @@ const NOT_MODIFIED = {
   headers: {
     ETag: textHeader('The same tag.', ETAG),
     'Cache-Control': textHeader('As in the stored response.', 'public, no-cache'),
+    ...RATE_LIMIT,
   },
 }
 
