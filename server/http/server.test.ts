@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createTRPCClient, httpBatchLink, TRPCClientError } from '@trpc/client'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { proceduresOf } from '../platform/api/procedure.ts'
+import { proceduresOf, routesOf } from '../platform/api/procedure.ts'
 import { migrate } from '../platform/database/migrator.ts'
 import { type OpenDatabase, openDatabase } from '../platform/database/open-database.ts'
 import { type TestDialect, testDialects } from '../test/testkit/databases.ts'
@@ -109,7 +109,7 @@ for (const dialect of testDialects()) {
   })
 
   it('answers 503 with Retry-After on every route when the database is down', async ({ bed, lines }) => {
-    const listed = proceduresOf(appRouter).flatMap(({ meta }) => meta.rest ?? [])
+    const listed = proceduresOf(appRouter).flatMap(routesOf)
     assert.ok(listed.length > 20)
     const { database } = bed.testDatabase
     const broken = await openBrokenDatabase(dialect, bed.testDatabase.folder)

@@ -570,7 +570,6 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
   'auth.confirmTotp': { code: '492039' },
   'auth.renewRecoveryCodes': { code: '640917' },
   'auth.disableTotp': { code: '117538' },
-  'auth.disableTotpByPost': { code: '117538' },
   'auth.stepUp': { password: credentials.password, code: '804261' },
   'users.updateMe': {
     display_name: creator.display_name,

@@ -9,6 +9,7 @@ import {
   type ProcedureRecord,
   proceduresOf,
   type RestRoute,
+  routesOf,
   SETUP_ONLY,
 } from '../../platform/api/procedure.ts'
 import { type InputShape, inputShapeOf, type JsonSchema } from '../rest-input.ts'
@@ -32,12 +33,11 @@ export function openApiDocument(appRouter: AnyRouter, serverUrl: string): Record
   schemaOf(problem, 'output', schemas)
   const paths: Paths = {}
   for (const procedure of proceduresOf(appRouter)) {
-    const { rest } = procedure.meta
-    if (!rest) continue
-    const path = rest.path.replace(/:([A-Za-z0-9_]+)/g, '{$1}')
-    paths[path] = {
-      ...paths[path],
-      [rest.method.toLowerCase()]: operationOf(procedure, rest, schemas),
+    for (const [place, rest] of routesOf(procedure).entries()) {
+      const path = rest.path.replace(/:([A-Za-z0-9_]+)/g, '{$1}')
+      const operation = operationOf(procedure, rest, schemas)
+      if (place > 0 && rest.also) operation.operationId = rest.also.operationId
+      paths[path] = { ...paths[path], [rest.method.toLowerCase()]: operation }
     }
   }
   for (const [name, example] of Object.entries({
