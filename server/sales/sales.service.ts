@@ -246,7 +246,7 @@ function codedOrder(
 
 /** Loads everything that the sale rule needs, for all orders at once. */
 export async function loadFacts(
-  platform: Pick<Platform, 'config'>,
+  platform: Pick<Platform, 'config' | 'keys'>,
   db: Queries,
   reports: readonly Pick<ReportedOrder, 'merchantId' | 'order'>[],
 ): Promise<SaleFacts[]> {
@@ -257,6 +257,7 @@ export async function loadFacts(
   const orders = reports.map((report) => saleOrderOf(report.order, placeOfClick(report, clicks)))
   const coupons = await couponsOfOrders(
     db,
+    platform.keys,
     reports.map((report) => codedOrder(report)),
   )
   const links = [...clicks.values(), ...coupons.flat()].map(({ link }) => link)
@@ -361,6 +362,7 @@ async function flagChanges(
   if (receipts.size === 0 && new Set(keys).size === keys.length) return
   const coupons = await couponsOfOrders(
     tx,
+    platform.keys,
     reports.map((report, index) => codedOrder(report, decided.has(index) ? [] : report.order.discount_codes)),
   )
   const compared = reports.map(({ order }, index) => ({

@@ -120,7 +120,6 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
     created_at: TIMES,
     'added rows': TERMS,
   },
-  link_coupons: { id: TERMS, link_id: TERMS, starts_at: TERMS, ends_at: TERMS, 'deleted rows': TERMS },
   clicks: { repeated: COUNTS },
   uncounted_clicks: {
     id: COUNTS,
