@@ -27,6 +27,7 @@ test('each code has the status that the wire contract gives it, and there is no 
     secret_taken: 409,
     coupon_taken: 409,
     quota_exceeded: 409,
+    gone: 410,
     payload_too_large: 413,
     unsupported_media_type: 415,
     rate_limited: 429,

@@ -148,7 +148,7 @@ test('a replayed order comes from a real click, and ends as the manifest says', 
 })
 
 const atTerminal = NO_PTY === null ? test : () => undefined
-if (NO_PTY !== null) test.skip('there is no terminal to be had here to replay at', () => {})
+if (NO_PTY !== null) test.skip('there is no pseudo-terminal here to serve in', () => {})
 
 atTerminal('an order that is replayed at a terminal leads to the sale that is shown there', async () => {
   const args = ['webhooks', 'replay', 'note-attributes-without-landing-site', '--link', slug]

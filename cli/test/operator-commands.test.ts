@@ -425,7 +425,10 @@ for (const dialect of testDialects()) {
 
   it('says of an order that could not be read that it was set aside, and why', async () => {
     const { market, otherShop } = books
-    await market.deliver(otherShop, '{"id": 820982911946154777, "name": "#5001\\u001b[2J", "currency": "PKR", "created_at": 5}')
+    await market.deliver(
+      otherShop,
+      '{"id": 820982911946154777, "name": "#5001\\u001b[2J", "currency": "PKR", "created_at": 5}',
+    )
     await market.deliver(otherShop, `{"id":820982911946154778,"x":[${'{},'.repeat(100_000)}{}]}`)
     await drainUntilIdle()
     const [json, human, large, unknown] = await Promise.all([

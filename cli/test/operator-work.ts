@@ -194,7 +194,7 @@ async function freshFlag({ books: { market, creatorId } }: World): Promise<strin
 /** An endpoint at a closed port of this machine, of the creator whose application was approved. */
 export async function freshEndpoint({ books: { market, creatorId } }: Pick<World, 'books'>): Promise<string> {
   const actor = { userId: creatorId, role: 'creator', sessionId: creatorId } as const
-  const fields = { url: 'http://127.0.0.1:9/hooks', events: ['application.decided'], description: '' }
+  const fields = { url: 'http://127.0.0.1:8009/hooks', events: ['application.decided'], description: '' }
   return (await createEndpoint(market.platform, actor, fields)).id
 }
 

@@ -79,7 +79,7 @@ export const PROOFS: readonly Proof[] = [
     name: 'forged rows',
     promise:
       'forged rows in every queue (inbox, attempts, outbox, exports, mails, schedule runs) cause nothing and are found',
-    files: ['server/test/forged/', 'server/ledger/hostile-writer'],
+    files: ['server/test/forged/', 'server/ledger/hostile-writer', 'server/verification/verify-books'],
   },
   {
     name: 'adversaries',

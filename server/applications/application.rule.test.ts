@@ -32,6 +32,17 @@ test('the same decision again changes nothing, the other one is refused, also wh
   }
 })
 
+test('the same decision with another reason or coupon code is refused', () => {
+  for (const differsIn of ['reason', 'coupon code'] as const) {
+    const decision = decideApplication({ ...live, status: 'approved', decision: 'approve', differsIn })
+    assert.equal(decision, {
+      kind: 'refused',
+      code: 'already_decided',
+      detail: `This application is already approved, with another ${differsIn}.`,
+    })
+  }
+})
+
 test('approval needs a live offer before it needs vetting', () => {
   for (const offerStatus of ['draft', 'paused', 'ended'] as const) {
     const decision = decideApplication({ ...live, decision: 'approve', offerStatus, vetting: 'pending' })

@@ -12,6 +12,8 @@ export interface ApplicationDecisionFacts {
   offerStatus: OfferStatus
   /** The vetting of the rate that an approval would lock. */
   vetting: VettingState
+  /** What of the answer is not as it was decided; `null` for a repeat of the whole answer. Counts for a decided application only. */
+  differsIn?: 'reason' | 'coupon code' | null
 }
 
 export type ApplicationDecision =
@@ -21,14 +23,18 @@ export type ApplicationDecision =
   | { kind: 'refused'; code: 'already_decided' | 'offer_not_live' | 'vetting_required'; detail: string }
 
 /**
- * Decides a merchant's answer to an application. Repeating a decision is `unchanged`, the opposite one `already_decided`, whatever the
- * offer's status. Rejecting is always possible. Approving creates a link that earns, so it needs a live offer (`offer_not_live`) whose
+ * Decides a merchant's answer to an application. Repeating a decision is `unchanged`; the opposite one, and one with another reason or
+ * coupon code, is `already_decided`, whatever the offer's status. Rejecting is always possible. Approving creates a link that earns, so it needs a live offer (`offer_not_live`) whose
  * present rate needs no vetting or is approved (`vetting_required`).
  */
 export function decideApplication(facts: ApplicationDecisionFacts): ApplicationDecision {
   const { status, decision } = facts
   if (status !== 'pending') {
     const same = (status === 'approved') === (decision === 'approve')
+    if (same && facts.differsIn) {
+      const detail = `This application is already ${status}, with another ${facts.differsIn}.`
+      return { kind: 'refused', code: 'already_decided', detail }
+    }
     if (same) return { kind: 'unchanged' }
     return { kind: 'refused', code: 'already_decided', detail: `This application is already ${status}.` }
   }

@@ -61,7 +61,7 @@ export const applicationsProcedures = {
     rest: { method: 'PATCH', path: '/applications/:id' },
     summary: 'Approve or reject an application',
     description:
-      "An approval creates the creator's affiliate link and locks the offer's present rate, window and product ids.",
+      "An approval creates the creator's affiliate link and locks the offer's present rate, window and product ids. Repeating a decision changes nothing; with another reason or coupon code it is refused with `already_decided`.",
     errors: [
       'not_found',
       'already_decided',

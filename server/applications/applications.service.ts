@@ -97,7 +97,7 @@ export async function applyToOffer(
 }
 
 /**
- * Records a merchant's decision; repeating it changes nothing. An approval creates the affiliate link, which locks the offer's present rate,
+ * Records a merchant's decision; repeating it changes nothing, and a reason or coupon code that is left out is not compared. An approval creates the affiliate link, which locks the offer's present rate,
  * window and product ids, and gives it the coupon code, in the same transaction. Refuses with `not_found`, `already_decided`,
  * `offer_not_live`, `vetting_required`, `coupon_taken`, `quota_exceeded` and `validation_failed` (a code with a rejection).
  */
@@ -121,6 +121,7 @@ export async function decideOnApplication(
       decision: answer.decision,
       offerStatus: offer.status,
       vetting: offer.vetting,
+      differsIn: await differenceFrom(tx, application, answer),
     })
     if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
     if (decision.kind === 'unchanged') return application
@@ -147,6 +148,20 @@ export async function decideOnApplication(
     return application
   })
   return shownApplication(platform, row)
+}
+
+/** What an answer gives otherwise than a decided application has it. */
+async function differenceFrom(
+  tx: Tx,
+  application: ApplicationRow,
+  answer: { reason: string | null; coupon_code?: string | null },
+): Promise<'reason' | 'coupon code' | null> {
+  if (application.status === 'pending') return null
+  if (answer.reason !== null && answer.reason !== application.decision_reason) return 'reason'
+  if (!answer.coupon_code) return null
+  const link = (await linksOfApplications(tx, [application.id])).get(application.id)
+  const code = link && (await couponCodesOf(tx, [link.id])).get(link.id)
+  return answer.coupon_code === code ? null : 'coupon code'
 }
 
 /** The applications to one of the merchant's offers, newest first. Refuses with `not_found` and `validation_failed` (cursor). */

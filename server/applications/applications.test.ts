@@ -90,8 +90,12 @@ for (const { it } of marketSuites<Context>('applications')) {
 
     const change = { commission_rate: 500, attribution_window_days: 7, product_ids: null }
     await updateOffer(platform, merchant.userId, offer.id, change)
-    const again = await as(platform, merchant).decide({ id: made.id, decision: 'approve', reason: 'other' })
-    assert.equal(again, approved)
+    const { decide } = as(platform, merchant)
+    const approval = { id: made.id, decision: 'approve' } as const
+    assert.equal(await decide({ ...approval, reason: 'welcome' }), approved)
+    assert.equal(await decide(approval), approved)
+    assert.is(await outcomeOf(decide({ ...approval, reason: 'other' })), 'already_decided')
+    assert.is(await outcomeOf(decide({ ...approval, coupon_code: 'AYESHA10' })), 'already_decided')
     const [link, ...more] = await links(platform)
     assert.equal(more, [])
     assert.is(link?.commission_rate, 1250)

@@ -117,6 +117,18 @@ export async function moveCycle(
   return updated.numUpdatedRows === 1n
 }
 
+/** Ids of the merchant's closed cycles without an invoice. */
+export async function uninvoicedCycleIds(db: Queries, merchantId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('billing_cycles')
+    .select('id')
+    .where('merchant_id', '=', merchantId)
+    .where('state', '=', 'closed')
+    .where('processor_invoice_id', 'is', null)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 /** Ids of open cycles whose period is over at `asOf` (epoch ms), oldest first. */
 export async function dueCycleIds(db: Queries, asOf: number, merchantId: string | null): Promise<string[]> {
   const rows = await db

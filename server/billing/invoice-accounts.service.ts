@@ -1,14 +1,20 @@
 import { formatMoney } from '../../shared/money.ts'
 import { closeFlag, flagsOfKindAbout, openFlagAbout, raiseFlag } from '../moderation/flags.service.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
+import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { type BillingAccount, billingAccountOf } from '../users/billing-accounts.service.ts'
+import {
+  type BillingAccount,
+  billingAccountOf,
+  ownBillingAccount,
+} from '../users/billing-accounts.service.ts'
+import { lockAccount } from '../users/users.service.ts'
 import { type CycleRow, findCycle } from './billing.store.ts'
 
 /** `missing`: the merchant has given none. `unreadable`: it is sealed with a key that this process lacks. */
 export type InvoiceAccount =
   | { kind: 'ready'; account: BillingAccount }
-  | { kind: 'missing'; why: string }
+  | { kind: 'missing'; merchantId: string; why: string }
   | { kind: 'unreadable'; why: string }
   | { kind: 'broken'; merchantId: string; problem: string }
 
@@ -29,7 +35,7 @@ export async function invoiceAccount(
     const account = await billingAccountOf(platform, reader, merchantId, queuedAt)
     if (!account) {
       await flagMissing(platform, cycle)
-      return { kind: 'missing', why: 'the merchant has given no billing account' }
+      return { kind: 'missing', merchantId, why: 'the merchant has given no billing account' }
     }
     await closeMissing(platform, cycleId)
     return { kind: 'ready', account }
@@ -40,6 +46,12 @@ export async function invoiceAccount(
     if (error instanceof IntegrityError) return { kind: 'broken', merchantId, problem: error.message }
     throw error
   }
+}
+
+/** Whether the merchant has given an account. One that is being given is waited for, so that an invoice is not put off after it. */
+export async function hasInvoiceAccount(tx: Tx, merchantId: string): Promise<boolean> {
+  await lockAccount(tx, merchantId)
+  return (await ownBillingAccount(tx, merchantId)) !== null
 }
 
 const KIND = 'billing_account_missing'

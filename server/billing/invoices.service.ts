@@ -3,7 +3,12 @@ import { sendMail } from '../mail/mail.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { queueAttempts, type RecordFilter, recordsOf } from '../processor/attempts.service.ts'
+import {
+  makeAttemptsDue,
+  queueAttempts,
+  type RecordFilter,
+  recordsOf,
+} from '../processor/attempts.service.ts'
 import type { Processor } from '../processor/processor.ts'
 import type { OurRecord } from '../processor/records.rule.ts'
 import { type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
@@ -15,6 +20,7 @@ import {
   findCyclesToCompare,
   lockCycle,
   moveCycle,
+  uninvoicedCycleIds,
 } from './billing.store.ts'
 
 export interface Invoice {
@@ -32,6 +38,11 @@ export async function queueInvoices(platform: Platform, tx: Tx, invoices: readon
     return { kind: 'invoice' as const, subjectId: cycleId, amount, request }
   })
   await queueAttempts(platform, tx, attempts)
+}
+
+/** Has the merchant's waiting invoices requested now: the account that they are paid from is there. */
+export async function makeInvoicesDue(platform: Platform, tx: Tx, merchantId: string): Promise<void> {
+  await makeAttemptsDue(platform, tx, await uninvoicedCycleIds(tx, merchantId))
 }
 
 function requestFor(merchantId: string, contact: Contact | undefined) {

@@ -1,8 +1,12 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { promisify } from 'node:util'
+import fastify from 'fastify'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { eventually } from '../test/testkit/eventually.ts'
 import { openWebTestbed } from '../test/testkit/web.ts'
+import { keepConnections } from './connections.ts'
 
 const it = suite('the end of the server')
 
@@ -17,5 +21,52 @@ it('does not wait for connections on which nothing was ever asked', async () => 
   await bed.close()
   await closed
 })
+
+it('ends a connection after the answer to a broken request, though the client keeps its side open', async () => {
+  const bed = await openWebTestbed('sqlite')
+  const port = Number(new URL(bed.base).port)
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  let answer = ''
+  socket.on('data', (bytes) => {
+    answer += bytes
+  })
+  socket.write('rubbish\r\n\r\n')
+  await once(socket, 'end')
+  assert.match(answer, /^HTTP\/1\.1 400 /)
+  const connections = promisify(bed.server.server.getConnections.bind(bed.server.server))
+  await eventually(connections, (open) => open === 0)
+  socket.destroy()
+  await bed.close()
+})
+
+it('gives one address a share of the connections, which closed ones leave', async () => {
+  const server = fastify()
+  keepConnections(server, 2)
+  await server.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = server.server.address() as AddressInfo
+  const open = async () => {
+    const socket = connect(port, '127.0.0.1')
+    await once(socket, 'connect')
+    return socket
+  }
+  const [first] = [await open(), await open()]
+  const refused = await open()
+  await once(refused, 'close')
+  const left = once(first, 'close')
+  first.end()
+  await left
+  await eventually(async () => {
+    const socket = await open()
+    const answer = await Promise.race([once(socket, 'close').then(() => ''), health(socket)])
+    return answer.startsWith('HTTP/1.1 404')
+  })
+  await server.close()
+})
+
+async function health(socket: Socket): Promise<string> {
+  socket.write('GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
+  const [bytes] = await once(socket, 'data')
+  return String(bytes)
+}
 
 it.run()

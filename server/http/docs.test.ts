@@ -8,7 +8,7 @@ import { gunzipSync } from 'node:zlib'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { proceduresOf } from '../platform/api/procedure.ts'
+import { proceduresOf, routesOf } from '../platform/api/procedure.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
 import { appRouter } from './router.ts'
 
@@ -104,9 +104,7 @@ if (isThere(CHROMIUM)) {
             .join(' '),
         ),
       )
-      for (const { meta } of proceduresOf(appRouter)) {
-        if (!meta.rest) continue
-        const { method, path } = meta.rest
+      for (const { method, path } of proceduresOf(appRouter).flatMap(routesOf)) {
         const operation = `${method} ${path.replace(/:(\w+)/g, '{$1}')}`
         assert.ok(shown.includes(operation), `${operation} among ${shown.join(', ')}`)
       }

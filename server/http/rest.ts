@@ -6,6 +6,7 @@ import {
   proceduresOf,
   type RequestContext,
   type RestRoute,
+  routesOf,
 } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal, type RefusalIssue } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -22,7 +23,7 @@ import {
 } from './rest-input.ts'
 import { sendShared } from './shared-answers.ts'
 
-/** Registers a route for each procedure with a `rest` entry: the same input, output and errors as over tRPC. */
+/** Registers the REST routes of each procedure: the same input, output and errors as over tRPC. */
 export function registerRest(
   server: FastifyInstance,
   platform: Platform,
@@ -32,8 +33,8 @@ export function registerRest(
   server.register(async (scope) => {
     acceptJson(scope, { parsed: true })
     for (const procedure of proceduresOf(appRouter)) {
-      const { rest } = procedure.meta
-      if (rest) registerProcedure(scope, platform, appRouter, procedure, rest, admit)
+      for (const rest of routesOf(procedure))
+        registerProcedure(scope, platform, appRouter, procedure, rest, admit)
     }
   })
 }

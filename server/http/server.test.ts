@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createTRPCClient, httpBatchLink, TRPCClientError } from '@trpc/client'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { proceduresOf } from '../platform/api/procedure.ts'
+import { proceduresOf, routesOf } from '../platform/api/procedure.ts'
 import { migrate } from '../platform/database/migrator.ts'
 import { type OpenDatabase, openDatabase } from '../platform/database/open-database.ts'
 import { type TestDialect, testDialects } from '../test/testkit/databases.ts'
@@ -109,7 +109,7 @@ for (const dialect of testDialects()) {
   })
 
   it('answers 503 with Retry-After on every route when the database is down', async ({ bed, lines }) => {
-    const listed = proceduresOf(appRouter).flatMap(({ meta }) => meta.rest ?? [])
+    const listed = proceduresOf(appRouter).flatMap(routesOf)
     assert.ok(listed.length > 20)
     const { database } = bed.testDatabase
     const broken = await openBrokenDatabase(dialect, bed.testDatabase.folder)
@@ -315,7 +315,7 @@ for (const dialect of testDialects()) {
       'title must be text',
       'x is not a known parameter',
     ])
-    assert.is(answer.body.detail, 'x is not a known parameter, and 8 more problems.')
+    assert.is(answer.body.detail, 'attribution_window_days must be a whole number, and 8 more problems.')
     const credentials = await bed.ask('POST', '/auth/register', {
       body: { role: 'admin', password: 'a'.repeat(300) },
     })
@@ -324,10 +324,10 @@ for (const dialect of testDialects()) {
         ({ path, message }) => `${path} ${message}`,
       ),
       [
+        'display_name is required',
         'email is required',
         'password must have at most 256 characters',
         'role must be one of merchant, creator',
-        'display_name is required',
       ],
     )
   })

@@ -4,7 +4,7 @@ import type { Config } from '../platform/config.ts'
 import { withStatementTimeout } from '../platform/database/database.ts'
 import { forwardedAddress } from '../platform/network/client-address.ts'
 import { registerAccountPages } from './account-pages.ts'
-import { answerBrokenRequest, closeUnusedConnections } from './connections.ts'
+import { answerBrokenRequest, keepConnections } from './connections.ts'
 import type { HttpApp } from './context.ts'
 import { allowOrigins } from './cors.ts'
 import { registerDocs, registerIndex } from './docs.ts'
@@ -33,6 +33,9 @@ const MAX_HEADER_BYTES = 16 * 1024
 /** A tRPC batch has its procedures' names in the path. */
 const MAX_PARAM_LENGTH = 1000
 const REQUEST_TIMEOUT_MS = 30_000
+/** For the headers of a request, and for the first request of a connection. */
+const HEADERS_TIMEOUT_MS = 10_000
+const CONNECTIONS_CHECK_MS = 2_000
 /** Each connection takes about 20 KB. */
 const MAX_CONNECTIONS = 5000
 /** Longer than the idle timeout of common load balancers (60 s), so that they close connections first. */
@@ -58,7 +61,12 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Skips the body stream of requests without a body, which is most of them; see `endEmptyBodies`.
-    http: { maxHeaderSize: MAX_HEADER_BYTES, optimizeEmptyRequests: true },
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      optimizeEmptyRequests: true,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+    },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     return503OnClosing: false,
     ...NO_SCHEMAS,
@@ -76,7 +84,7 @@ export async function createServer(app: HttpApp): Promise<FastifyInstance> {
   })
   server.setErrorHandler((error, request, reply) => sendProblem(platform, request, reply, error))
   server.server.maxConnections = MAX_CONNECTIONS
-  closeUnusedConnections(server)
+  keepConnections(server, platform.config.TRUST_PROXY === undefined ? MAX_CONNECTIONS / 4 : null)
   const known = collectRoutes(server)
   const metrics = createMetrics(app)
   // Two scopes, so that the hot paths run few hooks.

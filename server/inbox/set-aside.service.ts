@@ -119,13 +119,9 @@ const RETRIED = 'The event was tried again.'
 export async function closeSetAsideFlag(platform: Platform, tx: Tx, row: EventRow): Promise<void> {
   const reason = row.reason ?? ''
   const event = { ...row, conflicting: row.conflict_hash !== '', reason }
-  const own = { kind: 'event_set_aside', subjectType: 'inbound_event', subjectId: row.id } as const
-  // A store's event can have a flag of its own, from an earlier version.
-  await closeFlag(platform, tx, own, RETRIED)
-  if (row.source === 'store') {
-    const others = await countSetAside(tx, [row.scope], { class: classOf(event) })
-    if (!others.has(row.scope)) await closeFlag(platform, tx, flagSubject(event), RETRIED)
-  }
+  const others =
+    row.source === 'store' ? await countSetAside(tx, [row.scope], { class: classOf(event) }) : null
+  if (!others?.has(row.scope)) await closeFlag(platform, tx, flagSubject(event), RETRIED)
   const type = unmappedType(reason)
   if (type !== null && !(await hasUnmappedEvents(tx, type)))
     await closeFlag(platform, tx, unmappedSubject(type), RETRIED)

@@ -20,6 +20,7 @@ import {
 import { setSuspended } from '../test/testkit/people.ts'
 import { openRival } from '../test/testkit/rival.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
+import { updateProfile } from '../users/profile.service.ts'
 import { makeDueCalls } from './processor-calls.ts'
 
 interface Context {
@@ -308,12 +309,34 @@ for (const { it } of marketSuites<Context>('calls to the processor', { verify: t
     const [flag] = await openFlags(market.platform.database.reader, 'billing_account_missing', cycleId)
     assert.equal(JSON.parse(flag?.evidence ?? ''), { merchant_id: shop.merchantId, amount: '1100.00' })
 
-    await giveBillingAccount(market.platform, shop.merchantId, { raastId: '03001234567' })
-    await market.after(10 * MINUTE)
+    const billingAccount = { raast_id: '0300 1234567' }
+    await updateProfile(market.platform, shop.merchantId, { billingAccount })
+    await market.drainUntilIdle()
     assert.equal((await attempt(context)).state, 'created')
     const { rest } = market.processor.invoices[0] as { rest: { billingAccount: unknown } }
     assert.equal(rest.billingAccount, { raastId: '03001234567' })
     assert.equal(await openFlagsOf(market.platform), [])
+  })
+
+  it('does not put an invoice off when its account is given while the call is prepared', async (context) => {
+    const { market, shop } = context
+    const { platform, processor } = market
+    const { database } = platform
+    processor.needsBillingAccount = true
+    const transaction = database.transaction.bind(database)
+    let begun = 0
+    // The first claims the attempt; at the second the account is known to be missing.
+    database.transaction = async (work) => {
+      begun += 1
+      if (begun === 2)
+        await updateProfile(platform, shop.merchantId, { billingAccount: { raast_id: '03001234567' } })
+      return transaction(work)
+    }
+    await makeDueCalls(platform, processor)
+    assert.equal(processor.calls, [])
+    await market.drainUntilIdle()
+    assert.is((await attempt(context)).state, 'created')
+    assert.equal(await openFlagsOf(platform), [])
   })
 
   it('flags a missing billing account once: not again when a person has resolved the flag', async (context) => {

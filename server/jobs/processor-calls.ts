@@ -1,5 +1,5 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
-import { invoiceAccount } from '../billing/invoice-accounts.service.ts'
+import { hasInvoiceAccount, invoiceAccount } from '../billing/invoice-accounts.service.ts'
 import { assertInvoiceBacked, isCycleCharged } from '../billing/invoice-backing.service.ts'
 import { recordInvoice } from '../billing/invoices.service.ts'
 import { raiseFlag } from '../moderation/flags.service.ts'
@@ -176,9 +176,9 @@ interface Ready<Account> {
   account: Account
 }
 
-/** Why a call is not made now. `broken`: the account is no longer the right one; `flag` says whose was changed in the database. */
+/** Why a call is not made now. `isOver`: the reason has ended meanwhile. `broken`: the account is no longer the right one; `flag` says whose was changed in the database. */
 type NotReady =
-  | { kind: 'waits'; why: string; delayMs: number }
+  | { kind: 'waits'; why: string; delayMs: number; isOver?(tx: Tx): Promise<boolean> }
   | { kind: 'broken'; problem: string; summary: string; flag(tx: Tx): Promise<void> }
 
 /** The account that an invoice is paid from, or why the invoice is not sent now. */
@@ -189,7 +189,8 @@ async function billingAccount(
   const found = await invoiceAccount(platform, attempt.subjectId, attempt.createdAt)
   if (found.kind === 'ready') return found
   if (found.kind === 'missing') {
-    return { kind: 'waits', why: found.why, delayMs: MISSING_ACCOUNT_DELAY_MS }
+    const isOver = (tx: Tx) => hasInvoiceAccount(tx, found.merchantId)
+    return { kind: 'waits', why: found.why, delayMs: MISSING_ACCOUNT_DELAY_MS, isOver }
   }
   if (found.kind === 'unreadable') return waitsForKey(platform, attempt, found.why)
   const { merchantId, problem } = found
@@ -267,7 +268,10 @@ function afterTitleCheck(verdict: TitleVerdict, account: PayoutAccount) {
  */
 function recordUnsent(platform: Platform, attempt: ClaimedAttempt, unsent: NotReady): Promise<void> {
   return platform.database.transaction(async (tx) => {
-    if (unsent.kind === 'waits') return defer(platform, tx, attempt, unsent.why, unsent.delayMs)
+    if (unsent.kind === 'waits') {
+      const delayMs = (await unsent.isOver?.(tx)) ? 0 : unsent.delayMs
+      return defer(platform, tx, attempt, unsent.why, delayMs)
+    }
     await unsent.flag(tx)
     const { problem, summary } = unsent
     await recordRefusal(platform, tx, attempt, { detail: `not sent: ${problem}`, summary })

@@ -1,7 +1,16 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { Application } from '../applications/application.entity.ts'
 import { Offer } from '../offers/offer.entity.ts'
-import { basisPoints, count, epochMs, id, json, refersTo, text } from '../platform/database/columns.ts'
+import {
+  basisPoints,
+  count,
+  epochMs,
+  id,
+  json,
+  refersTo,
+  rowDigest,
+  text,
+} from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 
 /** Created by an approval, with the offer's terms at that time; never changed. */
@@ -50,6 +59,7 @@ export const LinkCoupon = defineEntity({
     starts_at: epochMs(),
     /** Exclusive; `null` while in force. */
     ends_at: epochMs().strictNullable(),
+    row_digest: rowDigest(),
   },
   checks: [{ name: 'link_coupons_dates_check', expression: 'ends_at is null or ends_at >= starts_at' }],
   uniques: [

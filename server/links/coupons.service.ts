@@ -2,6 +2,7 @@ import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
 import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import { offerStatusesAt } from '../offers/offers.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { checkQuota, lockAccount } from '../users/users.service.ts'
@@ -112,10 +113,12 @@ export interface OrderCoupon {
 
 /**
  * For each order those of its codes that are, or ever were, on a link of its merchant, in the order's sequence: with the link that had
- * the code when the order was created, or else the one that had it last before, or first after.
+ * the code when the order was created, or else the one that had it last before, or first after. Throws `TamperedRow` for a row that was
+ * changed, so that no order is decided by it, and `UnknownKeyError`.
  */
 export async function couponsOfOrders(
   db: Queries | Tx,
+  keys: AppKeys,
   orders: readonly CodedOrder[],
 ): Promise<OrderCoupon[][]> {
   const wanted = new Map(
@@ -123,7 +126,7 @@ export async function couponsOfOrders(
       codes.map((code) => [keyOf(merchantId, code), { merchant_id: merchantId, code }] as const),
     ),
   )
-  const history = Map.groupBy(await historyOfCodes(db, [...wanted.values()]), (row) =>
+  const history = Map.groupBy(await historyOfCodes(db, keys, [...wanted.values()]), (row) =>
     keyOf(row.merchant_id, row.code),
   )
   if (history.size === 0) return orders.map(() => [])

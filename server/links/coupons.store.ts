@@ -1,6 +1,8 @@
 import { type Selectable, sql } from 'kysely'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { valuesTable } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import { authentic, insertRows, type NewRow, updateRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
 export type CouponRow = Selectable<Schema['link_coupons']>
@@ -44,12 +46,12 @@ export async function countCodesSince(tx: Tx, merchantId: string, since: number)
   return codes
 }
 
-export async function addCoupon(tx: Tx, row: CouponRow): Promise<void> {
-  await tx.insertInto('link_coupons').values(row).execute()
+export async function addCoupon(tx: Tx, row: NewRow<'link_coupons'>): Promise<void> {
+  await insertRows(tx, 'link_coupons', [row])
 }
 
 export async function endCoupon(tx: Tx, id: string, endsAt: number): Promise<void> {
-  await tx.updateTable('link_coupons').set({ ends_at: endsAt }).where('id', '=', id).execute()
+  await updateRows(tx, 'link_coupons', { id }, { ends_at: endsAt })
 }
 
 /** A code that an order of a merchant's store carries. */
@@ -60,13 +62,17 @@ export interface MerchantCode {
 
 const wantedCodes = valuesTable<MerchantCode>('wanted', { merchant_id: 'uuid', code: 'text' })
 
-/** Every time that one of these codes belonged to a link, oldest first. */
-export async function historyOfCodes(db: Queries | Tx, codes: readonly MerchantCode[]): Promise<CouponRow[]> {
+/** Every time that one of these codes belonged to a link, oldest first. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function historyOfCodes(
+  db: Queries | Tx,
+  keys: AppKeys,
+  codes: readonly MerchantCode[],
+): Promise<readonly CouponRow[]> {
   if (codes.length === 0) return []
   const found = await sql<CouponRow>`
     select coupon.*
     from ${wantedCodes(dialectOf(db), codes)}
     join link_coupons as coupon on coupon.merchant_id = wanted.merchant_id and coupon.code = wanted.code
     order by coupon.starts_at, coupon.id`.execute(db)
-  return found.rows
+  return authentic(keys, 'link_coupons', found.rows)
 }

@@ -16,9 +16,11 @@ import { listLinks, wireLink, withEarnings } from './listed-links.service.ts'
 
 export const linksRouter = router({
   resolve: publicProcedure({
+    acceptsToken: true,
     rest: { method: 'GET', path: '/affiliate-links/:slug', ignoresUnknownQuery: 'all' },
     summary: 'Look up a shared link',
-    description: 'The creator and offer of a link. Stores no click; following `url` does.',
+    description:
+      'The creator and offer of a link. Stores no click; following `url` does. With a token of its merchant, its creator or an admin: `coupon_code` too.',
     errors: ['not_found'],
   })
     .input(resolveLinkInput)

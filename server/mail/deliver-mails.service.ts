@@ -169,8 +169,7 @@ export function composeMail(
   const content = { kind: row.kind, facts: JSON.parse(row.facts) } as MailContent
   const from = config.MAIL_FROM ?? DEFAULT_FROM
   const isEvent = isMailEvent(row.kind)
-  const ownsAddress =
-    user !== undefined && (user.email_verified_at !== null || user.must_verify_since === null)
+  const ownsAddress = user !== undefined && user.email_verified_at !== null
   const name = ownsAddress ? user.display_name : null
   const text = mailText(content, {
     ...{ publicBaseUrl, timeZone: config.BILLING_TIMEZONE, token },

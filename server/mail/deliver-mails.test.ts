@@ -163,7 +163,11 @@ for (const dialect of testDialects()) {
     const overdue = { amount_due: '1.00', closed_at: bed.clock.now(), payment_url: null }
     assert.is(await write({ userId, kind: 'billing_cycle.overdue', facts: overdue }), 'queued')
     const at = bed.clock.now()
-    const loggedIn: NewMail = { userId, kind: 'new_login', facts: { at, network: '192.0.2.0/24' } }
+    const loggedIn: NewMail = {
+      userId,
+      kind: 'new_login',
+      facts: { at, network: '192.0.2.0/24', program: null },
+    }
     for (let n = 0; n < 20; n += 1) assert.is(await write(loggedIn), 'queued')
     assert.is(await write(loggedIn), 'limited')
     assert.is(await write({ userId, kind: 'password_changed', facts: { at, by: 'owner' } }), 'queued')
@@ -208,7 +212,7 @@ for (const dialect of testDialects()) {
     const mail: NewMail = { userId, kind: 'webhook_endpoint_disabled', facts: disabled }
     await write(mail)
     await deliver(by)
-    await changeUser(bed.platform, userId, { must_verify_since: bed.clock.now(), display_name: 'You won' })
+    await changeUser(bed.platform, userId, { email_verified_at: null, display_name: 'You won' })
     await write(mail)
     await deliver(by)
     const [verified = '', unverified = ''] = (server?.received ?? []).map(({ source }) => source)

@@ -11,8 +11,8 @@ export interface AccountMailFacts {
   password_changed: { at: number; by: 'owner' | 'reset' | 'operator' }
   payout_destination_changed: { at: number; iban_last4: string; effective_at: number }
   billing_account_changed: { at: number; last4: string }
-  /** `network`: the prefix of the client's address. `program`: browser or app and system in words of ours; missing in older rows. */
-  new_login: { at: number; network: string; program?: string | null }
+  /** `network`: the prefix of the client's address. `program`: browser or app and system in words of ours. */
+  new_login: { at: number; network: string; program: string | null }
   second_factor_changed: { at: number; change: SecondFactorChange }
   account_suspended: { at: number }
   webhook_endpoint_disabled: { at: number; url: string; reason: string }
@@ -20,12 +20,12 @@ export interface AccountMailFacts {
 
 export interface EventMailFacts extends Record<MailEvent, object> {
   'application.created': { offer: string; creator: string }
-  /** `reason`: what the merchant wrote; mails written by earlier versions lack it. */
+  /** `reason`: what the merchant wrote. */
   'application.decided': {
     offer: string
     decision: 'approved' | 'rejected'
     link: string | null
-    reason?: string | null
+    reason: string | null
   }
   /** An account's first accepted sale. */
   'sale.accepted': { commission: string; net_amount: string; order_name: string | null }

@@ -33,13 +33,13 @@ export async function insertMail(tx: Tx, row: MailRow): Promise<boolean> {
 
 export type Recipient = Pick<
   Selectable<Schema['users']>,
-  'id' | 'email' | 'display_name' | 'role' | 'email_verified_at' | 'must_verify_since'
+  'id' | 'email' | 'display_name' | 'role' | 'email_verified_at'
 >
 
 export function findRecipient(db: Queries, userId: string): Promise<Recipient | undefined> {
   return db
     .selectFrom('users')
-    .select(['id', 'email', 'display_name', 'role', 'email_verified_at', 'must_verify_since'])
+    .select(['id', 'email', 'display_name', 'role', 'email_verified_at'])
     .where('id', '=', userId)
     .executeTakeFirst()
 }
@@ -47,7 +47,7 @@ export function findRecipient(db: Queries, userId: string): Promise<Recipient | 
 export function findRecipients(db: Queries, userIds: readonly string[]): Promise<Recipient[]> {
   return db
     .selectFrom('users')
-    .select(['id', 'email', 'display_name', 'role', 'email_verified_at', 'must_verify_since'])
+    .select(['id', 'email', 'display_name', 'role', 'email_verified_at'])
     .where(sql<boolean>`id ${inList(dialectOf(db), 'uuid', userIds)}`)
     .execute()
 }

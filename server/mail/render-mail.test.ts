@@ -34,7 +34,7 @@ const MAILS: MailContent[] = [
   { kind: 'application.created', facts: { offer: 'Leather shoes', creator: 'Sana' } },
   {
     kind: 'application.decided',
-    facts: { offer: 'Leather shoes', decision: 'approved', link: 'https://offers.pk/go/abc' },
+    facts: { offer: 'Leather shoes', decision: 'approved', link: 'https://offers.pk/go/abc', reason: null },
   },
   { kind: 'sale.accepted', facts: { commission: '125.00', net_amount: '1250.00', order_name: '#1001' } },
   {

@@ -56,6 +56,7 @@ export const FLAG_KINDS = {
   store_rejecting: 'medium',
   conversion_dropped: 'medium',
   offer_paused_in_traffic: 'medium',
+  orders_in_pauses: 'medium',
   cycle_unpaid: 'medium',
   offer_vetting: 'low',
   credit_request: 'medium',

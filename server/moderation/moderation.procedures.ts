@@ -49,8 +49,8 @@ export const adminRouter = router({
     rest: { method: 'POST', path: '/admin/offers/:id/vet' },
     summary: 'Approve or reject an offer',
     description:
-      'An approval applies to the present rate and lower ones. A rejection pauses a live offer; above the high-commission threshold it applies to the present rate and higher ones, otherwise to every rate until an admin approves. With `commission_rate`, the decision is refused if the offer has another rate now.',
-    errors: ['not_found', 'conflict'],
+      'An approval applies to the present rate and lower ones. A rejection pauses a live offer; above the high-commission threshold it applies to the present rate and higher ones, otherwise to every rate until an admin approves. With `commission_rate`, the decision is refused if the offer has another rate now. Repeating it changes nothing; with another reason it is refused with `already_decided`.',
+    errors: ['not_found', 'conflict', 'already_decided'],
     details: { conflict: "The offer's commission rate is now 15 %." },
   })
     .input(vetOfferInput)

@@ -152,6 +152,8 @@ for (const dialect of testDialects()) {
     const approved = await vet({ decision: 'approve', commission_rate: 50, reason: 'a launch' })
     assert.is(approved.status, 200)
     assert.is(approved.body.vetting, 'approved')
+    assert.is((await vet({ decision: 'approve', reason: 'a launch' })).status, 200)
+    assert.is(codeOf(await vet({ decision: 'approve', reason: 'another' })), '409 already_decided')
     assert.equal(await waiting(), [])
     assert.equal(
       (await auditOf(web, id)).map((entry) => [entry.actor, entry.action, entry.reason]),
@@ -180,7 +182,7 @@ for (const dialect of testDialects()) {
       display_name: 'creator',
       suspended: true,
       created_at: '2026-11-01T07:00:00.000Z',
-      email_verified_at: null,
+      email_verified_at: '2026-11-01T07:00:00.000Z',
     })
     assert.equal((await post(world, admin, `${path}/suspend`)).body, suspended.body)
     assert.is((await post(world, admin, `${path}/reinstate`)).body.suspended, false)

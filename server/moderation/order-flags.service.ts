@@ -22,12 +22,12 @@ interface OrderEvidence {
 const SUMMARIES = {
   order_changed: (reports: number) =>
     reports === 1
-      ? 'A store reported a known order again with a different reference, amount or date.'
-      : `A store reported known orders again with a different reference, amount or date: ${reports} reports.`,
+      ? 'A store reported a known order again with a different reference, code, amount or date.'
+      : `A store reported known orders again with a different reference, code, amount or date: ${reports} reports.`,
   order_date_suspicious: (reports: number) =>
     reports === 1
-      ? 'A store reported an order whose creation time cannot be right or is unusually old.'
-      : `A store reported orders whose creation time cannot be right or is unusually old: ${reports} reports.`,
+      ? 'A store reported an order whose creation time cannot be right, precedes the coupon code or is unusually old.'
+      : `A store reported orders whose creation time cannot be right, precedes the coupon code or is unusually old: ${reports} reports.`,
 } satisfies Partial<Record<FlagKind, (reports: number) => string>>
 
 /** Raises a flag for each store, or adds to its open one. */

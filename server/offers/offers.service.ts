@@ -198,8 +198,8 @@ export interface Vetting {
 
 /**
  * Records an admin's decision on an offer at its present rate. A rejection pauses a live offer; earlier clicks still earn.
- * Repeating the decision for the same rate changes nothing. Refuses with `not_found`, and with `conflict` when the offer's
- * rate is not `commissionRate`.
+ * Repeating the decision for the same rate changes nothing. Refuses with `not_found`, with `conflict` when the offer's rate is not
+ * `commissionRate`, and a repeat with another reason with `already_decided`.
  */
 export async function vetOffer(platform: Platform, vetting: Vetting): Promise<ShownOffer> {
   const verdict = vetting.decision === 'approve' ? 'approved' : 'rejected'
@@ -210,7 +210,6 @@ export async function vetOffer(platform: Platform, vetting: Vetting): Promise<Sh
     if (vetting.commissionRate !== undefined && vetting.commissionRate !== rate) {
       throw new Refusal('conflict', `The offer's commission rate is now ${rate / 100} %.`)
     }
-    await closeVettingFlag(platform, tx, offer.id, `The offer was ${verdict} at ${rate / 100} %.`)
     const { HIGH_COMMISSION_RATE: highCommissionRate } = platform.config
     const decided = {
       vetting_verdict: verdict,
@@ -220,8 +219,15 @@ export async function vetOffer(platform: Platform, vetting: Vetting): Promise<Sh
       status: verdict === 'rejected' && status === 'live' ? 'paused' : status,
     } as const
     const isRepeat =
-      vetting_verdict === verdict && vetted_rate === rate && rejection_scope === decided.rejection_scope
-    if (isRepeat && status === decided.status) return offer
+      vetting_verdict === verdict &&
+      vetted_rate === rate &&
+      rejection_scope === decided.rejection_scope &&
+      status === decided.status
+    if (isRepeat && vetting.reason !== null && vetting.reason !== offer.vetting_reason) {
+      throw new Refusal('already_decided', `This offer is already ${verdict}, with another reason.`)
+    }
+    await closeVettingFlag(platform, tx, offer.id, `The offer was ${verdict} at ${rate / 100} %.`)
+    if (isRepeat) return offer
     await changeOffer(platform, tx, offer, { ...decided, vetting_reason: vetting.reason })
     await recordAudit(platform, tx, {
       actor: vetting.actor,

@@ -204,7 +204,7 @@ for (const { it } of marketSuites('the outbox', { idsOf: createIds })) {
     const shop = await market.addShop()
     const creator = await market.addCreator()
     await createEndpoint(platform, creator, {
-      url: 'http://127.0.0.1:9/',
+      url: 'http://127.0.0.1:8009/',
       events: ['balance.released', 'sale.accepted'],
       description: '',
     })

@@ -16,6 +16,7 @@ import {
   raiseFlag,
   resolvedFlagTimes,
 } from '../moderation/flags.service.ts'
+import { flagForgedRows } from '../moderation/forged-rows.service.ts'
 import { forEachIsolated } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -28,6 +29,7 @@ import {
   destinationProblem,
   destinationsInForce,
   flagBrokenDestination,
+  missingDestinations,
 } from '../users/payout-destinations.service.ts'
 import { isSuspended } from '../users/users.service.ts'
 import {
@@ -62,14 +64,16 @@ export async function runPayouts(
   options: { dryRun?: boolean; actor?: string; progress?: (at: number, all: number) => void } = {},
 ): Promise<PayoutRunOutcome[]> {
   const creators = await releasedByCreator(platform.database.reader)
-  const shortage = await checkBalance(platform, processor, creators, options.dryRun ?? false)
+  const obstacle =
+    (await checkDestinations(platform, options.dryRun ?? false)) ??
+    (await checkBalance(platform, processor, creators, options.dryRun ?? false))
   const flagged = await flaggedByRuns(platform.database.reader)
   type Creator = (typeof creators)[number]
   const work = async ({ creator_id: creatorId, released }: Creator): Promise<PayoutRunOutcome | null> => {
     const { reader } = platform.database
     const facts = await gatherCheckedFacts(platform, reader, creatorId, released, processor.payoutUnit)
-    if (shortage !== null && decidePayout(facts).kind === 'pay') {
-      return { creatorId, kind: 'waits', why: shortage, amount: released }
+    if (obstacle !== null && decidePayout(facts).kind === 'pay') {
+      return { creatorId, kind: 'waits', why: obstacle, amount: released }
     }
     const lookup = await lookUpReplaced(platform, processor, facts)
     if (options.dryRun) return preview(creatorId, facts, lookup)
@@ -89,6 +93,17 @@ export async function runPayouts(
     return { creatorId, kind: 'failed' as const, amount: released }
   }
   return forEachIsolated(platform, creators, work, { progress: options.progress, onFailure })
+}
+
+/** Whether destinations are missing, in which case a former one would seem to be in effect: nothing is sent, and it is flagged. */
+async function checkDestinations(platform: Platform, dryRun: boolean): Promise<'destination_broken' | null> {
+  const problem = await missingDestinations(platform, platform.database.reader)
+  if (problem === null) return null
+  if (!dryRun)
+    await platform.database.transaction((tx) =>
+      flagForgedRows(platform, tx, 'payout_destinations', [{ id: 'all', problem }]),
+    )
+  return 'destination_broken'
 }
 
 /**

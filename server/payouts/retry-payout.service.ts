@@ -3,7 +3,7 @@ import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { type RetryableCall, type RetryRequest, retryCall } from '../processor/retry.service.ts'
-import { destinationsInForce } from '../users/payout-destinations.service.ts'
+import { destinationsInForce, missingDestinations } from '../users/payout-destinations.service.ts'
 import { findPayout, lockPayout, type PayoutRow } from './payouts.store.ts'
 
 export interface RetriedPayout {
@@ -59,6 +59,12 @@ function assertPending(id: string, payout: PayoutRow | undefined): asserts payou
 }
 
 async function requestOf(platform: Platform, db: Queries, { creator_id }: PayoutRow) {
+  if ((await missingDestinations(platform, db)) !== null) {
+    throw new Refusal(
+      'conflict',
+      'Payout destinations were deleted in the database. Run "affiliate ledger verify", and put them back from a backup.',
+    )
+  }
   const inForce = await destinationsInForce(db, [creator_id], platform.clock.now())
   const destination = inForce.get(creator_id)
   if (!destination) throw new Refusal('conflict', 'The creator has no payout destination in force.')

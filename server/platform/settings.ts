@@ -257,7 +257,7 @@ const MAIL = {
   }),
   REQUIRE_VERIFIED_EMAIL: flag.optional().meta({
     description:
-      'whether an account must verify its e-mail address before it sets an offer live, applies to an offer or sets a payout destination. Accounts that are older than this setting are exempt',
+      'whether an account must verify its e-mail address before it sets an offer live, applies to an offer or sets a payout destination',
     unset: '`true` in production with `SMTP_URL`, else `false`',
   }),
 }
@@ -358,6 +358,11 @@ const FLAGS = {
     .prefault('50')
     .describe(
       'visits of a paused or ended offer within a day, after at least as many tracked ones, that raise `offer_paused_in_traffic`; 0 = off',
+    ),
+  FLAG_PAUSED_ORDERS: whole(0, 1_000_000)
+    .prefault('5')
+    .describe(
+      'rejected orders within 30 days, dated into pauses of at most an hour of an offer or its coupon code, that raise `orders_in_pauses`; 0 = off',
     ),
   FLAG_ORDER_AGE_DAYS: whole(0, 3650)
     .prefault('90')

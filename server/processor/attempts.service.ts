@@ -7,7 +7,13 @@ import { afterCommit, type Queries, type Tx } from '../platform/database/databas
 import type { Platform } from '../platform/platform.ts'
 import { type BackoffPolicy, retryDelay } from '../platform/queue/backoff.rule.ts'
 import type { AttemptKind } from './attempt.entity.ts'
-import { ATTEMPT_QUEUE, type AttemptRow, insertAttempts, listAttempts } from './attempts.store.ts'
+import {
+  ATTEMPT_QUEUE,
+  type AttemptRow,
+  insertAttempts,
+  listAttempts,
+  setAttemptsDue,
+} from './attempts.store.ts'
 import type { LookupOutcome, Processor } from './processor.ts'
 import type { OurRecord, Standing } from './records.rule.ts'
 import type { AttemptStanding } from './retry.rule.ts'
@@ -50,6 +56,17 @@ export async function queueAttempts(
   await insertAttempts(tx, rows)
   afterCommit(tx, () => platform.signals.send('attempts'))
   return rows.map(({ id }) => id)
+}
+
+/** Has the waiting calls for these billing cycles or payouts made as soon as the transaction commits. */
+export async function makeAttemptsDue(
+  platform: Platform,
+  tx: Tx,
+  subjectIds: readonly string[],
+): Promise<void> {
+  if (subjectIds.length === 0) return
+  await setAttemptsDue(tx, subjectIds, platform.clock.now())
+  afterCommit(tx, () => platform.signals.send('attempts'))
 }
 
 function waitingRow(platform: Platform, attempt: NewAttempt): AttemptRow {

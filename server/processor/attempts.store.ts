@@ -1,6 +1,6 @@
 import { type Selectable, type SqlBool, sql } from 'kysely'
 import { bulkInsert, inList } from '../platform/database/bulk-values.ts'
-import { dialectOf, type Queries } from '../platform/database/database.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { isId } from '../platform/ids.ts'
 import { LeaseQueue } from '../platform/queue/lease-queue.ts'
@@ -41,6 +41,17 @@ export const insertAttempts = bulkInsert<AttemptRow>('processor_attempts', {
   failed_at: 'bigint',
   row_digest: 'text',
 })
+
+/** Waiting attempts that are due later are due at `dueAt` (epoch ms). */
+export async function setAttemptsDue(tx: Tx, subjectIds: readonly string[], dueAt: number): Promise<void> {
+  await tx
+    .updateTable('processor_attempts')
+    .set({ next_try_at: dueAt })
+    .where(sql<SqlBool>`subject_id ${inList(dialectOf(tx), 'uuid', subjectIds)}`)
+    .where('state', '=', 'waiting')
+    .where('next_try_at', '>', dueAt)
+    .execute()
+}
 
 /** All attempts for one billing cycle or payout, oldest first. */
 export function listAttempts(db: Queries, kind: AttemptKind, subjectId: string): Promise<AttemptRow[]> {

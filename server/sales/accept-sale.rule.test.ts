@@ -7,6 +7,7 @@ import {
   attributionOf,
   CLOCK_TOLERANCE_MS,
   decideSale,
+  isUsableClick,
   namedBy,
   orderSource,
   type RejectionReason,
@@ -375,6 +376,20 @@ const anyFacts: fc.Arbitrary<SaleFacts> = fc.record({
   creator_suspended: rarely,
   merchant_suspended: rarely,
   platform_fee_rate: fc.integer({ min: 0, max: 10_000 }),
+})
+
+test('a click is usable for its merchant, tracked, from the clock tolerance before it to the end of its window', () => {
+  const window = 30 * DAY
+  for (const [changes, at, usable] of [
+    [{}, CLICKED_AT, true],
+    [{}, CLICKED_AT - CLOCK_TOLERANCE_MS, true],
+    [{}, CLICKED_AT - CLOCK_TOLERANCE_MS - 1, false],
+    [{}, CLICKED_AT + window, true],
+    [{}, CLICKED_AT + window + 1, false],
+    [{ tracked: false }, CLICKED_AT, false],
+    [{ link: { ...link, merchant_id: 'another' } }, CLICKED_AT, false],
+  ] as const)
+    assert.is(isUsableClick({ ...click, ...changes }, { merchantId: 'merchant', createdAt: at }), usable)
 })
 
 test('the reason is the first failed check; only an accepted sale pays, and never more than its basis', () => {

@@ -105,7 +105,7 @@ export interface Attribution {
  * shown. `null` without either.
  */
 export function attributionOf(facts: SaleFacts): Attribution | null {
-  const coupon = facts.coupons?.find((one) => isInForce(one, facts.order))
+  const coupon = couponInForce(facts)
   if (coupon) return { by: 'coupon', code: coupon.code, click: null, link: coupon.link, ...partiesOf(coupon) }
   const { click } = facts
   if (click?.link.merchant_id !== facts.reporting_merchant_id) return null
@@ -116,8 +116,19 @@ function partiesOf({ creator_suspended, buyer_is_creator, buyer_name_matches }: 
   return { creator_suspended, buyer_is_creator, buyer_name_matches }
 }
 
+/** The first coupon code of an order that was in force when it was created. */
+export function couponInForce<Coupon extends CouponTimes>(facts: {
+  order: Pick<SaleOrder, 'created_at'>
+  coupons?: readonly Coupon[]
+}): Coupon | undefined {
+  return facts.coupons?.find((one) => isInForce(one, facts.order))
+}
+
+/** What decides whether a coupon code is in force. */
+export type CouponTimes = Pick<SaleCoupon, 'code' | 'starts_at' | 'ends_at' | 'offer_status'>
+
 /** Whether the link had the code, and its offer was live, when the order was created. */
-export function isInForce(coupon: SaleCoupon, { created_at }: Pick<SaleOrder, 'created_at'>): boolean {
+export function isInForce(coupon: CouponTimes, { created_at }: Pick<SaleOrder, 'created_at'>): boolean {
   const { starts_at, ends_at, offer_status } = coupon
   return offer_status === 'live' && starts_at <= created_at && (ends_at === null || created_at < ends_at)
 }
@@ -236,7 +247,7 @@ const CHECKS: Record<RejectionReason, (evidence: Evidence) => Finding> = {
 
   // Fails only without a tracking reference: then there is no click to fall back to.
   coupon_not_in_force({ facts: { order }, attribution, coupons }) {
-    const coupon = coupons.find((one) => isInForce(one, order)) ?? coupons[0]
+    const coupon = couponInForce({ order, coupons }) ?? coupons[0]
     if (!coupon) return NOT_APPLICABLE
     const saw = {
       coupon_code: coupon.code,

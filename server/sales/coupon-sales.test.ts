@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { setCoupon } from '../links/coupons.service.ts'
 import type { LinkRecord } from '../links/links.service.ts'
+import { openFlags } from '../moderation/flags.service.ts'
 import { setOfferStatus } from '../offers/offers.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -8,6 +9,7 @@ import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Shop } from '../test/testkit/marketplace.ts'
 import { type OrderChanges, orderBody } from '../test/testkit/orders.ts'
 import { requestOf, setSuspended } from '../test/testkit/people.ts'
+import { removeTriggers } from '../test/testkit/tamper.ts'
 import { HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { salesRouter } from './sales.procedures.ts'
 
@@ -71,6 +73,30 @@ for (const { it } of marketSuites<Context>('sales by coupon code', { verify: tru
     assert.is(seen.coupons.length, 1)
     assert.is(seen.clicked_at, null, "another creator's click is not Bilal's business")
     assert.equal((await as(platform, sana).list({})).items, [])
+  })
+
+  it('credits no link by a row that was moved in the database, and flags it', async (context) => {
+    const { market, platform, shop, bilal, other } = context
+    const thief = await market.addLink(shop, await market.addCreator('Thief'))
+    const { database } = market.bed.testDatabase
+    await removeTriggers(database)
+    const move = (from: LinkRecord, to: LinkRecord) =>
+      database.writer
+        .updateTable('link_coupons')
+        .set({ link_id: to.id })
+        .where('link_id', '=', from.id)
+        .execute()
+    await move(other, thief)
+    const order = orderBody({ createdAt: market.clock.now(), price: 100_000, codes: ['BILAL10'] })
+    await market.deliver(shop, order)
+    await market.drainUntilIdle()
+    const sales = async () => (await as(platform, shop.actor).list({})).items
+    assert.equal(await sales(), [])
+    const { reader } = platform.database
+    assert.is((await openFlags(reader, 'integrity_violation', 'link_coupons')).length, 1)
+    await move(thief, other)
+    await market.after(HOUR)
+    assert.is((await sales())[0]?.creator_id, bilal.userId)
   })
 
   it('needs no click at all, and takes a shop-wide code for none', async ({ market, link, sell }) => {

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { changedBeforePayment, changedParts, changesInTurn } from './order-change.rule.ts'
+import { type ComparedOrder, changedBeforePayment, changedParts, changesInTurn } from './order-change.rule.ts'
 import type { SaleOrder } from './sale-facts.ts'
 
 const CLICK_ID = '0197a3c0-5b1e-7d42-9c3f-2a64d1f0b8e7'
@@ -33,6 +33,10 @@ const withoutReference: SaleOrder = { ...order, tracking_reference: null, tracki
 const cheaper: SaleOrder = { ...order, lines: [{ ...line, unit_price: 100 }] }
 const earlier: SaleOrder = { ...order, created_at: order.created_at - 1 }
 
+const code = { code: 'SANA10', starts_at: 0, ends_at: null, offer_status: 'live' as const }
+const withCode: ComparedOrder = { ...withoutReference, coupons: [code] }
+const withEndedCode: ComparedOrder = { ...withoutReference, coupons: [{ ...code, ends_at: 1 }] }
+
 const changed = (changes: Partial<SaleOrder>) => changedParts(order, { ...order, ...changes })
 
 test('an order that is reported again as it was has not changed', () => {
@@ -54,6 +58,22 @@ test('a reference that is added, dropped or exchanged is a change', () => {
 
 test('a reference that is no click id counts as none', () => {
   assert.equal(changedParts(withoutReference, { ...withoutReference, tracking_source: 'landing_site' }), [])
+})
+
+test('a coupon code in force that is added, dropped or exchanged is a change', () => {
+  const other = { ...code, code: 'BILAL10' }
+  assert.equal(changedParts(withoutReference, withCode), ['coupon_code'])
+  assert.equal(changedParts(withCode, withoutReference), ['coupon_code'])
+  assert.equal(changedParts(withCode, { ...withCode, coupons: [other] }), ['coupon_code'])
+  assert.equal(changedParts(withCode, { ...withCode, coupons: [other, code] }), ['coupon_code'])
+  assert.equal(changedParts(withCode, { ...withCode, coupons: [code, other] }), [])
+})
+
+test('a code that is not in force counts as none, and keeps what it was at the decision', () => {
+  assert.equal(changedParts(withoutReference, withEndedCode), [])
+  assert.equal(changedParts(withEndedCode, withoutReference), [])
+  assert.equal(changedParts(withCode, withEndedCode), [])
+  assert.equal(changedParts(withEndedCode, withCode), [])
 })
 
 test('each amount, the currency and the kind of tax are part of the amounts', () => {
@@ -87,10 +107,13 @@ test('an order may be edited and given its reference before it is paid, but not 
     'tracking_reference',
   ])
   assert.equal(changedBeforePayment(order, earlier), ['created_at'])
+  assert.equal(changedBeforePayment(withoutReference, withCode), [])
+  assert.equal(changedBeforePayment(withCode, withoutReference), ['coupon_code'])
 })
 
-const receiptOn = (decided: SaleOrder) => JSON.stringify({ facts: { order: decided }, decision: {} })
-const report = (reported: SaleOrder, decided = false, key = 'store 1001') => ({
+const receiptOn = ({ coupons = [], ...decided }: ComparedOrder) =>
+  JSON.stringify({ facts: { order: decided, coupons }, decision: {} })
+const report = (reported: ComparedOrder, decided = false, key = 'store 1001') => ({
   key,
   order: reported,
   decided,
@@ -107,6 +130,15 @@ test('a report is compared with the receipt of its own order', () => {
   ])
   const reports = [report(cheaper), report(order), report(earlier, false, 'store 1002')]
   assert.equal(changesInTurn(receipts, reports), [['amounts'], [], []])
+})
+
+test('a report is compared with the coupon codes on the receipt', () => {
+  const receipts = new Map([['store 1001', receiptOn(withCode)]])
+  assert.equal(changesInTurn(receipts, [report(withoutReference)]), [['coupon_code']])
+  assert.equal(changesInTurn(receipts, [report(withoutReference, true), report(withCode)]), [
+    ['coupon_code'],
+    ['coupon_code'],
+  ])
 })
 
 test('after an order was decided on in a batch, the next report in it is compared with that one', () => {

@@ -6,8 +6,17 @@ const MINUTE = 60_000
 const DAY = 86_400_000
 const AT = 1_790_000_000_000
 
+const TIMES = {
+  createdAt: AT,
+  receivedAt: AT,
+  triggeredAt: AT,
+  clickedAt: AT,
+  codeStartedAt: null,
+  firstReportedAt: AT,
+}
+
 const suspicious = (dates: Partial<Parameters<typeof suspiciousDates>[0]>, oldestDays = 90) =>
-  suspiciousDates({ createdAt: AT, receivedAt: AT, triggeredAt: AT, clickedAt: AT, ...dates }, oldestDays)
+  suspiciousDates({ ...TIMES, ...dates }, oldestDays)
 
 test('an order created before it came in, after its click, is as it should be', () => {
   assert.equal(suspicious({}), [])
@@ -31,6 +40,20 @@ test('an order with a click is unusually old from the given day on, counted to i
   assert.equal(suspicious({ ...received, triggeredAt: null }), ['long_before_payment'])
   assert.equal(suspicious({ ...received, triggeredAt: null, clickedAt: null }), [])
   assert.equal(suspicious({ ...received, triggeredAt: null }, 0), [])
+})
+
+test('an order with a coupon code and no click is unusually old from the same day on', () => {
+  const received = { receivedAt: AT + 400 * DAY, triggeredAt: null, clickedAt: null }
+  assert.equal(suspicious({ ...received, codeStartedAt: AT - DAY }), ['long_before_payment'])
+  assert.equal(suspicious({ ...received, codeStartedAt: AT - DAY, receivedAt: AT + 89 * DAY }), [])
+})
+
+test('an order dated before its coupon code is suspicious, unless it was reported before the code began', () => {
+  const late = AT + 5 * MINUTE + 1
+  const dates = { clickedAt: null, codeStartedAt: late }
+  assert.equal(suspicious({ ...dates, firstReportedAt: late }), ['before_code'])
+  assert.equal(suspicious({ ...dates, firstReportedAt: late - 1 }), [])
+  assert.equal(suspicious({ ...dates, firstReportedAt: late, codeStartedAt: late - 1 }), [])
 })
 
 test.run()

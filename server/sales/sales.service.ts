@@ -4,7 +4,7 @@ import { addSalesToCycles, type SaleToBill } from '../billing/billing.service.ts
 import { type LinkedClick, linksOfClicks } from '../clicks/clicks.service.ts'
 import { saleAccepted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
-import { couponsOfOrders } from '../links/coupons.service.ts'
+import { type CodedOrder, couponsOfOrders } from '../links/coupons.service.ts'
 import { flagOrders, type OrderNote } from '../moderation/order-flags.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
@@ -16,17 +16,17 @@ import { accountTitlesOf } from '../users/payout-destinations.service.ts'
 import { standingOf } from '../users/users.service.ts'
 import {
   attributionOf,
+  couponInForce,
   decideSale,
   isPaid,
   isUsableClick,
   namedBy,
   orderSource,
-  readReceipt,
   type SaleDecision,
   type SaleReceipt,
 } from './accept-sale.rule.ts'
 import { notifyFirstSales } from './first-sales.service.ts'
-import { changesInTurn } from './order-change.rule.ts'
+import { changesInTurn, decidedOrder } from './order-change.rule.ts'
 import { type SuspiciousDate, suspiciousDates } from './order-dates.rule.ts'
 import { publishSales } from './sale-events.service.ts'
 import { clickIdsOf, hasBuyerName, isBuyer, type SaleFacts, saleOrderOf } from './sale-facts.ts'
@@ -202,7 +202,7 @@ async function decideOrders(
       row,
       again,
       source: again || saleFacts.order.test ? null : orderSource(saleFacts),
-      suspicious: datesOf(platform, reports[index] as ReportedOrder, saleFacts, decidedAt),
+      suspicious: datesOf(platform, reports[index] as ReportedOrder, saleFacts, row),
     }
   })
 }
@@ -237,9 +237,16 @@ function placeOfClick(
   )
 }
 
+function codedOrder(
+  { merchantId, order }: Pick<ReportedOrder, 'merchantId' | 'order'>,
+  codes: readonly string[] = order.discount_codes,
+): CodedOrder {
+  return { merchantId, codes, createdAt: order.created_at }
+}
+
 /** Loads everything that the sale rule needs, for all orders at once. */
 export async function loadFacts(
-  platform: Pick<Platform, 'config'>,
+  platform: Pick<Platform, 'config' | 'keys'>,
   db: Queries,
   reports: readonly Pick<ReportedOrder, 'merchantId' | 'order'>[],
 ): Promise<SaleFacts[]> {
@@ -250,11 +257,8 @@ export async function loadFacts(
   const orders = reports.map((report) => saleOrderOf(report.order, placeOfClick(report, clicks)))
   const coupons = await couponsOfOrders(
     db,
-    reports.map(({ merchantId, order }) => ({
-      merchantId,
-      codes: order.discount_codes,
-      createdAt: order.created_at,
-    })),
+    platform.keys,
+    reports.map((report) => codedOrder(report)),
   )
   const links = [...clicks.values(), ...coupons.flat()].map(({ link }) => link)
   const creatorIds = [...new Set(links.map((link) => link.creator_id))]
@@ -356,9 +360,17 @@ async function flagChanges(
 ): Promise<void> {
   const { keys, receipts, decided, saleOf } = batch
   if (receipts.size === 0 && new Set(keys).size === keys.length) return
+  const coupons = await couponsOfOrders(
+    tx,
+    platform.keys,
+    reports.map((report, index) => codedOrder(report, decided.has(index) ? [] : report.order.discount_codes)),
+  )
   const compared = reports.map(({ order }, index) => ({
     key: keys[index] as string,
-    order: orderDecidedOn(decided.get(index)) ?? saleOrderOf(order),
+    order: decidedOrder(decided.get(index)?.row.receipt ?? '') ?? {
+      ...saleOrderOf(order),
+      coupons: coupons[index] ?? [],
+    },
     references: clickIdsOf(order),
     decided: decided.has(index),
   }))
@@ -368,10 +380,6 @@ async function flagChanges(
     return noteOf(reports[index] as ReportedOrder, saleOf(index).id, details)
   })
   await flagOrders(platform, tx, 'order_changed', notes)
-}
-
-function orderDecidedOn(decided: DecidedOrder | undefined) {
-  return decided && readReceipt(decided.row.receipt)?.facts.order
 }
 
 async function flagDates(
@@ -398,13 +406,18 @@ function datesOf(
   { config }: Platform,
   report: ReportedOrder,
   facts: SaleFacts,
-  decidedAt: number,
+  sale: SaleRow,
 ): SuspiciousDate[] {
+  const { coupons = [] } = facts
+  const codes = [couponInForce(facts) ?? coupons].flat()
+  const receivedAt = report.receivedAt ?? sale.decided_at ?? sale.created_at
   const dates = {
     createdAt: facts.order.created_at,
-    receivedAt: report.receivedAt ?? decidedAt,
+    receivedAt,
     triggeredAt: report.triggeredAt ?? null,
     clickedAt: attributionOf(facts)?.click?.created_at ?? null,
+    codeStartedAt: codes.length > 0 ? Math.max(...codes.map((code) => code.starts_at)) : null,
+    firstReportedAt: Math.min(receivedAt, sale.created_at),
   }
   return suspiciousDates(dates, config.FLAG_ORDER_AGE_DAYS)
 }

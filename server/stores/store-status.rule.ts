@@ -22,8 +22,7 @@ export function silenceLimits(
 
 /** What is known of a store's deliveries. Times in epoch ms. */
 export interface StoreSigns {
-  /** When it was connected; `null` for stores of earlier versions. */
-  connectedAt: number | null
+  connectedAt: number
   lastEventAt: number | null
   lastRefusedAt: number | null
   /** Days with orders, of the 28 up to the last event. */
@@ -33,9 +32,9 @@ export interface StoreSigns {
 /** A store's status, from what arrived and what was refused. */
 export function storeStatus(signs: StoreSigns, now: number, limits: SilenceLimits) {
   const { connectedAt, lastEventAt, lastRefusedAt } = signs
-  const since = Math.max(connectedAt ?? 0, lastEventAt ?? 0)
+  const since = Math.max(connectedAt, lastEventAt ?? 0)
   if (lastRefusedAt !== null && lastRefusedAt > since) return 'rejecting'
-  if (lastEventAt === null || lastEventAt < (connectedAt ?? 0)) return 'waiting'
+  if (lastEventAt === null || lastEventAt < connectedAt) return 'waiting'
   return isSilent({ lastEventAt, orderDays: signs.orderDays }, now, limits) ? 'silent' : 'receiving'
 }
 

@@ -21,8 +21,8 @@ export const Store = defineEntity({
     released_at: epochMs().strictNullable(),
     /** When its first validly signed event was applied, since it was last connected. */
     first_event_at: epochMs().strictNullable(),
-    /** When it was connected, or connected again; `null` for stores that were connected before migration 26. */
-    connected_at: epochMs().strictNullable(),
+    /** When it was connected, or connected again. */
+    connected_at: epochMs(),
     /** When a delivery in this shop's name last failed verification, to the minute, and why. Anyone can send one. */
     last_refused_at: epochMs().strictNullable(),
     last_refusal: enumText<RefusalReason>().strictNullable(),

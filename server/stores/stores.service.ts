@@ -93,15 +93,16 @@ function checkStoreQuota(tx: Tx, merchantId: string): Promise<void> {
 }
 
 function newStore(platform: Platform, merchantId: string, domain: string): StoreRow {
+  const now = platform.clock.now()
   return {
     id: platform.ids.next(),
     merchant_id: merchantId,
     shop_domain: domain,
-    created_at: platform.clock.now(),
+    created_at: now,
     removed_at: null,
     released_at: null,
     first_event_at: null,
-    connected_at: null,
+    connected_at: now,
     last_refused_at: null,
     last_refusal: null,
     refused_since: null,

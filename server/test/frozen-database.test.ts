@@ -126,14 +126,22 @@ it('has no more connections than its pool while commits wait for a missing stand
     for (const answer of await Promise.all([...writes, patch])) refused(answer, 'a write')
     const me = await call(url, 'GET', '/me', { token })
     assert.is(me.status, 200)
-    assert.is((await call(url, 'GET', '/readyz')).status, 200)
   }
+  const unready = await eventually(
+    () => call(url, 'GET', '/readyz'),
+    ({ status }) => status === 503,
+  )
+  assert.match(unready.body.detail, 'Writes to the database fail.')
   const { all, stuck } = await connections()
   assert.ok(stuck > 0)
   assert.ok(all <= POOL_SIZE, `${all} connections`)
   await primary.configure({ synchronous_standby_names: '' })
   await eventually(
     () => report(url, '300'),
+    ({ status }) => status === 200,
+  )
+  await eventually(
+    () => call(url, 'GET', '/readyz'),
     ({ status }) => status === 200,
   )
   assert.is((await connections()).stuck, 0)
@@ -145,7 +153,7 @@ it('is not ready, and says why, while the server takes reads only', async ({ clu
     () => call(url, 'GET', '/readyz'),
     ({ status }) => status === 503,
   )
-  assert.match(answer.body.detail, 'takes reads only, as a standby does')
+  assert.match(answer.body.detail, 'default_transaction_read_only is on')
   await cluster.primary.configure({ default_transaction_read_only: '' })
   await eventually(
     () => call(url, 'GET', '/readyz'),

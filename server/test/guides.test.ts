@@ -6,6 +6,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ERROR_STATUS } from '../../shared/error-codes.ts'
 import { headingAnchor } from '../http/guides/render-guide.ts'
+import { KINDS, tablesOf } from '../verification/unprotected.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const GUIDES = join(ROOT, 'server', 'guides')
@@ -54,6 +55,11 @@ guides('every link leads to a file or heading', () => {
     deadLinks(path, readFileSync(path, 'utf8')).map((link) => `${path.slice(ROOT.length)}: ${link}`),
   )
   assert.equal(dead, [])
+})
+
+guides('the security guide lists what verification does not find', () => {
+  const text = readFileSync(join(GUIDES, 'security.md'), 'utf8').replaceAll(/\s+/g, ' ')
+  for (const kind of KINDS) assert.match(text, tablesOf(kind))
 })
 
 guides('the API guide explains every error code', () => {

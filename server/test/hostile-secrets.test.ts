@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
+import { sealedRow } from '../platform/crypto/digested-rows.ts'
 import { IntegrityError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Schema } from '../platform/database/schema.ts'
@@ -66,9 +67,9 @@ const ON_DESTINATIONS: Record<string, Attack> = {
   'a copy of their row under a new id': ({ market, victim, attacker }, tx) =>
     sql`
     insert into payout_destinations
-      (id, user_id, iban_encrypted, iban_fingerprint, iban_last4, account_title, effective_at, created_at)
+      (id, user_id, iban_encrypted, iban_fingerprint, iban_last4, account_title, effective_at, created_at, row_digest)
     select ${market.platform.ids.next()}, ${victim.userId}, iban_encrypted, iban_fingerprint, iban_last4, account_title,
-      effective_at, created_at
+      effective_at, created_at, row_digest
     from payout_destinations where user_id = ${attacker.userId}`.execute(tx),
   'their row under the id of the one that it replaces': async ({ victim, attacker }, tx) => {
     const { id } = await tx
@@ -130,8 +131,8 @@ const ON_BILLING_ACCOUNTS: Record<string, Attack> = {
     ),
   'a copy of a row under a new id': ({ market, shop, attackerShop }, tx) =>
     sql`
-    insert into billing_accounts (id, user_id, kind, account_encrypted, account_last4, created_at)
-    select ${market.platform.ids.next()}, ${shop.merchantId}, kind, account_encrypted, account_last4, created_at
+    insert into billing_accounts (id, user_id, kind, account_encrypted, account_last4, created_at, row_digest)
+    select ${market.platform.ids.next()}, ${shop.merchantId}, kind, account_encrypted, account_last4, created_at, row_digest
     from billing_accounts where user_id = ${attackerShop.merchantId}`.execute(tx),
   ...eachColumn('billing_accounts', {
     id: "'01900000-0000-7000-8000-00000000000f'",
@@ -262,6 +263,31 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
     })
   }
 
+  it('who deletes the newest destination brings no former one back', async (world) => {
+    const { market, victim } = world
+    const before = await copyRows(world)
+    await giveDestination(market.platform, victim.userId, TAKEOVER_IBAN)
+    const deletion: Attack = (_, tx) =>
+      sql`delete from payout_destinations
+      where user_id = ${victim.userId} and effective_at > created_at`.execute(tx)
+    await under(world, deletion, async () => {
+      const [outcome] = await runPayouts(market.platform, market.processor)
+      assert.is(outcome?.kind === 'waits' && outcome.why, 'destination_broken')
+      assert.ok((await openFlagsOf(market.platform)).includes('integrity_violation payout_destinations'))
+      assert.is((await breachesOf(world, 'rows-complete-payout-destinations')).length, 1)
+    })
+    assert.equal(await breachesOf(world, 'rows-complete-payout-destinations'), [])
+    await restoreRows(world, before)
+  })
+
+  it('who deletes a billing account is found', async (world) => {
+    const deletion: Attack = ({ shop }, tx) =>
+      sql`delete from billing_accounts where user_id = ${shop.merchantId}`.execute(tx)
+    await under(world, deletion, async () => {
+      assert.is((await breachesOf(world, 'rows-complete-billing-accounts')).length, 1)
+    })
+  })
+
   for (const [what, attack] of Object.entries(ON_BILLING_ACCOUNTS)) {
     it(`${what}: the billing account does not open, and verification finds it`, async (world) => {
       const { market, shop } = world
@@ -351,17 +377,21 @@ for (const { it } of marketSuites<World>('a database writer without the key', { 
       .selectFrom('payout_destinations')
       .select(['id', 'user_id', 'iban_last4'])
       .execute()
+    /** As the service would queue the call again. */
     const pointTo = (destinationId: string | undefined) =>
       market.platform.database.transaction((tx) =>
         tx
           .updateTable('processor_attempts')
           .set({
+            ...sealedRow(market.platform.keys, 'processor_attempts', {
+              ...attempt,
+              request: JSON.stringify({ destination_id: destinationId }),
+            }),
             state: 'waiting',
             settled_at: null,
             next_try_at: market.clock.now(),
             tries: 0,
             unknown_at: null,
-            request: JSON.stringify({ destination_id: destinationId }),
           })
           .where('id', '=', attempt.id)
           .execute(),

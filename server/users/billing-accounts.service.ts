@@ -167,7 +167,7 @@ async function openIfPossible(
   }
 }
 
-function bindingOf(row: Omit<BillingAccountRow, 'account_encrypted'>): Binding {
+function bindingOf(row: Omit<BillingAccountRow, 'account_encrypted' | 'row_digest'>): Binding {
   return { purpose: SEALED_FOR, row: row.id, owner: row.user_id, facts: [row.kind, row.created_at] }
 }
 

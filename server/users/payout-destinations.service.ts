@@ -5,6 +5,7 @@ import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { type Binding, IntegrityError } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { entities } from '../platform/database/entities.ts'
+import { headProblem } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { ibanLast4 } from './iban.rule.ts'
 import {
@@ -69,6 +70,14 @@ export async function destinationProblem(
     if (error instanceof IntegrityError) return error.message
     throw error
   }
+}
+
+/**
+ * What shows that destinations were deleted, or replaced by older ones: `null` when nothing does. Without the newest one a former one
+ * would be in effect. Reads all destinations. Throws `UnknownKeyError`.
+ */
+export function missingDestinations({ keys }: Platform, db: Queries): Promise<string | null> {
+  return headProblem(db, keys, 'payout_destinations')
 }
 
 /** Flags a creator who cannot be paid because of `evidence`. */
@@ -150,7 +159,7 @@ export async function ibanFingerprints(
 }
 
 /** The times are sealed too, so that no destination comes into effect earlier or in another order. */
-function bindingOf(row: Omit<DestinationRow, 'iban_encrypted' | 'iban_fingerprint'>): Binding {
+function bindingOf(row: Omit<DestinationRow, 'iban_encrypted' | 'iban_fingerprint' | 'row_digest'>): Binding {
   return {
     purpose: SEALED_FOR,
     row: row.id,

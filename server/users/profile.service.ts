@@ -1,4 +1,5 @@
 import { type MerchantAccount, merchantAccount } from '../billing/billing.service.ts'
+import { makeInvoicesDue } from '../billing/invoices.service.ts'
 import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
 import { refreshMerchantName } from '../offers/offers.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
@@ -122,7 +123,7 @@ interface NewAccount {
   /** In words, for messages. */
   name: string
   compare(db: Queries): Promise<AccountChange>
-  add(tx: Tx): Promise<void>
+  add(tx: Tx, change: AccountChange): Promise<void>
 }
 
 /** Refuses an account that is malformed or not for the user's role. */
@@ -144,7 +145,10 @@ function newAccount(platform: Platform, user: UserRow, change: ProfileChange): N
     return {
       name: 'billing account',
       compare: (db) => billingAccountChange(platform, db, user.id, account),
-      add: (tx) => addBillingAccount(platform, tx, user.id, account),
+      async add(tx, change) {
+        await addBillingAccount(platform, tx, user.id, account)
+        if (change === 'first') await makeInvoicesDue(platform, tx, user.id)
+      },
     }
   }
   return null
@@ -199,7 +203,7 @@ async function changeAccount(
   const change = await account.compare(tx)
   if (change === 'same') return
   if (change === 'replacement' && !passwordGiven) throw passwordNeeded(account)
-  await account.add(tx)
+  await account.add(tx, change)
 }
 
 function passwordNeeded({ name }: NewAccount): Refusal {

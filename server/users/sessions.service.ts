@@ -162,7 +162,7 @@ export interface SessionRecord {
   id: string
   createdAt: number
   expiresAt: number
-  /** Accurate to a minute; `null` for a session that is older than this column and was not used since. */
+  /** Accurate to a minute. */
   lastUsedAt: number | null
   addressPrefix: string | null
   agent: string | null

@@ -27,8 +27,6 @@ export const User = defineEntity({
     created_at: epochMs(),
     /** When the owner of the e-mail address proved to have it. */
     email_verified_at: epochMs().strictNullable(),
-    /** Since when the account must have a verified address, where the settings require it; `null`: it is exempt. */
-    must_verify_since: epochMs().strictNullable(),
     row_digest: rowDigest(),
   },
   checks: [oneOf('users', 'role', ROLES)],
@@ -130,6 +128,7 @@ export const PayoutDestination = defineEntity({
     account_title: text(),
     effective_at: epochMs(),
     created_at: epochMs(),
+    row_digest: rowDigest(),
   },
   indexes: [{ name: 'payout_destinations_user', properties: ['user_id', 'effective_at'] }],
 })
@@ -148,6 +147,7 @@ export const BillingAccount = defineEntity({
     account_encrypted: text(),
     account_last4: text(),
     created_at: epochMs(),
+    row_digest: rowDigest(),
   },
   checks: [oneOf('billing_accounts', 'kind', BILLING_ACCOUNT_KINDS)],
   indexes: [{ name: 'billing_accounts_user', properties: ['user_id', 'created_at'] }],

@@ -22,7 +22,7 @@ import {
 } from '../../shared/schemas/users.ts'
 import { readNotifications, updateNotifications } from '../mail/notifications.service.ts'
 import { mapPage } from '../platform/api/page.ts'
-import { procedure, publicProcedure, type RestRoute, router } from '../platform/api/procedure.ts'
+import { procedure, publicProcedure, router } from '../platform/api/procedure.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
 import { recoveryProcedures } from './account-recovery.procedures.ts'
@@ -92,22 +92,6 @@ function openSessionWire(record: SessionRecord, currentId: string) {
     agent: record.agent,
     current: record.id === currentId,
   }
-}
-
-/** The same by two methods: some clients drop the body of a DELETE. */
-function disableTotpBy(rest: RestRoute) {
-  return procedure(EVERY_ROLE, {
-    rest,
-    summary: 'Turn the second factor off',
-    description: 'Needs a step-up in the last 10 minutes, and a code: the same one, or another.',
-    errors: ['invalid_credentials', 'step_up_required', 'not_found', 'conflict'],
-    details: { conflict: 'Admins need their second factor. An operator can reset it.' },
-  })
-    .input(disableTotpInput)
-    .output(z.void())
-    .mutation(({ ctx, input }) =>
-      disableTotp(ctx.platform, ctx.actor, { code: input.code, address: ctx.clientAddress }),
-    )
 }
 
 export const authRouter = router({
@@ -234,9 +218,29 @@ export const authRouter = router({
       }),
     })),
 
-  disableTotp: disableTotpBy({ method: 'DELETE', path: '/auth/totp', status: 204, takesBody: true }),
-
-  disableTotpByPost: disableTotpBy({ method: 'POST', path: '/auth/totp/disable', status: 204 }),
+  disableTotp: procedure(EVERY_ROLE, {
+    rest: {
+      method: 'POST',
+      path: '/auth/totp/disable',
+      status: 204,
+      // Some clients drop the body of a DELETE.
+      also: {
+        method: 'DELETE',
+        path: '/auth/totp',
+        takesBody: true,
+        operationId: 'auth.disableTotpByDelete',
+      },
+    },
+    summary: 'Turn the second factor off',
+    description: 'Needs a step-up in the last 10 minutes, and a code: the same one, or another.',
+    errors: ['invalid_credentials', 'step_up_required', 'not_found', 'conflict'],
+    details: { conflict: 'Admins need their second factor. An operator can reset it.' },
+  })
+    .input(disableTotpInput)
+    .output(z.void())
+    .mutation(({ ctx, input }) =>
+      disableTotp(ctx.platform, ctx.actor, { code: input.code, address: ctx.clientAddress }),
+    ),
 
   stepUp: procedure(EVERY_ROLE, {
     limit: 'auth',

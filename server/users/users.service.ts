@@ -94,7 +94,6 @@ export async function createUser(platform: Platform, tx: Tx, user: NewUser): Pro
     suspended_at: null,
     created_at: now,
     email_verified_at: null,
-    must_verify_since: now,
   }
   const created = await insertUser(tx, row)
   if (created) return created
@@ -303,7 +302,7 @@ export async function requireVerifiedEmail(
 ): Promise<void> {
   if (!requiresVerifiedEmail(config)) return
   const user = await findUserById(db, userId)
-  if (!user || user.must_verify_since === null || user.email_verified_at !== null) return
+  if (!user || user.email_verified_at !== null) return
   throw new Refusal(
     'email_not_verified',
     'Verify your e-mail address first: open the link in the e-mail, or have it sent again.',

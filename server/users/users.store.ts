@@ -138,7 +138,6 @@ const USER_COLUMNS = [
   'suspended_at',
   'created_at',
   'email_verified_at',
-  'must_verify_since',
   'row_digest',
 ] as const satisfies (keyof UserRow)[]
 

@@ -49,6 +49,7 @@ export const flagKind = z
     'store_rejecting',
     'conversion_dropped',
     'offer_paused_in_traffic',
+    'orders_in_pauses',
     'cycle_unpaid',
     'offer_vetting',
     'credit_request',

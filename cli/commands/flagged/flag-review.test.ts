@@ -8,7 +8,7 @@ import { type Books, openBooks } from '../../test/books.ts'
 import { NO_PTY, type Typed } from '../../test/run-in-pty.ts'
 
 const it = suite('the walk through what is flagged')
-if (NO_PTY !== null) it.skip('there is no terminal to be had here to walk at', () => {})
+if (NO_PTY !== null) it.skip('there is no pseudo-terminal here to review in', () => {})
 /** Without a terminal there is no walk. */
 const atTerminal = NO_PTY === null ? it : () => undefined
 let books: Books

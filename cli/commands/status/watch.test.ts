@@ -9,7 +9,7 @@ import { NO_PTY } from '../../test/run-in-pty.ts'
 import { startAffiliate } from '../../test/running-affiliate.ts'
 
 const it = suite('watching where everything stands')
-if (NO_PTY !== null) it.skip('there is no terminal to be had here to watch at', () => {})
+if (NO_PTY !== null) it.skip('there is no pseudo-terminal here to watch in', () => {})
 const atTerminal = NO_PTY === null ? it : () => undefined
 const WATCH = ['status', '--watch', '--every', '1']
 const CTRL_C = '\u0003'

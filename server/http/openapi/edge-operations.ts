@@ -1,15 +1,14 @@
 import {
   ORDER_EXAMPLE,
-  PATH_ID_EXAMPLES,
   PROCESSOR_EVENT_EXAMPLES,
   SALES_FILE_EXAMPLE,
   SALES_LINES_EXAMPLE,
-  SLUG,
   STORE_DELIVERY_EXAMPLE,
   TRACKED_PRODUCT_URL,
-} from './example-data.ts'
+} from './edge-example-data.ts'
+import { PATH_ID_EXAMPLES, SLUG } from './example-data.ts'
 import { namedExamples } from './examples.ts'
-import { problemResponses, RETRY_AFTER } from './problem-responses.ts'
+import { problemResponses, RATE_LIMIT, RETRY_AFTER } from './problem-responses.ts'
 
 const { domain, delivery } = STORE_DELIVERY_EXAMPLE
 
@@ -68,6 +67,7 @@ const UNSUBSCRIBE_TOKEN = {
 }
 const UNSUBSCRIBE_PAGE = {
   description: 'A page for people.',
+  headers: RATE_LIMIT,
   content: { 'text/html': { schema: { type: 'string' }, example: '<!doctype html>' } },
 }
 
@@ -92,6 +92,7 @@ export const EDGE_PATHS = {
       responses: {
         200: {
           description: 'The file.',
+          headers: RATE_LIMIT,
           content: {
             'text/csv': { schema: { type: 'string' }, example: SALES_FILE_EXAMPLE },
             'application/x-ndjson': { schema: { type: 'string' }, example: SALES_LINES_EXAMPLE },
@@ -319,6 +320,7 @@ export const EDGE_PATHS = {
       responses: {
         200: {
           description: 'The contact, and until when it is valid.',
+          headers: RATE_LIMIT,
           content: {
             'text/plain': {
               schema: { type: 'string' },

@@ -21,7 +21,7 @@ import type {
  * of 18 November 2026 goes from the click to the paid payout. A test checks each against its schema, and their sums.
  */
 const BASE = 'https://market.example.pk'
-const ID = {
+export const ID = {
   merchant: '01a10ab1-68e6-79e7-86cc-e0d95f0f6089',
   store: '01a10ab8-3992-7824-980d-71985f082a26',
   offer: '01a10ac3-03f0-7988-980b-f0c9328c9e8b',
@@ -42,7 +42,7 @@ const ID = {
   session: '01a11186-b381-7d04-9c1f-62a7e05b3f18',
 }
 export const SLUG = 'k7m2xq9wpd'
-const PRODUCT_ID = '8123456789012'
+export const PRODUCT_ID = '8123456789012'
 const CLICKED_AT = '2026-11-18T15:02:11.240Z'
 const ORDERED_AT = '2026-11-18T16:40:00.000Z'
 const DECIDED_AT = '2026-11-18T16:41:05.377Z'
@@ -56,7 +56,7 @@ const PAID_AT = '2026-12-02T11:20:48.066Z'
 const merchant = { id: ID.merchant, display_name: 'Chenab Lawn' }
 const creator = { id: ID.creator, display_name: 'Sana Mirza' }
 
-const offer: Offer = {
+export const offer: Offer = {
   id: ID.offer,
   merchant,
   title: 'Embroidered Lawn Suit, 3 Piece',
@@ -99,7 +99,7 @@ const application: Application = {
   created_at: '2026-10-06T14:22:09.405Z',
 }
 
-const sale: Sale = {
+export const sale: Sale = {
   id: ID.sale,
   acceptance_status: 'accepted',
   rejection_reason: null,
@@ -121,7 +121,7 @@ const sale: Sale = {
   decided_at: DECIDED_AT,
 }
 
-const billingCycle: BillingCycleWire = {
+export const billingCycle: BillingCycleWire = {
   id: ID.cycle,
   state: 'charged',
   ...PERIOD,
@@ -179,7 +179,7 @@ const queuedDelivery: WebhookDelivery = {
   finished_at: null,
 }
 
-const payout: PayoutWire = {
+export const payout: PayoutWire = {
   id: ID.payout,
   state: 'paid',
   amount: '4375.00',
@@ -312,7 +312,7 @@ const affiliateLink: AffiliateLink = {
   created_at: TERMS_LOCKED_AT,
 }
 
-const store: Store = {
+export const store: Store = {
   id: ID.store,
   platform: 'shopify',
   shop_domain: 'chenab-lawn.myshopify.com',
@@ -517,8 +517,12 @@ export const COMPONENT_EXAMPLES: Record<string, unknown> = {
   } satisfies WebhookEndpointWithSecret,
 }
 
-/** Responses that depend on the caller's role, by operation. */
-export const ROLE_EXAMPLES: Record<string, Record<string, unknown>> = {
+/** Responses that depend on the caller, by operation. */
+export const CALLER_EXAMPLES: Record<string, Record<string, unknown>> = {
+  'links.resolve': {
+    anyone: resolvedLink,
+    party: { ...resolvedLink, coupon_code: 'SANA10' } satisfies ResolvedLink,
+  },
   'users.me': { creator: creatorAccount, merchant: merchantAccount },
   'summaries.get': { creator: creatorSummary, merchant: merchantSummary },
 }
@@ -566,7 +570,6 @@ export const BODY_EXAMPLES: Record<string, Record<string, unknown>> = {
   'auth.confirmTotp': { code: '492039' },
   'auth.renewRecoveryCodes': { code: '640917' },
   'auth.disableTotp': { code: '117538' },
-  'auth.disableTotpByPost': { code: '117538' },
   'auth.stepUp': { password: credentials.password, code: '804261' },
   'users.updateMe': {
     display_name: creator.display_name,
@@ -640,81 +643,3 @@ export const PATH_ID_EXAMPLES: Record<string, string> = {
 }
 
 export const EXAMPLE_REQUEST_ID = ID.request
-
-/** The fields of Shopify's order that the service reads. */
-export const ORDER_EXAMPLE = {
-  id: Number(sale.order_id),
-  name: sale.order_name,
-  created_at: '2026-11-18T21:40:00+05:00',
-  currency: 'PKR',
-  financial_status: 'paid',
-  cancelled_at: null,
-  test: false,
-  taxes_included: false,
-  email: 'hina.raza@mail.example.pk',
-  landing_site: `/products/embroidered-lawn-suit?aff_ref=${ID.click}`,
-  note_attributes: [],
-  line_items: [
-    {
-      product_id: Number(PRODUCT_ID),
-      title: offer.title,
-      quantity: 2,
-      price: '4999.00',
-      discount_allocations: [{ amount: '998.00' }],
-      tax_lines: [],
-    },
-    {
-      product_id: 8123456789555,
-      title: 'Gift card',
-      gift_card: true,
-      quantity: 1,
-      price: '2000.00',
-      discount_allocations: [],
-      tax_lines: [],
-    },
-  ],
-}
-
-/** Where the redirect of a click leads. */
-export const TRACKED_PRODUCT_URL = `${offer.product_url}?aff_ref=${ID.click}`
-
-export const PROCESSOR_EVENT_EXAMPLES = {
-  payment_confirmed: {
-    type: 'billing.payment_confirmed',
-    data: {
-      invoice_id: billingCycle.processor_invoice_id,
-      payment_reference: billingCycle.processor_payment_reference,
-      amount: billingCycle.amount_due,
-      currency: 'PKR',
-    },
-  },
-  payout_confirmed: {
-    type: 'payout.confirmed',
-    data: {
-      payout_id: payout.processor_payout_id,
-      reference: ID.payout,
-      amount: payout.amount,
-      currency: 'PKR',
-    },
-  },
-  payout_failed: {
-    type: 'payout.failed',
-    data: {
-      payout_id: payout.processor_payout_id,
-      reference: ID.payout,
-      amount: payout.amount,
-      currency: 'PKR',
-      reason: 'beneficiary account is dormant',
-    },
-  },
-}
-
-/** The store and the delivery id of a webhook. */
-export const STORE_DELIVERY_EXAMPLE = {
-  domain: store.shop_domain,
-  delivery: 'b54557e4-bdd9-4b37-8a5f-bf7d70bcd043',
-}
-
-/** A file of sales as CSV, and as NDJSON. */
-export const SALES_FILE_EXAMPLE = `${Object.keys(sale).join()}\r\n${Object.values(sale).join()}\r\n`
-export const SALES_LINES_EXAMPLE = `${JSON.stringify(sale)}\n`

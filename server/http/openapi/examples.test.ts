@@ -16,14 +16,9 @@ import { basisOf, commissionOn, platformFeeOn } from '../../sales/commission.rul
 import { readOrderFacts } from '../../shopify/order-facts.ts'
 import { inputShapeOf } from '../rest-input.ts'
 import { appRouter } from '../router.ts'
+import { ORDER_EXAMPLE, PROCESSOR_EVENT_EXAMPLES, STORE_DELIVERY_EXAMPLE } from './edge-example-data.ts'
 import { UNSUBSCRIBE_TOKEN_EXAMPLE } from './edge-operations.ts'
-import {
-  BODY_EXAMPLES,
-  COMPONENT_EXAMPLES,
-  ORDER_EXAMPLE,
-  PROCESSOR_EVENT_EXAMPLES,
-  STORE_DELIVERY_EXAMPLE,
-} from './example-data.ts'
+import { BODY_EXAMPLES, COMPONENT_EXAMPLES } from './example-data.ts'
 import { openApiDocument } from './openapi.ts'
 
 interface Place {

@@ -43,7 +43,7 @@ On this page, choose **Authorize**, paste the token, and use **Try it out**.
 
 **Ids and times.** Ids are UUIDv7 in small letters, so they sort by age. Times are RFC 3339 in UTC with milliseconds.
 
-**Repeating a call.** Setting a state that is set already, such as a status or a decision, changes nothing and succeeds; the opposite decision is refused with \`already_decided\`. Applying twice is refused with \`already_applied\`. \`POST /offers\` creates another draft each time: look for it with \`GET /offers?mine=true\` before you repeat it.
+**Repeating a call.** Setting a state that is set already, such as a status or a decision, changes nothing and succeeds; the opposite decision, and the same one with another reason or coupon code, is refused with \`already_decided\`. Applying twice is refused with \`already_applied\`. \`POST /offers\` creates another draft each time: look for it with \`GET /offers?mine=true\` before you repeat it.
 
 **Incoming webhooks.** Stores and the payment processor sign the raw body; see **incoming** below. A 200 means that the event is stored. A delivery that is repeated changes nothing, so senders may retry freely.
 

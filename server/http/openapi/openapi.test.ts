@@ -52,7 +52,7 @@ test('describes every procedure that has a route, and the routes that are no pro
   ]
   assert.equal(
     operations.map(({ operationId }) => operationId).sort(),
-    [...routed.map(({ name }) => name), ...edges].sort(),
+    [...routed.map(({ name }) => name), 'auth.disableTotpByDelete', ...edges].sort(),
   )
 })
 
@@ -102,7 +102,8 @@ test('lets answers grow', () => {
 test('says who may call', () => {
   assert.equal(byName('offers.list').security, [{}, { bearer: [] }])
   assert.equal(byName('users.me').security, [{ bearer: [] }])
-  for (const name of ['auth.register', 'auth.login', 'links.resolve', 'redirect', 'health'])
+  assert.equal(byName('links.resolve').security, [{}, { bearer: [] }])
+  for (const name of ['auth.register', 'auth.login', 'redirect', 'health'])
     assert.equal(byName(name).security, [], name)
   assert.equal(byName('webhooks.storeSales').security, [{ storeSignature: [] }, { storeSignatureX: [] }])
   assert.equal(byName('webhooks.processor').security, [{ processorSignature: [] }])
@@ -167,8 +168,36 @@ test('tells that every procedure and file is counted', () => {
     .map(({ operationId }) => operationId)
   const edges = ['health', 'metrics', 'readiness', 'redirect', 'stores.script', 'webhooks.processor']
   assert.equal(uncounted.sort(), edges)
-  const headers = Object.keys(byName('offers.list').responses['429']?.headers ?? {})
-  assert.equal(headers, ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'])
+  const headersOf = (response: Response | undefined) => Object.keys(response?.headers ?? {})
+  const counts = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']
+  for (const { operationId, responses } of operations) {
+    if (responses['503']) assert.equal(headersOf(responses['503']), ['Retry-After'], operationId)
+    if (!responses['429'] || operationId === 'webhooks.storeSales') continue
+    assert.equal(headersOf(responses['429']), ['Retry-After', ...counts], operationId)
+    const success = Object.entries(responses).find(([status]) => status < '300')?.[1]
+    assert.equal(headersOf(success).slice(-3), counts, operationId)
+  }
+  assert.equal(headersOf(byName('webhooks.storeSales').responses['429']), ['Retry-After'])
+})
+
+test('shows what a coupon code may be: as it is sent, and as it is stored', () => {
+  const sent = /^\s*[A-Za-z0-9_-]{3,40}\s*$/.source
+  const stored = '^[A-Z0-9_-]{3,40}$'
+  const patternIn = (schema: unknown) => /"pattern":("[^"]*")/.exec(JSON.stringify(schema))?.[1] ?? '""'
+  for (const name of ['applications.decide', 'links.setCoupon']) {
+    const body = byName(name).requestBody?.content['application/json'].schema
+    assert.is(JSON.parse(patternIn(body?.properties.coupon_code)), sent, name)
+  }
+  const { schemas } = document.components as { schemas: Record<string, Body> }
+  for (const name of ['AffiliateLink', 'ResolvedLink'])
+    assert.is(JSON.parse(patternIn(schemas[name]?.properties.coupon_code)), stored, name)
+})
+
+test('shows a looked-up link to anyone, and with its coupon code to its merchant, creator and admins', () => {
+  const answer = byName('links.resolve').responses['200']?.content?.['application/json']
+  const { anyone, party } = (answer?.examples ?? {}) as Record<string, { value: object }>
+  assert.not.ok('coupon_code' in (anyone?.value ?? {}))
+  assert.equal(party?.value, { ...anyone?.value, coupon_code: 'SANA10' })
 })
 
 test('says which answers have a tag, and that a client that sends it may get 304', () => {
@@ -184,7 +213,8 @@ test('says which answers have a tag, and that a client that sends it may get 304
       operationId,
     )
     for (const status of ['200', '304']) {
-      assert.equal(Object.keys(responses[status]?.headers ?? {}), ['ETag', 'Cache-Control'], operationId)
+      const headers = Object.keys(responses[status]?.headers ?? {})
+      assert.equal(headers.slice(0, 2), ['ETag', 'Cache-Control'], operationId)
     }
     assert.is(responses['304']?.content, undefined)
   }

@@ -9,20 +9,21 @@ import {
   type ProcedureRecord,
   proceduresOf,
   type RestRoute,
+  routesOf,
   SETUP_ONLY,
 } from '../../platform/api/procedure.ts'
 import { type InputShape, inputShapeOf, type JsonSchema } from '../rest-input.ts'
 import { EDGE_PATHS } from './edge-operations.ts'
 import {
   BODY_EXAMPLES,
+  CALLER_EXAMPLES,
   COMPONENT_EXAMPLES,
   PATH_ID_EXAMPLES,
-  ROLE_EXAMPLES,
   STATE_EXAMPLES,
 } from './example-data.ts'
 import { exampleOf, namedExamples, nameOf } from './examples.ts'
 import { introduction } from './introduction.ts'
-import { exampleProblem, type ProblemFacts, problemResponses } from './problem-responses.ts'
+import { exampleProblem, type ProblemFacts, problemResponses, RATE_LIMIT } from './problem-responses.ts'
 import { SECURITY_SCHEMES } from './security-schemes.ts'
 import { TAGS } from './tags.ts'
 
@@ -32,12 +33,11 @@ export function openApiDocument(appRouter: AnyRouter, serverUrl: string): Record
   schemaOf(problem, 'output', schemas)
   const paths: Paths = {}
   for (const procedure of proceduresOf(appRouter)) {
-    const { rest } = procedure.meta
-    if (!rest) continue
-    const path = rest.path.replace(/:([A-Za-z0-9_]+)/g, '{$1}')
-    paths[path] = {
-      ...paths[path],
-      [rest.method.toLowerCase()]: operationOf(procedure, rest, schemas),
+    for (const [place, rest] of routesOf(procedure).entries()) {
+      const path = rest.path.replace(/:([A-Za-z0-9_]+)/g, '{$1}')
+      const operation = operationOf(procedure, rest, schemas)
+      if (place > 0 && rest.also) operation.operationId = rest.also.operationId
+      paths[path] = { ...paths[path], [rest.method.toLowerCase()]: operation }
     }
   }
   for (const [name, example] of Object.entries({
@@ -216,18 +216,22 @@ function successOf(
   rest: RestRoute,
   schemas: Record<string, JsonSchema>,
 ): Record<string, unknown> {
-  if (rest.status === 204)
-    return { description: 'Success; no content.', ...(rest.headers && { headers: rest.headers }) }
+  const headers = {
+    ...(rest.location !== undefined && LOCATION),
+    ...(rest.shared !== undefined && SHARED_HEADERS),
+    ...rest.headers,
+    ...RATE_LIMIT,
+  }
+  if (rest.status === 204) return { description: 'Success; no content.', headers }
   if (!(procedure.output instanceof z.ZodType)) {
     throw new Error(`procedure ${procedure.name}: a REST route needs an output schema`)
   }
   const schema = schemaOf(procedure.output, 'output', schemas)
-  const several = ROLE_EXAMPLES[procedure.name]
+  const several = CALLER_EXAMPLES[procedure.name]
   const example = STATE_EXAMPLES[procedure.name] ?? exampleOf(schema, schemas)
   return {
     description: 'Success.',
-    ...(rest.location !== undefined && { headers: LOCATION }),
-    ...(rest.shared !== undefined && { headers: SHARED_HEADERS }),
+    headers,
     content: {
       'application/json': {
         schema,
@@ -272,6 +276,7 @@ const NOT_MODIFIED = {
   headers: {
     ETag: textHeader('The same tag.', ETAG),
     'Cache-Control': textHeader('As in the stored response.', 'public, no-cache'),
+    ...RATE_LIMIT,
   },
 }
 

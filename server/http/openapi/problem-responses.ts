@@ -11,11 +11,14 @@ const integer = (description: string, example: number) => ({
 
 export const RETRY_AFTER = { 'Retry-After': integer('Seconds to wait before a retry.', 41) }
 
-const RATE_LIMIT = {
+const rateLimit = (remaining: number) => ({
   'RateLimit-Limit': integer('Calls per minute.', 300),
-  'RateLimit-Remaining': integer('Calls left in this minute.', 0),
+  'RateLimit-Remaining': integer('Calls left in this minute.', remaining),
   'RateLimit-Reset': integer('Seconds until the count starts again.', 41),
-}
+})
+
+/** The headers of an answer to a counted call. */
+export const RATE_LIMIT = rateLimit(297)
 
 /** What the example of a code shows in one operation. */
 export type ProblemFacts = Partial<Record<ErrorCode, Pick<Problem, 'detail' | 'issues'>>>
@@ -31,7 +34,7 @@ export function problemResponses(
     {
       description: `${STATUS_CODES[status]}: ${ofStatus.map((code) => `\`${code}\``).join(', ')}`,
       ...(status === 503 && { headers: RETRY_AFTER }),
-      ...(status === 429 && { headers: { ...RETRY_AFTER, ...RATE_LIMIT } }),
+      ...(status === 429 && { headers: { ...RETRY_AFTER, ...rateLimit(0) } }),
       content: {
         'application/problem+json': {
           schema: { $ref: '#/components/schemas/Problem' },

@@ -210,6 +210,7 @@ export function market(ddl: Ddl): string[] {
       "code" text not null,
       "starts_at" bigint not null,
       "ends_at" bigint,
+      "row_digest" text not null,
       constraint "link_coupons_dates_check" check (ends_at is null or ends_at >= starts_at)
     )`,
     'create index "link_coupons_code" on "link_coupons" ("merchant_id", "code", "starts_at")',
@@ -217,13 +218,13 @@ export function market(ddl: Ddl): string[] {
     'create unique index "link_coupons_code_in_force" on "link_coupons" ("merchant_id", "code") where ends_at is null',
     'create unique index "link_coupons_link_in_force" on "link_coupons" ("link_id") where ends_at is null',
     ...neverDeleted('link_coupons'),
-    // The one update: the coupon code ends.
+    // The two updates: the coupon code ends, and APP_KEY has changed.
     refuse(
       'update',
       'link_coupons',
       'link_coupons_refuse_update',
       `not (
-    old.ends_at is null and new.ends_at is not null
+    (old.ends_at is null or coalesce(new.ends_at, 0) = old.ends_at) and new.row_digest <> old.row_digest
     and new.id = old.id and new.link_id = old.link_id and new.merchant_id = old.merchant_id
     and new.code = old.code and new.starts_at = old.starts_at)`,
     ),

@@ -13,7 +13,6 @@ export function people(ddl: Ddl): string[] {
       "suspended_at" bigint,
       "created_at" bigint not null,
       "email_verified_at" bigint,
-      "must_verify_since" bigint,
       "row_digest" text not null,
       constraint "users_role_check" check (role in ('merchant', 'creator', 'admin'))
     )`,
@@ -76,18 +75,19 @@ export function people(ddl: Ddl): string[] {
       "iban_last4" text not null,
       "account_title" text not null,
       "effective_at" bigint not null,
-      "created_at" bigint not null
+      "created_at" bigint not null,
+      "row_digest" text not null
     )`,
     'create index "payout_destinations_iban_fingerprint_index" on "payout_destinations" ("iban_fingerprint")',
     'create index "payout_destinations_user" on "payout_destinations" ("user_id", "effective_at")',
     ...neverDeleted('payout_destinations'),
-    // The one update: the IBAN is encrypted with another key.
+    // The one update: APP_KEY has changed.
     refuse(
       'update',
       'payout_destinations',
       'payout_destinations_refuse_update',
       `not (
-    new.iban_encrypted <> old.iban_encrypted
+    (new.iban_encrypted <> old.iban_encrypted or new.row_digest <> old.row_digest)
     and new.id = old.id and new.user_id = old.user_id and new.iban_last4 = old.iban_last4
     and new.account_title = old.account_title and new.effective_at = old.effective_at
     and new.created_at = old.created_at)`,
@@ -100,17 +100,18 @@ export function people(ddl: Ddl): string[] {
       "account_encrypted" text not null,
       "account_last4" text not null,
       "created_at" bigint not null,
+      "row_digest" text not null,
       constraint "billing_accounts_kind_check" check (kind in ('iban', 'raast_id'))
     )`,
     'create index "billing_accounts_user" on "billing_accounts" ("user_id", "created_at")',
     ...neverDeleted('billing_accounts'),
-    // The one update: the account is encrypted with another key.
+    // The one update: APP_KEY has changed.
     refuse(
       'update',
       'billing_accounts',
       'billing_accounts_refuse_update',
       `not (
-    new.account_encrypted <> old.account_encrypted
+    (new.account_encrypted <> old.account_encrypted or new.row_digest <> old.row_digest)
     and new.id = old.id and new.user_id = old.user_id and new.kind = old.kind
     and new.account_last4 = old.account_last4 and new.created_at = old.created_at)`,
     ),
@@ -163,7 +164,7 @@ export function people(ddl: Ddl): string[] {
       "removed_at" bigint,
       "released_at" bigint,
       "first_event_at" bigint,
-      "connected_at" bigint,
+      "connected_at" bigint not null,
       "last_refused_at" bigint,
       "last_refusal" text,
       "refused_since" bigint,

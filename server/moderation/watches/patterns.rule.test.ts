@@ -8,6 +8,7 @@ import {
   countVisit,
   isBurstOfRejections,
   isOverdue,
+  missesCoupon,
   pausedInTraffic,
   rejectsMoreThanBefore,
   unusualConversion,
@@ -145,6 +146,25 @@ test('a resolved flag gives the cycle another grace', () => {
   const resolved = { ...facts, resolvedAt: 20 * DAY }
   assert.not(isOverdue({ ...resolved, now: 34 * DAY - 1 }))
   assert.ok(isOverdue({ ...resolved, now: 34 * DAY }))
+})
+
+test('an order misses the coupon code of an offer if none of its codes was in force', () => {
+  const at = 1_790_000_000_000
+  const coupon = (offer_id: string, offer_status: 'live' | 'paused') => ({
+    code: 'SANA10',
+    starts_at: 0,
+    ends_at: null,
+    offer_status,
+    link: { offer_id },
+  })
+  const misses = (...coupons: ReturnType<typeof coupon>[]) =>
+    missesCoupon({ order: { created_at: at }, coupons }, 'offer 1')
+  assert.ok(misses(coupon('offer 1', 'paused')))
+  assert.not(misses(coupon('offer 1', 'live')))
+  assert.not(misses(coupon('offer 1', 'paused'), coupon('offer 2', 'live')))
+  assert.not(misses(coupon('offer 2', 'paused')))
+  assert.not(misses())
+  assert.ok(misses({ ...coupon('offer 1', 'live'), starts_at: at + 1 }))
 })
 
 test.run()

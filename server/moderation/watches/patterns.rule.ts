@@ -1,8 +1,9 @@
 import { type BasisPoints, rateOf } from '../../../shared/rates.ts'
-import { SALE_REJECTION_REASONS } from '../../sales/accept-sale.rule.ts'
+import { type CouponTimes, couponInForce, SALE_REJECTION_REASONS } from '../../sales/accept-sale.rule.ts'
+import type { SaleCoupon, SaleOrder } from '../../sales/sale-facts.ts'
 
 /** The checks up to that of the reference: an order without one is a shop's ordinary trade. */
-const BEFORE_REFERENCE: readonly string[] = SALE_REJECTION_REASONS.slice(
+export const BEFORE_REFERENCE: readonly string[] = SALE_REJECTION_REASONS.slice(
   0,
   SALE_REJECTION_REASONS.indexOf('no_tracking_reference') + 1,
 )
@@ -119,6 +120,17 @@ export interface OfferTraffic {
  */
 export function pausedInTraffic({ tracked, untracked }: OfferTraffic, least: number): boolean {
   return least > 0 && tracked >= least && untracked >= least
+}
+
+/** What shows whether an order's coupon code was in force. */
+export interface CouponFacts {
+  order: Pick<SaleOrder, 'created_at'>
+  coupons?: readonly (CouponTimes & { link: Pick<SaleCoupon['link'], 'offer_id'> })[]
+}
+
+/** Whether an order has a coupon code of this offer, and none that was in force when the order was created. */
+export function missesCoupon(facts: CouponFacts, offerId: string): boolean {
+  return !couponInForce(facts) && (facts.coupons ?? []).some(({ link }) => link.offer_id === offerId)
 }
 
 /** Visits in two consecutive spans; times in epoch ms. */

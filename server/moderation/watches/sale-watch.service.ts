@@ -2,10 +2,12 @@ import type { Tx } from '../../platform/database/database.ts'
 import { lockWatermark, setWatermark } from '../../platform/database/watermarks.ts'
 import { firstIdAt } from '../../platform/ids.ts'
 import type { Platform } from '../../platform/platform.ts'
+import { readReceipt } from '../../sales/accept-sale.rule.ts'
 import { raiseFlag, unusualSubjects } from '../flags.service.ts'
 import {
   claimsCommission,
   isBurstOfRejections,
+  missesCoupon,
   rejectsMoreThanBefore,
   type StoreTally,
 } from './patterns.rule.ts'
@@ -18,6 +20,8 @@ import {
   decidedAgainBetween,
   type NewSale,
   type OwnOrders,
+  offersOfPauses,
+  receiptsInPauses,
   type StoreOrders,
   salesBetween,
   tallyCoupons,
@@ -26,12 +30,14 @@ import {
 const WATERMARK = 'moderation.sales'
 export const SALES_PER_RUN = 2000
 const HOUR_MS = 3_600_000
+/** The days that the last hours are compared with, and in which orders in short pauses are counted. */
+const PAST_DAYS = 30
 /** A sale commits within this time after its id is made, ms. */
 export const SALES_LAG_MS = 30_000
 
 /**
  * Checks new decisions on sales: creators who buy through their own links, stores with many rejected orders, clicks that many orders
- * name, and coupon codes that buyers seem to know from elsewhere. Returns whether there are more.
+ * name, coupon codes that buyers seem to know from elsewhere, and orders dated into short pauses of offers. Returns whether there are more.
  */
 export function watchSales(platform: Platform): Promise<boolean> {
   const { config, clock } = platform
@@ -53,10 +59,14 @@ export function watchSales(platform: Platform): Promise<boolean> {
     await flagBursts(platform, tx, rejected, now)
     await flagReusedClicks(platform, tx, sales)
     await flagCouponLeaks(platform, tx, sales, now)
+    await flagPausedOrders(platform, tx, rejected.filter(claimsCommission), now)
     await setWatermark(tx, WATERMARK, next)
     return more
   })
 }
+
+/** Sales that the evidence lists. */
+const MAX_SALES_LISTED = 20
 
 async function flagSelfPurchases(platform: Platform, tx: Tx, sales: NewSale[], now: number): Promise<void> {
   const { FLAG_SELF_PURCHASES: limit, FLAG_SELF_PURCHASES_DAYS: days } = platform.config
@@ -87,7 +97,7 @@ async function flagSelfPurchases(platform: Platform, tx: Tx, sales: NewSale[], n
         latest_sale_ids: own
           .filter((sale) => sale.creator_id === creatorId)
           .map((sale) => sale.id)
-          .slice(-20),
+          .slice(-MAX_SALES_LISTED),
       },
     })
   }
@@ -175,6 +185,52 @@ async function flagCouponLeaks(platform: Platform, tx: Tx, sales: NewSale[], now
   }
 }
 
+/** Who dates orders into a pause of a moment owes no commission for their coupon codes. */
+async function flagPausedOrders(platform: Platform, tx: Tx, sales: NewSale[], now: number): Promise<void> {
+  const { FLAG_PAUSED_ORDERS: least } = platform.config
+  if (least === 0) return
+  const merchantIds = [...new Set(sales.map((sale) => sale.merchant_id))]
+  const saleIds = sales.map((sale) => sale.id)
+  const offers = new Map(
+    (await offersOfPauses(tx, merchantIds, saleIds)).map((offer) => [offer.offer_id, offer]),
+  )
+  const tally = async (offerIds: readonly string[], since: number) => {
+    const tallies = new Map<string, string[]>()
+    for (const offer of offerIds.flatMap((id) => offers.get(id) ?? [])) {
+      const missing = [...(await receiptsInPauses(tx, offer, since))].flatMap(([id, receipt]) => {
+        const facts = readReceipt(receipt)?.facts
+        return facts && missesCoupon(facts, offer.offer_id) ? id : []
+      })
+      tallies.set(offer.offer_id, missing)
+    }
+    return tallies
+  }
+  const unusual = await unusualSubjects(
+    tx,
+    {
+      kind: 'orders_in_pauses',
+      windowStart: now - PAST_DAYS * DAY_MS,
+      tally,
+      isUnusual: (ids) => ids.length >= least,
+    },
+    [...offers.keys()],
+  )
+  for (const [offerId, ids] of unusual) {
+    await raiseFlag(platform, tx, {
+      kind: 'orders_in_pauses',
+      subjectType: 'offer',
+      subjectId: offerId,
+      summary: `${ids.length} orders with an offer's coupon code were dated into pauses of at most an hour within ${PAST_DAYS} days.`,
+      evidence: {
+        merchant_id: offers.get(offerId)?.merchant_id,
+        orders: ids.length,
+        within_days: PAST_DAYS,
+        latest_sale_ids: ids.slice(0, MAX_SALES_LISTED),
+      },
+    })
+  }
+}
+
 async function flagBursts(platform: Platform, tx: Tx, sales: NewSale[], now: number): Promise<void> {
   const { FLAG_REJECTED_SALES: rejections, FLAG_REJECTED_SALES_RATE: rate } = platform.config
   const hours = platform.config.FLAG_REJECTED_SALES_HOURS
@@ -212,9 +268,6 @@ async function flagBursts(platform: Platform, tx: Tx, sales: NewSale[], now: num
     })
   }
 }
-
-/** The days that the last hours are compared with. */
-const PAST_DAYS = 30
 
 interface ReasonedTally extends StoreTally {
   reasons: Record<string, number>

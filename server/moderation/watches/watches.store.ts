@@ -4,7 +4,7 @@ import { inList, valuesTable } from '../../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../../platform/database/database.ts'
 import type { Schema } from '../../platform/database/schema.ts'
 import { firstIdAt, timeOfId } from '../../platform/ids.ts'
-import type { LinkCourse, LinkTally, OfferTraffic } from './patterns.rule.ts'
+import { BEFORE_REFERENCE, type LinkCourse, type LinkTally, type OfferTraffic } from './patterns.rule.ts'
 
 const NEW_SALE = [
   'id',
@@ -144,6 +144,76 @@ function storeOrders(
     .where(condition)
     .groupBy(['store_id', 'rejection_reason', linked])
     .execute()
+}
+
+const SHORT_PAUSE_MS = 3_600_000
+
+/** These sales of these merchants with the short pauses of their offers, and the short gaps between two periods of a coupon code, that they lie in. */
+function salesInPauses(db: Queries, merchantIds: readonly string[], saleIds: readonly string[]) {
+  const dialect = dialectOf(db)
+  const ofMerchants = (column: string) => sql`${sql.ref(column)} ${inList(dialect, 'uuid', merchantIds)}`
+  const pauses = sql<{ offer_id: string; merchant_id: string; starts_at: number; ends_at: number }>`(
+    select offer.id as offer_id, offer.merchant_id, paused.changed_at as starts_at, next.changed_at as ends_at
+    from offers as offer
+    join offer_status_changes as paused on paused.offer_id = offer.id and paused.status = 'paused'
+    join offer_status_changes as next on next.offer_id = offer.id and next.sequence = paused.sequence + 1
+    where ${ofMerchants('offer.merchant_id')} and next.changed_at - paused.changed_at <= ${SHORT_PAUSE_MS}
+    union all
+    select link.offer_id, former.merchant_id, former.ends_at, next.starts_at
+    from link_coupons as former
+    join link_coupons as next on next.merchant_id = former.merchant_id and next.code = former.code
+      and next.starts_at > former.ends_at and next.starts_at <= former.ends_at + ${SHORT_PAUSE_MS}
+    join affiliate_links as link on link.id = former.link_id
+    where ${ofMerchants('former.merchant_id')})`
+  return db
+    .selectFrom('sales')
+    .innerJoin(pauses.as('pause'), 'pause.merchant_id', 'sales.merchant_id')
+    .where(sql<boolean>`sales.id ${inList(dialect, 'uuid', saleIds)}`)
+    .whereRef('sales.ordered_at', '>=', 'pause.starts_at')
+    .whereRef('sales.ordered_at', '<', 'pause.ends_at')
+}
+
+/** The offers, with their merchants, in whose short pauses any of these sales lie. */
+export function offersOfPauses(
+  db: Queries,
+  merchantIds: readonly string[],
+  saleIds: readonly string[],
+): Promise<{ offer_id: string; merchant_id: string }[]> {
+  if (saleIds.length === 0) return Promise.resolve([])
+  return salesInPauses(db, merchantIds, saleIds)
+    .select(['pause.offer_id', 'pause.merchant_id'])
+    .distinct()
+    .execute()
+}
+
+/** A pause costs as many comparisons. */
+const MAX_IN_PAUSES = 1000
+
+/** The receipts of an offer's orders that lie in short pauses, of the merchant's latest rejected orders that claim a commission since `since` (epoch ms). */
+export async function receiptsInPauses(
+  db: Queries,
+  offer: { offer_id: string; merchant_id: string },
+  since: number,
+): Promise<Map<string, string>> {
+  const ids = new Set<string>()
+  for (const decided of decidedSince(since)) {
+    const latest = await db
+      .selectFrom('sales')
+      .select('id')
+      .where('merchant_id', '=', offer.merchant_id)
+      .where('rejection_reason', 'not in', BEFORE_REFERENCE)
+      .where(decided)
+      .orderBy('id', 'desc')
+      .limit(MAX_IN_PAUSES)
+      .execute()
+    for (const { id } of latest) ids.add(id)
+  }
+  const rows = await salesInPauses(db, [offer.merchant_id], [...ids])
+    .where('pause.offer_id', '=', offer.offer_id)
+    .select(['sales.id', 'sales.receipt'])
+    .orderBy('sales.id', 'desc')
+    .execute()
+  return new Map(rows.map((row) => [row.id, row.receipt]))
 }
 
 export interface ClickOrders {

@@ -2,6 +2,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { setCoupon } from '../../links/coupons.service.ts'
+import { setOfferStatus } from '../../offers/offers.service.ts'
 import { RefusedDeliveries } from '../../stores/refused-deliveries.service.ts'
 import { recordActivity } from '../../stores/store-activity.service.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
@@ -181,6 +182,45 @@ for (const dialect of testDialects()) {
     assert.equal(flag?.evidence.coupon_codes, ['SANA10'])
     assert.equal(others, [])
     assert.equal(await world.flags('conversion_unusual'), [], 'orders without a click are no conversion')
+  })
+
+  it('flags orders with a coupon code that lie in short pauses of its offer, once for each time someone looked', async ({
+    world,
+  }) => {
+    const { platform, merchant, link, clock } = world
+    const pause = async (ms: number) => {
+      const pausedAt = clock.now()
+      await setOfferStatus(platform, merchant.userId, link.offerId, 'paused')
+      clock.pass(ms)
+      await setOfferStatus(platform, merchant.userId, link.offerId, 'live')
+      clock.pass(MINUTE)
+      return pausedAt
+    }
+    const sell = async (times: number, createdAt: number, code = 'SANA10') => {
+      for (let count = 0; count < times; count += 1) await world.order({ codes: [code], createdAt })
+      await world.watch()
+    }
+    const counts = async () => (await world.flags('orders_in_pauses')).map(({ evidence }) => evidence.orders)
+    await setCoupon(platform, { slug: link.slug, actor: merchant.userId, code: 'SANA10' })
+    clock.pass(MINUTE)
+    const long = await pause(HOUR + 1)
+    const first = await pause(1000)
+    const second = await pause(HOUR)
+    await sell(5, long)
+    await sell(5, first, 'WELCOME10')
+    await sell(5, first - 1)
+    await sell(2, first)
+    await sell(2, second)
+    assert.equal(await counts(), [])
+    await sell(1, second)
+    assert.equal(await counts(), [5])
+    await sell(1, first)
+    assert.equal(await counts(), [6])
+    await resolveAll(world, 'orders_in_pauses')
+    await sell(4, second)
+    assert.equal(await counts(), [], 'what was looked at does not count again')
+    await sell(1, first)
+    assert.equal(await counts(), [5])
   })
 
   it('flags a store that goes silent, until it sends again, and one whose orders name their links otherwise', async ({

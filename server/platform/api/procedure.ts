@@ -37,6 +37,8 @@ export interface RestRoute {
   path: string
   /** For a DELETE whose fields are too secret for an address: it takes them from the body. */
   takesBody?: true
+  /** A second address of the same procedure, with an id for the API reference. */
+  also?: Pick<RestRoute, 'method' | 'path' | 'takesBody'> & { operationId: string }
   /** The success status; 200 by default. */
   status?: 200 | 201 | 202 | 204
   /** The path of the created resource; its `:names` are fields of the output. */
@@ -246,6 +248,11 @@ export function proceduresOf(appRouter: AnyRouter): ProcedureRecord[] {
       output: answers ?? _def.output,
     }
   })
+}
+
+/** The REST routes of a procedure: none, its route, or that and its second address. */
+export function routesOf({ meta: { rest } }: Pick<ProcedureRecord, 'meta'>): RestRoute[] {
+  return rest ? [rest, ...(rest.also ? [{ ...rest, ...rest.also }] : [])] : []
 }
 
 function isDescribed(input: unknown): input is Described {

@@ -27,7 +27,7 @@ function user(id: string, name: string): NewRow<'users'> & { row_digest: string 
   return {
     ...{ id, email, password_hash: 'hash', role: 'merchant', display_name: name },
     ...{ suspended_at: null, created_at: 1_790_000_000_000 },
-    ...{ email_verified_at: null, must_verify_since: null, row_digest: '' },
+    ...{ email_verified_at: null, row_digest: '' },
   }
 }
 

@@ -50,7 +50,7 @@ for (const dialect of testDialects()) {
       await em.flush()
       user.email_verified_at = 5
     })
-    await changeUser(platform, context.creator.userId, { must_verify_since: null })
+    await changeUser(platform, context.creator.userId, { email_verified_at: null })
     assert.equal(await breaches(context), [])
     assert.equal((await actorFromToken(platform, context.token))?.role, 'creator')
     await platform.database.transaction((tx) => endSessions(tx, context.creator.userId))

@@ -31,6 +31,10 @@ export const DIGESTED_TABLES = {
     counted: true,
     unprotected: { last_used_at: 'is only shown in the list of sessions' },
   },
+  link_coupons: { key: ['id'], counted: true },
+  // The sealed columns are bound to all others, and change when APP_KEY does.
+  payout_destinations: { key: ['id'], counted: true, covered: ['iban_encrypted', 'iban_fingerprint'] },
+  billing_accounts: { key: ['id'], counted: true, covered: ['account_encrypted'] },
 } as const satisfies DigestedTables
 
 export type Digested = keyof typeof DIGESTED_TABLES

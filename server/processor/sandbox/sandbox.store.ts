@@ -84,10 +84,9 @@ export function openSandboxStore(databasePath: string) {
   const one = <Row>(text: string, ...values: Value[]) => db.prepare<Value[], Row>(text).get(...values)
   const all = <Row>(text: string, ...values: Value[]) => db.prepare<Value[], Row>(text).all(...values)
 
-  // Settings of an older version lack newer switches; those start as well behaved.
   const switches = (): SandboxSwitches => {
     const row = one<{ settings: string }>('select settings from switches where id = 1')
-    return switchesSchema.parse(row ? { ...WELL_BEHAVED, ...JSON.parse(row.settings) } : WELL_BEHAVED)
+    return switchesSchema.parse(row ? JSON.parse(row.settings) : WELL_BEHAVED)
   }
   const writeSwitches = (changed: SandboxSwitches) =>
     run('insert or replace into switches (id, settings) values (1, ?)', JSON.stringify(changed))

@@ -1,3 +1,4 @@
+import { setCoupon } from '../../links/coupons.service.ts'
 import { setOfferStatus } from '../../offers/offers.service.ts'
 import { giveDestination } from '../testkit/marketplace.ts'
 import { addUser, changeUser } from '../testkit/people.ts'
@@ -32,6 +33,20 @@ async function setEmail({ platform, creator }: AdversaryWorld, email: string): P
 async function sell(world: AdversaryWorld, report: Report = {}): Promise<void> {
   const click = (await world.follow()) ?? ''
   await world.report({ click, ...report })
+}
+
+/** Gives the link the code SANA10, or takes it away. */
+async function giveCode(
+  { market, platform, shop, link }: AdversaryWorld,
+  code: string | null = 'SANA10',
+): Promise<void> {
+  await setCoupon(platform, { slug: link.slug, actor: shop.merchantId, code })
+  market.clock.pass(MINUTE)
+}
+
+async function reportSix(world: AdversaryWorld, createdAt: number): Promise<void> {
+  world.market.clock.pass(HOUR)
+  for (let order = 0; order < 6; order += 1) await world.report({ codes: ['SANA10'], createdAt })
 }
 
 /** Days of honest trade: each with some visits; every other visitor buys. */
@@ -118,6 +133,65 @@ const MERCHANTS: Omit<Adversary, 'who'>[] = [
       await world.report({ id: '77', createdAt })
     },
     expect: { rejected: ['no_tracking_reference'], flagged: ['order_changed'] },
+  },
+  {
+    does: 'reports an order without its coupon code before the platform does',
+    async act(world) {
+      await giveCode(world)
+      await world.report({ id: '77' })
+      await world.report({ id: '77', codes: ['SANA10'] })
+    },
+    expect: { rejected: ['no_tracking_reference'], flagged: ['order_changed'] },
+  },
+  {
+    does: 'reports an unpaid order, and leaves the coupon code out once it is paid',
+    async act(world) {
+      await giveCode(world)
+      const createdAt = world.market.clock.now()
+      await world.report({ id: '77', codes: ['SANA10'], createdAt, financialStatus: 'pending' })
+      await world.work()
+      await world.report({ id: '77', createdAt })
+    },
+    expect: { rejected: ['no_tracking_reference'], flagged: ['order_changed'] },
+  },
+  {
+    does: 'dates an order with a coupon code 400 days back',
+    async act(world) {
+      await giveCode(world)
+      await world.report({ codes: ['SANA10'], createdAt: world.market.clock.now() - 400 * DAY })
+    },
+    expect: { rejected: ['coupon_not_in_force'], flagged: ['order_date_suspicious'] },
+  },
+  {
+    does: 'dates an order to before its coupon code',
+    async act(world) {
+      await giveCode(world)
+      await world.report({ codes: ['SANA10'], createdAt: world.market.clock.now() - 10 * MINUTE })
+    },
+    expect: { rejected: ['coupon_not_in_force'], flagged: ['order_date_suspicious'] },
+  },
+  {
+    does: 'pauses an offer for a second, and dates six orders with its coupon code into it',
+    async act(world) {
+      await giveCode(world)
+      const pausedAt = world.market.clock.now()
+      await setOfferStatus(world.platform, world.shop.merchantId, world.link.offerId, 'paused')
+      world.market.clock.pass(1000)
+      await setOfferStatus(world.platform, world.shop.merchantId, world.link.offerId, 'live')
+      await reportSix(world, pausedAt)
+    },
+    expect: { rejected: Array(6).fill('coupon_not_in_force'), flagged: ['orders_in_pauses'] },
+  },
+  {
+    does: 'takes a coupon code away for a minute, and dates six orders with it into that',
+    async act(world) {
+      await giveCode(world)
+      const endedAt = world.market.clock.now()
+      await giveCode(world, null)
+      await giveCode(world)
+      await reportSix(world, endedAt)
+    },
+    expect: { rejected: Array(6).fill('coupon_not_in_force'), flagged: ['orders_in_pauses'] },
   },
   {
     does: 'reports another body under the webhook id of an order',

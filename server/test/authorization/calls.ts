@@ -1,5 +1,5 @@
 import { type InputShape, inputShapeOf, takesBody } from '../../http/rest-input.ts'
-import type { ProcedureRecord, RestRoute } from '../../platform/api/procedure.ts'
+import { type ProcedureRecord, type RestRoute, routesOf } from '../../platform/api/procedure.ts'
 import { firstWordOf } from './event-stream.ts'
 
 export type Input = Record<string, unknown>
@@ -21,11 +21,15 @@ export interface WebAnswer {
   streamed: boolean
 }
 
-/** How a procedure is called on each of the two ways. `rest` is missing for one that has no route. */
-export function waysTo(record: ProcedureRecord, input: Input): { rest?: WebCall; trpc: WebCall } {
-  const { rest } = record.meta
+/** How a procedure is called on each way. `rest` is missing for one that has no route, `also` without a second address. */
+export function waysTo(
+  record: ProcedureRecord,
+  input: Input,
+): { rest?: WebCall; also?: WebCall; trpc: WebCall } {
+  const [rest, also] = routesOf(record).map((route) => restCall(route, inputShapeOf(record, route), input))
   return {
-    ...(rest && { rest: restCall(rest, inputShapeOf(record, rest), input) }),
+    ...(rest && { rest }),
+    ...(also && { also }),
     trpc: trpcCall(record, input),
   }
 }

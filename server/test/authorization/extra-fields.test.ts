@@ -142,7 +142,10 @@ for (const dialect of proofDialects()) {
       }
       const answer = await send(base, call, (await authorize(platform, me.userId)).authorization)
       assert.is(answer.status, 400, record.name)
-      assert.equal(problemOf(answer).issues?.[0]?.path, 'id', record.name)
+      assert.ok(
+        problemOf(answer).issues?.some((issue) => issue.path === 'id'),
+        record.name,
+      )
     }
   })
 

@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Role } from '../../../shared/schemas/common.ts'
 import { appRouter } from '../../http/router.ts'
-import { type ProcedureRecord, proceduresOf } from '../../platform/api/procedure.ts'
+import { type ProcedureRecord, proceduresOf, routesOf } from '../../platform/api/procedure.ts'
 import { proofDialects } from '../testkit/proof-size.ts'
 import { openCallers, type Presented } from './callers.ts'
 import { problemOf, send, type WebAnswer, type WebCall, waysTo } from './calls.ts'
@@ -80,8 +80,7 @@ for (const dialect of proofDialects()) {
 
   it('every route of the server is a procedure, a declared edge, or the twin of one', () => {
     const declared = new Set([...EDGE_CELLS.keys()].map(procedureOf))
-    for (const { meta } of records.values())
-      if (meta.rest) declared.add(`${meta.rest.method} ${meta.rest.path}`)
+    for (const { method, path } of [...records.values()].flatMap(routesOf)) declared.add(`${method} ${path}`)
     const served = scene.routes.filter(({ url }) => url !== '/trpc/:path')
     const names = served.map(({ method, url }) => `${method} ${url}`)
     const undeclared = names.filter((name) => !declared.has(name.replace(/^HEAD /, 'GET ')))
@@ -101,7 +100,7 @@ for (const dialect of proofDialects()) {
         counted.cells += 1
         const roles: readonly Role[] = record.meta.callers === 'public' ? ['creator'] : record.meta.callers
         const seen: string[] = []
-        for (const way of ['rest', 'trpc', 'head'] as const) {
+        for (const way of ['rest', 'also', 'trpc', 'head'] as const) {
           const presented = await callers.present(caller, roles)
           const ways = waysTo(record, await recipe({ scene, tenant, me: presented.actor }))
           const call = way === 'head' ? twinOf(ways.rest) : ways[way]

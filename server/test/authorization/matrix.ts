@@ -35,7 +35,6 @@ const PROCEDURES = `
   auth.confirmTotp          401        ok        ok       ok     401        401    401      401
   auth.renewRecoveryCodes   401        ok        ok       ok     401        401    401      401
   auth.disableTotp          401        ok        ok       ok     401        401    401      401
-  auth.disableTotpByPost    401        ok        ok       ok     401        401    401      401
   auth.stepUp               401        ok        ok       ok     401        401    401      401
   users.notifications       401        ok        ok       ok     401        401    401      401
   users.updateNotifications 401        ok        ok       ok     401        401    401      401

@@ -35,14 +35,6 @@ export type Recipe = (occasion: Occasion) => Input | Promise<Input>
 const PASSWORD = 'a long passphrase'
 const SALES = { resource: 'sales', format: 'csv', from: null, to: null } as const
 
-const disableRecipe: Recipe = async ({ scene: { platform }, me }) => {
-  await removeSecondFactor(platform, me)
-  const { secret } = await startOwnTotp(platform, me)
-  await confirmOwnTotp(platform, me, codeOf(secret, platform.clock))
-  await platform.database.transaction((tx) => markSessionFresh(platform, tx, me))
-  return { code: codeOf(secret, platform.clock, 1) }
-}
-
 /** By a procedure's name, with a plus and a word for a further way to call it. */
 export const RECIPES: Record<string, Recipe> = {
   'auth.register': ({ scene }) => ({
@@ -93,8 +85,13 @@ export const RECIPES: Record<string, Recipe> = {
     await confirmOwnTotp(platform, me, codeOf(secret, platform.clock))
     return { code: codeOf(secret, platform.clock, 1) }
   },
-  'auth.disableTotp': disableRecipe,
-  'auth.disableTotpByPost': disableRecipe,
+  'auth.disableTotp': async ({ scene: { platform }, me }) => {
+    await removeSecondFactor(platform, me)
+    const { secret } = await startOwnTotp(platform, me)
+    await confirmOwnTotp(platform, me, codeOf(secret, platform.clock))
+    await platform.database.transaction((tx) => markSessionFresh(platform, tx, me))
+    return { code: codeOf(secret, platform.clock, 1) }
+  },
   'auth.stepUp': async ({ scene, me }) => {
     await givePassword(scene.platform, me)
     return { password: PASSWORD }

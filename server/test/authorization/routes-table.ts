@@ -1,5 +1,5 @@
 import { appRouter } from '../../http/router.ts'
-import { type Callers, proceduresOf } from '../../platform/api/procedure.ts'
+import { type Callers, proceduresOf, routesOf } from '../../platform/api/procedure.ts'
 import { EDGE_CELLS, PROCEDURE_CELLS } from './matrix.ts'
 import { procedureOf } from './recipes.ts'
 
@@ -50,7 +50,6 @@ const TESTS: Record<string, string> = {
   'auth.confirmTotp': 'users/second-factor.test.ts',
   'auth.renewRecoveryCodes': 'users/second-factor.test.ts',
   'auth.disableTotp': 'users/second-factor.test.ts',
-  'auth.disableTotpByPost': 'users/second-factor.test.ts',
   'auth.stepUp': 'users/second-factor.test.ts',
   users: 'users/users.test.ts',
   'users.notifications': 'users/account-recovery.test.ts',
@@ -136,11 +135,11 @@ const EDGES: Record<string, { file: string; test: string; callers: string }> = {
 
 /** Every route, those of the specification first and in its order. Throws for an undeclared route. */
 export function routeRows(): RouteRow[] {
-  const procedures = proceduresOf(appRouter).flatMap(({ name, meta }): RouteRow[] => {
+  const procedures = proceduresOf(appRouter).flatMap((record): RouteRow[] => {
+    const { name, meta } = record
     const [group = ''] = name.split('.')
     const test = TESTS[name] ?? TESTS[group]
     if (!test) throw new Error(`${name}: no test is declared in routes-table.ts`)
-    const route = meta.rest ? `${meta.rest.method} ${meta.rest.path}` : `/trpc/${name}`
     const own = name.slice(group.length + 1)
     const mentions = [
       `.${own}(`,
@@ -148,7 +147,12 @@ export function routeRows(): RouteRow[] {
       `/trpc/${name}`,
       ...(meta.rest ? [beforeParameters(meta.rest.path)] : []),
     ]
-    return [{ route, answeredBy: name, callers: callersText(meta.callers), test, mentions }]
+    const routes = meta.rest
+      ? routesOf(record).map(({ method, path }) => `${method} ${path}`)
+      : [`/trpc/${name}`]
+    return routes.map((route) => {
+      return { route, answeredBy: name, callers: callersText(meta.callers), test, mentions }
+    })
   })
   const edges = [...new Set([...EDGE_CELLS.keys()].map(procedureOf))].filter(
     (route) => !/^GET \/(?:docs|account)\/.*\.\w+$/.test(route),

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { appRouter } from '../../http/router.ts'
-import { proceduresOf } from '../../platform/api/procedure.ts'
+import { proceduresOf, routesOf } from '../../platform/api/procedure.ts'
 import { type TestDialect, testDialects } from '../testkit/databases.ts'
 import { proofCount } from '../testkit/proof-size.ts'
 import { fc } from '../testkit/property.ts'
@@ -31,7 +31,9 @@ const GROUP = 8 * CONCURRENCY
 const records = proceduresOf(appRouter)
 
 function anyRequest(targets: Targets): fc.Arbitrary<FuzzRequest> {
-  const routed = records.filter(({ meta }) => meta.rest)
+  const routed = records.flatMap((record) =>
+    routesOf(record).map((rest) => ({ ...record, meta: { ...record.meta, rest } })),
+  )
   // A password takes two cores a while to compare, which all others would have to wait for.
   const weightOf = (name: string) => (/^auth\.(login|register|changePassword)$/.test(name) ? 1 : 8)
   return fc.oneof(

@@ -142,7 +142,7 @@ async function addThings(platform: Platform, merchant: Actor, creator: Actor) {
 
 /** Endpoints at a closed port of this machine, with a delivery each; leaves room below the quota. */
 async function addEndpoints(platform: Platform, owner: Actor, idsOf: Targets['idsOf']): Promise<void> {
-  const endpoint = { url: 'http://127.0.0.1:9/', events: ['sale.accepted'], description: '' }
+  const endpoint = { url: 'http://127.0.0.1:8009/', events: ['sale.accepted'], description: '' }
   for (let n = 0; n < MAX_ENDPOINTS / 2; n += 1) {
     const { id } = await createEndpoint(platform, owner, endpoint)
     idsOf['webhook-endpoints'].push(id)

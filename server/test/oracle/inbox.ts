@@ -2,7 +2,7 @@ import { cycleFor } from './billing.ts'
 import { DAY, MINUTE } from './calendar.ts'
 import { type Order, readOrder } from './order.ts'
 import { hearProcessor, type Outcome } from './processor-events.ts'
-import { judge, paid } from './sale.ts'
+import { codesOf, judge, paid } from './sale.ts'
 import {
   type InboxEvent,
   known,
@@ -107,17 +107,27 @@ function applyStoreEvent(state: State, event: InboxEvent, now: number): Outcome 
   }
   const again = former.reason === 'not_paid' && paid(order)
   const changed = again ? changedWhilePaying(former.order, order) : changedSince(former.order, order)
-  if (changed) raiseFlag(state, 'order_changed', event.scope)
+  // A code that was on the order keeps what it was at the decision.
+  const { earning } = codesOf(state, former.merchant, order)
+  const code =
+    order.codes.find((one) => (former.order.codes.includes(one) ? former.earning : earning).includes(one)) ??
+    null
+  const otherCode = (!again || former.code !== null) && former.code !== code
+  if (changed || otherCode) raiseFlag(state, 'order_changed', event.scope)
   if (!again) return 'ignored'
-  Object.assign(former, decide(state, event, order, now), { formerlyDecidedAt: former.decidedAt })
+  Object.assign(former, decide(state, event, order, now, former), { formerlyDecidedAt: former.decidedAt })
   return 'done'
 }
 
 /** The sale as it is decided now, with the money that moves for it. */
-function decide(state: State, event: InboxEvent, order: Order, now: number): Sale {
+function decide(state: State, event: InboxEvent, order: Order, now: number, former?: Sale): Sale {
   const { merchant } = known(state.stores, event.scope)
   const { click, ...verdict } = judge(state, merchant, order)
-  if (hasOddDate(order, event.receivedAt, click?.at ?? null))
+  const { earning, since } = codesOf(state, merchant, order)
+  const reportedAt = Math.min(event.receivedAt, former?.decidedAt ?? now)
+  const beforeCode =
+    earning.length === 0 && since !== null && since > order.placedAt + 5 * MINUTE && reportedAt >= since
+  if (beforeCode || hasOddDate(order, event.receivedAt, click?.at ?? null, since !== null))
     raiseFlag(state, 'order_date_suspicious', event.scope)
   const accepted = verdict.reason === null
   const cycle = accepted ? cycleFor(state, merchant, now) : null
@@ -133,6 +143,7 @@ function decide(state: State, event: InboxEvent, order: Order, now: number): Sal
     merchant,
     orderId: order.id,
     ...verdict,
+    earning,
     placedAt: order.placedAt,
     decidedAt: now,
     formerlyDecidedAt: null,
@@ -142,10 +153,10 @@ function decide(state: State, event: InboxEvent, order: Order, now: number): Sal
 }
 
 /** An order that is dated before its click, after its report, or at least 90 days before its payment was reported. */
-function hasOddDate(order: Order, receivedAt: number, clickedAt: number | null): boolean {
+function hasOddDate(order: Order, receivedAt: number, clickedAt: number | null, hasCode: boolean): boolean {
   if (order.placedAt > receivedAt + 5 * MINUTE) return true
-  if (clickedAt === null) return false
-  return clickedAt > order.placedAt + 5 * MINUTE || receivedAt - order.placedAt >= 90 * DAY
+  if (clickedAt === null && !hasCode) return false
+  return (clickedAt ?? 0) > order.placedAt + 5 * MINUTE || receivedAt - order.placedAt >= 90 * DAY
 }
 
 /** Whether another reference, other amounts or another date stand there than before. */

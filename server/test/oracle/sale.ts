@@ -65,6 +65,21 @@ export function judge(state: State, merchant: string, order: Order): Verdict {
   }
 }
 
+/** The order's codes that earn, and when the latest of those that any link of the merchant ever had was given to it. */
+export function codesOf(state: State, merchant: string, order: Order) {
+  const links = [...state.links.values()].filter((link) => link.merchant === merchant)
+  const earning = order.codes.filter((code) =>
+    links.some((link) => hadCode(link, code, order) && wasLive(state, link, order)),
+  )
+  const since = order.codes.flatMap((code) => {
+    const starts = links
+      .flatMap(({ codes }) => codes.flatMap((one) => (one.code === code ? one.from : [])))
+      .sort((a, b) => a - b)
+    return starts.findLast((start) => start <= order.placedAt) ?? starts[0] ?? []
+  })
+  return { earning, since: since.length > 0 ? Math.max(...since) : null }
+}
+
 function hadCode(link: Link, code: string, { placedAt }: Order): boolean {
   return link.codes.some(
     (one) => one.code === code && one.from <= placedAt && (one.until === null || placedAt < one.until),

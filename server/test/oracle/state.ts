@@ -97,6 +97,8 @@ export interface Sale {
   link: Link | null
   /** The coupon code that earned it; `null`: a click did, if anything. */
   code: string | null
+  /** All its codes that were in force. */
+  earning: string[]
   placedAt: number
   decidedAt: number
   /** When it was decided first, if it was decided again since. */

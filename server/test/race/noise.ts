@@ -5,6 +5,7 @@ import {
   type PluginTransformResultArgs,
 } from 'kysely'
 import type { Database } from '../../platform/database/database.ts'
+import { DatabaseBusy } from '../../platform/database/database-faults.ts'
 
 /** Milliseconds of a monotonic clock that all processes of this machine share. */
 export function sharedNow(): number {
@@ -53,6 +54,19 @@ export interface Trace {
   repeats: number
 }
 
+const MOST_REPEATS = 100
+
+/** Asks again for a transaction that could not begin, as whoever is answered 503 does: on a busy machine the other side holds the lock longer. */
+async function patiently<T>(begin: () => Promise<T>): Promise<T> {
+  for (let left = MOST_REPEATS; ; left -= 1) {
+    try {
+      return await begin()
+    } catch (error) {
+      if (left === 0 || !(error instanceof DatabaseBusy)) throw error
+    }
+  }
+}
+
 /** The same database with pauses between its statements, which notes when transactions were under way. */
 export function noisyDatabase(database: Database, roll: () => number, trace: Trace): Database {
   const pauses = new Pauses(roll)
@@ -63,10 +77,12 @@ export function noisyDatabase(database: Database, roll: () => number, trace: Tra
       const begun = sharedNow()
       let runs = 0
       try {
-        return await database.transaction((tx) => {
-          runs += 1
-          return work(tx.withPlugin(pauses))
-        })
+        return await patiently(() =>
+          database.transaction((tx) => {
+            runs += 1
+            return work(tx.withPlugin(pauses))
+          }),
+        )
       } finally {
         trace.spans.push([begun, sharedNow()])
         trace.repeats += Math.max(0, runs - 1)
@@ -77,7 +93,7 @@ export function noisyDatabase(database: Database, roll: () => number, trace: Tra
       try {
         // PostgreSQL takes one statement only, and its trip takes long enough.
         const busy = database.dialect === 'sqlite' ? [busyFor(roll() * LONGEST_BUSY_STEPS)] : []
-        return await database.executeBatch(...busy, ...statements)
+        return await patiently(() => database.executeBatch(...busy, ...statements))
       } finally {
         trace.spans.push([begun, sharedNow()])
       }

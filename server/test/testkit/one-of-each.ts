@@ -216,7 +216,7 @@ export const ONE_OF_EACH: Rows = {
       removed_at: AT,
       released_at: AT,
       first_event_at: null,
-      connected_at: null,
+      connected_at: AT,
       last_refused_at: null,
       last_refusal: null,
       refused_since: null,

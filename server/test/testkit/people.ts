@@ -9,7 +9,7 @@ import { insertRows, type NewRow, updateRows } from '../../platform/database/pro
 import type { Platform } from '../../platform/platform.ts'
 import { createToken } from '../../users/sessions.service.ts'
 
-/** A user without a usable password, and the actor that a request of theirs would have. */
+/** A user with a verified address and without a usable password, and the actor that a request of theirs would have. */
 export async function addUser(platform: Platform, role: Role, displayName: string = role): Promise<Actor> {
   const userId = platform.ids.next()
   await platform.database.transaction((tx) =>
@@ -21,6 +21,7 @@ export async function addUser(platform: Platform, role: Role, displayName: strin
         role,
         display_name: displayName,
         created_at: platform.clock.now(),
+        email_verified_at: platform.clock.now(),
       },
     ]),
   )

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { CHAIN_TAMPERINGS } from './chain-tamperings.ts'
 import { JOURNAL_TAMPERINGS, SALE_TAMPERINGS } from './journal-tamperings.ts'
-import { change, changed, NO_USER, one, oneOf, share, type Tampering } from './tampering.ts'
+import { change, changed, one, oneOf, share, type Tampering } from './tampering.ts'
 
 const CHARGED = "state = 'charged'"
 const CLOSED = "state = 'closed'"
@@ -299,57 +299,7 @@ const BODIES: Tampering[] = [
   ),
 ]
 
-function factor(what: string, assignment: string): Tampering {
-  const user = sql`(select min(cast(user_id as text)) from second_factors)`
-  return {
-    invariant: 'sealed-second-factors',
-    what,
-    statement: sql`update second_factors set ${sql.raw(assignment)} where cast(user_id as text) = ${user}`,
-    subject: sql`select ${user} as subject`,
-  }
-}
-
-const SEALED: Tampering[] = [
-  changed('sealed-destinations', 'another owner', 'payout_destinations', `user_id = '${NO_USER}'`),
-  changed('sealed-destinations', 'an earlier effect', 'payout_destinations', 'effective_at = 0'),
-  changed('sealed-billing-accounts', 'another merchant', 'billing_accounts', `user_id = '${NO_USER}'`),
-  changed('sealed-billing-accounts', 'an IBAN as a Raast ID', 'billing_accounts', "kind = 'raast_id'"),
-  factor('a longer secret', "secret_encrypted = secret_encrypted || 'A'"),
-  factor('another start', 'created_at = created_at + 1'),
-  changed(
-    'sealed-store-secrets',
-    'another store',
-    'store_secrets',
-    'store_id = (select id from stores where id <> store_id limit 1)',
-  ),
-  changed('sealed-store-secrets', 'a longer validity', 'store_secrets', 'valid_until = 9000000000000'),
-  changed(
-    'sealed-webhook-secrets',
-    'another endpoint',
-    'webhook_secrets',
-    'endpoint_id = (select id from webhook_endpoints where id <> endpoint_id limit 1)',
-  ),
-  changed('sealed-webhook-secrets', 'an end', 'webhook_secrets', 'valid_until = 9000000000000'),
-]
-
-/** Rows that would cause something. */
-const QUEUES: Tampering[] = [
-  changed('events-authentic', 'an event of another time', 'inbound_events', 'received_at = received_at + 1'),
-  changed('attempts-authentic', 'a call with another request', 'processor_attempts', "request = '{}'"),
-  changed('outbox-authentic', 'an event with other data', 'outbox_events', "data = '{}'"),
-  changed('deliveries-authentic', 'a delivery of another subject', 'webhook_deliveries', 'sequence = 99'),
-  changed('mails-authentic', 'a mail to another address', 'mails', "address = 'eve@example.com'"),
-  {
-    invariant: 'runs-authentic',
-    what: 'a run of another time',
-    statement: sql`update schedule_runs set started_at = 9000000000000`,
-    subject: sql`select name as subject from schedule_runs limit 1`,
-  },
-  changed('exports-authentic', 'an export of more', 'export_jobs', "role = 'admin'"),
-]
-
 export const TAMPERINGS: readonly Tampering[] = [
-  ...QUEUES,
   ...JOURNAL_TAMPERINGS,
   ...CHAIN_TAMPERINGS,
   ...SALE_TAMPERINGS,
@@ -359,5 +309,4 @@ export const TAMPERINGS: readonly Tampering[] = [
   ...EVENTS,
   ...BODIES,
   ...OPERATIONS,
-  ...SEALED,
 ]

@@ -1,0 +1,239 @@
+import {
+  DIGESTED_TABLES,
+  type DigestedTables,
+  type Unprotected,
+} from '../platform/database/protected-tables.ts'
+import type { Schema } from '../platform/database/schema.ts'
+
+type Table = keyof Schema
+
+/**
+ * Why verification does not find what a database writer without APP_KEY does to a column. `shown` is only shown to people; `state` says
+ * when and how often something is done, never what; `use` names the check that finds it at its use; `open` moves money or grants power and is
+ * to be protected.
+ */
+export const KINDS = ['shown', 'state', 'use', 'open'] as const
+type Reason = `${(typeof KINDS)[number]}: ${string}`
+
+const TEXT = 'shown: words that are only shown'
+const TIMES = 'shown: times that are only shown'
+const COUNTS = 'shown: counts of visits and deliveries that are only shown'
+const TRIES = 'state: when, by which process and how often something is tried, and how it ended'
+const NOT_DONE = 'state: what is deleted is not done'
+const WATCHED = 'state: what the watches have seen; they flag more or less'
+const PEOPLE = 'open: opens an account'
+const TERMS = 'open: the terms that new links and orders get'
+const CYCLES = 'open: which cycle a sale belongs to, and where it is paid'
+const HISTORY = 'open: what people have decided'
+const ADDRESSES = 'open: where events are sent'
+
+/** Everything in the tables without digests that verification does not find. `*` stands for all of a table. A test keeps the list exact. */
+export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unprotected<T>]: Reason } } = {
+  login_addresses: { '*': 'state: whether a mail about a new address of a log-in is sent' },
+  account_tokens: { '*': PEOPLE },
+  second_factors: { confirmed_at: PEOPLE, last_step: PEOPLE, 'deleted rows': PEOPLE },
+  recovery_codes: { '*': PEOPLE },
+  mails: {
+    token_encrypted: 'use: the token opens only in its own mail',
+    state: TRIES,
+    attempts: TRIES,
+    next_try_at: TRIES,
+    lease_token: TRIES,
+    lease_until: TRIES,
+    last_error: TRIES,
+    give_up_at: TRIES,
+    finished_at: TRIES,
+    'deleted rows': NOT_DONE,
+  },
+  mail_opt_outs: { '*': 'state: which mails about events a person gets' },
+  stores: {
+    id: 'open: whose deliveries are accepted',
+    created_at: TIMES,
+    removed_at: 'open: whose deliveries are accepted',
+    released_at: 'open: whose deliveries are accepted',
+    first_event_at: TIMES,
+    connected_at: TIMES,
+    last_refused_at: TIMES,
+    last_refusal: TEXT,
+    refused_since: TIMES,
+    refused_count: COUNTS,
+    rejecting_sent_at: TIMES,
+    'added rows': 'open: whose deliveries are accepted',
+    'deleted rows': 'open: whose deliveries are accepted',
+  },
+  store_secrets: { 'deleted rows': 'use: a delivery that no secret verifies is refused' },
+  store_hosts: { '*': 'shown: host names that are suggested and compared with product addresses' },
+  store_days: { '*': COUNTS },
+  unclaimed_domains: { '*': COUNTS },
+  offers: {
+    merchant_id: TERMS,
+    title: TEXT,
+    description: TEXT,
+    product_url: 'open: where visitors are sent',
+    image_url: TEXT,
+    category: TEXT,
+    niche: TEXT,
+    commission_rate: TERMS,
+    attribution_window_days: TERMS,
+    product_ids: TERMS,
+    vetting_verdict: TERMS,
+    vetted_rate: TERMS,
+    rejection_scope: TERMS,
+    vetting_reason: TEXT,
+    category_key: TEXT,
+    niche_key: TEXT,
+    search_words: TEXT,
+    created_at: TIMES,
+    updated_at: TIMES,
+    'deleted rows': TERMS,
+  },
+  offer_status_changes: {
+    offer_id: TERMS,
+    sequence: TERMS,
+    status: TERMS,
+    changed_at: TERMS,
+    'added rows': TERMS,
+    'deleted rows': TERMS,
+  },
+  applications: {
+    id: TERMS,
+    offer_id: TERMS,
+    merchant_id: TERMS,
+    creator_id: TERMS,
+    status: TERMS,
+    message: TEXT,
+    promotion_url: TEXT,
+    decision_reason: TEXT,
+    decided_at: TIMES,
+    created_at: TIMES,
+    'added rows': TERMS,
+    'deleted rows': TERMS,
+  },
+  affiliate_links: {
+    slug: TERMS,
+    application_id: TERMS,
+    offer_id: TERMS,
+    creator_id: TERMS,
+    commission_rate: TERMS,
+    attribution_window_days: TERMS,
+    product_ids: TERMS,
+    created_at: TIMES,
+    'added rows': TERMS,
+  },
+  clicks: { repeated: COUNTS },
+  uncounted_clicks: {
+    id: COUNTS,
+    day: COUNTS,
+    clicks: COUNTS,
+    untracked_visits: COUNTS,
+  },
+  counted_visitors: { '*': COUNTS },
+  billing_cycles: {
+    period_start: CYCLES,
+    period_end: CYCLES,
+    credit_total: 'open: how much credit an open cycle uses',
+    processor_payment_reference: CYCLES,
+    payment_url: CYCLES,
+    created_at: TIMES,
+    closed_at: CYCLES,
+    charged_at: CYCLES,
+  },
+  credits: { reference: 'open: whether a credit is granted twice', reason: TEXT },
+  sales: { created_at: TIMES },
+  payouts: { failure_reason: TEXT, submitted_at: TIMES, settled_at: TIMES },
+  ledger_seals: { 'deleted rows': 'open: the last seal' },
+  inbound_events: {
+    attempts: TRIES,
+    next_attempt_at: TRIES,
+    lease_token: TRIES,
+    lease_until: TRIES,
+    reason: TEXT,
+    result: TEXT,
+    finished_at: TRIES,
+    order_id: TEXT,
+    order_name: TEXT,
+    'deleted rows': 'open: an order or a payment that is never applied',
+  },
+  inbound_bodies: {
+    event_id: 'use: a body has the hash that its event names',
+    'added rows': 'use: a body has the hash that its event names',
+    'deleted rows': 'use: an event without its body is not applied',
+  },
+  operator_deliveries: { '*': 'shown: which deliveries an operator sent' },
+  processor_attempts: {
+    tries: TRIES,
+    next_try_at: TRIES,
+    unknown_at: TRIES,
+    lease_token: TRIES,
+    lease_until: TRIES,
+    processor_id: 'open: whose confirmation settles a payout or a cycle',
+    detail: TEXT,
+    settled_at: TIMES,
+    'deleted rows': 'open: what was asked of the processor',
+  },
+  outbox_events: { sequence: TRIES, distributed_at: TRIES, 'deleted rows': NOT_DONE },
+  webhook_endpoints: {
+    id: ADDRESSES,
+    url: ADDRESSES,
+    description: TEXT,
+    events: ADDRESSES,
+    disabled_at: ADDRESSES,
+    disabled_reason: TEXT,
+    failing_since: TRIES,
+    created_at: TIMES,
+    updated_at: TIMES,
+    removed_at: ADDRESSES,
+    'added rows': ADDRESSES,
+    'deleted rows': ADDRESSES,
+  },
+  webhook_secrets: { 'deleted rows': 'use: receivers refuse what their secret did not sign' },
+  webhook_deliveries: {
+    state: TRIES,
+    attempts: TRIES,
+    due_at: TRIES,
+    lease_until: TRIES,
+    lease_token: TRIES,
+    attempted_at: TRIES,
+    response_status: TEXT,
+    response_body: TEXT,
+    error: TEXT,
+    attempt_log: TEXT,
+    finished_at: TRIES,
+    'deleted rows': NOT_DONE,
+  },
+  flags: { '*': HISTORY },
+  audit_entries: { '*': HISTORY },
+  link_days: { '*': WATCHED },
+  mailboxes: { '*': WATCHED },
+  schedule_runs: { 'deleted rows': TRIES },
+  export_jobs: {
+    state: TRIES,
+    due_at: TRIES,
+    lease_token: TRIES,
+    attempts: TRIES,
+    rows_total: COUNTS,
+    rows_done: COUNTS,
+    error: TEXT,
+    file_key: 'use: only a file of the same job is sent',
+    finished_at: TRIES,
+    expires_at: TRIES,
+    'deleted rows': NOT_DONE,
+  },
+  processes: { '*': 'shown: which processes run, with which settings' },
+  rate_limits: { '*': 'state: how often a client has asked' },
+  watermarks: { '*': 'state: how far jobs have read; marks that prove something are sealed' },
+}
+
+/** All that is unprotected in a table, with the reasons, also what its digests leave out. */
+export function unprotectedIn(table: Table): Readonly<Record<string, string>> {
+  const digested: DigestedTables = DIGESTED_TABLES
+  return { ...digested[table]?.unprotected, ...UNPROTECTED[table] }
+}
+
+/** The tables of one kind as the guide lists them. */
+export function tablesOf(kind: (typeof KINDS)[number]): string {
+  const tables = Object.entries(UNPROTECTED).filter(([, reasons]) =>
+    Object.values(reasons).some((reason) => reason.startsWith(`${kind}:`)),
+  )
+  return tables.map(([table]) => `\`${table}\``).join(', ')
+}
