@@ -92,13 +92,8 @@ test('a decision is mailed with the reason that the merchant gave', () => {
   })
   assert.match(text, 'Reason: Only <b>fashion</b> channels\n')
   assert.match(html, '>Only &lt;b&gt;fashion&lt;/b&gt; channels</td>')
-  for (const reason of [undefined, null]) {
-    const mail = render({
-      kind: 'application.decided',
-      facts: { ...facts, ...(reason === null && { reason }) },
-    })
-    assert.not.match(mail.text, 'Reason')
-  }
+  const mail = render({ kind: 'application.decided', facts: { ...facts, reason: null } })
+  assert.not.match(mail.text, 'Reason')
 })
 
 test('prose in plain text has at most 76 columns and keeps its words', () => {
@@ -132,11 +127,10 @@ test('a new log-in says when, with what and from where, and what to do', () => {
     'Time: 20 November 2026, 22:30 PKT\nDevice: Chrome on Windows\nNetwork: 203.0.113.0/24\n',
   )
   assert.match(text, 'change your password now')
-  for (const facts of [
-    { at: AT, network: '203.0.113.0/24', program: null },
-    { at: AT, network: 'unknown' },
-  ])
+  for (const network of ['203.0.113.0/24', 'unknown']) {
+    const facts = { at: AT, network, program: null }
     assert.not.match(render({ kind: 'new_login', facts }).text, 'Device')
+  }
 })
 
 test('Urdu is isolated, so that the words around it keep their direction', () => {

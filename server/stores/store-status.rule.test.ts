@@ -28,7 +28,6 @@ it('follows from what arrived last', () => {
   assert.is(status({ lastRefusedAt: NOW }), 'rejecting')
   assert.is(status({ lastEventAt: NOW - 2, lastRefusedAt: NOW - 1 }), 'rejecting')
   assert.is(status({ lastEventAt: NOW - 1, lastRefusedAt: NOW - 2 }), 'receiving')
-  assert.is(status({ lastEventAt: NOW - 1, connectedAt: null }), 'receiving')
 })
 
 it('calls a store silent by the settings', () => {

@@ -57,7 +57,7 @@ for (const { it } of marketSuites('quotas')) {
       removed_at: null,
       released_at: null,
       first_event_at: null,
-      connected_at: null,
+      connected_at: 0,
       last_refused_at: null,
       last_refusal: null,
       refused_since: null,

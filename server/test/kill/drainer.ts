@@ -68,7 +68,7 @@ async function drain({ databaseUrl, now, batchSize, dieAfter }: Drain): Promise<
   await reader.readAhead(1)
   const parts = { processor: new ScriptedProcessor(), eventRules: GENERIC_PROCESSOR_EVENTS }
   await drainUntilIdle(
-    { platform: { ...platform, database: watched(database, onAnswer) }, ...parts },
+    { platform: { ...platform, database: watched(platform.database, onAnswer) }, ...parts },
     { reader, batchSize },
   )
   sayLastWord()

@@ -56,7 +56,7 @@ export interface Trace {
 
 const MOST_REPEATS = 100
 
-/** Asks again for a transaction that could not begin, as whoever is answered 503 does: on a busy machine the other side holds the lock longer. */
+/** Asks again for a transaction that could not begin, as a client that is answered 503 does. On a busy machine the other side holds the lock longer. */
 async function patiently<T>(begin: () => Promise<T>): Promise<T> {
   for (let left = MOST_REPEATS; ; left -= 1) {
     try {

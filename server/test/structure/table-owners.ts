@@ -28,6 +28,8 @@ const MAY_READ: Record<string, readonly string[]> = {
     'clicks',
     'affiliate_links',
     'offers',
+    'offer_status_changes',
+    'link_coupons',
     'billing_cycles',
   ],
   // Looks at a database whose migrations may be missing.

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { openDatabase } from '../../platform/database/open-database.ts'
+import { withRowKeys } from '../../platform/database/protected-rows.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { Testbed } from './testbed.ts'
 
@@ -17,5 +18,6 @@ export async function openRival(bed: Testbed): Promise<Rival> {
       await sql`pragma busy_timeout = 0`.execute(writer)
     }
   }
-  return { platform: { ...bed.platform, database }, close: () => database.close() }
+  const platform = { ...bed.platform, database: withRowKeys(database, bed.platform.keys) }
+  return { platform, close: () => database.close() }
 }
