@@ -30,7 +30,9 @@ export async function readLine(option: string, text: string, most: number): Prom
   const { lineOfText } = await import('../shared/schemas/common.ts')
   const parsed = lineOfText(1, most).safeParse(text)
   if (parsed.success) return parsed.data
-  throw wrongUsage(`${option} must be one line of 1 to ${most} characters.`)
+  throw wrongUsage(
+    `${option} must be one line of 1 to ${most} characters that can be seen, without direction controls.`,
+  )
 }
 
 /** Text of 1 to `most` characters, with line breaks. */
@@ -38,7 +40,9 @@ export async function readText(option: string, text: string, most: number): Prom
   const { longText } = await import('../shared/schemas/common.ts')
   const parsed = longText(1, most).safeParse(text)
   if (parsed.success) return parsed.data
-  throw wrongUsage(`${option} must be text of 1 to ${most} characters.`)
+  throw wrongUsage(
+    `${option} must be text of 1 to ${most} characters that can be seen, without direction controls.`,
+  )
 }
 
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

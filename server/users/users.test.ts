@@ -114,7 +114,12 @@ for (const dialect of testDialects()) {
     isRefused(await post({ password: 'x'.repeat(257) }), 400, 'validation_failed', 'password')
     isRefused(await post({ role: 'admin' }), 400, 'validation_failed', 'role')
     isRefused(await post({ display_name: '  ' }), 400, 'validation_failed', 'display_name')
-    isRefused(await post({ display_name: 'a\u0000b' }), 400, 'validation_failed', 'display_name')
+    for (const display_name of ['a\u0000b', '\u200b', '\u2060 \u00ad', 'Sana\u202emoc.live']) {
+      isRefused(await post({ display_name }), 400, 'validation_failed', 'display_name')
+      const overTrpc = await bed.ask('POST', '/trpc/auth.register', { body: { ...good, display_name } })
+      assert.is(overTrpc.status, 400)
+      assert.match(JSON.stringify(overTrpc.body), '"code":"validation_failed"')
+    }
     isRefused(await post({ suspended: false, id: 'x' }), 400, 'validation_failed', 'id', 'suspended')
     isRefused(
       await bed.ask('POST', '/auth/register', { body: {} }),

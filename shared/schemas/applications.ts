@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { idParam, lineOfText, longText, pageInput, pageOf, percent, wireTime } from './common.ts'
+import { idParam, longText, pageInput, pageOf, percent, unshownLine, wireTime } from './common.ts'
 import { couponCode, couponCodeInput, linkReference } from './links.ts'
 import { party } from './offers.ts'
 
@@ -28,7 +28,7 @@ export type Application = z.infer<typeof application>
 export const applyInput = z.strictObject({
   id: idParam,
   message: longText(0, 2000).nullable().default(null),
-  promotion_url: lineOfText(1, 2048)
+  promotion_url: unshownLine(1, 2048)
     .nullable()
     .default(null)
     .describe('Where the creator will promote the offer: https, a public host name.'),

@@ -76,8 +76,18 @@ const NO_CONTROLS_BUT_BREAKS = /^(?:[^\p{Cc}]|[\n\r\t])*$/u
 const wholeCharacters = (text: string) => text.isWellFormed()
 const NOT_WHOLE = 'must not hold half of a character'
 
-/** One line of text, trimmed, `least` to `most` characters. */
-export const lineOfText = (least: number, most: number) =>
+/** A character that can be seen. Spaces, soft hyphens, joiners, fillers and the blank of Braille cannot. */
+const VISIBLE = /[^\p{Cc}\p{Cf}\p{Cs}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u
+const isVisible = (text: string) => text === '' || VISIBLE.test(text)
+const NOT_VISIBLE = 'must have characters that can be seen'
+
+/** Embeddings, overrides and isolates change how the text around them reads. Urdu needs joiners and marks only, which are allowed. */
+const DIRECTION_CONTROL = /[\u202a-\u202e\u2066-\u2069]/
+const keepsDirection = (text: string) => !DIRECTION_CONTROL.test(text)
+const TURNS_TEXT = 'must not hold characters that change the direction of the text around them'
+
+/** One line that is compared or parsed, and never shown to others: a search, an address. Trimmed, `least` to `most` characters. */
+export const unshownLine = (least: number, most: number) =>
   z
     .string()
     .trim()
@@ -86,7 +96,11 @@ export const lineOfText = (least: number, most: number) =>
     .regex(NO_CONTROLS, 'must be one line without control characters')
     .refine(wholeCharacters, NOT_WHOLE)
 
-/** Text with line breaks, trimmed, `least` to `most` characters. */
+/** One line of text that others read, trimmed, `least` to `most` characters. */
+export const lineOfText = (least: number, most: number) =>
+  unshownLine(least, most).refine(isVisible, NOT_VISIBLE).refine(keepsDirection, TURNS_TEXT)
+
+/** Text with line breaks that others read, trimmed, `least` to `most` characters. */
 export const longText = (least: number, most: number) =>
   z
     .string()
@@ -95,6 +109,8 @@ export const longText = (least: number, most: number) =>
     .max(most)
     .regex(NO_CONTROLS_BUT_BREAKS, 'must not hold control characters other than line breaks and tabs')
     .refine(wholeCharacters, NOT_WHOLE)
+    .refine(isVisible, NOT_VISIBLE)
+    .refine(keepsDirection, TURNS_TEXT)
 
 /** A text that is kept or hashed as it is, with nothing in it that would be changed or refused on the way. */
 export const wholeText = () =>

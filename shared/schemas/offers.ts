@@ -7,6 +7,7 @@ import {
   pageOf,
   percent,
   percentFrom,
+  unshownLine,
   wholeNumber,
   wireTime,
 } from './common.ts'
@@ -25,7 +26,7 @@ const commissionRate = percentFrom(0.01, 90).meta({
   description: "Percent of a sale's net amount, with at most two decimals.",
   example: 12.5,
 })
-const webAddress = lineOfText(1, 2048)
+const webAddress = unshownLine(1, 2048)
 const productIds = z
   .array(
     z
@@ -95,12 +96,12 @@ export const getOfferInput = z.strictObject({ id: idParam })
 
 export const listOffersInput = z
   .strictObject({
-    category: lineOfText(1, 60).optional().describe('Whole category, in any case and spelling.'),
-    niche: lineOfText(1, 60).optional().describe('Whole niche, in any case and spelling.'),
+    category: unshownLine(1, 60).optional().describe('Whole category, in any case and spelling.'),
+    niche: unshownLine(1, 60).optional().describe('Whole niche, in any case and spelling.'),
     commission_min: percent.optional().describe('At least this commission rate, in percent.'),
     commission_max: percent.optional().describe('At most this commission rate, in percent.'),
     merchant_id: idParam.optional(),
-    q: lineOfText(1, 200)
+    q: unshownLine(1, 200)
       .optional()
       .describe(
         'Words that title and description must hold together, in any case and order; of the last one the beginning is enough. Punctuation means nothing.',
