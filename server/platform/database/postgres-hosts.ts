@@ -85,6 +85,9 @@ export class PostgresHosts {
     this.find().catch(() => {})
   }
 
+  /** Connections that callers of any pool wait for. */
+  readonly awaited = new Set<Promise<unknown>>()
+
   /** Notes a connection, also one that is being made; it is ended once another host is found to be the primary. */
   keep(client: Client, address: string): void {
     this.#clients.set(client, address)

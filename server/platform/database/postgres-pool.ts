@@ -134,7 +134,9 @@ export class BoundedPool {
     }
   }
 
+  /** Callers that wait for a connection still get it; then connections that are being made for no one are ended. */
   async end(): Promise<void> {
+    await Promise.allSettled(this.#hosts.awaited)
     for (const letGo of [...this.#held.values()]) letGo()
     this.#hosts.endConnecting()
     if (!this.pool.ending) await this.pool.end()
@@ -177,6 +179,7 @@ export class BoundedPool {
   /** A connection. One that comes when the caller has given up goes to the next caller. */
   async #take(): Promise<PoolClient> {
     const coming = this.pool.connect()
+    this.#hosts.awaited.add(coming)
     const { promise: tooLate, reject } = Promise.withResolvers<never>()
     const timer = setTimeout(() => {
       coming.then((client) => client.release()).catch(() => {})
@@ -186,6 +189,7 @@ export class BoundedPool {
       return await Promise.race([coming, tooLate])
     } finally {
       clearTimeout(timer)
+      this.#hosts.awaited.delete(coming)
     }
   }
 
