@@ -50,4 +50,15 @@ it('are free again when they are given back', () => {
   assert.is(fill(places, owner), most)
 })
 
+it('are tried on a copy without being taken', () => {
+  const places = new Places()
+  const owner = ownerOf('one')
+  places.take(owner, 3)
+  const copy = new Places(places)
+  assert.is(copy.of('one'), 3)
+  copy.take(owner, 1)
+  assert.equal([copy.of('one'), places.of('one')], [4, 3])
+  assert.is(copy.of('unknown'), 0)
+})
+
 it.run()
