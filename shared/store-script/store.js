@@ -28,6 +28,7 @@
   let lastWrite
   let compareTimer
   let fillTimer
+  let landedAt = 0
 
   const quietly = (work) => {
     try {
@@ -121,11 +122,18 @@
 
   const setConsent = (allowed) => {
     consent = allowed
-    const { seen } = kept()
+    const { ref, at, seen } = kept()
     if (!allowed) store('', 0)
     // An old address that is opened again is no new visit.
     else if (landed && !seen.includes(landed))
-      store(JSON.stringify({ ref: landed, at: Date.now(), seen: landed + seen.slice(0, 288) }), keepSeconds)
+      store(
+        JSON.stringify({
+          // Consent can come after a later visit in another tab.
+          ...(at > landedAt ? { ref, at } : { ref: landed, at: landedAt }),
+          seen: landed + seen.slice(0, 288),
+        }),
+        keepSeconds,
+      )
     fillForms()
     compareSoon()
   }
@@ -147,6 +155,7 @@
   const readPage = () => {
     const ref = referenceIn(new URLSearchParams(location.search).get(name))
     const isNew = ref && ref !== landed
+    if (isNew) landedAt = Date.now()
     landed = ref || landed
     quietly(askConsent)
     fillForms()
