@@ -1,7 +1,8 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
+import { AUTHENTIC_COLUMNS, type AuthenticOffer } from '../offers/offers.service.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { requireAuthentic } from '../platform/database/protected-rows.ts'
+import { joinedRow, requireAuthentic } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
 export type LinkRow = Selectable<Schema['affiliate_links']>
@@ -49,24 +50,28 @@ export function linksOf(
   return query.orderBy('id', 'desc').limit(limit).execute()
 }
 
+const OFFER = joinedRow<AuthenticOffer>('offer', AUTHENTIC_COLUMNS)
+
+interface TargetRow extends LinkRow {
+  merchant_suspended_at: number | null
+  creator_suspended_at: number | null
+}
+
 /** The facts for a redirect, in one query. Throws `TamperedRow` and `UnknownKeyError`. */
 export async function targetOfSlug(db: Queries, keys: AppKeys, slug: string) {
-  const row = await db
-    .selectFrom('affiliate_links as link')
-    .innerJoin('offers as offer', 'offer.id', 'link.offer_id')
-    .innerJoin('users as merchant', 'merchant.id', 'link.merchant_id')
-    .innerJoin('users as creator', 'creator.id', 'link.creator_id')
-    .selectAll('link')
-    .select([
-      'offer.product_url',
-      'offer.status',
-      'merchant.suspended_at as merchant_suspended_at',
-      'creator.suspended_at as creator_suspended_at',
-    ])
-    .where('link.slug', '=', slug)
-    .executeTakeFirst()
-  if (!row) return undefined
-  const { product_url, status, merchant_suspended_at, creator_suspended_at, ...link } = row
+  const { rows } = await sql<TargetRow>`
+    select link.*, ${OFFER.columns}, merchant.suspended_at as merchant_suspended_at,
+      creator.suspended_at as creator_suspended_at
+    from affiliate_links as link
+    join offers as offer on offer.id = link.offer_id
+    join users as merchant on merchant.id = link.merchant_id
+    join users as creator on creator.id = link.creator_id
+    where link.slug = ${slug}`.execute(db)
+  if (!rows[0]) return undefined
+  const { row: offer, rest } = OFFER.split(rows[0])
+  const { merchant_suspended_at, creator_suspended_at, ...link } = rest
   requireAuthentic(keys, 'affiliate_links', link)
+  requireAuthentic(keys, 'offers', offer)
+  const { product_url, status } = offer
   return { link_id: link.id, product_url, status, merchant_suspended_at, creator_suspended_at }
 }
