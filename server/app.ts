@@ -1,3 +1,4 @@
+import './entities.ts'
 import { hostname } from 'node:os'
 import type { ZodError } from 'zod'
 import { checkSealStorage } from './ledger/seals/stored-seals.service.ts'

@@ -1,3 +1,4 @@
+import '../../entities.ts'
 import { reportTamperedRow } from '../../moderation/tampered-rows.service.ts'
 import { Caches } from '../../platform/cache/caches.ts'
 import type { Clock } from '../../platform/clock.ts'
