@@ -111,7 +111,7 @@ async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
   const { pending } = state
   await checkRole(database, pending)
   if (pending.length === 0) return []
-  const { migrate } = await import('./migrations/migrator.ts')
+  const { migrate } = await import('./migrator.ts')
   return migrate(database)
 }
 

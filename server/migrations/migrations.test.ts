@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { migrate, openOrm } from '../migrator.ts'
 import { migrationState } from '../platform/database/migration-state.ts'
 import type { OpenDatabase } from '../platform/database/open-database.ts'
 import { ENTITIES } from '../schema.ts'
@@ -9,7 +10,6 @@ import { ONE_OF_EACH, populate } from '../test/testkit/one-of-each.ts'
 import { raceProcesses } from '../test/testkit/racing-processes.ts'
 import { schemaShape } from '../test/testkit/schema-shape.ts'
 import { migrationsFor } from './index.ts'
-import { migrate, openOrm } from './migrator.ts'
 
 /** Each dialect's own full-text search, which no entity can describe. */
 const BEYOND_ENTITIES = /^offer_search|^offers (column search_vector|index CREATE INDEX offers_search) /
@@ -144,7 +144,7 @@ ${await sqlFor(tables, orm)}`,
         prepare: `
           await import(${module('../entities.ts')})
           const { openDatabase } = await import(${module('../platform/database/open-database.ts')})
-          const { migrate, openOrm } = await import(${module('./migrator.ts')})
+          const { migrate, openOrm } = await import(${module('../migrator.ts')})
           const database = await openDatabase(${JSON.stringify(url)}, { create: true })
           await openOrm(database)`,
         run: `

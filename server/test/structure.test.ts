@@ -376,7 +376,7 @@ function late(offer: OfferRecord) { let count = 0; return count }
   'server/sales/sale.entity.ts':
     "import { User } from '../users/user.entity.ts'\nimport { id } from '../platform/columns.ts'\nconst Sale = { tableName: 'sales' }\n",
   'server/schema.ts': "import { Sale } from './sales/sale.entity.ts'\n",
-  'server/migrations/migrator.ts': "const list = () => import('./index.ts')\n",
+  'server/migrator.ts': "const list = () => import('./migrations/index.ts')\n",
   'server/jobs/schedule.ts': "import { closeDue } from '../billing/billing.service.ts'\n",
   'cli/serve.ts':
     "import { money } from '../shared/money.ts'\nconst app = await import('../server/app.ts')\n",

@@ -1,7 +1,7 @@
 import '../../../server/entities.ts'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { migrate } from '../../../server/migrations/migrator.ts'
+import { migrate } from '../../../server/migrator.ts'
 import { type Config, sqliteFileOf } from '../../../server/platform/config.ts'
 import { refuseForeignKeys } from '../../../server/platform/crypto/app-key-check.ts'
 import { findAppKeys } from '../../../server/platform/crypto/app-keys.ts'

@@ -2,7 +2,7 @@
 import { CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { migrate } from '../../migrations/migrator.ts'
+import { migrate } from '../../migrator.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { eventually } from '../../test/testkit/eventually.ts'
 import { type PostgresCluster, type PostgresNode, startCluster } from '../../test/testkit/standby.ts'
