@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { flagForgedRows } from '../moderation/forged-rows.service.ts'
+import { type ForgedRow, flagForgedRows } from '../moderation/forged-rows.service.ts'
 import { eventsOf, type OutboxEventRow } from '../outbox/outbox.service.ts'
 import { isoTime } from '../platform/clock.ts'
-import { rowProblem } from '../platform/crypto/digested-rows.ts'
+import { rowProblem as queueProblem } from '../platform/crypto/digested-rows.ts'
 import type { ColumnTypes } from '../platform/database/bulk-values.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
+import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { DELIVERY_SIGNAL } from './deliveries.service.ts'
 import { withAttempt } from './delivery-log.ts'
@@ -49,9 +50,13 @@ interface Attempt {
   claimedAt: number
   endpoint: EndpointRow | undefined
   event: OutboxEventRow | undefined
-  /** Why the delivery or its event is not what the service wrote; `null` when both are. */
-  problem: string | null
+  /** Of the delivery, its event and its endpoint, the first that is not as the service wrote it. */
+  forged: Forged | null
   secrets: readonly WebhookSecretRow[]
+}
+
+interface Forged extends ForgedRow {
+  table: 'webhook_deliveries' | 'outbox_events' | 'webhook_endpoints'
 }
 
 interface Finished {
@@ -144,7 +149,7 @@ export class WebhookDeliverer {
       DELIVERY_QUEUE.abandon(database, token)
       throw error
     })
-    for (const attempt of attempts) if (attempt.problem === null) this.#add(attempt)
+    for (const attempt of attempts) if (attempt.forged === null) this.#add(attempt)
     for (const lane of this.#lanes.values()) this.#advance(lane)
     return claimed.length
   }
@@ -319,28 +324,37 @@ export function bodyOf({
   return `{"type":${JSON.stringify(type)},"timestamp":"${isoTime(created_at)}","data":${data}}`
 }
 
-/** Fails deliveries that the service did not queue, or of events that it did not write, and flags them. Nothing is sent. */
+/** Fails deliveries that, or whose event or endpoint, is not as the service wrote it, and flags them. Nothing is sent. */
 async function refuseForged(platform: Platform, attempts: readonly Attempt[]): Promise<void> {
-  const forged = attempts.flatMap(({ delivery, problem }) =>
-    problem === null ? [] : [{ id: delivery.id, token: delivery.token, problem }],
-  )
-  if (forged.length === 0) return
+  const refused = attempts.flatMap(({ delivery, forged }) => (forged === null ? [] : [{ delivery, forged }]))
+  if (refused.length === 0) return
   const now = platform.clock.now()
   await platform.database.transaction(async (tx) => {
-    for (const { problem, ...held } of forged) {
-      await DELIVERY_QUEUE.complete(tx, held, { state: 'failed', error: problem, finished_at: now })
+    for (const { delivery, forged } of refused) {
+      const failure = { state: 'failed', error: forged.problem, finished_at: now } as const
+      await DELIVERY_QUEUE.complete(tx, delivery, failure)
     }
-    await flagForgedRows(platform, tx, 'webhook_deliveries', forged)
+    const byTable = Map.groupBy(refused, ({ forged }) => forged.table)
+    for (const [table, rows] of byTable) {
+      const forged = new Map(rows.map((row) => [row.forged.id, row.forged]))
+      await flagForgedRows(platform, tx, table, [...forged.values()])
+    }
   })
 }
 
-function problemOf(
+function forgedOf(
   { keys }: Platform,
   delivery: DeliveryRow,
   event: OutboxEventRow | undefined,
-): string | null {
-  const problem = rowProblem(keys, 'webhook_deliveries', delivery)
-  return problem ?? (event ? rowProblem(keys, 'outbox_events', event) : null)
+  endpoint: EndpointRow | undefined,
+): Forged | null {
+  const found: [Forged['table'], { id: string } | undefined, string | null][] = [
+    ['webhook_deliveries', delivery, queueProblem(keys, 'webhook_deliveries', delivery)],
+    ['outbox_events', event, event ? queueProblem(keys, 'outbox_events', event) : null],
+    ['webhook_endpoints', endpoint, endpoint ? rowProblem(keys, 'webhook_endpoints', endpoint) : null],
+  ]
+  for (const [table, row, problem] of found) if (row && problem) return { table, id: row.id, problem }
+  return null
 }
 
 async function loadAttempts(
@@ -362,7 +376,7 @@ async function loadAttempts(
     claimedAt,
     endpoint: endpoints.get(delivery.endpoint_id),
     event: events.get(delivery.event_id),
-    problem: problemOf(platform, delivery, events.get(delivery.event_id)),
+    forged: forgedOf(platform, delivery, events.get(delivery.event_id), endpoints.get(delivery.endpoint_id)),
     secrets: secrets.get(delivery.endpoint_id) ?? [],
   }))
 }
@@ -405,12 +419,14 @@ function resultOf(
 
 /**
  * Notes which endpoints fail, and disables those that answered 410 or have failed for days. What an address answered that was replaced
- * meanwhile says nothing about the endpoint.
+ * meanwhile says nothing about the endpoint. An endpoint that was changed outside of the service meanwhile is left alone.
  */
 async function judgeEndpoints(platform: Platform, tx: Tx, finished: readonly Finished[]): Promise<void> {
   const idsOf = (some: readonly Finished[]) =>
     [...new Set(some.map(({ delivery }) => delivery.endpoint_id))].sort()
-  const endpoints = new Map((await endpointsById(tx, idsOf(finished))).map((row) => [row.id, row]))
+  const rows = await endpointsById(tx, idsOf(finished))
+  const authentic = rows.filter((row) => rowProblem(platform.keys, 'webhook_endpoints', row) === null)
+  const endpoints = new Map(authentic.map((row) => [row.id, row]))
   const judged = finished.filter(({ delivery, url }) => endpoints.get(delivery.endpoint_id)?.url === url)
   const succeeded = idsOf(judged.filter(({ decision }) => decision.kind === 'delivered'))
   const gone = idsOf(judged.filter(({ decision }) => decision.kind === 'gone'))

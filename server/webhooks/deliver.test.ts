@@ -3,6 +3,7 @@ import { notifyUntilIdle } from '../jobs/webhook-loops.ts'
 import { OPERATOR } from '../moderation/audit.service.ts'
 import { distributeEvents, type NewEvent, publishEvents, removeOldEvents } from '../outbox/outbox.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
+import { updateRows } from '../platform/database/protected-rows.ts'
 import { createIds } from '../platform/ids.ts'
 import { publicLookup } from '../platform/network/public-address.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -418,11 +419,12 @@ for (const { it } of marketSuites<Context>('webhook deliveries', { idsOf: create
     await publish(platform.ids.next())
     await distributeEvents(platform, [webhookChannel])
     await platform.database.transaction((tx) =>
-      tx
-        .updateTable('webhook_endpoints')
-        .set({ disabled_at: platform.clock.now(), disabled_reason: 'owner' })
-        .where('id', '=', endpointId)
-        .execute(),
+      updateRows(
+        tx,
+        'webhook_endpoints',
+        { id: endpointId },
+        { disabled_at: platform.clock.now(), disabled_reason: 'owner' },
+      ),
     )
     await notifyUntilIdle(platform)
     const { items } = await deliveries(endpointId)

@@ -1,6 +1,16 @@
 import { defineEntity } from '@mikro-orm/core'
 import { OutboxEvent } from '../outbox/outbox-event.entity.ts'
-import { count, enumText, epochMs, id, json, oneOf, refersTo, text } from '../platform/database/columns.ts'
+import {
+  count,
+  enumText,
+  epochMs,
+  id,
+  json,
+  oneOf,
+  refersTo,
+  rowDigest,
+  text,
+} from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const
@@ -29,6 +39,7 @@ export const WebhookEndpoint = defineEntity({
     updated_at: epochMs(),
     /** Set when the owner removes it; the row stays for its deliveries. */
     removed_at: epochMs().strictNullable(),
+    row_digest: rowDigest(),
   },
   indexes: [
     { name: 'webhook_endpoints_account', properties: ['account_id', 'id'], where: 'removed_at is null' },

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import { bulkInsert, inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import { updateRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import { LeaseQueue } from '../platform/queue/lease-queue.ts'
 import { LONGEST_DELAY_MS } from './delivery-retry.rule.ts'
@@ -122,21 +123,16 @@ export async function markFailing(tx: Tx, ids: readonly string[], now: number): 
   )
 }
 
-/** Returns the endpoint as it was, unless it is disabled or removed already. */
+/** Returns the endpoint as it is then, unless it is disabled or removed already. Throws `TamperedRow` and `UnknownKeyError`. */
 export async function disableEndpointRow(
   tx: Tx,
   endpointId: string,
   reason: DisabledReason,
   now: number,
 ): Promise<EndpointRow | undefined> {
-  return tx
-    .updateTable('webhook_endpoints')
-    .set({ disabled_at: now, disabled_reason: reason, updated_at: now })
-    .where('id', '=', endpointId)
-    .where('disabled_at', 'is', null)
-    .where('removed_at', 'is', null)
-    .returningAll()
-    .executeTakeFirst()
+  const enabled = { id: endpointId, disabled_at: null, removed_at: null }
+  const change = { disabled_at: now, disabled_reason: reason, updated_at: now }
+  return (await updateRows(tx, 'webhook_endpoints', enabled, change))[0]
 }
 
 /** Secrets by endpoint id: the present one first, then the former one. */

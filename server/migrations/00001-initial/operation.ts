@@ -109,6 +109,7 @@ export function operation(ddl: Ddl): string[] {
       "created_at" bigint not null,
       "updated_at" bigint not null,
       "removed_at" bigint,
+      "row_digest" text not null,
       constraint "webhook_endpoints_disabled_reason_check" check (disabled_reason in ('owner', 'operator', 'gone', 'failing'))
     )`,
     'create index "webhook_endpoints_account" on "webhook_endpoints" ("account_id", "id") where removed_at is null',

@@ -126,6 +126,17 @@ export function requireAuthentic(keys: AppKeys, table: Digested, row: Row): void
   if (state === 'changed') throw new TamperedRow(table, row)
 }
 
+/** Why a row is not the one that the service wrote; `null` when it is. */
+export function rowProblem(keys: AppKeys, table: Digested, row: Row): string | null {
+  try {
+    requireAuthentic(keys, table, row)
+    return null
+  } catch (error) {
+    if (error instanceof IntegrityError || error instanceof UnknownKeyError) return error.message
+    throw error
+  }
+}
+
 /** The rows, each checked. For reads that lead to money or power. Throws `TamperedRow` and `UnknownKeyError`. */
 export function authentic<T extends Digested, R extends RowOf<T>>(
   keys: AppKeys,

@@ -35,6 +35,11 @@ export const DIGESTED_TABLES = {
   // The sealed columns are bound to all others, and change when APP_KEY does.
   payout_destinations: { key: ['id'], counted: true, covered: ['iban_encrypted', 'iban_fingerprint'] },
   billing_accounts: { key: ['id'], counted: true, covered: ['account_encrypted'] },
+  webhook_endpoints: {
+    key: ['id'],
+    counted: true,
+    unprotected: { failing_since: 'says when an endpoint is tried again and disabled, never what is sent' },
+  },
 } as const satisfies DigestedTables
 
 export type Digested = keyof typeof DIGESTED_TABLES

@@ -138,6 +138,46 @@ for (const { it } of marketSuites<Context>('queues that a database writer adds t
     await assertFound(platform, 'webhook_deliveries', 'deliveries-authentic', forged.id)
   })
 
+  it('send nothing to an endpoint that was moved, or copied to an account', async ({
+    market,
+    platform,
+    ayesha,
+    eve,
+    receiver,
+  }) => {
+    const moved = await openWebhookReceiver()
+    const theirs = await writer(market)
+      .selectFrom('webhook_endpoints')
+      .selectAll()
+      .where('account_id', '=', ayesha.userId)
+      .executeTakeFirstOrThrow()
+    await sql`update webhook_endpoints set url = ${moved.url} where id = ${theirs.id}`.execute(writer(market))
+    const copy = { ...theirs, id: platform.ids.next(), url: moved.url }
+    await writer(market).insertInto('webhook_endpoints').values(copy).execute()
+    const secrets = writer(market).selectFrom('webhook_secrets').selectAll()
+    const secret = await secrets.where('endpoint_id', '=', theirs.id).executeTakeFirstOrThrow()
+    await writer(market)
+      .insertInto('webhook_secrets')
+      .values({ ...secret, id: platform.ids.next(), endpoint_id: copy.id })
+      .execute()
+    await publish(platform, ayesha.userId)
+    const [genuine = ''] = await publish(platform, eve.userId)
+    await notifyUntilIdle(platform)
+    assert.equal(moved.received, [])
+    assert.equal(
+      receiver.received.map(({ id }) => id),
+      [genuine],
+    )
+    assert.ok((await openFlagsOf(platform)).includes('integrity_violation webhook_endpoints'))
+    const results = await verifyBooks(platform)
+    const subjects = results.find(({ name }) => name === 'rows-authentic-webhook-endpoints')?.breaches
+    assert.equal(
+      subjects?.map(({ subject }) => subject),
+      [theirs.id, copy.id].map((id) => `webhook_endpoints ${id}`),
+    )
+    moved.close()
+  })
+
   it('send no added mail', async ({ market, platform, ayesha }) => {
     const send = () =>
       platform.database.transaction((tx) =>
