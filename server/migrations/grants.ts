@@ -28,7 +28,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   offers: ['update'],
   offer_status_changes: [],
   applications: ['update'],
-  affiliate_links: [],
+  affiliate_links: ['update'],
   link_coupons: ['update'],
   clicks: [],
   click_counts: ['update'],

@@ -252,6 +252,7 @@ export async function loadFacts(
 ): Promise<SaleFacts[]> {
   const clicks = await linksOfClicks(
     db,
+    platform.keys,
     reports.flatMap(({ order }) => clickIdsOf(order).filter((id) => id !== null)),
   )
   const orders = reports.map((report) => saleOrderOf(report.order, placeOfClick(report, clicks)))
