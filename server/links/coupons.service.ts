@@ -96,7 +96,7 @@ export async function couponCodesOf(
 export interface CodedOrder {
   merchantId: string
   codes: readonly string[]
-  /** Epoch ms. */
+  /** The last moment at which it may have been created, in epoch ms: stores write whole seconds. */
   createdAt: number
 }
 

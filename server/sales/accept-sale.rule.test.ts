@@ -127,7 +127,7 @@ const EXAMPLES: Record<OracleReason, SaleFacts[]> = {
   no_tracking_reference: [{ ...withOrder({ tracking_reference: null, tracking_source: null }), click: null }],
   coupon_not_in_force: [
     withCoupon({ ends_at: order.created_at }, untracked),
-    withCoupon({ starts_at: order.created_at + 1 }, untracked),
+    withCoupon({ starts_at: order.created_at + 1000 }, untracked),
     ...(['draft', 'paused', 'ended', null] as const).map((offer_status) =>
       withCoupon({ offer_status }, untracked),
     ),
@@ -245,11 +245,13 @@ test('a coupon code in force comes before the click, whose checks then do not ap
   assert.is(reasonFor(old), null, 'a code has no attribution window')
 })
 
-test('a coupon code earns without a tracking reference, from its first millisecond to before its end', () => {
+test('a coupon code earns without a tracking reference, from the second of its start to before its end', () => {
   const { created_at } = order
   const decision = decideSale(withCoupon({ starts_at: created_at, ends_at: created_at + 1 }, untracked))
   assert.is(decision.rejection_reason, null)
   assert.is(decision.attributed_by, 'coupon')
+  const sameSecond = withCoupon({ starts_at: created_at + 999 }, untracked)
+  assert.is(reasonFor(sameSecond), null, 'the store writes whole seconds')
   assert.is(attributionOf(withCoupon({}, untracked))?.code, 'BILAL10')
 })
 

@@ -2,6 +2,7 @@ import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { OrderSource } from '../../shared/schemas/stores.ts'
 import type { LinkTerms } from '../links/links.service.ts'
+import { endOfSecond } from '../platform/clock.ts'
 import {
   type Basis,
   type BasisLine,
@@ -130,7 +131,11 @@ export type CouponTimes = Pick<SaleCoupon, 'code' | 'starts_at' | 'ends_at' | 'o
 /** Whether the link had the code, and its offer was live, when the order was created. */
 export function isInForce(coupon: CouponTimes, { created_at }: Pick<SaleOrder, 'created_at'>): boolean {
   const { starts_at, ends_at, offer_status } = coupon
-  return offer_status === 'live' && starts_at <= created_at && (ends_at === null || created_at < ends_at)
+  return (
+    offer_status === 'live' &&
+    starts_at <= endOfSecond(created_at) &&
+    (ends_at === null || created_at < ends_at)
+  )
 }
 
 const SOURCES = { note_attributes: 'cart', line_item: 'line', landing_site: 'landing' } as const

@@ -150,6 +150,20 @@ for (const { it } of marketSuites<Context>('sales by coupon code', { verify: tru
     assert.equal(sale, { reason: null, by: 'click', creator: sana.userId, commission: '125.00' })
   })
 
+  it('earns in the second in which code and offer began: stores write whole seconds', async ({
+    market,
+    shop,
+    sana,
+    sell,
+  }) => {
+    await market.after(1000 - (market.clock.now() % 1000) + 700)
+    const created = market.clock.now() - 700
+    const link = await market.addLink(shop, sana)
+    await setCoupon(market.platform, { slug: link.slug, actor: shop.merchantId, code: 'SANA20' })
+    assert.is((await sell({ codes: ['SANA20'], createdAt: created })).by, 'coupon')
+    assert.is((await sell({ codes: ['SANA20'], createdAt: created - 1 })).reason, 'coupon_not_in_force')
+  })
+
   it('needs a live offer at the time of the order', async ({ market, platform, shop, link, sell }) => {
     const live = market.clock.now()
     await market.after(MINUTE)

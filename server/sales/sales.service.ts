@@ -6,7 +6,7 @@ import { saleAccepted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { type CodedOrder, couponsOfOrders } from '../links/coupons.service.ts'
 import { flagOrders, type OrderNote } from '../moderation/order-flags.service.ts'
-import { isoTime } from '../platform/clock.ts'
+import { endOfSecond, isoTime } from '../platform/clock.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -241,7 +241,7 @@ function codedOrder(
   { merchantId, order }: Pick<ReportedOrder, 'merchantId' | 'order'>,
   codes: readonly string[] = order.discount_codes,
 ): CodedOrder {
-  return { merchantId, codes, createdAt: order.created_at }
+  return { merchantId, codes, createdAt: endOfSecond(order.created_at) }
 }
 
 /** Loads everything that the sale rule needs, for all orders at once. */

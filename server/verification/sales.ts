@@ -3,6 +3,9 @@ import type { Dialect } from '../platform/database/database.ts'
 import { type Breach, type Invariant, sqlInvariant } from './invariant.ts'
 import type { Scope } from './scope.ts'
 
+/** Stores write an order's time in whole seconds. */
+const END_OF_SECOND = sql`sale.ordered_at - sale.ordered_at % 1000 + 999`
+
 /** What must hold between sales, their links and the journal. */
 export const SALE_INVARIANTS: Invariant[] = [
   sqlInvariant({
@@ -69,12 +72,12 @@ export const SALE_INVARIANTS: Invariant[] = [
         not exists (
           select 1 from link_coupons as coupon
           where coupon.link_id = sale.link_id and coupon.code = sale.coupon_code
-            and coupon.merchant_id = sale.merchant_id and coupon.starts_at <= sale.ordered_at
+            and coupon.merchant_id = sale.merchant_id and coupon.starts_at <= ${END_OF_SECOND}
             and (coupon.ends_at is null or coupon.ends_at > sale.ordered_at
               or coupon.ends_at >= coalesce(sale.decided_at, sale.created_at)))
         or not exists (
           select 1 from offer_status_changes as change
-          where change.offer_id = sale.offer_id and change.status = 'live' and change.changed_at <= sale.ordered_at
+          where change.offer_id = sale.offer_id and change.status = 'live' and change.changed_at <= ${END_OF_SECOND}
             and not exists (
               select 1 from offer_status_changes as later
               where later.offer_id = change.offer_id and later.sequence > change.sequence

@@ -75,19 +75,23 @@ export function codesOf(state: State, merchant: string, order: Order) {
     const starts = links
       .flatMap(({ codes }) => codes.flatMap((one) => (one.code === code ? one.from : [])))
       .sort((a, b) => a - b)
-    return starts.findLast((start) => start <= order.placedAt) ?? starts[0] ?? []
+    return starts.findLast((start) => start < nextSecond(order.placedAt)) ?? starts[0] ?? []
   })
   return { earning, since: since.length > 0 ? Math.max(...since) : null }
 }
 
+/** Stores know an order's time to the second: what begins within it counts. */
+const nextSecond = (time: number): number => (Math.floor(time / 1000) + 1) * 1000
+
 function hadCode(link: Link, code: string, { placedAt }: Order): boolean {
   return link.codes.some(
-    (one) => one.code === code && one.from <= placedAt && (one.until === null || placedAt < one.until),
+    (one) =>
+      one.code === code && one.from < nextSecond(placedAt) && (one.until === null || placedAt < one.until),
   )
 }
 
 function wasLive(state: State, link: Link, { placedAt }: Order): boolean {
-  const before = known(state.offers, link.offer).statuses.filter(({ since }) => since <= placedAt)
+  const before = known(state.offers, link.offer).statuses.filter(({ since }) => since < nextSecond(placedAt))
   return before.at(-1)?.status === 'live'
 }
 

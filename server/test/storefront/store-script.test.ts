@@ -495,6 +495,7 @@ function scenarios(): void {
     await visitor.remembered(ahead)
     const honest = await visitor.follow(page, market.links.sana)
     await market.carried(honest)
+    await visitor.remembered(honest)
     await visitor.open(page, `?aff_ref=${ahead}`)
     // Consent is asked for while the page loads; an old address is not a new visit.
     await page.waitForFunction(`affiliateReference() === "${honest}"`)
