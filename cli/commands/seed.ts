@@ -37,7 +37,7 @@ export async function seedDatabase({ environment, out }: CommandContext): Promis
     refuseProductionSettings(app)
     const { migrationState } = await import('../../server/platform/database/migration-state.ts')
     if ((await migrationState(app.database)).executed.length > 0) await refuseUsedDatabase(app)
-    const { migrate } = await import('../../server/platform/database/migrator.ts')
+    const { migrate } = await import('../../server/migrator.ts')
     const { checkAppKey } = await import('../../server/platform/crypto/app-key-check.ts')
     const { loadOrm } = await import('../../server/platform/database/entities.ts')
     out.progress('filling the database')

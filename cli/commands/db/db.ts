@@ -81,7 +81,7 @@ async function unmark(command: Command): Promise<void> {
 async function migrate(command: Command): Promise<void> {
   const { out, config, environment } = await openContext(command)
   const { openApp } = await import('../../../server/app.ts')
-  const { migrate: runMigrations } = await import('../../../server/platform/database/migrator.ts')
+  const { migrate: runMigrations } = await import('../../../server/migrator.ts')
   const { migrationState } = await import('../../../server/platform/database/migration-state.ts')
   const app = await openApp({ create: true, environment, logLevel: environment.LOG_LEVEL || 'silent' })
   try {

@@ -1,18 +1,16 @@
 import { MikroORM } from '@mikro-orm/core'
 import { Migrator } from '@mikro-orm/migrations'
 import { sql } from 'kysely'
-import { migrationsFor } from '../../migrations/index.ts'
-import { type Queries, withRetries } from './database.ts'
-import { type DatabaseFault, isBusy, postgresFault } from './database-faults.ts'
-import { migrationState, refuseNewerDatabase } from './migration-state.ts'
-import type { OpenDatabase } from './open-database.ts'
-import { hostAddresses } from './postgres-address.ts'
-import type { PostgresDatabase } from './postgresql.ts'
-import { ENTITIES } from './schema.ts'
-import { refuseUnsuitableServer } from './server-settings.ts'
-import type { SqliteDatabase } from './sqlite.ts'
-
-export { type MigrationState, migrationState } from './migration-state.ts'
+import { migrationsFor } from './migrations/index.ts'
+import { type Queries, withRetries } from './platform/database/database.ts'
+import { type DatabaseFault, isBusy, postgresFault } from './platform/database/database-faults.ts'
+import { entityClasses } from './platform/database/entities.ts'
+import { migrationState, refuseNewerDatabase } from './platform/database/migration-state.ts'
+import type { OpenDatabase } from './platform/database/open-database.ts'
+import { hostAddresses } from './platform/database/postgres-address.ts'
+import type { PostgresDatabase } from './platform/database/postgresql.ts'
+import { refuseUnsuitableServer } from './platform/database/server-settings.ts'
+import type { SqliteDatabase } from './platform/database/sqlite.ts'
 
 /** The PostgreSQL advisory lock of migrations. */
 const MIGRATION_LOCK = 7_041_947
@@ -28,7 +26,7 @@ export async function openOrm(database: OpenDatabase) {
     snapshot: false,
   }
   const options = {
-    entities: Object.values(ENTITIES),
+    entities: Object.values(await entityClasses()),
     extensions: [Migrator],
     migrations,
     driverOptions: database.writer,
@@ -78,7 +76,7 @@ const PAUSE_MS = 300
 const GIVE_UP_AFTER_MS = 30_000
 
 async function migratePostgres(url: string): Promise<string[]> {
-  const { openPostgres } = await import('./postgresql.ts')
+  const { openPostgres } = await import('./platform/database/postgresql.ts')
   // Its own connections, without a statement timeout: a migration may take long, and the migrator writes on two of them.
   const database = openPostgres(url, { poolSize: 4, queryTimeoutMs: 0 })
   try {
