@@ -1,8 +1,10 @@
 // long
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { setCoupon } from '../../links/coupons.service.ts'
 import { setOfferStatus } from '../../offers/offers.service.ts'
+import { insertRows, updateRows } from '../../platform/database/protected-rows.ts'
 import { RefusedDeliveries } from '../../stores/refused-deliveries.service.ts'
 import { recordActivity } from '../../stores/store-activity.service.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
@@ -423,7 +425,7 @@ for (const dialect of testDialects()) {
       closed_at: clock.now(),
       charged_at: null,
     }
-    await platform.database.transaction((tx) => tx.insertInto('billing_cycles').values(cycle).execute())
+    await platform.database.transaction((tx) => insertRows(tx, 'billing_cycles', [cycle]))
     clock.pass(14 * DAY - 2 * MINUTE)
     await world.watch()
     assert.equal(await world.flags('cycle_unpaid'), [])
@@ -439,11 +441,12 @@ for (const dialect of testDialects()) {
     await world.watch()
     assert.is((await world.flags('cycle_unpaid')).length, 1)
     await platform.database.transaction((tx) =>
-      tx
-        .updateTable('billing_cycles')
-        .set({ state: 'charged', processor_payment_reference: 'pay_1', charged_at: clock.now() })
-        .where('id', '=', id)
-        .execute(),
+      updateRows(
+        tx,
+        'billing_cycles',
+        { id },
+        { state: 'charged', processor_payment_reference: 'pay_1', charged_at: clock.now() },
+      ),
     )
     await world.watch()
     assert.equal(await world.flags('cycle_unpaid'), [])
