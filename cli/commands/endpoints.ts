@@ -176,7 +176,7 @@ async function replay(endpoint: string, options: { since?: string }, command: Co
     const { app, out, config } = context
     const { findEndpoint } = await import('../../server/webhooks/endpoints.service.ts')
     const { replayEvents } = await import('../../server/webhooks/deliveries.service.ts')
-    const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+    const { OPERATOR } = await import('../../server/flags/audit.service.ts')
     const since = options.since === undefined ? 0 : await readMoment(options.since, config.BILLING_TIMEZONE)
     const { url } = await findEndpoint(app.platform, endpointId)
     await confirmFor(context, url, 'Send events again to')
@@ -194,7 +194,7 @@ async function disable(endpoint: string, options: { reason?: string }, command: 
   await withApp(command, async (context) => {
     const { app, out } = context
     const { disableByOperator, findEndpoint } = await import('../../server/webhooks/endpoints.service.ts')
-    const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+    const { OPERATOR } = await import('../../server/flags/audit.service.ts')
     const { url } = await findEndpoint(app.platform, endpointId)
     await confirmFor(context, url, 'Disable')
     const { endpoint: disabled, changed } = await disableByOperator(app.platform, endpointId, {

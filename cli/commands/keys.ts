@@ -34,7 +34,7 @@ ${exampleText('keys rotate --dry-run', 'keys rotate --json')}`,
 function rotate(dryRun: boolean, command: Command): Promise<void> {
   const work = async ({ app, out }: CommandContext & { app: App }) => {
     const { rotateKeys } = await import('../../server/jobs/rotate-keys.ts')
-    const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+    const { OPERATOR } = await import('../../server/flags/audit.service.ts')
     const onProgress = (table: string, rows: number) => out.progress(`${table}: ${rows} rows`)
     const rotation = await rotateKeys(app.platform, { dryRun, actor: OPERATOR, onProgress })
     out.endProgress()

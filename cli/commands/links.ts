@@ -50,7 +50,7 @@ function changeCoupon(
   return withApp(command, async ({ app, out }) => {
     const { couponCodeInput } = await import('../../shared/schemas/links.ts')
     const { setCoupon } = await import('../../server/links/coupons.service.ts')
-    const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+    const { OPERATOR } = await import('../../server/flags/audit.service.ts')
     const parsed = remove ? null : couponCodeInput.safeParse(text)
     if (parsed?.success === false) {
       throw wrongUsage('A coupon code has 3 to 40 letters, digits, hyphens or underscores.')

@@ -127,7 +127,7 @@ async function vet(offer: string, options: VetOptions, command: Command): Promis
     const { app, out } = context
     const { vetOffer } = await import('../../server/offers/offers.service.ts')
     const { offerNotFound, offerRecords } = await import('../../server/offers/offers.service.ts')
-    const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+    const { OPERATOR } = await import('../../server/flags/audit.service.ts')
     const found = (await offerRecords(app.platform, app.database.reader, [offerId])).get(offerId)
     if (!found) throw offerNotFound()
     const rate = commissionRate ?? found.commission_rate

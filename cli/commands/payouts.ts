@@ -100,7 +100,7 @@ function run(dryRun: boolean, command: Command): Promise<void> {
     async (context) => {
       const { app, out } = context
       const { runPayouts } = await import('../../server/payouts/payout-run.service.ts')
-      const { OPERATOR } = await import('../../server/moderation/audit.service.ts')
+      const { OPERATOR } = await import('../../server/flags/audit.service.ts')
       const progress = (done: number, all: number) => out.progress(`creator ${done} of ${all}`)
       const preview = await runPayouts(app.platform, app.processor, { dryRun: true, progress })
       out.endProgress()

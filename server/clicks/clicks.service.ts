@@ -1,6 +1,6 @@
 import { type LinkTerms, linkTerms } from '../links/links.service.ts'
-import { createClickWatch } from '../moderation/watches/click-watch.service.ts'
-import { addDailyVisits } from '../moderation/watches/link-days.service.ts'
+import { createClickWatch } from '../watches/click-watch.service.ts'
+import { addDailyVisits } from '../watches/link-days.service.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { advisoryLock, type Queries, type Tx } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'

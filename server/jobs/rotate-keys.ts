@@ -1,6 +1,6 @@
 import { keysToRetire, sealForKeyRotation } from '../ledger/seals/seals.service.ts'
-import { recordAudit } from '../moderation/audit.service.ts'
-import { refreshMailboxes } from '../moderation/watches/identity-watch.service.ts'
+import { recordAudit } from '../flags/audit.service.ts'
+import { refreshMailboxes } from '../watches/identity-watch.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { readKeyMark, renewMark } from '../platform/crypto/key-mark.ts'
 import type { SealedRow, SealedTable } from '../platform/crypto/sealed-rows.ts'

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { applyToOffer, decideOnApplication } from '../applications/applications.service.ts'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
-import { watchMarketplace } from '../moderation/watches/watches.service.ts'
+import { watchMarketplace } from '../watches/watches.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { addLiveOffer } from '../test/testkit/listings.ts'

@@ -144,7 +144,7 @@ function close(options: CloseOptions, command: Command): Promise<void> {
       const { app, out, config } = context
       const { readMoment } = await import('../../arguments.ts')
       const { closeDueCycles } = await import('../../../server/billing/close-cycle.service.ts')
-      const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+      const { OPERATOR } = await import('../../../server/flags/audit.service.ts')
       const { findUser } = await import('../../../server/users/users.service.ts')
       const now = app.platform.clock.now()
       const asOf = options.asOf === undefined ? now : await readMoment(options.asOf, config.BILLING_TIMEZONE)
@@ -305,7 +305,7 @@ async function credit(
       const { app, out } = context
       const { findUser } = await import('../../../server/users/users.service.ts')
       const { grantCredit } = await import('../../../server/billing/credits.service.ts')
-      const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+      const { OPERATOR } = await import('../../../server/flags/audit.service.ts')
       const user = await findUser(app.platform, merchant)
       if (user.role !== 'merchant') throw new Failure(`${user.email} is not a merchant.`)
       await confirm(context, `Credit ${displayMoney(amount)} to ${user.email}? It cannot be taken back.`)

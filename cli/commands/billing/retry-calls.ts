@@ -49,7 +49,7 @@ async function reissue(cycle: string, reasonText: string | undefined, command: C
       const { app, out } = context
       const { getCycle } = await import('../../../server/billing/billing.service.ts')
       const { retryInvoice } = await import('../../../server/billing/invoices.service.ts')
-      const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+      const { OPERATOR } = await import('../../../server/flags/audit.service.ts')
       const cycle = await getCycle(app.database.reader, cycleId)
       if (!cycle) throw new Failure(`Billing cycle ${cycleId} not found.`, { code: 'not_found' })
       const due = displayMoney(cycle.amount_due)
@@ -84,7 +84,7 @@ async function retry(payout: string, reasonText: string | undefined, command: Co
       const { app, out } = context
       const { getPayout } = await import('../../../server/payouts/payouts.service.ts')
       const { retryPayout } = await import('../../../server/payouts/retry-payout.service.ts')
-      const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+      const { OPERATOR } = await import('../../../server/flags/audit.service.ts')
       const found = await getPayout(app.platform, payoutId)
       if (!found) throw new Failure(`Payout ${payoutId} not found.`, { code: 'not_found' })
       await confirm(context, `Send payout ${payoutId} again, ${displayMoney(found.amount)}?`)

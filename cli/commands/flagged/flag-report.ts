@@ -1,4 +1,4 @@
-import type { FlagRow } from '../../../server/moderation/flags.service.ts'
+import type { FlagRow } from '../../../server/flags/flags.service.ts'
 import { type Output, wireTime } from '../../terminal/output.ts'
 
 const COLOUR = { high: 'red', medium: 'yellow', low: 'dim' } as const

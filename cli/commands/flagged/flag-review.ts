@@ -1,6 +1,6 @@
 import type { App } from '../../../server/app.ts'
-import { OPERATOR } from '../../../server/moderation/audit.service.ts'
-import { type FlagRow, listFlags, resolveFlag } from '../../../server/moderation/flags.service.ts'
+import { OPERATOR } from '../../../server/flags/audit.service.ts'
+import { type FlagRow, listFlags, resolveFlag } from '../../../server/flags/flags.service.ts'
 import { Refusal } from '../../../server/platform/api/refusal.ts'
 import type { CommandContext } from '../../context.ts'
 import type { Output } from '../../terminal/output.ts'
@@ -72,7 +72,7 @@ async function openFlagsInOrder(app: App, filter: WalkFilter): Promise<FlagRow[]
 }
 
 async function isResolved(app: App, flag: FlagRow): Promise<boolean> {
-  const { getFlag } = await import('../../../server/moderation/flags.service.ts')
+  const { getFlag } = await import('../../../server/flags/flags.service.ts')
   return (await getFlag(app.platform, flag.id))?.status === 'resolved'
 }
 

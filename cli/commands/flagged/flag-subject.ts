@@ -1,5 +1,5 @@
 import type { App } from '../../../server/app.ts'
-import type { FlagRow, SubjectType } from '../../../server/moderation/flags.service.ts'
+import type { FlagRow, SubjectType } from '../../../server/flags/flags.service.ts'
 import { displayMoney, type Output } from '../../terminal/output.ts'
 
 /** What a flag is about, as far as it is still there. */

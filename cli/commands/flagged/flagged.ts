@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { FlagRow } from '../../../server/moderation/flags.service.ts'
+import type { FlagRow } from '../../../server/flags/flags.service.ts'
 import { didYouMean } from '../../../server/platform/nearest-word.ts'
 import { addGroup, exampleText, oneOf } from '../../command.ts'
 import { READS, withApp } from '../../context.ts'
@@ -74,7 +74,7 @@ function list(options: ListOptions, command: Command): Promise<void> {
     command,
     async ({ app, out }) => {
       await assertKind(options.kind)
-      const { listFlags } = await import('../../../server/moderation/flags.service.ts')
+      const { listFlags } = await import('../../../server/flags/flags.service.ts')
       const { items, next_cursor } = await listFlags(app.platform, options)
       out.showPage({ items: items.map(wireFlag), next_cursor }, () =>
         items.length > 0 ? flagTable(out, items) : [`No ${options.status} flags.`],
@@ -86,7 +86,7 @@ function list(options: ListOptions, command: Command): Promise<void> {
 
 async function assertKind(kind: string | undefined): Promise<void> {
   if (kind === undefined) return
-  const { FLAG_KINDS } = await import('../../../server/moderation/flags.service.ts')
+  const { FLAG_KINDS } = await import('../../../server/flags/flags.service.ts')
   const kinds = Object.keys(FLAG_KINDS)
   if (kinds.includes(kind)) return
   throw wrongUsage(
@@ -99,8 +99,8 @@ async function resolve(flag: string, noteText: string, command: Command): Promis
   const flagId = readId('flag', flag)
   const note = await readText('--note', noteText, 2000)
   await withApp(command, async ({ app, out }) => {
-    const { resolveFlag } = await import('../../../server/moderation/flags.service.ts')
-    const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+    const { resolveFlag } = await import('../../../server/flags/flags.service.ts')
+    const { OPERATOR } = await import('../../../server/flags/audit.service.ts')
     const row = await resolveFlag(app.platform, { flagId, note, actor: OPERATOR })
     out.show(wireFlag(row), () => [`${row.kind} is resolved: ${row.note}`])
   })

@@ -182,7 +182,7 @@ async function release(domain: string, options: DecisionOptions, command: Comman
   await withApp(command, async (context) => {
     const { app, out } = context
     const { releaseClaim } = await import('../../../server/stores/remove-store.service.ts')
-    const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+    const { OPERATOR } = await import('../../../server/flags/audit.service.ts')
     const claim = await claimToRelease(app, domain, options.merchant)
     const person = (await peopleOf(app, [claim.merchant_id]))(claim.merchant_id)
     await confirm(
@@ -240,7 +240,7 @@ async function allow(
   const reason = await reasonOf(options)
   await withApp(command, async ({ app, out }) => {
     const { allowClaim } = await import('../../../server/stores/remove-store.service.ts')
-    const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+    const { OPERATOR } = await import('../../../server/flags/audit.service.ts')
     const { findUser } = await import('../../../server/users/users.service.ts')
     const merchant = await findUser(app.platform, options.merchant)
     const store = await allowClaim(app.platform, { domain, merchantId: merchant.id, actor: OPERATOR, reason })

@@ -1,4 +1,4 @@
-import { OPERATOR } from '../../../server/moderation/audit.service.ts'
+import { OPERATOR } from '../../../server/flags/audit.service.ts'
 import { Refusal } from '../../../server/platform/api/refusal.ts'
 import type { Platform } from '../../../server/platform/platform.ts'
 import { confirmTotp, startTotp } from '../../../server/users/second-factor.service.ts'

@@ -241,7 +241,7 @@ async function suspend(user: string, options: SuspendOptions, command: Command):
     const users = await import('../../../server/users/users.service.ts')
     const { previewSuspension } = await import('../../../server/reports/suspension-preview.service.ts')
     const { suspensionLines, wireSuspension } = await import('./suspension-report.ts')
-    const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+    const { OPERATOR } = await import('../../../server/flags/audit.service.ts')
     const found = await users.findUser(app.platform, user)
     const preview = await previewSuspension(app.platform, found)
     const effects = wireSuspension(preview)
@@ -274,7 +274,7 @@ async function reinstate(user: string, reasonText: string | undefined, command: 
     const { app, out } = context
     const reason = await readReason(reasonText)
     const users = await import('../../../server/users/users.service.ts')
-    const { OPERATOR } = await import('../../../server/moderation/audit.service.ts')
+    const { OPERATOR } = await import('../../../server/flags/audit.service.ts')
     const found = await users.findUser(app.platform, user)
     const changed = found.suspendedAt !== null
     if (changed) await confirm(context, `Reinstate ${found.role} ${found.email}?`)
