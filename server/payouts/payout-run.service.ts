@@ -5,8 +5,6 @@ import {
   releasedByCreator,
   takeShares,
 } from '../billing/creator-shares.service.ts'
-import { payoutCreated } from '../ledger/entries.rule.ts'
-import { writeEntries } from '../ledger/ledger.service.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import {
   closeFlag,
@@ -17,6 +15,8 @@ import {
   resolvedFlagTimes,
 } from '../flags/flags.service.ts'
 import { flagForgedRows } from '../flags/forged-rows.service.ts'
+import { payoutCreated } from '../ledger/entries.rule.ts'
+import { writeEntries } from '../ledger/ledger.service.ts'
 import { forEachIsolated } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'

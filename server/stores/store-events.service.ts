@@ -1,5 +1,5 @@
-import { originsOf } from '../inbox/operator-deliveries.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
+import { originsOf } from '../inbox/operator-deliveries.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
