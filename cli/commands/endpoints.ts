@@ -1,16 +1,7 @@
 import type { Command } from 'commander'
-import type { ShownDelivery } from '../../server/webhooks/deliveries.service.ts'
-import type { DeliveryAttempt } from '../../server/webhooks/delivery-log.ts'
-import type { ShownEndpoint } from '../../server/webhooks/endpoints.service.ts'
-import { addGroup, exampleText } from '../command.ts'
-import { type CommandContext, confirm, READS, withApp } from '../context.ts'
-import { addPageOptions, type PageOptions } from '../pages.ts'
-import { nameOf, type Person, peopleOf } from '../people.ts'
-import type { Output } from '../terminal/output.ts'
+import { addGroup, addPageOptions, EXAMPLE_ID, exampleText, idOf, lazy } from '../command.ts'
 
-const EXAMPLE = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
-/** Deliveries that `show` lists. */
-const NEWEST = 10
+const actions = lazy(() => import('./endpoints.actions.ts'))
 
 export function addEndpointCommands(program: Command): void {
   const group = addGroup(program, 'endpoints', "users' webhook endpoints: look at them, send again, disable")
@@ -21,31 +12,30 @@ export function addEndpointCommands(program: Command): void {
       .option('--user <user>', 'of one user, by id or e-mail'),
   )
     .addHelpText('after', exampleText('endpoints list --user shop@example.com'))
-    .action((options: PageOptions & { user?: string }, command: Command) => list(options, command))
+    .action(actions.list)
   group
     .command('show')
     .description('one webhook endpoint and its newest deliveries')
-    .argument('<endpoint>', 'its id')
-    .addHelpText('after', exampleText(`endpoints show ${EXAMPLE}`))
-    .action((endpoint: string, _options: object, command: Command) => show(endpoint, command))
+    .argument('<endpoint>', 'its id', idOf('endpoint'))
+    .addHelpText('after', exampleText(`endpoints show ${EXAMPLE_ID}`))
+    .action(actions.show)
   group
     .command('replay')
     .description('send events again, also those that the endpoint was never sent; event ids stay')
-    .argument('<endpoint>', 'its id')
+    .argument('<endpoint>', 'its id', idOf('endpoint'))
     .option('--since <time>', 'from this time on; the last 30 days unless given')
     .addHelpText(
       'after',
       '\nThe events sale.accepted, sale.rejected and balance.released are kept only for\naccounts that had an enabled endpoint for them at the time. Read earlier sales\nfrom the API.',
     )
-    .addHelpText('after', exampleText(`endpoints replay ${EXAMPLE} --since 2026-11-20`))
-    .action((endpoint: string, options: { since?: string }, command: Command) =>
-      replay(endpoint, options, command),
-    )
+    .addHelpText('after', exampleText(`endpoints replay ${EXAMPLE_ID} --since 2026-11-20`))
+    .action(actions.replay)
   group
     .command('disable')
     .description('stop all deliveries to an endpoint; its owner cannot enable it again')
-    .argument('<endpoint>', 'its id')
+    .argument('<endpoint>', 'its id', idOf('endpoint'))
     .option('--reason <text>', 'kept in the audit trail')
+<<<<<<< HEAD
     .addHelpText('after', exampleText(`endpoints disable ${EXAMPLE} --reason 'reported as abuse' --yes`))
     .action((endpoint: string, options: { reason?: string }, command: Command) =>
       disable(endpoint, options, command),
@@ -213,4 +203,8 @@ async function disable(endpoint: string, options: { reason?: string }, command: 
 
 function confirmFor(context: CommandContext, url: string, action: string): Promise<void> {
   return confirm(context, `${action} ${new URL(url).origin}?`)
+=======
+    .addHelpText('after', exampleText(`endpoints disable $EXAMPLE_ID--reason 'reported as abuse' --yes`))
+    .action(actions.disable)
+>>>>>>> main
 }

@@ -1,11 +1,7 @@
 import type { Command } from 'commander'
-import type { App } from '../../server/app.ts'
-import type { Rotation } from '../../server/jobs/rotate-keys.ts'
-import { addGroup, exampleText } from '../command.ts'
-import { type CommandContext, withApp } from '../context.ts'
-import { Failure } from '../failures.ts'
-import type { Output } from '../terminal/output.ts'
-import { printable } from '../terminal/printable-text.ts'
+import { addGroup, exampleText, lazy } from '../command.ts'
+
+const actions = lazy(() => import('./keys.actions.ts'))
 
 export function addKeyCommands(program: Command): void {
   const group = addGroup(program, 'keys', 'the key that protects secrets at rest: rotate it')
@@ -28,6 +24,7 @@ To replace the key:
 Without step 1, deliveries get 503 and payouts wait while some processes lack the new key; both are tried again.
 ${exampleText('keys rotate --dry-run', 'keys rotate --json')}`,
     )
+<<<<<<< HEAD
     .action((options: { dryRun?: boolean }, command: Command) => rotate(options.dryRun ?? false, command))
 }
 
@@ -90,4 +87,7 @@ function documentOf({ keyId, retired, tables, left }: Rotation, dryRun: boolean)
     tables,
     left: left.map(({ table, id, problem, keyMissing }) => ({ table, id, problem, key_missing: keyMissing })),
   }
+=======
+    .action(actions.rotate)
+>>>>>>> main
 }

@@ -1,17 +1,7 @@
 import type { Command } from 'commander'
-import type { ListedLink } from '../../server/links/listed-links.service.ts'
-import { addGroup, exampleText } from '../command.ts'
-import { READS, withApp } from '../context.ts'
-import { wrongUsage } from '../failures.ts'
-import { addPageOptions, type PageOptions } from '../pages.ts'
-import { nameOf, type Person, peopleOf, scopeOf } from '../people.ts'
-import { displayMoney, type Output } from '../terminal/output.ts'
+import { addGroup, addPageOptions, exampleText, idOf, lazy } from '../command.ts'
 
-interface ListOptions extends PageOptions {
-  merchant?: string
-  creator?: string
-  offer?: string
-}
+const actions = lazy(() => import('./links.actions.ts'))
 
 export function addLinkCommands(program: Command): void {
   const group = addGroup(program, 'links', "creators' affiliate links, with their visits and earnings")
@@ -21,10 +11,10 @@ export function addLinkCommands(program: Command): void {
       .description('the newest links')
       .option('--merchant <user>', 'of one merchant, by id or e-mail')
       .option('--creator <user>', 'of one creator, by id or e-mail')
-      .option('--offer <id>', 'of one offer'),
+      .option('--offer <id>', 'of one offer', idOf('offer')),
   )
     .addHelpText('after', exampleText('links list --creator sana@example.com'))
-    .action((options: ListOptions, command: Command) => list(options, command))
+    .action(actions.list)
   group
     .command('set-coupon')
     .description("give a link a coupon code of its merchant's store, or take its code away")
@@ -35,6 +25,7 @@ export function addLinkCommands(program: Command): void {
       'after',
       exampleText('links set-coupon 4fJq2mXw SANA10', 'links set-coupon 4fJq2mXw --remove'),
     )
+<<<<<<< HEAD
     .action((slug: string, code: string | undefined, options: { remove?: boolean }, command: Command) =>
       changeCoupon(slug, code, options.remove ?? false, command),
     )
@@ -112,4 +103,7 @@ function linkTable(out: Output, links: readonly ListedLink[], person: (id: strin
       displayMoney(link.commissionEarned),
     ]),
   )
+=======
+    .action(actions.changeCoupon)
+>>>>>>> main
 }

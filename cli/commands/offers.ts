@@ -1,23 +1,16 @@
 import type { Command } from 'commander'
-import type { ShownOffer } from '../../server/offers/offers.service.ts'
-import { addGroup, exampleText, oneOf } from '../command.ts'
-import { confirm, READS, withApp } from '../context.ts'
-import { wrongUsage } from '../failures.ts'
-import { addPageOptions, type PageOptions, readPage } from '../pages.ts'
-import { type Output, wireTime } from '../terminal/output.ts'
+import {
+  addGroup,
+  addPageOptions,
+  EXAMPLE_ID,
+  exampleText,
+  idOf,
+  lazy,
+  oneOf,
+  percentOf,
+} from '../command.ts'
 
-interface ListOptions extends PageOptions {
-  merchant?: string
-  status?: ShownOffer['status']
-  vetting?: ShownOffer['vetting']
-}
-
-interface VetOptions {
-  approve?: boolean
-  reject?: boolean
-  reason?: string
-  rate?: string
-}
+const actions = lazy(() => import('./offers.actions.ts'))
 
 const STATUSES = ['draft', 'live', 'paused', 'ended']
 const VETTINGS = ['not_required', 'pending', 'approved', 'rejected']
@@ -33,21 +26,20 @@ export function addOfferCommands(program: Command): void {
       .option('--vetting <state>', VETTINGS.join(', '), oneOf(VETTINGS)),
   )
     .addHelpText('after', exampleText('offers list --vetting pending'))
-    .action((options: ListOptions, command: Command) => list(options, command))
+    .action(actions.list)
   group
     .command('vet')
     .description('approve or reject an offer at its present commission rate')
-    .argument('<offer>', 'its id')
+    .argument('<offer>', 'its id', idOf('offer'))
     .option('--approve', 'holds for this rate and lower ones')
     .option('--reject', 'pauses a live offer; clicks made before still earn')
     .option('--reason <text>', 'kept in the audit trail')
-    .option('--rate <percent>', 'refuse when the offer has another rate now')
+    .option('--rate <percent>', 'refuse when the offer has another rate now', percentOf('--rate'))
     .addHelpText(
       'after',
-      exampleText(
-        "offers vet 019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e --approve --rate 35 --reason 'end of season' --yes",
-      ),
+      exampleText(`offers vet ${EXAMPLE_ID} --approve --rate 35 --reason 'end of season' --yes`),
     )
+<<<<<<< HEAD
     .action((offer: string, options: VetOptions, command: Command) => vet(offer, options, command))
 }
 
@@ -141,4 +133,7 @@ async function vet(offer: string, options: VetOptions, command: Command): Promis
       `"${vetted.title}" is ${vetted.vetting} at ${vetted.commission_rate / 100} %${vetted.status === 'paused' ? ', and paused' : ''}.`,
     ])
   })
+=======
+    .action(actions.vet)
+>>>>>>> main
 }

@@ -1,20 +1,7 @@
 import type { Command } from 'commander'
-import type { PayoutRunOutcome } from '../../server/payouts/payout-run.service.ts'
-import { wirePayout } from '../../server/payouts/payout-wire.ts'
-import type { PayoutRow } from '../../server/payouts/payouts.service.ts'
-import { CURRENCY } from '../../shared/money.ts'
-import { addGroup, exampleText, oneOf } from '../command.ts'
-import { type CommandContext, confirm, MOVES_MONEY, READS, withApp } from '../context.ts'
-import { addPageOptions, type PageOptions, readPage } from '../pages.ts'
-import { nameOf, type Person, peopleOf } from '../people.ts'
-import { displayMoney, formatMoney, type Output } from '../terminal/output.ts'
-import { failIfSomeFailed } from './billing/billing.ts'
-import { type CallState, callStates, callText, wireCall } from './billing/call-state.ts'
+import { addGroup, addPageOptions, EXAMPLE_ID, exampleText, idOf, lazy, oneOf } from '../command.ts'
 
-interface ListOptions extends PageOptions {
-  creator?: string
-  state?: PayoutRow['state']
-}
+const actions = lazy(() => import('./payouts.actions.ts'))
 
 export function addPayoutCommands(program: Command): void {
   const group = addGroup(program, 'payouts', 'payouts to creators: look at them, start a run')
@@ -30,12 +17,13 @@ export function addPayoutCommands(program: Command): void {
       ),
   )
     .addHelpText('after', exampleText('payouts list --state failed'))
-    .action((options: ListOptions, command: Command) => list(options, command))
+    .action(actions.list)
   group
     .command('run')
     .description('make a payout of each released balance that may go out now, as the schedule does')
     .option('--dry-run', 'only show what would be done')
     .addHelpText('after', exampleText('payouts run --dry-run', 'payouts run --yes'))
+<<<<<<< HEAD
     .action((options: { dryRun?: boolean }, command: Command) => run(options.dryRun ?? false, command))
 }
 
@@ -181,4 +169,20 @@ function wireOutcome(outcome: PayoutRunOutcome, creator: Person) {
     amount: formatMoney(outcome.amount),
     currency: CURRENCY,
   }
+=======
+    .action(actions.run)
+  group
+    .command('retry')
+    .description('send a payout again, after the processor refused it, to the destination in force now')
+    .argument('<payout>', 'its id, from "payouts list --state pending"', idOf('payout'))
+    .option('--reason <text>', 'kept in the audit trail')
+    .addHelpText(
+      'after',
+      `
+The processor is asked first what it holds under this payout; only then a new call with a new key is made. A payout
+that failed needs none of this: its amount is in the balance again.
+$exampleText(`payouts retry ${EXAMPLE_ID} --reason 'IBAN corrected' --yes`)`,
+    )
+    .action(actions.retry)
+>>>>>>> main
 }

@@ -34,7 +34,7 @@ export async function applyPaymentConfirmation(
   event: PaymentConfirmed,
 ): Promise<EventOutcome> {
   const found = await findCycleByInvoice(tx, event.invoice_id)
-  const cycle = found && (await lockCycle(tx, platform.database.dialect, found.id))
+  const cycle = found && (await lockCycle(tx, found.id))
   if (!cycle) return { kind: 'retry', reason: `no billing cycle has invoice ${event.invoice_id} yet` }
   // A second invoice is on its way: charged now, the cycle could be paid twice.
   if (cycle.state === 'closed' && (await isCallWaiting(tx, 'invoice', cycle.id))) {

@@ -1,3 +1,5 @@
+<<<<<<< HEAD:server/watches/cycle-watch.service.ts
+
 import { formatMoney } from '../../shared/money.ts'
 import { getCycle } from '../billing/billing.service.ts'
 import { wireCycle } from '../billing/billing-wire.ts'
@@ -6,6 +8,22 @@ import { publishEvents } from '../outbox/outbox.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
+
+=======
+
+import { formatMoney } from '../../../shared/money.ts'
+import { getCycle, withCheckedLink } from '../../billing/billing.service.ts'
+import { wireCycle } from '../../billing/billing-wire.ts'
+import { publishEvents } from '../../outbox/outbox.service.ts'
+import { isoTime } from '../../platform/clock.ts'
+import type { Tx } from '../../platform/database/database.ts'
+import { rowProblem } from '../../platform/database/protected-rows.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { closeFlag, openFlags, raiseFlag } from '../flags.service.ts'
+import { flagForgedRows } from '../forged-rows.service.ts'
+
+>>>>>>> main:server/moderation/watches/cycle-watch.service.ts
+
 import { isOverdue } from './patterns.rule.ts'
 import { chargedCycles, cyclesClosedBefore, DAY_MS, type UnpaidCycle } from './watches.store.ts'
 
@@ -34,8 +52,15 @@ async function publishOverdue(platform: Platform, tx: Tx, cycleId: string): Prom
   const cycle = await getCycle(tx, cycleId)
   if (!cycle) throw new Error(`there is no billing cycle ${cycleId}`)
   const { merchant_id: accountId, id: subjectId } = cycle
+  const problem = rowProblem(platform.keys, 'billing_cycles', cycle)
+  if (problem !== null) await flagForgedRows(platform, tx, 'billing_cycles', [{ id: subjectId, problem }])
   await publishEvents(platform, tx, [
-    { type: 'billing_cycle.overdue', accountId, subjectId, data: wireCycle(cycle) },
+    {
+      type: 'billing_cycle.overdue',
+      accountId,
+      subjectId,
+      data: wireCycle(withCheckedLink(platform, cycle)),
+    },
   ])
 }
 

@@ -1,6 +1,10 @@
 // long
+
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+
+<<<<<<< HEAD:server/watches/watches.test.ts
+
 import { resolveFlag } from '../flags/flags.service.ts'
 import { setCoupon } from '../links/coupons.service.ts'
 import { setOfferStatus } from '../offers/offers.service.ts'
@@ -12,6 +16,23 @@ import { giveDestination } from '../test/testkit/marketplace.ts'
 import { addUser, changeUser } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
+
+=======
+
+import { setCoupon } from '../../links/coupons.service.ts'
+import { setOfferStatus } from '../../offers/offers.service.ts'
+import { insertRows, updateRows } from '../../platform/database/protected-rows.ts'
+import { RefusedDeliveries } from '../../stores/refused-deliveries.service.ts'
+import { recordActivity } from '../../stores/store-activity.service.ts'
+import { testDialects } from '../../test/testkit/databases.ts'
+import { addMerchant } from '../../test/testkit/listings.ts'
+import { giveDestination } from '../../test/testkit/marketplace.ts'
+import { addUser, changeUser } from '../../test/testkit/people.ts'
+import { DAY, HOUR, MINUTE } from '../../test/testkit/testbed.ts'
+import { openWatchedWorld, type WatchedWorld } from '../../test/testkit/watched-world.ts'
+import { resolveFlag } from '../flags.service.ts'
+
+>>>>>>> main:server/moderation/watches/watches.test.ts
 
 const SETTINGS = {
   FLAG_SELF_PURCHASES: '2',
@@ -423,7 +444,7 @@ for (const dialect of testDialects()) {
       closed_at: clock.now(),
       charged_at: null,
     }
-    await platform.database.transaction((tx) => tx.insertInto('billing_cycles').values(cycle).execute())
+    await platform.database.transaction((tx) => insertRows(tx, 'billing_cycles', [cycle]))
     clock.pass(14 * DAY - 2 * MINUTE)
     await world.watch()
     assert.equal(await world.flags('cycle_unpaid'), [])
@@ -439,11 +460,12 @@ for (const dialect of testDialects()) {
     await world.watch()
     assert.is((await world.flags('cycle_unpaid')).length, 1)
     await platform.database.transaction((tx) =>
-      tx
-        .updateTable('billing_cycles')
-        .set({ state: 'charged', processor_payment_reference: 'pay_1', charged_at: clock.now() })
-        .where('id', '=', id)
-        .execute(),
+      updateRows(
+        tx,
+        'billing_cycles',
+        { id },
+        { state: 'charged', processor_payment_reference: 'pay_1', charged_at: clock.now() },
+      ),
     )
     await world.watch()
     assert.equal(await world.flags('cycle_unpaid'), [])
