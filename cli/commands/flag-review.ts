@@ -1,24 +1,8 @@
-<<<<<<< HEAD:cli/commands/flagged/flag-review.ts
-
-import type { App } from '../../../server/app.ts'
-import { OPERATOR } from '../../../server/flags/audit.service.ts'
-import { type FlagRow, listFlags, resolveFlag } from '../../../server/flags/flags.service.ts'
-import { Refusal } from '../../../server/platform/api/refusal.ts'
-import type { CommandContext } from '../../context.ts'
-import type { Output } from '../../terminal/output.ts'
-import { printLines } from '../../terminal/printable-text.ts'
-import { Terminal } from '../../terminal/prompts.ts'
-import { wrapLine } from '../../terminal/table.ts'
-import { suspensionLines } from '../users/suspension-report.ts'
-import { flagLines } from './flag-report.ts'
-
-=======
-
 import type { App } from '../../server/app.ts'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
+import { type FlagRow, getFlag, listFlags, resolveFlag } from '../../server/flags/flags.service.ts'
 import { retryEvent } from '../../server/inbox/events.service.ts'
 import { retryUnmapped } from '../../server/inbox/set-aside.service.ts'
-import { OPERATOR } from '../../server/moderation/audit.service.ts'
-import { type FlagRow, getFlag, listFlags, resolveFlag } from '../../server/moderation/flags.service.ts'
 import { offerRecords, vetOffer } from '../../server/offers/offers.service.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import { previewSuspension } from '../../server/reports/suspension-preview.service.ts'
@@ -29,9 +13,6 @@ import type { Output } from '../terminal/output.ts'
 import { printLines } from '../terminal/printable-text.ts'
 import { Terminal } from '../terminal/prompts.ts'
 import { wrapLine } from '../terminal/table.ts'
-
->>>>>>> main:cli/commands/flag-review.ts
-
 import { eventOf, openSubject, type Subject } from './flag-subject.ts'
 import { suspensionLines } from './suspension-report.ts'
 
@@ -114,10 +95,6 @@ async function openFlagsInOrder(app: App, filter: WalkFilter): Promise<FlagRow[]
 }
 
 async function isResolved(app: App, flag: FlagRow): Promise<boolean> {
-<<<<<<< HEAD:cli/commands/flagged/flag-review.ts
-  const { getFlag } = await import('../../../server/flags/flags.service.ts')
-=======
->>>>>>> main:cli/commands/flag-review.ts
   return (await getFlag(app.platform, flag.id))?.status === 'resolved'
 }
 

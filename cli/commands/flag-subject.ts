@@ -1,16 +1,8 @@
-<<<<<<< HEAD:cli/commands/flagged/flag-subject.ts
-
-import type { App } from '../../../server/app.ts'
-import type { FlagRow, SubjectType } from '../../../server/flags/flags.service.ts'
-import { displayMoney, type Output } from '../../terminal/output.ts'
-
-=======
-
 import type { App } from '../../server/app.ts'
 import { getCycle } from '../../server/billing/billing.service.ts'
+import type { FlagRow, SubjectType } from '../../server/flags/flags.service.ts'
 import { findEventsNamed } from '../../server/inbox/events.service.ts'
 import { linkRecords } from '../../server/links/links.service.ts'
-import type { FlagRow, SubjectType } from '../../server/moderation/flags.service.ts'
 import { offerRecords } from '../../server/offers/offers.service.ts'
 import { getPayout } from '../../server/payouts/payouts.service.ts'
 import { getSale } from '../../server/sales/sales.service.ts'
@@ -18,8 +10,6 @@ import { claimsInUse } from '../../server/stores/remove-store.service.ts'
 import { getStoresById } from '../../server/stores/stores.service.ts'
 import { findUser } from '../../server/users/users.service.ts'
 import { displayMoney, type Output } from '../terminal/output.ts'
-
->>>>>>> main:cli/commands/flag-subject.ts
 
 /** What a flag is about, as far as it is still there. */
 export interface Subject {

@@ -2,24 +2,11 @@
 import { stripVTControlCharacters } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-
-<<<<<<< HEAD:cli/commands/status/watch.test.ts
-
-import { raiseFlag } from '../../../server/flags/flags.service.ts'
-import { type Books, openBooks } from '../../test/books.ts'
-import { APP_KEY } from '../../test/run-affiliate.ts'
-import { NO_PTY } from '../../test/run-in-pty.ts'
-import { startAffiliate } from '../../test/running-affiliate.ts'
-
-=======
-
-import { raiseFlag } from '../../server/moderation/flags.service.ts'
+import { raiseFlag } from '../../server/flags/flags.service.ts'
 import { type Books, openBooks } from '../test/books.ts'
 import { APP_KEY } from '../test/run-affiliate.ts'
 import { NO_PTY } from '../test/run-in-pty.ts'
 import { startAffiliate } from '../test/running-affiliate.ts'
-
->>>>>>> main:cli/commands/status-watch.test.ts
 
 const it = suite('watching where everything stands')
 if (NO_PTY !== null) it.skip('there is no pseudo-terminal here to watch in', () => {})

@@ -1,28 +1,13 @@
-<<<<<<< HEAD:server/watches/cycle-watch.service.ts
-
 import { formatMoney } from '../../shared/money.ts'
-import { getCycle } from '../billing/billing.service.ts'
+import { getCycle, withCheckedLink } from '../billing/billing.service.ts'
 import { wireCycle } from '../billing/billing-wire.ts'
 import { closeFlag, openFlags, raiseFlag } from '../flags/flags.service.ts'
+import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { publishEvents } from '../outbox/outbox.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Tx } from '../platform/database/database.ts'
+import { rowProblem } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
-
-=======
-
-import { formatMoney } from '../../../shared/money.ts'
-import { getCycle, withCheckedLink } from '../../billing/billing.service.ts'
-import { wireCycle } from '../../billing/billing-wire.ts'
-import { publishEvents } from '../../outbox/outbox.service.ts'
-import { isoTime } from '../../platform/clock.ts'
-import type { Tx } from '../../platform/database/database.ts'
-import { rowProblem } from '../../platform/database/protected-rows.ts'
-import type { Platform } from '../../platform/platform.ts'
-import { closeFlag, openFlags, raiseFlag } from '../flags.service.ts'
-import { flagForgedRows } from '../forged-rows.service.ts'
-
->>>>>>> main:server/moderation/watches/cycle-watch.service.ts
 
 import { isOverdue } from './patterns.rule.ts'
 import { chargedCycles, cyclesClosedBefore, DAY_MS, type UnpaidCycle } from './watches.store.ts'

@@ -2,12 +2,10 @@
 
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-
-<<<<<<< HEAD:server/watches/watches.test.ts
-
 import { resolveFlag } from '../flags/flags.service.ts'
 import { setCoupon } from '../links/coupons.service.ts'
 import { setOfferStatus } from '../offers/offers.service.ts'
+import { insertRows, updateRows } from '../platform/database/protected-rows.ts'
 import { RefusedDeliveries } from '../stores/refused-deliveries.service.ts'
 import { recordActivity } from '../stores/store-activity.service.ts'
 import { testDialects } from '../test/testkit/databases.ts'
@@ -16,23 +14,6 @@ import { giveDestination } from '../test/testkit/marketplace.ts'
 import { addUser, changeUser } from '../test/testkit/people.ts'
 import { DAY, HOUR, MINUTE } from '../test/testkit/testbed.ts'
 import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
-
-=======
-
-import { setCoupon } from '../../links/coupons.service.ts'
-import { setOfferStatus } from '../../offers/offers.service.ts'
-import { insertRows, updateRows } from '../../platform/database/protected-rows.ts'
-import { RefusedDeliveries } from '../../stores/refused-deliveries.service.ts'
-import { recordActivity } from '../../stores/store-activity.service.ts'
-import { testDialects } from '../../test/testkit/databases.ts'
-import { addMerchant } from '../../test/testkit/listings.ts'
-import { giveDestination } from '../../test/testkit/marketplace.ts'
-import { addUser, changeUser } from '../../test/testkit/people.ts'
-import { DAY, HOUR, MINUTE } from '../../test/testkit/testbed.ts'
-import { openWatchedWorld, type WatchedWorld } from '../../test/testkit/watched-world.ts'
-import { resolveFlag } from '../flags.service.ts'
-
->>>>>>> main:server/moderation/watches/watches.test.ts
 
 const SETTINGS = {
   FLAG_SELF_PURCHASES: '2',
