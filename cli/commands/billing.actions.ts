@@ -5,6 +5,7 @@ import { wireCycle } from '../../server/billing/billing-wire.ts'
 import { type CloseOutcome, closeDueCycles } from '../../server/billing/close-cycle.service.ts'
 import { grantCredit } from '../../server/billing/credits.service.ts'
 import { retryInvoice } from '../../server/billing/invoices.service.ts'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
 import {
   describeDifferences,
   type FoundDifference,
@@ -13,7 +14,6 @@ import {
 } from '../../server/jobs/reconciliation.ts'
 import { flagUndelivered } from '../../server/jobs/undelivered-events.ts'
 import { flagUnknownRecords } from '../../server/jobs/unknown-records.ts'
-import { OPERATOR } from '../../server/moderation/audit.service.ts'
 import type { HeldRecord, Processor } from '../../server/processor/processor.ts'
 import { findUser } from '../../server/users/users.service.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'

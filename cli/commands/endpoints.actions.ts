@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { OPERATOR } from '../../server/moderation/audit.service.ts'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { deliveryOverview, replayEvents } from '../../server/webhooks/deliveries.service.ts'
 import { attemptsOf } from '../../server/webhooks/delivery-log.ts'
 import {

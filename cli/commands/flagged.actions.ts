@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { OPERATOR } from '../../server/moderation/audit.service.ts'
-import { FLAG_KINDS, type FlagRow, listFlags, resolveFlag } from '../../server/moderation/flags.service.ts'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
+import { FLAG_KINDS, type FlagRow, listFlags, resolveFlag } from '../../server/flags/flags.service.ts'
 import { didYouMean } from '../../server/platform/nearest-word.ts'
 import { readText } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'

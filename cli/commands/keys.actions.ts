@@ -1,5 +1,5 @@
+import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { type Rotation, rotateKeys } from '../../server/jobs/rotate-keys.ts'
-import { OPERATOR } from '../../server/moderation/audit.service.ts'
 import { writes } from '../context.ts'
 import { Failure } from '../failures.ts'
 import type { Output } from '../terminal/output.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { OPERATOR } from '../../server/moderation/audit.service.ts'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { wireOffer } from '../../server/offers/offer-wire.ts'
 import {
   listEveryOffer,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { OPERATOR } from '../../server/moderation/audit.service.ts'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { type PayoutRunOutcome, runPayouts } from '../../server/payouts/payout-run.service.ts'
 import { wirePayout } from '../../server/payouts/payout-wire.ts'
 import { getPayout, listPayouts, type PayoutRow } from '../../server/payouts/payouts.service.ts'

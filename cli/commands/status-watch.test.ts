@@ -2,7 +2,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { raiseFlag } from '../../server/moderation/flags.service.ts'
+import { raiseFlag } from '../../server/flags/flags.service.ts'
 import { type Books, openBooks } from '../test/books.ts'
 import { APP_KEY } from '../test/run-affiliate.ts'
 import { NO_PTY } from '../test/run-in-pty.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { App } from '../../server/app.ts'
-import { OPERATOR } from '../../server/moderation/audit.service.ts'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { NIL_ID } from '../../server/platform/ids.ts'
 import { rejectionsOf } from '../../server/sales/sales.service.ts'
 import { countedUnclaimed } from '../../server/stores/refused-deliveries.service.ts'

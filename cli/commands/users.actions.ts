@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { OPERATOR } from '../../server/moderation/audit.service.ts'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import { previewSuspension } from '../../server/reports/suspension-preview.service.ts'

@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { listCycles } from '../../billing/billing.service.ts'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
-import { watchCycles } from '../../moderation/watches/cycle-watch.service.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
+import { watchCycles } from '../../watches/cycle-watch.service.ts'
 import { marketSuites } from '../testkit/market-suites.ts'
 import {
   cycleOf,

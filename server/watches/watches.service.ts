@@ -1,5 +1,5 @@
-import { forEachIsolated } from '../../platform/database/batches.ts'
-import type { Platform } from '../../platform/platform.ts'
+import { forEachIsolated } from '../platform/database/batches.ts'
+import type { Platform } from '../platform/platform.ts'
 import { watchConversions } from './conversion-watch.service.ts'
 import { watchCycles } from './cycle-watch.service.ts'
 import { watchIdentities } from './identity-watch.service.ts'

@@ -1,9 +1,9 @@
 import { type ExpressionBuilder, type RawBuilder, type Selectable, sql } from 'kysely'
-import type { Role } from '../../../shared/schemas/common.ts'
-import { inList, valuesTable } from '../../platform/database/bulk-values.ts'
-import { dialectOf, type Queries, type Tx } from '../../platform/database/database.ts'
-import type { Schema } from '../../platform/database/schema.ts'
-import { firstIdAt, timeOfId } from '../../platform/ids.ts'
+import type { Role } from '../../shared/schemas/common.ts'
+import { inList, valuesTable } from '../platform/database/bulk-values.ts'
+import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import type { Schema } from '../platform/database/schema.ts'
+import { firstIdAt, timeOfId } from '../platform/ids.ts'
 import { BEFORE_REFERENCE, type LinkCourse, type LinkTally, type OfferTraffic } from './patterns.rule.ts'
 
 const NEW_SALE = [

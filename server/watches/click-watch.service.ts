@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
-import { linkRecords } from '../../links/links.service.ts'
-import { RateLimiter } from '../../platform/network/rate-limiter.ts'
-import type { Platform } from '../../platform/platform.ts'
-import { raiseFlags } from '../flags.service.ts'
+import { raiseFlags } from '../flags/flags.service.ts'
+import { linkRecords } from '../links/links.service.ts'
+import { RateLimiter } from '../platform/network/rate-limiter.ts'
+import type { Platform } from '../platform/platform.ts'
 import { countVisit, type VisitWindow, visitsWithin } from './patterns.rule.ts'
 
 /** At most about 40 megabytes. An evicted address starts again at zero, which takes as many other addresses. */

@@ -1,4 +1,4 @@
-import type { Tx } from '../../platform/database/database.ts'
+import type { Tx } from '../platform/database/database.ts'
 import { addToDays, type DailyVisits } from './watches.store.ts'
 
 /** Adds clicks to the totals by link and day, which the watch over conversions reads. Those of day 0 belong to no day. */

@@ -1,7 +1,7 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../../test/testkit/property.ts'
+import { fc } from '../test/testkit/property.ts'
 import { mailboxOf } from './mailbox.rule.ts'
 
 test('a mailbox has no label, and no dots at Gmail', () => {

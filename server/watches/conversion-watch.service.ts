@@ -1,9 +1,9 @@
-import { type LinkRecord, linkRecords } from '../../links/links.service.ts'
-import type { Tx } from '../../platform/database/database.ts'
-import { lockWatermark, setWatermark } from '../../platform/database/watermarks.ts'
-import { firstIdAt, timeOfId } from '../../platform/ids.ts'
-import type { Platform } from '../../platform/platform.ts'
-import { raiseFlag, unusualSubjects } from '../flags.service.ts'
+import { raiseFlag, unusualSubjects } from '../flags/flags.service.ts'
+import { type LinkRecord, linkRecords } from '../links/links.service.ts'
+import type { Tx } from '../platform/database/database.ts'
+import { lockWatermark, setWatermark } from '../platform/database/watermarks.ts'
+import { firstIdAt, timeOfId } from '../platform/ids.ts'
+import type { Platform } from '../platform/platform.ts'
 import { conversionDropped, type LinkTally, pausedInTraffic, unusualConversion } from './patterns.rule.ts'
 import { SALES_LAG_MS, SALES_PER_RUN } from './sale-watch.service.ts'
 import {
@@ -19,8 +19,8 @@ import {
   tallyLinks,
 } from './watches.store.ts'
 
-const VISITS = 'moderation.visits'
-const SALES = 'moderation.conversions'
+const VISITS = 'watches.visits'
+const SALES = 'watches.conversions'
 /** A day is checked this long after its end, when its visits are counted unless a clock is behind. */
 const CLICKS_LAG_MS = 10_000
 

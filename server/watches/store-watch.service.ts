@@ -1,16 +1,16 @@
-import type { Store } from '../../../shared/schemas/stores.ts'
-import { publishEvents } from '../../outbox/outbox.service.ts'
-import { isoTime } from '../../platform/clock.ts'
-import type { Tx } from '../../platform/database/database.ts'
-import { lockWatermark, readWatermark, setWatermark } from '../../platform/database/watermarks.ts'
-import { firstIdAt, NIL_ID } from '../../platform/ids.ts'
-import type { Platform } from '../../platform/platform.ts'
-import { activityOf, dayOf, recentlyActive, showStores, sumOf } from '../../stores/store-activity.service.ts'
-import { isSilent, type SourceCounts, silenceLimits, sourceShift } from '../../stores/store-status.rule.ts'
-import { closeFlag, openFlags, raiseFlag, resolvedFlagTimes } from '../flags.service.ts'
+import type { Store } from '../../shared/schemas/stores.ts'
+import { closeFlag, openFlags, raiseFlag, resolvedFlagTimes } from '../flags/flags.service.ts'
+import { publishEvents } from '../outbox/outbox.service.ts'
+import { isoTime } from '../platform/clock.ts'
+import type { Tx } from '../platform/database/database.ts'
+import { lockWatermark, readWatermark, setWatermark } from '../platform/database/watermarks.ts'
+import { firstIdAt, NIL_ID } from '../platform/ids.ts'
+import type { Platform } from '../platform/platform.ts'
+import { activityOf, dayOf, recentlyActive, showStores, sumOf } from '../stores/store-activity.service.ts'
+import { isSilent, type SourceCounts, silenceLimits, sourceShift } from '../stores/store-status.rule.ts'
 import { DAY_MS } from './watches.store.ts'
 
-const WATERMARK = 'moderation.stores'
+const WATERMARK = 'watches.stores'
 const PAGE = 500
 /** A store that has been silent for longer than this was flagged or resolved long ago. */
 const LONGEST_SILENCE_DAYS = 120

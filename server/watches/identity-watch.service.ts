@@ -1,9 +1,9 @@
-import type { Queries, Tx } from '../../platform/database/database.ts'
-import { lockWatermark, setWatermark } from '../../platform/database/watermarks.ts'
-import { firstIdAt, NIL_ID } from '../../platform/ids.ts'
-import type { Platform } from '../../platform/platform.ts'
-import { ibanFingerprints } from '../../users/payout-destinations.service.ts'
-import { raiseFlag } from '../flags.service.ts'
+import { raiseFlag } from '../flags/flags.service.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import { lockWatermark, setWatermark } from '../platform/database/watermarks.ts'
+import { firstIdAt, NIL_ID } from '../platform/ids.ts'
+import type { Platform } from '../platform/platform.ts'
+import { ibanFingerprints } from '../users/payout-destinations.service.ts'
 import { mailboxOf } from './mailbox.rule.ts'
 import {
   accountsBetween,
@@ -16,8 +16,8 @@ import {
   setMailboxFingerprint,
 } from './watches.store.ts'
 
-const ACCOUNTS = 'moderation.accounts'
-const DESTINATIONS = 'moderation.destinations'
+const ACCOUNTS = 'watches.accounts'
+const DESTINATIONS = 'watches.destinations'
 const ROWS_PER_RUN = 500
 /** A row commits within this time after its id is made, ms. */
 const LAG_MS = 30_000

@@ -1,6 +1,6 @@
-import { type BasisPoints, rateOf } from '../../../shared/rates.ts'
-import { type CouponTimes, couponInForce, SALE_REJECTION_REASONS } from '../../sales/accept-sale.rule.ts'
-import type { SaleCoupon, SaleOrder } from '../../sales/sale-facts.ts'
+import { type BasisPoints, rateOf } from '../../shared/rates.ts'
+import { type CouponTimes, couponInForce, SALE_REJECTION_REASONS } from '../sales/accept-sale.rule.ts'
+import type { SaleCoupon, SaleOrder } from '../sales/sale-facts.ts'
 
 /** The checks up to that of the reference: an order without one is a shop's ordinary trade. */
 export const BEFORE_REFERENCE: readonly string[] = SALE_REJECTION_REASONS.slice(

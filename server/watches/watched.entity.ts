@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, id, text } from '../../platform/database/columns.ts'
+import { count, id, text } from '../platform/database/columns.ts'
 
 /** Clicks of a link by day (whole days since 1970, UTC), for its conversion. */
 export const LinkDay = defineEntity({

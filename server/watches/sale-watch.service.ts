@@ -1,9 +1,9 @@
-import type { Tx } from '../../platform/database/database.ts'
-import { lockWatermark, setWatermark } from '../../platform/database/watermarks.ts'
-import { firstIdAt } from '../../platform/ids.ts'
-import type { Platform } from '../../platform/platform.ts'
-import { readReceipt } from '../../sales/accept-sale.rule.ts'
-import { raiseFlag, unusualSubjects } from '../flags.service.ts'
+import { raiseFlag, unusualSubjects } from '../flags/flags.service.ts'
+import type { Tx } from '../platform/database/database.ts'
+import { lockWatermark, setWatermark } from '../platform/database/watermarks.ts'
+import { firstIdAt } from '../platform/ids.ts'
+import type { Platform } from '../platform/platform.ts'
+import { readReceipt } from '../sales/accept-sale.rule.ts'
 import {
   claimsCommission,
   isBurstOfRejections,
@@ -27,7 +27,7 @@ import {
   tallyCoupons,
 } from './watches.store.ts'
 
-const WATERMARK = 'moderation.sales'
+const WATERMARK = 'watches.sales'
 export const SALES_PER_RUN = 2000
 const HOUR_MS = 3_600_000
 /** The days that the last hours are compared with, and in which orders in short pauses are counted. */
