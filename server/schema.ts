@@ -3,15 +3,14 @@ import { Application } from './applications/application.entity.ts'
 import { BillingCycle, BillingCycleShare, Credit } from './billing/billing.entity.ts'
 import { Click, ClickCount, CountedVisitor, UncountedClicks } from './clicks/click.entity.ts'
 import { ExportJob } from './exports/export-job.entity.ts'
+import { AuditEntry } from './flags/audit-entry.entity.ts'
+import { Flag } from './flags/flag.entity.ts'
 import { InboundBody, InboundEvent, OperatorDelivery } from './inbox/inbound-event.entity.ts'
 import { ScheduleRun } from './jobs/schedule-run.entity.ts'
 import { LedgerEntry, LedgerHead, LedgerPosting } from './ledger/ledger.entity.ts'
 import { LedgerSeal, LedgerSealHead } from './ledger/seals/seal.entity.ts'
 import { AffiliateLink, LinkCoupon } from './links/affiliate-link.entity.ts'
 import { Mail, MailOptOut } from './mail/mail.entity.ts'
-import { AuditEntry } from './moderation/audit-entry.entity.ts'
-import { Flag } from './moderation/flag.entity.ts'
-import { LinkDay, Mailbox } from './moderation/watches/watched.entity.ts'
 import { Offer, OfferStatusChange } from './offers/offer.entity.ts'
 import { OutboxEvent } from './outbox/outbox-event.entity.ts'
 import { Payout, PayoutLine } from './payouts/payout.entity.ts'
@@ -31,6 +30,7 @@ import {
   Session,
   User,
 } from './users/user.entity.ts'
+import { LinkDay, Mailbox } from './watches/watched.entity.ts'
 import { WebhookDelivery, WebhookEndpoint, WebhookSecret } from './webhooks/webhook.entity.ts'
 
 const MARKET = {

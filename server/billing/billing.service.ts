@@ -1,7 +1,7 @@
 import { displayMoney, type Paisa } from '../../shared/money.ts'
 import type { BillingCycleWire } from '../../shared/schemas/billing.ts'
+import { reportTamperedRow } from '../flags/tampered-rows.service.ts'
 import { accountBalances } from '../ledger/ledger.service.ts'
-import { reportTamperedRow } from '../moderation/tampered-rows.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { type KeysetScan, pageItems } from '../platform/database/keyset-scan.ts'
 import { type NewRow, stateOf, TamperedRow } from '../platform/database/protected-rows.ts'

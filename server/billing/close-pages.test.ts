@@ -1,7 +1,7 @@
 import type { KyselyPlugin } from 'kysely'
 import * as assert from 'uvu/assert'
 import type { Paisa } from '../../shared/money.ts'
-import { openFlags } from '../moderation/flags.service.ts'
+import { openFlags } from '../flags/flags.service.ts'
 import { sealedRow } from '../platform/crypto/digested-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'

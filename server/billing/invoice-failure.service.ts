@@ -1,6 +1,6 @@
 import { formatMoney } from '../../shared/money.ts'
+import { raiseFlag } from '../flags/flags.service.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
-import { raiseFlag } from '../moderation/flags.service.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { markFailed, wasRefused } from '../processor/attempts.service.ts'

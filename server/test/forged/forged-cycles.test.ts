@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert'
 import { listCycles } from '../../billing/billing.service.ts'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
 import { grantCredit } from '../../billing/credits.service.ts'
-import { watchCycles } from '../../moderation/watches/cycle-watch.service.ts'
 import { TamperedRow } from '../../platform/database/protected-rows.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
+import { watchCycles } from '../../watches/cycle-watch.service.ts'
 import { marketSuites } from '../testkit/market-suites.ts'
 import {
   cycleOf,
@@ -76,7 +76,7 @@ for (const { it } of marketSuites<Context>('billing cycles that a database write
       assert.ok(broken.some(({ name }) => name === 'rows-authentic-billing-cycles'))
     })
 
-  it('closes none with a credit that nobody granted, and the others', async (context) => {
+  it('closes none with a credit that was not granted, and closes the others', async (context) => {
     const { market, platform, shop, other } = context
     const grant = { amount: 100, reason: 'damaged', actor: 'operator' }
     await grantCredit(platform, { ...grant, merchantId: other.merchantId, reference: 'granted' })
