@@ -2,33 +2,29 @@ import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { Command } from 'commander'
 import { addApplicationCommands } from './commands/applications.ts'
-import { addBillingCommands } from './commands/billing/billing.ts'
-import { addSecondTryCommands } from './commands/billing/retry-calls.ts'
+import { addBillingCommands } from './commands/billing.ts'
 import { addCompletionCommand } from './commands/completion.ts'
-import { addDatabaseCommands } from './commands/db/db.ts'
-import { addGrantsCommand } from './commands/db/grants.ts'
+import { addDatabaseCommands } from './commands/db.ts'
 import { addDemoCommand } from './commands/demo.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addEndpointCommands } from './commands/endpoints.ts'
-import { addFlagCommands } from './commands/flagged/flagged.ts'
+import { addFlagCommands } from './commands/flagged.ts'
 import { addJobCommands } from './commands/jobs.ts'
 import { addKeyCommands } from './commands/keys.ts'
-import { addLedgerCommands } from './commands/ledger/ledger.ts'
+import { addLedgerCommands } from './commands/ledger.ts'
 import { addLinkCommands } from './commands/links.ts'
 import { addMailCommands } from './commands/mail.ts'
 import { addOfferCommands } from './commands/offers.ts'
 import { addPayoutCommands } from './commands/payouts.ts'
 import { addProcessorCommands } from './commands/processor.ts'
-import { addSaleCommands } from './commands/sales/sales.ts'
-import { addSaleListCommand } from './commands/sales/sales-list.ts'
+import { addSaleCommands } from './commands/sales.ts'
 import { addSeedCommand } from './commands/seed.ts'
 import { addServeCommand } from './commands/serve.ts'
-import { addStatusCommand } from './commands/status/status.ts'
-import { addStoreCommands } from './commands/stores/stores.ts'
-import { addSessionCommands } from './commands/users/sessions.ts'
-import { addUserCommands } from './commands/users/users.ts'
-import { addWebhookEventCommands } from './commands/webhooks/webhook-events.ts'
-import { addWebhookCommands } from './commands/webhooks/webhooks.ts'
+import { addSessionCommands } from './commands/sessions.ts'
+import { addStatusCommand } from './commands/status.ts'
+import { addStoreCommands } from './commands/stores.ts'
+import { addUserCommands } from './commands/users.ts'
+import { addWebhookCommands } from './commands/webhooks.ts'
 
 /** From the package's own file, in the source tree and in the built package. */
 function version(): string {
@@ -75,7 +71,6 @@ Examples:
   addSeedCommand(program)
   addDemoCommand(program)
   addDatabaseCommands(program)
-  addGrantsCommand(program)
   addUserCommands(program)
   addSessionCommands(program)
   addStoreCommands(program)
@@ -84,14 +79,11 @@ Examples:
   addLinkCommands(program)
   addFlagCommands(program)
   addSaleCommands(program)
-  addSaleListCommand(program)
   addWebhookCommands(program)
-  addWebhookEventCommands(program)
   addEndpointCommands(program)
   addBillingCommands(program)
   addPayoutCommands(program)
   addProcessorCommands(program)
-  addSecondTryCommands(program)
   addLedgerCommands(program)
   addKeyCommands(program)
   addMailCommands(program)

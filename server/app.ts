@@ -1,7 +1,8 @@
+import './entities.ts'
 import { hostname } from 'node:os'
 import type { ZodError } from 'zod'
+import { reportTamperedRow } from './flags/tampered-rows.service.ts'
 import { checkSealStorage } from './ledger/seals/stored-seals.service.ts'
-import { reportTamperedRow } from './moderation/tampered-rows.service.ts'
 import { Caches } from './platform/cache/caches.ts'
 import { publishInvalidations, publishNews } from './platform/cache/invalidations.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
@@ -103,7 +104,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
   const baseUrl = options.publicBaseUrl ?? (() => config.PUBLIC_BASE_URL ?? ownAddress(config))
   const platform: Platform = {
     config,
-    database: withRowKeys(database, keys, (error) => reportTamperedRow(platform, error)),
+    database: withRowKeys(database, keys, (row) => platform.reportTampered(row)),
     clock: options.clock ?? systemClock,
     ids: options.clock ? createIds(options.clock) : systemIds,
     keys,
@@ -111,6 +112,7 @@ export async function openApp(options: OpenOptions): Promise<App> {
     log: createLog(options.logLevel ?? config.LOG_LEVEL),
     signals: new Signals(),
     caches: new Caches(),
+    reportTampered: (row) => void reportTamperedRow(platform, row),
     get publicBaseUrl() {
       return baseUrl()
     },

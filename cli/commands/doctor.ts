@@ -1,9 +1,7 @@
 import type { Command } from 'commander'
-import { exampleText, type GlobalOptions } from '../command.ts'
-import { serviceEnvironment } from '../context.ts'
-import type { Finding } from '../doctor/finding.ts'
-import { Failure } from '../failures.ts'
-import { layoutOf, Output } from '../terminal/output.ts'
+import { exampleText, lazy } from '../command.ts'
+
+const actions = lazy(() => import('./doctor.actions.ts'))
 
 export function addDoctorCommand(program: Command): void {
   program
@@ -16,43 +14,5 @@ export function addDoctorCommand(program: Command): void {
       'also: whether acknowledged events may have been lost when a standby or a backup took over, and how to find them',
     )
     .addHelpText('after', exampleText('doctor', 'doctor --json', 'doctor --after-failover'))
-    .action((options: DoctorOptions, command: Command) => doctor(options, command))
-}
-
-interface DoctorOptions {
-  afterFailover?: boolean
-}
-
-async function doctor({ afterFailover = false }: DoctorOptions, command: Command): Promise<void> {
-  const options = command.optsWithGlobals<GlobalOptions>()
-  const { json = false } = options
-  const environment = serviceEnvironment(options)
-  const { examine } = await import('../doctor/examine.ts')
-  const out = new Output({ json, zone: 'UTC', layout: layoutOf(process.stdout, environment) })
-  const progress = (what: string) => out.progress(`looking at ${what}`)
-  const findings = await examine(environment, progress, { afterFailover }).finally(() => out.endProgress())
-  const failed = findings.filter(({ state }) => state === 'fail')
-  const warned = findings.filter(({ state }) => state === 'warn')
-  out.show({ ok: failed.length === 0, checks: findings }, () => [
-    ...findings.flatMap((finding) => findingLines(out, finding)),
-    '',
-    failed.length + warned.length === 0
-      ? out.style('green', 'Everything is as it should be.')
-      : `${failed.length} to fix, ${warned.length} to check.`,
-  ])
-  if (failed.length > 0) {
-    throw new Failure(`The doctor found ${failed.map(({ name }) => name).join(', ')} to be fixed.`, {
-      code: 'unavailable',
-    })
-  }
-}
-
-const MARKS = { ok: ['green', '✓'], warn: ['yellow', '!'], fail: ['red', '✗'], info: ['dim', '·'] } as const
-
-function findingLines(out: Output, { name, state, detail, mend }: Finding): string[] {
-  const [style, mark] = MARKS[state]
-  return [
-    `${out.style(style, mark)} ${name.padEnd(10)} ${detail}`,
-    ...(mend === null ? [] : [`${' '.repeat(13)}${out.style('bold', '→')} ${mend}`]),
-  ]
+    .action(actions.doctor)
 }

@@ -4,7 +4,7 @@ import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { printable } from '../../server/platform/printable.ts'
 import { liveHosts } from '../../server/processes/processes.service.ts'
-import { durationText } from '../sparkline.ts'
+import { durationText } from '../terminal/output.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
 const LATE_MS = 5 * 60_000

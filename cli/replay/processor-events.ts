@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { App } from '../../server/app.ts'
 import { type CycleRow, getCycle, listCycles } from '../../server/billing/billing.service.ts'
-import { type FlagRow, listFlags } from '../../server/moderation/flags.service.ts'
+import { type FlagRow, listFlags } from '../../server/flags/flags.service.ts'
 import { getPayout, listPayouts, type PayoutRow } from '../../server/payouts/payouts.service.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { Failure } from '../failures.ts'

@@ -293,7 +293,7 @@ export async function clickValues(app: App, caller: ServiceCaller, link: ShownLi
   const parameter = app.platform.config.TRACKING_PARAMETER
   const click = location === null ? null : new URL(location).searchParams.get(parameter)
   if (click === null) throw new Failure(untracked(link, status))
-  const found = (await linksOfClicks(app.database.reader, [click])).get(click)
+  const found = (await linksOfClicks(app.database.reader, app.platform.keys, [click])).get(click)
   if (!found) {
     throw new Failure(
       'The service logged the click, but it is not in this database. Is --database-url the one it uses?',

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { raiseFlag } from '../../server/moderation/flags.service.ts'
+import { raiseFlag } from '../../server/flags/flags.service.ts'
 import { authorize } from '../../server/test/authorization/scene.ts'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { addLiveOffer } from '../../server/test/testkit/listings.ts'

@@ -1,6 +1,6 @@
 import { defineEntity } from '@mikro-orm/core'
 import { Offer } from '../offers/offer.entity.ts'
-import { enumText, epochMs, id, oneOf, refersTo, text } from '../platform/database/columns.ts'
+import { enumText, epochMs, id, oneOf, refersTo, rowDigest, text } from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 
 export const APPLICATION_STATUSES = ['pending', 'approved', 'rejected'] as const
@@ -20,6 +20,7 @@ export const Application = defineEntity({
     decision_reason: text().strictNullable(),
     decided_at: epochMs().strictNullable(),
     created_at: epochMs(),
+    row_digest: rowDigest(),
   },
   checks: [oneOf('applications', 'status', APPLICATION_STATUSES)],
   uniques: [

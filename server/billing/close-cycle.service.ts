@@ -1,8 +1,8 @@
 import type { Paisa } from '../../shared/money.ts'
+import { type AuditRecord, recordAudits } from '../flags/audit.service.ts'
+import { closeFlag, flagFailedRun, flaggedByRuns } from '../flags/flags.service.ts'
 import { cycleClosed } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
-import { type AuditRecord, recordAudits } from '../moderation/audit.service.ts'
-import { closeFlag, flagFailedRun, flaggedByRuns } from '../moderation/flags.service.ts'
 import { type NewEvent, publishEvents } from '../outbox/outbox.service.ts'
 import { processInBatches } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
@@ -10,9 +10,8 @@ import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 import {
   type CycleRow,
-  closeOpenCycles,
+  changeOpenCycles,
   dueCycleIds,
-  extendOpenCycles,
   findCycle,
   findCyclesByIds,
   lockCycles,
@@ -64,7 +63,11 @@ export async function closeDueCycles(
   const flagged = await flaggedByRuns(database.reader)
   const work = async (cycleIds: readonly string[]) => {
     const decided = options.dryRun
-      ? await decideCloses(database.reader, await findCyclesByIds(database.reader, cycleIds), asOf)
+      ? await decideCloses(
+          database.reader,
+          await findCyclesByIds(database.reader, platform.keys, cycleIds),
+          asOf,
+        )
       : await database.transaction((tx) =>
           closePage(platform, tx, cycleIds, { asOf, actor: options.actor, flagged }),
         )
@@ -163,7 +166,8 @@ async function applyExtensions(platform: Platform, tx: Tx, decided: readonly Dec
   const extended = decided.filter(({ decision }) => decision.kind === 'extend')
   if (extended.length === 0) return
   const ids = extended.map(({ cycle }) => cycle.id)
-  assertMoved(ids, await extendOpenCycles(tx, ids, nextBoundary(platform, asOf)))
+  const change = { period_end: nextBoundary(platform, asOf) }
+  assertMoved(ids, await changeOpenCycles(tx, ids, () => change))
 }
 
 async function applyCloses(platform: Platform, tx: Tx, decided: readonly DecidedCycle[]): Promise<void> {
@@ -172,13 +176,14 @@ async function applyCloses(platform: Platform, tx: Tx, decided: readonly Decided
     decision.kind === 'close' ? [{ cycleId: cycle.id, merchantId: cycle.merchant_id, ...decision }] : [],
   )
   if (closed.length === 0) return
-  const rows = closed.map(({ cycleId, creditTotal, amountDue }) => {
-    return { cycle_id: cycleId, credit_total: creditTotal, amount_due: amountDue }
-  })
-  assertMoved(
-    closed.map(({ cycleId }) => cycleId),
-    await closeOpenCycles(tx, rows, now),
+  const changes = new Map(
+    closed.map(({ cycleId, creditTotal, amountDue }) => [
+      cycleId,
+      { state: 'closed' as const, credit_total: creditTotal, amount_due: amountDue, closed_at: now },
+    ]),
   )
+  const ids = [...changes.keys()]
+  assertMoved(ids, await changeOpenCycles(tx, ids, ({ id }) => changes.get(id) ?? {}))
   await writeEntries(platform, tx, closed.map(cycleClosed), now)
   const invoices = closed.map(({ amountDue, ...cycle }) => ({ ...cycle, amount: amountDue }))
   await queueInvoices(platform, tx, invoices)

@@ -1,7 +1,7 @@
 import type { Paisa } from '../../shared/money.ts'
+import { recordAudit } from '../flags/audit.service.ts'
 import { creditGranted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
-import { recordAudit } from '../moderation/audit.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'

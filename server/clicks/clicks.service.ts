@@ -1,11 +1,12 @@
-import { type LinkRecord, type LinkTerms, linkRecords, termsOf } from '../links/links.service.ts'
-import { createClickWatch } from '../moderation/watches/click-watch.service.ts'
-import { addDailyVisits } from '../moderation/watches/link-days.service.ts'
+import { type LinkTerms, linkTerms } from '../links/links.service.ts'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { advisoryLock, type Queries, type Tx } from '../platform/database/database.ts'
 import { GroupCommit } from '../platform/database/group-commit.ts'
 import { firstIdAt, isId } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
 import { withTimeout } from '../platform/with-timeout.ts'
+import { createClickWatch } from '../watches/click-watch.service.ts'
+import { addDailyVisits } from '../watches/link-days.service.ts'
 import type { ClickKind } from './click.entity.ts'
 import { agentMarkOf } from './click-kind.ts'
 import {
@@ -153,14 +154,19 @@ export interface LinkedClick {
   link: LinkTerms
 }
 
-/** Clicks with their links, by click id. What cannot be an id, or is none of ours, is missing. */
+/**
+ * Clicks with their links, by click id. What cannot be an id, or is none of ours, is missing. Throws `TamperedRow` for a link that was
+ * changed, and `UnknownKeyError`.
+ */
 export async function linksOfClicks(
   db: Queries | Tx,
+  keys: AppKeys,
   clickIds: readonly string[],
 ): Promise<Map<string, LinkedClick>> {
   const clicks = await clicksById(db, [...new Set(clickIds.filter(isId))])
-  const links = await linkRecords(
+  const links = await linkTerms(
     db,
+    keys,
     clicks.map((click) => click.link_id),
   )
   return new Map(
@@ -171,10 +177,10 @@ export async function linksOfClicks(
   )
 }
 
-function linkedClickOf(click: ClickRow, link: LinkRecord): LinkedClick {
+function linkedClickOf(click: ClickRow, link: LinkTerms): LinkedClick {
   return {
     click: { id: click.id, created_at: click.created_at, tracked: click.tracked === 1 },
-    link: termsOf(link),
+    link,
   }
 }
 

@@ -286,7 +286,11 @@ for (const { it } of marketSuites<Context>('clicks')) {
     const untracked = clickOn(platform, link.id, { tracked: false })
     await Promise.all([recorder.record(tracked), recorder.record(untracked)])
     const strangers = ['', 'x', "'; drop table clicks", '\0', platform.ids.next(), tracked.id.toUpperCase()]
-    const found = await linksOfClicks(platform.database.reader, [tracked.id, untracked.id, ...strangers])
+    const found = await linksOfClicks(platform.database.reader, platform.keys, [
+      tracked.id,
+      untracked.id,
+      ...strangers,
+    ])
     assert.equal([...found.keys()].sort(), [tracked.id, untracked.id].sort())
     assert.equal(found.get(tracked.id), {
       click: { id: tracked.id, created_at: tracked.createdAt, tracked: true },
@@ -303,7 +307,7 @@ for (const { it } of marketSuites<Context>('clicks')) {
       },
     })
     assert.is(found.get(untracked.id)?.click.tracked, false)
-    assert.is((await linksOfClicks(platform.database.reader, [])).size, 0)
+    assert.is((await linksOfClicks(platform.database.reader, platform.keys, [])).size, 0)
   })
 
   it.run()

@@ -1,14 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ErrorCode } from '../../shared/error-codes.ts'
-import { type ProblemAnswer, problemOf } from '../platform/api/problem.ts'
+import { type ProblemAnswer, problemOf, tamperedRowOf } from '../platform/api/problem.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Platform } from '../platform/platform.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
-/** The problem for an error that reached the edge. Logs unexpected errors with their stack. */
+/** The problem for an error that reached the edge. Logs unexpected errors with their stack, and flags a changed row. */
 export function problemAt(platform: Platform, request: FastifyRequest, error: unknown): ProblemAnswer {
   const problem = problemOf(fromFastify(error), request.id, platform.database)
+  const tampered = tamperedRowOf(error)
+  if (tampered) platform.reportTampered(tampered)
   if (problem.isBug) platform.log.error({ requestId: request.id, route: routeOf(request), err: error }, 'bug')
   return problem
 }

@@ -2,19 +2,18 @@ import { enforceClickRetention } from '../clicks/click-retention.service.ts'
 import { rollUpClicks } from '../clicks/clicks.service.ts'
 import { removeOldVisitors } from '../clicks/shared-visitors.service.ts'
 import { type EventSource, nextEventDueAt, removeOldBodies } from '../inbox/inbox.service.ts'
-import { watchMarketplace } from '../moderation/watches/watches.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { INBOX_TOPIC } from '../platform/signals.ts'
 import { nextAttemptDueAt } from '../processor/attempts.service.ts'
 import type { ProcessorEventRules } from '../processor/events.settings.ts'
 import type { Processor } from '../processor/processor.ts'
+import { watchMarketplace } from '../watches/watches.service.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
 import { applyStoreEvents } from './apply-store-events.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
 import { startExportLoops } from './export-loops.ts'
 import { Loop } from './loop.ts'
 import { startMailLoops } from './mail-loop.ts'
-import { createOrderReader, type OrderReader } from './order-reader.ts'
 import { makeDueCalls } from './processor-calls.ts'
 import { notifyUntilIdle, removeOldNotifications, startWebhookLoops } from './webhook-loops.ts'
 
@@ -34,8 +33,6 @@ export interface WorkerParts {
 }
 
 export interface DrainOptions {
-  /** Reads orders ahead. The caller closes it. */
-  reader?: OrderReader | undefined
   /** Of store events. */
   batchSize?: number
 }
@@ -43,12 +40,12 @@ export interface DrainOptions {
 /** Applies all due events, makes all due calls and sends all due webhooks until none is left: for tests and commands. */
 export async function drainUntilIdle(
   { platform, processor, eventRules }: WorkerParts,
-  { reader, batchSize }: DrainOptions = {},
+  { batchSize }: DrainOptions = {},
 ): Promise<void> {
   const applyProcessorEvents = processorEventApplier(eventRules)
   for (;;) {
     const done =
-      (await drainBatch(platform, 'store', applyStoreEvents, reader, batchSize)) +
+      (await drainBatch(platform, 'store', applyStoreEvents, batchSize)) +
       (await drainBatch(platform, 'processor', applyProcessorEvents)) +
       (await makeDueCalls(platform, processor)) +
       (await notifyUntilIdle(platform))
@@ -60,10 +57,9 @@ function drainBatch(
   platform: Platform,
   source: EventSource,
   apply: ApplyEvents,
-  reader?: OrderReader,
   size: number = BATCH_SIZES[platform.database.dialect],
 ): Promise<number> {
-  return drainEvents(platform, source, size, apply, reader)
+  return drainEvents(platform, source, size, apply)
 }
 
 export interface Worker {
@@ -74,12 +70,11 @@ export interface Worker {
 /** Starts the worker: one loop for each kind of work, woken by its signal and by the time at which work is due. */
 export function startWorker({ platform, processor, eventRules }: WorkerParts): Worker {
   const applyProcessorEvents = processorEventApplier(eventRules)
-  const reader = createOrderReader(platform)
   const loops = [
     new Loop(platform, {
       name: 'store events',
       signals: [INBOX_TOPIC],
-      run: () => drainBatch(platform, 'store', applyStoreEvents, reader),
+      run: () => drainBatch(platform, 'store', applyStoreEvents),
       nextDueAt: () => nextEventDueAt(platform, 'store'),
     }),
     new Loop(platform, {
@@ -127,7 +122,6 @@ export function startWorker({ platform, processor, eventRules }: WorkerParts): W
   return {
     async stop() {
       await Promise.all(loops.map((loop) => loop.stop()))
-      await reader.close()
     },
   }
 }

@@ -36,6 +36,7 @@ export const AffiliateLink = defineEntity({
     /** JSON array of strings, or `null` for every product. */
     product_ids: json().strictNullable(),
     created_at: epochMs(),
+    row_digest: rowDigest(),
   },
   indexes: [
     { name: 'affiliate_links_creator', properties: ['creator_id', 'id'] },

@@ -1,4 +1,4 @@
-import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
+import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import { offerStatusesAt } from '../offers/offers.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
@@ -15,7 +15,7 @@ import {
   historyOfCodes,
   lastOfCode,
 } from './coupons.store.ts'
-import { type LinkRecord, type LinkTerms, linkOfSlug, linkRecords, termsOf } from './links.service.ts'
+import { type LinkRecord, type LinkTerms, linkOfSlug, linkTerms } from './links.service.ts'
 
 export const MAX_CODES_PER_DAY = 200
 const DAY_MS = 86_400_000
@@ -34,7 +34,7 @@ export interface CouponChange {
  */
 export function setCoupon(platform: Platform, { slug, actor, code }: CouponChange): Promise<LinkRecord> {
   return platform.database.transaction(async (tx) => {
-    const link = await linkOfSlug(tx, slug)
+    const link = await linkOfSlug(platform, tx, slug)
     const mayChange = link && (actor === OPERATOR || actor === link.merchantId)
     if (!mayChange) throw new Refusal('not_found', 'Affiliate link not found.')
     await changeCoupon(platform, tx, link, { actor, code })
@@ -133,10 +133,14 @@ export async function couponsOfOrders(
   const found = orders.map(({ merchantId, codes, createdAt }) =>
     codes.flatMap((code) => rowAt(history.get(keyOf(merchantId, code)) ?? [], createdAt) ?? []),
   )
-  const links = await linkRecords(db, [...new Set(found.flat().map((row) => row.link_id))])
+  const links = await linkTerms(
+    db,
+    keys,
+    found.flat().map((row) => row.link_id),
+  )
   const asked = found.flatMap((rows, index) =>
     rows.map((row) => ({
-      offer_id: links.get(row.link_id)?.offerId ?? '',
+      offer_id: links.get(row.link_id)?.offer_id ?? '',
       at: orders[index]?.createdAt ?? 0,
     })),
   )
@@ -145,7 +149,7 @@ export async function couponsOfOrders(
     rows.flatMap(({ code, starts_at, ends_at, link_id }) => {
       const offer_status = statuses.next().value ?? null
       const link = links.get(link_id)
-      return link ? [{ code, starts_at, ends_at, offer_status, link: termsOf(link) }] : []
+      return link ? [{ code, starts_at, ends_at, offer_status, link }] : []
     }),
   )
 }

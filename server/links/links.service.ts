@@ -3,8 +3,10 @@ import type { ResolvedLink } from '../../shared/schemas/links.ts'
 import { type OfferRecord, offerRecords } from '../offers/offers.service.ts'
 import { withoutTrackingReference, withTrackingReference } from '../offers/product-url.rule.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { entities } from '../platform/database/entities.ts'
+import { authentic } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { displayNamesOf, isSuspended } from '../users/users.service.ts'
 import {
@@ -50,7 +52,7 @@ export interface LinkTerms {
   locked_at: number
 }
 
-export function termsOf(link: LinkRecord): LinkTerms {
+function termsOf(link: LinkRecord): LinkTerms {
   return {
     id: link.id,
     slug: link.slug,
@@ -87,9 +89,13 @@ export function linkUrl(platform: Platform, slug: string): string {
   return `${platform.publicBaseUrl}/go/${slug}`
 }
 
-/** The link of a slug; `null` for an unknown one. */
-export async function linkOfSlug(db: Queries | Tx, slug: string): Promise<LinkRecord | null> {
-  const row = canBeSlug(slug) ? await linkBySlug(db, slug) : undefined
+/** The link of a slug; `null` for an unknown one. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function linkOfSlug(
+  { keys }: Pick<Platform, 'keys'>,
+  db: Queries | Tx,
+  slug: string,
+): Promise<LinkRecord | null> {
+  const row = canBeSlug(slug) ? await linkBySlug(db, keys, slug) : undefined
   return row ? linkRecordOf(row) : null
 }
 
@@ -100,6 +106,19 @@ export async function linkRecords(
 ): Promise<Map<string, LinkRecord>> {
   const rows = await linksById(db, [...new Set(linkIds)])
   return new Map(rows.map((row) => [row.id, linkRecordOf(row)]))
+}
+
+/**
+ * What a sale is decided by, by link id; unknown ids are missing. Throws `TamperedRow` for a link that was changed, so that no sale is
+ * decided by it, and `UnknownKeyError`.
+ */
+export async function linkTerms(
+  db: Queries | Tx,
+  keys: AppKeys,
+  linkIds: readonly string[],
+): Promise<Map<string, LinkTerms>> {
+  const rows = authentic(keys, 'affiliate_links', await linksById(db, [...new Set(linkIds)]))
+  return new Map(rows.map((row) => [row.id, termsOf(linkRecordOf(row))]))
 }
 
 /** Links by application id; applications without a link are missing. */
@@ -138,7 +157,7 @@ export function cachedTarget(platform: Platform, slug: string): RedirectTarget |
 }
 
 async function readTarget(platform: Platform, slug: string): Promise<RedirectTarget | null> {
-  const row = await targetOfSlug(platform.database.reader, slug)
+  const row = await targetOfSlug(platform.database.reader, platform.keys, slug)
   if (!row) return null
   const parameter = platform.config.TRACKING_PARAMETER
   const url = withoutTrackingReference(row.product_url, parameter)
@@ -171,7 +190,7 @@ export interface ShownLink extends LinkRecord {
 
 /** A link for the public; stores no click. Refuses with `not_found`. */
 export async function resolveLink(platform: Platform, slug: string): Promise<ShownLink> {
-  const link = await linkOfSlug(platform.database.reader, slug)
+  const link = await linkOfSlug(platform, platform.database.reader, slug)
   const [shown] = link ? await shownLinks(platform, [link]) : []
   if (!shown) throw new Refusal('not_found', 'Affiliate link not found.')
   return shown

@@ -1,5 +1,7 @@
 import type { Selectable } from 'kysely'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
+import { requireAuthentic } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
 export type LinkRow = Selectable<Schema['affiliate_links']>
@@ -14,8 +16,15 @@ export function linksByApplication(db: Queries | Tx, applicationIds: readonly st
   return db.selectFrom('affiliate_links').selectAll().where('application_id', 'in', applicationIds).execute()
 }
 
-export function linkBySlug(db: Queries | Tx, slug: string): Promise<LinkRow | undefined> {
-  return db.selectFrom('affiliate_links').selectAll().where('slug', '=', slug).executeTakeFirst()
+/** Throws `TamperedRow` and `UnknownKeyError`. */
+export async function linkBySlug(
+  db: Queries | Tx,
+  keys: AppKeys,
+  slug: string,
+): Promise<LinkRow | undefined> {
+  const row = await db.selectFrom('affiliate_links').selectAll().where('slug', '=', slug).executeTakeFirst()
+  if (row) requireAuthentic(keys, 'affiliate_links', row)
+  return row
 }
 
 /** Whose links a list shows; all without any. */
@@ -40,15 +49,15 @@ export function linksOf(
   return query.orderBy('id', 'desc').limit(limit).execute()
 }
 
-/** The facts for a redirect, in one query. */
-export function targetOfSlug(db: Queries, slug: string) {
-  return db
+/** The facts for a redirect, in one query. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function targetOfSlug(db: Queries, keys: AppKeys, slug: string) {
+  const row = await db
     .selectFrom('affiliate_links as link')
     .innerJoin('offers as offer', 'offer.id', 'link.offer_id')
     .innerJoin('users as merchant', 'merchant.id', 'link.merchant_id')
     .innerJoin('users as creator', 'creator.id', 'link.creator_id')
+    .selectAll('link')
     .select([
-      'link.id as link_id',
       'offer.product_url',
       'offer.status',
       'merchant.suspended_at as merchant_suspended_at',
@@ -56,4 +65,8 @@ export function targetOfSlug(db: Queries, slug: string) {
     ])
     .where('link.slug', '=', slug)
     .executeTakeFirst()
+  if (!row) return undefined
+  const { product_url, status, merchant_suspended_at, creator_suspended_at, ...link } = row
+  requireAuthentic(keys, 'affiliate_links', link)
+  return { link_id: link.id, product_url, status, merchant_suspended_at, creator_suspended_at }
 }

@@ -152,11 +152,10 @@ for (const { it } of marketSuites<Context>('links')) {
   })
 
   it('gives up on a database that does not answer', async ({ platform, link }) => {
-    const never = { where: () => never, innerJoin: () => never, select: () => never } as Record<
-      string,
-      unknown
-    >
-    Object.assign(never, { selectFrom: () => never, executeTakeFirst: () => new Promise(() => {}) })
+    const never: Record<string, unknown> = {}
+    const step = () => never
+    Object.assign(never, { where: step, innerJoin: step, selectAll: step, select: step, selectFrom: step })
+    Object.assign(never, { executeTakeFirst: () => new Promise(() => {}) })
     const stalled = { ...platform, database: { ...platform.database, reader: never } } as unknown as Platform
     assert.is(await outcomeOf(resolveTarget(stalled, link.slug)), 'unavailable')
   })

@@ -17,7 +17,7 @@ export function ddl(dialect: Dialect) {
 
   /** Refuses a change of a row, under `condition` over `old` and `new`. */
   function refuse(
-    change: 'update' | 'delete',
+    change: 'update' | 'delete' | `update of ${string}`,
     table: string,
     name: string,
     condition?: string,
@@ -57,15 +57,20 @@ export function ddl(dialect: Dialect) {
       refuseTruncate(table),
     ],
 
-    onlyAdded(table: string): string[] {
+    /** With `columns`, which are all but `row_digest`, the digest may be made again with another APP_KEY. */
+    onlyAdded(table: string, columns?: readonly string[]): string[] {
       const message = `rows of ${table} are only ever added`
+      const update = columns
+        ? (`update of ${columns.map((column) => `"${column}"`).join(', ')}` as const)
+        : 'update'
       if (isSqlite) {
-        return (['update', 'delete'] as const).map((change) =>
-          refuse(change, table, `${table}_refuse_${change}`, undefined, message),
-        )
+        return [
+          refuse(update, table, `${table}_refuse_update`, undefined, message),
+          refuse('delete', table, `${table}_refuse_delete`, undefined, message),
+        ]
       }
       return [
-        `create trigger "${table}_append_only" before update or delete on "${table}"
+        `create trigger "${table}_append_only" before ${update} or delete on "${table}"
           for each row execute function refuse_change()`,
         refuseTruncate(table),
       ]

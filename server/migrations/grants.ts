@@ -1,4 +1,6 @@
 import { sql } from 'kysely'
+import { SettingError } from '../platform/config.ts'
+import type { OpenDatabase } from '../platform/database/open-database.ts'
 import type { PostgresDatabase } from '../platform/database/postgresql.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
@@ -28,7 +30,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   offers: ['update'],
   offer_status_changes: [],
   applications: ['update'],
-  affiliate_links: [],
+  affiliate_links: ['update'],
   link_coupons: ['update'],
   clicks: [],
   click_counts: ['update'],
@@ -138,4 +140,23 @@ export async function mayMigrate({ reader }: PostgresDatabase): Promise<boolean>
     select pg_has_role(relowner, 'usage') as may from pg_class
     where oid = to_regclass('mikro_orm_migrations')`.execute(reader)
   return rows[0]?.may ?? true
+}
+
+/**
+ * Throws `SettingError`, with the commands to run, when the service's PostgreSQL role may not apply the pending migrations or lacks
+ * privileges on a table.
+ */
+export async function checkRole(database: OpenDatabase, pending: readonly string[]): Promise<void> {
+  if (database.dialect !== 'postgresql') return
+  const grant = '"affiliate db grants ROLE" as the owner of the tables'
+  if (pending.length > 0) {
+    if (await mayMigrate(database)) return
+    throw new SettingError(
+      'DATABASE_URL',
+      `${pending.length} migrations are pending and this role may not apply them: run "affiliate db migrate" and then ${grant}`,
+    )
+  }
+  const missing = await missingPrivileges(database)
+  if (missing.length === 0) return
+  throw new SettingError('DATABASE_URL', `this role may not use ${missing.join(', ')}: run ${grant}`)
 }

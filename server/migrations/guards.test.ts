@@ -178,7 +178,8 @@ for (const dialect of testDialects()) {
       const columns = (await database.writer.introspection.getTables()).find(
         ({ name }) => name === table,
       )?.columns
-      for (const { name } of columns ?? [])
+      // A digest is made again when APP_KEY changes.
+      for (const { name } of (columns ?? []).filter((column) => column.name !== 'row_digest'))
         await assertRefused(database, `update ${table} set "${name}" = "${name}"`)
       await assertRefused(database, `delete from ${table}`)
       if (dialect === 'postgresql') await assertRefused(database, `truncate ${table} cascade`)

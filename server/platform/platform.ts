@@ -4,6 +4,7 @@ import type { Config } from './config.ts'
 import type { AppKeys } from './crypto/key-ring.ts'
 import type { Vault } from './crypto/vault.ts'
 import type { Database } from './database/database.ts'
+import type { TamperedRow } from './database/protected-rows.ts'
 import type { Ids } from './ids.ts'
 import type { Logger } from './log.ts'
 import type { Signals } from './signals.ts'
@@ -19,6 +20,8 @@ export interface Platform {
   readonly log: Logger
   readonly signals: Signals
   readonly caches: Caches
+  /** Flags a protected row that was refused because it was changed outside of the service, once. Never throws. */
+  readonly reportTampered: (row: TamperedRow) => void
   /** The address that affiliate links start with, without a trailing slash. */
   readonly publicBaseUrl: string
 }

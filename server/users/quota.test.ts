@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
 import { applyToOffer, MAX_APPLICATIONS_PER_DAY } from '../applications/applications.service.ts'
-import { raiseFlag } from '../moderation/flags.service.ts'
+import { raiseFlag } from '../flags/flags.service.ts'
 import { createOffer, MAX_DRAFTS, setOfferStatus } from '../offers/offers.service.ts'
 import { addOffer } from '../offers/offers.store.ts'
+import { insertRows } from '../platform/database/protected-rows.ts'
 import { MAX_OPEN_REQUESTS, requestCredit } from '../sales/credit-request.service.ts'
 import { removeStore } from '../stores/remove-store.service.ts'
 import { MAX_SECRETS_TAKEN } from '../stores/store-secrets.service.ts'
@@ -112,10 +113,11 @@ for (const { it } of marketSuites('quotas')) {
     })
     const earlier = clock.now() - 1000
     await platform.database.transaction((tx) =>
-      tx
-        .insertInto('applications')
-        .values(Array.from({ length: MAX_APPLICATIONS_PER_DAY - 1 }, () => rejected(earlier)))
-        .execute(),
+      insertRows(
+        tx,
+        'applications',
+        Array.from({ length: MAX_APPLICATIONS_PER_DAY - 1 }, () => rejected(earlier)),
+      ),
     )
     const apply = (offerId: string) => applyToOffer(platform, creator.userId, offerId, wish)
     assert.equal(await outcomes(offers.map(({ id }) => apply(id))), { ok: 1, quota_exceeded: 3 })

@@ -96,7 +96,9 @@ async function fillBooks(market: Marketplace): Promise<void> {
   processor.answers = ['refuse']
   await market.drainUntilIdle()
   await askAnew('invoice')
-  await suspendUser(platform, { userId: (await market.addCreator()).userId, actor: 'operator', reason: null })
+  const idle = await market.addCreator()
+  await market.addLink(shop, idle)
+  await suspendUser(platform, { userId: idle.userId, actor: 'operator', reason: null })
   const body = await market.order(shop, links.ayesha, 200_000)
   await market.deliver(shop, body)
   await market.order(other, links.ayesha, 200_000)

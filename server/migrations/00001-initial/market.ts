@@ -5,6 +5,19 @@ import type { Ddl } from '../ddl.ts'
 const NEXT_SEQUENCE =
   '(select coalesce(max(sequence), 0) + 1 from offer_status_changes where offer_id = new.id)'
 
+const LINK_COLUMNS = [
+  'id',
+  'slug',
+  'application_id',
+  'offer_id',
+  'merchant_id',
+  'creator_id',
+  'commission_rate',
+  'attribution_window_days',
+  'product_ids',
+  'created_at',
+]
+
 const SEARCH_ON_SQLITE = [
   `create table "offer_search_rows" (
     "number" integer not null primary key,
@@ -178,6 +191,7 @@ export function market(ddl: Ddl): string[] {
       "decision_reason" text,
       "decided_at" bigint,
       "created_at" bigint not null,
+      "row_digest" text not null,
       constraint "applications_status_check" check (status in ('pending', 'approved', 'rejected'))
     )`,
     'create index "applications_offer" on "applications" ("offer_id", "id")',
@@ -195,13 +209,14 @@ export function market(ddl: Ddl): string[] {
       "commission_rate" integer not null,
       "attribution_window_days" integer not null,
       "product_ids" text,
-      "created_at" bigint not null
+      "created_at" bigint not null,
+      "row_digest" text not null
     )`,
     unique('affiliate_links', 'affiliate_links_slug_unique', 'slug'),
     unique('affiliate_links', 'affiliate_links_application_id_unique', 'application_id'),
     'create index "affiliate_links_creator" on "affiliate_links" ("creator_id", "id")',
     'create index "affiliate_links_offer" on "affiliate_links" ("offer_id")',
-    ...onlyAdded('affiliate_links'),
+    ...onlyAdded('affiliate_links', LINK_COLUMNS),
 
     `create table "link_coupons" (
       "id" ${id} not null primary key,

@@ -60,6 +60,7 @@ export function money(ddl: Ddl): string[] {
       "created_at" bigint not null,
       "closed_at" bigint,
       "charged_at" bigint,
+      "row_digest" text not null,
       constraint "billing_cycles_state_check" check (state in ('open', 'closed', 'charged')),
       constraint "billing_cycles_period_check" check (period_start < period_end),
       constraint "billing_cycles_charged_check" check ((state = 'charged') = (processor_payment_reference is not null))

@@ -47,6 +47,11 @@ export function problemOf(
   }
 }
 
+/** The changed row that an error is about, also inside tRPC's error; `null` for any other. */
+export function tamperedRowOf(error: unknown): TamperedRow | null {
+  return [error, causeOf(error)].find((each) => each instanceof TamperedRow) ?? null
+}
+
 function causeOf(error: unknown): unknown {
   return error instanceof Error ? error.cause : undefined
 }

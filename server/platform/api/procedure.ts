@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import { ERROR_STATUS, type ErrorCode } from '../../../shared/error-codes.ts'
 import type { Role } from '../../../shared/schemas/common.ts'
 import type { Platform } from '../platform.ts'
-import { problemOf, refusalOf } from './problem.ts'
+import { problemOf, refusalOf, tamperedRowOf } from './problem.ts'
 import { Refusal } from './refusal.ts'
 
 /** Who is calling. */
@@ -136,9 +136,11 @@ export function trpcErrorOf(refusal: Refusal): TRPCError {
   return new TRPCError({ code, message: refusal.detail, cause: refusal })
 }
 
-/** Any error of a procedure as a `TRPCError` whose cause is a `Refusal`. Logs bugs and internal details. */
+/** Any error of a procedure as a `TRPCError` whose cause is a `Refusal`. Logs bugs and internal details, flags a changed row. */
 function refused({ platform, requestId }: RequestContext, procedure: string, error: unknown): TRPCError {
   const refusal = refusalOf(error, platform.database)
+  const tampered = tamperedRowOf(error)
+  if (tampered) platform.reportTampered(tampered)
   const { log } = platform
   const facts = { requestId, procedure }
   if (refusal.code === 'internal') {

@@ -31,10 +31,14 @@ export const DIGESTED_TABLES = {
     counted: true,
     unprotected: { last_used_at: 'is only shown in the list of sessions' },
   },
+  applications: { key: ['id'], counted: true },
+  affiliate_links: { key: ['id'], counted: true },
   link_coupons: { key: ['id'], counted: true },
   // The sealed columns are bound to all others, and change when APP_KEY does.
   payout_destinations: { key: ['id'], counted: true, covered: ['iban_encrypted', 'iban_fingerprint'] },
   billing_accounts: { key: ['id'], counted: true, covered: ['account_encrypted'] },
+  // The running totals: the sales and the journal say what they are.
+  billing_cycles: { key: ['id'], counted: true, covered: ['sales_count', 'commission_total', 'fee_total'] },
   webhook_endpoints: {
     key: ['id'],
     counted: true,

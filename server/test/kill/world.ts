@@ -128,6 +128,7 @@ export class World {
         log: createLog('silent'),
         signals: new Signals(),
         caches: new Caches({ maxEntries: 1000 }),
+        reportTampered() {},
         publicBaseUrl: 'http://127.0.0.1',
       })
     } finally {

@@ -1,4 +1,5 @@
-import { reportTamperedRow } from '../../moderation/tampered-rows.service.ts'
+import '../../entities.ts'
+import { reportTamperedRow } from '../../flags/tampered-rows.service.ts'
 import { Caches } from '../../platform/cache/caches.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { type Config, readConfig } from '../../platform/config.ts'
@@ -88,7 +89,7 @@ export function platformOver(
   const keys = createAppKeys(TESTBED_KEY)
   const platform: Platform = {
     config,
-    database: withRowKeys(database, keys, (error) => reportTamperedRow(platform, error)),
+    database: withRowKeys(database, keys, (row) => platform.reportTampered(row)),
     clock,
     ids: systemIds,
     keys,
@@ -96,6 +97,7 @@ export function platformOver(
     log: createLog(config.LOG_LEVEL),
     signals: new Signals(),
     caches: new Caches({ maxEntries: 1000 }),
+    reportTampered: (row) => void reportTamperedRow(platform, row),
     publicBaseUrl: 'http://127.0.0.1:3000',
   }
   return platform
