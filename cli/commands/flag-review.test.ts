@@ -35,7 +35,7 @@ it('shows evidence and subject, suspends, vets, skips and resolves, the urgent o
     typed: [
       { after: /1 of 2(.|\n)*event_set_aside(.|\n)*malformed(.|\n)*> /, keys: 'o\n' },
       { after: /affiliate webhooks show .*(.|\n)*> /, keys: 'z\n' },
-      { after: /nothing behind "z"(.|\n)*> /, keys: 's\n' },
+      { after: /Unknown choice "z"(.|\n)*> /, keys: 's\n' },
       { after: /2 of 2(.|\n)*offer_vetting(.|\n)*45 % commission(.|\n)*> /, keys: 'u\n' },
       { after: /1 session|No session(.|\n)*\[y\/N\] /, keys: 'n\n' },
       { after: /Nothing was changed(.|\n)*> /, keys: 'u\n' },

@@ -220,7 +220,7 @@ for (const dialect of testDialects()) {
     ])
     assert.equal([dry.items[0].outcome, dry.items[0].amount_due, dry.dry_run], ['closed', '6187.37', true])
     assert.is(wrong.code, 2)
-    assert.match(wrong.stderr, /is no time: give/)
+    assert.match(wrong.stderr, /is not a time: give/)
     assert.equal(other.items, [])
     // A plain date is its midnight on the merchants' clock, which is when periods end.
     const date = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Asia/Karachi' }).format(Date.parse(end))

@@ -78,7 +78,7 @@ for (const dialect of testDialects()) {
     )
     assert.match(bare.stderr, /^affiliate: Books are never rewritten: add --dry-run .*\n$/)
     assert.is(JSON.parse(bareJson.stderr).code, 'validation_failed')
-    assert.match(noTime.stderr, /"yesterday" is no time/)
+    assert.match(noTime.stderr, /"yesterday" is not a time/)
     assert.equal(
       [JSON.parse(noStore.stderr).code, JSON.parse(noUser.stderr).code],
       ['not_found', 'not_found'],
