@@ -15,7 +15,7 @@ export function readMoment(text: string | undefined, { BILLING_TIMEZONE: zone }:
   const parsed = plainDate || moment ? DateTime.fromISO(text, { zone }) : null
   if (parsed?.isValid) return parsed.toMillis()
   throw wrongUsage(
-    `"${text}" is no time: give 2026-11-20T17:30:00+05:00, or 2026-11-20 for its midnight in ${zone}.`,
+    `"${text}" is not a time: give 2026-11-20T17:30:00+05:00, or 2026-11-20 for its midnight in ${zone}.`,
   )
 }
 

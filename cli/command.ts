@@ -92,7 +92,7 @@ export function idOf(what: string): (text: string) => string {
     const id = text.trim().toLowerCase()
     if (ID.test(id)) return id
     const article = /^[aeio]/.test(what) ? 'an' : 'a'
-    throw wrongUsage(`"${text}" is no id of ${article} ${what}: ids look like ${EXAMPLE_ID}.`)
+    throw wrongUsage(`"${text}" is not the id of ${article} ${what}: ids look like ${EXAMPLE_ID}.`)
   }
 }
 
@@ -101,7 +101,7 @@ export function amount(text: string): Paisa {
   const parsed = parseMoney(text)
   if (parsed !== null && parsed > 0) return parsed
   throw wrongUsage(
-    `"${text}" is no amount: give rupees above zero with at most two decimals, such as 1250.50.`,
+    `"${text}" is not a valid amount: give rupees above zero with at most two decimals, such as 1250.50.`,
   )
 }
 

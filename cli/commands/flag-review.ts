@@ -106,11 +106,7 @@ async function decide(review: Review, flag: FlagRow): Promise<Step> {
     if (answer === null) return 'quit'
     const choice = choices.find(({ key }) => key === answer.toLowerCase())
     if (!choice) {
-      say(
-        answer === ''
-          ? 'Type the letter of what to do: s skips.'
-          : `There is nothing behind "${answer}" here.`,
-      )
+      say(answer === '' ? 'Type the letter of what to do: s skips.' : `Unknown choice "${answer}".`)
       continue
     }
     const step = await attempt(() => choice.act(review, flag, subject))

@@ -5,8 +5,14 @@ import { checkAppKey } from '../../server/platform/crypto/app-key-check.ts'
 import { loadOrm } from '../../server/platform/database/entities.ts'
 import { migrationState } from '../../server/platform/database/migration-state.ts'
 import { type CommandContext, openContext } from '../context.ts'
-import { MovingClock } from '../seed/moving-clock.ts'
-import { refuseProductionSettings, refuseUsedDatabase, type Seeded, seed, storyStart } from '../seed/seed.ts'
+import {
+  MovingClock,
+  refuseProductionSettings,
+  refuseUsedDatabase,
+  type Seeded,
+  seed,
+  storyStart,
+} from '../seed/seed.ts'
 
 export async function seedCommand(_options: object, command: Command): Promise<void> {
   const context = openContext(command)

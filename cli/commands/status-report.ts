@@ -17,7 +17,7 @@ import { printable } from '../../server/platform/printable.ts'
 import { type DeskStatus, deskStatus, STATUS_HOURS } from '../../server/reports/desk-status.service.ts'
 import { CURRENCY } from '../../shared/money.ts'
 import { type AppContext, databasePlace } from '../context.ts'
-import { examineDisk } from '../doctor/disk.ts'
+import { examineDisk } from '../doctor/machine.ts'
 import { Failure } from '../failures.ts'
 import {
   displayMoney,

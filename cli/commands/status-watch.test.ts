@@ -4,8 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { raiseFlag } from '../../server/flags/flags.service.ts'
 import { type Books, openBooks } from '../test/books.ts'
-import { APP_KEY } from '../test/run-affiliate.ts'
-import { NO_PTY } from '../test/run-in-pty.ts'
+import { NO_PTY, runInPty } from '../test/run-in-pty.ts'
 import { startAffiliate } from '../test/running-affiliate.ts'
 
 const it = suite('watching where everything stands')
@@ -37,7 +36,10 @@ const raise = () => {
 }
 
 atTerminal('is redrawn in one place, and Ctrl-C gives the terminal back as it was', async () => {
-  const { code, screen } = await books.pty(WATCH, {
+  const { market, settings } = books
+  const { code, screen } = await runInPty(WATCH, {
+    environment: settings,
+    folder: market.bed.testDatabase.folder,
     columns: 60,
     typed: [
       { after: /Flags +1 high · 0 medium(.|\n)*Ctrl-C ends it/, keys: '', onSeen: raise },
@@ -53,8 +55,8 @@ atTerminal('is redrawn in one place, and Ctrl-C gives the terminal back as it wa
   for (const view of views) assert.not.ok(view.endsWith('\n'), 'the view moves up by a line')
 })
 
-atTerminal('shows as much as there is room for', async () => {
-  const { screen } = await books.pty(WATCH, {
+it('shows as much as there is room for', async () => {
+  const { screen } = await books.type(WATCH, {
     rows: 5,
     typed: [{ after: /Inbox/, keys: CTRL_C }],
   })
@@ -62,8 +64,8 @@ atTerminal('shows as much as there is room for', async () => {
   assert.is(view.split('\n').length, 5)
 })
 
-atTerminal('is only printed where the terminal cannot be written all over', async () => {
-  const { screen } = await books.pty(WATCH, {
+it('is only printed where the terminal cannot be written all over', async () => {
+  const { screen } = await books.type(WATCH, {
     environment: { TERM: 'dumb' },
     typed: [{ after: /Flags(.|\n)*Flags/, keys: CTRL_C }],
   })
@@ -71,11 +73,7 @@ atTerminal('is only printed where the terminal cannot be written all over', asyn
 })
 
 it('goes on line by line where there is no terminal, and ends on the signal', async () => {
-  const { url, folder } = books.market.bed.testDatabase
-  const environment = { DATABASE_URL: url, DATA_DIR: folder, APP_KEY }
-  const [plain, json] = [[], ['--json']].map((more) =>
-    startAffiliate([...WATCH, ...more], environment, folder),
-  )
+  const [plain, json] = [[], ['--json']].map((more) => startAffiliate([...WATCH, ...more], books.settings))
   for (const command of [plain, json]) {
     const isTold = () => (command?.printed.stdout.match(/Flags|"flags"/g)?.length ?? 0) >= 2
     await command?.until(isTold)

@@ -1,4 +1,5 @@
 import type { Page } from '../../server/platform/api/page.ts'
+import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import { printable, printJson, printLines, type Style, styled } from './printable-text.ts'
 import {
   type Column,
@@ -182,8 +183,8 @@ export function sparkline(numbers: readonly number[]): string {
 }
 
 const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
+  ['d', DAY_MS],
+  ['h', HOUR_MS],
   ['min', 60_000],
   ['s', 1000],
 ] as const
