@@ -17,7 +17,7 @@ import { webhooksRouter } from '../webhooks/webhooks.procedures.ts'
 
 /** Every procedure of the service; each concept brings its own. */
 export const appRouter = router({
-  auth: router({ ...authProcedures, ...sessionProcedures }),
+  auth: router({ ...sessionProcedures, ...authProcedures }),
   users: router({ ...notificationProcedures, ...profileProcedures }),
   stores: storesRouter,
   offers: offersRouter,
