@@ -18,27 +18,14 @@ import {
 import { readNotifications, updateNotifications } from '../mail/notifications.service.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure } from '../platform/api/procedure.ts'
-import { isoTime } from '../platform/clock.ts'
 import { recoveryProcedures } from './account-recovery.procedures.ts'
 import { changePassword, endOtherSessions, endOwnSession, logout, stepUp } from './credentials.service.ts'
 import { confirmOwnTotp, disableTotp, renewRecoveryCodes, startOwnTotp } from './second-factor.service.ts'
-import { listSessions, type SessionRecord } from './sessions.service.ts'
-import { wireUser } from './user-wire.ts'
+import { listSessions } from './sessions.service.ts'
+import { wireSession, wireUser } from './user-wire.ts'
 import { reinstateUser, suspendUser } from './users.service.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
-
-function openSessionWire(record: SessionRecord, currentId: string) {
-  return {
-    id: record.id,
-    created_at: isoTime(record.createdAt),
-    expires_at: isoTime(record.expiresAt),
-    last_used_at: record.lastUsedAt === null ? null : isoTime(record.lastUsedAt),
-    address_prefix: record.addressPrefix,
-    agent: record.agent,
-    current: record.id === currentId,
-  }
-}
 
 export const authProcedures = {
   ...recoveryProcedures,
@@ -59,9 +46,10 @@ export const authProcedures = {
     .input(listSessionsInput)
     .output(sessionList)
     .query(async ({ ctx, input }) =>
-      mapPage(await listSessions(ctx.platform, ctx.actor.userId, input), (record) =>
-        openSessionWire(record, ctx.actor.sessionId),
-      ),
+      mapPage(await listSessions(ctx.platform, ctx.actor.userId, input), (record) => ({
+        ...wireSession(record),
+        current: record.id === ctx.actor.sessionId,
+      })),
     ),
 
   endSession: procedure(EVERY_ROLE, {
