@@ -13,7 +13,7 @@ const RECORDS: Record<string, readonly string[]> = { 'ledger seal': ['ledger_sea
 
 const it = suite<World>('what operators do')
 it.before(async (world) => {
-  world.books = await openBooks('sqlite', { here: true })
+  world.books = await openBooks('sqlite')
   world.stub = await openProcessorStub()
 })
 it.after(async ({ books, stub }) => {

@@ -21,7 +21,7 @@ for (const dialect of testDialects()) {
   let books: Books
   let stub: ProcessorStub
   it.before(async () => {
-    books = await openBooks(dialect, { here: true })
+    books = await openBooks(dialect)
     stub = await openProcessorStub()
   })
   it.after(async () => {

@@ -62,8 +62,8 @@ const ARITHMETIC: PlantedBug[] = [
   simulated({
     name: 'a coupon code earns while its offer is paused',
     file: 'server/sales/accept-sale.rule.ts',
-    find: "return offer_status === 'live' &&",
-    replace: 'return offer_status !== null &&',
+    find: "offer_status === 'live' &&",
+    replace: 'offer_status !== null &&',
   }),
   simulated({
     name: 'of several coupon codes the last one earns',

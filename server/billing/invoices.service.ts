@@ -100,7 +100,7 @@ export async function retryInvoice(
     flagKinds: ['processor_refusal', 'invoice_failed'],
     flagNote: 'The invoice was requested again.',
     find: findCycle,
-    lock: (tx, id) => lockCycle(tx, platform.database.dialect, id),
+    lock: lockCycle,
     assertWaiting: (row) => assertClosed(cycleId, row),
     amount: (row) => row.amount_due,
     async request(db, { merchant_id }) {

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { flagForgedRows } from '../moderation/forged-rows.service.ts'
+import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { afterCommit, type Database, type Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'

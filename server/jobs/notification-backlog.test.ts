@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { OPERATOR } from '../moderation/audit.service.ts'
+import { OPERATOR } from '../flags/audit.service.ts'
 import { publishEvents } from '../outbox/outbox.service.ts'
 import { createIds } from '../platform/ids.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
 import { retryInvoice } from '../billing/invoices.service.ts'
-import { openFlags, resolveFlag } from '../moderation/flags.service.ts'
+import { openFlags, resolveFlag } from '../flags/flags.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { claimAttempts } from '../processor/attempts.service.ts'

@@ -2,7 +2,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { grantCredit } from '../billing/credits.service.ts'
-import { OPERATOR } from '../moderation/audit.service.ts'
+import { OPERATOR } from '../flags/audit.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Database } from '../platform/database/database.ts'
 import { testDialects } from '../test/testkit/databases.ts'

@@ -1,5 +1,5 @@
 import { isMailEvent } from '../../shared/mail-events.ts'
-import { flagForgedRows } from '../moderation/forged-rows.service.ts'
+import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import type { Config } from '../platform/config.ts'
 import { rowProblem } from '../platform/crypto/digested-rows.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'

@@ -1,5 +1,5 @@
 import { idParam } from '../../shared/schemas/common.ts'
-import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
+import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { mailMode } from '../platform/config.ts'

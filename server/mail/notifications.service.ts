@@ -1,7 +1,7 @@
 import { isMailEvent, MAIL_EVENTS } from '../../shared/mail-events.ts'
 import type { Role } from '../../shared/schemas/common.ts'
 import type { Notifications } from '../../shared/schemas/notifications.ts'
-import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
+import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { invalidFields } from '../platform/api/refusal.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'

@@ -1,5 +1,5 @@
 import type { WebhookEventType } from '../../shared/schemas/webhooks.ts'
-import { flagForgedRows } from '../moderation/forged-rows.service.ts'
+import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { sealedRow, splitRows } from '../platform/crypto/digested-rows.ts'
 import {
   advisoryLock,

@@ -1,5 +1,5 @@
-import { recordAudit } from '../moderation/audit.service.ts'
-import { raiseFlag } from '../moderation/flags.service.ts'
+import { recordAudit } from '../flags/audit.service.ts'
+import { raiseFlag } from '../flags/flags.service.ts'
 import { publishEvents } from '../outbox/outbox.service.ts'
 import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { type Binding, IntegrityError } from '../platform/crypto/vault.ts'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { OPERATOR } from '../moderation/audit.service.ts'
+import { OPERATOR } from '../flags/audit.service.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { outcomeOf } from '../test/testkit/people.ts'
 import type { Testbed } from '../test/testkit/testbed.ts'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
+import { suspensionInput } from '../../shared/schemas/admin.ts'
 import { notifications, updateNotificationsInput } from '../../shared/schemas/notifications.ts'
 import {
   changePasswordInput,
@@ -38,8 +39,9 @@ import {
 } from './credentials.service.ts'
 import { type Profile, profileOf, updateProfile } from './profile.service.ts'
 import { confirmOwnTotp, disableTotp, renewRecoveryCodes, startOwnTotp } from './second-factor.service.ts'
-import { listSessions, type SessionRecord } from './sessions.service.ts'
-import { wireDestinations, wireUser } from './user-wire.ts'
+import { listSessions } from './sessions.service.ts'
+import { wireDestinations, wireSession, wireUser } from './user-wire.ts'
+import { reinstateUser, suspendUser } from './users.service.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
 
@@ -79,18 +81,6 @@ function sessionWire(platform: Platform, opened: OpenedSession) {
     token: opened.token,
     expires_at: isoTime(opened.expiresAt),
     ...(opened.setupOnly && { second_factor_setup_required: true }),
-  }
-}
-
-function openSessionWire(record: SessionRecord, currentId: string) {
-  return {
-    id: record.id,
-    created_at: isoTime(record.createdAt),
-    expires_at: isoTime(record.expiresAt),
-    last_used_at: record.lastUsedAt === null ? null : isoTime(record.lastUsedAt),
-    address_prefix: record.addressPrefix,
-    agent: record.agent,
-    current: record.id === currentId,
   }
 }
 
@@ -150,9 +140,10 @@ export const authRouter = router({
     .input(listSessionsInput)
     .output(sessionList)
     .query(async ({ ctx, input }) =>
-      mapPage(await listSessions(ctx.platform, ctx.actor.userId, input), (record) =>
-        openSessionWire(record, ctx.actor.sessionId),
-      ),
+      mapPage(await listSessions(ctx.platform, ctx.actor.userId, input), (record) => ({
+        ...wireSession(record),
+        current: record.id === ctx.actor.sessionId,
+      })),
     ),
 
   endSession: procedure(EVERY_ROLE, {
@@ -321,3 +312,36 @@ export const usersRouter = router({
       return profileWire(ctx.platform, profile)
     }),
 })
+
+/** What admins decide about accounts. */
+export const suspensionProcedures = {
+  suspendUser: procedure(['admin'], {
+    rest: { method: 'POST', path: '/admin/users/:id/suspend' },
+    summary: 'Suspend a user',
+    description:
+      'Ends all their sessions. A merchant: offers leave the list, links respond with 410, sales are rejected. A creator: links lose their tracking reference, sales are rejected, payouts wait. Repeating it changes nothing.',
+    errors: ['not_found', 'conflict'],
+    details: { conflict: 'The last active admin cannot be suspended.' },
+  })
+    .input(suspensionInput)
+    .output(user)
+    .mutation(async ({ ctx, input }) =>
+      wireUser(await suspendUser(ctx.platform, changeOf(input, ctx.actor.userId))),
+    ),
+
+  reinstateUser: procedure(['admin'], {
+    rest: { method: 'POST', path: '/admin/users/:id/reinstate' },
+    summary: 'Reinstate a user',
+    description: 'The user must log in again. Repeating it changes nothing.',
+    errors: ['not_found'],
+  })
+    .input(suspensionInput)
+    .output(user)
+    .mutation(async ({ ctx, input }) =>
+      wireUser(await reinstateUser(ctx.platform, changeOf(input, ctx.actor.userId))),
+    ),
+}
+
+function changeOf(input: { id: string; reason?: string | undefined }, actor: string) {
+  return { userId: input.id, actor, reason: input.reason ?? null }
+}

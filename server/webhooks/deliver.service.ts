@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type ForgedRow, flagForgedRows } from '../moderation/forged-rows.service.ts'
+import { type ForgedRow, flagForgedRows } from '../flags/forged-rows.service.ts'
 import { eventsOf, type OutboxEventRow } from '../outbox/outbox.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import { rowProblem as queueProblem } from '../platform/crypto/digested-rows.ts'

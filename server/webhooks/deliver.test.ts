@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import { OPERATOR } from '../flags/audit.service.ts'
 import { notifyUntilIdle } from '../jobs/webhook-loops.ts'
-import { OPERATOR } from '../moderation/audit.service.ts'
 import { distributeEvents, type NewEvent, publishEvents, removeOldEvents } from '../outbox/outbox.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { updateRows } from '../platform/database/protected-rows.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { idParam } from '../../shared/schemas/common.ts'
 import { TEST_EVENT } from '../../shared/schemas/webhooks.ts'
-import { recordAudit } from '../moderation/audit.service.ts'
+import { recordAudit } from '../flags/audit.service.ts'
 import {
   type Channel,
   eventsOf,

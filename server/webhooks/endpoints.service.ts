@@ -1,6 +1,6 @@
 import { idParam, type Role } from '../../shared/schemas/common.ts'
 import { CREATOR_EVENTS, MERCHANT_EVENTS, type WebhookEventType } from '../../shared/schemas/webhooks.ts'
-import { recordAudit } from '../moderation/audit.service.ts'
+import { recordAudit } from '../flags/audit.service.ts'
 import { publishEvents } from '../outbox/outbox.service.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'

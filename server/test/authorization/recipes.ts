@@ -1,6 +1,6 @@
 import { applyToOffer } from '../../applications/applications.service.ts'
 import { startExport } from '../../exports/exports.service.ts'
-import { raiseFlag } from '../../moderation/flags.service.ts'
+import { raiseFlag } from '../../flags/flags.service.ts'
 import { createOffer } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'

@@ -25,8 +25,8 @@ interface Place {
 
 const SUFFIX = /\.(procedures|service|rule|store|entity)\.ts$/
 
-/** Collects the tables of all concepts: the only file of platform/ that imports entities. */
-const SCHEMA = 'server/platform/database/schema.ts'
+/** Collects the tables of all concepts: the only file that imports every entity. */
+const SCHEMA = 'server/schema.ts'
 /** Procedures are built with the edge's builders. */
 const PROCEDURE_BASE = ['server/http/trpc.ts', 'server/http/context.ts']
 /** The typed client imports the router's type and nothing else of the server. */
