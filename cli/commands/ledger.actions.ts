@@ -13,7 +13,7 @@ import {
   listBalances,
   type OwnedBalance,
   readAccountStatement,
-} from '../../server/users/accounts.service.ts'
+} from '../../server/reports/accounts.service.ts'
 import { describeKeys, type JournalKeying } from '../../server/verification/journal-keys.ts'
 import { Scope } from '../../server/verification/scope.ts'
 import { compareWithKept } from '../../server/verification/seals.ts'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { setCoupon } from '../../server/links/coupons.service.ts'
-import { listLinks, wireLink } from '../../server/links/listed-links.service.ts'
+import { listLinks, wireLink } from '../../server/reports/listed-links.service.ts'
 import { couponCodeInput } from '../../shared/schemas/links.ts'
 import { reads, withApp } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
