@@ -160,7 +160,7 @@ for (const { it } of marketSuites('mails about events')) {
     const opened = await register(platform, {
       ...{ email, password, role: 'creator', displayName: 'Sana', address: '203.0.113.7' },
     })
-    const { id } = opened.profile.user
+    const { userId: id } = opened
     const logins = () => mailsOf(platform, id, 'new_login')
     await login(platform, email, password, '203.0.113.7')
     assert.equal(await logins(), [])

@@ -334,3 +334,19 @@ export async function checkQuota(tx: Tx, userId: string, { most, count, detail }
 export function lockAccount(tx: Tx, userId: string): Promise<void> {
   return lockUser(tx, userId)
 }
+
+export type { UserRow } from './users.store.ts'
+
+/** Refuses with `not_found`. */
+export async function userRow(db: Queries, userId: string): Promise<UserRow> {
+  const row = await findUserById(db, userId)
+  if (row) return row
+  throw userNotFound()
+}
+
+export async function renameUser(tx: Tx, userId: string, displayName: string): Promise<void> {
+  const { em, User } = await entities(tx)
+  const user = await em.findOneOrFail(User, userId)
+  user.display_name = displayName
+  await em.flush()
+}

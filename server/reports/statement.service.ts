@@ -1,10 +1,10 @@
 import type { Paisa } from '../../shared/money.ts'
 import { type CyclePeriod, cyclePeriodsOf } from '../billing/billing.service.ts'
 import { type CreditName, creditNamesOf } from '../billing/credits.service.ts'
+import { ACCOUNTS, type Account, type EntryKind } from '../ledger/journal-words.ts'
 import { type Database, type Queries, readSnapshot } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import { type SaleName, saleNamesOf } from '../sales/sales.service.ts'
-import { ACCOUNTS, type Account, type EntryKind } from './journal-words.ts'
 import {
   balancesBefore,
   countPostings,
@@ -14,7 +14,7 @@ import {
   type StatementRow,
 } from './statement.store.ts'
 
-export type { Account, EntryKind } from './journal-words.ts'
+export type { Account, EntryKind } from '../ledger/journal-words.ts'
 
 /** Whose accounts, and from which moment to before which (epoch ms). */
 export interface StatementRequest {

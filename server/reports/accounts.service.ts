@@ -1,11 +1,11 @@
 import type { Paisa } from '../../shared/money.ts'
 import { accountBalances } from '../ledger/ledger.service.ts'
-import { type AccountSummary, readStatement, type StatementReader } from '../ledger/statement.service.ts'
 import type { Database } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
-import { findUser } from './users.service.ts'
-import { findPeople, type PersonRow } from './users.store.ts'
+import { findUser } from '../users/users.service.ts'
+import { findPeople, type PersonRow } from '../users/users.store.ts'
+import { type AccountSummary, readStatement, type StatementReader } from './statement.service.ts'
 
 /** One account of the journal with its owner's name. */
 export interface OwnedBalance {

@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
+import type { Account, EntryKind } from '../ledger/journal-words.ts'
 import type { Queries } from '../platform/database/database.ts'
-import type { Account, EntryKind } from './journal-words.ts'
 
 export interface StatementRow {
   entry_id: string

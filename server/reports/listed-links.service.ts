@@ -3,12 +3,7 @@ import { basisPointsToPercent } from '../../shared/rates.ts'
 import { idParam } from '../../shared/schemas/common.ts'
 import type { AffiliateLink } from '../../shared/schemas/links.ts'
 import { countVisits } from '../clicks/clicks.service.ts'
-import { productHostOf } from '../offers/product-url.rule.ts'
-import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
-import { isoTime } from '../platform/clock.ts'
-import type { Platform } from '../platform/platform.ts'
-import { linkEarnings } from '../sales/sales.service.ts'
-import { couponCodesOf } from './coupons.service.ts'
+import { couponCodesOf } from '../links/coupons.service.ts'
 import {
   type LinkRecord,
   linkRecordOf,
@@ -16,8 +11,13 @@ import {
   type ShownLink,
   shownLinks,
   wireLinkedOffer,
-} from './links.service.ts'
-import { type LinkScope, linksOf } from './links.store.ts'
+} from '../links/links.service.ts'
+import { type LinkScope, linksOf } from '../links/links.store.ts'
+import { productHostOf } from '../offers/product-url.rule.ts'
+import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { isoTime } from '../platform/clock.ts'
+import type { Platform } from '../platform/platform.ts'
+import { linkEarnings } from '../sales/sales.service.ts'
 
 /** A link with its visits and earnings. */
 export interface ListedLink extends ShownLink {

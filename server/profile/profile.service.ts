@@ -4,7 +4,6 @@ import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts
 import { refreshMerchantName } from '../offers/offers.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { entities } from '../platform/database/entities.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   addBillingAccount,
@@ -12,27 +11,28 @@ import {
   type BillingAccountView,
   billingAccountChange,
   ownBillingAccount,
-} from './billing-accounts.service.ts'
-import { checkIban } from './iban.rule.ts'
-import { isRightPassword } from './password-attempts.service.ts'
-import type { OwnDestinations } from './payout-destination.rule.ts'
+} from '../users/billing-accounts.service.ts'
+import { checkIban } from '../users/iban.rule.ts'
+import { isRightPassword } from '../users/password-attempts.service.ts'
+import type { OwnDestinations } from '../users/payout-destination.rule.ts'
 import {
   type AccountChange,
   addDestination,
   destinationChange,
   ownDestinations,
   type PayoutAccount,
-} from './payout-destinations.service.ts'
-import { checkRaastId } from './raast-id.rule.ts'
-import { hasSecondFactor, requireFreshSession } from './second-factor.service.ts'
+} from '../users/payout-destinations.service.ts'
+import { checkRaastId } from '../users/raast-id.rule.ts'
+import { hasSecondFactor, requireFreshSession } from '../users/second-factor.service.ts'
 import {
   lockActiveUser,
+  renameUser,
   requireVerifiedEmail,
   type UserRecord,
-  userNotFound,
+  type UserRow,
   userRecordOf,
-} from './users.service.ts'
-import { findUserById, type UserRow } from './users.store.ts'
+  userRow,
+} from '../users/users.service.ts'
 
 /** An account as its owner sees it. */
 export interface Profile {
@@ -101,21 +101,12 @@ export async function updateProfile(
   const passwordGiven = account ? await checkPassword(platform, row, account, change) : false
   return platform.database.transaction(async (tx) => {
     if (change.displayName !== undefined && change.displayName !== row.display_name) {
-      const { em, User } = await entities(tx)
-      const user = await em.findOneOrFail(User, userId)
-      user.display_name = change.displayName
-      await em.flush()
+      await renameUser(tx, userId, change.displayName)
       if (row.role === 'merchant') await refreshMerchantName(platform, tx, userId)
     }
     if (account) await changeAccount(tx, row, account, passwordGiven)
     return readProfile(platform, tx, userId)
   })
-}
-
-async function userRow(db: Queries, userId: string): Promise<UserRow> {
-  const row = await findUserById(db, userId)
-  if (row) return row
-  throw userNotFound()
 }
 
 /** A bank account that a user gives: a creator's payout destination or a merchant's billing account. */
