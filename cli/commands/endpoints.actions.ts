@@ -1,14 +1,17 @@
 import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
-import { deliveryOverview, replayEvents } from '../../server/webhooks/deliveries.service.ts'
-import { attemptsOf } from '../../server/webhooks/delivery-log.ts'
+import {
+  deliveryOverview,
+  replayEvents,
+} from '../../server/notifications/channels/webhooks/deliveries.service.ts'
+import { attemptsOf } from '../../server/notifications/channels/webhooks/delivery-log.ts'
 import {
   disableByOperator,
   findEndpoint,
   listEndpoints,
   type ShownEndpoint,
-} from '../../server/webhooks/endpoints.service.ts'
-import { wireDelivery, wireEndpoint } from '../../server/webhooks/webhooks-wire.ts'
+} from '../../server/notifications/channels/webhooks/endpoints.service.ts'
+import { wireDelivery, wireEndpoint } from '../../server/notifications/channels/webhooks/webhooks-wire.ts'
 import { readMoment, readReason } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
 import { confirm, reads, withApp, writes } from '../context.ts'
