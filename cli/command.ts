@@ -1,4 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { type Paisa, parseMoney } from '../shared/money.ts'
+import { type BasisPoints, percentToBasisPoints } from '../shared/rates.ts'
+import { wrongUsage } from './failures.ts'
 
 /** The options that every command takes. */
 export interface GlobalOptions {
@@ -7,16 +10,28 @@ export interface GlobalOptions {
   yes?: boolean
 }
 
+/** The environment of the service; `--database-url` stands for all database addresses. */
+export function serviceEnvironment({ databaseUrl }: GlobalOptions): NodeJS.ProcessEnv {
+  if (databaseUrl === undefined) return process.env
+  const { DATABASE_DIRECT_URL: _direct, DATABASE_READ_URL: _read, ...rest } = process.env
+  return { ...rest, DATABASE_URL: databaseUrl }
+}
+
+/** The actions of a module. It is loaded when one of them runs: `--help` must not wait for the libraries behind it. */
+export function lazy<Actions extends object>(load: () => Promise<Actions>): Actions {
+  return new Proxy({} as Actions, {
+    get:
+      (_, name) =>
+      async (...args: unknown[]) => {
+        const actions = (await load()) as Record<string | symbol, (...args: unknown[]) => Promise<void>>
+        return actions[name]?.(...args)
+      },
+  })
+}
+
 /** A group of commands, such as `users`. */
 export function addGroup(program: Command, name: string, description: string): Command {
   return program.command(name).description(description)
-}
-
-/** A group that another file has made. */
-export function groupOf(program: Command, name: string): Command {
-  const group = program.commands.find((command) => command.name() === name)
-  if (!group) throw new Error(`there is no group ${name}`)
-  return group
 }
 
 /** Of every command that does something, in full: `users list`. */
@@ -45,19 +60,56 @@ export function oneOf(words: readonly string[]): WordParser {
   return Object.assign(parse, { words })
 }
 
-const MOST_ROWS = 1000
-export const DEFAULT_ROWS = 50
-
-/** `--limit`: how many rows a list shows. */
-export function rowLimit(text: string): number {
-  return wholeNumber(1, MOST_ROWS)(text)
-}
-
 /** For options that count something. */
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
     if (value >= least && value <= most) return value
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
+  }
+}
+
+/** The options of every list, newest first. */
+export interface PageOptions {
+  limit: number
+  cursor?: string
+}
+
+/** Adds `--limit` and `--cursor` to a list command. */
+export function addPageOptions(command: Command): Command {
+  return command
+    .option('--limit <n>', 'how many at most', wholeNumber(1, 1000), 50)
+    .option('--cursor <text>', 'the next page: next_cursor of the one before')
+}
+
+/** An id in commands' examples. */
+export const EXAMPLE_ID = '019c3f5e-8a40-7cc2-9d6e-0f8a3c1b2d4e'
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** For one of our ids, in any case. */
+export function idOf(what: string): (text: string) => string {
+  return (text) => {
+    const id = text.trim().toLowerCase()
+    if (ID.test(id)) return id
+    const article = /^[aeio]/.test(what) ? 'an' : 'a'
+    throw wrongUsage(`"${text}" is not the id of ${article} ${what}: ids look like ${EXAMPLE_ID}.`)
+  }
+}
+
+/** `1250` or `1250.50` → paisa. */
+export function amount(text: string): Paisa {
+  const parsed = parseMoney(text)
+  if (parsed !== null && parsed > 0) return parsed
+  throw wrongUsage(
+    `"${text}" is not a valid amount: give rupees above zero with at most two decimals, such as 1250.50.`,
+  )
+}
+
+/** For `option`: `12.5` → basis points. */
+export function percentOf(option: string): (text: string) => BasisPoints {
+  return (text) => {
+    const rate = /^\d+(\.\d+)?$/.test(text.trim()) ? percentToBasisPoints(Number(text)) : null
+    if (rate !== null && rate <= 10_000) return rate
+    throw wrongUsage(`${option} must be a percentage from 0 to 100 with at most two decimals.`)
   }
 }

@@ -1,10 +1,21 @@
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { sql } from 'kysely'
 import type { App } from '../server/app.ts'
-import type { Config } from '../server/platform/config.ts'
-import type { OpenDatabase } from '../server/platform/database/open-database.ts'
-import type { GlobalOptions } from './command.ts'
+import { type Config, readConfig, sqliteFileOf } from '../server/platform/config.ts'
+import { migrationState, refuseNewerDatabase } from '../server/platform/database/migration-state.ts'
+import {
+  type OpenDatabase,
+  openDatabase,
+  refuseMissingFile,
+  refuseOtherDatabase,
+} from '../server/platform/database/open-database.ts'
+import { withoutPassword } from '../server/platform/database/postgres-address.ts'
+import type { Platform } from '../server/platform/platform.ts'
+import { type GlobalOptions, serviceEnvironment } from './command.ts'
 import { Failure, Interrupted } from './failures.ts'
-import { layoutOf, Output } from './terminal/output.ts'
+import { counted, layoutOf, Output } from './terminal/output.ts'
+import { Terminal } from './terminal/prompts.ts'
 
 /** What an action works with, beside its own arguments. */
 export interface CommandContext {
@@ -15,85 +26,99 @@ export interface CommandContext {
   environment: NodeJS.ProcessEnv
 }
 
-/** The environment of the service; `--database-url` stands for all database addresses. */
-export function serviceEnvironment({ databaseUrl }: GlobalOptions): NodeJS.ProcessEnv {
-  if (databaseUrl === undefined) return process.env
-  const { DATABASE_DIRECT_URL: _direct, DATABASE_READ_URL: _read, ...rest } = process.env
-  return { ...rest, DATABASE_URL: databaseUrl }
-}
+/** The same over the services. */
+export type AppContext = CommandContext & { app: App; platform: Platform }
 
-/** The same for commands: they go past a transaction pooler, which takes no read-only connections and may have none left. */
+/** The environment of commands: they go past a transaction pooler, which takes no read-only connections and may have none left. */
 function commandEnvironment(options: GlobalOptions): NodeJS.ProcessEnv {
   const { DATABASE_DIRECT_URL: direct, ...rest } = serviceEnvironment(options)
   return direct ? { ...rest, DATABASE_URL: direct } : rest
 }
 
 /** Reads the settings; for `serve` those of the service. Throws `SettingError`. */
-export async function openContext(
+export function openContext(
   command: Command,
   { service = false }: { service?: boolean } = {},
-): Promise<CommandContext> {
+): CommandContext {
   const options = command.optsWithGlobals<GlobalOptions>()
   const { json = false, yes = false } = options
   const environment = service ? serviceEnvironment(options) : commandEnvironment(options)
-  const { readConfig } = await import('../server/platform/config.ts')
   const config = readConfig(environment)
   const layout = layoutOf(process.stdout, environment)
   return { config, yes, environment, out: new Output({ json, zone: config.BILLING_TIMEZONE, layout }) }
 }
 
+type Work<Args extends unknown[]> = (context: AppContext, ...args: Args) => Promise<void> | void
+type Action<Args extends unknown[]> = (...args: [...Args, command: Command]) => Promise<void>
+
+function action<Args extends unknown[]>(work: Work<Args>, access: AppAccess): Action<Args> {
+  return (...all) => {
+    const command = all.at(-1) as Command
+    return withApp(command, async (context) => work(context, ...(all.slice(0, -1) as Args)), access)
+  }
+}
+
+/** An action that only reads. */
+export const reads = <Args extends unknown[]>(work: Work<Args>) => action(work, { readOnly: true })
+/** An action that writes, unless it has `--dry-run`. */
+export const writes = <Args extends unknown[]>(work: Work<Args>) => action(work, {})
+/** An action that moves money, unless it has `--dry-run`. */
+export const movesMoney = <Args extends unknown[]>(work: Work<Args>) => action(work, MOVES_MONEY)
+
+interface AppAccess {
+  readOnly?: boolean
+  movesMoney?: boolean
+}
+
+/** For commands that move money: `withApp(command, work, MOVES_MONEY)`. */
+export const MOVES_MONEY = { movesMoney: true } as const
+
+/** For commands that only read: `withApp(command, work, READS)`. */
+export const READS = { readOnly: true } as const
+
 /**
  * Runs `work` over the services and an existing, migrated database, and closes them. Creates neither database nor key.
- * With `readOnly` the database itself refuses every write, and no writer has to wait. With `movesMoney` it refuses to run beside processes
- * with other money settings, and audits a change of them once `work` is done.
+ * With `readOnly` or `--dry-run` the database itself refuses every write, and no writer has to wait. With `movesMoney` it refuses to run
+ * beside processes with other money settings, and audits a change of them once `work` is done.
  */
 export async function withApp(
   command: Command,
-  work: (context: CommandContext & { app: App }) => Promise<void>,
-  options: { readOnly?: boolean; movesMoney?: boolean } = {},
+  work: (context: AppContext) => Promise<void>,
+  { movesMoney = false, ...access }: AppAccess = {},
 ): Promise<void> {
-  const context = await openContext(command)
-  const { refuseMissingFile } = await import('../server/platform/database/open-database.ts')
+  const context = openContext(command)
+  const { readOnly = command.opts<{ dryRun?: boolean }>().dryRun ?? false } = access
   await refuseMissingFile(context.config.DATABASE_URL)
-  const { movesMoney = false, ...access } = options
-  const { openApp } = await import('../server/app.ts')
-  const { loadOrm } = await import('../server/platform/database/entities.ts')
+  // What needs no services need not wait until they are loaded.
+  const [{ openApp }, { loadOrm }, seals, processes] = await Promise.all([
+    import('../server/app.ts'),
+    import('../server/platform/database/entities.ts'),
+    import('../server/ledger/seals/seals.service.ts'),
+    import('../server/processes/processes.service.ts'),
+  ])
+  const { environment } = context
   const app = await openApp({
-    ...access,
+    readOnly,
     create: false,
-    environment: context.environment,
-    logLevel: context.environment.LOG_LEVEL || 'silent',
+    environment,
+    logLevel: environment.LOG_LEVEL || 'silent',
   })
+  const { platform } = app
   try {
-    await assertMigrated(app.database, options)
-    if (!options.readOnly) {
-      await refuseRetiredKey(app)
+    await assertMigrated(app.database, { readOnly })
+    if (!readOnly) {
+      await seals.refuseRetiredKey(platform)
       // Before the first transaction: loading it takes time, and a transaction must not keep other writers waiting that long.
       await loadOrm(app.database.dialect)
     }
-    if (movesMoney) await refuseOtherMoney(app)
-    await work({ ...context, app })
-    if (movesMoney && !options.readOnly) await auditMoney(app)
+    if (movesMoney) await processes.refuseOtherMoneySettings(platform.database.reader, platform.config)
+    await work({ ...context, app, platform })
+    if (movesMoney && !readOnly) await processes.auditMoneySettings(platform)
   } finally {
     // The error is printed on a line of its own.
     context.out.endProgress()
     await app.close()
   }
-}
-
-async function refuseOtherMoney({ platform }: App): Promise<void> {
-  const processes = await import('../server/processes/processes.service.ts')
-  await processes.refuseOtherMoneySettings(platform.database.reader, platform.config)
-}
-
-async function auditMoney({ platform }: App): Promise<void> {
-  const processes = await import('../server/processes/processes.service.ts')
-  await processes.auditMoneySettings(platform)
-}
-
-async function refuseRetiredKey({ platform }: App): Promise<void> {
-  const seals = await import('../server/ledger/seals/seals.service.ts')
-  await seals.refuseRetiredKey(platform)
 }
 
 /**
@@ -105,8 +130,7 @@ export async function withDatabase(
   work: (context: CommandContext & { database: OpenDatabase }) => Promise<void>,
   { readOnly = false, replica = false }: { readOnly?: boolean; replica?: boolean } = {},
 ): Promise<void> {
-  const context = await openContext(command)
-  const { openDatabase, refuseOtherDatabase } = await import('../server/platform/database/open-database.ts')
+  const context = openContext(command)
   const { DATABASE_URL: primary, DATABASE_READ_URL: other } = context.config
   if (replica && other === undefined)
     throw new Failure('DATABASE_READ_URL is not set. Set it to the replica.')
@@ -121,13 +145,9 @@ export async function withDatabase(
 }
 
 /** Where the database lies, without a password. */
-export async function databasePlace(config: Config): Promise<string> {
-  const { resolve } = await import('node:path')
-  const { sqliteFileOf } = await import('../server/platform/config.ts')
-  const file = sqliteFileOf(config.DATABASE_URL)
-  if (file !== null) return resolve(file)
-  const { withoutPassword } = await import('../server/platform/database/postgres-address.ts')
-  return withoutPassword(config.DATABASE_URL)
+export function databasePlace({ DATABASE_URL: url }: Config): string {
+  const file = sqliteFileOf(url)
+  return file === null ? withoutPassword(url) : resolve(file)
 }
 
 /** Refuses a database that lacks migrations, since queries are for this version's schema, and writes to one of a newer version. */
@@ -135,16 +155,13 @@ export async function assertMigrated(
   database: OpenDatabase,
   { readOnly = false }: { readOnly?: boolean } = {},
 ): Promise<void> {
-  const { migrationState, refuseNewerDatabase } = await import(
-    '../server/platform/database/migration-state.ts'
-  )
   await assertReachable(database)
   const state = await migrationState(database)
   if (!readOnly) refuseNewerDatabase(state)
   const { pending } = state
   if (pending.length === 0) return
   throw new Failure(
-    `The database lacks ${pending.length} migration${pending.length > 1 ? 's' : ''}. Run "affiliate db migrate".`,
+    `The database lacks ${counted(pending.length, 'migration')}. Run "affiliate db migrate".`,
     { code: 'unavailable', extra: { pending_migrations: pending } },
   )
 }
@@ -154,8 +171,6 @@ export async function assertMigrated(
  * 0.2.0.
  */
 export async function assertReachable(database: OpenDatabase): Promise<void> {
-  const { sql } = await import('kysely')
-  const { migrationState } = await import('../server/platform/database/migration-state.ts')
   await sql`select 1`.execute(database.reader)
   await migrationState(database)
 }
@@ -165,12 +180,6 @@ export function isAsked({ yes }: CommandContext): boolean {
   return !yes && Boolean(process.stdin.isTTY && process.stderr.isTTY)
 }
 
-/** For commands that move money: `withApp(command, work, MOVES_MONEY)`. */
-export const MOVES_MONEY = { movesMoney: true } as const
-
-/** For commands that only read: `withApp(command, work, READS)`. */
-export const READS = { readOnly: true } as const
-
 /**
  * Asks before what moves money, concerns a person or cannot be undone. `--yes` answers it; without a terminal it fails. Check that
  * what the question names exists before asking.
@@ -178,7 +187,6 @@ export const READS = { readOnly: true } as const
 export async function confirm(context: CommandContext, question: string): Promise<void> {
   if (context.yes) return
   if (!isAsked(context)) throw new Failure('Not a terminal; confirm with --yes.')
-  const { Terminal } = await import('./terminal/prompts.ts')
   const terminal = new Terminal()
   const agreed = await terminal.agrees(question).finally(() => terminal.close())
   if (terminal.interrupted) throw new Interrupted()

@@ -58,7 +58,7 @@ export async function reportFailure(
   /** Of every command, such as `sales explain`. */
   commandNames: readonly string[] = [],
 ): Promise<ExitCode> {
-  const report = (await commanderReport(error, commandNames)) ?? (await reportOf(error))
+  const report = (await commanderReport(error, args, commandNames)) ?? (await reportOf(error))
   if (report.exitCode === 0 || report.detail === '') return report.exitCode
   const afterDashes = args.indexOf('--')
   const json = (afterDashes === -1 ? args : args.slice(0, afterDashes)).includes('--json')
@@ -75,12 +75,16 @@ async function problemOf({ code, detail, extra }: Report): Promise<Record<string
 }
 
 /** Commander's own errors; help that was asked for is none, and help shown for want of a command was printed already. */
-async function commanderReport(error: unknown, commandNames: readonly string[]): Promise<Report | null> {
+async function commanderReport(
+  error: unknown,
+  args: readonly string[],
+  commandNames: readonly string[],
+): Promise<Report | null> {
   if (!(error instanceof Error)) return null
   const { code, exitCode, message } = error as CommanderError
   if (typeof code !== 'string' || !code.startsWith('commander.')) return null
   const words = message.replace(/^error: /, '').replace(/\n/g, ' ')
-  const detail = code === 'commander.help' ? '' : await withSuggestion(code, words, commandNames)
+  const detail = code === 'commander.help' ? '' : await withSuggestion(words, args, commandNames)
   return { exitCode: exitCode === 0 ? 0 : 2, code: 'validation_failed', detail }
 }
 
@@ -93,19 +97,29 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 }
 const SAME: Readonly<Record<string, string>> = { log: 'logs', run: 'start', up: 'start' }
 
-/** Commander looks for the nearest word where it stands; what was typed may be a command of a group. */
-async function withSuggestion(code: string, words: string, commandNames: readonly string[]): Promise<string> {
-  const option = code === 'commander.unknownOption' ? /^unknown option '(-[^-'][^']*)'/.exec(words) : null
-  if (option) return `${words}. If it is a value, put -- before the values: affiliate COMMAND -- ${option[1]}`
-  const typed = code === 'commander.unknownCommand' ? /^unknown command '([^']*)'/.exec(words)?.[1] : null
-  const elsewhere = ELSEWHERE[SAME[typed ?? ''] ?? typed ?? '']
+/** Commander looks for the nearest word where it stands; what was typed may be a command of a group, or a value. */
+async function withSuggestion(
+  words: string,
+  args: readonly string[],
+  commandNames: readonly string[],
+): Promise<string> {
+  const value = /^unknown option '(-[^-'][^']*)'/.exec(words)?.[1]
+  if (value !== undefined) {
+    const line = ` ${args.join(' ')} `
+    const name = commandNames.find((one) => line.includes(` ${one} `)) ?? 'COMMAND'
+    return `${words}. If it is a value, put -- before the values: affiliate ${name} -- ${value}`
+  }
+  if (words === "missing required argument 'order'") {
+    return `${words}. Put quotes around a name that begins with #: affiliate sales explain '#1001'`
+  }
+  const typed = /^unknown command '([^']*)'/.exec(words)?.[1]
+  if (typed === undefined) return words
+  const elsewhere = ELSEWHERE[SAME[typed] ?? typed]
   if (elsewhere !== undefined) return `unknown command '${typed}'. ${elsewhere}`
-  const unknown = code === 'commander.unknownCommand' ? /^unknown command '([^']*)'$/.exec(words) : null
-  if (unknown === null) return words
-  const word = unknown[1] ?? ''
+  if (words !== `unknown command '${typed}'`) return words
   const { nearestWord } = await import('../server/platform/nearest-word.ts')
   const lastWord = (name: string) => name.split(' ').at(-1) ?? ''
-  const nearest = nearestWord(word, commandNames.map(lastWord))
+  const nearest = nearestWord(typed, commandNames.map(lastWord))
   const names = commandNames.filter((name) => lastWord(name) === nearest)
   return names.length === 0
     ? `${words}. See "affiliate --help".`

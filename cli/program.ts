@@ -1,34 +1,32 @@
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
-import { Command } from 'commander'
+import { Argument, Command } from 'commander'
+import { exampleText, lazy, oneOf, wholeNumber } from './command.ts'
 import { addApplicationCommands } from './commands/applications.ts'
-import { addBillingCommands } from './commands/billing/billing.ts'
-import { addSecondTryCommands } from './commands/billing/retry-calls.ts'
-import { addCompletionCommand } from './commands/completion.ts'
-import { addDatabaseCommands } from './commands/db/db.ts'
-import { addGrantsCommand } from './commands/db/grants.ts'
-import { addDemoCommand } from './commands/demo.ts'
-import { addDoctorCommand } from './commands/doctor.ts'
+import { addBillingCommands } from './commands/billing.ts'
+import { addDatabaseCommands } from './commands/db.ts'
 import { addEndpointCommands } from './commands/endpoints.ts'
-import { addFlagCommands } from './commands/flagged/flagged.ts'
+import { addFlagCommands } from './commands/flagged.ts'
 import { addJobCommands } from './commands/jobs.ts'
 import { addKeyCommands } from './commands/keys.ts'
-import { addLedgerCommands } from './commands/ledger/ledger.ts'
+import { addLedgerCommands } from './commands/ledger.ts'
 import { addLinkCommands } from './commands/links.ts'
 import { addMailCommands } from './commands/mail.ts'
 import { addOfferCommands } from './commands/offers.ts'
 import { addPayoutCommands } from './commands/payouts.ts'
 import { addProcessorCommands } from './commands/processor.ts'
-import { addSaleCommands } from './commands/sales/sales.ts'
-import { addSaleListCommand } from './commands/sales/sales-list.ts'
-import { addSeedCommand } from './commands/seed.ts'
-import { addServeCommand } from './commands/serve.ts'
-import { addStatusCommand } from './commands/status/status.ts'
-import { addStoreCommands } from './commands/stores/stores.ts'
-import { addSessionCommands } from './commands/users/sessions.ts'
-import { addUserCommands } from './commands/users/users.ts'
-import { addWebhookEventCommands } from './commands/webhooks/webhook-events.ts'
-import { addWebhookCommands } from './commands/webhooks/webhooks.ts'
+import { addSaleCommands } from './commands/sales.ts'
+import { addSessionCommands } from './commands/sessions.ts'
+import { addStoreCommands } from './commands/stores.ts'
+import { addUserCommands } from './commands/users.ts'
+import { addWebhookCommands } from './commands/webhooks.ts'
+
+const serveActions = lazy(() => import('./commands/serve.actions.ts'))
+const seedActions = lazy(() => import('./commands/seed.actions.ts'))
+const demoActions = lazy(() => import('./commands/demo.actions.ts'))
+const statusActions = lazy(() => import('./commands/status.actions.ts'))
+const doctorActions = lazy(() => import('./commands/doctor.actions.ts'))
+const completionActions = lazy(() => import('./commands/completion.actions.ts'))
 
 /** From the package's own file, in the source tree and in the built package. */
 function version(): string {
@@ -71,11 +69,8 @@ Examples:
   $ affiliate users list --json
   $ affiliate sales explain '#1001'`,
     )
-  addServeCommand(program)
-  addSeedCommand(program)
-  addDemoCommand(program)
+  addRunCommands(program)
   addDatabaseCommands(program)
-  addGrantsCommand(program)
   addUserCommands(program)
   addSessionCommands(program)
   addStoreCommands(program)
@@ -84,20 +79,97 @@ Examples:
   addLinkCommands(program)
   addFlagCommands(program)
   addSaleCommands(program)
-  addSaleListCommand(program)
   addWebhookCommands(program)
-  addWebhookEventCommands(program)
   addEndpointCommands(program)
   addBillingCommands(program)
   addPayoutCommands(program)
   addProcessorCommands(program)
-  addSecondTryCommands(program)
   addLedgerCommands(program)
   addKeyCommands(program)
   addMailCommands(program)
   addJobCommands(program)
-  addStatusCommand(program)
-  addDoctorCommand(program)
-  addCompletionCommand(program)
+  addLookCommands(program)
   return program
+}
+
+function addRunCommands(program: Command): void {
+  program
+    .command('serve')
+    .description('run the service: web, worker, scheduler and the sandbox processor, as ROLES says')
+    .option('--seed', 'fill an empty development database first, as "affiliate seed" does')
+    .addHelpText(
+      'after',
+      exampleText('serve', 'serve --seed', 'serve --database-url postgres://affiliate@localhost/affiliate'),
+    )
+    .action(serveActions.serve)
+  program
+    .command('seed')
+    .description('fill an empty development database: a merchant, creators, offers, links, a week of sales')
+    .addHelpText(
+      'after',
+      `
+The accounts have a password that is printed and public. Production refuses a seeded database for good.
+${exampleText('seed', 'seed --database-url sqlite:./data/try.db')}`,
+    )
+    .action(seedActions.seedCommand)
+  program
+    .command('demo')
+    .description('show the whole chain at work on a server of its own: from a store’s order to a paid payout')
+    .option(
+      '--processor <name>',
+      'sandbox, or safepay-raast: a double of Safepay on this machine, by the SAFEPAY_* settings of the environment',
+      oneOf(['sandbox', 'safepay-raast']),
+      'sandbox',
+    )
+    .option('--keep', 'leave the server running, and print its addresses and credentials')
+    .addHelpText(
+      'after',
+      `
+Starts the real server on free ports over a temporary database, acts as merchant, creators, visitors and store, and
+ends with statements that add up by hand. Exit code 0 means that every check passed. Leaves nothing
+behind unless --keep is given.
+
+--processor safepay-raast needs a double of Safepay on this machine: see "Try it" in the guide "safepay". Nothing is
+sent to Safepay itself.
+${exampleText('demo', 'demo --keep', 'demo --processor safepay-raast', 'demo --json')}`,
+    )
+    .action(demoActions.demo)
+}
+
+const SHELLS = ['bash', 'zsh', 'fish']
+
+function addLookCommands(program: Command): void {
+  program
+    .command('status')
+    .description(
+      'where everything stands, on one screen: inbox, sales, cycles, payouts, flags, schedule, database',
+    )
+    .option('--watch', 'go on showing it until Ctrl-C; with --json one document a line')
+    .option('--every <seconds>', 'how often --watch looks', wholeNumber(1, 3600), 2)
+    .addHelpText('after', exampleText('status', 'status --watch --every 5'))
+    .action(statusActions.status)
+  program
+    .command('doctor')
+    .description(
+      'check runtime, settings, database, disk, clock, secrets, processor and addresses; say how to fix each problem',
+    )
+    .option(
+      '--after-failover',
+      'also: whether acknowledged events may have been lost when a standby or a backup took over, and how to find them',
+    )
+    .addHelpText('after', exampleText('doctor', 'doctor --json', 'doctor --after-failover'))
+    .action(doctorActions.doctor)
+  program
+    .command('completion')
+    .description('print what makes a shell complete commands and options')
+    .addArgument(new Argument('<shell>', SHELLS.join(', ')).choices(SHELLS))
+    .addHelpText(
+      'after',
+      `
+In ~/.bashrc   source <(affiliate completion bash)
+In ~/.zshrc    source <(affiliate completion zsh)
+For fish       affiliate completion fish > ~/.config/fish/completions/affiliate.fish
+${exampleText('completion bash')}`,
+    )
+    .action(completionActions.completion)
 }

@@ -2,7 +2,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { didYouMean, nearestWord } from '../server/platform/nearest-word.ts'
-import { durationText, sparkline } from './sparkline.ts'
+import { durationText, sparkline } from './terminal/output.ts'
 
 test('the nearest word is found, and none where nothing is near', () => {
   const words = ['list', 'resolve', 'walk', 'create-admin']

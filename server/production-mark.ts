@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { sql } from 'kysely'
-import { OPERATOR, recordAudit } from './moderation/audit.service.ts'
+import { OPERATOR, recordAudit } from './flags/audit.service.ts'
 import { Refusal } from './platform/api/refusal.ts'
 import { isoTime } from './platform/clock.ts'
 import type { Config } from './platform/config.ts'

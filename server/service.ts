@@ -8,13 +8,13 @@ import { createServer } from './http/server.ts'
 import { createInboxRecorder } from './inbox/intake.service.ts'
 import { type Scheduler, startScheduler } from './jobs/scheduler.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
+import { checkRole } from './migrations/grants.ts'
 import { subscribeInvalidations } from './platform/cache/invalidations.ts'
 import { dataFolder, SettingError } from './platform/config.ts'
 import { checkAppKey } from './platform/crypto/app-key-check.ts'
 import { writeSandboxAccess } from './platform/crypto/app-keys.ts'
 import { loadOrm } from './platform/database/entities.ts'
 import {
-  checkRole,
   migrationState,
   refuseNewerDatabase,
   refuseReadOnlyServer,
@@ -111,7 +111,7 @@ async function migrateWhatIsPending(database: OpenDatabase): Promise<string[]> {
   const { pending } = state
   await checkRole(database, pending)
   if (pending.length === 0) return []
-  const { migrate } = await import('./platform/database/migrator.ts')
+  const { migrate } = await import('./migrator.ts')
   return migrate(database)
 }
 

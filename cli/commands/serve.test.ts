@@ -192,8 +192,8 @@ test('a port in use, another key and a wrong setting end the start with one line
   }
   const [used, otherKey, wrong] = await Promise.all([
     runAffiliate(['serve', '--seed'], { environment: { ...settings, ...fresh }, folder }),
-    runAffiliate(['serve'], { environment: { ...settings, DATA_DIR: folder, APP_KEY: OTHER_KEY }, folder }),
-    runAffiliate(['serve'], { environment: { ...settings, PORT: 'http' }, folder }),
+    runHere(['serve'], { ...settings, DATA_DIR: folder, APP_KEY: OTHER_KEY }, { folder }),
+    runHere(['serve'], { ...settings, APP_KEY: '', PORT: 'http' }, { folder }),
   ])
   assert.equal([used.code, used.stdout, wrong.code, wrong.stdout], [1, '', 1, ''])
   assert.match(used.stderr, /^affiliate: 127\.0\.0\.1:\d+ is in use already\. Set PORT to another one\.\n$/)

@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { buildProgram } from '../program.ts'
 import { leavesOf } from '../test/command-tree.ts'
-import { runAffiliate } from '../test/run-affiliate.ts'
+import { runHere } from '../test/run-here.ts'
 import { bashCompletion } from './bash.ts'
 import { fishCompletion } from './fish.ts'
 import { wordTree } from './word-tree.ts'
@@ -24,10 +24,10 @@ it('knows every command, with its options and their words', () => {
 
 it('is printed for each shell, or as a document', async () => {
   const [bash, zsh, fish, json] = await Promise.all([
-    runAffiliate(['completion', 'bash']),
-    runAffiliate(['completion', 'zsh']),
-    runAffiliate(['completion', 'fish']),
-    runAffiliate(['completion', 'bash', '--json']),
+    runHere(['completion', 'bash']),
+    runHere(['completion', 'zsh']),
+    runHere(['completion', 'fish']),
+    runHere(['completion', 'bash', '--json']),
   ])
   assert.equal(
     [bash.stdout, zsh.stdout, fish.stdout],

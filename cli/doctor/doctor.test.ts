@@ -6,7 +6,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { sealLedger } from '../../server/ledger/seals/seals.service.ts'
 import { sealName, sealText, storeSeals } from '../../server/ledger/seals/stored-seals.service.ts'
-import { sendMail } from '../../server/mail/mail.service.ts'
+import { sendMail } from '../../server/notifications/channels/mail/mail.service.ts'
 import { readConfig } from '../../server/platform/config.ts'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
@@ -20,8 +20,8 @@ import { TESTBED_KEY } from '../../server/test/testkit/testbed.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { runAffiliate } from '../test/run-affiliate.ts'
 import { runHere } from '../test/run-here.ts'
-import { judgeSpace } from './disk.ts'
 import type { Finding } from './finding.ts'
+import { judgeSpace } from './machine.ts'
 import { examineMail } from './mail.ts'
 import { examineAddress, examineMetrics, examineProxies } from './outside.ts'
 import { examineRuntime } from './runtime.ts'
@@ -148,7 +148,7 @@ for (const dialect of testDialects()) {
       const addSeal = async (position: number, ageMinutes: number) => {
         const sealed_at = Date.now() - ageMinutes * 60_000
         const digest = `01234567.${'0'.repeat(63)}${position}`
-        const seal = { position, sealed_at, digest, retires: null }
+        const seal = { position, sealed_at, digest, retires: null, row_digest: '' }
         await testDatabase.database.transaction((tx) => tx.insertInto('ledger_seals').values(seal).execute())
         return { name: sealName(position), text: sealText({ position, sealedAt: sealed_at, digest }) }
       }

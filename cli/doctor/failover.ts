@@ -8,6 +8,7 @@ import {
 } from '../../server/ledger/seals/stored-seals.service.ts'
 import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
+import { DAY_MS } from '../../shared/durations.ts'
 import { type Finding, fail, ok, warn, wordsOf } from './finding.ts'
 
 const NAME = 'failover'
@@ -173,5 +174,5 @@ function timeText(time: number): string {
 
 /** A day earlier, since an order can be paid, and reported, later than it was placed. */
 function dayText(time: number): string {
-  return new Date(time - 86_400_000).toISOString().slice(0, 10)
+  return new Date(time - DAY_MS).toISOString().slice(0, 10)
 }

@@ -1,10 +1,10 @@
 import { type Config, mailMode } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import type { MailServer } from '../../server/platform/setting-kinds.ts'
+import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import { type Finding, info, ok, warn } from './finding.ts'
 
-const DAY_MS = 24 * 3_600_000
-const LATE_MS = 3_600_000
+const LATE_MS = HOUR_MS
 
 /** Whether mail is sent, and whether it arrives at the mail server. Sends nothing. */
 export async function examineMail(config: Config, database: OpenDatabase | null): Promise<Finding[]> {

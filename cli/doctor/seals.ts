@@ -7,10 +7,11 @@ import {
 } from '../../server/ledger/seals/stored-seals.service.ts'
 import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
+import { HOUR_MS } from '../../shared/durations.ts'
 import { type Finding, info, ok, warn, wordsOf } from './finding.ts'
 
 /** The job runs every five minutes, and one failed run is no reason to look. */
-const LATE_MS = 3_600_000
+const LATE_MS = HOUR_MS
 
 /** Whether SEAL_STORAGE gets the seals, and whether its bucket keeps them. One or two requests; nothing where it is not set. */
 export async function examineSeals(config: Config, database: OpenDatabase): Promise<Finding[]> {

@@ -4,12 +4,13 @@ import type { Config } from '../../server/platform/config.ts'
 import type { OpenDatabase } from '../../server/platform/database/open-database.ts'
 import { printable } from '../../server/platform/printable.ts'
 import { liveHosts } from '../../server/processes/processes.service.ts'
-import { durationText } from '../sparkline.ts'
+import { HOUR_MS } from '../../shared/durations.ts'
+import { durationText } from '../terminal/output.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
 const LATE_MS = 5 * 60_000
 /** Every schedule that makes sense has run within it. */
-const STALE_MS = 26 * 3_600_000
+const STALE_MS = 26 * HOUR_MS
 
 /** Whether events are applied and scheduled jobs run: the signs that a worker and a scheduler are there. */
 export async function examineWork(config: Config, database: OpenDatabase): Promise<Finding[]> {

@@ -1,9 +1,9 @@
 import { type RejectionReason, SALE_REJECTION_REASONS } from '../../server/sales/accept-sale.rule.ts'
+import { DAY_MS } from '../../shared/durations.ts'
 import { formatMoney, parseMoney } from '../../shared/money.ts'
 import { type BasisPoints, rateOf } from '../../shared/rates.ts'
 import type { SaleExpectation, StoreFixture } from './fixture-files.ts'
 
-const DAY_MS = 86_400_000
 /** Decided by the link's terms, so the manifest's terms do not say it. */
 const OF_TERMS: readonly RejectionReason[] = [
   'outside_attribution_window',

@@ -1,8 +1,9 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { App } from '../../server/app.ts'
 import { type CycleRow, getCycle, listCycles } from '../../server/billing/billing.service.ts'
-import { type FlagRow, listFlags } from '../../server/moderation/flags.service.ts'
+import { type FlagRow, listFlags } from '../../server/flags/flags.service.ts'
 import { getPayout, listPayouts, type PayoutRow } from '../../server/payouts/payouts.service.ts'
+import { HOUR_MS } from '../../shared/durations.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { Failure } from '../failures.ts'
 import { expectedEvent, type ProcessorFixture, readFixture } from './fixture-files.ts'
@@ -75,7 +76,7 @@ async function flagsAbout({ platform }: App, subjects: readonly (string | null)[
 const SECRETS_MISSING =
   'There is no webhook secret of the processor. Start the service once, or set PROCESSOR_WEBHOOK_SECRETS.'
 /** More than any scheme lets a clock differ. */
-const STALE_MS = 3_600_000
+const STALE_MS = HOUR_MS
 
 /** The bytes under the processor's signature, or what `--corrupt` makes of it. */
 export function signAsProcessor(

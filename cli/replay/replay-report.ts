@@ -1,6 +1,7 @@
 import { CURRENCY, displayMoney, formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
 import type { Output } from '../terminal/output.ts'
+import type { RowColumn } from '../terminal/table.ts'
 import type { PickedLink } from './pick-link.ts'
 import type { Replay, ReplayReport } from './replay.ts'
 
@@ -10,22 +11,24 @@ import type { Replay, ReplayReport } from './replay.ts'
  */
 export function replayLines({ replays, skipped }: ReplayReport, out: Output): string[] {
   const isPiped = out.layout.width === null
-  const columns = [
-    { title: '', show: true, cell: verdict },
-    { title: 'Fixture', show: true, cell: ({ fixture }: Replay) => fixture },
+  const columns: (RowColumn<Replay> & { show?: boolean })[] = [
+    { title: '', cell: verdict },
+    { title: 'Fixture', cell: ({ fixture }) => fixture },
     {
       title: 'Answers',
       show: isPiped || replays.some((one) => answersText(one) !== '200'),
       cell: answersText,
     },
-    { title: 'Event', show: isPiped, cell: ({ event }: Replay) => event?.state ?? '–' },
-    { title: 'Actual', flexible: 'wrap' as const, show: true, cell: isPiped ? ledTo : brieflyLedTo },
-    { title: 'Expected', show: isPiped, cell: ({ expected }: Replay) => expected ?? '–' },
-  ].filter(({ show }) => show)
-  const rows = replays.map((replay) => columns.map(({ cell }) => cell(replay)))
+    { title: 'Event', show: isPiped, cell: ({ event }) => event?.state ?? null },
+    { title: 'Actual', flexible: 'wrap', cell: isPiped ? ledTo : brieflyLedTo },
+    { title: 'Expected', show: isPiped, cell: ({ expected }) => expected },
+  ]
   const [alone] = replays.length === 1 ? replays : []
   return [
-    ...out.table(columns, rows),
+    ...out.table(
+      replays,
+      columns.filter(({ show = true }) => show),
+    ),
     ...(isPiped ? [] : replays.filter(({ asExpected }) => asExpected === false).flatMap(differenceLines)),
     ...skipped.map(({ fixture, reason }) => `Not sent: ${fixture}, because ${reason}.`),
     ...(alone?.sale && !isPiped ? [`Explain it: ./cli/affiliate sales explain ${saleName(alone.sale)}`] : []),

@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { openFlags } from '../../server/flags/flags.service.ts'
 import { listEvents } from '../../server/inbox/events.service.ts'
-import { openFlags } from '../../server/moderation/flags.service.ts'
 import { signShopifyBody } from '../../server/shopify/signature.ts'
 import { connectStore } from '../../server/stores/stores.service.ts'
 import { eventually } from '../../server/test/testkit/eventually.ts'
@@ -18,7 +18,7 @@ import { orderBody } from '../../server/test/testkit/orders.ts'
 import { addUser } from '../../server/test/testkit/people.ts'
 import { call, openServiceBed, type ServiceBed } from '../../server/test/testkit/service-bed.ts'
 import { verifyBooks } from '../../server/verification/verify-books.ts'
-import { ENTRY, environmentOf, runAffiliate } from '../test/run-affiliate.ts'
+import { ENTRY, environmentOf } from '../test/run-affiliate.ts'
 import { runHere } from '../test/run-here.ts'
 import { startAffiliate } from '../test/running-affiliate.ts'
 
@@ -149,12 +149,10 @@ it('sends a file or stdin, pointed at a link', async () => {
   const [{ sale, event }] = JSON.parse(sent.stdout).items
   assert.is(event.state, 'done', event.reason)
   assert.equal([sale.order_id, sale.rejection_reason, sale.commission], ['9007199254740995', null, '312.50'])
-  const piped = await runAffiliate(
+  const piped = await runHere(
     ['webhooks', 'replay', '--body', '-', '--store', DOMAIN, '--url', bed.url],
-    {
-      environment: settings,
-      input: orderBody({ price: 250_000, createdAt: Date.now() }),
-    },
+    settings,
+    { input: orderBody({ price: 250_000, createdAt: Date.now() }) },
   )
   assert.is(piped.code, 0, piped.stderr)
   assert.match(piped.stdout, /^–\tstdin\t200\tdone\trejected: no_tracking_reference/m)

@@ -6,10 +6,12 @@ import { earlierVisits, linksOfClicks } from '../../server/clicks/clicks.service
 import { couponCodesOf } from '../../server/links/coupons.service.ts'
 import { resolveLink, type ShownLink } from '../../server/links/links.service.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
+import { findOrder } from '../../server/sales/sale-explanation.service.ts'
 import { signShopifyBody } from '../../server/shopify/signature.ts'
 import { listEveryStore, listStores, shopDomainsOf } from '../../server/stores/stores.service.ts'
 import { claimsForWebhook, type WebhookClaim } from '../../server/stores/webhook-claims.service.ts'
 import { emailsOf } from '../../server/users/users.service.ts'
+import { DAY_MS } from '../../shared/durations.ts'
 import { formatMoney } from '../../shared/money.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 import { expectSale } from './expected-sale.ts'
@@ -26,14 +28,13 @@ import type { ServiceCaller } from './service-caller.ts'
 import type { Expectation, Outcome, ReplayOptions, SignedEvent } from './signed-event.ts'
 
 const NO_CLICK = 'no-click'
-const DAY_MS = 86_400_000
 
-export interface WantedOrder {
+interface WantedOrder {
   fixture: StoreFixture
   deliveryId: string
 }
 
-export interface PreparedOrders {
+interface PreparedOrders {
   events: SignedEvent[]
   /** Fixtures that need what the database does not have, with the reason. */
   skipped: { fixture: string; reason: string }[]
@@ -146,7 +147,6 @@ const RECORDED_ALREADY: Expectation = {
 }
 
 async function isRecorded({ platform }: App, orderId: string, storeId: string): Promise<boolean> {
-  const { findOrder } = await import('../../server/sales/sale-explanation.service.ts')
   return findOrder(platform, orderId, storeId).then(
     () => true,
     (error: unknown) => {

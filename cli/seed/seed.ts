@@ -10,20 +10,21 @@ import { drainUntilIdle } from '../../server/jobs/worker.ts'
 import { couponCodesOf } from '../../server/links/coupons.service.ts'
 import { type LinkRecord, resolveLink } from '../../server/links/links.service.ts'
 import { createOffer, setOfferStatus } from '../../server/offers/offers.service.ts'
+import type { Clock } from '../../server/platform/clock.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import { isProduction, markSeeded } from '../../server/production-mark.ts'
+import { updateProfile } from '../../server/profile/profile.service.ts'
 import { connectStore } from '../../server/stores/stores.service.ts'
 import { register } from '../../server/users/credentials.service.ts'
-import { updateProfile } from '../../server/users/profile.service.ts'
 import { createAdmin, listUsers } from '../../server/users/users.service.ts'
+import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
 import { Failure } from '../failures.ts'
 import { readFixture, readFixtures, type StoreFixture } from '../replay/fixture-files.ts'
 import { ADMIN, COUPON_CODE, CREATORS, MERCHANT, OFFERS, SHOP_DOMAIN } from '../story.ts'
-import type { MovingClock } from './moving-clock.ts'
 
 /** The password of every seeded account. Production refuses a seeded database, because anyone can read it here. */
-export const SEED_PASSWORD = 'saffron-kurta-lantern'
+const SEED_PASSWORD = 'saffron-kurta-lantern'
 /** One day's orders, in turn. Each was created within two hours of its click. */
 const ORDERS = [
   ['path-landing-site', 'several-lines-with-discounts', 'test-order'],
@@ -35,8 +36,6 @@ const ORDERS = [
   ['path-landing-site', 'taxes-included'],
 ] as const
 
-const HOUR = 3_600_000
-const DAY = 24 * HOUR
 const VISITS_A_DAY = 9
 const AGENT =
   'Mozilla/5.0 (Linux; Android 14; SM-A155F) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Mobile Safari/537.36'
@@ -52,9 +51,27 @@ export interface Seeded {
   orders: number
 }
 
+/** A clock that stands until it is moved. Times in epoch ms. */
+export class MovingClock implements Clock {
+  #now: number
+
+  constructor(start: number) {
+    this.#now = start
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  /** Never moves back. */
+  moveTo(time: number): void {
+    this.#now = Math.max(this.#now, time)
+  }
+}
+
 /** When the story begins, so that it ends at `now` (epoch ms): old enough for a click whose window is over. */
 export function storyStart(now: number): number {
-  return now - 40 * DAY
+  return now - 40 * DAY_MS
 }
 
 export function refuseProductionSettings({ platform }: App): void {
@@ -137,14 +154,14 @@ async function registerPeople(platform: Platform): Promise<{ merchant: string; c
   const creators: string[] = []
   for (const { email, displayName, iban } of CREATORS) {
     const opened = await register(platform, { email, displayName, password: SEED_PASSWORD, role: 'creator' })
-    const { id } = opened.profile.user
+    const { userId: id } = opened
     await updateProfile(platform, id, {
       destination: { iban, account_title: displayName.toUpperCase() },
       currentPassword: SEED_PASSWORD,
     })
     creators.push(id)
   }
-  return { merchant: merchant.profile.user.id, creators }
+  return { merchant: merchant.userId, creators }
 }
 
 async function approvedLink(
@@ -192,13 +209,13 @@ class Story {
 
   async tell(now: number): Promise<void> {
     const { storeSales } = await readFixtures()
-    this.#clock.moveTo(now - 35 * DAY)
+    this.#clock.moveTo(now - 35 * DAY_MS)
     for (const link of this.#links) await this.#visit(link)
     for (const [day, names] of ORDERS.entries()) {
-      this.#clock.moveTo(now - (ORDERS.length - day) * DAY)
+      this.#clock.moveTo(now - (ORDERS.length - day) * DAY_MS)
       for (let visit = 0; visit < VISITS_A_DAY; visit += 1) {
         await this.#visit(this.#link(visit))
-        this.#clock.moveTo(this.#clock.now() + HOUR)
+        this.#clock.moveTo(this.#clock.now() + HOUR_MS)
       }
       for (const [at, name] of names.entries()) {
         const fixture = storeSales.find((one) => one.name === name)
@@ -244,7 +261,7 @@ class Story {
       productId: FIXTURE_PRODUCT_ID,
       coupon: (await couponCodesOf(platform.database.reader, [link.id])).get(link.id) ?? '',
     })
-    this.#clock.moveTo(clickAt + 2 * HOUR)
+    this.#clock.moveTo(clickAt + 2 * HOUR_MS)
     const inbox = createInboxRecorder(platform)
     await inbox.record({
       source: 'store',

@@ -1,6 +1,6 @@
 import type { Output } from './output.ts'
 import { jsonText, printLines } from './printable-text.ts'
-import type { Column } from './table.ts'
+import type { RowColumn } from './table.ts'
 import { WholeText } from './whole-text.ts'
 
 /** Rows of a table that are laid out together: enough for even columns, few enough for any memory. */
@@ -12,25 +12,16 @@ const ROWS_AT_ONCE = 500
  */
 export class GrowingOutput<Item> {
   readonly #out: Output
-  readonly #columns: readonly Column[]
-  readonly #row: (item: Item) => readonly string[]
+  readonly #columns: readonly RowColumn<Item>[]
   readonly #wire: (item: Item) => unknown
-  readonly #rows: (readonly string[])[] = []
+  readonly #items: Item[] = []
   readonly #document = new WholeText()
   #written = 0
   #tables = 0
 
-  constructor(
-    out: Output,
-    shape: {
-      columns: readonly Column[]
-      row: (item: Item) => readonly string[]
-      wire: (item: Item) => unknown
-    },
-  ) {
+  constructor(out: Output, shape: { columns: readonly RowColumn<Item>[]; wire: (item: Item) => unknown }) {
     this.#out = out
     this.#columns = shape.columns
-    this.#row = shape.row
     this.#wire = shape.wire
   }
 
@@ -45,8 +36,8 @@ export class GrowingOutput<Item> {
       this.#document.add(`${this.#written === 1 ? '' : ','}${jsonText(this.#wire(item))}`)
       return
     }
-    this.#rows.push(this.#row(item))
-    if (this.#rows.length >= ROWS_AT_ONCE) this.#flush()
+    this.#items.push(item)
+    if (this.#items.length >= ROWS_AT_ONCE) this.#flush()
   }
 
   async end(document: Record<string, unknown>, lines: readonly string[]): Promise<void> {
@@ -59,9 +50,9 @@ export class GrowingOutput<Item> {
   }
 
   #flush(): void {
-    if (this.#rows.length === 0) return
+    if (this.#items.length === 0) return
     this.#out.endProgress()
-    const table = this.#out.table(this.#columns, this.#rows.splice(0))
+    const table = this.#out.table(this.#items.splice(0), this.#columns)
     // On a terminal each lot has columns of its own; where no person reads it is one table.
     const titled = this.#tables === 0 || this.#out.layout.width !== null
     printLines(titled ? table : table.slice(1))

@@ -1,6 +1,16 @@
 import type { Page } from '../../server/platform/api/page.ts'
+import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
+import { displayMoney, formatMoney, type Paisa } from '../../shared/money.ts'
 import { printable, printJson, printLines, type Style, styled } from './printable-text.ts'
-import { type Column, type Layout, layoutTable, plainAmount, wrapLine } from './table.ts'
+import {
+  type Column,
+  cellsOf,
+  type Layout,
+  layoutTable,
+  plainAmount,
+  type RowColumn,
+  wrapLine,
+} from './table.ts'
 
 export { displayMoney, formatMoney } from '../../shared/money.ts'
 export { printLines } from './printable-text.ts'
@@ -45,15 +55,34 @@ export class Output {
   }
 
   /** One page of a list. Text for people says on stderr how to see the next page, so that stdout holds rows only. */
-  showPage({ items, next_cursor }: Page<unknown>, human: () => readonly Line[]): void {
-    this.show({ items, next_cursor, more: next_cursor !== null }, human)
+  showPage<Row>(
+    { items, next_cursor }: Page<Row>,
+    {
+      columns,
+      wire,
+      none,
+    }: { columns: readonly RowColumn<Row>[]; wire: (row: Row) => unknown; none?: string },
+  ): void {
+    this.show({ items: items.map(wire), next_cursor, more: next_cursor !== null }, () =>
+      items.length === 0 && none !== undefined ? [none] : this.table(items, columns),
+    )
     if (!this.json && next_cursor !== null) {
       printLines([`There are more: add --cursor ${next_cursor}`], process.stderr)
     }
   }
 
-  table(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
-    return layoutTable(columns, rows, this.layout)
+  /** Rows under titles; see `layoutTable`. */
+  table<Row>(rows: readonly Row[], columns: readonly RowColumn<Row>[]): string[] {
+    return layoutTable(
+      columns,
+      rows.map((row) => cellsOf(columns, row)),
+      this.layout,
+    )
+  }
+
+  /** A moment in a table. */
+  moment<Row>(title: string, at: (row: Row) => number | null, more: Partial<Column> = {}): RowColumn<Row> {
+    return { title, ...more, cell: (row) => this.shortTime(at(row)) }
   }
 
   /** A moment (epoch ms) on the clock of BILLING_TIMEZONE, in pipes as RFC 3339; a dash for none. */
@@ -142,4 +171,46 @@ export function wireTime(moment: number): string
 export function wireTime(moment: number | null): string | null
 export function wireTime(moment: number | null): string | null {
   return moment === null ? null : new Date(moment).toISOString()
+}
+
+const BARS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
+
+/** One bar a number, as high as the number is beside the greatest; nothing is a dot. */
+export function sparkline(numbers: readonly number[]): string {
+  const most = Math.max(1, ...numbers)
+  return numbers
+    .map((number) => (number <= 0 ? '·' : (BARS[Math.ceil((number / most) * BARS.length) - 1] ?? '█')))
+    .join('')
+}
+
+const UNITS = [
+  ['d', DAY_MS],
+  ['h', HOUR_MS],
+  ['min', 60_000],
+  ['s', 1000],
+] as const
+
+/** `3 d`, `5 h`, `12 min`, `40 s`, `7 ms`: as much as tells. */
+export function durationText(ms: number): string {
+  for (const [unit, length] of UNITS) if (ms >= length) return `${Math.floor(ms / length)} ${unit}`
+  return `${Math.max(0, Math.round(ms))} ms`
+}
+
+/** `3 sales`; the plural is with s. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** How many there are, and their amounts together. */
+interface Sum {
+  count: number
+  amount: Paisa
+}
+
+export function sumText({ count, amount }: Sum): string {
+  return count === 0 ? 'none' : `${count.toLocaleString('en')} (${displayMoney(amount)})`
+}
+
+export function wireSum({ count, amount }: Sum) {
+  return { count, amount: formatMoney(amount) }
 }

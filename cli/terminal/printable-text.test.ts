@@ -85,7 +85,7 @@ it('is printable for every way to show a text', () => {
     out.show({}, () => [
       `plain ${name}`,
       ...out.pairs([[name, name]]),
-      ...out.table([{ title: 'Name' }], [[name]]),
+      ...out.table([name], [{ title: 'Name', cell: (text) => text }]),
       out.style('bold', name),
       out.heading(name),
     ])

@@ -1,3 +1,4 @@
+import { displayMoney, type Paisa } from '../../shared/money.ts'
 import { printable, styled, unstyled } from './printable-text.ts'
 
 /** Where the output goes: the width of a terminal, or `null` for a pipe or file. */
@@ -14,6 +15,25 @@ export interface Column {
   flexible?: boolean | 'wrap'
   /** Left out where a terminal is too narrow for all columns, the last one first. */
   optional?: boolean
+}
+
+/** A column with what it shows of each row; `null` is a dash. */
+export interface RowColumn<Row> extends Column {
+  cell: (row: Row) => string | number | null
+}
+
+/** A column of amounts, in paisa. */
+export function money<Row>(
+  title: string,
+  amount: (row: Row) => Paisa,
+  more: Partial<Column> = {},
+): RowColumn<Row> {
+  return { title, right: true, ...more, cell: (row) => displayMoney(amount(row)) }
+}
+
+/** One row's cells. */
+export function cellsOf<Row>(columns: readonly RowColumn<Row>[], row: Row): string[] {
+  return columns.map(({ cell }) => String(cell(row) ?? '–'))
 }
 
 const GAP = '  '
@@ -59,7 +79,7 @@ export function layoutTable(
 
 /** `Rs 4,999.00` → `4999.00`, for programs; any other text as it is. */
 export function plainAmount(text: string): string {
-  return /^-?Rs [\d,]+\.\d\d( [DC]r)?$/.test(text) ? text.replace(/Rs |,/g, '') : text
+  return /^[+-]?Rs [\d,]+\.\d\d( [DC]r)?$/.test(text) ? text.replace(/Rs |,/g, '') : text
 }
 
 /** The lines of one cell, each `width` columns wide. */

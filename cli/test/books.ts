@@ -1,9 +1,9 @@
 import type { TestDialect } from '../../server/test/testkit/databases.ts'
 import { type Marketplace, openMarketplace, type Shop } from '../../server/test/testkit/marketplace.ts'
 import { orderBody } from '../../server/test/testkit/orders.ts'
-import { APP_KEY, type Ended, runAffiliate } from './run-affiliate.ts'
-import { runHere } from './run-here.ts'
-import { type PtyEnded, type PtyOptions, runInPty } from './run-in-pty.ts'
+import { APP_KEY } from './run-affiliate.ts'
+import { type EndedHere, runHere, typeHere } from './run-here.ts'
+import type { PtyEnded, PtyOptions } from './run-in-pty.ts'
 
 /** A marketplace with a few sales, and the command line over its database. */
 export interface Books {
@@ -13,21 +13,19 @@ export interface Books {
   creatorId: string
   /** Of the creator's link. */
   slug: string
-  /** Runs a command over these books. */
-  affiliate(args: string[], environment?: Record<string, string>, input?: string): Promise<Ended>
+  /** Runs a command over these books in this process. */
+  affiliate(args: string[], environment?: Record<string, string>, input?: string): Promise<EndedHere>
   /** Runs it with `--json`, expects exit 0, and answers its document. */
   // biome-ignore lint/suspicious/noExplicitAny: the document of any command
   json(...args: string[]): Promise<any>
+  /** What a process needs for commands over these books. */
+  settings: Record<string, string>
   /** Runs it at a terminal. */
-  pty(args: string[], options?: PtyOptions): Promise<PtyEnded>
+  type(args: string[], options?: PtyOptions): Promise<PtyEnded>
 }
 
 /** Two shops that both have an order #1001: an accepted one of 4,999.00, and one without a reference. */
-export async function openBooks(
-  dialect: TestDialect,
-  /** Runs commands in this process: many times as fast, for tests of what they do. */
-  options: { here?: boolean } = {},
-): Promise<Books> {
+export async function openBooks(dialect: TestDialect): Promise<Books> {
   const market = await openMarketplace(dialect)
   // Commands go by the clock on the wall.
   market.clock.set(new Date().toISOString())
@@ -43,9 +41,7 @@ export async function openBooks(
   const { url, folder } = market.bed.testDatabase
   const settings = { DATABASE_URL: url, APP_KEY, DATA_DIR: folder }
   const affiliate: Books['affiliate'] = (args, environment = {}, input = '') =>
-    options.here && !args.includes('--password-stdin')
-      ? runHere(args, { ...settings, ...environment })
-      : runAffiliate(args, { environment: { ...settings, ...environment }, input, folder })
+    runHere(args, { ...settings, ...environment }, { input, folder })
   return {
     market,
     shop,
@@ -53,8 +49,9 @@ export async function openBooks(
     creatorId: creator.userId,
     slug: link.slug,
     affiliate,
-    pty: (args, options = {}) =>
-      runInPty(args, { folder, ...options, environment: { ...settings, ...options.environment } }),
+    settings,
+    type: (args, options = {}) =>
+      typeHere(args, { folder, ...options, environment: { ...settings, ...options.environment } }),
     async json(...args) {
       const { code, stdout, stderr } = await affiliate([...args, '--json'])
       if (code !== 0) throw new Error(`affiliate ${args.join(' ')}: exit ${code}: ${stderr}`)

@@ -3,13 +3,12 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { changedTables, tableDigests } from '../../server/test/authorization/digest.ts'
 import { type Books, openBooks } from './books.ts'
-import { NO_PTY } from './run-in-pty.ts'
 
 const it = suite('commands that cannot be undone')
 let books: Books
 
 it.before(async () => {
-  books = await openBooks('sqlite', { here: true })
+  books = await openBooks('sqlite')
 })
 it.after(() => books.market.close())
 
@@ -101,87 +100,85 @@ it('do not ask for a dry run, or when there is nothing to do', async () => {
   }
 })
 
-if (NO_PTY === null) {
-  it('say before they ask what an early close does to the next cycle', async () => {
-    const { screen, code } = await books.pty(['billing', 'close', '--as-of', '2099-01-01'], {
-      columns: 80,
-      typed: [{ after: /\[y\/N\] /, keys: 'n\n' }],
-    })
-    assert.is(code, 1)
-    // The terminal is narrow, so lines are broken between words.
-    const text = screen.replaceAll(/\s+/g, ' ')
-    assert.match(text, /Sales accepted from now on are billed in the next cycle:/)
-    assert.match(text, /this cycle ends \d{4}-\d\d-01 00:00:00 \+05:00\./)
-    assert.match(text, /Next cycle: \d{4}-\d\d-01 00:00:00 \+05:00 to \d{4}-\d\d-01 00:00:00 \+05:00\./)
-    assert.match(screen, /Close 1 billing cycle, Rs 6,187\.37 due in all\? It cannot be undone\. \[y\/N\]/)
-    assert.match(screen, /Nothing was done\./)
+it('say before they ask what an early close does to the next cycle', async () => {
+  const { screen, code } = await books.type(['billing', 'close', '--as-of', '2099-01-01'], {
+    columns: 80,
+    typed: [{ after: /\[y\/N\] /, keys: 'n\n' }],
   })
+  assert.is(code, 1)
+  // The terminal is narrow, so lines are broken between words.
+  const text = screen.replaceAll(/\s+/g, ' ')
+  assert.match(text, /Sales accepted from now on are billed in the next cycle:/)
+  assert.match(text, /this cycle ends \d{4}-\d\d-01 00:00:00 \+05:00\./)
+  assert.match(text, /Next cycle: \d{4}-\d\d-01 00:00:00 \+05:00 to \d{4}-\d\d-01 00:00:00 \+05:00\./)
+  assert.match(screen, /Close 1 billing cycle, Rs 6,187\.37 due in all\? It cannot be undone\. \[y\/N\]/)
+  assert.match(screen, /Nothing was done\./)
+})
 
-  it('end with 130 at Ctrl-C', async () => {
-    const { screen, code } = await books.pty(['billing', 'close', '--as-of', '2099-01-01'], {
-      typed: [{ after: /\[y\/N\] /, keys: '\u0003' }],
-    })
-    assert.is(code, 130)
-    assert.match(screen, /Interrupted; nothing was done\./)
+it('end with 130 at Ctrl-C', async () => {
+  const { screen, code } = await books.type(['billing', 'close', '--as-of', '2099-01-01'], {
+    typed: [{ after: /\[y\/N\] /, keys: '\u0003' }],
   })
+  assert.is(code, 130)
+  assert.match(screen, /Interrupted; nothing was done\./)
+})
 
-  it('make payouts once they are confirmed', async () => {
-    const { market } = books
-    const [{ period_end: end }] = (await books.json('billing', 'cycles', '--state', 'open')).items
-    await books.json('billing', 'close', '--as-of', end, '--yes')
-    market.clock.set(new Date().toISOString())
-    await market.drainUntilIdle()
-    await market.confirmPayment((await books.json('billing', 'cycles', '--state', 'closed')).items[0].id)
-    await market.drainUntilIdle()
-    const unasked = await books.affiliate(['payouts', 'run'])
-    assert.equal([unasked.code, unasked.stderr], [1, 'affiliate: Not a terminal; confirm with --yes.\n'])
-    const { screen, code } = await books.pty(['payouts', 'run'], {
-      typed: [{ after: /Make 1 payout, Rs 5,624\.88 in all\? .* \[y\/N\] /, keys: 'y\n' }],
-    })
-    assert.is(code, 0, screen)
-    const [payout] = (await books.json('payouts', 'list')).items
-    assert.equal([payout.amount, payout.state], ['5624.88', 'pending'])
-    const retry = await books.affiliate(['payouts', 'retry', payout.id])
-    assert.is(retry.stderr, 'affiliate: Not a terminal; confirm with --yes.\n')
+it('make payouts once they are confirmed', async () => {
+  const { market } = books
+  const [{ period_end: end }] = (await books.json('billing', 'cycles', '--state', 'open')).items
+  await books.json('billing', 'close', '--as-of', end, '--yes')
+  market.clock.set(new Date().toISOString())
+  await market.drainUntilIdle()
+  await market.confirmPayment((await books.json('billing', 'cycles', '--state', 'closed')).items[0].id)
+  await market.drainUntilIdle()
+  const unasked = await books.affiliate(['payouts', 'run'])
+  assert.equal([unasked.code, unasked.stderr], [1, 'affiliate: Not a terminal; confirm with --yes.\n'])
+  const { screen, code } = await books.type(['payouts', 'run'], {
+    typed: [{ after: /Make 1 payout, Rs 5,624\.88 in all\? .* \[y\/N\] /, keys: 'y\n' }],
   })
+  assert.is(code, 0, screen)
+  const [payout] = (await books.json('payouts', 'list')).items
+  assert.equal([payout.amount, payout.state], ['5624.88', 'pending'])
+  const retry = await books.affiliate(['payouts', 'retry', payout.id])
+  assert.is(retry.stderr, 'affiliate: Not a terminal; confirm with --yes.\n')
+})
 
-  it('ask before a password is typed', async () => {
-    const agreed = {
-      after: /Set a new password for creator .*\? All sessions end\. \[y\/N\] /,
-      keys: 'y\n',
-    }
-    const { screen, code } = await books.pty(['users', 'set-password', books.creatorId], {
+it('ask before a password is typed', async () => {
+  const agreed = {
+    after: /Set a new password for creator .*\? All sessions end\. \[y\/N\] /,
+    keys: 'y\n',
+  }
+  const { screen, code } = await books.type(['users', 'set-password', books.creatorId], {
+    typed: [
+      agreed,
+      { after: /Password: /, keys: 'a long passphrase\n' },
+      { after: /Password again: /, keys: 'a long passphrase\n' },
+    ],
+  })
+  assert.is(code, 0, screen)
+  assert.match(screen, /has a new password/)
+  assert.not.match(screen, /a long passphrase/)
+})
+
+it('change nothing when the passwords differ, when none is typed and after Ctrl-C', async () => {
+  const { reader } = books.market.platform.database
+  const before = await tableDigests(reader)
+  for (const [first, again, code, why] of [
+    ['a long passphrase\n', 'another passphrase\n', 1, /The passwords differ; nothing was done/],
+    ['\u0004', null, 2, /No password was typed/],
+    ['secret\u0003', null, 130, /Interrupted; nothing was done/],
+  ] as const) {
+    const ended = await books.type(['users', 'create-admin', 'typed@example.pk'], {
       typed: [
-        agreed,
-        { after: /Password: /, keys: 'a long passphrase\n' },
-        { after: /Password again: /, keys: 'a long passphrase\n' },
+        { after: /Password: /, keys: first },
+        ...(again === null ? [] : [{ after: /Password again: /, keys: again }]),
       ],
     })
-    assert.is(code, 0, screen)
-    assert.match(screen, /has a new password/)
-    assert.not.match(screen, /a long passphrase/)
-  })
-
-  it('change nothing when the passwords differ, when none is typed and after Ctrl-C', async () => {
-    const { reader } = books.market.platform.database
-    const before = await tableDigests(reader)
-    for (const [first, again, code, why] of [
-      ['a long passphrase\n', 'another passphrase\n', 1, /The passwords differ; nothing was done/],
-      ['\u0004', null, 2, /No password was typed/],
-      ['secret\u0003', null, 130, /Interrupted; nothing was done/],
-    ] as const) {
-      const ended = await books.pty(['users', 'create-admin', 'typed@example.pk'], {
-        typed: [
-          { after: /Password: /, keys: first },
-          ...(again === null ? [] : [{ after: /Password again: /, keys: again }]),
-        ],
-      })
-      assert.is(ended.code, code, ended.screen)
-      assert.match(ended.screen, why)
-      assert.not.match(ended.screen, /passphrase|secret/)
-    }
-    assert.equal(changedTables(before, await tableDigests(reader)), [])
-  })
-}
+    assert.is(ended.code, code, ended.screen)
+    assert.match(ended.screen, why)
+    assert.not.match(ended.screen, /passphrase|secret/)
+  }
+  assert.equal(changedTables(before, await tableDigests(reader)), [])
+})
 
 it.run()

@@ -9,7 +9,7 @@ import { type Books, openBooks } from './books.ts'
 import { helpOf, leavesOf } from './command-tree.ts'
 import { freshEndpoint } from './operator-work.ts'
 import type { Ended } from './run-affiliate.ts'
-import { NO_PTY, type Typed } from './run-in-pty.ts'
+import { NO_PTY, runInPty, type Typed } from './run-in-pty.ts'
 
 /** Every command that an operator has been promised. */
 const PROMISED = [
@@ -53,8 +53,8 @@ interface Way {
   wide?: boolean
   /** With `--json` one document a line. */
   lines?: boolean
-  /** Another test runs it with `--json` as a process. */
-  jsonElsewhere?: string
+  /** Runs until a signal ends it: a process of its own, which another test runs with `--json`. */
+  process?: true
 }
 
 const CTRL_C = '\u0003'
@@ -173,7 +173,7 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     },
     'webhooks listen': {
       typed: [{ after: /Ctrl-C ends it/, keys: CTRL_C }],
-      jsonElsewhere: 'replay.test.ts',
+      process: true,
     },
     'billing credit': {
       args: [books.shop.merchantId, '100', '--reference', 'CR-1', '--reason', 'returned'],
@@ -194,13 +194,13 @@ function waysOver(books: Books, known: Known): Record<string, Way> {
     'mail retry': { args: [known.mailId] },
     serve: {
       typed: [{ after: /all other commands/, keys: CTRL_C }],
-      jsonElsewhere: 'serve.test.ts',
+      process: true,
     },
     seed: { code: 1 },
     demo: {
       typed: [{ after: /1\. {2}/, keys: CTRL_C }],
       code: 1,
-      jsonElsewhere: 'demo/run-demo.test.ts',
+      process: true,
     },
   }
 }
@@ -224,8 +224,7 @@ let books: Books
 let ways: Record<string, Way>
 
 it.before(async () => {
-  // With a terminal each is a process of its own there; what it then does with --json is seen in this one, far quicker.
-  books = await openBooks('sqlite', { here: NO_PTY === null })
+  books = await openBooks('sqlite')
   const { reader } = books.market.platform.database
   const only = (table: 'offers' | 'flags') =>
     reader.selectFrom(table).select('id').limit(1).executeTakeFirstOrThrow()
@@ -259,7 +258,7 @@ it('is there, says what it does, and shows an example and --json', () => {
   }
 })
 
-it('is run by a test as a process of its own', () => {
+it('is run by a test', () => {
   assert.equal(Object.keys(ways).sort(), [...PROMISED].sort())
 })
 
@@ -277,44 +276,34 @@ function shown(line: string): string {
 }
 
 async function runBoth(name: string): Promise<void> {
-  const { args = [], typed = [], code = 0, input = '', wide, jsonElsewhere } = ways[name] ?? {}
+  const { args = [], typed = [], code = 0, input = '', wide, process } = ways[name] ?? {}
   const words = [...name.split(' '), ...args]
-  if (NO_PTY === null) {
-    const ended = await books.pty(words, { columns: COLUMNS, typed, environment: SETTINGS })
-    assert.is(ended.code, code, `${name} at a terminal: ${ended.screen}`)
-    // An error is one line, and so is a question; the terminal itself breaks them.
-    const lines = ended.screen.split('\n').filter((line) => !/^affiliate: |\[y\/N\] /.test(shown(line)))
-    const tooWide = lines.map(shown).filter((line) => [...line].length > COLUMNS && !LONG_WORD.test(line))
-    if (!wide) assert.equal(tooWide, [], name)
-  }
-  if (jsonElsewhere !== undefined) return
+  if (process && NO_PTY !== null) return console.log(`\nskipped: ${name}, since ${NO_PTY}`)
+  const environment = { ...books.settings, ...SETTINGS }
+  const ended = process
+    ? await runInPty(words, { columns: COLUMNS, typed, environment })
+    : await books.type(words, { columns: COLUMNS, typed, environment })
+  assert.is(ended.code, code, `${name} at a terminal: ${ended.screen}`)
+  // An error is one line, and so is a question; the terminal itself breaks them.
+  const lines = ended.screen.split('\n').filter((line) => !/^affiliate: |\[y\/N\] /.test(shown(line)))
+  const tooWide = lines.map(shown).filter((line) => [...line].length > COLUMNS && !LONG_WORD.test(line))
+  if (!wide) assert.equal(tooWide, [], name)
+  if (process) return
   const json = await books.affiliate([...words, '--json'], SETTINGS, input)
   judgeJson(name, ways[name] ?? {}, json)
 }
 
-const CHANGING = 'db migrate'
-const AT_ONCE = 3
-
 it('does its work with and without a terminal', async () => {
-  if (NO_PTY !== null) console.log(`\nwithout terminals: ${NO_PTY}`)
-  const names = Object.keys(ways)
-  const first = names.indexOf(CHANGING)
-  const reading = names.slice(0, first).values()
-  const readAll = async () => {
-    for (const name of reading) await runBoth(name)
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, readAll))
-  for (const name of names.slice(first)) await runBoth(name)
+  for (const name of Object.keys(ways)) await runBoth(name)
 })
 
 it('is coloured at a terminal only, and not with NO_COLOR', async () => {
   const piped = await books.affiliate(['users', 'list'])
   assert.not(piped.stdout.includes('\u001b'))
-  if (NO_PTY !== null) return
   const [plain, without, dumb] = await Promise.all([
-    books.pty(['users', 'list']),
-    books.pty(['users', 'list'], { environment: { NO_COLOR: '1' } }),
-    books.pty(['users', 'list'], { environment: { TERM: 'dumb' } }),
+    books.type(['users', 'list']),
+    books.type(['users', 'list'], { environment: { NO_COLOR: '1' } }),
+    books.type(['users', 'list'], { environment: { TERM: 'dumb' } }),
   ])
   assert.ok(plain.screen.includes('\u001b[1m'))
   assert.not(without.screen.includes('\u001b'))

@@ -67,7 +67,7 @@ for (const dialect of testDialects()) {
   /** Where the commands put what they cannot keep in memory. */
   let temporary: string
   it.before(async () => {
-    books = await openBooks(dialect, { here: true })
+    books = await openBooks(dialect)
     temporary = mkdtempSync(join(books.market.bed.testDatabase.folder, 'temporary-'))
   })
   it.after(() => books.market.close())

@@ -11,7 +11,7 @@ import { APP_KEY } from './run-affiliate.ts'
 for (const dialect of testDialects()) {
   const it = suite<{ books: Books }>(`the journal by command on ${dialect}`)
   it.before.each(async (context) => {
-    context.books = await openBooks(dialect, { here: true })
+    context.books = await openBooks(dialect)
   })
   it.after.each(({ books }) => books?.market.close())
 

@@ -65,7 +65,7 @@ async function idIn({ market }: World['books'], table: 'mails' | 'webhook_endpoi
 }
 
 async function openWorld(dialect: ReturnType<typeof testDialects>[number]): Promise<World> {
-  const books = await openBooks(dialect, { here: true })
+  const books = await openBooks(dialect)
   await queuedMail(books.market.platform, books.creatorId)
   await freshEndpoint({ books })
   return { books, stub: await openProcessorStub() }

@@ -3,14 +3,14 @@ import { writeFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { startExport } from '../../server/exports/exports.service.ts'
+import { retryDelivery } from '../../server/notifications/channels/webhooks/deliveries.service.ts'
+import { createEndpoint } from '../../server/notifications/channels/webhooks/endpoints.service.ts'
 import { createOffer } from '../../server/offers/offers.service.ts'
 import { connectStore } from '../../server/stores/stores.service.ts'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { OFFER } from '../../server/test/testkit/listings.ts'
 import { attemptsOf, openFlagsOf } from '../../server/test/testkit/marketplace.ts'
 import { openWebhookReceiver } from '../../server/test/testkit/webhook-receiver.ts'
-import { retryDelivery } from '../../server/webhooks/deliveries.service.ts'
-import { createEndpoint } from '../../server/webhooks/endpoints.service.ts'
 import { type Books, openBooks } from './books.ts'
 import { openProcessorStub, type ProcessorStub } from './processor-stub.ts'
 
@@ -21,7 +21,7 @@ for (const dialect of testDialects()) {
   let books: Books
   let stub: ProcessorStub
   it.before(async () => {
-    books = await openBooks(dialect, { here: true })
+    books = await openBooks(dialect)
     stub = await openProcessorStub()
   })
   it.after(async () => {

@@ -1,15 +1,15 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { raiseFlag } from '../../server/moderation/flags.service.ts'
+import { raiseFlag } from '../../server/flags/flags.service.ts'
+import { createEndpoint } from '../../server/notifications/channels/webhooks/endpoints.service.ts'
 import { authorize } from '../../server/test/authorization/scene.ts'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { addLiveOffer } from '../../server/test/testkit/listings.ts'
 import { queuedMail } from '../../server/test/testkit/people.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
-import { createEndpoint } from '../../server/webhooks/endpoints.service.ts'
 import type { Books } from './books.ts'
 import type { ProcessorStub } from './processor-stub.ts'
-import { APP_KEY, type Ended, runAffiliate } from './run-affiliate.ts'
+import type { Ended } from './run-affiliate.ts'
 
 export interface World {
   books: Books
@@ -202,11 +202,7 @@ async function eventSetAside({ books }: World): Promise<string> {
   return (await books.json('webhooks', 'events', '--state', 'set_aside')).items[0].id
 }
 
-/** Runs a command over the world's books; one that reads from stdin in a process of its own. */
+/** Runs a command over the world's books. */
 export function runDeskWork({ books, stub }: World, name: string, { args, input }: Way): Promise<Ended> {
-  const words = [...name.split(' '), ...args]
-  if (input === undefined) return books.affiliate(words, stub.settings)
-  const { url, folder } = books.market.bed.testDatabase
-  const environment = { DATABASE_URL: url, APP_KEY, DATA_DIR: folder }
-  return runAffiliate(words, { environment, input, folder })
+  return books.affiliate([...name.split(' '), ...args], stub.settings, input)
 }

@@ -7,7 +7,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { testDialects } from '../../server/test/testkit/databases.ts'
 import { type Books, openBooks } from './books.ts'
-import { NO_PTY, type PtyEnded } from './run-in-pty.ts'
+import { runAffiliate } from './run-affiliate.ts'
+import { NO_PTY, type PtyEnded, type PtyOptions, runInPty } from './run-in-pty.ts'
 import { makeStuck } from './stuck-table.ts'
 
 const it = suite('what a command does, for those who wait')
@@ -25,6 +26,10 @@ it.before(async () => {
   if (why === null) books = await openBooks('postgresql')
 })
 it.after(() => books?.market.close())
+
+/** In processes, since they run at the same time. */
+const pty = (words: string[], options: PtyOptions = {}) =>
+  runInPty(words, { ...options, environment: books.settings })
 
 /** Shown for one second, when a person begins to wonder, and longer than that the others have waited. */
 const WELL_BEYOND_MS = 1200
@@ -78,7 +83,7 @@ for (const [name, { args, at, what, said, printed }] of Object.entries(CASES)) {
     let letGo: Promise<void> | undefined
     try {
       // What is let go once a person has seen something, and those who must see nothing have waited as long.
-      const atTerminal = books.pty(words, {
+      const atTerminal = pty(words, {
         typed: [
           {
             after: new RegExp(said.source.slice(1, -1)),
@@ -89,7 +94,9 @@ for (const [name, { args, at, what, said, printed }] of Object.entries(CASES)) {
           },
         ],
       })
-      const others = reads ? [books.affiliate(words), books.pty([...words, '--json'])] : []
+      const others = reads
+        ? [runAffiliate(words, { environment: books.settings }), pty([...words, '--json'])]
+        : []
       const [seen, piped, json] = await Promise.all([atTerminal, ...others])
       assert.match(judge(seen, said), printed)
       if (!piped || !json) return
@@ -113,7 +120,7 @@ here('"webhooks replay" says it, and what went wrong stands on a line of its own
   try {
     const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`
     const domain = `s${books.shop.merchantId}.myshopify.com`
-    const ended = await books.pty(
+    const ended = await pty(
       ['webhooks', 'replay', 'draft-order', '--store', domain, '--url', url, '--times', '2'],
       { typed: [{ after: /sending draft-order \(1 of 2\)/, keys: '', onSeen: see }] },
     )

@@ -1,54 +1,124 @@
+import { PassThrough, Writable } from 'node:stream'
 import { commandNames } from '../command.ts'
 import { reportFailure } from '../failures.ts'
 import { buildProgram, helpArguments } from '../program.ts'
 import { APP_KEY, type Ended } from './run-affiliate.ts'
+import { type PtyEnded, type PtyOptions, typist } from './run-in-pty.ts'
 
 /** No signal ends it, so there is always a code. */
 export type EndedHere = Ended & { code: number }
 
-/** Commands write to the process's own streams and read its environment, so they take turns. */
+export interface HereOptions {
+  /** What stands on stdin. */
+  input?: string
+  /** The working folder of the command. */
+  folder?: string
+}
+
+interface Streams {
+  stdin: PassThrough
+  stdout: Writable
+  stderr: Writable
+}
+
+/** Commands use the process's own streams, folder and environment, so they take turns. */
 let turn: Promise<unknown> = Promise.resolve()
 
-/**
- * Runs a command line in this process, as `cli/main.ts` does: for tests of what commands do, many times as fast as a process of
- * its own. There is no prompt.
- */
-export function runHere(
-  args: readonly string[],
-  environment: Record<string, string> = {},
-): Promise<EndedHere> {
-  const run = turn.then(() => runNow(args, { APP_KEY, ...environment }))
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const run = turn.then(work)
   turn = run.catch(() => undefined)
   return run
 }
 
-async function runNow(args: readonly string[], environment: Record<string, string>): Promise<EndedHere> {
-  const ended: EndedHere = { code: 0, stdout: '', stderr: '' }
-  const writes = { stdout: process.stdout.write, stderr: process.stderr.write }
+/**
+ * Runs a command line in this process, as `cli/main.ts` does: for tests of what commands do, many times as fast as a process of
+ * its own. There is no terminal on any side.
+ */
+export function runHere(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+  { input = '', folder }: HereOptions = {},
+): Promise<EndedHere> {
+  return inTurn(async () => {
+    const printed = { stdout: '', stderr: '' }
+    const into = (name: keyof typeof printed) => outputTo((text) => (printed[name] += text))
+    const streams = { stdin: new PassThrough(), stdout: into('stdout'), stderr: into('stderr') }
+    streams.stdin.end(input)
+    const code = await runNow(args, { APP_KEY, ...environment }, streams, folder)
+    return { code, ...printed }
+  })
+}
+
+/**
+ * The same at a terminal: what is typed is seen once it is asked for. What only a real terminal shows is for `runInPty`: what it echoes
+ * while nothing reads, and what becomes of its modes.
+ */
+export function typeHere(args: readonly string[], options: PtyOptions = {}): Promise<PtyEnded> {
+  return inTurn(async () => {
+    const { columns = 200, rows = 50, environment = {} } = options
+    let raw = false
+    const stdin = Object.assign(new PassThrough(), {
+      isTTY: true,
+      setRawMode(on: boolean) {
+        raw = on
+        return stdin
+      },
+    })
+    const keyboard = typist(options.typed, (keys) => {
+      if (keys === CTRL_C && !raw) process.emit('SIGINT')
+      else stdin.write(keys)
+    })
+    const screen = Object.assign(outputTo(keyboard.show), { isTTY: true, columns, rows })
+    const streams = { stdin, stdout: screen, stderr: screen }
+    const ended = runNow(args, { APP_KEY, TERM: 'xterm', ...environment }, streams, options.folder)
+    return keyboard.untilEnd(ended, () => stdin.end())
+  })
+}
+
+const CTRL_C = '\u0003'
+
+function outputTo(take: (text: string) => unknown): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write(text, _encoding, done) {
+      take(String(text))
+      done()
+    },
+  })
+}
+
+async function runNow(
+  args: readonly string[],
+  environment: Record<string, string>,
+  streams: Streams,
+  folder = process.cwd(),
+): Promise<number> {
   const before = { ...process.env }
+  const own = new Map(STREAMS.map((name) => [name, Object.getOwnPropertyDescriptor(process, name)]))
+  const place = process.cwd()
   const program = buildProgram()
   Object.assign(process.env, environment)
-  Object.defineProperty(process.stdin, 'isTTY', { value: false, configurable: true })
-  for (const name of ['stdout', 'stderr'] as const) {
-    process[name].write = (text: string | Uint8Array) => {
-      ended[name] += String(text)
-      return true
-    }
-  }
+  for (const name of STREAMS)
+    Object.defineProperty(process, name, { value: streams[name], configurable: true })
+  process.chdir(folder)
+  let code: number
   try {
     await program.parseAsync(helpArguments(args), { from: 'user' })
+    // A command may also end well and say by the exit code that not all is well.
+    code = Number(process.exitCode ?? 0)
   } catch (error) {
-    ended.code = await reportFailure(error, args, commandNames(program))
+    code = await reportFailure(error, args, commandNames(program))
   } finally {
-    Object.assign(process.stdout, { write: writes.stdout })
-    Object.assign(process.stderr, { write: writes.stderr })
+    process.chdir(place)
+    for (const [name, descriptor] of own)
+      if (descriptor) Object.defineProperty(process, name, { ...descriptor, configurable: true })
     for (const name of Object.keys(environment)) {
       if (before[name] === undefined) delete process.env[name]
       else process.env[name] = before[name]
     }
   }
-  // A command may also end well and say by the exit code that not all is well.
-  ended.code ||= Number(process.exitCode ?? 0)
   process.exitCode = undefined
-  return ended
+  return code
 }
+
+const STREAMS = ['stdin', 'stdout', 'stderr'] as const

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { stripVTControlCharacters } from 'node:util'
 import { ENTRY, environmentOf } from './run-affiliate.ts'
 
@@ -31,51 +32,59 @@ export interface PtyEnded {
   screen: string
 }
 
-const PATIENCE_MS = 60_000
+/** A hundred times the usual. */
+const TIMEOUT_MS = 300_000
+
+/** Reads what a terminal shows, and types by `write` when what is waited for has appeared. */
+export function typist(typed: readonly Typed[] = [], write: (keys: string) => unknown) {
+  const waiting = [...typed]
+  let screen = ''
+  let seen = 0
+  const type = () => {
+    const [next] = waiting
+    if (!next) return
+    const match = next.after.exec(plain(screen).slice(seen))
+    if (!match) return
+    seen += match.index + match[0].length
+    waiting.shift()
+    write(next.keys)
+    next.onSeen?.()
+    type()
+  }
+  return {
+    show(text: string) {
+      screen += text
+      type()
+    },
+    /** Rejects with the screen if something was never seen. `giveUp` ends what waits for a key that is never typed. */
+    async untilEnd(ended: Promise<number | null>, giveUp: () => unknown): Promise<PtyEnded> {
+      const timeout = setTimeout(giveUp, TIMEOUT_MS)
+      const code = await ended.finally(() => clearTimeout(timeout))
+      const left = waiting.map(({ after }) => String(after))
+      if (left.length > 0) throw new Error(`never seen: ${left.join(', ')}\n${screen}`)
+      return { code, screen: screen.replaceAll('\r\n', '\n') }
+    },
+  }
+}
 
 /** Runs `affiliate` at a terminal of its own, and types when what is waited for has appeared. */
 export function runInPty(args: readonly string[], options: PtyOptions = {}): Promise<PtyEnded> {
   const line = [process.execPath, ENTRY, ...args].map(quoted).join(' ')
   const command = `stty cols ${options.columns ?? 200} rows ${options.rows ?? 50}; exec ${line}`
-  return new Promise((resolve, reject) => {
-    const child = spawn('script', ['-qefc', command, '/dev/null'], {
-      cwd: options.folder,
-      env: {
-        ...environmentOf(options.environment),
-        SHELL: '/bin/sh',
-        TERM: options.environment?.TERM ?? 'xterm',
-      },
-      stdio: 'pipe',
-    })
-    const waiting = [...(options.typed ?? [])]
-    let screen = ''
-    let seen = 0
-    const type = () => {
-      const [next] = waiting
-      if (!next) return
-      const match = next.after.exec(plain(screen).slice(seen))
-      if (!match) return
-      seen += match.index + match[0].length
-      waiting.shift()
-      child.stdin.write(next.keys)
-      next.onSeen?.()
-      type()
-    }
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      screen += text
-      type()
-    })
-    child.stdin.on('error', () => undefined)
-    child.once('error', reject)
-    // What waits for a key that is never typed would wait forever.
-    const patience = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
-    child.once('close', (code) => {
-      clearTimeout(patience)
-      const left = waiting.map(({ after }) => String(after))
-      if (left.length > 0) reject(new Error(`never seen: ${left.join(', ')}\n${screen}`))
-      else resolve({ code, screen: screen.replaceAll('\r\n', '\n') })
-    })
+  const child = spawn('script', ['-qefc', command, '/dev/null'], {
+    cwd: options.folder,
+    env: {
+      ...environmentOf(options.environment),
+      SHELL: '/bin/sh',
+      TERM: options.environment?.TERM ?? 'xterm',
+    },
+    stdio: 'pipe',
   })
+  const keyboard = typist(options.typed, (keys) => child.stdin.write(keys))
+  child.stdout.setEncoding('utf8').on('data', keyboard.show)
+  child.stdin.on('error', () => undefined)
+  const ended = once(child, 'close').then(([code]) => code as number | null)
+  return keyboard.untilEnd(ended, () => child.kill('SIGKILL'))
 }
 
 /** As a person reads it. */

@@ -4,8 +4,7 @@ import * as assert from 'uvu/assert'
 import { codeOf } from '../../server/test/testkit/authenticator.ts'
 import { confirmTotp, startTotp } from '../../server/users/second-factor.service.ts'
 import { type Books, openBooks } from './books.ts'
-import { APP_KEY } from './run-affiliate.ts'
-import { NO_PTY, type Typed } from './run-in-pty.ts'
+import type { Typed } from './run-in-pty.ts'
 import { startAffiliate } from './running-affiliate.ts'
 
 const PASSWORD = 'a long passphrase'
@@ -25,7 +24,7 @@ const it = suite("second factors by the operator's commands")
 let books: Books
 
 it.before(async () => {
-  books = await openBooks('sqlite', { here: true })
+  books = await openBooks('sqlite')
   await addAdmin('op@example.pk')
 })
 it.after(() => books.market.close())
@@ -45,9 +44,12 @@ const audits = async (action: string) =>
     .execute()
 
 it('are set up with a code of the secret that is shown', async () => {
-  const { url, folder } = books.market.bed.testDatabase
-  const settings = { ...PRODUCTION, DATABASE_URL: url, APP_KEY, DATA_DIR: folder }
-  const running = startAffiliate(['users', 'enroll-second-factor', 'op@example.pk'], settings, folder)
+  const { settings, market } = books
+  const running = startAffiliate(
+    ['users', 'enroll-second-factor', 'op@example.pk'],
+    { ...PRODUCTION, ...settings },
+    market.bed.testDatabase.folder,
+  )
   const { child, printed } = running
   const answer = (code: string) => child.stdin?.write(`${code}\n`)
   await running.until(() => /app shows: $/.test(printed.stderr))
@@ -70,16 +72,9 @@ it('are set up with a code of the secret that is shown', async () => {
 
 it('are off without a code', async () => {
   await addAdmin('none@example.pk')
-  const { url, folder } = books.market.bed.testDatabase
-  const running = startAffiliate(
-    ['users', 'enroll-second-factor', 'none@example.pk'],
-    { DATABASE_URL: url, APP_KEY, DATA_DIR: folder },
-    folder,
-  )
-  running.child.stdin?.end()
-  await running.until(() => running.child.exitCode !== null)
-  assert.is(running.child.exitCode, 1)
-  assert.match(running.printed.stderr, /No code was given; the second factor is off/)
+  const ended = await books.affiliate(['users', 'enroll-second-factor', 'none@example.pk'])
+  assert.is(ended.code, 1)
+  assert.match(ended.stderr, /No code was given; the second factor is off/)
 })
 
 it('are for admins only, since others set up their own', async () => {
@@ -109,21 +104,19 @@ it('are named by a script that makes an admin in production', async () => {
   assert.match(printed, /affiliate users enroll-second-factor scripted@example\.pk/)
 })
 
-if (NO_PTY === null) {
-  it('are set up when an admin is made at a terminal in production', async () => {
-    const typed: Typed[] = [
-      { after: /Password: /, keys: `${PASSWORD}\n` },
-      { after: /Password again: /, keys: `${PASSWORD}\n` },
-      { after: /Code that the app shows: /, keys: '\u0004' },
-    ]
-    const { screen, code } = await books.pty(['users', 'create-admin', 'typed@example.pk'], {
-      typed,
-      environment: PRODUCTION,
-    })
-    assert.is(code, 1, screen)
-    assert.match(screen, /typed@example\.pk is an admin now/)
-    assert.match(screen.replaceAll(/\s+/g, ' '), /The account is there; to set up its second factor, run/)
+it('are set up when an admin is made at a terminal in production', async () => {
+  const typed: Typed[] = [
+    { after: /Password: /, keys: `${PASSWORD}\n` },
+    { after: /Password again: /, keys: `${PASSWORD}\n` },
+    { after: /Code that the app shows: /, keys: '\u0004' },
+  ]
+  const { screen, code } = await books.type(['users', 'create-admin', 'typed@example.pk'], {
+    typed,
+    environment: PRODUCTION,
   })
-}
+  assert.is(code, 1, screen)
+  assert.match(screen, /typed@example\.pk is an admin now/)
+  assert.match(screen.replaceAll(/\s+/g, ' '), /The account is there; to set up its second factor, run/)
+})
 
 it.run()

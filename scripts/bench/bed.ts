@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import { Client } from 'pg'
 import { type App, openApp } from '../../server/app.ts'
-import { migrate } from '../../server/platform/database/migrator.ts'
+import { migrate } from '../../server/migrator.ts'
 import type { BenchDialect, BenchOptions } from './options.ts'
 
 /** A database of its own for one bench, and what a process needs to work on it. */

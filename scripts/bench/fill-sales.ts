@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { insertRows } from '../../server/platform/database/protected-rows.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import { addMerchant, storeIdOf } from '../../server/test/testkit/listings.ts'
 import { addUser } from '../../server/test/testkit/people.ts'
@@ -51,7 +52,7 @@ export async function openCycles(
     commission: cycle.commission_total,
   }))
   await platform.database.transaction(async (tx) => {
-    await tx.insertInto('billing_cycles').values(cycles).execute()
+    await insertRows(tx, 'billing_cycles', cycles)
     await tx.insertInto('billing_cycle_shares').values(shares).execute()
   })
 }

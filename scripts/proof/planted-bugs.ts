@@ -62,8 +62,8 @@ const ARITHMETIC: PlantedBug[] = [
   simulated({
     name: 'a coupon code earns while its offer is paused',
     file: 'server/sales/accept-sale.rule.ts',
-    find: "return offer_status === 'live' &&",
-    replace: 'return offer_status !== null &&',
+    find: "offer_status === 'live' &&",
+    replace: 'offer_status !== null &&',
   }),
   simulated({
     name: 'of several coupon codes the last one earns',
@@ -233,11 +233,10 @@ const ONCE: PlantedBug[] = [
     expectedIn: 'race',
   },
   {
-    name: 'the thread that reads ahead hands out the order of another event',
-    file: 'server/jobs/order-reader-thread.ts',
-    find: 'const order = readOrder(text, trackingParameter)',
-    replace:
-      'const order = readOrder([...texts.values()].at([...texts.keys()].indexOf(id) - 1) ?? text, trackingParameter)',
+    name: 'an event is applied with the order of another event',
+    file: 'server/jobs/apply-store-events.ts',
+    find: 'orders[index] ?? null',
+    replace: 'orders.at(index - 1) ?? null',
     expectedIn: 'race',
   },
   {

@@ -89,7 +89,7 @@ export function describeTest(path: string, text: string): TestFile {
 }
 
 /** How many files share a process. More would leave processors idle at the end of a run. */
-const GROUP_SIZE = 8
+const GROUP_SIZE = 24
 
 /** Neighbors that may run in one process, and need the same of the runner, together. */
 export function groupTests(files: readonly TestFile[]): TestFile[][] {

@@ -1,5 +1,15 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, enumText, epochMs, id, oneOf, paisa, refersTo, text } from '../platform/database/columns.ts'
+import {
+  count,
+  enumText,
+  epochMs,
+  id,
+  oneOf,
+  paisa,
+  refersTo,
+  rowDigest,
+  text,
+} from '../platform/database/columns.ts'
 import { User } from '../users/user.entity.ts'
 import { CYCLE_STATES, type CycleState } from './close-cycle.rule.ts'
 
@@ -25,6 +35,7 @@ export const BillingCycle = defineEntity({
     created_at: epochMs(),
     closed_at: epochMs().strictNullable(),
     charged_at: epochMs().strictNullable(),
+    row_digest: rowDigest(),
   },
   checks: [
     oneOf('billing_cycles', 'state', CYCLE_STATES),
@@ -86,6 +97,7 @@ export const Credit = defineEntity({
     reference: text().unique(),
     reason: text(),
     created_at: epochMs(),
+    row_digest: rowDigest(),
   },
   checks: [{ name: 'credits_amount_check', expression: 'amount > 0' }],
   indexes: [{ name: 'credits_merchant', properties: ['merchant_id'] }],

@@ -1,8 +1,10 @@
 import { displayMoney, type Paisa } from '../../shared/money.ts'
 import type { BillingCycleWire } from '../../shared/schemas/billing.ts'
+import { reportTamperedRow } from '../flags/tampered-rows.service.ts'
 import { accountBalances } from '../ledger/ledger.service.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { type KeysetScan, pageItems } from '../platform/database/keyset-scan.ts'
+import { type NewRow, stateOf, TamperedRow } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import {
   addToShares,
@@ -104,7 +106,7 @@ async function openCyclesFor(
   merchantIds: string[],
   now: number,
 ): Promise<Map<string, CycleRow>> {
-  const cycles = await lockOpenCycles(tx, platform.database.dialect, merchantIds)
+  const cycles = await lockOpenCycles(tx, merchantIds)
   const open = new Map(cycles.map((cycle) => [cycle.merchant_id, cycle]))
   const over = cycles.filter((cycle) => now >= cycle.period_end)
   for (const { cycle, decision } of await closeLocked(platform, tx, over, now)) {
@@ -116,8 +118,7 @@ async function openCyclesFor(
   const fresh = missing.map((merchantId) =>
     newCycle(platform, merchantId, formerEnds.get(merchantId) ?? null, now),
   )
-  await insertCycles(tx, fresh)
-  for (const cycle of fresh) open.set(cycle.merchant_id, cycle)
+  for (const cycle of await insertCycles(tx, fresh)) open.set(cycle.merchant_id, cycle)
   return open
 }
 
@@ -126,7 +127,7 @@ function newCycle(
   merchantId: string,
   formerPeriodEnd: number | null,
   now: number,
-): CycleRow {
+): NewRow<'billing_cycles'> {
   const period = nextCyclePeriod({
     formerPeriodEnd,
     acceptedAt: now,
@@ -156,13 +157,23 @@ function newCycle(
 /** Cycles of one merchant or, for the operator, of all; newest first. Open ones show what they would charge now. */
 export async function listCycles(platform: Platform, filter: CycleFilter): Promise<CycleRow[]> {
   const { reader } = platform.database
-  return withExpectedCharges(reader, await findCycles(reader, filter))
+  return shownCycles(platform, reader, await findCycles(reader, filter))
 }
 
-/** Fills in `credit_total` and `amount_due` of open cycles as if they closed now. */
-export async function withExpectedCharges(db: Queries, cycles: readonly CycleRow[]): Promise<CycleRow[]> {
+/**
+ * Cycles as they are shown: open ones with `credit_total` and `amount_due` as if they closed now, and none that was changed outside of the
+ * service with a `payment_url`, which could lead elsewhere. Those are flagged.
+ */
+export async function shownCycles(
+  platform: Platform,
+  db: Queries,
+  rows: readonly CycleRow[],
+): Promise<CycleRow[]> {
+  const cycles = rows.map((cycle) => withCheckedLink(platform, cycle))
+  for (const cycle of rows.filter((_, index) => cycles[index] !== rows[index]))
+    await reportTamperedRow(platform, new TamperedRow('billing_cycles', cycle))
   const open = cycles.filter(({ state }) => state === 'open')
-  if (open.length === 0) return [...cycles]
+  if (open.length === 0) return cycles
   const credits = await availableCredits(
     db,
     open.map(({ merchant_id }) => merchant_id),
@@ -172,6 +183,11 @@ export async function withExpectedCharges(db: Queries, cycles: readonly CycleRow
     const { creditTotal, amountDue } = expectedCharge(cycle, credits.get(cycle.merchant_id) ?? 0)
     return { ...cycle, credit_total: creditTotal, amount_due: amountDue }
   })
+}
+
+/** The cycle; without its `payment_url` unless it is as the service wrote it. */
+export function withCheckedLink({ keys }: Platform, cycle: CycleRow): CycleRow {
+  return stateOf(keys, 'billing_cycles', cycle) === 'holds' ? cycle : { ...cycle, payment_url: null }
 }
 
 /** What the cycle would charge now; nothing for totals beyond 2^53, whose close fails and is flagged. */

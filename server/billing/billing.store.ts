@@ -1,7 +1,15 @@
-import { type Insertable, type Selectable, sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { inList, valuesTable } from '../platform/database/bulk-values.ts'
-import { dialectOf, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
+import {
+  dialectOf,
+  type Queries,
+  type Tx,
+  transactionKeys,
+  WriteConflict,
+} from '../platform/database/database.ts'
 import { countRows, type ScanCount, type ScanPage } from '../platform/database/keyset-scan.ts'
+import { authentic, insertRowsIfNew, type NewRow, updateRows } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 import type { RecordFilter } from '../processor/attempts.service.ts'
 import type { CycleState } from './close-cycle.rule.ts'
@@ -9,33 +17,25 @@ import type { CycleState } from './close-cycle.rule.ts'
 export type CycleRow = Selectable<Schema['billing_cycles']>
 export type ShareRow = Selectable<Schema['billing_cycle_shares']>
 
-/** The open cycles of these merchants, locked in a fixed order until the transaction ends. */
-export function lockOpenCycles(
-  tx: Tx,
-  dialect: 'sqlite' | 'postgresql',
-  merchantIds: readonly string[],
-): Promise<CycleRow[]> {
-  return tx
+/**
+ * The open cycles of these merchants, locked in a fixed order until the transaction ends. Throws `TamperedRow` and
+ * `UnknownKeyError`.
+ */
+export async function lockOpenCycles(tx: Tx, merchantIds: readonly string[]): Promise<readonly CycleRow[]> {
+  const cycles = await tx
     .selectFrom('billing_cycles')
     .selectAll()
     .where('merchant_id', 'in', merchantIds)
     .where('state', '=', 'open')
     .orderBy('merchant_id')
-    .$if(dialect === 'postgresql', (query) => query.forUpdate())
+    .$if(dialectOf(tx) === 'postgresql', (query) => query.forUpdate())
     .execute()
+  return authentic(transactionKeys(), 'billing_cycles', cycles)
 }
 
-export function lockCycle(
-  tx: Tx,
-  dialect: 'sqlite' | 'postgresql',
-  cycleId: string,
-): Promise<CycleRow | undefined> {
-  return tx
-    .selectFrom('billing_cycles')
-    .selectAll()
-    .where('id', '=', cycleId)
-    .$if(dialect === 'postgresql', (query) => query.forUpdate())
-    .executeTakeFirst()
+/** Throws `TamperedRow` and `UnknownKeyError`. */
+export async function lockCycle(tx: Tx, cycleId: string): Promise<CycleRow | undefined> {
+  return (await lockCycles(tx, [cycleId]))[0]
 }
 
 /** The end of each merchant's latest cycle (epoch ms). Merchants without a cycle are missing. */
@@ -50,14 +50,10 @@ export async function lastPeriodEnds(tx: Tx, merchantIds: readonly string[]): Pr
 }
 
 /** Opens cycles. Throws `WriteConflict` if another transaction has opened one of them. */
-export async function insertCycles(tx: Tx, cycles: Insertable<Schema['billing_cycles']>[]): Promise<void> {
-  const added = await tx
-    .insertInto('billing_cycles')
-    .values(cycles)
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('id')
-    .execute()
+export async function insertCycles(tx: Tx, cycles: readonly NewRow<'billing_cycles'>[]): Promise<CycleRow[]> {
+  const added = await insertRowsIfNew(tx, 'billing_cycles', cycles)
   if (added.length < cycles.length) throw new WriteConflict('a billing cycle was opened')
+  return added
 }
 
 export interface CycleAddition {
@@ -101,20 +97,14 @@ export async function addToShares(tx: Tx, shares: readonly CycleShare[]): Promis
     .execute()
 }
 
-/** Changes a cycle if its state is `from`. Returns false otherwise. */
+/** Changes a cycle if its state is `from`. Returns false otherwise. Throws `TamperedRow` and `UnknownKeyError`. */
 export async function moveCycle(
   tx: Tx,
   cycleId: string,
   from: CycleState,
-  change: Partial<CycleRow>,
+  change: Partial<NewRow<'billing_cycles'>>,
 ): Promise<boolean> {
-  const updated = await tx
-    .updateTable('billing_cycles')
-    .set(change)
-    .where('id', '=', cycleId)
-    .where('state', '=', from)
-    .executeTakeFirst()
-  return updated.numUpdatedRows === 1n
+  return (await updateRows(tx, 'billing_cycles', { id: cycleId, state: from }, change)).length === 1
 }
 
 /** Ids of the merchant's closed cycles without an invoice. */
@@ -193,16 +183,24 @@ export async function releaseShares(tx: Tx, cycleId: string, now: number): Promi
     .execute()
 }
 
-/** In the same order as `lockCycles`. */
-export function findCyclesByIds(db: Queries, cycleIds: readonly string[]): Promise<CycleRow[]> {
-  return cyclesByIds(db, cycleIds).execute()
+/** In the same order as `lockCycles`. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function findCyclesByIds(
+  db: Queries,
+  keys: AppKeys,
+  cycleIds: readonly string[],
+): Promise<readonly CycleRow[]> {
+  return authentic(keys, 'billing_cycles', await cyclesByIds(db, cycleIds).execute())
 }
 
-/** These cycles in any state, locked in the order of their merchants until the transaction ends. */
-export function lockCycles(tx: Tx, cycleIds: readonly string[]): Promise<CycleRow[]> {
-  return cyclesByIds(tx, cycleIds)
+/**
+ * These cycles in any state, locked in the order of their merchants until the transaction ends. Throws `TamperedRow` and
+ * `UnknownKeyError`.
+ */
+export async function lockCycles(tx: Tx, cycleIds: readonly string[]): Promise<readonly CycleRow[]> {
+  const cycles = await cyclesByIds(tx, cycleIds)
     .$if(dialectOf(tx) === 'postgresql', (query) => query.forUpdate())
     .execute()
+  return authentic(transactionKeys(), 'billing_cycles', cycles)
 }
 
 function cyclesByIds(db: Queries, cycleIds: readonly string[]) {
@@ -214,49 +212,16 @@ function cyclesByIds(db: Queries, cycleIds: readonly string[]) {
     .orderBy('id')
 }
 
-interface Closing {
-  cycle_id: string
-  credit_total: number
-  amount_due: number
-}
-
-const closings = valuesTable<Closing>('new', {
-  cycle_id: 'uuid',
-  credit_total: 'bigint',
-  amount_due: 'bigint',
-})
-
-/** Closes these cycles at `now` (epoch ms). Returns the ids of those that were open. */
-export async function closeOpenCycles(
-  tx: Tx,
-  rows: readonly Closing[],
-  now: number,
-): Promise<ReadonlySet<string>> {
-  const closed = await sql<{ id: string }>`
-    update billing_cycles as cycle
-    set state = 'closed', credit_total = new.credit_total, amount_due = new.amount_due, closed_at = ${now}
-    from ${closings(dialectOf(tx), rows)}
-    where cycle.id = new.cycle_id and ${stateOf(tx)} = 'open'
-    returning id`.execute(tx)
-  return new Set(closed.rows.map((row) => row.id))
-}
-
-/** Extends these cycles to `periodEnd` (epoch ms). Returns the ids of those that were open. */
-export async function extendOpenCycles(
+/** Changes those of these cycles that are open. Returns their ids. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function changeOpenCycles(
   tx: Tx,
   cycleIds: readonly string[],
-  periodEnd: number,
+  change: (cycle: CycleRow) => Partial<NewRow<'billing_cycles'>>,
 ): Promise<ReadonlySet<string>> {
-  const extended = await sql<{ id: string }>`
-    update billing_cycles as cycle set period_end = ${periodEnd}
-    where cycle.id ${inList(dialectOf(tx), 'uuid', cycleIds)} and ${stateOf(tx)} = 'open'
-    returning id`.execute(tx)
-  return new Set(extended.rows.map((row) => row.id))
-}
-
-/** The plus sign keeps SQLite from scanning all open cycles instead of seeking the few ids. */
-function stateOf(tx: Tx) {
-  return dialectOf(tx) === 'sqlite' ? sql`+cycle.state` : sql`cycle.state`
+  // The plus sign keeps SQLite from scanning all open cycles instead of seeking the few ids.
+  const state = dialectOf(tx) === 'sqlite' ? sql`+state` : sql`state`
+  const open = sql`id ${inList(dialectOf(tx), 'uuid', cycleIds)} and ${state} = 'open'`
+  return new Set((await updateRows(tx, 'billing_cycles', open, change)).map(({ id }) => id))
 }
 
 /** Cycles of one merchant, or of all (`null`). */

@@ -1,18 +1,17 @@
 import type { Paisa } from '../../shared/money.ts'
+import { type AuditRecord, recordAudits } from '../flags/audit.service.ts'
+import { closeFlag, flagFailedRun, flaggedByRuns } from '../flags/flags.service.ts'
 import { cycleClosed } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
-import { type AuditRecord, recordAudits } from '../moderation/audit.service.ts'
-import { closeFlag, flagFailedRun, flaggedByRuns } from '../moderation/flags.service.ts'
-import { type NewEvent, publishEvents } from '../outbox/outbox.service.ts'
+import { type NewEvent, publishEvents } from '../notifications/outbox.service.ts'
 import { processInBatches } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 import {
   type CycleRow,
-  closeOpenCycles,
+  changeOpenCycles,
   dueCycleIds,
-  extendOpenCycles,
   findCycle,
   findCyclesByIds,
   lockCycles,
@@ -20,7 +19,7 @@ import {
 import { boundaryAfter } from './billing-period.rule.ts'
 import { wireCycle } from './billing-wire.ts'
 import { type CloseDecision, decideClose } from './close-cycle.rule.ts'
-import { availableCredits, lockMerchantCredits } from './credits.store.ts'
+import { checkedCredits, lockMerchantCredits } from './credits.store.ts'
 import { queueInvoices } from './invoices.service.ts'
 
 /** What a close did to one cycle, or with `dryRun` would do. Amounts in paisa, times in epoch ms. */
@@ -64,7 +63,12 @@ export async function closeDueCycles(
   const flagged = await flaggedByRuns(database.reader)
   const work = async (cycleIds: readonly string[]) => {
     const decided = options.dryRun
-      ? await decideCloses(database.reader, await findCyclesByIds(database.reader, cycleIds), asOf)
+      ? await decideCloses(
+          platform,
+          database.reader,
+          await findCyclesByIds(database.reader, platform.keys, cycleIds),
+          asOf,
+        )
       : await database.transaction((tx) =>
           closePage(platform, tx, cycleIds, { asOf, actor: options.actor, flagged }),
         )
@@ -133,15 +137,20 @@ export async function closeLocked(
 ): Promise<DecidedCycle[]> {
   if (cycles.length === 0) return []
   await lockMerchantCredits(tx, merchantsOf(cycles))
-  const decided = await decideCloses(tx, cycles, asOf)
+  const decided = await decideCloses(platform, tx, cycles, asOf)
   await applyExtensions(platform, tx, decided, asOf)
   await applyCloses(platform, tx, decided)
   return decided
 }
 
 /** The due cycles with their decisions. Expects at most one cycle per merchant, because a second would use the same credit. */
-async function decideCloses(db: Queries, cycles: readonly CycleRow[], asOf: number): Promise<DecidedCycle[]> {
-  const credits = await availableCredits(db, merchantsOf(cycles))
+async function decideCloses(
+  { keys }: Platform,
+  db: Queries,
+  cycles: readonly CycleRow[],
+  asOf: number,
+): Promise<DecidedCycle[]> {
+  const credits = await checkedCredits(db, keys, merchantsOf(cycles))
   return cycles.flatMap((cycle) => {
     const decision = decideClose({
       state: cycle.state,
@@ -163,7 +172,8 @@ async function applyExtensions(platform: Platform, tx: Tx, decided: readonly Dec
   const extended = decided.filter(({ decision }) => decision.kind === 'extend')
   if (extended.length === 0) return
   const ids = extended.map(({ cycle }) => cycle.id)
-  assertMoved(ids, await extendOpenCycles(tx, ids, nextBoundary(platform, asOf)))
+  const change = { period_end: nextBoundary(platform, asOf) }
+  assertMoved(ids, await changeOpenCycles(tx, ids, () => change))
 }
 
 async function applyCloses(platform: Platform, tx: Tx, decided: readonly DecidedCycle[]): Promise<void> {
@@ -172,13 +182,14 @@ async function applyCloses(platform: Platform, tx: Tx, decided: readonly Decided
     decision.kind === 'close' ? [{ cycleId: cycle.id, merchantId: cycle.merchant_id, ...decision }] : [],
   )
   if (closed.length === 0) return
-  const rows = closed.map(({ cycleId, creditTotal, amountDue }) => {
-    return { cycle_id: cycleId, credit_total: creditTotal, amount_due: amountDue }
-  })
-  assertMoved(
-    closed.map(({ cycleId }) => cycleId),
-    await closeOpenCycles(tx, rows, now),
+  const changes = new Map(
+    closed.map(({ cycleId, creditTotal, amountDue }) => [
+      cycleId,
+      { state: 'closed' as const, credit_total: creditTotal, amount_due: amountDue, closed_at: now },
+    ]),
   )
+  const ids = [...changes.keys()]
+  assertMoved(ids, await changeOpenCycles(tx, ids, ({ id }) => changes.get(id) ?? {}))
   await writeEntries(platform, tx, closed.map(cycleClosed), now)
   const invoices = closed.map(({ amountDue, ...cycle }) => ({ ...cycle, amount: amountDue }))
   await queueInvoices(platform, tx, invoices)

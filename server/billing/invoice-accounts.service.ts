@@ -1,5 +1,5 @@
 import { formatMoney } from '../../shared/money.ts'
-import { closeFlag, flagsOfKindAbout, openFlagAbout, raiseFlag } from '../moderation/flags.service.ts'
+import { closeFlag, flagsOfKindAbout, openFlagAbout, raiseFlag } from '../flags/flags.service.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'

@@ -2,6 +2,7 @@ import type { Paisa } from '../../shared/money.ts'
 import { assertEntry, checkedEntry } from '../ledger/checked-entry.service.ts'
 import { cycleClosed } from '../ledger/entries.rule.ts'
 import { IntegrityError } from '../platform/crypto/vault.ts'
+import { requireAuthentic } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { findCycle } from './billing.store.ts'
 
@@ -17,6 +18,7 @@ export async function assertInvoiceBacked(
 ): Promise<void> {
   const cycle = await findCycle(db, cycleId)
   if (!cycle) throw new IntegrityError('there is no such cycle')
+  requireAuthentic(keys, 'billing_cycles', cycle)
   const { merchant_id: merchantId, amount_due: amountDue, closed_at: closedAt } = cycle
   await assertEntry(keys, db, cycleClosed({ cycleId, merchantId, amountDue }), closedAt)
   if (amountDue !== amount) throw new IntegrityError('the call is about another amount')

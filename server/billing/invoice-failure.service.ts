@@ -1,6 +1,6 @@
 import { formatMoney } from '../../shared/money.ts'
+import { raiseFlag } from '../flags/flags.service.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
-import { raiseFlag } from '../moderation/flags.service.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { markFailed, wasRefused } from '../processor/attempts.service.ts'
@@ -19,7 +19,7 @@ export async function applyInvoiceFailure(
   event: InvoiceFailed,
 ): Promise<EventOutcome> {
   const found = await findCycleByInvoice(tx, event.invoice_id)
-  const cycle = found && (await lockCycle(tx, platform.database.dialect, found.id))
+  const cycle = found && (await lockCycle(tx, found.id))
   if (!cycle) {
     return (await wasRefused(tx, 'invoice', event.invoice_id))
       ? { kind: 'ignored', reason: `invoice ${event.invoice_id} was refused when it was requested` }

@@ -1,5 +1,5 @@
 import { formatMoney, type Paisa } from '../../shared/money.ts'
-import { sendMail } from '../mail/mail.service.ts'
+import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -100,7 +100,7 @@ export async function retryInvoice(
     flagKinds: ['processor_refusal', 'invoice_failed'],
     flagNote: 'The invoice was requested again.',
     find: findCycle,
-    lock: (tx, id) => lockCycle(tx, platform.database.dialect, id),
+    lock: lockCycle,
     assertWaiting: (row) => assertClosed(cycleId, row),
     amount: (row) => row.amount_due,
     async request(db, { merchant_id }) {

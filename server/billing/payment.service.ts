@@ -1,15 +1,15 @@
 import { CURRENCY, formatMoney } from '../../shared/money.ts'
+import { closeFlag, type FlagKind, raiseFlag } from '../flags/flags.service.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
 import { cycleCharged } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
-import { closeFlag, type FlagKind, raiseFlag } from '../moderation/flags.service.ts'
-import { type NewEvent, publishEvents } from '../outbox/outbox.service.ts'
+import { subscriptionsOf } from '../notifications/channels/webhooks/endpoints.service.ts'
+import { type NewEvent, publishEvents } from '../notifications/outbox.service.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 import { isCallWaiting } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
-import { subscriptionsOf } from '../webhooks/endpoints.service.ts'
 import {
   type CycleRow,
   findCycleByInvoice,
@@ -34,7 +34,7 @@ export async function applyPaymentConfirmation(
   event: PaymentConfirmed,
 ): Promise<EventOutcome> {
   const found = await findCycleByInvoice(tx, event.invoice_id)
-  const cycle = found && (await lockCycle(tx, platform.database.dialect, found.id))
+  const cycle = found && (await lockCycle(tx, found.id))
   if (!cycle) return { kind: 'retry', reason: `no billing cycle has invoice ${event.invoice_id} yet` }
   // A second invoice is on its way: charged now, the cycle could be paid twice.
   if (cycle.state === 'closed' && (await isCallWaiting(tx, 'invoice', cycle.id))) {

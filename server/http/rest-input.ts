@@ -28,11 +28,19 @@ export interface InputShape {
   fields: Map<string, { source: FieldSource; schema: JsonSchema; required: boolean }>
 }
 
+const shapes = new WeakMap<RestRoute, InputShape>()
+
 /**
  * The REST form of a procedure's input: path parameters by name; other fields are in the query of GET and DELETE, in the
  * body of POST and PATCH (`takesBody`). Throws if the input is not one strict object or lacks a path parameter.
  */
 export function inputShapeOf(procedure: ProcedureRecord, route: RestRoute): InputShape {
+  const shape = shapes.get(route) ?? makeShape(procedure, route)
+  shapes.set(route, shape)
+  return shape
+}
+
+function makeShape(procedure: ProcedureRecord, route: RestRoute): InputShape {
   const [given, more] = procedure.inputs
   // REST always builds an object, so a default for a missing input does not matter.
   const input = given instanceof z.ZodPrefault ? given.unwrap() : given

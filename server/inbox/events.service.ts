@@ -1,4 +1,4 @@
-import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
+import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { afterCommit, type Queries } from '../platform/database/database.ts'

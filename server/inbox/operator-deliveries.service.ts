@@ -1,4 +1,4 @@
-import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
+import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import type { Queries } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { EventSource } from './event-states.ts'

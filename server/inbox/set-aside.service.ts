@@ -1,5 +1,5 @@
-import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
-import { closeFlag, openFlagAbout, raiseFlag } from '../moderation/flags.service.ts'
+import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
+import { closeFlag, openFlagAbout, raiseFlag } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'
 import { NIL_ID } from '../platform/ids.ts'

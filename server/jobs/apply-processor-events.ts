@@ -3,21 +3,20 @@ import { applyPaymentConfirmation } from '../billing/payment.service.ts'
 import { type ClaimedEvent, type EventOutcome, settle } from '../inbox/inbox.service.ts'
 import { setAsideUnmapped, UNREADABLE } from '../inbox/set-aside.service.ts'
 import { applyPayoutEvent } from '../payouts/payout-events.service.ts'
-import { parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
+import { LARGE_JSON, parseBoundedJson, UnreadableJson } from '../platform/bounded-json.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { createLoopYield } from '../platform/loop-yield.ts'
 import type { Platform } from '../platform/platform.ts'
 import { MalformedEvent, type ProcessorEvent, readProcessorEvent } from '../processor/events.rule.ts'
 import type { ProcessorEventRules } from '../processor/events.settings.ts'
 import { applyReversal } from './apply-reversal.ts'
-import { LARGE_BODY } from './read-order.ts'
 
 /** Returns the function that applies the processor's signed events, each in its own transaction. */
 export function processorEventApplier(rules: ProcessorEventRules) {
   return async (platform: Platform, events: readonly ClaimedEvent[]): Promise<void> => {
     const yieldLoop = createLoopYield()
     for (const event of events) {
-      const isLarge = (event.text?.length ?? 0) > LARGE_BODY
+      const isLarge = (event.text?.length ?? 0) > LARGE_JSON
       if (isLarge) await yieldLoop(true)
       const read = readEvent(event, rules)
       await yieldLoop(isLarge)

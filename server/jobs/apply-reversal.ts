@@ -1,6 +1,6 @@
 import { cycleOfInvoice } from '../billing/invoices.service.ts'
+import { raiseFlag } from '../flags/flags.service.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
-import { raiseFlag } from '../moderation/flags.service.ts'
 import { payoutByProcessorId } from '../payouts/payouts.service.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'

@@ -2,7 +2,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { closeDueCycles } from '../billing/close-cycle.service.ts'
-import { resolveFlag } from '../moderation/flags.service.ts'
+import { resolveFlag } from '../flags/flags.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'

@@ -7,7 +7,7 @@ import {
   noteDifference,
   noteUnanswered,
   type ReconciliationFinding,
-} from '../moderation/reconciliation-flags.service.ts'
+} from '../flags/reconciliation-flags.service.ts'
 import { payoutRecord, payoutRecords } from '../payouts/payouts.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries } from '../platform/database/database.ts'

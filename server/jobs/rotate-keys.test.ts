@@ -5,7 +5,6 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { creditGranted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
-import { watchIdentities } from '../moderation/watches/identity-watch.service.ts'
 import { runPayouts } from '../payouts/payout-run.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { SettingError } from '../platform/config.ts'
@@ -30,6 +29,7 @@ import { addUser, changeUser } from '../test/testkit/people.ts'
 import { MINUTE, TESTBED_KEY, withKeys } from '../test/testkit/testbed.ts'
 import { billingAccountOf } from '../users/billing-accounts.service.ts'
 import { verifyBooks } from '../verification/verify-books.ts'
+import { watchIdentities } from '../watches/identity-watch.service.ts'
 import { type Rotation, rotateKeys } from './rotate-keys.ts'
 
 const NEW_KEY = Buffer.alloc(32, 42)
@@ -211,7 +211,7 @@ for (const dialect of testDialects()) {
       const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
       assert.equal((await rotate(both)).retired, [platform.keys.current.id])
       assert.equal(await brokenChecks(both), [])
-      const { userId } = await addUser(platform, 'merchant')
+      const { userId } = await addUser(both, 'merchant')
       const credit = creditGranted({ creditId: v7(), merchantId: userId, amount: 100 })
       const write = (by: Platform) =>
         platform.database

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { flagForgedRows } from '../moderation/forged-rows.service.ts'
+import { flagForgedRows } from '../flags/forged-rows.service.ts'
 import { assertRow, rowProblem, sealedRow } from '../platform/crypto/digested-rows.ts'
 import { IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'

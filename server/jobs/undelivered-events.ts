@@ -1,5 +1,5 @@
+import { closeFlag, lastResolvedFlag, raiseFlag } from '../flags/flags.service.ts'
 import { unknownDeliveries } from '../inbox/events.service.ts'
-import { closeFlag, lastResolvedFlag, raiseFlag } from '../moderation/flags.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Processor } from '../processor/processor.ts'
 import { RECONCILED_DAYS } from './reconciliation.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { formatMoney } from '../../shared/money.ts'
-import { lastResolvedFlag, raiseFlag } from '../moderation/flags.service.ts'
+import { lastResolvedFlag, raiseFlag } from '../flags/flags.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Platform } from '../platform/platform.ts'
 import { knownAttemptIds } from '../processor/attempts.service.ts'

@@ -1,4 +1,4 @@
-import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
+import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import { offerStatusesAt } from '../offers/offers.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'

@@ -1,4 +1,6 @@
 import { sql } from 'kysely'
+import { SettingError } from '../platform/config.ts'
+import type { OpenDatabase } from '../platform/database/open-database.ts'
 import type { PostgresDatabase } from '../platform/database/postgresql.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
@@ -36,7 +38,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   counted_visitors: ['update', 'delete'],
   billing_cycles: ['update'],
   billing_cycle_shares: ['update'],
-  credits: [],
+  credits: ['update'],
   sales: ['update'],
   sale_decisions: [],
   payouts: ['update'],
@@ -44,7 +46,7 @@ export const CHANGES: Record<keyof Schema, readonly Change[]> = {
   ledger_entries: [],
   ledger_postings: [],
   ledger_heads: ['update'],
-  ledger_seals: [],
+  ledger_seals: ['update'],
   ledger_seal_heads: [],
   inbound_events: ['update'],
   inbound_bodies: ['delete'],
@@ -138,4 +140,23 @@ export async function mayMigrate({ reader }: PostgresDatabase): Promise<boolean>
     select pg_has_role(relowner, 'usage') as may from pg_class
     where oid = to_regclass('mikro_orm_migrations')`.execute(reader)
   return rows[0]?.may ?? true
+}
+
+/**
+ * Throws `SettingError`, with the commands to run, when the service's PostgreSQL role may not apply the pending migrations or lacks
+ * privileges on a table.
+ */
+export async function checkRole(database: OpenDatabase, pending: readonly string[]): Promise<void> {
+  if (database.dialect !== 'postgresql') return
+  const grant = '"affiliate db grants ROLE" as the owner of the tables'
+  if (pending.length > 0) {
+    if (await mayMigrate(database)) return
+    throw new SettingError(
+      'DATABASE_URL',
+      `${pending.length} migrations are pending and this role may not apply them: run "affiliate db migrate" and then ${grant}`,
+    )
+  }
+  const missing = await missingPrivileges(database)
+  if (missing.length === 0) return
+  throw new SettingError('DATABASE_URL', `this role may not use ${missing.join(', ')}: run ${grant}`)
 }

@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { migrate, migrationState, openOrm } from '../platform/database/migrator.ts'
+import { migrate, openOrm } from '../migrator.ts'
+import { migrationState } from '../platform/database/migration-state.ts'
 import type { OpenDatabase } from '../platform/database/open-database.ts'
-import { ENTITIES } from '../platform/database/schema.ts'
+import { ENTITIES } from '../schema.ts'
 import { openTestDatabase, type TestDialect, testDialects } from '../test/testkit/databases.ts'
 import { ONE_OF_EACH, populate } from '../test/testkit/one-of-each.ts'
 import { raceProcesses } from '../test/testkit/racing-processes.ts'
@@ -141,8 +142,9 @@ ${await sqlFor(tables, orm)}`,
       const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
       const printed = await raceProcesses(2, {
         prepare: `
+          await import(${module('../entities.ts')})
           const { openDatabase } = await import(${module('../platform/database/open-database.ts')})
-          const { migrate, openOrm } = await import(${module('../platform/database/migrator.ts')})
+          const { migrate, openOrm } = await import(${module('../migrator.ts')})
           const database = await openDatabase(${JSON.stringify(url)}, { create: true })
           await openOrm(database)`,
         run: `

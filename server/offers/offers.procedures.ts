@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { percentToBasisPoints } from '../../shared/rates.ts'
+import { vetOfferInput } from '../../shared/schemas/admin.ts'
 import {
   createOfferInput,
   getOfferInput,
@@ -21,6 +22,7 @@ import {
   PUBLIC_OFFERS,
   setOfferStatus,
   updateOffer,
+  vetOffer,
 } from './offers.service.ts'
 
 export const offersRouter = router({
@@ -115,4 +117,29 @@ function basisPointsOf(percent: number): number {
 
 function rateOrNone(percent: number | undefined): number | undefined {
   return percent === undefined ? undefined : basisPointsOf(percent)
+}
+
+/** What admins decide about offers. */
+export const vettingProcedures = {
+  vetOffer: procedure(['admin'], {
+    rest: { method: 'POST', path: '/admin/offers/:id/vet' },
+    summary: 'Approve or reject an offer',
+    description:
+      'An approval applies to the present rate and lower ones. A rejection pauses a live offer; above the high-commission threshold it applies to the present rate and higher ones, otherwise to every rate until an admin approves. With `commission_rate`, the decision is refused if the offer has another rate now. Repeating it changes nothing; with another reason it is refused with `already_decided`.',
+    errors: ['not_found', 'conflict', 'already_decided'],
+    details: { conflict: "The offer's commission rate is now 15 %." },
+  })
+    .input(vetOfferInput)
+    .output(offer)
+    .mutation(async ({ ctx, input }) => {
+      const { id, decision, reason, commission_rate: rate } = input
+      const vetted = await vetOffer(ctx.platform, {
+        offerId: id,
+        actor: ctx.actor.userId,
+        decision,
+        reason: reason ?? null,
+        commissionRate: rate === undefined ? undefined : (percentToBasisPoints(rate) ?? undefined),
+      })
+      return wireOffer(vetted)
+    }),
 }

@@ -1,4 +1,4 @@
-import { flagsOfKindAbout, raiseFlag } from '../moderation/flags.service.ts'
+import { flagsOfKindAbout, raiseFlag } from '../flags/flags.service.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { hostsOfMerchant } from '../stores/stores.service.ts'

@@ -1,6 +1,6 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../test/testkit/property.ts'
+import { anyCharacter, fc } from '../test/testkit/property.ts'
 import {
   checkProductUrl,
   isVerifiedHost,
@@ -196,10 +196,21 @@ test('property: the shop reads exactly one reference, and all else in the same b
 })
 
 test('property: what is allowed parses to an https address without port and credentials, and is allowed again unchanged', () => {
-  const text = fc.oneof(
-    fc.webUrl({ validSchemes: ['https', 'http'], withFragments: true, withQueryParameters: true }),
-    fc.string(),
-  )
+  // fast-check's own addresses are made of its table of all characters, which takes a second to fill.
+  const encoded = fc.string({ unit: anyCharacter, maxLength: 10 }).map(encodeURIComponent)
+  const url = fc
+    .tuple(
+      fc.constantFrom('https', 'http'),
+      fc.domain(),
+      fc.array(encoded, { maxLength: 4 }),
+      encoded,
+      encoded,
+    )
+    .map(
+      ([scheme, domain, path, query, fragment]) =>
+        `${scheme}://${[domain, ...path].join('/')}${query && `?${query}`}${fragment && `#${fragment}`}`,
+    )
+  const text = fc.oneof(url, fc.string())
   fc.assert(
     fc.property(text, (given) => {
       const check = checkProductUrl(given)

@@ -1,4 +1,4 @@
-import { lastResolvedFlag, openFlagAbout, raiseFlag } from '../moderation/flags.service.ts'
+import { lastResolvedFlag, openFlagAbout, raiseFlag } from '../flags/flags.service.ts'
 import type { Platform } from '../platform/platform.ts'
 import { wasSentWith } from '../processor/attempts.service.ts'
 import type { Processor } from '../processor/processor.ts'

@@ -5,9 +5,7 @@ import {
   releasedByCreator,
   takeShares,
 } from '../billing/creator-shares.service.ts'
-import { payoutCreated } from '../ledger/entries.rule.ts'
-import { writeEntries } from '../ledger/ledger.service.ts'
-import { recordAudit } from '../moderation/audit.service.ts'
+import { recordAudit } from '../flags/audit.service.ts'
 import {
   closeFlag,
   flagFailedRun,
@@ -15,8 +13,10 @@ import {
   openFlags,
   raiseFlag,
   resolvedFlagTimes,
-} from '../moderation/flags.service.ts'
-import { flagForgedRows } from '../moderation/forged-rows.service.ts'
+} from '../flags/flags.service.ts'
+import { flagForgedRows } from '../flags/forged-rows.service.ts'
+import { payoutCreated } from '../ledger/entries.rule.ts'
+import { writeEntries } from '../ledger/ledger.service.ts'
 import { forEachIsolated } from '../platform/database/batches.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'

@@ -2,6 +2,8 @@
 export const MAX_JSON_TOKENS = 150_000
 /** Real orders nest about ten levels deep. */
 export const MAX_JSON_DEPTH = 64
+/** The event loop runs before and after a text with more characters than this is parsed. */
+export const LARGE_JSON = 128 * 1024
 
 /** Text that is not JSON or is too expensive to parse. `reason` contains nothing of the text. */
 export class UnreadableJson extends Error {

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { formatMoney } from '../../shared/money.ts'
 import { basisPointsToPercent } from '../../shared/rates.ts'
-import { OPERATOR, recordAudit } from '../moderation/audit.service.ts'
+import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { type Config, SettingError } from '../platform/config.ts'
 import { advisoryLock, type Queries, type Tx, withStatementTimeout } from '../platform/database/database.ts'

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { formatMoney } from '../../shared/money.ts'
-import { raiseFlag } from '../moderation/flags.service.ts'
+import { raiseFlag } from '../flags/flags.service.ts'
 import { assertRow, rowProblem, sealedRow } from '../platform/crypto/digested-rows.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { afterCommit, type Queries, type Tx } from '../platform/database/database.ts'

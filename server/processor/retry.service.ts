@@ -1,6 +1,6 @@
 import type { Paisa } from '../../shared/money.ts'
-import { recordAudit } from '../moderation/audit.service.ts'
-import { closeFlag, type FlagKind } from '../moderation/flags.service.ts'
+import { recordAudit } from '../flags/audit.service.ts'
+import { closeFlag, type FlagKind } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { isId } from '../platform/ids.ts'

@@ -1,4 +1,4 @@
-import { type CycleRow, withExpectedCharges } from '../billing/billing.service.ts'
+import { type CycleRow, shownCycles } from '../billing/billing.service.ts'
 import type { PayoutPart, PayoutRow } from '../payouts/payouts.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
@@ -153,7 +153,7 @@ async function* untold(
   let window = from
   for await (const batch of changesAfter(reader, scope, from.settled)) {
     const fresh = batch.filter((change) => isNew(window, change.position))
-    const items = await itemsOf(reader, scope, fresh)
+    const items = await itemsOf(platform, scope, fresh)
     for (const change of batch) {
       const item = items.get(change.position)
       window = withTold(window, change.position, bound)
@@ -214,20 +214,21 @@ function changesAt(kind: Change['kind'], id: string, moments: readonly (number |
 
 /** What is sent of each change, by its position. */
 async function itemsOf(
-  db: Queries,
+  platform: Platform,
   scope: OwnScope,
   changes: readonly Change[],
 ): Promise<Map<string, LiveNewsItem>> {
+  const db = platform.database.reader
   const idsOf = (kind: Change['kind']) => [
     ...new Set(changes.filter((change) => change.kind === kind).map((change) => change.subjectId)),
   ]
   const sales = await salesById(db, scope, idsOf('sale'))
   const payouts = await ownPayouts(db, scope, idsOf('payout'))
   const cycles = 'merchantId' in scope ? await cyclesById(db, scope.merchantId, idsOf('billing_cycle')) : []
-  const shownCycles = new Map((await withExpectedCharges(db, cycles)).map((cycle) => [cycle.id, cycle]))
+  const shown = new Map((await shownCycles(platform, db, cycles)).map((cycle) => [cycle.id, cycle]))
   const items = new Map<string, LiveNewsItem>()
   for (const { position, kind, subjectId, at, step } of changes) {
-    const [sale, payout, cycle] = [sales.get(subjectId), payouts.get(subjectId), shownCycles.get(subjectId)]
+    const [sale, payout, cycle] = [sales.get(subjectId), payouts.get(subjectId), shown.get(subjectId)]
     if (kind === 'sale' && sale) items.set(position, { kind, at: step === 0 ? sale.created_at : at, sale })
     if (kind === 'payout' && payout) {
       items.set(position, { kind, at, change: payoutStep(step, payout), payout })

@@ -1,6 +1,7 @@
 import { type CompiledQuery, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { insertRows } from '../platform/database/protected-rows.ts'
 import type { Platform } from '../platform/platform.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { openLiveMarket } from '../test/testkit/live-followers.ts'
@@ -118,7 +119,7 @@ async function fill(market: Marketplace): Promise<Omit<World, 'market'>> {
         period_end: cycle.period_start + index + 1,
       })),
     )
-    await tx.insertInto('billing_cycles').values(cycles).execute()
+    await insertRows(tx, 'billing_cycles', cycles)
     const payouts = others.flatMap((other, which) =>
       Array.from({ length: 50 }, (_, index) => ({
         payout: {

@@ -2,7 +2,6 @@ import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { OrderSource } from '../../shared/schemas/stores.ts'
 import type { LinkTerms } from '../links/links.service.ts'
-import { endOfSecond } from '../platform/clock.ts'
 import {
   type Basis,
   type BasisLine,
@@ -123,6 +122,14 @@ export function couponInForce<Coupon extends CouponTimes>(facts: {
   coupons?: readonly Coupon[]
 }): Coupon | undefined {
   return facts.coupons?.find((one) => isInForce(one, facts.order))
+}
+
+/**
+ * The last millisecond of the second of `time`, both epoch ms. Stores write an order's time in whole seconds, so what began within that
+ * second was there for the order.
+ */
+export function endOfSecond(time: number): number {
+  return time - (time % 1000) + 999
 }
 
 /** What decides whether a coupon code is in force. */

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
+import { openFlags } from '../flags/flags.service.ts'
 import { setCoupon } from '../links/coupons.service.ts'
 import type { LinkRecord } from '../links/links.service.ts'
-import { openFlags } from '../moderation/flags.service.ts'
 import { setOfferStatus } from '../offers/offers.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'

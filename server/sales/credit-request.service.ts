@@ -1,5 +1,5 @@
 import { formatMoney, type Paisa, parseMoney } from '../../shared/money.ts'
-import { openFlagAbout, openFlagCountOf, raiseFlag, resolvedFlagCount } from '../moderation/flags.service.ts'
+import { openFlagAbout, openFlagCountOf, raiseFlag, resolvedFlagCount } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'

@@ -1,19 +1,18 @@
-import { LRUCache } from 'lru-cache'
 import { formatMoney } from '../../shared/money.ts'
-import { sendMail } from '../mail/mail.service.ts'
+import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import { mailMode } from '../platform/config.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { hasAcceptedSale, type SaleRow } from './sales.store.ts'
 
-/** Accounts that are known to have an accepted sale, so that the drain does not ask for each order. */
+/** Accounts that are known to have an accepted sale, so that the drain does not ask for each order. Emptied when it is full. */
+const knownOf = new WeakMap<Platform, Set<string>>()
 const ACCOUNTS_IN_MEMORY = 50_000
-const knownOf = new WeakMap<Platform, LRUCache<string, true>>()
 
 /** Writes a mail to each merchant and creator about their first accepted sale. Call it before the sales are written. */
 export async function notifyFirstSales(platform: Platform, tx: Tx, sales: readonly SaleRow[]): Promise<void> {
   if (mailMode(platform.config) === 'off') return
-  const known = knownOf.get(platform) ?? new LRUCache<string, true>({ max: ACCOUNTS_IN_MEMORY })
+  const known = knownOf.get(platform) ?? new Set<string>()
   knownOf.set(platform, known)
   const first = new Map<string, { sale: SaleRow; party: 'merchant_id' | 'creator_id' }>()
   for (const sale of sales) {
@@ -38,6 +37,7 @@ export async function notifyFirstSales(platform: Platform, tx: Tx, sales: readon
     })
   }
   afterCommit(tx, () => {
-    for (const userId of first.keys()) known.set(userId, true)
+    if (known.size > ACCOUNTS_IN_MEMORY) known.clear()
+    for (const userId of first.keys()) known.add(userId)
   })
 }

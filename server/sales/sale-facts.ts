@@ -1,9 +1,9 @@
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { LinkTerms } from '../links/links.service.ts'
-import { mailboxOf } from '../moderation/watches/mailbox.rule.ts'
 import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
 import type { TrackingSource } from '../shopify/tracking.ts'
+import { mailboxOf } from '../users/mailbox.rule.ts'
 
 /**
  * The inputs of the decision about one sale. They are stored on the receipt and shown to merchant and creator, so they must not

@@ -97,18 +97,7 @@ function wireReceipt(
       ...check,
       saw: check.name === 'coupon_not_in_force' && coupons.length === 0 ? {} : wireSaw(check.saw),
     })),
-    lines: lines.map((line) => ({
-      title: line.title,
-      product_id: line.product_id,
-      quantity: line.quantity,
-      unit_price: formatLineAmount(line.unit_price),
-      gross: formatMoney(line.gross),
-      discount: formatMoney(line.discount),
-      tax: formatMoney(line.tax),
-      net: formatMoney(line.net),
-      counted: line.counted,
-      why_not: line.why_not,
-    })),
+    lines: lines.map(wireLine),
     lines_left_out: decision.basis_lines.length - lines.length,
     net_amount: formatMoney(decision.net_amount),
     commission_rate:
@@ -133,6 +122,24 @@ function wireReceipt(
     terms_locked_at: attribution && isoTime(attribution.link.locked_at),
     attribution_window_days: attribution?.link.attribution_window_days ?? null,
     product_ids: attribution?.link.product_ids ?? null,
+  }
+}
+
+/** A line of an order with what it counts for. */
+export function wireLine(
+  line: SaleReceipt['decision']['basis_lines'][number],
+): SaleReceiptWire['lines'][number] {
+  return {
+    title: line.title,
+    product_id: line.product_id,
+    quantity: line.quantity,
+    unit_price: formatLineAmount(line.unit_price),
+    gross: formatMoney(line.gross),
+    discount: formatMoney(line.discount),
+    tax: formatMoney(line.tax),
+    net: formatMoney(line.net),
+    counted: line.counted,
+    why_not: line.why_not,
   }
 }
 
@@ -162,7 +169,8 @@ function wireOutcome({ cycle, payouts }: SaleOutcome, role: Role): SaleOutcomeWi
   }
 }
 
-function wireSaleCycle(cycle: SaleCycle, role: Role): SaleOutcomeWire['billing_cycle'] {
+/** The cycle that bills a sale. Only the merchant sees the invoice. */
+export function wireSaleCycle(cycle: SaleCycle, role: Role): SaleOutcomeWire['billing_cycle'] {
   const time = (moment: number | null) => (moment === null ? null : isoTime(moment))
   const settled = (amount: number) => (cycle.state === 'open' ? null : formatMoney(amount))
   return {

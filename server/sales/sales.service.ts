@@ -2,11 +2,11 @@ import type { Sale } from '../../shared/schemas/sales.ts'
 import type { OrderSource } from '../../shared/schemas/stores.ts'
 import { addSalesToCycles, type SaleToBill } from '../billing/billing.service.ts'
 import { type LinkedClick, linksOfClicks } from '../clicks/clicks.service.ts'
+import { flagOrders, type OrderNote } from '../flags/order-flags.service.ts'
 import { saleAccepted } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
 import { type CodedOrder, couponsOfOrders } from '../links/coupons.service.ts'
-import { flagOrders, type OrderNote } from '../moderation/order-flags.service.ts'
-import { endOfSecond, isoTime } from '../platform/clock.ts'
+import { isoTime } from '../platform/clock.ts'
 import { afterCommit, type Queries, type Tx, WriteConflict } from '../platform/database/database.ts'
 import { type KeysetScan, pageItems, type ScanScope } from '../platform/database/keyset-scan.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -18,6 +18,7 @@ import {
   attributionOf,
   couponInForce,
   decideSale,
+  endOfSecond,
   isPaid,
   isUsableClick,
   namedBy,

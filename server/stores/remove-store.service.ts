@@ -1,4 +1,4 @@
-import { recordAudit } from '../moderation/audit.service.ts'
+import { recordAudit } from '../flags/audit.service.ts'
 import { pauseLiveOffers } from '../offers/offers.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'

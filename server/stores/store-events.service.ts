@@ -1,5 +1,5 @@
+import { raiseFlag } from '../flags/flags.service.ts'
 import { originsOf } from '../inbox/operator-deliveries.service.ts'
-import { raiseFlag } from '../moderation/flags.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import { advisoryLock, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'

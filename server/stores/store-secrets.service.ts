@@ -1,4 +1,4 @@
-import { openFlags, raiseFlag } from '../moderation/flags.service.ts'
+import { openFlags, raiseFlag } from '../flags/flags.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { type Binding, IntegrityError, UnknownKeyError } from '../platform/crypto/vault.ts'

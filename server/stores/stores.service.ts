@@ -1,5 +1,5 @@
 import { idParam } from '../../shared/schemas/common.ts'
-import { recordAudit } from '../moderation/audit.service.ts'
+import { recordAudit } from '../flags/audit.service.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { advisoryLock, type Queries, type Tx } from '../platform/database/database.ts'

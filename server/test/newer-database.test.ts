@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { runHere } from '../../cli/test/run-here.ts'
-import { migrate } from '../platform/database/migrator.ts'
+import { migrate } from '../migrator.ts'
 import { startService } from '../service.ts'
 import { openTestDatabase, testDialects } from './testkit/databases.ts'
 

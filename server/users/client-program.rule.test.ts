@@ -1,7 +1,7 @@
 // database: none
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { fc } from '../test/testkit/property.ts'
+import { anyCharacter, fc } from '../test/testkit/property.ts'
 import { clientProgram } from './client-program.rule.ts'
 
 const WEBKIT = 'AppleWebKit/537.36 (KHTML, like Gecko)'
@@ -49,7 +49,7 @@ test('programs and systems are named in plain words', () => {
 test('nothing of the text itself is repeated', () => {
   assert.is(clientProgram('You won! https://evil.example \u202E Chrome/1'), 'Chrome')
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), fc.constantFrom(...KNOWN), (text, [agent]) => {
+    fc.property(fc.string({ unit: anyCharacter }), fc.constantFrom(...KNOWN), (text, [agent]) => {
       const words = clientProgram(`${text} ${agent ?? ''}`)
       assert.ok(words === null || /^[A-Z]?[A-Za-z ]{3,40}$/.test(words), words ?? '')
     }),

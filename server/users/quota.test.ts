@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { applyToOffer, MAX_APPLICATIONS_PER_DAY } from '../applications/applications.service.ts'
-import { raiseFlag } from '../moderation/flags.service.ts'
+import { raiseFlag } from '../flags/flags.service.ts'
 import { createOffer, MAX_DRAFTS, setOfferStatus } from '../offers/offers.service.ts'
 import { addOffer } from '../offers/offers.store.ts'
 import { insertRows } from '../platform/database/protected-rows.ts'

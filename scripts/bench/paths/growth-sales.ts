@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { closeDueCycles } from '../../../server/billing/close-cycle.service.ts'
 import { createInboxRecorder } from '../../../server/inbox/intake.service.ts'
-import { createOrderReader } from '../../../server/jobs/order-reader.ts'
 import { drainUntilIdle } from '../../../server/jobs/worker.ts'
 import { listSales } from '../../../server/sales/sales.service.ts'
 import { BILLING_INVARIANTS } from '../../../server/verification/billing.ts'
@@ -96,19 +95,14 @@ async function takeIn(market: Market): Promise<number[]> {
 /** What was taken in is drained first, so that each time waits the same. */
 async function drain(market: Market): Promise<number[]> {
   const { app, rounds } = market.bed
-  const reader = createOrderReader(app.platform)
-  try {
-    await drainUntilIdle(app, { reader })
-    const taken: number[] = []
-    for (let round = 0; round < rounds; round += 1) {
-      await pileOrders(app.platform, market.links, { first: market.orders, count: PILE })
-      market.orders += PILE
-      taken.push(await timed(() => drainUntilIdle(app, { reader })))
-    }
-    return taken
-  } finally {
-    await reader.close()
+  await drainUntilIdle(app)
+  const taken: number[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    await pileOrders(app.platform, market.links, { first: market.orders, count: PILE })
+    market.orders += PILE
+    taken.push(await timed(() => drainUntilIdle(app)))
   }
+  return taken
 }
 
 function firstPage({ app }: Bed, [seller]: readonly Sellers[]): Promise<unknown> {

@@ -10,7 +10,7 @@ const LINKS = 50
 const BROWSER = 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/130.0.0.0 Mobile Safari/537.36'
 const MUST = {
   sqlite: { kind: 'least', ratio: 0.45 },
-  postgresql: { kind: 'least', ratio: 0.4 },
+  postgresql: { kind: 'least', ratio: 0.38 },
 } as const
 const RATE = 3000
 /** ms. */

@@ -9,8 +9,8 @@ import { compareAtFixedLoad, compareUnderLoad } from '../under-load.ts'
 
 const ORDERS = 64
 const MUST = {
-  sqlite: { kind: 'least', ratio: 0.25 },
-  postgresql: { kind: 'least', ratio: 0.22 },
+  sqlite: { kind: 'least', ratio: 0.22 },
+  postgresql: { kind: 'least', ratio: 0.18 },
 } as const
 const RATE = 1000
 /** ms. */

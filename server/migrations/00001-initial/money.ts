@@ -60,6 +60,7 @@ export function money(ddl: Ddl): string[] {
       "created_at" bigint not null,
       "closed_at" bigint,
       "charged_at" bigint,
+      "row_digest" text not null,
       constraint "billing_cycles_state_check" check (state in ('open', 'closed', 'charged')),
       constraint "billing_cycles_period_check" check (period_start < period_end),
       constraint "billing_cycles_charged_check" check ((state = 'charged') = (processor_payment_reference is not null))
@@ -129,11 +130,12 @@ export function money(ddl: Ddl): string[] {
       "reference" text not null,
       "reason" text not null,
       "created_at" bigint not null,
+      "row_digest" text not null,
       constraint "credits_amount_check" check (amount > 0)
     )`,
     unique('credits', 'credits_reference_unique', 'reference'),
     'create index "credits_merchant" on "credits" ("merchant_id")',
-    ...onlyAdded('credits'),
+    ...onlyAdded('credits', ['id', 'merchant_id', 'amount', 'reference', 'reason', 'created_at']),
 
     `create table "sales" (
       "id" ${id} not null primary key,
@@ -321,11 +323,12 @@ export function money(ddl: Ddl): string[] {
       "position" integer not null primary key,
       "sealed_at" bigint not null,
       "digest" text not null,
-      "retires" text
+      "retires" text,
+      "row_digest" text not null
     )`,
     unique('ledger_seals', 'ledger_seals_digest_unique', 'digest'),
     unique('ledger_seals', 'ledger_seals_retires_unique', 'retires'),
-    ...onlyAdded('ledger_seals'),
+    ...onlyAdded('ledger_seals', ['position', 'sealed_at', 'digest', 'retires']),
     ...keyed(ddl, 'ledger_entries', 'hash'),
     ...keyed(ddl, 'ledger_seals', 'digest'),
 

@@ -1,10 +1,25 @@
-import type { EntityManager, LockMode, MikroORM } from '@mikro-orm/core'
+import type { EntityManager, EntitySchema, LockMode, MikroORM } from '@mikro-orm/core'
 import { beforeCommit, type Dialect, dialectOf, type Tx } from './database.ts'
+import type { EntityClasses } from './schema.ts'
 
-type Classes = typeof import('./schema.ts')['ENTITIES']
+// biome-ignore lint/suspicious/noExplicitAny: entities of all kinds
+type ByName = Record<string, EntitySchema<any, any, any>>
+
+let loadClasses: (() => Promise<EntityClasses & ByName>) | undefined
+
+/** Called once, before any database is opened: where the entities are, which are loaded at their first use. */
+export function registerEntities(load: () => Promise<EntityClasses & ByName>): void {
+  loadClasses = load
+}
+
+/** All entities by name. */
+export async function entityClasses(): Promise<EntityClasses & ByName> {
+  if (!loadClasses) throw new Error('no entities are registered')
+  return loadClasses()
+}
 
 /** The EntityManager of one transaction, and the entities to use it with. */
-export interface Entities extends Classes {
+export interface Entities extends EntityClasses {
   em: EntityManager
 }
 
@@ -35,7 +50,7 @@ export async function entities(tx: Tx): Promise<Entities> {
 
 interface LoadedOrm {
   orm: MikroORM
-  classes: Classes
+  classes: EntityClasses
 }
 
 const loaded = new Map<Dialect, Promise<LoadedOrm>>()
@@ -52,6 +67,6 @@ export function loadOrm(dialect: Dialect): Promise<LoadedOrm> {
 
 async function importOrm(dialect: Dialect): Promise<LoadedOrm> {
   const { createOrm } = await import('./orm.ts')
-  const { ENTITIES } = await import('./schema.ts')
-  return { orm: createOrm(dialect), classes: ENTITIES }
+  const classes = await entityClasses()
+  return { orm: createOrm(dialect, Object.values(classes)), classes }
 }

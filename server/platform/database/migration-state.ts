@@ -1,7 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { sql } from 'kysely'
 import { Refusal } from '../api/refusal.ts'
-import { SettingError } from '../config.ts'
 import { withTimeout } from '../with-timeout.ts'
 import { readOnlyError, WRITE_ACCESS, type WriteAccess } from './database-faults.ts'
 import type { OpenDatabase } from './open-database.ts'
@@ -74,24 +73,4 @@ async function executedMigrations(database: OpenDatabase): Promise<string[]> {
 export function tableIsMissing(error: unknown): boolean {
   const { code, message } = error as { code?: unknown; message?: unknown }
   return code === '42P01' || (code === 'SQLITE_ERROR' && String(message).startsWith('no such table'))
-}
-
-/**
- * Throws `SettingError`, with the commands to run, when the service's PostgreSQL role may not apply the pending migrations or lacks
- * privileges on a table.
- */
-export async function checkRole(database: OpenDatabase, pending: readonly string[]): Promise<void> {
-  if (database.dialect !== 'postgresql') return
-  const { mayMigrate, missingPrivileges } = await import('../../migrations/grants.ts')
-  const grant = '"affiliate db grants ROLE" as the owner of the tables'
-  if (pending.length > 0) {
-    if (await mayMigrate(database)) return
-    throw new SettingError(
-      'DATABASE_URL',
-      `${pending.length} migrations are pending and this role may not apply them: run "affiliate db migrate" and then ${grant}`,
-    )
-  }
-  const missing = await missingPrivileges(database)
-  if (missing.length === 0) return
-  throw new SettingError('DATABASE_URL', `this role may not use ${missing.join(', ')}: run ${grant}`)
 }

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert'
 import { openTestDatabase, testDialects } from '../../test/testkit/databases.ts'
 import { Refusal } from '../api/refusal.ts'
 import { sqliteFileOf } from '../config.ts'
-import { migrationState } from './migrator.ts'
+import { migrationState } from './migration-state.ts'
 import { openDatabase } from './open-database.ts'
 
 const it = suite<{ folder: string }>('opening a database')

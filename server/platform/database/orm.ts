@@ -7,6 +7,7 @@ import {
   isRaw,
   LockMode,
   MikroORM,
+  type Options,
   type Transaction,
 } from '@mikro-orm/core'
 import {
@@ -22,7 +23,6 @@ import { CompiledQuery } from 'kysely'
 import { type Dialect, type Tx, transactionKeys } from './database.ts'
 import { digestOf, isDigested, noteChange, requireAuthentic, requireUnchanged } from './protected-rows.ts'
 import type { Digested } from './protected-tables.ts'
-import { ENTITIES } from './schema.ts'
 
 /*
  * MikroORM for loading, changing and saving entities inside our transactions. It never connects: its statements run on the Kysely
@@ -136,7 +136,7 @@ function rowOf(entity: EntityObject, meta: EntityMetadata<EntityObject>): Entity
 }
 
 /** An ORM without a connection, for transactions of this dialect. */
-export function createOrm(dialect: Dialect): MikroORM {
+export function createOrm(dialect: Dialect, entities: NonNullable<Options['entities']>): MikroORM {
   const platform: AbstractSqlPlatform = dialect === 'sqlite' ? new SqlitePlatform() : new PostgresPlatform()
   class Driver extends AbstractSqlDriver<TransactionConnection> {
     constructor(config: Configuration) {
@@ -151,7 +151,7 @@ export function createOrm(dialect: Dialect): MikroORM {
   return new MikroORM({
     driver: Driver,
     dbName: dialect,
-    entities: Object.values(ENTITIES),
+    entities,
     subscribers: [new RowDigestSubscriber()],
     logger: () => {},
   })

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { openFlags } from '../../moderation/flags.service.ts'
+import { openFlags } from '../../flags/flags.service.ts'
 import { testDialects } from '../../test/testkit/databases.ts'
 import { addUser, changeUser, logIn } from '../../test/testkit/people.ts'
 import { openTestbed, type Testbed } from '../../test/testkit/testbed.ts'

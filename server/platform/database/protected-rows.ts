@@ -219,22 +219,43 @@ export async function updateRows<T extends Digested>(
   change: Partial<NewRow<T>> | ((row: RowOf<T>) => Partial<NewRow<T>>),
 ): Promise<RowOf<T>[]> {
   const keys = transactionKeys()
-  const updated: RowOf<T>[] = []
-  for (const row of await lockedRows(tx, table, condition)) {
+  const updated: Row[] = []
+  const writes = new Map<string, { columns: string[]; rows: Row[] }>()
+  for (const row of (await lockedRows(tx, table, condition)) as (RowOf<T> & Row)[]) {
     requireAuthentic(keys, table, row)
-    const next: Row = { ...row, ...(typeof change === 'function' ? change(row) : change) }
+    const set: Record<string, unknown> = typeof change === 'function' ? change(row) : change
+    const next: Row = { ...row, ...set }
     const whole: Row = { ...next, row_digest: digestOf(keys, table, next) }
-    const set = Object.keys(whole).filter((column) => whole[column] !== (row as Row)[column])
-    if (set.length > 0) {
-      const assignments = set.map((column) => sql`${sql.ref(column)} = ${whole[column]}`)
-      await sql`update ${sql.table(table)} set ${sql.join(assignments)} where ${isRow(table, row)}`.execute(
-        tx,
-      )
-      noteChange(table, String((row as Row).row_digest), String(whole.row_digest))
-    }
-    updated.push(whole as RowOf<T>)
+    updated.push(whole)
+    const columns = [...Object.keys(set), 'row_digest']
+    if (columns.every((column) => whole[column] === row[column])) continue
+    const write = writes.get(columns.join()) ?? { columns, rows: [] }
+    writes.set(columns.join(), write)
+    write.rows.push(whole)
+    noteChange(table, String(row.row_digest), String(whole.row_digest))
   }
-  return updated
+  for (const { columns, rows } of writes.values()) await writeColumns(tx, table, columns, rows)
+  return updated as RowOf<T>[]
+}
+
+/** Writes these columns of rows that are there, in one statement. */
+async function writeColumns(tx: Tx, table: Digested, columns: string[], rows: readonly Row[]): Promise<void> {
+  const { key } = declarationOf(table)
+  const names = [...key, ...columns]
+  const json = JSON.stringify(rows.map((row) => Object.fromEntries(names.map((name) => [name, row[name]]))))
+  const values =
+    dialectOf(tx) === 'sqlite'
+      ? sql`(select ${sql.join(names.map((name) => sql`value ->> ${sql.lit(name)} as ${sql.ref(name)}`))}
+          from json_each(${json}))`
+      : sql`jsonb_populate_recordset(null::${sql.table(table)}, cast(${json} as jsonb))`
+  await sql`
+    update ${sql.table(table)} as former
+    set ${sql.join(columns.map((name) => sql`${sql.ref(name)} = ${sql.ref(`next.${name}`)}`))}
+    from ${values} as next
+    where ${sql.join(
+      key.map((name) => sql`${sql.ref(`former.${name}`)} = ${sql.ref(`next.${name}`)}`),
+      sql` and `,
+    )}`.execute(tx)
 }
 
 /** Deletes the rows that meet the condition and returns them. Throws nothing for a changed row: its deletion only takes away. */

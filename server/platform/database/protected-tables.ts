@@ -48,6 +48,11 @@ export const DIGESTED_TABLES = {
   // The sealed columns are bound to all others, and change when APP_KEY does.
   payout_destinations: { key: ['id'], counted: true, covered: ['iban_encrypted', 'iban_fingerprint'] },
   billing_accounts: { key: ['id'], counted: true, covered: ['account_encrypted'] },
+  // The running totals: the sales and the journal say what they are.
+  billing_cycles: { key: ['id'], counted: true, covered: ['sales_count', 'commission_total', 'fee_total'] },
+  // Of credits, which never change, the journal says how many there are.
+  credits: { key: ['id'], counted: false },
+  ledger_seals: { key: ['position'], counted: true },
   webhook_endpoints: {
     key: ['id'],
     counted: true,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Queries } from '../../platform/database/database.ts'
-import { ENTITIES } from '../../platform/database/schema.ts'
+import { ENTITIES } from '../../schema.ts'
 
 /** Refused deliveries are noted at their stores some time later. */
 const NOTED_LATER = ['last_refused_at', 'last_refusal', 'refused_since', 'refused_count']

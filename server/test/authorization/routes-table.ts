@@ -61,14 +61,14 @@ const TESTS: Record<string, string> = {
   links: 'links/links.test.ts',
   'links.setCoupon': 'links/coupons.test.ts',
   sales: 'sales/sales.test.ts',
-  'sales.requestCredit': 'moderation/moderation.test.ts',
+  'sales.requestCredit': 'flags/admin-routes.test.ts',
   payouts: 'payouts/payouts.test.ts',
   billing: 'billing/billing.procedures.test.ts',
-  admin: 'moderation/moderation.test.ts',
+  admin: 'flags/admin-routes.test.ts',
   jobs: 'exports/exports.test.ts',
   summaries: 'reports/summaries.test.ts',
   live: 'reports/live.test.ts',
-  webhooks: 'webhooks/endpoints.test.ts',
+  webhooks: 'notifications/channels/webhooks/endpoints.test.ts',
 }
 
 /** What is no procedure: the file that answers, and its test. */

@@ -218,7 +218,7 @@ interface Scene {
 }
 
 async function prepare(url: string): Promise<Scene> {
-  const { migrate } = await import('../../platform/database/migrator.ts')
+  const { migrate } = await import('../../migrator.ts')
   const database = await openDatabase(url, { create: true })
   try {
     await migrate(database)

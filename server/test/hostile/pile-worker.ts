@@ -1,7 +1,6 @@
 // A worker in its own process: drains the inbox and ends.
 import { applyStoreEvents } from '../../jobs/apply-store-events.ts'
 import { drainEvents } from '../../jobs/drain-events.ts'
-import { createOrderReader } from '../../jobs/order-reader.ts'
 import { openDatabase } from '../../platform/database/open-database.ts'
 import { platformOver } from '../testkit/testbed.ts'
 
@@ -16,13 +15,11 @@ export interface PileWork {
 async function work({ databaseUrl, now, deadly }: PileWork): Promise<void> {
   const database = await openDatabase(databaseUrl, { create: false })
   const platform = platformOver(database, databaseUrl, { now: () => now })
-  const reader = createOrderReader(platform)
-  const apply: typeof applyStoreEvents = (own, events, read) => {
+  const apply: typeof applyStoreEvents = (own, events) => {
     if (events.some(({ deliveryId }) => deliveryId === deadly)) process.kill(process.pid, 'SIGKILL')
-    return applyStoreEvents(own, events, read)
+    return applyStoreEvents(own, events)
   }
-  while ((await drainEvents(platform, 'store', 500, apply, reader)) > 0);
-  await reader.close()
+  while ((await drainEvents(platform, 'store', 500, apply)) > 0);
   await database.close()
 }
 

@@ -1,6 +1,6 @@
 import { applyToOffer } from '../../applications/applications.service.ts'
+import { raiseFlag } from '../../flags/flags.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
-import { raiseFlag } from '../../moderation/flags.service.ts'
 import { addLiveOffer } from '../testkit/listings.ts'
 import { orderBody } from '../testkit/orders.ts'
 import { addUser } from '../testkit/people.ts'

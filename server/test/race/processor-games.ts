@@ -1,7 +1,7 @@
 import { formatMoney } from '../../../shared/money.ts'
+import { OPERATOR } from '../../flags/audit.service.ts'
 import { makeDueCalls } from '../../jobs/processor-calls.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
-import { OPERATOR } from '../../moderation/audit.service.ts'
 import { runPayouts } from '../../payouts/payout-run.service.ts'
 import { reinstateUser } from '../../users/users.service.ts'
 import { attemptsOf, cycleOf, giveBillingAccount, payoutOf, type Shop } from '../testkit/marketplace.ts'

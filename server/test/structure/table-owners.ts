@@ -2,7 +2,7 @@ import { lineAt } from './source-text.ts'
 import { isTest, type SourceFile, type SourceTree, type Violation } from './source-tree.ts'
 
 /** Concepts that may read every table. */
-const READ_ALL = ['reports', 'verification']
+const READ_ALL = ['reports', 'verification', 'watches']
 
 /**
  * The other reads across tables, each a join or an aggregate that its owner could not answer without a query for each row. Nothing
@@ -12,26 +12,12 @@ const MAY_READ: Record<string, readonly string[]> = {
   // The name of the merchant or creator beside a listed row.
   offers: ['users'],
   links: ['users', 'offers'],
-  // The recipient's name and address.
-  mail: ['users'],
-  // Deliveries of suspended accounts wait.
-  webhooks: ['users'],
+  // The recipient's name and address; deliveries of suspended accounts wait.
+  notifications: ['users'],
   // A failed payout is known by the cycles that it paid for.
   payouts: ['billing_cycle_shares'],
   sales: ['affiliate_links'],
   clicks: ['affiliate_links'],
-  // Patterns of fraud are aggregates over the tables of others.
-  moderation: [
-    'users',
-    'payout_destinations',
-    'sales',
-    'clicks',
-    'affiliate_links',
-    'offers',
-    'offer_status_changes',
-    'link_coupons',
-    'billing_cycles',
-  ],
   // Looks at a database whose migrations may be missing.
   'cli/doctor': ['mails', 'inbound_events', 'schedule_runs', 'sales', 'ledger_entries', 'stores'],
 }

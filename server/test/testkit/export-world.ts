@@ -3,6 +3,7 @@ import { exportStorage } from '../../exports/exports.service.ts'
 import { runNextExport } from '../../exports/run-export.service.ts'
 import type { LinkRecord } from '../../links/links.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
+import { insertRows } from '../../platform/database/protected-rows.ts'
 import type { Schema } from '../../platform/database/schema.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { addLink, addLiveOffer, addMerchant, storeIdOf } from './listings.ts'
@@ -116,23 +117,18 @@ async function addCycle(platform: Platform, merchantId: string): Promise<string>
   const id = platform.ids.next()
   const now = platform.clock.now()
   const nothing = { sales_count: 0, commission_total: 0, fee_total: 0, credit_total: 0, amount_due: 0 }
-  const unknown = { processor_invoice_id: null, processor_payment_reference: null, payment_url: null }
   await platform.database.transaction((tx) =>
-    tx
-      .insertInto('billing_cycles')
-      .values({
+    insertRows(tx, 'billing_cycles', [
+      {
         id,
         merchant_id: merchantId,
         state: 'open',
         period_start: now,
         period_end: now + 86_400_000,
         ...nothing,
-        ...unknown,
         created_at: now,
-        closed_at: null,
-        charged_at: null,
-      })
-      .execute(),
+      },
+    ]),
   )
   return id
 }

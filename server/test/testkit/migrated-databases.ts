@@ -76,7 +76,7 @@ async function makeTemplate(client: PoolClient, name: string): Promise<void> {
 }
 
 async function migrateFresh(url: string): Promise<void> {
-  const { migrate } = await import('../../platform/database/migrator.ts')
+  const { migrate } = await import('../../migrator.ts')
   const database = await openDatabase(url, { create: true })
   await migrate(database)
   await database.close()

@@ -33,6 +33,12 @@ const CLICKS: Tampering[] = [
 ]
 
 const BILLING: Tampering[] = [
+  {
+    invariant: 'rows-complete-billing-cycles',
+    what: 'a deleted cycle',
+    statement: sql`delete from billing_cycles where cast(id as text) = ${one('billing_cycles', CLOSED)}`,
+    subject: sql`select 'billing_cycles' as subject`,
+  },
   changed('cycles-tile-time', 'a gap', 'billing_cycles', 'period_start = period_start + 1', "state = 'open'"),
   changed('cycles-tile-time', 'an open cycle before others', 'billing_cycles', "state = 'open'", CHARGED),
   changed(

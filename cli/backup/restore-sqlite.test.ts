@@ -1,0 +1,6 @@
+// database: none
+// long
+import { testRestore } from '../test/restore-tests.ts'
+
+const it = testRestore('sqlite', null)
+it.run()

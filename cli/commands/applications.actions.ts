@@ -1,0 +1,33 @@
+import {
+  listEveryApplication,
+  type ShownApplication,
+  wireApplication,
+} from '../../server/applications/applications.service.ts'
+import { offerTitles } from '../../server/offers/offers.service.ts'
+import { reads } from '../context.ts'
+import { nameOf, peopleOf, type ScopeOptions, scopeOf } from '../lists.ts'
+
+interface ListOptions extends ScopeOptions {
+  status?: ShownApplication['status']
+}
+
+export const list = reads(async ({ platform, out }, options: ListOptions) => {
+  const page = await listEveryApplication(platform, await scopeOf(platform, options), options)
+  const person = await peopleOf(platform, page.items, (row) => [row.creator_id, row.merchant_id])
+  const offerIds = page.items.map((row) => row.offer_id)
+  const titles = await offerTitles(platform.database.reader, offerIds)
+  out.showPage(page, {
+    columns: [
+      out.moment('Made', (row) => row.created_at),
+      { title: 'Creator', flexible: true, cell: (row) => nameOf(person(row.creator_id)) },
+      { title: 'Offer', flexible: true, cell: (row) => titles.get(row.offer_id) ?? row.offer_id },
+      { title: 'Status', cell: (row) => row.status },
+      { title: 'Link', cell: (row) => row.link?.slug ?? null },
+    ],
+    wire: (row) => ({
+      ...wireApplication(platform, row),
+      creator: person(row.creator_id),
+      merchant: person(row.merchant_id),
+    }),
+  })
+})

@@ -1,0 +1,370 @@
+import type { Command } from 'commander'
+import { type CycleRow, getCycle, listCycles } from '../../server/billing/billing.service.ts'
+import { nextCyclePeriod } from '../../server/billing/billing-period.rule.ts'
+import { wireCycle } from '../../server/billing/billing-wire.ts'
+import { type CloseOutcome, closeDueCycles } from '../../server/billing/close-cycle.service.ts'
+import { grantCredit } from '../../server/billing/credits.service.ts'
+import { retryInvoice } from '../../server/billing/invoices.service.ts'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
+import {
+  describeDifferences,
+  type FoundDifference,
+  type ReconcileOutcome,
+  reconcile,
+} from '../../server/jobs/reconciliation.ts'
+import { flagUndelivered } from '../../server/jobs/undelivered-events.ts'
+import { flagUnknownRecords } from '../../server/jobs/unknown-records.ts'
+import type { HeldRecord, Processor } from '../../server/processor/processor.ts'
+import { findUser } from '../../server/users/users.service.ts'
+import { CURRENCY, type Paisa } from '../../shared/money.ts'
+import { readLine, readMoment, readReason } from '../arguments.ts'
+import type { PageOptions } from '../command.ts'
+import {
+  type AppContext,
+  confirm,
+  isAsked,
+  MOVES_MONEY,
+  movesMoney,
+  reads,
+  withApp,
+  writes,
+} from '../context.ts'
+import { Failure } from '../failures.ts'
+import { nameOf, type Person, peopleOf, personOf, readPage, userIdOf } from '../lists.ts'
+import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-calls.ts'
+import { counted, displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { money } from '../terminal/table.ts'
+
+interface CyclesOptions extends PageOptions {
+  merchant?: string
+  state?: CycleRow['state']
+}
+
+export const cycles = reads(async ({ platform, out }, options: CyclesOptions) => {
+  const merchantId = await userIdOf(platform, options.merchant)
+  const page = await readPage(options, (request) =>
+    listCycles(platform, { merchantId, state: options.state ?? null, ...request }),
+  )
+  const person = await peopleOf(platform, page.items, (row) => row.merchant_id)
+  const closed = page.items.filter((row) => row.state === 'closed').map((row) => row.id)
+  const calls = await callStates(platform, 'invoice', closed)
+  const invoice = ({ id, processor_invoice_id }: CycleRow) =>
+    (calls.has(id) ? null : processor_invoice_id) ?? callText(out, calls.get(id), `billing reissue ${id}`)
+  out.showPage(page, {
+    columns: [
+      { title: 'Merchant', flexible: true, cell: (row) => nameOf(person(row.merchant_id)) },
+      { title: 'State', cell: (row) => row.state },
+      out.moment('From', (row) => row.period_start),
+      out.moment('To', (row) => row.period_end),
+      { title: 'Sales', right: true, cell: (row) => row.sales_count },
+      money('Commission', (row) => row.commission_total),
+      money('Fee', (row) => row.fee_total),
+      money('Credit', (row) => row.credit_total),
+      money('Due', (row) => row.amount_due),
+      { title: 'Invoice', flexible: true, cell: invoice },
+      { title: 'Id', cell: (row) => row.id },
+    ],
+    wire: (row) => ({
+      ...wireCycle(row),
+      merchant: person(row.merchant_id),
+      sales_count: row.sales_count,
+      call: wireCall(calls.get(row.id)),
+    }),
+  })
+})
+
+interface CloseOptions {
+  asOf?: string
+  merchant?: string
+  dryRun?: boolean
+}
+
+export const close = movesMoney(async (context, { dryRun = false, ...options }: CloseOptions) => {
+  const { platform, out, config } = context
+  const now = platform.clock.now()
+  const asOf = readMoment(options.asOf, config) ?? now
+  const merchantId = await userIdOf(platform, options.merchant)
+  const scope = { asOf, ...(merchantId !== null && { merchantId }) }
+  const preview = await closeDueCycles(platform, { ...scope, dryRun: true })
+  const early = await earlyLines(context, preview, now)
+  const isWritten = !dryRun && preview.length > 0
+  if (isWritten) {
+    if (isAsked(context)) out.print(early, process.stderr)
+    await confirm(context, closeQuestion(preview))
+  }
+  const progress = (done: number, all: number) => out.progress(`cycle ${done} of ${all}`)
+  const outcomes = isWritten
+    ? await closeDueCycles(platform, { ...scope, actor: OPERATOR, progress })
+    : preview
+  out.endProgress()
+  const person = await peopleOf(platform, outcomes, (outcome) => outcome.merchantId)
+  const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.merchantId)))
+  out.show({ as_of: wireTime(asOf), dry_run: dryRun, items }, () => [
+    ...(outcomes.length > 0 ? outcomeTable(out, outcomes, person) : []),
+    ...(isWritten && isAsked(context) ? [] : early),
+    closeSummary(outcomes, dryRun, out.time(asOf)),
+  ])
+  failIfSomeFailed(outcomes)
+})
+
+function closeQuestion(preview: readonly CloseOutcome[]): string {
+  const closed = preview.filter((outcome) => outcome.kind === 'closed')
+  const due = closed.reduce((sum, outcome) => sum + outcome.amountDue, 0)
+  const cycles = counted(closed.length, 'billing cycle')
+  const extended = preview.filter((outcome) => outcome.kind === 'extended').length
+  const rest = extended === 0 ? '' : `, and extend ${extended} of less than one rupee`
+  return `Close ${cycles}, ${displayMoney(due)} due in all${rest}? It cannot be undone.`
+}
+
+const MOST_NAMED = 10
+
+/** What a close before the end of a period does to the merchant's next cycle. */
+async function earlyLines(
+  { platform, out, config }: AppContext,
+  preview: readonly CloseOutcome[],
+  now: number,
+): Promise<string[]> {
+  const early = preview.filter(({ kind, periodEnd }) => kind === 'closed' && periodEnd > now)
+  if (early.length === 0) return []
+  const named = early.slice(0, MOST_NAMED)
+  const person = await peopleOf(platform, named, ({ merchantId }) => merchantId)
+  const { BILLING_PERIOD: length, BILLING_TIMEZONE: zone } = config
+  const lines = named.flatMap(({ merchantId, periodEnd }) => {
+    const next = nextCyclePeriod({ formerPeriodEnd: periodEnd, acceptedAt: now, length, zone })
+    return [
+      `  ${nameOf(person(merchantId))}: this cycle ends ${out.time(periodEnd)}.`,
+      `    Next cycle: ${out.time(next.start)} to ${out.time(next.end)}.`,
+    ]
+  })
+  const more = early.length - named.length
+  return [
+    'These cycles close before their period is over.',
+    'Sales accepted from now on are billed in the next cycle:',
+    ...lines,
+    ...(more > 0 ? [`  and ${more} more`] : []),
+  ]
+}
+
+function closeSummary(outcomes: readonly CloseOutcome[], dryRun: boolean, asOf: string): string {
+  const closed = outcomes.filter((outcome) => outcome.kind === 'closed').length
+  const extended = outcomes.filter((outcome) => outcome.kind === 'extended').length
+  const failed = outcomes.length - closed - extended
+  if (outcomes.length === 0) return `No open cycle ends by ${asOf}.`
+  const failures = failed === 0 ? '' : `, ${failed} failed`
+  const counts = `${closed} closed, ${extended} extended (less than one rupee)${failures}`
+  return dryRun
+    ? `Would be ${counts}. Nothing was written.`
+    : `${counts}. The running service sends the invoices.`
+}
+
+function outcomeTable(
+  out: Output,
+  outcomes: readonly CloseOutcome[],
+  person: (id: string) => Person,
+): string[] {
+  return out.table(outcomes, [
+    { title: 'Merchant', flexible: true, cell: (outcome) => nameOf(person(outcome.merchantId)) },
+    { title: 'Cycle', cell: (outcome) => outcome.cycleId },
+    { title: 'Becomes', cell: (outcome) => outcome.kind },
+    { title: 'Period ends', cell: (outcome) => out.time(outcome.periodEnd) },
+    { title: 'Sales', right: true, cell: (outcome) => outcome.salesCount },
+    money('Commission', (outcome) => outcome.commissionTotal),
+    money('Fee', (outcome) => outcome.feeTotal),
+    money('Credit', (outcome) => outcome.creditTotal),
+    money('Due', (outcome) => outcome.amountDue),
+  ])
+}
+
+function wireOutcome(outcome: CloseOutcome, merchant: Person) {
+  return {
+    billing_cycle_id: outcome.cycleId,
+    merchant,
+    outcome: outcome.kind,
+    period_start: wireTime(outcome.periodStart),
+    period_end: wireTime(outcome.periodEnd),
+    sales_count: outcome.salesCount,
+    commission_total: formatMoney(outcome.commissionTotal),
+    fee_total: formatMoney(outcome.feeTotal),
+    credit_total: formatMoney(outcome.creditTotal),
+    amount_due: formatMoney(outcome.amountDue),
+    currency: CURRENCY,
+  }
+}
+
+export async function credit(
+  merchant: string,
+  paisa: Paisa,
+  options: { reference: string; reason: string },
+  command: Command,
+): Promise<void> {
+  const reference = readLine('--reference', options.reference, 100)
+  const reason = readLine('--reason', options.reason, 500)
+  const work = async (context: AppContext) => {
+    const { platform, out } = context
+    const { id: merchantId, role, email, displayName } = await findUser(platform, merchant)
+    if (role !== 'merchant') throw new Failure(`${email} is not a merchant.`)
+    await confirm(context, `Credit ${displayMoney(paisa)} to ${email}? It cannot be taken back.`)
+    const request = { merchantId, amount: paisa, reference, reason, actor: OPERATOR }
+    const { id, created } = await grantCredit(platform, request)
+    const document = {
+      id,
+      created,
+      merchant: { id: merchantId, email, display_name: displayName },
+      amount: formatMoney(paisa),
+      currency: CURRENCY,
+      reference,
+    }
+    out.show(document, () => [
+      created
+        ? `${displayMoney(paisa)} credited to ${email} under ${reference}.`
+        : `${reference} had been credited before; nothing changed.`,
+    ])
+  }
+  await withApp(command, work, MOVES_MONEY)
+}
+
+export async function reissue(
+  cycleId: string,
+  options: { reason?: string },
+  command: Command,
+): Promise<void> {
+  const reason = readReason(options.reason)
+  const work = async (context: AppContext) => {
+    const { app, platform, out } = context
+    const found = await getCycle(platform.database.reader, cycleId)
+    if (!found) throw new Failure(`Billing cycle ${cycleId} not found.`, { code: 'not_found' })
+    const due = displayMoney(found.amount_due)
+    await confirm(context, `Ask the processor for another invoice of cycle ${cycleId}, ${due}?`)
+    const request = { cycleId, actor: OPERATOR, reason }
+    const { cycle, attemptId, adopts } = await retryInvoice(platform, app.processor, request)
+    const merchant = await personOf(platform, cycle.merchant_id)
+    const document = {
+      billing_cycle_id: cycleId,
+      merchant,
+      amount_due: formatMoney(cycle.amount_due),
+      currency: CURRENCY,
+      attempt_id: attemptId,
+      invoice_at_the_processor: adopts,
+    }
+    out.show(document, () => [
+      adopts === null
+        ? `The invoice of ${displayMoney(cycle.amount_due)} for ${nameOf(merchant)} is requested again.`
+        : `The processor holds invoice ${adopts} already: the running service takes it over.`,
+    ])
+  }
+  await withApp(command, work, MOVES_MONEY)
+}
+
+export const reconcileBooks = writes(async ({ app, platform, config, out }, options: { since?: string }) => {
+  const since = readMoment(options.since, config)
+  const outcome = await reconcile(platform, app.processor, {
+    ...(since !== null && { since }),
+    onProgress: (compared) => out.progress(`compared ${compared}`),
+  })
+  out.endProgress()
+  const undelivered = await flagUndelivered(platform, app.processor)
+  const unknown = await flagUnknownRecords(platform, app.processor)
+  const document = {
+    ...reconciliationDocument(outcome, since),
+    ...(undelivered !== null && { undelivered }),
+    ...(unknown !== null && { unknown: unknown.count, unknown_items: unknown.records.map(wireRecord) }),
+  }
+  out.show(document, () => [
+    ...reconciliationLines(outcome, out),
+    ...unknownLines(unknown?.records ?? [], out),
+  ])
+  refuseTrouble(outcome, listTroubles(app.processor, undelivered, unknown?.count ?? null))
+})
+
+/** What the processor's lists of events and records show; `null`: it does not answer, or has no such list. */
+function listTroubles(processor: Processor, undelivered: number | null, unknown: number | null): string[] {
+  const events = undelivered === 1 ? '1 event' : `${undelivered} events`
+  return [
+    ...(undelivered ? [`the processor gave up delivering ${events}`] : []),
+    ...(undelivered === null && processor.undelivered ? ['the processor does not list its events'] : []),
+    ...(unknown ? [`the processor has ${unknown} that no call of ours made`] : []),
+    ...(unknown === null && processor.listRecords ? ['the processor does not list its records'] : []),
+  ]
+}
+
+/** Exit 1, so that a script hears of it, as "ledger verify" does. */
+function refuseTrouble({ differing, unanswered, complete }: ReconcileOutcome, more: string[]): void {
+  const [first] = unanswered
+  const troubles = [
+    ...(differing.length > 0 ? [`${differing.length} differ; see "affiliate flagged list"`] : []),
+    ...(first ? [`the processor could not be asked about ${unanswered.length} (${first.detail})`] : []),
+    ...(complete ? [] : ['not everything was asked about']),
+    ...more,
+  ]
+  if (troubles.length > 0) throw new Failure(`Not reconciled: ${troubles.join('; ')}.`)
+}
+
+function reconciliationLines({ compared, differing, unanswered }: ReconcileOutcome, out: Output): string[] {
+  const there = ({ items }: FoundDifference) =>
+    items.map(({ status, amount }) => `${status} ${displayMoney(amount)}`).join(', ') || 'nothing'
+  const table = out.table(differing, [
+    { title: 'What', cell: ({ ours }) => ours.kind },
+    { title: 'Id', cell: ({ ours }) => ours.id },
+    money('Amount', ({ ours }) => ours.amount),
+    { title: 'Here', cell: ({ ours }) => ours.standing },
+    { title: 'There', flexible: true, cell: there },
+    { title: 'Difference', flexible: true, cell: ({ differences }) => describeDifferences(differences) },
+    { title: 'Flag', cell: ({ flag }) => FLAG_WORDS[flag] },
+  ])
+  return [
+    ...(differing.length > 0 ? [...table, ''] : []),
+    `${compared} compared, ${differing.length} differ, ${unanswered.length} could not be asked about.`,
+  ]
+}
+
+/** What the processor has and no call of ours made. */
+function unknownLines(records: readonly HeldRecord[], out: Output): string[] {
+  if (records.length === 0) return []
+  const table = out.table(records, [
+    { title: 'At the processor, not ours', cell: ({ type }) => type },
+    { title: 'Status', cell: ({ status }) => status },
+    {
+      title: 'Amount',
+      right: true,
+      cell: ({ amount }) => (amount === null ? 'unreadable' : displayMoney(amount)),
+    },
+    out.moment('Made', ({ at }) => Date.parse(at)),
+    { title: 'Id', flexible: true, cell: ({ id }) => id },
+  ])
+  return ['', ...table]
+}
+
+function wireRecord({ id, attemptId, type, amount, status, at }: HeldRecord) {
+  return { id, request_id: attemptId, type, amount: amount === null ? null : formatMoney(amount), status, at }
+}
+
+const FLAG_WORDS: Record<FoundDifference['flag'], string> = {
+  raised: 'raised now',
+  refreshed: 'open already',
+  known: 'resolved by a person before',
+}
+
+function reconciliationDocument(outcome: ReconcileOutcome, since: number | null) {
+  return {
+    since: wireTime(since),
+    compared: outcome.compared,
+    complete: outcome.complete,
+    currency: CURRENCY,
+    items: outcome.differing.map(({ ours, items, differences, flag }) => ({
+      kind: ours.kind,
+      id: ours.id,
+      standing: ours.standing,
+      amount: formatMoney(ours.amount),
+      processor_id: ours.processorId,
+      differences,
+      flag,
+      theirs: items.map(({ id, amount, currency, status }) => ({
+        id,
+        amount: formatMoney(amount),
+        currency,
+        status,
+      })),
+    })),
+    unanswered: outcome.unanswered,
+  }
+}

@@ -1,0 +1,108 @@
+// long
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createOffer } from '../../server/offers/offers.service.ts'
+import { OFFER } from '../../server/test/testkit/listings.ts'
+import { openFlagsOf } from '../../server/test/testkit/marketplace.ts'
+import { type Books, openBooks } from '../test/books.ts'
+import type { Typed } from '../test/run-in-pty.ts'
+
+const it = suite('the walk through what is flagged')
+let books: Books
+
+it.before(async () => {
+  books = await openBooks('sqlite')
+})
+it.after(() => books.market.close())
+
+const CHOICES = /\[q\]uit > /
+const answer = (keys: string): Typed => ({ after: CHOICES, keys: `${keys}\n` })
+const audited = async () => {
+  const rows = await books.market.platform.database.reader
+    .selectFrom('audit_entries')
+    .select(['action', 'actor'])
+    .where('actor', '=', 'operator')
+    .orderBy('id')
+    .execute()
+  return rows.map(({ action, actor }) => `${action} by ${actor}`)
+}
+
+it('shows evidence and subject, suspends, vets, skips and resolves, the urgent ones first', async () => {
+  const { platform } = books.market
+  const merchant = books.otherShop.merchantId
+  await createOffer(platform, merchant, { ...OFFER, title: 'High one', commission_rate: 4500 })
+  const { code, screen } = await books.type(['flagged'], {
+    typed: [
+      { after: /1 of 2(.|\n)*event_set_aside(.|\n)*malformed(.|\n)*> /, keys: 'o\n' },
+      { after: /affiliate webhooks show .*(.|\n)*> /, keys: 'z\n' },
+      { after: /Unknown choice "z"(.|\n)*> /, keys: 's\n' },
+      { after: /2 of 2(.|\n)*offer_vetting(.|\n)*45 % commission(.|\n)*> /, keys: 'u\n' },
+      { after: /1 session|No session(.|\n)*\[y\/N\] /, keys: 'n\n' },
+      { after: /Nothing was changed(.|\n)*> /, keys: 'u\n' },
+      { after: /live offers? will leave the catalogue(.|\n)*\[y\/N\] /, keys: 'y\n' },
+      { after: /is suspended now\. The flag stays open(.|\n)*> /, keys: 'v\n' },
+      { after: /High one at 45 %: \[a\]pprove or \[x\] reject\? /, keys: 'x\n' },
+    ],
+  })
+  assert.is(code, 0, screen)
+  assert.match(screen, /The offer is rejected at 45 %\.\n\n2 of 2 reviewed, 1 resolved\./)
+  assert.equal(await audited(), ['user.suspend by operator', 'offer.vet by operator'])
+  const flags = await openFlagsOf(platform)
+  assert.is(flags.length, 1)
+  assert.match(flags[0] ?? '', /^event_set_aside /)
+})
+
+it('is left at any question without harm, and taken up again', async () => {
+  const [atChoice, atNote, quit] = [
+    await books.type(['flagged', 'walk'], { typed: [{ after: CHOICES, keys: '\u0003' }] }),
+    await books.type(['flagged', 'walk'], {
+      typed: [answer('r'), { after: /What was found and done\? /, keys: '\u0004' }],
+    }),
+    await books.type(['flagged', 'walk', '--severity', 'high'], { typed: [answer('q')] }),
+  ]
+  assert.equal(
+    [atChoice, atNote, quit].map(({ code }) => code),
+    [0, 0, 0],
+  )
+  for (const { screen } of [atChoice, atNote, quit]) assert.match(screen, /1 of 1 reviewed, 0 resolved/)
+  const { screen } = await books.type(['flagged', 'walk'], {
+    typed: [
+      answer('r'),
+      { after: /What was found and done\? /, keys: '\n' },
+      { after: /A note of 1 to 2000 characters is needed(.|\n)*> /, keys: 'r\n' },
+      { after: /What was found and done\? /, keys: 'informed the shop\n' },
+    ],
+  })
+  assert.match(screen, /Resolved\.\n\n1 of 1 reviewed, 1 resolved/)
+  assert.equal(await openFlagsOf(books.market.platform), [])
+  assert.match((await books.type(['flagged'])).screen, /Nothing waits for a person\./)
+})
+
+it('is refused where no one can be asked', async () => {
+  const [plain, json] = await Promise.all([
+    books.affiliate(['flagged']),
+    books.affiliate(['flagged', 'walk', '--json']),
+  ])
+  assert.equal([plain.code, json.code, plain.stdout, json.stdout], [2, 2, '', ''])
+  assert.match(plain.stderr, /needs a terminal\. Use "affiliate flagged list"/)
+})
+
+it('tries every event of a type again that no rule mapped', async () => {
+  const { market } = books
+  for (const n of [1, 2]) await market.processorSays('invoice.paid_in_full', { n })
+  await market.drainUntilIdle()
+  const { code, screen } = await books.type(['flagged', 'walk', '--kind', 'processor_event_unmapped'], {
+    typed: [
+      {
+        after: /No rule in PROCESSOR_EVENTS maps(.|\n)*event_type +invoice\.paid_in_full(.|\n)*> /,
+        keys: 't\n',
+      },
+    ],
+  })
+  assert.is(code, 0, screen)
+  assert.match(screen, /tries 2 events of this type again/)
+  const flags = await openFlagsOf(market.platform)
+  assert.not(flags.some((flag) => flag.startsWith('processor_event_unmapped')))
+})
+
+it.run()

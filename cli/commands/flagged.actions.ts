@@ -1,0 +1,72 @@
+import type { Command } from 'commander'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
+import {
+  FLAG_KINDS,
+  type FlagRow,
+  listFlags,
+  resolveFlag,
+  wireFlag,
+} from '../../server/flags/flags.service.ts'
+import { didYouMean } from '../../server/platform/nearest-word.ts'
+import { readText } from '../arguments.ts'
+import type { PageOptions } from '../command.ts'
+import { reads, withApp, writes } from '../context.ts'
+import { wrongUsage } from '../failures.ts'
+import { type WalkFilter, walkFlags } from './flag-review.ts'
+
+export async function walkUnlessMistyped(_options: object, command: Command): Promise<void> {
+  const [word] = command.args
+  if (word === undefined) return walk({}, command)
+  const names = command.commands.map((one) => one.name())
+  throw wrongUsage(`unknown command '${word}'.${didYouMean(word, names)}`)
+}
+
+interface ListOptions extends PageOptions, WalkFilter {
+  status: FlagRow['status']
+}
+
+export const list = reads(async ({ platform, out }, options: ListOptions) => {
+  assertKind(options)
+  out.showPage(await listFlags(platform, options), {
+    columns: [
+      { title: 'Severity', cell: (flag) => flag.severity },
+      { title: 'Kind', cell: (flag) => flag.kind },
+      {
+        title: 'What',
+        flexible: true,
+        cell: ({ summary, note }) => (note === null ? summary : `${summary} Resolved: ${note}`),
+      },
+      { title: 'About', flexible: true, cell: (flag) => `${flag.subject_type} ${flag.subject_id}` },
+      out.moment('Since', (flag) => flag.created_at),
+      { title: 'Id', cell: (flag) => flag.id },
+    ],
+    wire: wireFlag,
+    none: `No ${options.status} flags.`,
+  })
+})
+
+function assertKind({ kind }: WalkFilter): void {
+  const kinds = Object.keys(FLAG_KINDS)
+  if (kind === undefined || kinds.includes(kind)) return
+  throw wrongUsage(
+    `There is no kind of flag "${kind}".${didYouMean(kind, kinds)} Known: ${kinds.join(', ')}.`,
+  )
+}
+
+export async function resolve(flagId: string, options: { note: string }, command: Command): Promise<void> {
+  const note = readText('--note', options.note, 2000)
+  await withApp(command, async ({ platform, out }) => {
+    const row = await resolveFlag(platform, { flagId, note, actor: OPERATOR })
+    out.show(wireFlag(row), () => [`${row.kind} is resolved: ${row.note}`])
+  })
+}
+
+export const walk = writes(async (context, options: WalkFilter) => {
+  assertKind(options)
+  if (context.out.json || !process.stdin.isTTY || !process.stdout.isTTY) {
+    throw wrongUsage(
+      'Interactive review needs a terminal. Use "affiliate flagged list" and "affiliate flagged resolve".',
+    )
+  }
+  await walkFlags(context, options)
+})

@@ -1,0 +1,382 @@
+import type { Command } from 'commander'
+import { calendarPeriodAt } from '../../server/billing/billing-period.rule.ts'
+import { type OperatorEffects, operatorEffects } from '../../server/inbox/operator-deliveries.service.ts'
+import { lastSeal, type Seal, sealLedger } from '../../server/ledger/seals/seals.service.ts'
+import { compareWithStorage, openSealStorage } from '../../server/ledger/seals/stored-seals.service.ts'
+import type { Config } from '../../server/platform/config.ts'
+import { findAppKeys } from '../../server/platform/crypto/app-keys.ts'
+import type { AppKeys } from '../../server/platform/crypto/key-ring.ts'
+import type { Queries } from '../../server/platform/database/database.ts'
+import { openDatabase } from '../../server/platform/database/open-database.ts'
+import {
+  findAccountHolder,
+  listBalances,
+  type OwnedBalance,
+  readAccountStatement,
+} from '../../server/reports/accounts.service.ts'
+import { describeKeys, type JournalKeying } from '../../server/verification/journal-keys.ts'
+import { Scope } from '../../server/verification/scope.ts'
+import { compareWithKept } from '../../server/verification/seals.ts'
+import {
+  prepareVerifiedMark,
+  readVerifiedMark,
+  storeVerifiedMark,
+  type VerifiedMark,
+} from '../../server/verification/verified-mark.ts'
+import { type Books, type InvariantResult, verifyBooks } from '../../server/verification/verify-books.ts'
+import { CURRENCY } from '../../shared/money.ts'
+import { readMoment } from '../arguments.ts'
+import { assertMigrated, READS, reads, withDatabase, writes } from '../context.ts'
+import { Failure, wrongUsage } from '../failures.ts'
+import { userIdOf } from '../lists.ts'
+import { counted, displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { StatementOutput } from './statement-output.ts'
+
+/** The owner of the accounts that are no user's. */
+const PLATFORM = 'platform'
+/** What `--against` says for SEAL_STORAGE instead of a digest. */
+const STORAGE = 'storage'
+
+interface VerifyOptions {
+  full?: boolean
+  replica?: boolean
+  against?: string
+}
+
+/** Reads only, except that it stores what a successful run has covered, for the next one. */
+export function verify(options: VerifyOptions, command: Command): Promise<void> {
+  const { against, replica = false } = options
+  if (replica && !options.full)
+    throw wrongUsage('Pass --full with --replica: what is new is checked on the primary.')
+  return withDatabase(
+    command,
+    async ({ config, database, out }) => {
+      await assertMigrated(database)
+      if (against === STORAGE && config.SEAL_STORAGE === undefined) {
+        throw new Failure('SEAL_STORAGE is not set. Set it to where the seals are stored, or name a digest.')
+      }
+      const books = { database, keys: readKeys(config) }
+      const basis = await basisOf(books, options)
+      const nextMark = await prepareVerifiedMark(books, Date.now())
+      const results = await runChecks(books, out, basis.mark)
+      if (against !== undefined && against !== STORAGE) results.push(await checkAgainst(books, against))
+      if (against === STORAGE || config.SEAL_STORAGE !== undefined) {
+        results.push(await checkStorage(config, database.reader))
+      }
+      out.endProgress()
+      const broken = results.filter((result) => result.breaches.length > 0)
+      const operatorSent = await operatorEffects(database.reader)
+      const state = {
+        basis,
+        isMarkStored:
+          !replica && broken.length === 0 && nextMark !== null && (await storeMark(config, nextMark)),
+        last: await lastSeal(database.reader),
+        keying: await describeKeys(books),
+      }
+      out.show({ ...verdictOf(results, state), operator_events: operatorSent }, () => [
+        ...verifyLines(out, results, state),
+        ...operatorLines(operatorSent),
+      ])
+      if (broken.length === 0) return
+      const rows = broken.flatMap((result) => result.breaches.map((breach) => breach.subject))
+      throw new Failure(
+        `The books do not hold: ${broken.map((result) => result.name).join(', ')}; rows: ${shortList(rows)}`,
+      )
+    },
+    { readOnly: true, replica },
+  )
+}
+
+/** What a run rests on: an earlier verification, or none, in which case it checks everything. */
+interface Basis {
+  mark: VerifiedMark | null
+  /** Why the stored mark cannot be used. */
+  problem: string | null
+}
+
+async function basisOf(books: Books, { full, against }: VerifyOptions): Promise<Basis> {
+  if (full || against !== undefined) return { mark: null, problem: null }
+  const mark = await readVerifiedMark(books)
+  return typeof mark === 'string' ? { mark: null, problem: mark } : { mark, problem: null }
+}
+
+/** Returns `false` without permission to write, on a full disk or behind a long write: the next run then checks the same rows again. */
+async function storeMark(config: Config, mark: string): Promise<boolean> {
+  const database = await openDatabase(config.DATABASE_URL, { create: false })
+  try {
+    await storeVerifiedMark(database, mark)
+    return true
+  } catch {
+    return false
+  } finally {
+    await database.close()
+  }
+}
+
+/** Throws `Failure` when there is no key: without it the journal cannot be checked. */
+export function readKeys(config: Config): AppKeys {
+  const keys = findAppKeys(config)
+  if (keys) return keys
+  throw new Failure(
+    'The journal can only be checked with the key that it was made with. Set APP_KEY, or DATA_DIR to the folder that holds app.key.',
+    { code: 'unavailable' },
+  )
+}
+
+/** Checks every invariant, for what is new since the mark, or for all rows. */
+export function runChecks(
+  books: Books,
+  out: Output,
+  mark: VerifiedMark | null = null,
+): Promise<InvariantResult[]> {
+  return verifyBooks(books, {
+    scope: new Scope(mark?.covered ?? null),
+    onProgress: (name, done, total) => out.progress(`check ${done + 1} of ${total}: ${name}`),
+  })
+}
+
+async function checkAgainst({ database, keys }: Books, digest: string): Promise<InvariantResult> {
+  const start = performance.now()
+  const { rows, breaches } = await compareWithKept(database.reader, keys, digest)
+  return {
+    name: 'as-sealed',
+    statement: 'The journal still holds all that was sealed under the digest that was kept elsewhere.',
+    rows,
+    breaches,
+    ms: performance.now() - start,
+  }
+}
+
+/** A storage that cannot be read is a breach, since nothing was compared with it. */
+async function checkStorage(config: Config, db: Queries): Promise<InvariantResult> {
+  const start = performance.now()
+  const storage = await openSealStorage(config)
+  if (!storage) throw new Error('no seal storage')
+  const { rows, breaches } = await compareWithStorage(db, storage)
+    .catch((error: unknown) => {
+      const detail = `it cannot be read: ${error instanceof Error ? error.message || error.name : error}`
+      return { rows: 0, breaches: [{ subject: 'seal storage', detail }] }
+    })
+    .finally(() => storage.close())
+  return {
+    name: 'as-stored',
+    statement: 'The seals that were stored outside the database are still in it, unchanged.',
+    rows,
+    breaches,
+    ms: performance.now() - start,
+  }
+}
+
+interface JournalState {
+  basis: Basis
+  isMarkStored: boolean
+  last: Seal | null
+  keying: JournalKeying
+}
+
+function verdictOf(results: readonly InvariantResult[], { basis, isMarkStored, last, keying }: JournalState) {
+  const { mark, problem } = basis
+  return {
+    ok: results.every((result) => result.breaches.length === 0),
+    full: mark === null,
+    since: mark && {
+      seal: mark.covered.seal.position,
+      digest: mark.covered.seal.digest,
+      sealed_at: wireTime(mark.sealedAt),
+      verified_at: wireTime(mark.verifiedAt),
+    },
+    mark_problem: problem,
+    mark_stored: isMarkStored,
+    items: results.map((result) => ({ ...result, ms: Math.round(result.ms) })),
+    last_seal: last && wireSeal(last),
+    journal_keys: keying.keys.map(({ keyId, entries, since, retiredBy, use }) => {
+      return { id: keyId, use, entries, since: since && wireTime(since), retired_by_seal: retiredBy }
+    }),
+  }
+}
+
+function wireSeal({ position, sealedAt, digest }: Seal) {
+  return { position, sealed_at: wireTime(sealedAt), digest }
+}
+
+function verifyLines(
+  out: Output,
+  results: readonly InvariantResult[],
+  { basis, last, keying }: JournalState,
+): string[] {
+  const total = results.reduce((sum, result) => sum + result.rows, 0)
+  const broken = results.filter((result) => result.breaches.length > 0)
+  return [
+    ...out.table(results, [
+      { title: 'Invariant', cell: (result) => result.name },
+      { title: 'Rows', right: true, cell: (result) => result.rows },
+      { title: 'Breaches', right: true, cell: (result) => result.breaches.length },
+      { title: 'ms', right: true, cell: (result) => Math.round(result.ms) },
+      { title: 'What must hold', flexible: 'wrap', cell: (result) => result.statement },
+    ]),
+    ...broken.flatMap((result) => [
+      '',
+      out.style('red', `${result.name} is broken:`),
+      ...result.breaches.map(({ subject, detail }) => `  ${subject}: ${detail}`),
+    ]),
+    '',
+    ...(broken.length === 0
+      ? [out.style('green', `All ${results.length} invariants hold (${total} rows checked).`)]
+      : []),
+    basisLine(out, basis),
+    last
+      ? `Last seal: ${last.digest} (number ${last.position}, of ${out.time(last.sealedAt)})`
+      : 'The journal was never sealed.',
+    ...keyLines(out, keying),
+  ]
+}
+
+function basisLine(out: Output, { mark, problem }: Basis): string {
+  if (problem !== null)
+    return out.style('yellow', `The mark of the last verification cannot be used: ${problem}.`)
+  if (!mark) return 'Every row was checked.'
+  const { covered, sealedAt, verifiedAt } = mark
+  const { position, digest } = covered.seal
+  return `Checked what is new since seal ${position}, ${digest}, of ${out.time(sealedAt)}, verified at ${out.time(verifiedAt)}. All rows: --full`
+}
+
+/** What rests on events that an operator sent: a note, not a breach. */
+function operatorLines({ sales, billing_cycles, payouts }: OperatorEffects): string[] {
+  const lines = [
+    ['sale', sales],
+    ['charged billing cycle', billing_cycles],
+    ['settled payout', payouts],
+  ] as const
+  const named = lines.filter(([, ids]) => ids.length > 0)
+  if (named.length === 0) return []
+  return [
+    '',
+    'These rest on events that an operator sent with "webhooks replay":',
+    ...named.map(([what, ids]) => `  ${counted(ids.length, what)}: ${shortList(ids)}`),
+  ]
+}
+
+/** The keys that the journal was made with. */
+function keyLines(out: Output, { keys }: JournalKeying): string[] {
+  return keys.map(({ keyId, use, entries, since, retiredBy }) => {
+    const made = `${entries} ${entries === 1 ? 'entry' : 'entries'}`
+    const when = since === null ? '' : ` since ${out.time(since)}`
+    const end = retiredBy === null ? '' : `, none after seal ${retiredBy}`
+    return `Key ${keyId}, ${KEY_USES[use]}: ${made}${when}${end}`
+  })
+}
+
+const KEY_USES: Record<JournalKeying['keys'][number]['use'], string> = {
+  current: 'APP_KEY',
+  former: 'of APP_KEYS_FORMER',
+  unknown: 'unknown key',
+}
+
+export const seal = writes(async ({ platform, out }) => {
+  const { seal: made, moved } = await sealLedger(platform)
+  const document = { created: moved > 0, ledgers: moved, seal: made && wireSeal(made) }
+  out.show(document, () => sealLines(out, made, moved))
+})
+
+function sealLines(out: Output, made: Seal | null, moved: number): string[] {
+  if (made === null) return ['There is nothing to seal: the journal is empty.']
+  const when = `number ${made.position}, of ${out.time(made.sealedAt)}`
+  const news =
+    moved > 0
+      ? `Sealed: ${when}; ${counted(moved, 'ledger')} moved since the one before.`
+      : `Nothing was written since the last seal: ${when}.`
+  return [
+    made.digest,
+    news,
+    'Keep the digest where no one who can write to this database can change it. Later, this shows whether the books of today are unchanged:',
+    '  affiliate ledger verify --against DIGEST',
+  ]
+}
+
+const MOST_NAMED = 5
+
+function shortList(rows: readonly string[]): string {
+  const distinct = [...new Set(rows)]
+  const more = distinct.length - MOST_NAMED
+  return distinct.slice(0, MOST_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+export const balances = reads(async ({ platform, out }, user: string | undefined) => {
+  const isPlatform = user === PLATFORM
+  const ownerId = isPlatform ? null : await userIdOf(platform, user)
+  const all = await listBalances(platform, ownerId)
+  const rows = isPlatform ? all.filter((row) => row.owner === null) : all
+  const total = rows.reduce((sum, row) => sum + row.balance, 0)
+  const document = { items: rows.map(wireBalance), total: formatMoney(total), currency: CURRENCY }
+  out.show(document, () => balanceTable(out, rows, user === undefined))
+})
+
+function balanceTable(out: Output, rows: readonly OwnedBalance[], whole: boolean): string[] {
+  const side = (amount: number) => (amount > 0 ? displayMoney(amount) : '')
+  const sum = (amount: (balance: number) => number) =>
+    displayMoney(rows.reduce((total, { balance }) => total + Math.max(amount(balance), 0), 0))
+  const total = {
+    account: 'Total',
+    owner: '',
+    debit: sum((one) => one),
+    credit: sum((one) => -one),
+    postings: '',
+  }
+  const lines = rows.map(({ account, owner, balance, postings }) => ({
+    account,
+    owner: owner === null ? PLATFORM : (owner.email ?? owner.id),
+    debit: side(balance),
+    credit: side(-balance),
+    postings,
+  }))
+  return out.table(whole ? [...lines, total] : lines, [
+    { title: 'Account', cell: (line) => line.account },
+    { title: 'Owner', flexible: true, cell: (line) => line.owner },
+    { title: 'Debit', right: true, cell: (line) => line.debit },
+    { title: 'Credit', right: true, cell: (line) => line.credit },
+    { title: 'Postings', right: true, cell: (line) => line.postings },
+  ])
+}
+
+function wireBalance({ account, owner, balance, postings }: OwnedBalance) {
+  return {
+    account,
+    owner: owner && { id: owner.id, email: owner.email, display_name: owner.displayName },
+    balance: formatMoney(balance),
+    postings,
+  }
+}
+
+interface StatementOptions {
+  from?: string
+  to?: string
+}
+
+/** Works from the database alone, and opens it for reading only. */
+export function statement(user: string, options: StatementOptions, command: Command): Promise<void> {
+  return withDatabase(
+    command,
+    async ({ config, database, out }) => {
+      const period = periodOf(options, config)
+      await assertMigrated(database)
+      const holder = await findAccountHolder(database, user)
+      const output = new StatementOutput(out, holder, period)
+      const summaries = await readAccountStatement(database, holder, period, {
+        opening: (accounts) => output.begin(accounts),
+        entry: (entry) => output.add(entry),
+      })
+      await output.end(summaries)
+    },
+    READS,
+  )
+}
+
+/** The calendar month that the given end lies in, or that is now. */
+function periodOf(options: StatementOptions, config: Config): { from: number; to: number } {
+  const [from, to] = [readMoment(options.from, config), readMoment(options.to, config)]
+  const now = Date.now()
+  const month = calendarPeriodAt(to === null ? now : to - 1, 'monthly', config.BILLING_TIMEZONE)
+  const period = { from: from ?? month.start, to: to ?? Math.max(month.end, (from ?? 0) + 1) }
+  if (period.from < period.to) return period
+  throw wrongUsage('--from must lie before --to.')
+}

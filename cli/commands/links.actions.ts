@@ -1,0 +1,48 @@
+import type { Command } from 'commander'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
+import { setCoupon } from '../../server/links/coupons.service.ts'
+import { listLinks, wireLink } from '../../server/reports/listed-links.service.ts'
+import { couponCodeInput } from '../../shared/schemas/links.ts'
+import { reads, withApp } from '../context.ts'
+import { wrongUsage } from '../failures.ts'
+import { nameOf, peopleOf, type ScopeOptions, scopeOf } from '../lists.ts'
+import { money } from '../terminal/table.ts'
+
+export const list = reads(async ({ platform, out }, options: ScopeOptions) => {
+  const page = await listLinks(platform, await scopeOf(platform, options), options)
+  const person = await peopleOf(platform, page.items, (link) => link.creatorId)
+  out.showPage(page, {
+    columns: [
+      { title: 'Link', cell: (link) => link.slug },
+      { title: 'Creator', flexible: true, cell: (link) => nameOf(person(link.creatorId)) },
+      { title: 'Offer', flexible: true, cell: (link) => link.offer.title },
+      { title: 'Active', cell: (link) => (link.active ? 'yes' : 'no') },
+      { title: 'Code', optional: true, cell: (link) => link.couponCode },
+      { title: 'Rate', right: true, optional: true, cell: (link) => `${link.commissionRate / 100} %` },
+      { title: 'Clicks', right: true, cell: (link) => link.clicks },
+      { title: 'Sales', right: true, cell: (link) => link.acceptedSales },
+      money('Earned', (link) => link.commissionEarned),
+    ],
+    wire: (link) => ({ ...wireLink(platform, link), creator: person(link.creatorId) }),
+  })
+})
+
+export async function changeCoupon(
+  slug: string,
+  text: string | undefined,
+  { remove = false }: { remove?: boolean },
+  command: Command,
+): Promise<void> {
+  if ((text === undefined) !== remove) throw wrongUsage('Name a coupon code or pass --remove.')
+  await withApp(command, async ({ platform, out }) => {
+    const parsed = remove ? null : couponCodeInput.safeParse(text)
+    if (parsed?.success === false) {
+      throw wrongUsage('A coupon code has 3 to 40 letters, digits, hyphens or underscores.')
+    }
+    const code = parsed?.data ?? null
+    await setCoupon(platform, { slug, actor: OPERATOR, code })
+    out.show({ slug, coupon_code: code }, () => [
+      code === null ? `Link ${slug} has no coupon code.` : `Link ${slug} has the coupon code ${code}.`,
+    ])
+  })
+}

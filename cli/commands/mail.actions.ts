@@ -1,0 +1,98 @@
+import type { Command } from 'commander'
+import {
+  listMails,
+  type MailRow,
+  retryMail,
+  showMail,
+} from '../../server/notifications/channels/mail/mail-desk.service.ts'
+import {
+  readNotifications,
+  updateNotifications,
+} from '../../server/notifications/channels/mail/notifications.service.ts'
+import { findUser } from '../../server/users/users.service.ts'
+import type { PageOptions } from '../command.ts'
+import { READS, reads, withApp, writes } from '../context.ts'
+import { type Output, wireTime } from '../terminal/output.ts'
+
+export const list = reads(async ({ platform, out }, options: PageOptions & { state?: MailRow['state'] }) => {
+  out.showPage(await listMails(platform, { state: options.state, ...options }), {
+    columns: [
+      { title: 'To', flexible: true, cell: (mail) => mail.address },
+      { title: 'Kind', cell: (mail) => mail.kind },
+      { title: 'State', cell: (mail) => mail.state },
+      { title: 'Tries', right: true, cell: (mail) => mail.attempts },
+      out.moment('Written', (mail) => mail.created_at),
+      { title: 'Error', flexible: true, cell: (mail) => mail.last_error },
+      { title: 'Id', cell: (mail) => mail.id },
+    ],
+    wire: wireMail,
+  })
+})
+
+export const show = reads(async ({ platform, out }, id: string) => {
+  const { row, subject, text } = await showMail(platform, id)
+  out.show({ ...wireMail(row), subject, text }, () => [
+    ...headLines(out, row),
+    `Subject: ${subject}`,
+    '',
+    ...text.split('\n'),
+  ])
+})
+
+function headLines(out: Output, mail: MailRow): string[] {
+  return [
+    `Mail ${mail.id}: ${mail.kind}, ${mail.state}`,
+    `To: ${mail.address}`,
+    `Written: ${out.shortTime(mail.created_at)}`,
+    ...(mail.state === 'queued' && mail.attempts > 0
+      ? [`Next attempt: ${out.shortTime(mail.next_try_at)}, after ${mail.attempts} without success`]
+      : []),
+    ...(mail.last_error === null ? [] : [`Error: ${mail.last_error}`]),
+  ]
+}
+
+export const retry = writes(async ({ platform, out }, id: string) => {
+  const mail = await retryMail(platform, id)
+  out.show(wireMail(mail), () => [`The mail to ${mail.address} is queued; the worker sends it.`])
+})
+
+export function preferences(
+  user: string,
+  { off, on }: { off?: string; on?: string },
+  command: Command,
+): Promise<void> {
+  const change = { ...(off !== undefined && { [off]: false }), ...(on !== undefined && { [on]: true }) }
+  const isChange = Object.keys(change).length > 0
+  return withApp(
+    command,
+    async ({ platform, out }) => {
+      const { id: userId, role, email: address } = await findUser(platform, user)
+      const owner = { userId, role }
+      const { email } = isChange
+        ? await updateNotifications(platform, owner, { email: change }, { operator: true })
+        : await readNotifications(platform, owner)
+      out.show({ user_id: userId, address, email }, () =>
+        out.table(Object.entries(email), [
+          { title: 'Event', cell: ([event]) => event },
+          { title: 'E-mail', cell: ([, wanted]) => (wanted ? 'on' : 'off') },
+        ]),
+      )
+    },
+    isChange ? {} : READS,
+  )
+}
+
+function wireMail(mail: MailRow) {
+  return {
+    id: mail.id,
+    user_id: mail.user_id,
+    address: mail.address,
+    kind: mail.kind,
+    state: mail.state,
+    attempts: mail.attempts,
+    next_attempt_at: mail.state === 'queued' ? wireTime(mail.next_try_at) : null,
+    error: mail.last_error,
+    created_at: wireTime(mail.created_at),
+    finished_at: wireTime(mail.finished_at),
+  }
+}

@@ -1,0 +1,156 @@
+import type { Command } from 'commander'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
+import { type PayoutRunOutcome, runPayouts } from '../../server/payouts/payout-run.service.ts'
+import { wirePayout } from '../../server/payouts/payout-wire.ts'
+import { getPayout, listPayouts, type PayoutRow } from '../../server/payouts/payouts.service.ts'
+import { retryPayout } from '../../server/payouts/retry-payout.service.ts'
+import { CURRENCY } from '../../shared/money.ts'
+import { readReason } from '../arguments.ts'
+import type { PageOptions } from '../command.ts'
+import {
+  type AppContext,
+  type CommandContext,
+  confirm,
+  MOVES_MONEY,
+  movesMoney,
+  reads,
+  withApp,
+} from '../context.ts'
+import { Failure } from '../failures.ts'
+import { nameOf, type Person, peopleOf, personOf, readPage, userIdOf } from '../lists.ts'
+import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-calls.ts'
+import { counted, displayMoney, formatMoney } from '../terminal/output.ts'
+import { money } from '../terminal/table.ts'
+
+interface ListOptions extends PageOptions {
+  creator?: string
+  state?: PayoutRow['state']
+}
+
+export const list = reads(async ({ platform, out }, options: ListOptions) => {
+  const creatorId = await userIdOf(platform, options.creator)
+  const page = await readPage(options, (request) =>
+    listPayouts(platform, creatorId, { state: options.state ?? null, ...request }),
+  )
+  const person = await peopleOf(platform, page.items, (row) => row.creator_id)
+  const pending = page.items.filter((row) => row.state === 'pending').map((row) => row.id)
+  const calls = await callStates(platform, 'payout', pending)
+  const why = ({ id, failure_reason }: PayoutRow) =>
+    failure_reason ?? callText(out, calls.get(id), `payouts retry ${id}`)
+  out.showPage(page, {
+    columns: [
+      { title: 'Creator', flexible: true, cell: (row) => nameOf(person(row.creator_id)) },
+      { title: 'State', cell: (row) => row.state },
+      money('Amount', (row) => row.amount),
+      out.moment('Made', (row) => row.created_at),
+      out.moment('Settled', (row) => row.settled_at),
+      { title: 'Why', flexible: true, cell: why },
+      { title: 'Id', cell: (row) => row.id },
+    ],
+    wire: (row) => ({
+      ...wirePayout(row),
+      creator: person(row.creator_id),
+      call: wireCall(calls.get(row.id)),
+    }),
+  })
+})
+
+export const run = movesMoney(async (context, { dryRun = false }: { dryRun?: boolean }) => {
+  const { app, platform, out } = context
+  const progress = (done: number, all: number) => out.progress(`creator ${done} of ${all}`)
+  const preview = await runPayouts(platform, app.processor, { dryRun: true, progress })
+  out.endProgress()
+  const payable = preview.filter((outcome) => outcome.kind === 'paid_out')
+  if (!dryRun && payable.length > 0) await confirm(context, runQuestion(payable))
+  // Also where nothing is paid: what waits for a person is flagged.
+  const outcomes = dryRun ? preview : await runPayouts(platform, app.processor, { actor: OPERATOR, progress })
+  out.endProgress()
+  const person = await peopleOf(platform, outcomes, (outcome) => outcome.creatorId)
+  const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.creatorId)))
+  out.show({ dry_run: dryRun, items }, () => runLines(context, outcomes, person, dryRun))
+  failIfSomeFailed(outcomes)
+})
+
+function runQuestion(payable: readonly PayoutRunOutcome[]): string {
+  const total = payable.reduce((sum, outcome) => sum + outcome.amount, 0)
+  return `Make ${counted(payable.length, 'payout')}, ${displayMoney(total)} in all? It cannot be undone.`
+}
+
+function runLines(
+  { out, config }: CommandContext,
+  outcomes: readonly PayoutRunOutcome[],
+  person: (id: string) => Person,
+  dryRun: boolean,
+): string[] {
+  if (outcomes.length === 0) return ['No creator has a released balance.']
+  const why = {
+    below_threshold: `waits: below the threshold of ${displayMoney(config.PAYOUT_THRESHOLD)}`,
+    suspended: 'waits: the creator is suspended',
+    no_destination: 'waits: no payout destination in effect',
+    destination_broken:
+      'waits for a person: a payout destination of this creator was changed in the database',
+    failed_three_times: 'waits for a person: three payouts failed in a row',
+    failure_not_confirmed: 'waits for a person: the processor has not agreed that the last payout failed',
+    processor_unavailable:
+      'waits: the processor cannot be asked about the last payout or its balance; the next run asks again',
+    balance_too_low: 'waits: the balance at the processor is too low for all payouts that are due',
+  }
+  const whatHappens = (outcome: PayoutRunOutcome) => {
+    if (outcome.kind === 'waits') return why[outcome.why]
+    if (outcome.kind === 'failed') return 'failed'
+    return dryRun ? 'would be paid out' : `payout ${outcome.payoutId}`
+  }
+  const table = out.table(outcomes, [
+    { title: 'Creator', flexible: true, cell: (outcome) => nameOf(person(outcome.creatorId)) },
+    money('Amount', (outcome) => outcome.amount),
+    { title: 'What happens', cell: whatHappens },
+  ])
+  return [...table, endLine(outcomes, dryRun)]
+}
+
+function endLine(outcomes: readonly PayoutRunOutcome[], dryRun: boolean): string {
+  if (dryRun) return 'Nothing was written.'
+  const made = outcomes.filter(({ kind }) => kind === 'paid_out').length
+  if (made === 0) return 'No payout was made.'
+  return `The running service sends ${made === 1 ? 'it' : 'them'} to the processor.`
+}
+
+function wireOutcome(outcome: PayoutRunOutcome, creator: Person) {
+  return {
+    creator,
+    outcome: outcome.kind,
+    why: outcome.kind === 'waits' ? outcome.why : null,
+    payout_id: outcome.kind === 'paid_out' ? outcome.payoutId : null,
+    amount: formatMoney(outcome.amount),
+    currency: CURRENCY,
+  }
+}
+
+export async function retry(payoutId: string, options: { reason?: string }, command: Command): Promise<void> {
+  const reason = readReason(options.reason)
+  const work = async (context: AppContext) => {
+    const { app, platform, out } = context
+    const found = await getPayout(platform, payoutId)
+    if (!found) throw new Failure(`Payout ${payoutId} not found.`, { code: 'not_found' })
+    await confirm(context, `Send payout ${payoutId} again, ${displayMoney(found.amount)}?`)
+    const request = { payoutId, actor: OPERATOR, reason }
+    const { payout, attemptId, newDestination, adopts } = await retryPayout(platform, app.processor, request)
+    const creator = await personOf(platform, payout.creator_id)
+    const document = {
+      payout_id: payoutId,
+      creator,
+      amount: formatMoney(payout.amount),
+      currency: CURRENCY,
+      attempt_id: attemptId,
+      new_destination: newDestination,
+      payout_at_the_processor: adopts,
+    }
+    const account = newDestination ? 'another' : 'the same'
+    out.show(document, () => [
+      adopts === null
+        ? `${displayMoney(payout.amount)} for ${nameOf(creator)} is sent again, to ${account} account.`
+        : `The processor holds payout ${adopts} already: the running service takes it over.`,
+    ])
+  }
+  await withApp(command, work, MOVES_MONEY)
+}

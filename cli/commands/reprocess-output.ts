@@ -1,0 +1,192 @@
+import type { Queries } from '../../server/platform/database/database.ts'
+import type { Verdict } from '../../server/sales/reprocess.rule.ts'
+import type {
+  Difference,
+  ReprocessCounts,
+  ReprocessReport,
+  ReprocessTotals,
+} from '../../server/sales/reprocess.service.ts'
+import { CURRENCY } from '../../shared/money.ts'
+import { basisPointsToPercent } from '../../shared/rates.ts'
+import { nameOf, type Person, peopleIn } from '../lists.ts'
+import { GrowingOutput } from '../terminal/list-output.ts'
+import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { money, type RowColumn } from '../terminal/table.ts'
+
+const columnsOf = (out: Output): RowColumn<Difference>[] => [
+  out.moment('Received', (difference) => difference.receivedAt),
+  { title: 'Order', flexible: true, cell: ({ orderName, orderId }) => orderName ?? orderId },
+  { title: 'Was', flexible: true, cell: ({ before }) => wordsFor(before) },
+  { title: 'Would be', flexible: true, cell: ({ after }) => wordsFor(after) },
+  money('Basis was', ({ before }) => before.netAmount),
+  money('Basis', ({ after }) => after.netAmount),
+  money('Commission was', ({ before }) => before.commission),
+  money('Commission', ({ after }) => after.commission),
+  money('Fee was', ({ before }) => before.platformFee),
+  money('Fee', ({ after }) => after.platformFee),
+  { title: 'Billed by', right: true, cell: ({ before, after }) => signed(billed(after) - billed(before)) },
+  { title: 'Store', cell: (difference) => difference.storeId },
+  { title: 'Event', cell: (difference) => difference.eventId },
+  { title: 'Remark', flexible: true, cell: (difference) => remarksOn(difference).join('; ') || null },
+]
+
+/** What a re-processing found, in words or as JSON, as it comes. */
+export class ReprocessOutput {
+  readonly #out: Output
+  readonly #db: Queries
+  readonly #list: GrowingOutput<Difference>
+
+  constructor(out: Output, db: Queries) {
+    this.#out = out
+    this.#db = db
+    this.#list = new GrowingOutput(out, { columns: columnsOf(out), wire: wireDifference })
+  }
+
+  begin(asked: { since: number | null; store: string | null }): void {
+    this.#list.begin({ dry_run: true, since: wireTime(asked.since), store: asked.store }, [])
+  }
+
+  add(difference: Difference): void {
+    this.#list.add(difference)
+  }
+
+  async end(report: ReprocessReport): Promise<void> {
+    const ids = [...report.merchants.keys(), ...report.creators.keys()]
+    const person = await peopleIn(this.#db, ids)
+    await this.#list.end(
+      {
+        merchants: wireTotals(report.merchants, person),
+        creators: wireTotals(report.creators, person),
+        counts: wireCounts(report.counts),
+        currency: CURRENCY,
+      },
+      [...totalLines(report, person, this.#out), ...countLines(report.counts), verdictLine(report.counts)],
+    )
+  }
+}
+
+function wordsFor({ verdict, reason }: Verdict): string {
+  if (verdict === 'none') return `no sale: ${reason}`
+  return verdict === 'accepted' ? 'accepted' : `rejected: ${reason}`
+}
+
+function billed({ commission, platformFee }: { commission: number; platformFee: number }): number {
+  return commission + platformFee
+}
+
+function signed(amount: number): string {
+  return `${amount > 0 ? '+' : ''}${displayMoney(amount)}`
+}
+
+function remarksOn({ from, lost, before, after }: Difference): string[] {
+  return [
+    ...(from === 'receipt' ? ['the raw body was deleted: decided from the receipt'] : []),
+    ...lost.map((fact) => `${fact.replaceAll('_', ' ')} was not recorded: today's value is used`),
+    ...(before.creatorId !== after.creatorId ? ['for another creator'] : []),
+  ]
+}
+
+function wireDifference(difference: Difference) {
+  const { before, after } = difference
+  return {
+    event_id: difference.eventId,
+    received_at: wireTime(difference.receivedAt),
+    store_id: difference.storeId,
+    merchant_id: difference.merchantId,
+    sale_id: difference.saleId,
+    order_id: difference.orderId,
+    order_name: difference.orderName,
+    before: wireVerdict(before),
+    after: wireVerdict(after),
+    commission_difference: formatMoney(after.commission - before.commission),
+    platform_fee_difference: formatMoney(after.platformFee - before.platformFee),
+    judged_from: difference.from,
+    facts_not_known: difference.lost,
+  }
+}
+
+function wireVerdict(verdict: Verdict) {
+  return {
+    verdict: verdict.verdict,
+    reason: verdict.reason,
+    creator_id: verdict.creatorId,
+    net_amount: formatMoney(verdict.netAmount),
+    commission_rate: verdict.commissionRate === null ? null : basisPointsToPercent(verdict.commissionRate),
+    commission: formatMoney(verdict.commission),
+    platform_fee: formatMoney(verdict.platformFee),
+  }
+}
+
+function wireTotals(totals: ReadonlyMap<string, ReprocessTotals>, person: (id: string) => Person) {
+  return [...totals].map(([id, { before, after }]) => ({
+    ...person(id),
+    commission_before: formatMoney(before.commission),
+    commission_after: formatMoney(after.commission),
+    commission_difference: formatMoney(after.commission - before.commission),
+    platform_fee_before: formatMoney(before.platformFee),
+    platform_fee_after: formatMoney(after.platformFee),
+    platform_fee_difference: formatMoney(after.platformFee - before.platformFee),
+  }))
+}
+
+function wireCounts(counts: ReprocessCounts) {
+  return {
+    events: counts.events,
+    judged: counts.judged,
+    different: counts.different,
+    repeats: counts.repeats,
+    bodies_gone: counts.bodiesGone,
+    unreadable: counts.unreadable,
+    other_topics: counts.otherTopics,
+    conflicting: counts.conflicting,
+    waiting: counts.waiting,
+    unknown_stores: counts.unknownStores,
+    forged: counts.forged,
+    uncertain: counts.uncertain,
+  }
+}
+
+function totalLines(
+  { counts, merchants, creators }: ReprocessReport,
+  person: (id: string) => Person,
+  out: Output,
+): string[] {
+  if (counts.different === 0) return []
+  const rowsOf = (role: string, totals: ReprocessReport['merchants'], amount: typeof billed) =>
+    [...totals].map(([id, { before, after }]) => ({ role, id, was: amount(before), now: amount(after) }))
+  const rows = [
+    ...rowsOf('merchant is billed', merchants, billed),
+    ...rowsOf('creator earns', creators, ({ commission }) => commission),
+  ]
+  const table = out.table(rows, [
+    { title: 'Who', cell: ({ role }) => role },
+    { title: 'Account', flexible: true, cell: ({ id }) => nameOf(person(id)) },
+    money('Of these orders was', ({ was }) => was),
+    money('Would be', ({ now }) => now),
+    { title: 'Difference', right: true, cell: ({ was, now }) => signed(now - was) },
+  ])
+  return ['', ...table, '']
+}
+
+function countLines(counts: ReprocessCounts): string[] {
+  const shown: [number, string][] = [
+    [counts.repeats, 'repeated deliveries of an order'],
+    [counts.bodiesGone, 'whose raw body was deleted: decided from the receipt, if there is a sale'],
+    [counts.unreadable, 'unreadable, then as today'],
+    [counts.otherTopics, 'of other topics'],
+    [counts.conflicting, 'with the delivery id of another body'],
+    [counts.waiting, 'not processed yet'],
+    [counts.unknownStores, 'of unknown stores'],
+    [counts.forged, 'added or changed in the database: not decided again'],
+    [counts.uncertain, "decided with today's value for a fact that was not recorded"],
+  ]
+  return [
+    `${counts.events} events, ${counts.judged} decided again.`,
+    ...shown.filter(([number]) => number > 0).map(([number, words]) => `  ${number} ${words}`),
+  ]
+}
+
+function verdictLine({ different }: ReprocessCounts): string {
+  if (different === 0) return 'Nothing would differ.'
+  return `${different} would differ. Nothing was changed: books are never rewritten.`
+}

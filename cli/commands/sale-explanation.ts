@@ -1,0 +1,288 @@
+import type { SaleExplanation, SalePayout } from '../../server/sales/sale-explanation.service.ts'
+import { wireLine, wireSaleCycle } from '../../server/sales/sale-wire.ts'
+import { displayLineAmount } from '../../shared/line-amount.ts'
+import { CURRENCY } from '../../shared/money.ts'
+import { type BasisPoints, basisPointsToPercent } from '../../shared/rates.ts'
+import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { money } from '../terminal/table.ts'
+
+/** The story of a sale for `--json`, in the wire's words: rupees, percent, RFC 3339. */
+export function explanationDocument(story: SaleExplanation) {
+  const { decision, click, coupon, link, cycle } = story
+  return {
+    sale_id: story.saleId,
+    event_id: story.eventId,
+    event_origin: story.origin,
+    order_id: story.orderId,
+    order_name: story.orderName,
+    acceptance_status: decision.acceptance_status,
+    rejection_reason: decision.rejection_reason,
+    attributed_by: coupon ? 'coupon' : link ? 'click' : null,
+    tracked_by: story.source,
+    rule_version: decision.rule_version,
+    ordered_at: wireTime(story.orderedAt),
+    decided_at: wireTime(story.decidedAt),
+    former_decisions: story.formerDecisions.map(({ decidedAt, eventId, decision: former }) => ({
+      decided_at: wireTime(decidedAt),
+      event_id: eventId,
+      acceptance_status: former.acceptance_status,
+      rejection_reason: former.rejection_reason,
+      rule_version: former.rule_version,
+      checks: former.checks,
+      net_amount: formatMoney(former.net_amount),
+    })),
+    store: { id: story.store.id, shop_domain: story.store.shopDomain },
+    merchant: party(story.merchant),
+    creator: story.creator && party(story.creator),
+    offer: story.offer,
+    click: click && { id: click.id, created_at: wireTime(click.created_at), tracked: click.tracked },
+    coupon: coupon && {
+      code: coupon.code,
+      starts_at: wireTime(coupon.starts_at),
+      ends_at: wireTime(coupon.ends_at),
+    },
+    link: link && {
+      id: link.id,
+      slug: link.slug,
+      commission_rate: basisPointsToPercent(link.commission_rate),
+      attribution_window_days: link.attribution_window_days,
+      product_ids: link.product_ids,
+      locked_at: wireTime(link.locked_at),
+    },
+    checks: decision.checks,
+    basis_lines: decision.basis_lines.map(wireLine),
+    net_amount: formatMoney(decision.net_amount),
+    commission_rate: percent(decision.commission_rate),
+    commission: formatMoney(decision.commission),
+    platform_fee_rate: basisPointsToPercent(decision.platform_fee_rate),
+    platform_fee: formatMoney(decision.platform_fee),
+    currency: CURRENCY,
+    billing_cycle: cycle && {
+      ...wireSaleCycle(cycle, 'merchant'),
+      invoice_problem: cycle.invoiceProblem,
+      released_at: wireTime(cycle.releasedAt),
+    },
+    payouts: story.payouts.map((payout) => ({
+      id: payout.id,
+      state: payout.state,
+      amount: formatMoney(payout.amount),
+      processor_payout_id: payout.processorPayoutId,
+      failure_reason: payout.failureReason,
+      created_at: wireTime(payout.createdAt),
+      settled_at: wireTime(payout.settledAt),
+    })),
+  }
+}
+
+function party({ id, displayName, email }: SaleExplanation['merchant']) {
+  return { id, email, display_name: displayName }
+}
+
+function percent(rate: BasisPoints | null): number | null {
+  return rate === null ? null : basisPointsToPercent(rate)
+}
+
+/** The story of a sale as one would tell it to its merchant. */
+export function explanationLines(story: SaleExplanation, out: Output): string[] {
+  return [
+    ...verdictLines(story, out),
+    '',
+    out.heading('How it came about'),
+    ...eventLines(story, out),
+    '',
+    out.heading('Checks'),
+    `  By version ${story.decision.rule_version} of the rule; the first that does not hold rejects the sale.`,
+    ...checkLines(story.decision, out),
+    '',
+    out.heading('What commission is taken of'),
+    ...basisLines(story, out),
+    '',
+    out.heading('What came of it'),
+    ...moneyLines(story, out),
+  ]
+}
+
+function verdictLines(story: SaleExplanation, out: Output): string[] {
+  const { decision } = story
+  const order = `Order ${story.orderName ?? story.orderId} (${story.orderId}) of ${story.store.shopDomain ?? story.store.id}, merchant ${nameOf(story.merchant)}`
+  if (decision.acceptance_status === 'rejected') {
+    return [order, out.style('red', `REJECTED: ${decision.rejection_reason}`)]
+  }
+  const paid = `commission ${displayMoney(decision.commission)} to ${story.creator ? nameOf(story.creator) : '–'}, platform fee ${displayMoney(decision.platform_fee)}`
+  return [order, out.style('green', `ACCEPTED: ${paid}`)]
+}
+
+function nameOf({ displayName, email, id }: SaleExplanation['merchant']): string {
+  return displayName ? `${displayName} <${email ?? id}>` : id
+}
+
+const SOURCE_WORDS: Record<SaleExplanation['source'], string> = {
+  cart: 'its reference comes from a cart attribute',
+  line: 'its reference comes from a line property (buy now)',
+  landing: 'its reference comes from the landing page',
+  coupon: 'its link comes from a coupon code',
+  none: 'it carries no reference',
+}
+
+function eventLines(story: SaleExplanation, out: Output): string[] {
+  const { click, coupon, link } = story
+  const timeline: [number, string][] = []
+  if (link) {
+    const products = link.product_ids?.length ? `products ${link.product_ids.join(', ')}` : 'every product'
+    const window = coupon ? '' : `, for orders within ${link.attribution_window_days} days of the click`
+    const terms = `${basisPointsToPercent(link.commission_rate)} % on ${products}${window}`
+    const offer = story.offer?.title ? `"${story.offer.title}"` : `offer ${link.offer_id}`
+    const creator = story.creator ? nameOf(story.creator) : link.creator_id
+    timeline.push([
+      link.locked_at,
+      `The merchant approved ${creator} for ${offer}; link ${link.slug} locked ${terms}.`,
+    ])
+  }
+  if (coupon)
+    timeline.push([coupon.starts_at, `Link ${coupon.link.slug} got the coupon code ${coupon.code}.`])
+  if (click) {
+    const unused = coupon ? '; the coupon code comes before it' : ''
+    timeline.push([
+      click.created_at,
+      `A visitor followed /go/${click.link.slug}: click ${click.id}${click.tracked ? '' : ' (untracked)'}${unused}.`,
+    ])
+  }
+  const source = coupon ? `its link comes from the coupon code ${coupon.code}` : SOURCE_WORDS[story.source]
+  timeline.push([story.orderedAt, `The order was placed in the store; ${source}.`])
+  for (const former of story.formerDecisions) {
+    const reason = former.decision.rejection_reason
+    timeline.push([
+      former.decidedAt,
+      `The store had reported it as unpaid, and it was rejected as ${reason} (event ${former.eventId}).`,
+    ])
+  }
+  const again = story.formerDecisions.length > 0 ? ' again' : ''
+  timeline.push([
+    story.decidedAt,
+    story.origin === 'operator'
+      ? `An operator sent it in the store's name, and it was decided${again} (event ${story.eventId}).`
+      : `The store had reported it as paid, and it was decided${again} (event ${story.eventId}).`,
+  ])
+  // Stores write whole seconds: within one, an order does not come before its click.
+  const second = (moment: number) => Math.floor(moment / 1000)
+  timeline.sort(([one], [other]) => second(one) - second(other))
+  const lines = timeline.map(([moment, text]) => `  ${out.time(moment)}  ${text}`)
+  if (link) return lines
+  return [...lines, '  The order led to no click on a link of this merchant and has no coupon code in force.']
+}
+
+function basisLines({ decision }: SaleExplanation, out: Output): string[] {
+  const notCounted = (why: string | null) => (why === 'gift_card' ? 'no: gift card' : 'no: not in the offer')
+  const table = out.table(decision.basis_lines, [
+    { title: 'Line', flexible: true, cell: (line) => line.title || line.product_id },
+    { title: 'Pieces', right: true, cell: (line) => line.quantity },
+    { title: 'Price', right: true, cell: (line) => displayLineAmount(line.unit_price) },
+    money('Discount', (line) => line.discount),
+    money('Tax', (line) => line.tax),
+    money('Net', (line) => line.net),
+    { title: 'Counts', cell: (line) => (line.counted ? 'yes' : notCounted(line.why_not)) },
+  ])
+  const rate =
+    decision.commission_rate === null ? null : `${basisPointsToPercent(decision.commission_rate)} %`
+  const accepted = decision.acceptance_status === 'accepted'
+  const feeRate = `${basisPointsToPercent(decision.platform_fee_rate)} %`
+  const net = displayMoney(decision.net_amount)
+  return [
+    ...(decision.basis_lines.length > 0
+      ? table
+      : ['  The order is not in PKR, so none of its amounts count.']),
+    '',
+    `  Basis         ${net}`,
+    ...(accepted
+      ? [
+          `  Commission    ${displayMoney(decision.commission)} (${rate} of ${net}, half up to the paisa)`,
+          `  Platform fee  ${displayMoney(decision.platform_fee)} (${feeRate} of the commission, billed on top)`,
+        ]
+      : ['  Commission    none, since the sale is rejected']),
+  ]
+}
+
+function moneyLines(story: SaleExplanation, out: Output): string[] {
+  const { cycle } = story
+  if (!cycle) return ['  Nothing is billed and nothing is paid for a rejected sale.']
+  const period = `${out.time(cycle.period_start)} to ${out.time(cycle.period_end)}`
+  const lines = [`  Billing cycle ${cycle.id} (${period}) is ${cycle.state}.`]
+  if (cycle.state === 'open')
+    return [...lines, '  It is billed when the cycle closes; the creator waits for its payment.']
+  const credit = cycle.credit_total > 0 ? ` after a credit of ${displayMoney(cycle.credit_total)}` : ''
+  lines.push(
+    `  Closed ${out.time(cycle.closed_at)}: ${displayMoney(cycle.amount_due)} due for the whole cycle${credit}.`,
+  )
+  if (cycle.processor_invoice_id) lines.push(`  Invoice ${cycle.processor_invoice_id} at the processor.`)
+  else lines.push(`  No invoice yet${cycle.invoiceProblem ? `: ${cycle.invoiceProblem}` : ''}.`)
+  if (cycle.state === 'closed') return [...lines, '  The merchant has not paid it yet.']
+  lines.push(`  Paid ${out.time(cycle.charged_at)}, payment ${cycle.processor_payment_reference}.`)
+  lines.push(`  That released ${displayMoney(cycle.creatorShare)} to the creator for this cycle.`)
+  return [...lines, ...payoutLines(story.payouts, out)]
+}
+
+function payoutLines(payouts: readonly SalePayout[], out: Output): string[] {
+  const lines = payouts.map((payout, index) => {
+    const { id, amount, state, createdAt, settledAt, failureReason, processorPayoutId } = payout
+    const end = {
+      pending: 'is about to be sent to the processor',
+      submitted: 'is with the processor',
+      paid: `was paid ${out.time(settledAt)}`,
+      failed: `failed ${out.time(settledAt)}: ${failureReason ?? 'no reason given'}; its amount went back into the balance`,
+    }[state]
+    const instead = payouts[index - 1]?.state === 'failed' ? ' in place of the failed one' : ''
+    const there = processorPayoutId ? ` (${processorPayoutId} at the processor)` : ''
+    return `  Payout ${id}${there} of ${displayMoney(amount)}, made ${out.time(createdAt)}${instead}, ${end}.`
+  })
+  const waiting = payouts.every((payout) => payout.state === 'failed')
+  return waiting
+    ? [...lines, '  It goes out with the next payout run that the creator qualifies for.']
+    : lines
+}
+
+type Check = SaleExplanation['decision']['checks'][number]
+
+/** What each check asks, as a sentence that holds when it passes. */
+const SENTENCES: Record<Check['name'], string> = {
+  test_order: 'The order is no test',
+  not_paid: 'It is paid and not cancelled',
+  currency_not_pkr: 'It is in PKR',
+  no_tracking_reference: 'It carries a tracking reference',
+  coupon_not_in_force: 'Its coupon code was in force',
+  unknown_tracking_reference: 'The reference is a click that we logged',
+  other_merchants_link: 'The link is of this merchant',
+  untracked_click: 'The click was tracked',
+  click_after_order: 'The click came before the order',
+  outside_attribution_window: 'The order came within the attribution window',
+  creator_suspended: 'The creator was not suspended',
+  merchant_suspended: 'The merchant was not suspended',
+  self_purchase: 'The buyer was not the creator',
+  product_not_in_offer: 'A product of the offer was ordered',
+  nothing_payable: 'There is something to pay',
+}
+
+const VERDICTS = { passed: 'yes', failed: 'NO', not_applicable: 'not asked' } as const
+
+/** Every check with its verdict and what it saw. */
+function checkLines(decision: SaleExplanation['decision'], out: Output): string[] {
+  const saw = (check: Check) => Object.entries(check.saw).map(([name, value]) => sawText(name, value, out))
+  return out.table(decision.checks, [
+    { title: 'Check', cell: (check) => SENTENCES[check.name] },
+    { title: 'Holds', cell: (check) => VERDICTS[check.verdict] },
+    { title: 'Saw', flexible: true, cell: (check) => saw(check).join(', ') },
+    { title: 'Code', cell: (check) => check.name },
+  ])
+}
+
+function sawText(name: string, value: Check['saw'][string], out: Output): string {
+  const words = name.replaceAll('_', ' ')
+  if (typeof value === 'number' && name.endsWith('_at')) return `${words} ${out.time(value)}`
+  if (typeof value === 'number' && name.endsWith('_ms')) {
+    return `${words.replace(/ ms$/, '')} ${value / 60_000} minutes`
+  }
+  if (typeof value === 'number' && (name === 'net_amount' || name === 'commission')) {
+    return `${words} ${displayMoney(value)}`
+  }
+  if (typeof value === 'boolean') return `${words}: ${value ? 'yes' : 'no'}`
+  return `${words} ${value ?? 'none'}`
+}

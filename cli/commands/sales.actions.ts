@@ -1,0 +1,134 @@
+import { Refusal } from '../../server/platform/api/refusal.ts'
+import type { Platform } from '../../server/platform/platform.ts'
+import {
+  explainSale,
+  findOrder,
+  findSetAsideOrders,
+  type OrderCandidate,
+  type SetAsideOrder,
+} from '../../server/sales/sale-explanation.service.ts'
+import { wireSale } from '../../server/sales/sale-wire.ts'
+import { listSales, type SaleScope, type SaleWithSlug } from '../../server/sales/sales.service.ts'
+import { shopDomainsOf } from '../../server/stores/stores.service.ts'
+import { readMoment } from '../arguments.ts'
+import { reads } from '../context.ts'
+import { Failure, wrongUsage } from '../failures.ts'
+import { nameOf, peopleOf, readPage, type ScopeOptions, userIdOf } from '../lists.ts'
+import { type Output, wireTime } from '../terminal/output.ts'
+import { money } from '../terminal/table.ts'
+import { explanationDocument, explanationLines } from './sale-explanation.ts'
+
+interface ListOptions extends ScopeOptions {
+  status?: SaleWithSlug['acceptance_status']
+  from?: string
+  to?: string
+}
+
+export const list = reads(async ({ platform, out, config }, options: ListOptions) => {
+  const scope = await saleScope(platform, options)
+  const [from, to] = [readMoment(options.from, config), readMoment(options.to, config)]
+  if (from !== null && to !== null && from >= to) throw wrongUsage('--from must be before --to.')
+  const filter = { acceptanceStatus: options.status ?? null, from, to, offerId: options.offer ?? null }
+  const page = await readPage(options, (request) => listSales(platform, scope, { ...filter, ...request }))
+  const person = await peopleOf(platform, page.items, (sale) => [sale.merchant_id, sale.creator_id])
+  const storeIds = new Set(page.items.map((sale) => sale.store_id))
+  const domains = await shopDomainsOf(platform.database.reader, [...storeIds])
+  out.showPage(page, {
+    columns: [
+      out.moment('Recorded', (sale) => sale.created_at),
+      { title: 'Order', cell: (sale) => sale.order_name ?? sale.order_id },
+      { title: 'Store', flexible: true, optional: true, cell: ({ store_id: id }) => domains.get(id) ?? id },
+      { title: 'Decision', flexible: true, cell: (sale) => sale.rejection_reason ?? sale.acceptance_status },
+      money('Net', (sale) => sale.net_amount),
+      money('Commission', (sale) => sale.commission),
+      money('Fee', (sale) => sale.platform_fee, { optional: true }),
+      { title: 'Creator', flexible: true, cell: ({ creator_id: id }) => id && nameOf(person(id)) },
+    ],
+    wire: (sale) => ({
+      ...wireSale(sale, 'merchant'),
+      store: { id: sale.store_id, shop_domain: domains.get(sale.store_id) ?? null },
+      merchant: person(sale.merchant_id),
+      creator: sale.creator_id === null ? null : person(sale.creator_id),
+    }),
+  })
+})
+
+async function saleScope(platform: Platform, { merchant, creator }: ListOptions): Promise<SaleScope> {
+  if (merchant !== undefined && creator !== undefined) {
+    throw wrongUsage('Name a merchant or a creator, not both.')
+  }
+  const merchantId = await userIdOf(platform, merchant)
+  const creatorId = await userIdOf(platform, creator)
+  if (merchantId !== null) return { merchantId }
+  return creatorId === null ? 'all' : { creatorId }
+}
+
+export const explain = reads(
+  async ({ platform, out }, order: string, { store = null }: { store?: string | null }) => {
+    const candidates = await findOrder(platform, order, store).catch(async (error: unknown) => {
+      if (!(error instanceof Refusal)) throw error
+      const setAside = await findSetAsideOrders(platform, order, store)
+      if (setAside.length === 0) throw error
+      return setAside
+    })
+    if (isSetAside(candidates)) {
+      out.show(setAsideDocument(candidates), () => setAsideLines(candidates, out))
+      return
+    }
+    const [only] = candidates
+    if (!only || candidates.length > 1) throw ambiguous(order, candidates, out)
+    const explanation = await explainSale(platform, only.saleId)
+    out.show(explanationDocument(explanation), () => explanationLines(explanation, out))
+  },
+)
+
+function isSetAside(found: OrderCandidate[] | SetAsideOrder[]): found is SetAsideOrder[] {
+  return found.some((one) => 'reason' in one)
+}
+
+function setAsideDocument(orders: readonly SetAsideOrder[]) {
+  return {
+    decision: null,
+    set_aside: orders.map((order) => ({
+      event_id: order.eventId,
+      order_id: order.orderId,
+      order_name: order.orderName,
+      store: { id: order.storeId, shop_domain: order.shopDomain },
+      reason: order.reason,
+      received_at: wireTime(order.receivedAt),
+    })),
+  }
+}
+
+function setAsideLines(orders: readonly SetAsideOrder[], out: Output): string[] {
+  return orders.flatMap((order) => [
+    `Order ${order.orderName ?? order.orderId} (${order.orderId ?? 'id unknown'}) of ${order.shopDomain ?? order.storeId}`,
+    out.style('red', 'SET ASIDE: no sale was decided, because the order could not be read.'),
+    ...out.pairs([
+      ['Reason', order.reason],
+      ['Received', out.time(order.receivedAt)],
+      ['Event', order.eventId],
+      ['More', `affiliate webhooks show ${order.eventId}`],
+    ]),
+  ])
+}
+
+function ambiguous(order: string, candidates: readonly OrderCandidate[], out: Output): Failure {
+  const extra = {
+    candidates: candidates.map((candidate) => ({
+      sale_id: candidate.saleId,
+      order_id: candidate.orderId,
+      order_name: candidate.orderName,
+      store_id: candidate.storeId,
+      shop_domain: candidate.shopDomain,
+    })),
+  }
+  const lines = candidates.map(
+    (candidate) =>
+      `  ${candidate.orderName ?? ''}  ${candidate.orderId}  ${candidate.shopDomain ?? ''}  ${candidate.storeId}  ${candidate.acceptanceStatus} ${out.time(candidate.createdAt)}`,
+  )
+  return new Failure(
+    `${order} stands for ${candidates.length} orders. Give the order id, or name the store by host name or id with --store.`,
+    { extra, lines },
+  )
+}

@@ -1,0 +1,59 @@
+import type { Command } from 'commander'
+import { openApp } from '../../server/app.ts'
+import { migrate } from '../../server/migrator.ts'
+import { checkAppKey } from '../../server/platform/crypto/app-key-check.ts'
+import { loadOrm } from '../../server/platform/database/entities.ts'
+import { migrationState } from '../../server/platform/database/migration-state.ts'
+import { type CommandContext, openContext } from '../context.ts'
+import {
+  MovingClock,
+  refuseProductionSettings,
+  refuseUsedDatabase,
+  type Seeded,
+  seed,
+  storyStart,
+} from '../seed/seed.ts'
+
+export async function seedCommand(_options: object, command: Command): Promise<void> {
+  const context = openContext(command)
+  const seeded = await seedDatabase(context)
+  context.out.show({ ...seeded }, () => [...seededLines(seeded), '', 'Start the service: npm start'])
+}
+
+/** Migrates and fills the database of these settings. Refuses production and a database in use, and then writes nothing. */
+export async function seedDatabase({ environment, out }: CommandContext): Promise<Seeded> {
+  const now = Date.now()
+  const clock = new MovingClock(storyStart(now))
+  const app = await openApp({
+    create: true,
+    environment,
+    clock,
+    logLevel: environment.LOG_LEVEL || 'silent',
+  })
+  try {
+    refuseProductionSettings(app)
+    if ((await migrationState(app.database)).executed.length > 0) await refuseUsedDatabase(app)
+    out.progress('filling the database')
+    await migrate(app.database)
+    await checkAppKey(app.database, app.platform.vault)
+    await loadOrm(app.database.dialect)
+    return await seed(app, clock, now)
+  } finally {
+    out.endProgress()
+    await app.close()
+  }
+}
+
+/** What was made, for people. `base` is where the service listens. */
+export function seededLines(
+  { accounts, password, offers, slugs, clicks, orders }: Seeded,
+  base: string | null = null,
+): string[] {
+  const row = (name: string, value: string) => `  ${name.padEnd(9)} ${value}`
+  return [
+    `Seeded: ${offers} offers, ${slugs.length} links, ${clicks} clicks, ${orders} orders.`,
+    ...accounts.map(({ role, email }) => row(role, email)),
+    row('password', `${password} (of every account)`),
+    ...slugs.slice(0, 1).map((slug) => row('link', `${base ?? ''}/go/${slug}`)),
+  ]
+}

@@ -1,0 +1,140 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { dataFolder } from '../../server/platform/config.ts'
+import { migrationState } from '../../server/platform/database/migration-state.ts'
+import { notifySystemd } from '../../server/platform/systemd.ts'
+import { type Service, startService } from '../../server/service.ts'
+import { type CommandContext, databasePlace, openContext } from '../context.ts'
+import type { Seeded } from '../seed/seed.ts'
+import { seedDatabase, seededLines } from './seed.actions.ts'
+
+export async function serve({ seed = false }: { seed?: boolean }, command: Command): Promise<void> {
+  const context = openContext(command, { service: true })
+  await refuseTakenPort(context)
+  const seeded = seed ? await seedDatabase(context) : null
+  const interruption = catchSignals()
+  const service = await startService({ environment: context.environment })
+  let notifyStopping = async () => {}
+  let signal: NodeJS.Signals | null = null
+  try {
+    notifyStopping = await superviseBySystemd(service)
+    await announce(context, service, seeded)
+    signal = await interruption
+  } finally {
+    await notifyStopping()
+    if (signal === 'SIGTERM') await service.drain()
+    endAfter(STOP_WITHIN_MS, service)
+    await service.stop()
+  }
+}
+
+/** What is under way has this long to finish, ms. Everything acknowledged is on disk already. */
+const STOP_WITHIN_MS = 20_000
+
+/** Ends the process although a part hangs, such as a database that does not answer. */
+function endAfter(ms: number, { app }: Service): void {
+  setTimeout(() => {
+    app.platform.log.error('the service did not stop within 20 seconds; the process ends now')
+    process.exit(1)
+  }, ms).unref()
+}
+
+/** Throws what listening would throw, before anything is written. */
+async function refuseTakenPort({ config }: CommandContext): Promise<void> {
+  if (!config.ROLES.includes('web')) return
+  const probe = createServer().listen(config.PORT, config.HOST)
+  await once(probe, 'listening')
+  probe.close()
+  await once(probe, 'close')
+}
+
+/** Lets systemd know when the service is ready and that it lives; does nothing elsewhere. */
+async function superviseBySystemd({ app }: Service): Promise<() => Promise<void>> {
+  const isHealthy = async () => (await migrationState(app.database)).pending.length === 0
+  return notifySystemd({ environment: process.env, log: app.platform.log, isHealthy })
+}
+
+/** The terminal and npm both send a Ctrl-C: two signals within this time count as one. */
+const SAME_SIGNAL_MS = 250
+
+/** Resolves with the first signal to end; the second one ends the process at once. */
+function catchSignals(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let firstAt: number | null = null
+    for (const [signal, number] of [['SIGINT', 2] as const, ['SIGTERM', 15] as const]) {
+      process.on(signal, () => {
+        if (firstAt !== null && performance.now() - firstAt > SAME_SIGNAL_MS) process.exit(128 + number)
+        firstAt ??= performance.now()
+        resolve(signal)
+      })
+    }
+  })
+}
+
+type Steps = readonly (readonly [line: string, what: string])[]
+
+const FIRST_STEPS: Steps = [
+  ['npm run demo', 'one order all the way to a paid payout, over a database of its own'],
+  ['./cli/affiliate users create-admin you@example.com', 'an admin account'],
+  ['./cli/affiliate webhooks fixtures', 'signed orders to send to this service, with the expected results'],
+  ['./cli/affiliate --help', 'all other commands'],
+]
+
+const PRODUCTION_STEPS: Steps = [
+  ['affiliate doctor', 'what is left to set up'],
+  ['affiliate users create-admin you@example.com', 'an admin account'],
+  ['affiliate --help', 'all other commands'],
+]
+
+/** What to try with a seeded database. */
+function seededSteps({ slugs }: Seeded, url: string | null): Steps {
+  return [
+    [`curl -i ${url ?? ''}/go/${slugs[0]}`, 'follow a link as a visitor does'],
+    ['./cli/affiliate webhooks replay path-landing-site', 'report a signed order, and see what became of it'],
+    ['./cli/affiliate webhooks replay --all', 'every kind of order and processor event, each checked'],
+  ]
+}
+
+async function announce(
+  { out, config }: CommandContext,
+  service: Service,
+  seeded: Seeded | null,
+): Promise<void> {
+  const { url, sandboxUrl, migrated } = service
+  const database = databasePlace(config)
+  const folder = resolve(dataFolder(config))
+  const document = {
+    url,
+    openapi_url: url && `${url}/openapi.json`,
+    sandbox_url: sandboxUrl,
+    database,
+    data_folder: folder,
+    roles: config.ROLES,
+    migrated,
+    ...(seeded && { seeded }),
+  }
+  out.show(document, () => {
+    const places: [string, string | null][] = [
+      ['Service', url],
+      ['API reference', url && `${url}/docs`],
+      ['OpenAPI', document.openapi_url],
+      ['Sandbox processor', sandboxUrl],
+      ['Database', migrated.length > 0 ? `${database} (${migrated.length} migrations applied)` : database],
+      ['Keys and files', folder],
+      ['Roles', config.ROLES.join(', ')],
+    ]
+    const firstSteps = config.NODE_ENV === 'production' ? PRODUCTION_STEPS : FIRST_STEPS
+    const steps = seeded ? seededSteps(seeded, url) : firstSteps
+    return [
+      out.heading('The affiliate marketplace is running. Ctrl-C ends it.'),
+      '',
+      ...(seeded ? [...seededLines(seeded, url), ''] : []),
+      ...places.flatMap(([name, place]) => (place === null ? [] : [`  ${name.padEnd(18)} ${place}`])),
+      '',
+      out.heading('What to do next, in another terminal'),
+      ...steps.flatMap(([line, what]) => [`  ${line}`, `      ${out.style('dim', what)}`]),
+    ]
+  })
+}

@@ -1,0 +1,31 @@
+import { listSessions } from '../../server/users/sessions.service.ts'
+import { wireSession } from '../../server/users/user-wire.ts'
+import { endSessionsOf, findUser } from '../../server/users/users.service.ts'
+import type { PageOptions } from '../command.ts'
+import { confirm, reads, writes } from '../context.ts'
+
+export const list = reads(async ({ platform, out }, user: string, options: PageOptions) => {
+  const { id } = await findUser(platform, user)
+  out.showPage(await listSessions(platform, id, options), {
+    columns: [
+      out.moment('Logged in', (session) => session.createdAt),
+      out.moment('Last used', (session) => session.lastUsedAt),
+      { title: 'From', cell: (session) => session.addressPrefix },
+      { title: 'Program', flexible: true, cell: (session) => session.agent },
+      out.moment('Expires', (session) => session.expiresAt, { optional: true }),
+      { title: 'Id', optional: true, cell: (session) => session.id },
+    ],
+    wire: wireSession,
+  })
+})
+
+export const end = writes(async (context, user: string, sessionId: string | undefined) => {
+  const { platform, out } = context
+  const { id, role, email } = await findUser(platform, user)
+  const which = sessionId === undefined ? 'all sessions' : `session ${sessionId}`
+  await confirm(context, `End ${which} of ${role} ${email}?`)
+  const ended = await endSessionsOf(platform, id, sessionId)
+  out.show({ user_id: id, ended }, () => [
+    `${email}: ${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended.`,
+  ])
+})

@@ -1,0 +1,140 @@
+import type { AccountHolder } from '../../server/reports/accounts.service.ts'
+import type {
+  AccountStanding,
+  AccountSummary,
+  StatementEntry,
+} from '../../server/reports/statement.service.ts'
+import { CURRENCY, type Paisa } from '../../shared/money.ts'
+import { GrowingOutput } from '../terminal/list-output.ts'
+import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { money } from '../terminal/table.ts'
+
+/** One holder's statement, in words or as JSON, as it is read. */
+export class StatementOutput {
+  readonly #out: Output
+  readonly #holder: AccountHolder
+  readonly #period: { from: number; to: number }
+  readonly #list: GrowingOutput<StatementEntry>
+  #entries = 0
+
+  constructor(out: Output, holder: AccountHolder, period: { from: number; to: number }) {
+    this.#out = out
+    this.#holder = holder
+    this.#period = period
+    this.#list = new GrowingOutput(out, {
+      columns: [
+        out.moment('Time', ({ at }) => at),
+        { title: 'What', flexible: true, cell: (entry) => whatOf(entry, out) },
+        { title: 'Account', cell: ({ account }) => account },
+        { title: 'Debit', right: true, cell: ({ amount }) => (amount > 0 ? displayMoney(amount) : '') },
+        { title: 'Credit', right: true, cell: ({ amount }) => (amount < 0 ? displayMoney(-amount) : '') },
+        { title: 'Balance', right: true, cell: ({ balance }) => sided(balance) },
+        { title: 'Entry', cell: ({ entryId }) => entryId },
+      ],
+      wire: wireEntry,
+    })
+  }
+
+  begin(accounts: readonly AccountStanding[]): void {
+    const { user, id } = this.#holder
+    const document = {
+      owner: user ? { id, email: user.email, display_name: user.displayName, role: user.role } : null,
+      from: wireTime(this.#period.from),
+      to: wireTime(this.#period.to),
+      currency: CURRENCY,
+      opening: accounts.map(({ account, balance }) => ({ account, balance: formatMoney(balance) })),
+    }
+    const who = user ? `${user.displayName} <${user.email}>, ${user.role}` : 'the platform'
+    this.#list.begin(document, [
+      this.#out.heading(`Statement of ${who}`),
+      `From ${this.#out.time(this.#period.from)} to before ${this.#out.time(this.#period.to)}`,
+      ...accounts.map(({ account, balance }) => `Opening balance of ${account}: ${sided(balance)}`),
+      '',
+    ])
+  }
+
+  add(entry: StatementEntry): void {
+    this.#entries += 1
+    if (this.#entries % 1000 === 0) this.#out.progress(`${this.#entries} entries`)
+    this.#list.add(entry)
+  }
+
+  end(summaries: readonly AccountSummary[]): Promise<void> {
+    this.#out.endProgress()
+    const closing = summaries.map((summary) => ({
+      account: summary.account,
+      opening: formatMoney(summary.opening),
+      debits: formatMoney(summary.debits),
+      credits: formatMoney(summary.credits),
+      balance: formatMoney(summary.closing),
+    }))
+    return this.#list.end(
+      { entries: this.#entries, closing },
+      closingLines(summaries, this.#entries, this.#out),
+    )
+  }
+}
+
+function closingLines(summaries: readonly AccountSummary[], entries: number, out: Output): string[] {
+  if (summaries.length === 0) return ['No entry so far.']
+  return [
+    ...(entries === 0 ? ['No entry in this period.'] : []),
+    '',
+    ...out.table(summaries, [
+      { title: 'Account', cell: ({ account }) => account },
+      { title: 'Opening', right: true, cell: ({ opening }) => sided(opening) },
+      money('Debits', ({ debits }) => debits),
+      money('Credits', ({ credits }) => credits),
+      { title: 'Closing', right: true, cell: ({ closing }) => sided(closing) },
+    ]),
+    '',
+    'Opening plus debits less credits is closing, and the journal’s own sum says the same.',
+  ]
+}
+
+/** A balance with its side, as an accountant writes it. */
+function sided(balance: Paisa): string {
+  if (balance === 0) return displayMoney(0)
+  return `${displayMoney(Math.abs(balance))} ${balance > 0 ? 'Dr' : 'Cr'}`
+}
+
+const DAY_LENGTH = '2026-11-01'.length
+
+function whatOf({ kind, subjectId, sale, credit, cycle }: StatementEntry, out: Output): string {
+  const period = cycle
+    ? `${out.time(cycle.start).slice(0, DAY_LENGTH)} to before ${out.time(cycle.end).slice(0, DAY_LENGTH)}`
+    : subjectId
+  switch (kind) {
+    case 'sale_accepted':
+      return sale ? `Sale ${sale.orderName ?? ''} (order ${sale.orderId})` : `Sale ${subjectId}`
+    case 'credit_granted':
+      return credit ? `Credit ${credit.reference}: ${credit.reason}` : `Credit ${subjectId}`
+    case 'cycle_closed':
+      return `Billing cycle closed, ${period}`
+    case 'cycle_charged':
+      return `Billing cycle paid, ${period}`
+    case 'payout_created':
+      return `Payout ${subjectId} made`
+    case 'payout_confirmed':
+      return `Payout ${subjectId} paid`
+    case 'payout_failed':
+      return `Payout ${subjectId} failed, back into the balance`
+  }
+}
+
+function wireEntry(entry: StatementEntry) {
+  const { sale, credit, amount } = entry
+  return {
+    entry_id: entry.entryId,
+    at: wireTime(entry.at),
+    kind: entry.kind,
+    subject_id: entry.subjectId,
+    order_id: sale?.orderId ?? null,
+    order_name: sale?.orderName ?? null,
+    credit_reference: credit?.reference ?? null,
+    account: entry.account,
+    debit: formatMoney(Math.max(amount, 0)),
+    credit: formatMoney(Math.max(-amount, 0)),
+    balance: formatMoney(entry.balance),
+  }
+}

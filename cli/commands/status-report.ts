@@ -1,0 +1,333 @@
+import { statSync } from 'node:fs'
+import { sql } from 'kysely'
+import type { App } from '../../server/app.ts'
+import { type NotificationBacklog, notificationBacklog } from '../../server/jobs/notification-backlog.ts'
+import { failureOf, lastRuns, type ScheduleRunRow } from '../../server/jobs/schedule-runs.service.ts'
+import type { Config } from '../../server/platform/config.ts'
+import { readKeyMark } from '../../server/platform/crypto/key-mark.ts'
+import { withStatementTimeout } from '../../server/platform/database/database.ts'
+import {
+  damageProblem,
+  examinePooler,
+  standbyProblem,
+} from '../../server/platform/database/database-health.ts'
+import type { DatabaseProblem } from '../../server/platform/database/database-problems.ts'
+import { type MigrationState, migrationState } from '../../server/platform/database/migration-state.ts'
+import { printable } from '../../server/platform/printable.ts'
+import { type DeskStatus, deskStatus, STATUS_HOURS } from '../../server/reports/desk-status.service.ts'
+import { CURRENCY } from '../../shared/money.ts'
+import { type AppContext, databasePlace } from '../context.ts'
+import { examineDisk } from '../doctor/machine.ts'
+import { Failure } from '../failures.ts'
+import {
+  displayMoney,
+  durationText,
+  formatMoney,
+  type Output,
+  sparkline,
+  sumText,
+  wireSum,
+  wireTime,
+} from '../terminal/output.ts'
+
+interface Status {
+  /** Epoch ms. */
+  at: number
+  desk: DeskStatus
+  notifications: NotificationBacklog[]
+  schedule: { name: string; expression: string; run: ScheduleRunRow | null }[]
+  database: {
+    place: string
+    dialect: string
+    bytes: number
+    executed: number
+    pending: string[]
+    problems: DatabaseProblem[]
+  }
+  unpaidAfterDays: number
+  /** Why `affiliate keys rotate` is to be run; `null` when it is not. */
+  rotateKeys: 'former_key' | null
+}
+
+/** With `service`, the settings of the service, it also reads every page of an SQLite file and asks the pooler. */
+export async function readStatus(context: AppContext, service: Config | null = null): Promise<Status> {
+  const state = await migrationState(context.app.database)
+  const problems = await databaseProblems(context.app, state, service)
+  const [problem] = problems
+  if (!problem) return readRows(context, state, problems)
+  // What cannot be read, because of locks that hanging writes hold, must not hide the reason.
+  return withStatementTimeout(() => readRows(context, state, problems)).catch((error: Error) => {
+    throw new Failure(`${problem.says} ${problem.remedy} (${error.message})`, { code: 'unavailable' })
+  })
+}
+
+async function readRows(
+  { app, config }: AppContext,
+  { executed, pending }: MigrationState,
+  problems: DatabaseProblem[],
+): Promise<Status> {
+  const runs = await lastRuns(app.platform)
+  const expressions = new Map(
+    Object.entries(config).flatMap(([name, value]) =>
+      name.startsWith('SCHEDULE_') ? [[name.slice('SCHEDULE_'.length).toLowerCase(), String(value)]] : [],
+    ),
+  )
+  const names = [...new Set([...expressions.keys(), ...runs.map(({ name }) => name)])].sort()
+  const at = app.platform.clock.now()
+  return {
+    at,
+    desk: await deskStatus(app.platform),
+    notifications: await notificationBacklog(app.platform.database.reader, at),
+    schedule: names.map((name) => ({
+      name,
+      expression: expressions.get(name) ?? '',
+      run: runs.find((run) => run.name === name) ?? null,
+    })),
+    database: {
+      place: databasePlace(config),
+      dialect: app.database.dialect,
+      bytes: await databaseBytes(app),
+      executed: executed.length,
+      pending,
+      problems,
+    },
+    unpaidAfterDays: config.FLAG_CYCLE_UNPAID_DAYS,
+    rotateKeys: await rotationDue(app),
+  }
+}
+
+async function databaseProblems(
+  { database, platform }: App,
+  { unknown }: MigrationState,
+  service: Config | null,
+): Promise<DatabaseProblem[]> {
+  const newer = {
+    says: `The database belongs to a newer version: this one does not know ${unknown.join(', ')}.`,
+    remedy: 'Install that version again.',
+  }
+  const disks = await examineDisk(platform.config)
+  const pooler = service?.DATABASE_DIRECT_URL === undefined ? null : await examinePooler(service.DATABASE_URL)
+  return [
+    ...(unknown.length === 0 ? [] : [newer]),
+    await standbyProblem(database),
+    service ? await damageProblem(database) : null,
+    pooler,
+    ...disks.map(({ state, detail, mend }) =>
+      state === 'fail' ? { says: `${detail}.`, remedy: mend ?? '' } : null,
+    ),
+  ].filter((problem) => problem !== null)
+}
+
+async function rotationDue({ platform }: App): Promise<Status['rotateKeys']> {
+  const mark = await readKeyMark(platform.database.reader, platform.vault)
+  return mark === 'former' ? 'former_key' : null
+}
+
+async function databaseBytes({ database }: App): Promise<number> {
+  if (database.dialect === 'sqlite') {
+    // What was written last lies in the second file until it is moved over.
+    const files = [database.file, `${database.file}-wal`]
+    return files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0)
+  }
+  const { rows } = await sql<{ bytes: number }>`select pg_database_size(current_database()) as bytes`.execute(
+    database.reader,
+  )
+  return rows[0]?.bytes ?? 0
+}
+
+const LATE_MS = 60_000
+
+export function statusLines(out: Output, status: Status): string[] {
+  const { desk } = status
+  return [
+    `${out.heading('Affiliate marketplace')}  ${out.style('dim', out.time(status.at))}`,
+    '',
+    ...parts(out, [
+      ['Inbox', inboxText(out, status)],
+      ['Clicks', `${sparkline(desk.clicksByHour)}  ${whole(sum(desk.clicksByHour))} in ${STATUS_HOURS} h`],
+      [
+        'Sales',
+        `${sparkline(desk.acceptedByHour)}  ${whole(sum(desk.acceptedByHour))} accepted, commission ${displayMoney(desk.commission)}`,
+      ],
+      ['', `${sparkline(desk.rejectedByHour)}  ${whole(sum(desk.rejectedByHour))} rejected`],
+      ['Cycles', `${sumText(desk.cycles.open)} open${late(out, desk)}`],
+      ['', `${sumText(desk.cycles.closed)} closed, not paid yet${overdue(out, status)}`],
+      [
+        'Payouts',
+        `${sumText(desk.payouts.pending)} to be sent, ${sumText(desk.payouts.submitted)} at the processor`,
+      ],
+      [
+        '',
+        `${displayMoney(desk.released.amount)} released to ${whole(desk.released.count)} creator${desk.released.count === 1 ? '' : 's'}, in no payout`,
+      ],
+      ['Calls', callsText(out, status)],
+      ['Flags', flagsText(out, desk)],
+      ['Notices', noticesText(out, status)],
+      ...scheduleRows(out, status),
+      ['Database', databaseText(out, status)],
+      ...status.database.problems.map(
+        ({ says, remedy }) => ['', out.style('red', `${says} ${remedy}`)] as const,
+      ),
+      ...keyRows(out, status),
+    ]),
+  ]
+}
+
+function parts(out: Output, rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.max(...rows.map(([name]) => name.length))
+  return rows.map(([name, text]) => `${out.style('dim', name.padEnd(width))}  ${text}`)
+}
+
+function inboxText(out: Output, { at, desk }: Status): string {
+  const waiting = desk.inbox.map(({ source, waiting, oldest }) => {
+    const age = oldest === null ? 0 : at - oldest
+    const text = `${source} ${whole(waiting)} waiting${oldest === null ? '' : `, the oldest for ${durationText(age)}`}`
+    return age > LATE_MS ? out.style('yellow', text) : text
+  })
+  const aside = `${whole(desk.setAside)} set aside in ${STATUS_HOURS} h`
+  return [...waiting, desk.setAside > 0 ? out.style('red', aside) : aside].join(' · ')
+}
+
+function late(out: Output, { cycles }: DeskStatus): string {
+  if (cycles.late.count === 0) return ''
+  return `, ${out.style('yellow', `${whole(cycles.late.count)} past the end of their period`)}`
+}
+
+function overdue(out: Output, { desk, unpaidAfterDays }: Status): string {
+  const { unpaid } = desk.cycles
+  if (unpaid.count === 0) return ''
+  return `, ${out.style('red', `${sumText(unpaid)} for over ${unpaidAfterDays} days`)}`
+}
+
+function callsText(out: Output, { at, desk }: Status): string {
+  if (desk.attempts.length === 0) return 'none waits for its outcome'
+  return desk.attempts
+    .map(({ kind, waiting, oldest }) => {
+      const age = oldest === null ? 0 : at - oldest
+      const text = `${whole(waiting)} ${kind}${waiting === 1 ? '' : 's'} without an outcome, the oldest for ${durationText(age)}`
+      return age > LATE_MS ? out.style('yellow', text) : text
+    })
+    .join(' · ')
+}
+
+function noticesText(out: Output, { notifications }: Status): string {
+  return notifications
+    .map(({ kind, waiting, overdueMs }) => {
+      const text = `${whole(waiting)} ${kind}${waiting === 1 ? '' : 's'} waiting`
+      return overdueMs > LATE_MS ? out.style('yellow', `${text}, due for ${durationText(overdueMs)}`) : text
+    })
+    .join(' · ')
+}
+
+function flagsText(out: Output, { flags }: DeskStatus): string {
+  const high = `${whole(flags.high)} high`
+  return [
+    flags.high > 0 ? out.style('red', high) : high,
+    `${whole(flags.medium)} medium`,
+    `${whole(flags.low)} low`,
+  ].join(' · ')
+}
+
+function scheduleRows(out: Output, { schedule }: Status): [string, string][] {
+  return schedule.map(({ name, expression, run }, at) => {
+    const when = expression === 'off' ? 'off' : runText(out, run)
+    return [at === 0 ? 'Schedule' : '', `${name}: ${when}`]
+  })
+}
+
+function runText(out: Output, run: ScheduleRunRow | null): string {
+  if (run === null) return 'never run so far'
+  const failure = failureOf(run)
+  if (failure !== null) return `failed ${out.time(run.started_at)} and is repeated: ${printable(failure)}`
+  if (run.finished_at === null) return `began ${out.time(run.started_at)}, and has not finished`
+  const what = outcomeText(JSON.parse(run.outcome ?? '{}') as Record<string, unknown>)
+  return `${out.time(run.started_at)}, ${durationText(run.finished_at - run.started_at)}${what === '' ? '' : `: ${what}`}`
+}
+
+function outcomeText(outcome: Record<string, unknown>): string {
+  const { compared, differing, unanswered, complete } = outcome
+  if (compared !== undefined) {
+    const found = differing === 0 ? 'no differences' : `${differing} differ`
+    const open = unanswered === 0 ? '' : `, ${unanswered} unanswered`
+    return `${compared} compared, ${found}${open}${complete === false ? ', not complete' : ''}`
+  }
+  return Object.entries(outcome)
+    .flatMap(([name, value]) => (value === null ? [] : [`${name} ${String(value)}`]))
+    .join(', ')
+}
+
+function keyRows(out: Output, { rotateKeys }: Status): [string, string][] {
+  if (rotateKeys === null) return []
+  return [['Keys', out.style('yellow', 'secrets are sealed with a former key: affiliate keys rotate')]]
+}
+
+function databaseText(out: Output, { database }: Status): string {
+  const { dialect, bytes, executed, pending, place } = database
+  const state =
+    pending.length === 0
+      ? `${executed} migrations, none pending`
+      : out.style('red', `${pending.length} migrations pending: affiliate db migrate`)
+  return `${dialect}, ${(bytes / 1_000_000).toFixed(1)} MB, ${state}, ${place}`
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0)
+}
+
+function whole(count: number): string {
+  return count.toLocaleString('en')
+}
+
+export function wireStatus({
+  at,
+  desk,
+  notifications,
+  schedule,
+  database,
+  unpaidAfterDays,
+  rotateKeys,
+}: Status) {
+  return {
+    at: wireTime(at),
+    rotate_keys: rotateKeys,
+    inbox: desk.inbox.map(({ source, waiting, oldest }) => ({ source, waiting, oldest: wireTime(oldest) })),
+    set_aside: desk.setAside,
+    notifications: notifications.map(({ kind, waiting, overdueMs }) => ({
+      kind,
+      waiting,
+      overdue_seconds: Math.round(overdueMs / 1000),
+    })),
+    last_24_hours: {
+      from: wireTime(desk.from),
+      clicks: desk.clicksByHour,
+      sales_accepted: desk.acceptedByHour,
+      sales_rejected: desk.rejectedByHour,
+      commission: formatMoney(desk.commission),
+    },
+    billing_cycles: {
+      open: wireSum(desk.cycles.open),
+      past_their_period: wireSum(desk.cycles.late),
+      closed: wireSum(desk.cycles.closed),
+      overdue: { after_days: unpaidAfterDays, ...wireSum(desk.cycles.unpaid) },
+    },
+    payouts: {
+      pending: wireSum(desk.payouts.pending),
+      submitted: wireSum(desk.payouts.submitted),
+      released: { creators: desk.released.count, amount: formatMoney(desk.released.amount) },
+    },
+    calls: desk.attempts.map(({ kind, waiting, oldest }) => ({ kind, waiting, oldest: wireTime(oldest) })),
+    flags: desk.flags,
+    schedule: schedule.map(({ name, expression, run }) => ({
+      name,
+      expression,
+      started_at: wireTime(run?.started_at ?? null),
+      finished_at: wireTime(run?.finished_at ?? null),
+      outcome: run?.outcome ? (JSON.parse(run.outcome) as unknown) : null,
+    })),
+    database: {
+      ...database,
+      problems: database.problems.map(({ says, remedy }) => ({ problem: says, remedy })),
+    },
+    currency: CURRENCY,
+  }
+}

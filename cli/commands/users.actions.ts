@@ -1,0 +1,192 @@
+import type { Command } from 'commander'
+import { OPERATOR } from '../../server/flags/audit.service.ts'
+import { Refusal } from '../../server/platform/api/refusal.ts'
+import type { Platform } from '../../server/platform/platform.ts'
+import { previewSuspension } from '../../server/reports/suspension-preview.service.ts'
+import * as factors from '../../server/users/second-factor.service.ts'
+import { isProductionAdmin } from '../../server/users/sessions.service.ts'
+import { wireUser } from '../../server/users/user-wire.ts'
+import * as users from '../../server/users/users.service.ts'
+import { readLine } from '../arguments.ts'
+import type { PageOptions } from '../command.ts'
+import { confirm, isAsked, reads, withApp, writes } from '../context.ts'
+import { Failure, Interrupted, wrongUsage } from '../failures.ts'
+import { printLines } from '../terminal/printable-text.ts'
+import { Terminal } from '../terminal/prompts.ts'
+import { readNewPassword, requirePasswordSource } from '../terminal/read-password.ts'
+import { suspensionLines, wireSuspension } from './suspension-report.ts'
+
+type UserRecord = users.UserRecord
+
+interface ListOptions extends PageOptions {
+  role?: UserRecord['role']
+  suspended?: boolean
+}
+
+export const list = reads(async ({ platform, out }, options: ListOptions) => {
+  out.showPage(await users.listUsers(platform, options), {
+    columns: [
+      { title: 'E-mail', flexible: true, cell: (user) => user.email },
+      { title: 'Role', cell: (user) => user.role },
+      { title: 'Name', flexible: true, cell: (user) => user.displayName },
+      { title: 'State', cell: (user) => (user.suspendedAt === null ? 'active' : 'suspended') },
+      out.moment('Since', (user) => user.createdAt, { optional: true }),
+      { title: 'Id', optional: true, cell: (user) => user.id },
+    ],
+    wire: wireUser,
+  })
+})
+
+interface PasswordOptions {
+  passwordStdin?: boolean
+}
+
+export async function createAdmin(
+  email: string,
+  options: PasswordOptions & { name?: string },
+  command: Command,
+): Promise<void> {
+  requirePasswordSource(options)
+  await withApp(command, async ({ platform, out }) => {
+    const displayName = options.name ?? email.split('@')[0] ?? email
+    const admin = await users.createAdmin(platform, email, await readNewPassword(), displayName)
+    out.show(wireUser(admin), () => [`${admin.email} is an admin now (${admin.id}).`])
+    if (out.json || !isProductionAdmin(platform, admin)) return
+    if (!process.stdin.isTTY) {
+      out.print([
+        'Admins need a second factor in production: it is set up at the first log-in,',
+        `or with "affiliate users enroll-second-factor ${admin.email}".`,
+      ])
+      return
+    }
+    const codes = await enroll(platform, admin).catch((error: Error) => {
+      const next = `affiliate users enroll-second-factor ${admin.email}`
+      throw new Failure(`${error.message} The account is there; to set up its second factor, run "${next}".`)
+    })
+    out.print(recoveryLines(admin, codes))
+  })
+}
+
+export async function setPassword(user: string, options: PasswordOptions, command: Command): Promise<void> {
+  requirePasswordSource(options)
+  await withApp(command, async (context) => {
+    const { platform, out } = context
+    const found = await users.findUser(platform, user)
+    await confirm(context, `Set a new password for ${found.role} ${found.email}? All sessions end.`)
+    await users.setPassword(platform, found.id, await readNewPassword())
+    out.show(wireUser(found), () => [`${found.email} has a new password; all sessions have ended.`])
+  })
+}
+
+export const enrollSecondFactor = writes(async ({ platform, out }, user: string) => {
+  if (out.json) throw wrongUsage('This command shows a secret and asks for a code; run it without --json.')
+  const found = await users.findUser(platform, user)
+  if (found.role !== 'admin') {
+    throw new Failure(`${found.email} is not an admin; merchants and creators set up their own.`)
+  }
+  out.print(recoveryLines(found, await enroll(platform, found)))
+})
+
+const MOST_TRIES = 3
+
+/** Sets up a second factor: shows the secret on stderr, reads a code from stdin, and returns the recovery codes. */
+async function enroll(platform: Platform, user: UserRecord): Promise<string[]> {
+  const { secret, otpauthUrl } = await factors.startTotp(platform, user)
+  const lines = ['Add this account to an authenticator app, by the secret or as a QR code:', '']
+  printLines(
+    [...lines, `  ${secret.replace(/.{4}(?=.)/g, '$& ')}`, '', `  ${otpauthUrl}`, ''],
+    process.stderr,
+  )
+  const terminal = new Terminal()
+  try {
+    return await confirmed(platform, user, terminal)
+  } finally {
+    terminal.close()
+  }
+}
+
+async function confirmed(platform: Platform, user: UserRecord, terminal: Terminal): Promise<string[]> {
+  for (let left = MOST_TRIES - 1; ; left -= 1) {
+    const code = await terminal.ask('Code that the app shows: ')
+    if (terminal.interrupted) throw new Interrupted()
+    if (code === null) throw new Failure('No code was given; the second factor is off. Run this again.')
+    try {
+      return await factors.confirmTotp(platform, user.id, code, OPERATOR)
+    } catch (error) {
+      if (left === 0 || !(error instanceof Refusal && error.code === 'invalid_credentials')) throw error
+      printLines(
+        ['That is not the current code. Check the clocks of the phone and of this machine.'],
+        process.stderr,
+      )
+    }
+  }
+}
+
+function recoveryLines({ email }: UserRecord, codes: readonly string[]): string[] {
+  return [
+    `The second factor of ${email} is on.`,
+    'Keep these recovery codes where the phone is not. Each lets you log in once without it:',
+    ...codes.map((code) => `  ${code}`),
+    'New ones replace them: POST /auth/totp/recovery-codes with a code.',
+  ]
+}
+
+export const resetSecondFactor = writes(async (context, user: string, options: { reason: string }) => {
+  const { platform, out } = context
+  const reason = readLine('--reason', options.reason, 500)
+  const found = await users.findUser(platform, user)
+  if (await factors.hasSecondFactor(platform.database.reader, found.id)) {
+    await confirm(context, `Remove the second factor of ${found.role} ${found.email}? All sessions end.`)
+  }
+  const changed = await factors.resetSecondFactor(platform, found.id, reason)
+  out.show({ ...wireUser(found), changed }, () => [
+    changed
+      ? `${found.email} has no second factor now; all sessions have ended.`
+      : `${found.email} has no second factor; nothing changed.`,
+  ])
+})
+
+export const suspend = writes(
+  async (context, user: string, options: { reason?: string; dryRun?: boolean }) => {
+    const { platform, out } = context
+    const reason = readReason(options.reason)
+    const found = await users.findUser(platform, user)
+    const preview = await previewSuspension(platform, found)
+    const effects = wireSuspension(preview)
+    const lines = suspensionLines(preview)
+    const unchanged = { ...wireUser(found), changed: false, effects }
+    if (found.suspendedAt !== null) {
+      return out.show(unchanged, () => [`${found.email} was suspended already; nothing changed.`])
+    }
+    if (options.dryRun) {
+      return out.show(unchanged, () => [
+        `Suspending ${found.role} ${found.email}:`,
+        ...lines,
+        'Nothing was done.',
+      ])
+    }
+    if (isAsked(context)) out.print(lines, process.stderr)
+    await confirm(context, `Suspend ${found.role} ${found.email}?`)
+    const after = await users.suspendUser(platform, { userId: found.id, actor: OPERATOR, reason })
+    out.show({ ...wireUser(after), changed: true, effects }, () => [
+      ...(isAsked(context) ? [] : lines),
+      `${after.email} is suspended now.`,
+    ])
+  },
+)
+
+export const reinstate = writes(async (context, user: string, options: { reason?: string }) => {
+  const { platform, out } = context
+  const reason = readReason(options.reason)
+  const found = await users.findUser(platform, user)
+  const changed = found.suspendedAt !== null
+  if (changed) await confirm(context, `Reinstate ${found.role} ${found.email}?`)
+  const after = await users.reinstateUser(platform, { userId: found.id, actor: OPERATOR, reason })
+  out.show({ ...wireUser(after), changed }, () => [
+    changed ? `${after.email} is active now.` : `${after.email} was active already; nothing changed.`,
+  ])
+})
+
+function readReason(text: string | undefined): string | null {
+  return text === undefined ? null : readLine('--reason', text, 500)
+}

@@ -1,0 +1,351 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Command } from 'commander'
+import {
+  type EventRow,
+  EventWatch,
+  eventBody,
+  findEventsNamed,
+  listEvents,
+  retryEvent,
+} from '../../server/inbox/events.service.ts'
+import { type EventOrigin, originsOf } from '../../server/inbox/operator-deliveries.service.ts'
+import { assertUnmapped, retryUnmapped } from '../../server/inbox/set-aside.service.ts'
+import { Refusal } from '../../server/platform/api/refusal.ts'
+import { readAppKeys } from '../../server/platform/crypto/app-keys.ts'
+import type { Queries } from '../../server/platform/database/database.ts'
+import { reprocessOrders } from '../../server/sales/reprocess.service.ts'
+import { shopDomainsOf, storeIdsOf } from '../../server/stores/stores.service.ts'
+import { readMoment, readReason } from '../arguments.ts'
+import type { PageOptions } from '../command.ts'
+import {
+  type AppContext,
+  assertMigrated,
+  confirm,
+  openContext,
+  READS,
+  reads,
+  withApp,
+  withDatabase,
+  writes,
+} from '../context.ts'
+import { Failure, wrongUsage } from '../failures.ts'
+import { readPage } from '../lists.ts'
+import { expectedEvent, expectedSale, readFixtures } from '../replay/fixture-files.ts'
+import { isTaken, replayEvents } from '../replay/replay.ts'
+import { replayLines, wireReport } from '../replay/replay-report.ts'
+import type { ReplayOptions } from '../replay/signed-event.ts'
+import { counted, type Output, wireTime } from '../terminal/output.ts'
+import { printJson, printLines } from '../terminal/printable-text.ts'
+import { ReprocessOutput } from './reprocess-output.ts'
+
+export async function fixtures(_options: object, command: Command): Promise<void> {
+  const { out } = openContext(command)
+  const { storeSales, processor } = await readFixtures()
+  // Sentences: not cut, but printed as blocks where a terminal is too narrow for them.
+  const name = { title: 'Fixture', cell: (fixture: { name: string }) => fixture.name }
+  const title = { title: 'What it is', cell: (fixture: { title: string }) => fixture.title }
+  out.show({ store_sales: storeSales, processor }, () => [
+    out.heading('Orders (orders/paid), on the terms that the manifest names'),
+    ...out.table(storeSales, [
+      name,
+      title,
+      { title: 'Expected', cell: ({ expect }) => expectedSale(expect) },
+    ]),
+    '',
+    out.heading('Events of the processor'),
+    ...out.table(processor, [
+      name,
+      title,
+      { title: 'Needs', cell: ({ needs }) => needs },
+      { title: 'Expected', cell: expectedEvent },
+    ]),
+    '',
+    'Send one: affiliate webhooks replay path-landing-site. Send all: affiliate webhooks replay --all',
+  ])
+}
+
+export const replay = writes(async ({ app, out }, names: string[], options: ReplayOptions) => {
+  const report = await replayEvents(app, names, options, (text) => out.progress(text))
+  out.show(wireReport(report), () => replayLines(report, out))
+  const { replays, link } = report
+  if (link && link.among > 1 && !out.json) {
+    printLines(
+      [`The clicks are on ${link.link.slug}, one of ${link.among} links; --link names another.`],
+      process.stderr,
+    )
+  }
+  const unmet = replays.filter(({ asExpected }) => asExpected === false)
+  if (options.corrupt !== undefined) {
+    if (unmet.length === 0) return
+    throw new Failure(`The service took what was corrupted: ${namesOf(unmet)}.`)
+  }
+  const refused = replays.filter(({ answers }) => !answers.every(({ status }) => isTaken(status)))
+  if (refused.length > 0) throw new Failure(`The service refused ${namesOf(refused)}.`)
+  const undecided = replays.filter(
+    ({ event, asExpected }) => !asExpected && (event === null || event.state === 'pending'),
+  )
+  if (undecided.length > 0) {
+    throw new Failure(`Not decided so far: ${namesOf(undecided)}. See "affiliate webhooks events".`)
+  }
+  if (unmet.length > 0) throw new Failure(`Not as expected: ${namesOf(unmet)}.`)
+})
+
+function namesOf(replays: readonly { fixture: string }[]): string {
+  return replays.map(({ fixture }) => fixture).join(', ')
+}
+
+interface EventsOptions extends PageOptions {
+  state?: EventRow['state']
+  source?: EventRow['source']
+}
+
+export const events = reads(async ({ platform, out }, options: EventsOptions) => {
+  const { state, source } = options
+  const page = await readPage(options, (request) => listEvents(platform, { state, source, ...request }))
+  const senders = await sendersOf(platform.database.reader, page.items)
+  out.showPage(page, {
+    columns: [
+      out.moment('Received', (row) => row.received_at),
+      { title: 'From', flexible: true, cell: (row) => fromText(row, senders) },
+      { title: 'Topic', cell: (row) => row.topic },
+      { title: 'State', cell: (row) => row.state },
+      { title: 'Attempts', right: true, cell: (row) => row.attempts },
+      { title: 'Outcome', flexible: true, cell: outcomeText },
+      { title: 'Id', cell: (row) => row.id },
+    ],
+    wire: (row) => wireEvent(row, senders),
+  })
+})
+
+interface ReprocessOptions {
+  dryRun?: boolean
+  since?: string
+  store?: string
+}
+
+/** Works from the database alone, and opens it for reading only. */
+export async function reprocess(options: ReprocessOptions, command: Command): Promise<void> {
+  if (!options.dryRun) {
+    throw wrongUsage(
+      'Books are never rewritten: add --dry-run to see what would differ. Correct a mistake by a credit ("affiliate billing credit").',
+    )
+  }
+  await withDatabase(
+    command,
+    async ({ config, database, out }) => {
+      await assertMigrated(database)
+      const since = readMoment(options.since, config)
+      const storeIds = options.store === undefined ? null : await storesMeant(database.reader, options.store)
+      const output = new ReprocessOutput(out, database.reader)
+      output.begin({ since, store: options.store ?? null })
+      out.progress('deciding the stored events again')
+      const report = await reprocessOrders(
+        { config, database, keys: readAppKeys(config, { create: false }) },
+        {
+          since,
+          storeIds,
+          onDifference: (difference) => output.add(difference),
+          onProgress: (done, all) => out.progress(`decided ${done} of ${all} events again`),
+        },
+      )
+      out.endProgress()
+      await output.end(report)
+    },
+    READS,
+  )
+}
+
+async function storesMeant(db: Queries, store: string): Promise<string[]> {
+  const ids = await storeIdsOf(db, store)
+  if (ids.length === 0) throw new Refusal('not_found', `There is no store ${store}.`)
+  return ids
+}
+
+export const show = reads(async (context, name: string, { body: withBody = false }: { body?: boolean }) => {
+  const { platform, out } = context
+  const { row, senders } = await eventNamed(context, name)
+  const body = withBody ? await eventBody(platform, row.id) : null
+  const text = body?.toString('utf8')
+  const document = {
+    ...wireEvent(row, senders),
+    body_sha256: row.body_hash,
+    ...(withBody && { body: text ?? null }),
+  }
+  out.show(document, () => out.pairs(eventPairs(out, row, senders)))
+  // Not wrapped: it may be copied.
+  if (withBody && !out.json) {
+    printLines(['', ...(text?.split('\n') ?? ['The body is past the retention time.'])])
+  }
+})
+
+async function eventNamed(
+  { platform, out }: AppContext,
+  name: string,
+): Promise<{ row: EventRow; senders: EventSenders }> {
+  const rows = await findEventsNamed(platform, name)
+  const [row] = rows
+  if (!row) {
+    throw new Failure(`There is no event ${name}. See "affiliate webhooks events".`, { code: 'not_found' })
+  }
+  const senders = await sendersOf(platform.database.reader, rows)
+  if (rows.length === 1) return { row, senders }
+  throw new Failure(`${name} stands for ${rows.length} events. Give the id of one.`, {
+    extra: { candidates: rows.map((one) => wireEvent(one, senders)) },
+    lines: rows.map(
+      (one) => `  ${one.id}  ${senders.domain(one) ?? one.scope}  ${one.state}  ${out.time(one.received_at)}`,
+    ),
+  })
+}
+
+interface RetryOptions {
+  type?: string
+  reason?: string
+}
+
+export async function retry(
+  name: string | undefined,
+  options: RetryOptions,
+  command: Command,
+): Promise<void> {
+  const { type } = options
+  const reason = readReason(options.reason)
+  if ((name === undefined) === (type === undefined)) {
+    throw wrongUsage('Name an event, or a type with --type.')
+  }
+  await withApp(command, (context) =>
+    type === undefined ? retryNamed(context, name ?? '', reason) : retryType(context, type, reason),
+  )
+}
+
+async function retryNamed(context: AppContext, name: string, reason: string | null): Promise<void> {
+  const { platform, out } = context
+  const { row, senders } = await eventNamed(context, name)
+  // The others are refused below.
+  if (row.state === 'pending' || row.state === 'set_aside') {
+    await confirm(context, `Last time: ${outcomeText(row)}. Apply event ${row.id} again?`)
+  }
+  const due = await retryEvent(platform, row.id, reason)
+  out.show(wireEvent(due, senders), () => [
+    `The running service tries it again. Last time: ${outcomeText(row)}`,
+    `See the result: affiliate webhooks show ${row.id}`,
+  ])
+}
+
+async function retryType(context: AppContext, type: string, reason: string | null): Promise<void> {
+  const { platform, out } = context
+  await assertUnmapped(platform, type)
+  await confirm(context, `Apply every event of type ${type} that no rule mapped?`)
+  const retried = await retryUnmapped(platform, type, reason)
+  out.show({ type, retried }, () => [
+    `The running service tries ${counted(retried, 'event')} of type ${type} again.`,
+    'It must have been restarted with the corrected PROCESSOR_EVENTS.',
+  ])
+}
+
+const LOOK_EVERY_MS = 300
+
+interface ListenOptions {
+  source?: EventRow['source']
+  count?: number
+}
+
+export const listen = reads(async ({ platform, out }, options: ListenOptions) => {
+  const watch = new EventWatch(platform)
+  const end = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end.abort())
+  if (!out.json) printLines(['Listening; Ctrl-C ends it.'], process.stderr)
+  let left = options.count ?? Number.POSITIVE_INFINITY
+  while (!end.signal.aborted) {
+    const changes = await watch.changes()
+    const rows = changes.filter(({ source }) => !options.source || source === options.source)
+    const senders = await sendersOf(platform.database.reader, rows)
+    for (const row of rows.slice(0, left)) {
+      if (out.json) printJson(wireEvent(row, senders))
+      else printLines([eventLine(out, row, senders)])
+    }
+    left -= rows.length
+    if (left <= 0) return
+    await pause(LOOK_EVERY_MS, undefined, { signal: end.signal }).catch(() => undefined)
+  }
+})
+
+const COLOUR = { pending: 'yellow', done: 'green', ignored: 'dim', set_aside: 'red' } as const
+
+/** Where events come from: the domain of their store, and who sent them, by event id. */
+interface EventSenders {
+  domain(row: EventRow): string | null
+  origin(row: EventRow): EventOrigin
+}
+
+/** Reads the senders of these events. */
+async function sendersOf(db: Queries, rows: readonly EventRow[]): Promise<EventSenders> {
+  const stores = rows.filter((row) => row.source === 'store').map((row) => row.scope)
+  const domains = await shopDomainsOf(db, [...new Set(stores)])
+  const origins = await originsOf(db, rows)
+  return {
+    domain: (row) => domains.get(row.scope) ?? null,
+    origin: (row) => origins.get(row.id) ?? row.source,
+  }
+}
+
+function fromText(row: EventRow, { domain, origin }: EventSenders): string {
+  const from = domain(row) ?? row.scope
+  return origin(row) === 'operator' ? `${from}, sent by an operator` : from
+}
+
+/** One line for an event that came in. */
+function eventLine(out: Output, row: EventRow, senders: EventSenders): string {
+  const state = out.style(COLOUR[row.state], row.state.padEnd(9))
+  const cells = [fromText(row, senders), row.topic ?? '–', outcomeText(row), row.id]
+  return [out.time(row.received_at), state, ...cells].join('  ')
+}
+
+function outcomeText(row: Pick<EventRow, 'reason' | 'result'>): string {
+  return row.reason ?? resultText(row.result)
+}
+
+function resultText(result: string | null): string {
+  if (result === null) return '–'
+  return Object.entries(JSON.parse(result) as Record<string, unknown>)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ')
+}
+
+function wireEvent(row: EventRow, { domain, origin }: EventSenders) {
+  return {
+    id: row.id,
+    source: row.source,
+    origin: origin(row),
+    store: row.source === 'store' ? { id: row.scope, shop_domain: domain(row) } : null,
+    delivery_id: row.delivery_id,
+    conflicting: row.conflict_hash !== '',
+    topic: row.topic,
+    state: row.state,
+    attempts: row.attempts,
+    reason: row.reason,
+    result: row.result === null ? null : (JSON.parse(row.result) as unknown),
+    received_at: wireTime(row.received_at),
+    next_attempt_at: row.state === 'pending' ? wireTime(row.next_attempt_at) : null,
+    finished_at: wireTime(row.finished_at),
+  }
+}
+
+function eventPairs(out: Output, row: EventRow, { domain, origin }: EventSenders): [string, string][] {
+  return [
+    ['Event', row.id],
+    ['From', row.source === 'store' ? `store ${domain(row) ?? row.scope}` : 'the processor'],
+    ['Origin', origin(row) === 'operator' ? 'operator (webhooks replay)' : row.source],
+    [
+      'Delivery id',
+      row.conflict_hash === '' ? row.delivery_id : `${row.delivery_id} (another body came first)`,
+    ],
+    ['Topic', row.topic ?? '–'],
+    ['Received', out.time(row.received_at)],
+    ['State', row.state],
+    ['Attempts', String(row.attempts)],
+    ...(row.state === 'pending' ? [['Next try', out.time(row.next_attempt_at)] as [string, string]] : []),
+    ...(row.finished_at === null ? [] : [['Finished', out.time(row.finished_at)] as [string, string]]),
+    ['Outcome', outcomeText(row)],
+    ['Body hash', `sha256 ${row.body_hash}`],
+  ]
+}

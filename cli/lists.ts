@@ -1,0 +1,83 @@
+import { decodeCursor, encodeCursor, type Page, pageOf } from '../server/platform/api/page.ts'
+import type { Queries } from '../server/platform/database/database.ts'
+import type { Platform } from '../server/platform/platform.ts'
+import { displayNamesOf, emailsOf, findUser } from '../server/users/users.service.ts'
+import { idParam } from '../shared/schemas/common.ts'
+import type { PageOptions } from './command.ts'
+
+/** Reads one page of rows that are sorted by id. Refuses what is no cursor with `validation_failed`. */
+export async function readPage<Row extends { id: string }>(
+  { limit, cursor }: PageOptions,
+  /** Up to `limit` rows, newest first, before the id `before`. */
+  read: (request: { before: string | null; limit: number }) => Promise<Row[]>,
+): Promise<Page<Row>> {
+  const rows = await read({ before: decodeCursor(cursor, idParam), limit: limit + 1 })
+  return pageOf(rows, limit, (last) => encodeCursor(last.id))
+}
+
+/** Who an id stands for, for people and for `--json`. */
+export interface Person {
+  id: string
+  email: string | null
+  display_name: string | null
+}
+
+const AT_ONCE = 500
+
+/** The users that rows name, however many. */
+export function peopleOf<Row>(
+  platform: Platform,
+  rows: readonly Row[],
+  idsOf: (row: Row) => string | null | readonly (string | null)[],
+): Promise<(id: string) => Person> {
+  const ids = rows.flatMap(idsOf).filter((id) => id !== null)
+  return peopleIn(platform.database.reader, ids)
+}
+
+/** The users of these ids, from a database alone. */
+export async function peopleIn(reader: Queries, ids: readonly string[]): Promise<(id: string) => Person> {
+  const people = new Map<string, Person>()
+  const distinct = [...new Set(ids)]
+  for (let at = 0; at < distinct.length; at += AT_ONCE) {
+    const some = distinct.slice(at, at + AT_ONCE)
+    const emails = await emailsOf(reader, some)
+    const names = await displayNamesOf(reader, some)
+    for (const id of some) {
+      people.set(id, { id, email: emails.get(id) ?? null, display_name: names.get(id) ?? null })
+    }
+  }
+  return (id) => people.get(id) ?? { id, email: null, display_name: null }
+}
+
+export async function personOf({ database }: Platform, id: string): Promise<Person> {
+  return (await peopleIn(database.reader, [id]))(id)
+}
+
+/** As a table names a person. */
+export function nameOf(person: Person): string {
+  return person.email ?? person.id
+}
+
+/** The id of a user that an option names, if it is given. Refuses an unknown user. */
+export async function userIdOf(platform: Platform, user: string | undefined): Promise<string | null> {
+  return user === undefined ? null : (await findUser(platform, user)).id
+}
+
+/** What narrows a list. */
+export interface ScopeOptions extends PageOptions {
+  merchant?: string
+  creator?: string
+  offer?: string
+}
+
+/** What `--merchant`, `--creator` and `--offer` narrow a list to. Refuses an unknown user. */
+export async function scopeOf(
+  platform: Platform,
+  { merchant, creator, offer }: ScopeOptions,
+): Promise<{ merchantId?: string; creatorId?: string; offerId?: string }> {
+  return {
+    ...(offer !== undefined && { offerId: offer }),
+    ...(merchant !== undefined && { merchantId: (await findUser(platform, merchant)).id }),
+    ...(creator !== undefined && { creatorId: (await findUser(platform, creator)).id }),
+  }
+}

@@ -1,0 +1,320 @@
+import type { FlagKindWire, FlagWire } from '../../shared/schemas/admin.ts'
+import { idParam } from '../../shared/schemas/common.ts'
+import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
+import { Refusal } from '../platform/api/refusal.ts'
+import { isoTime } from '../platform/clock.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import { entities, LOCK } from '../platform/database/entities.ts'
+import type { Platform } from '../platform/platform.ts'
+import { recordAudit } from './audit.service.ts'
+import {
+  countFlags,
+  countOpenFlags,
+  type FlagFilter,
+  type FlagRow,
+  findFlag,
+  findFlags,
+  insertOrRefreshFlags,
+  lastResolvedAt,
+} from './flags.store.ts'
+
+export type { FlagRow } from './flags.store.ts'
+
+/** The kinds of flags, with their severity. */
+export const FLAG_KINDS = {
+  event_set_aside: 'high',
+  event_body_conflict: 'high',
+  processor_event_unmapped: 'high',
+  payment_amount_mismatch: 'high',
+  second_payment_reference: 'high',
+  payout_amount_mismatch: 'high',
+  payout_contradiction: 'high',
+  processor_refusal: 'high',
+  invoice_failed: 'medium',
+  payment_reversed: 'high',
+  account_title_differs: 'high',
+  processor_balance_low: 'high',
+  events_undelivered: 'high',
+  processor_disagrees: 'high',
+  reconciliation_difference: 'high',
+  payout_failed_repeatedly: 'medium',
+  payout_destination_replaced: 'medium',
+  billing_account_replaced: 'medium',
+  billing_account_missing: 'medium',
+  click_velocity: 'medium',
+  conversion_unusual: 'medium',
+  self_purchase: 'medium',
+  integrity_violation: 'high',
+  shared_iban: 'high',
+  shared_mailbox: 'high',
+  rejected_sales_burst: 'medium',
+  order_changed: 'medium',
+  order_date_suspicious: 'medium',
+  click_reused: 'high',
+  coupon_leak: 'medium',
+  tracking_source_shift: 'medium',
+  store_silent: 'medium',
+  store_rejecting: 'medium',
+  conversion_dropped: 'medium',
+  offer_paused_in_traffic: 'medium',
+  orders_in_pauses: 'medium',
+  cycle_unpaid: 'medium',
+  offer_vetting: 'low',
+  credit_request: 'medium',
+  domain_shared: 'high',
+  product_host_unverified: 'medium',
+  run_failed: 'high',
+} as const satisfies Record<FlagKindWire, FlagRow['severity']>
+
+export type FlagKind = keyof typeof FLAG_KINDS
+
+/** What a flag can be about. */
+export type SubjectType =
+  | 'user'
+  | 'store'
+  | 'shop_domain'
+  | 'offer'
+  | 'affiliate_link'
+  | 'sale'
+  | 'billing_cycle'
+  | 'payout'
+  | 'inbound_event'
+  /** A store's events of one class: `<store id>:<class>`. */
+  | 'store_events'
+  /** The id is the processor's event type. */
+  | 'processor_event_type'
+  /** A table with rows that the service did not write: the id is its name. */
+  | 'database_table'
+  /** The processor as a whole: the id is the setting `PROCESSOR`. */
+  | 'processor'
+
+export interface NewFlag {
+  kind: FlagKind
+  subjectType: SubjectType
+  subjectId: string
+  /** One sentence for the operator. */
+  summary: string
+  /** Plain data without buyers' details or secrets. */
+  evidence: Record<string, unknown>
+}
+
+/** What a flag is about. At most one flag about it is open. */
+export type FlagSubject = Pick<NewFlag, 'kind' | 'subjectType' | 'subjectId'>
+
+/** Raises a flag, or refreshes summary and evidence of the open one about the same subject. */
+export function raiseFlag(platform: Platform, tx: Tx, flag: NewFlag): Promise<void> {
+  return raiseFlags(platform, tx, [flag])
+}
+
+/** Flags what a run could not do for one cycle or creator, in a transaction alone. */
+export async function flagFailedRun(
+  platform: Platform,
+  subject: Omit<FlagSubject, 'kind'>,
+  run: string,
+  error: unknown,
+): Promise<void> {
+  const reason = (error instanceof Error ? error.message : String(error)).slice(0, 300).toWellFormed()
+  const summary = `The ${run} failed for this one; the others went on. It is repeated with the next run.`
+  const flag = { ...subject, kind: 'run_failed' as const, summary, evidence: { run, reason } }
+  await platform.database.transaction((tx) => raiseFlag(platform, tx, flag))
+}
+
+/** The cycles and creators that earlier runs could not do, by id. */
+export async function flaggedByRuns(db: Queries): Promise<ReadonlySet<string>> {
+  return new Set((await openFlags(db, 'run_failed')).map(({ subject_id }) => subject_id))
+}
+
+/** As `raiseFlag`, for several subjects. */
+export function raiseFlags(platform: Platform, tx: Tx, flags: readonly NewFlag[]): Promise<void> {
+  return insertOrRefreshFlags(
+    tx,
+    flags.map((flag) => ({
+      id: platform.ids.next(),
+      kind: flag.kind,
+      severity: FLAG_KINDS[flag.kind],
+      subject_type: flag.subjectType,
+      subject_id: flag.subjectId,
+      summary: flag.summary,
+      evidence: JSON.stringify(flag.evidence),
+      status: 'open',
+      note: null,
+      created_at: platform.clock.now(),
+      resolved_at: null,
+    })),
+  )
+}
+
+export interface FlagResolution {
+  flagId: string
+  /** The admin's user id, or `OPERATOR`. */
+  actor: string
+  /** What was found and done. */
+  note: string
+}
+
+/**
+ * Resolves a flag, which changes nothing about its subject. Repeating the note changes nothing. Refuses with `not_found`, and with
+ * `already_decided` when the flag was resolved with another note.
+ */
+export function resolveFlag(platform: Platform, resolution: FlagResolution): Promise<FlagRow> {
+  const { flagId, actor, note } = resolution
+  return platform.database.transaction(async (tx) => {
+    const { em, Flag } = await entities(tx)
+    const flag = await em.findOne(Flag, flagId, LOCK)
+    if (!flag) throw new Refusal('not_found', 'Flag not found.')
+    if (flag.status === 'resolved') {
+      if (flag.note === note) return flag
+      throw new Refusal('already_decided', 'This flag was resolved with another note.')
+    }
+    Object.assign(flag, { status: 'resolved', note, resolved_at: platform.clock.now() })
+    await recordAudit(platform, tx, {
+      actor,
+      action: 'flag.resolve',
+      subjectType: 'flag',
+      subjectId: flagId,
+      reason: note,
+      before: { status: 'open', kind: flag.kind, about: flag.subject_id },
+      after: { status: 'resolved' },
+    })
+    return flag
+  })
+}
+
+/** Resolves the open flag about a subject because events settled it; returns whether there was one. */
+export async function closeFlag(
+  platform: Platform,
+  tx: Tx,
+  { kind, subjectType, subjectId }: FlagSubject,
+  note: string,
+): Promise<boolean> {
+  const { em, Flag } = await entities(tx)
+  const subject = { kind, subject_type: subjectType, subject_id: subjectId }
+  const flag = await em.findOne(Flag, { ...subject, status: 'open' }, LOCK)
+  if (!flag) return false
+  Object.assign(flag, { status: 'resolved', note, resolved_at: platform.clock.now() })
+  // The same transaction may raise it again.
+  await em.flush()
+  return true
+}
+
+/** Newest first. Refuses another list's cursor with `validation_failed`. */
+export async function listFlags(
+  platform: Platform,
+  query: Pick<FlagFilter, 'kind' | 'severity' | 'status'> & { limit: number; cursor?: string | undefined },
+): Promise<Page<FlagRow>> {
+  const { kind, severity, status, limit } = query
+  const before = decodeCursor(query.cursor, idParam)
+  const rows = await findFlags(
+    platform.database.reader,
+    { kind, severity, status },
+    { before, limit: limit + 1 },
+  )
+  return pageOf(rows, limit, (last) => encodeCursor(last.id))
+}
+
+/** One flag, open or resolved. */
+export function getFlag(platform: Platform, flagId: string): Promise<FlagRow | undefined> {
+  return findFlag(platform.database.reader, flagId)
+}
+
+/** A flag as admins and the operator see it. */
+export function wireFlag(row: FlagRow): FlagWire {
+  return {
+    id: row.id,
+    kind: row.kind as FlagKind,
+    severity: row.severity,
+    subject_type: row.subject_type,
+    subject_id: row.subject_id,
+    summary: row.summary,
+    evidence: JSON.parse(row.evidence),
+    status: row.status,
+    note: row.note,
+    created_at: isoTime(row.created_at),
+    resolved_at: row.resolved_at === null ? null : isoTime(row.resolved_at),
+  }
+}
+
+/** Open flags of one kind, of one subject id if given, newest first. */
+export function openFlags(db: Queries, kind: FlagKind, subjectId?: string): Promise<FlagRow[]> {
+  return findFlags(db, { kind, subjectId, status: 'open' })
+}
+
+/** How many flags of every kind are open, also of kinds with none. */
+export async function openFlagsByKind(
+  db: Queries,
+): Promise<{ kind: FlagKind; severity: FlagRow['severity']; count: number }[]> {
+  const counts = new Map((await countOpenFlags(db)).map(({ kind, count }) => [kind, Number(count)]))
+  const kinds = Object.entries(FLAG_KINDS) as [FlagKind, FlagRow['severity']][]
+  return kinds.map(([kind, severity]) => ({ kind, severity, count: counts.get(kind) ?? 0 }))
+}
+
+export async function openFlagAbout(db: Queries, subject: FlagSubject): Promise<FlagRow | undefined> {
+  const { kind, subjectType, subjectId } = subject
+  const [flag] = await findFlags(db, { kind, subjectType, subjectId, status: 'open' }, { limit: 1 })
+  return flag
+}
+
+/** The flag of this kind and subject id that was resolved last. */
+export async function lastResolvedFlag(
+  db: Queries,
+  kind: FlagKind,
+  subjectId: string,
+): Promise<FlagRow | undefined> {
+  const [flag] = await findFlags(db, { kind, subjectId, status: 'resolved' }, { limit: 1 })
+  return flag
+}
+
+const MAX_FLAGS_ABOUT = 100
+
+/** The newest flags of one kind and subject id, open and resolved: at most 100. */
+export function flagsOfKindAbout(db: Queries, kind: FlagKind, subjectId: string): Promise<FlagRow[]> {
+  return findFlags(db, { kind, subjectId }, { limit: MAX_FLAGS_ABOUT })
+}
+
+/** When each subject's flag of this kind was last resolved, epoch ms; subjects without one are missing. */
+export function resolvedFlagTimes(
+  db: Queries,
+  kind: FlagKind,
+  subjectIds: readonly string[],
+): Promise<Map<string, number>> {
+  return lastResolvedAt(db, kind, subjectIds)
+}
+
+/** The number of open flags of a kind whose evidence names a merchant as `merchant_id`. */
+export function openFlagCountOf(db: Queries, kind: FlagKind, merchantId: string): Promise<number> {
+  return countFlags(db, { kind, status: 'open' }, merchantId)
+}
+
+export function resolvedFlagCount(db: Queries, kind: FlagKind, subjectId: string): Promise<number> {
+  return countFlags(db, { kind, subjectId, status: 'resolved' })
+}
+
+export interface Pattern<Tally> {
+  kind: FlagKind
+  /** The start of the pattern's window, epoch ms. */
+  windowStart: number
+  /** Counts for these subjects what happened since a time (epoch ms). */
+  tally(subjectIds: readonly string[], since: number): Promise<Map<string, Tally>>
+  isUnusual(tally: Tally): boolean
+}
+
+/**
+ * The subjects for which a pattern is unusual, with their tallies. For a subject whose flag was resolved within the window, the window
+ * starts at that time, so that reviewed events do not count again.
+ */
+export async function unusualSubjects<Tally>(
+  tx: Tx,
+  pattern: Pattern<Tally>,
+  subjectIds: readonly string[],
+): Promise<Map<string, Tally>> {
+  const tallies = await pattern.tally(subjectIds, pattern.windowStart)
+  const unusual = new Map([...tallies].filter(([, tally]) => pattern.isUnusual(tally)))
+  const resolved = await resolvedFlagTimes(tx, pattern.kind, [...unusual.keys()])
+  for (const [subjectId, resolvedAt] of resolved) {
+    if (resolvedAt < pattern.windowStart) continue
+    unusual.delete(subjectId)
+    const since = (await pattern.tally([subjectId], resolvedAt)).get(subjectId)
+    if (since !== undefined && pattern.isUnusual(since)) unusual.set(subjectId, since)
+  }
+  return unusual
+}

@@ -1,0 +1,146 @@
+import { sql } from 'kysely'
+import * as assert from 'uvu/assert'
+import { listCycles } from '../../billing/billing.service.ts'
+import { closeDueCycles } from '../../billing/close-cycle.service.ts'
+import { grantCredit } from '../../billing/credits.service.ts'
+import { TamperedRow } from '../../platform/database/protected-rows.ts'
+import { verifyBooks } from '../../verification/verify-books.ts'
+import { watchCycles } from '../../watches/cycle-watch.service.ts'
+import { marketSuites } from '../testkit/market-suites.ts'
+import {
+  cycleOf,
+  cyclesOf,
+  eventsOf,
+  type Marketplace,
+  openFlagsOf,
+  type Shop,
+} from '../testkit/marketplace.ts'
+import { outcomeOf } from '../testkit/people.ts'
+import { removeTriggers } from '../testkit/tamper.ts'
+import { DAY } from '../testkit/testbed.ts'
+
+interface Context {
+  /** The shop whose cycle is changed, and another one. */
+  shop: Shop
+  other: Shop
+  order(shop: Shop): Promise<void>
+}
+
+for (const { it } of marketSuites<Context>('billing cycles that a database writer changes')) {
+  it.before.each(async (context) => {
+    const { market } = context
+    context.shop = await market.addShop('shop')
+    context.other = await market.addShop('other')
+    const creator = await market.addCreator()
+    const links = new Map<Shop, Awaited<ReturnType<Marketplace['addLink']>>>()
+    for (const shop of [context.shop, context.other]) links.set(shop, await market.addLink(shop, creator))
+    context.order = async (shop) => {
+      const link = links.get(shop)
+      if (link) await market.order(shop, link, 100_000)
+      await outcomeOf(market.drainUntilIdle())
+    }
+    for (const shop of [context.shop, context.other]) await context.order(shop)
+  })
+
+  const change = async (market: Marketplace, shop: Shop, set: string) => {
+    const { database } = market.bed.testDatabase
+    await removeTriggers(database)
+    await sql`update billing_cycles set ${sql.raw(set)} where merchant_id = ${shop.merchantId}`.execute(
+      database.writer,
+    )
+  }
+  const stateOf = async ({ platform }: Marketplace, { merchantId }: Shop) =>
+    (await cyclesOf(platform, merchantId)).map(({ state }) => state)
+  const close = async ({ market }: { market: Marketplace }) => {
+    market.clock.pass(40 * DAY)
+    return closeDueCycles(market.platform)
+  }
+  const assertFlagged = async ({ platform }: Marketplace) =>
+    assert.ok((await openFlagsOf(platform)).includes('integrity_violation billing_cycles'))
+
+  for (const set of [
+    'period_end = period_end - 1',
+    'credit_total = 1',
+    "payment_url = 'https://eve.example.com'",
+  ])
+    it(`does not close one with ${set}, and closes the others`, async (context) => {
+      const { market, platform, shop, other } = context
+      await change(market, shop, set)
+      const outcomes = await close(context)
+      assert.equal(outcomes.map(({ kind }) => kind).toSorted(), ['closed', 'failed'])
+      assert.equal([await stateOf(market, shop), await stateOf(market, other)], [['open'], ['closed']])
+      await assertFlagged(market)
+      const [cycle] = await cyclesOf(platform, shop.merchantId)
+      assert.ok((await openFlagsOf(platform)).includes(`run_failed ${cycle?.id}`))
+      const broken = (await verifyBooks(platform)).filter(({ breaches }) => breaches.length > 0)
+      assert.ok(broken.some(({ name }) => name === 'rows-authentic-billing-cycles'))
+    })
+
+  it('closes none with a credit that was not granted, and closes the others', async (context) => {
+    const { market, platform, shop, other } = context
+    const grant = { amount: 100, reason: 'damaged', actor: 'operator' }
+    await grantCredit(platform, { ...grant, merchantId: other.merchantId, reference: 'granted' })
+    const { writer } = market.bed.testDatabase.database
+    const granted = await writer.selectFrom('credits').selectAll().executeTakeFirstOrThrow()
+    const forged = { id: platform.ids.next(), merchant_id: shop.merchantId, reference: 'forged' }
+    await writer
+      .insertInto('credits')
+      .values({ ...granted, ...forged })
+      .execute()
+    await close(context)
+    assert.equal([await stateOf(market, shop), await stateOf(market, other)], [['open'], ['closed']])
+    assert.ok((await openFlagsOf(platform)).includes('integrity_violation credits'))
+    const regrant = grantCredit(platform, { ...grant, merchantId: shop.merchantId, reference: 'another' })
+    assert.instance(await regrant.catch((error) => error), TamperedRow)
+  })
+
+  it('adds no sale to one of another period, and adds those of other merchants', async (context) => {
+    const { market, platform, shop, other, order } = context
+    await change(market, shop, 'period_end = period_end + 1')
+    await order(shop)
+    await order(other)
+    const sales = await platform.database.reader.selectFrom('sales').select('merchant_id').execute()
+    assert.is(sales.filter(({ merchant_id }) => merchant_id === shop.merchantId).length, 1)
+    assert.is(sales.filter(({ merchant_id }) => merchant_id === other.merchantId).length, 2)
+    assert.is((await eventsOf(platform)).filter(({ state }) => state === 'pending').length, 1)
+    await assertFlagged(market)
+  })
+
+  it('shows no payment address that it did not write, and mails none', async (context) => {
+    const { market, platform, shop, other } = context
+    await close(context)
+    await market.drainUntilIdle()
+    await change(market, shop, "payment_url = 'https://eve.example.com'")
+    const listed = await listCycles(platform, { merchantId: null, state: null, limit: 10, before: null })
+    const of = ({ merchantId }: Shop) => listed.find(({ merchant_id }) => merchant_id === merchantId)
+    assert.is(of(shop)?.payment_url, null)
+    assert.match(of(other)?.payment_url ?? '', /^https:/)
+    await assertFlagged(market)
+    market.clock.pass(40 * DAY)
+    await watchCycles(platform)
+    const events = await platform.database.reader
+      .selectFrom('outbox_events')
+      .select('data')
+      .where('type', '=', 'billing_cycle.overdue')
+      .execute()
+    assert.is(events.length, 2)
+    assert.not(events.some(({ data }) => data.includes('eve.example.com')))
+  })
+
+  it('charges none whose closing was changed, and charges the others', async (context) => {
+    const { market, platform, shop, other } = context
+    await close(context)
+    await market.drainUntilIdle()
+    const ids: string[] = []
+    for (const { merchantId } of [shop, other]) ids.push((await cyclesOf(platform, merchantId))[0]?.id ?? '')
+    await change(market, shop, 'period_end = period_end - 1')
+    for (const id of ids) await market.confirmPayment(id)
+    await outcomeOf(market.drainUntilIdle())
+    const states: (string | undefined)[] = []
+    for (const id of ids) states.push((await cycleOf(platform, id))?.state)
+    assert.equal(states, ['closed', 'charged'])
+    await assertFlagged(market)
+  })
+
+  it.run()
+}

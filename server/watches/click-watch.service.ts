@@ -1,0 +1,172 @@
+import { LRUCache } from 'lru-cache'
+import { raiseFlags } from '../flags/flags.service.ts'
+import { linkRecords } from '../links/links.service.ts'
+import { RateLimiter } from '../platform/network/rate-limiter.ts'
+import type { Platform } from '../platform/platform.ts'
+import { countVisit, type VisitWindow, visitsWithin } from './patterns.rule.ts'
+
+/** At most about 40 megabytes. An evicted address starts again at zero, which takes as many other addresses. */
+const MAX_COUNTERS = 50_000
+const FLUSH_AFTER_MS = 1000
+const MAX_PENDING_LINKS = 1000
+const MAX_ADDRESSES = 10
+
+export interface Visit {
+  /** The hash of an address. */
+  visitor: string
+  linkId: string
+  /** Epoch ms. */
+  at: number
+}
+
+export interface ClickWatch {
+  /** Counts one visit, in a few microseconds. Never throws. */
+  observe(visit: Visit): void
+  /** Resolves when all pending flags are on disk. */
+  flush(): Promise<void>
+}
+
+/** An address that has made this part of the visits that are flagged is counted over all processes. */
+const SHARED_PART = 8
+
+/**
+ * Flags links that one address visits too often. Visits are counted by link and hash of the address in the memory of this process; those
+ * of a busy address also over all processes, where the database is PostgreSQL. Flags are written after a second, in their own transaction.
+ */
+export function createClickWatch(platform: Platform): ClickWatch {
+  return new Watch(platform)
+}
+
+interface Share {
+  linkId: string
+  visitor: string
+  visits: number
+}
+
+class Watch implements ClickWatch {
+  readonly #platform: Platform
+  /** By link id and visitor. Created at first use: it reserves memory for all. */
+  #counters: LRUCache<string, { window: VisitWindow; shared: boolean }> | undefined
+  /** PostgreSQL: the visits of all processes, by link, visitor and span of time. */
+  readonly #all: RateLimiter | null
+  /** Visits to add to them at the next flush. */
+  #shares = new Map<string, Share>()
+  /** By link id: visits by hash of the address, for the next flush. */
+  #pending = new Map<string, Map<string, number>>()
+  #timer: NodeJS.Timeout | undefined
+  #flushing: Promise<void> = Promise.resolve()
+
+  constructor(platform: Platform) {
+    this.#platform = platform
+    const { config, database } = platform
+    const limit = { points: config.FLAG_CLICKS, seconds: config.FLAG_CLICKS_SECONDS }
+    this.#all =
+      database.dialect === 'postgresql'
+        ? new RateLimiter(limit, { shared: { name: 'clicks', database } })
+        : null
+  }
+
+  observe({ visitor, linkId, at }: Visit): void {
+    const { FLAG_CLICKS: limit, FLAG_CLICKS_SECONDS: seconds } = this.#platform.config
+    if (limit === 0) return
+    const key = linkId + visitor
+    this.#counters ??= new LRUCache({ max: MAX_COUNTERS })
+    const known = this.#counters.get(key)
+    const window = countVisit(known?.window, at, seconds * 1000)
+    const counter = known ?? { window, shared: false }
+    if (known) known.window = window
+    else this.#counters.set(key, counter)
+    const visits = visitsWithin(window, at, seconds * 1000)
+    const wasShared = counter.shared
+    counter.shared = visits >= limit / SHARED_PART
+    if (visits >= limit) this.#addPending(linkId, visitor, visits)
+    else if (counter.shared)
+      this.#share(`${key} ${Math.floor(at / (seconds * 1000))}`, {
+        linkId,
+        visitor,
+        visits: wasShared ? 1 : visits,
+      })
+  }
+
+  flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#flushing = this.#flushing.then(() => this.#write())
+    return this.#flushing
+  }
+
+  #addPending(linkId: string, visitor: string, visits: number): void {
+    const known = this.#pending.get(linkId)
+    if (!known && this.#pending.size >= MAX_PENDING_LINKS) return
+    const addresses = known ?? new Map<string, number>()
+    if (addresses.has(visitor) || addresses.size < MAX_ADDRESSES) addresses.set(visitor, visits)
+    this.#pending.set(linkId, addresses)
+    this.#flushSoon()
+  }
+
+  #share(key: string, share: Share): void {
+    const known = this.#shares.get(key)
+    if (!this.#all || (!known && this.#shares.size >= MAX_PENDING_LINKS)) return
+    if (known) known.visits += share.visits
+    else this.#shares.set(key, share)
+    this.#flushSoon()
+  }
+
+  #flushSoon(): void {
+    this.#timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS).unref()
+  }
+
+  async #addToAll(): Promise<void> {
+    const shares = this.#shares
+    this.#shares = new Map()
+    for (const [key, { linkId, visitor, visits }] of shares) {
+      const all = await this.#all?.consume(key, visits)
+      if (all?.remaining === 0) this.#addPending(linkId, visitor, all.limit)
+    }
+  }
+
+  async #write(): Promise<void> {
+    await this.#addToAll().catch((error: unknown) =>
+      this.#platform.log.warn({ err: error }, 'cannot count clicks with other processes'),
+    )
+    const pending = this.#pending
+    if (pending.size === 0) return
+    this.#pending = new Map()
+    try {
+      await this.#platform.database.transaction(async (tx) => {
+        const links = await linkRecords(tx, [...pending.keys()])
+        const flags = [...links.values()].map((link) =>
+          flagOf(this.#platform, link, pending.get(link.id) ?? new Map()),
+        )
+        await raiseFlags(this.#platform, tx, flags)
+      })
+    } catch (error) {
+      // Further visits raise the flag again.
+      this.#platform.log.warn({ err: error, links: pending.size }, 'cannot write flags about clicks')
+    }
+  }
+}
+
+function flagOf(
+  platform: Platform,
+  link: { id: string; slug: string; creatorId: string; merchantId: string; offerId: string },
+  addresses: ReadonlyMap<string, number>,
+) {
+  const { FLAG_CLICKS: limit, FLAG_CLICKS_SECONDS: seconds } = platform.config
+  return {
+    kind: 'click_velocity',
+    subjectType: 'affiliate_link',
+    subjectId: link.id,
+    summary: `A link was visited ${Math.max(...addresses.values())} times from one address within ${seconds} seconds.`,
+    evidence: {
+      affiliate_link_slug: link.slug,
+      creator_id: link.creatorId,
+      merchant_id: link.merchantId,
+      offer_id: link.offerId,
+      limit,
+      within_seconds: seconds,
+      /** The hash's key lasts a day and is not stored. */
+      visits_by_address_hash: Object.fromEntries(addresses),
+    },
+  } as const
+}

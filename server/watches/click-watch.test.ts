@@ -1,0 +1,139 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createClickRecorder } from '../clicks/clicks.service.ts'
+import { AddressHashes } from '../clicks/visitors.ts'
+import { createServer } from '../http/server.ts'
+import { createInboxRecorder } from '../inbox/intake.service.ts'
+import { createSignatureScheme } from '../processor/signatures/choose-scheme.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { DAY, HOUR } from '../test/testkit/testbed.ts'
+import { openWatchedWorld, type WatchedWorld } from '../test/testkit/watched-world.ts'
+import { createClickWatch } from './click-watch.service.ts'
+
+const SETTINGS = { FLAG_CLICKS: '5', FLAG_CLICKS_SECONDS: '60' }
+const BROWSER = 'Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36'
+
+for (const dialect of testDialects()) {
+  const it = suite<{ world: WatchedWorld }>(`the watch over clicks on ${dialect}`)
+  it.before.each(async (context) => {
+    context.world = await openWatchedWorld(dialect, SETTINGS)
+  })
+  it.after.each(({ world }) => world.close())
+
+  const visits = ({ evidence }: { evidence: Record<string, unknown> }) =>
+    Object.values(evidence.visits_by_address_hash as Record<string, number>)
+
+  it('flags a link that one address visits too often', async ({ world }) => {
+    const { platform, clock, link } = world
+    const watch = createClickWatch(platform)
+    const addresses = new AddressHashes()
+    const observe = (address: string, times: number) => {
+      for (let time = 0; time < times; time += 1) {
+        const at = clock.now()
+        watch.observe({ visitor: addresses.of(address, at), linkId: link.id, at })
+      }
+    }
+    observe('203.0.113.7', 4)
+    for (let last = 0; last < 100; last += 1) observe(`203.0.113.${100 + last}`, 1)
+    await watch.flush()
+    assert.equal(await world.flags('click_velocity'), [])
+    observe('203.0.113.7', 1)
+    observe('2001:db8:1:2::1', 3)
+    observe('2001:db8:1:2::2', 3)
+    await watch.flush()
+    const [flag, ...more] = await world.flags('click_velocity')
+    assert.equal(more, [])
+    assert.is(flag?.subject_id, link.id)
+    assert.equal(flag && visits(flag), [5, 6])
+    assert.not.match(JSON.stringify(flag), /203\.0|2001:/)
+    assert.is(flag?.evidence.creator_id, world.creator.userId)
+  })
+
+  it('flags what two processes count together on PostgreSQL', async ({ world }) => {
+    if (dialect === 'sqlite') return
+    const { platform, clock, link } = world
+    const watches = [createClickWatch(platform), createClickWatch({ ...platform })]
+    const visit = async (times: number, visitor: string) => {
+      for (const watch of watches) {
+        for (let time = 0; time < times; time += 1)
+          watch.observe({ visitor, linkId: link.id, at: clock.now() })
+        await watch.flush()
+      }
+    }
+    await visit(2, 'one')
+    await visit(1, 'other')
+    assert.equal(await world.flags('click_velocity'), [], 'four and two of five')
+    await visit(1, 'one')
+    const [flag, ...more] = await world.flags('click_velocity')
+    assert.equal([flag?.subject_id, more], [link.id, []])
+    assert.equal(flag?.evidence.visits_by_address_hash, { one: 5 })
+  })
+
+  it('forgets what is older than the window, and the key by which it hashed', async ({ world }) => {
+    const { platform, clock, link } = world
+    const watch = createClickWatch(platform)
+    const addresses = new AddressHashes()
+    const visit = () => {
+      const at = clock.now()
+      watch.observe({ visitor: addresses.of('203.0.113.7', at), linkId: link.id, at })
+    }
+    const flaggedHash = async () => {
+      for (let time = 0; time < 5; time += 1) visit()
+      await watch.flush()
+      const [flag] = await world.flags('click_velocity')
+      return Object.keys((flag?.evidence.visits_by_address_hash ?? {}) as object)[0]
+    }
+    for (let time = 0; time < 20; time += 1) {
+      visit()
+      clock.pass(20_000)
+    }
+    await watch.flush()
+    assert.equal(await world.flags('click_velocity'), [], 'three a minute')
+    clock.pass(HOUR)
+    const first = await flaggedHash()
+    clock.pass(HOUR)
+    assert.is(await flaggedHash(), first)
+    clock.pass(DAY)
+    assert.is.not(await flaggedHash(), first)
+  })
+
+  it('flags nothing when it is off, and no link that there is not', async ({ world }) => {
+    const { platform, clock, link } = world
+    const off = createClickWatch({ ...platform, config: { ...platform.config, FLAG_CLICKS: 0 } })
+    const on = createClickWatch(platform)
+    for (let time = 0; time < 20; time += 1) {
+      off.observe({ visitor: 'one', linkId: link.id, at: clock.now() })
+      on.observe({ visitor: 'one', linkId: platform.ids.next(), at: clock.now() })
+    }
+    await Promise.all([off.flush(), on.flush()])
+    assert.equal(await world.flags('click_velocity'), [])
+  })
+
+  it('sees who follows a link, and leaves bots and look-aheads out', async ({ world }) => {
+    const { platform, link } = world
+    const clicks = createClickRecorder(platform)
+    const server = await createServer({
+      platform,
+      clicks,
+      inbox: createInboxRecorder(platform),
+      processorSignature: { scheme: createSignatureScheme({ scheme: 'standard-webhooks' }), secrets: [] },
+      pendingMigrations: async () => [],
+    })
+    const follow = async (headers: Record<string, string>, times: number) => {
+      for (let time = 0; time < times; time += 1) {
+        const answer = await server.inject({ method: 'GET', url: `/go/${link.slug}`, headers })
+        assert.is(answer.statusCode, 302)
+      }
+      await clicks.idle()
+    }
+    await follow({ 'user-agent': 'Googlebot/2.1' }, 6)
+    await follow({ 'user-agent': BROWSER, 'sec-purpose': 'prefetch' }, 6)
+    await follow({ 'user-agent': BROWSER }, 4)
+    assert.equal(await world.flags('click_velocity'), [])
+    await follow({ 'user-agent': BROWSER }, 1)
+    assert.equal((await world.flags('click_velocity')).flatMap(visits), [5])
+    await server.close()
+  })
+
+  it.run()
+}
