@@ -1,8 +1,7 @@
 import { type Selectable, sql } from 'kysely'
-import { AUTHENTIC_COLUMNS, type AuthenticOffer } from '../offers/offers.service.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
-import { joinedRow, requireAuthentic } from '../platform/database/protected-rows.ts'
+import { joinedRow, type RowOf, requireAuthentic } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
 
 export type LinkRow = Selectable<Schema['affiliate_links']>
@@ -50,17 +49,21 @@ export function linksOf(
   return query.orderBy('id', 'desc').limit(limit).execute()
 }
 
-const OFFER = joinedRow<AuthenticOffer>('offer', AUTHENTIC_COLUMNS)
-
 interface TargetRow extends LinkRow {
   merchant_suspended_at: number | null
   creator_suspended_at: number | null
 }
 
-/** The facts for a redirect, in one query. Throws `TamperedRow` and `UnknownKeyError`. */
-export async function targetOfSlug(db: Queries, keys: AppKeys, slug: string) {
+/** The facts for a redirect, in one query, with these columns of the offer, which its digest covers. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function targetOfSlug(
+  db: Queries,
+  keys: AppKeys,
+  slug: string,
+  offerColumns: readonly (keyof RowOf<'offers'>)[],
+) {
+  const joined = joinedRow<RowOf<'offers'>>('offer', offerColumns)
   const { rows } = await sql<TargetRow>`
-    select link.*, ${OFFER.columns}, merchant.suspended_at as merchant_suspended_at,
+    select link.*, ${joined.columns}, merchant.suspended_at as merchant_suspended_at,
       creator.suspended_at as creator_suspended_at
     from affiliate_links as link
     join offers as offer on offer.id = link.offer_id
@@ -68,7 +71,7 @@ export async function targetOfSlug(db: Queries, keys: AppKeys, slug: string) {
     join users as creator on creator.id = link.creator_id
     where link.slug = ${slug}`.execute(db)
   if (!rows[0]) return undefined
-  const { row: offer, rest } = OFFER.split(rows[0])
+  const { row: offer, rest } = joined.split(rows[0])
   const { merchant_suspended_at, creator_suspended_at, ...link } = rest
   requireAuthentic(keys, 'affiliate_links', link)
   requireAuthentic(keys, 'offers', offer)

@@ -503,5 +503,4 @@ export function offerNotFound(): Refusal {
   return new Refusal('not_found', 'Offer not found.')
 }
 
-export type { AuthenticOffer } from './offers.store.ts'
 export { AUTHENTIC_COLUMNS, statusesAt as offerStatusesAt } from './offers.store.ts'

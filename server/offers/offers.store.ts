@@ -101,7 +101,6 @@ export function offersById(db: Queries | Tx, ids: readonly string[]): Promise<Of
 
 /** The columns of an offer that can be checked. */
 export const AUTHENTIC_COLUMNS = [...OFFER_COLUMNS, 'row_digest'] as const
-export type AuthenticOffer = Pick<Selectable<Schema['offers']>, (typeof AUTHENTIC_COLUMNS)[number]>
 
 /** As `offersById`, for terms that are locked. Throws `TamperedRow` for an offer that was changed, and `UnknownKeyError`. */
 export async function authenticOffers(
