@@ -101,13 +101,20 @@ export function keyOf(table: Digested, row: Row): string {
 
 /** Names and values of what the digest covers, in the order of its declaration or of the names. Columns that are null are left out. */
 function digestedValues(table: Digested, row: Row): DigestedValue[] {
+  const values: DigestedValue[] = []
+  for (const column of digestedColumns(table, row)) {
+    const value = row[column] ?? null
+    if (value !== null) values.push(column, value as DigestedValue)
+  }
+  return values
+}
+
+function digestedColumns(table: Digested, row: Row): readonly string[] {
   const { columns, covered = [], unprotected = {} } = declarationOf(table)
+  if (columns) return columns
   const isDigested = (column: string) =>
     column !== 'row_digest' && !covered.includes(column) && !(column in unprotected)
-  return (columns ?? Object.keys(row).filter(isDigested).toSorted()).flatMap((column) => {
-    const value = row[column] ?? null
-    return value === null ? [] : [column, value as DigestedValue]
-  })
+  return Object.keys(row).filter(isDigested).toSorted()
 }
 
 /** The digest of a whole row, with the current key. */
