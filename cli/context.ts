@@ -11,9 +11,10 @@ import {
   refuseOtherDatabase,
 } from '../server/platform/database/open-database.ts'
 import { withoutPassword } from '../server/platform/database/postgres-address.ts'
+import type { Platform } from '../server/platform/platform.ts'
 import { type GlobalOptions, serviceEnvironment } from './command.ts'
 import { Failure, Interrupted } from './failures.ts'
-import { layoutOf, Output } from './terminal/output.ts'
+import { counted, layoutOf, Output } from './terminal/output.ts'
 import { Terminal } from './terminal/prompts.ts'
 
 /** What an action works with, beside its own arguments. */
@@ -26,7 +27,7 @@ export interface CommandContext {
 }
 
 /** The same over the services. */
-export type AppContext = CommandContext & { app: App }
+export type AppContext = CommandContext & { app: App; platform: Platform }
 
 /** The environment of commands: they go past a transaction pooler, which takes no read-only connections and may have none left. */
 function commandEnvironment(options: GlobalOptions): NodeJS.ProcessEnv {
@@ -111,7 +112,7 @@ export async function withApp(
       await loadOrm(app.database.dialect)
     }
     if (movesMoney) await processes.refuseOtherMoneySettings(platform.database.reader, platform.config)
-    await work({ ...context, app })
+    await work({ ...context, app, platform })
     if (movesMoney && !readOnly) await processes.auditMoneySettings(platform)
   } finally {
     // The error is printed on a line of its own.
@@ -160,7 +161,7 @@ export async function assertMigrated(
   const { pending } = state
   if (pending.length === 0) return
   throw new Failure(
-    `The database lacks ${pending.length} migration${pending.length > 1 ? 's' : ''}. Run "affiliate db migrate".`,
+    `The database lacks ${counted(pending.length, 'migration')}. Run "affiliate db migrate".`,
     { code: 'unavailable', extra: { pending_migrations: pending } },
   )
 }

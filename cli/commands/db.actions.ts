@@ -26,7 +26,7 @@ import {
   writes,
 } from '../context.ts'
 import { Failure } from '../failures.ts'
-import type { Line } from '../terminal/output.ts'
+import { counted, type Line } from '../terminal/output.ts'
 
 export async function migrateDatabase(_options: object, command: Command): Promise<void> {
   const { out, config, environment } = openContext(command)
@@ -144,10 +144,6 @@ export async function restore(file: string, options: RestoreOptions, command: Co
   )
 }
 
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
-}
-
 /** The settings that make the service use the restored database, with the keys and files that it has now. */
 function switchSettings(config: Config, url: string): string {
   const setting = `set DATABASE_URL to ${url}`
@@ -174,13 +170,13 @@ function manualRestore(file: string, databaseUrl: string): Line[] {
 }
 
 export const markAsDevelopment = writes(async (context) => {
-  const { app, out } = context
-  if (!(await assertMarkCanGo(app.database, app.platform.config))) {
+  const { app, platform, out } = context
+  if (!(await assertMarkCanGo(app.database, platform.config))) {
     return out.show({ changed: false }, () => ['This database is not marked as production; nothing changed.'])
   }
   const place = databasePlace(context.config)
   await confirm(context, `Mark ${place} as a database of development? Then events can be forged on it.`)
-  const changed = await markDevelopment(app.platform, app.database)
+  const changed = await markDevelopment(platform, app.database)
   out.show({ changed }, () => [`${place} is marked as a database of development.`])
 })
 

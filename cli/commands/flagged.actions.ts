@@ -1,12 +1,17 @@
 import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
-import { FLAG_KINDS, type FlagRow, listFlags, resolveFlag } from '../../server/flags/flags.service.ts'
+import {
+  FLAG_KINDS,
+  type FlagRow,
+  listFlags,
+  resolveFlag,
+  wireFlag,
+} from '../../server/flags/flags.service.ts'
 import { didYouMean } from '../../server/platform/nearest-word.ts'
 import { readText } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
 import { reads, withApp, writes } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
-import { wireTime } from '../terminal/output.ts'
 import { type WalkFilter, walkFlags } from './flag-review.ts'
 
 export async function walkUnlessMistyped(_options: object, command: Command): Promise<void> {
@@ -20,9 +25,9 @@ interface ListOptions extends PageOptions, WalkFilter {
   status: FlagRow['status']
 }
 
-export const list = reads(async ({ app, out }, options: ListOptions) => {
+export const list = reads(async ({ platform, out }, options: ListOptions) => {
   assertKind(options)
-  out.showPage(await listFlags(app.platform, options), {
+  out.showPage(await listFlags(platform, options), {
     columns: [
       { title: 'Severity', cell: (flag) => flag.severity },
       { title: 'Kind', cell: (flag) => flag.kind },
@@ -50,8 +55,8 @@ function assertKind({ kind }: WalkFilter): void {
 
 export async function resolve(flagId: string, options: { note: string }, command: Command): Promise<void> {
   const note = readText('--note', options.note, 2000)
-  await withApp(command, async ({ app, out }) => {
-    const row = await resolveFlag(app.platform, { flagId, note, actor: OPERATOR })
+  await withApp(command, async ({ platform, out }) => {
+    const row = await resolveFlag(platform, { flagId, note, actor: OPERATOR })
     out.show(wireFlag(row), () => [`${row.kind} is resolved: ${row.note}`])
   })
 }
@@ -65,19 +70,3 @@ export const walk = writes(async (context, options: WalkFilter) => {
   }
   await walkFlags(context, options)
 })
-
-function wireFlag(flag: FlagRow) {
-  return {
-    id: flag.id,
-    kind: flag.kind,
-    severity: flag.severity,
-    subject_type: flag.subject_type,
-    subject_id: flag.subject_id,
-    summary: flag.summary,
-    evidence: JSON.parse(flag.evidence) as unknown,
-    status: flag.status,
-    note: flag.note,
-    created_at: wireTime(flag.created_at),
-    resolved_at: wireTime(flag.resolved_at),
-  }
-}

@@ -212,7 +212,10 @@ for (const dialect of testDialects()) {
       assert.equal((await rotate(both)).retired, [platform.keys.current.id])
       assert.equal(await brokenChecks(both), [])
       const late = await addUser(platform, 'merchant').catch((error: Error) => error.message)
-      assert.match(String(late), /^sealed with the key [0-9a-f]{8}, which is neither APP_KEY nor in APP_KEYS_FORMER/)
+      assert.match(
+        String(late),
+        /^sealed with the key [0-9a-f]{8}, which is neither APP_KEY nor in APP_KEYS_FORMER/,
+      )
       const { userId } = await addUser(both, 'merchant')
       const credit = creditGranted({ creditId: v7(), merchantId: userId, amount: 100 })
       const write = (by: Platform) =>

@@ -72,6 +72,11 @@ const ROWS: readonly Row[] = [
     'Set DATABASE_DIRECT_URL to the database itself.',
   ],
   [
+    /^08P01/,
+    'A pooler at this address answers with an error.',
+    'See its log: it must know the database and the user, and reach the server.',
+  ],
+  [
     /^53300/,
     'The database server has no connection left.',
     'Raise max_connections, or lower DATABASE_POOL_SIZE.',
