@@ -43,6 +43,7 @@ const UNREACHABLE: [code: string, message: string, says: RegExp][] = [
   ['ENOENT', "ENOENT: no such file or directory, open '/etc/ca.crt'", /file .* is missing/],
   ['', 'Query read timeout', /does not finish/],
   ['', 'timeout exceeded when trying to connect', /cannot be reached/],
+  ['', 'timeout expired', /cannot be reached/],
 ]
 
 test('a database that cannot be used is unavailable, and its problem says why without host, user or path', () => {

@@ -127,7 +127,7 @@ const ROWS: readonly Row[] = [
     'See whether it hangs: its disk, its locks, or commits that wait for a standby.',
   ],
   [
-    /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|timeout exceeded|Connection terminated)/,
+    /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|timeout exceeded|timeout expired$|Connection terminated)/,
     'The database server cannot be reached.',
     RUNNING,
   ],
