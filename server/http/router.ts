@@ -3,6 +3,7 @@ import { billingRouter } from '../billing/billing.procedures.ts'
 import { jobsRouter } from '../exports/exports.procedures.ts'
 import { flagProcedures } from '../flags/flags.procedures.ts'
 import { linkProcedures } from '../links/links.procedures.ts'
+import { webhooksRouter } from '../notifications/channels/webhooks/webhooks.procedures.ts'
 import { offersRouter, vettingProcedures } from '../offers/offers.procedures.ts'
 import { payoutsRouter } from '../payouts/payouts.procedures.ts'
 import { assertEveryProcedureDeclares, router } from '../platform/api/procedure.ts'
@@ -13,7 +14,6 @@ import { summariesRouter } from '../reports/summaries.procedures.ts'
 import { salesRouter } from '../sales/sales.procedures.ts'
 import { storesRouter } from '../stores/stores.procedures.ts'
 import { authProcedures, notificationProcedures, suspensionProcedures } from '../users/users.procedures.ts'
-import { webhooksRouter } from '../webhooks/webhooks.procedures.ts'
 
 /** Every procedure of the service; each concept brings its own. */
 export const appRouter = router({

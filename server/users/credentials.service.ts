@@ -1,5 +1,5 @@
 import { recordAudit } from '../flags/audit.service.ts'
-import { sendMail } from '../mail/mail.service.ts'
+import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Tx } from '../platform/database/database.ts'

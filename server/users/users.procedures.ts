@@ -15,7 +15,10 @@ import {
   totpEnrollment,
   user,
 } from '../../shared/schemas/users.ts'
-import { readNotifications, updateNotifications } from '../mail/notifications.service.ts'
+import {
+  readNotifications,
+  updateNotifications,
+} from '../notifications/channels/mail/notifications.service.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure } from '../platform/api/procedure.ts'
 import { recoveryProcedures } from './account-recovery.procedures.ts'

@@ -30,8 +30,7 @@ export function findCycles(tree: SourceTree): Violation[] {
 /** The pairs of folders that may import each other, each with the reason. At most four. */
 const MUTUAL_FOLDERS: Record<string, string> = {
   'applications links': 'an approval makes a link, and a link names its application',
-  'mail users': 'log-ins and reset passwords send mails, and a mail names its account',
-  'outbox users': 'a new destination is an event, and an event names its account',
+  'notifications users': 'log-ins and new destinations are notified, and an event names its account',
   'offers stores': 'an offer needs a store to go live, and removing a store pauses offers',
 }
 
