@@ -13,7 +13,7 @@ import {
 import { withoutPassword } from '../server/platform/database/postgres-address.ts'
 import { type GlobalOptions, serviceEnvironment } from './command.ts'
 import { Failure, Interrupted } from './failures.ts'
-import { layoutOf, Output } from './terminal/output.ts'
+import { counted, layoutOf, Output } from './terminal/output.ts'
 import { Terminal } from './terminal/prompts.ts'
 
 /** What an action works with, beside its own arguments. */
@@ -160,7 +160,7 @@ export async function assertMigrated(
   const { pending } = state
   if (pending.length === 0) return
   throw new Failure(
-    `The database lacks ${pending.length} migration${pending.length > 1 ? 's' : ''}. Run "affiliate db migrate".`,
+    `The database lacks ${counted(pending.length, 'migration')}. Run "affiliate db migrate".`,
     { code: 'unavailable', extra: { pending_migrations: pending } },
   )
 }

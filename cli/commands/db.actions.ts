@@ -26,7 +26,7 @@ import {
   writes,
 } from '../context.ts'
 import { Failure } from '../failures.ts'
-import type { Line } from '../terminal/output.ts'
+import { counted, type Line } from '../terminal/output.ts'
 
 export async function migrateDatabase(_options: object, command: Command): Promise<void> {
   const { out, config, environment } = openContext(command)
@@ -142,10 +142,6 @@ export async function restore(file: string, options: RestoreOptions, command: Co
   throw new Failure(
     `The books of the backup do not hold: ${names}. See "affiliate ledger verify --database-url ${copy.url}"; the present database was not changed.`,
   )
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** The settings that make the service use the restored database, with the keys and files that it has now. */

@@ -9,7 +9,7 @@ import { previewSuspension } from '../../server/reports/suspension-preview.servi
 import { findUser, suspendUser } from '../../server/users/users.service.ts'
 import type { AppContext } from '../context.ts'
 import { nameOf, peopleOf } from '../lists.ts'
-import type { Output } from '../terminal/output.ts'
+import { counted, type Output } from '../terminal/output.ts'
 import { printLines } from '../terminal/printable-text.ts'
 import { Terminal } from '../terminal/prompts.ts'
 import { wrapLine } from '../terminal/table.ts'
@@ -219,7 +219,7 @@ async function vet({ app, terminal }: Review, flag: FlagRow): Promise<Step> {
 async function tryAgain({ app }: Review, flag: FlagRow): Promise<Step> {
   if (flag.subject_type === 'processor_event_type') {
     const retried = await retryUnmapped(app.platform, flag.subject_id, `flag ${flag.id}`)
-    say(`The running service tries ${retried} event${retried === 1 ? '' : 's'} of this type again.`)
+    say(`The running service tries ${counted(retried, 'event')} of this type again.`)
     return 'next'
   }
   const eventId = eventOf(flag) ?? ''

@@ -1,12 +1,17 @@
 import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
-import { FLAG_KINDS, type FlagRow, listFlags, resolveFlag } from '../../server/flags/flags.service.ts'
+import {
+  FLAG_KINDS,
+  type FlagRow,
+  listFlags,
+  resolveFlag,
+  wireFlag,
+} from '../../server/flags/flags.service.ts'
 import { didYouMean } from '../../server/platform/nearest-word.ts'
 import { readText } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
 import { reads, withApp, writes } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
-import { wireTime } from '../terminal/output.ts'
 import { type WalkFilter, walkFlags } from './flag-review.ts'
 
 export async function walkUnlessMistyped(_options: object, command: Command): Promise<void> {
@@ -65,19 +70,3 @@ export const walk = writes(async (context, options: WalkFilter) => {
   }
   await walkFlags(context, options)
 })
-
-function wireFlag(flag: FlagRow) {
-  return {
-    id: flag.id,
-    kind: flag.kind,
-    severity: flag.severity,
-    subject_type: flag.subject_type,
-    subject_id: flag.subject_id,
-    summary: flag.summary,
-    evidence: JSON.parse(flag.evidence) as unknown,
-    status: flag.status,
-    note: flag.note,
-    created_at: wireTime(flag.created_at),
-    resolved_at: wireTime(flag.resolved_at),
-  }
-}

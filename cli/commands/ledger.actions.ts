@@ -29,7 +29,7 @@ import { readMoment } from '../arguments.ts'
 import { assertMigrated, READS, reads, withDatabase, writes } from '../context.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 import { userIdOf } from '../lists.ts'
-import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
+import { counted, displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'
 import { StatementOutput } from './statement-output.ts'
 
 /** The owner of the accounts that are no user's. */
@@ -252,7 +252,7 @@ function operatorLines({ sales, billing_cycles, payouts }: OperatorEffects): str
   return [
     '',
     'These rest on events that an operator sent with "webhooks replay":',
-    ...named.map(([what, ids]) => `  ${ids.length} ${what}${ids.length === 1 ? '' : 's'}: ${shortList(ids)}`),
+    ...named.map(([what, ids]) => `  ${counted(ids.length, what)}: ${shortList(ids)}`),
   ]
 }
 
@@ -283,7 +283,7 @@ function sealLines(out: Output, made: Seal | null, moved: number): string[] {
   const when = `number ${made.position}, of ${out.time(made.sealedAt)}`
   const news =
     moved > 0
-      ? `Sealed: ${when}; ${moved} ledger${moved > 1 ? 's' : ''} moved since the one before.`
+      ? `Sealed: ${when}; ${counted(moved, 'ledger')} moved since the one before.`
       : `Nothing was written since the last seal: ${when}.`
   return [
     made.digest,

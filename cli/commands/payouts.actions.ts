@@ -19,7 +19,7 @@ import {
 import { Failure } from '../failures.ts'
 import { nameOf, type Person, peopleOf, personOf, readPage, userIdOf } from '../lists.ts'
 import { callStates, callText, failIfSomeFailed, wireCall } from '../processor-calls.ts'
-import { displayMoney, formatMoney } from '../terminal/output.ts'
+import { counted, displayMoney, formatMoney } from '../terminal/output.ts'
 import { money } from '../terminal/table.ts'
 
 interface ListOptions extends PageOptions {
@@ -75,8 +75,7 @@ export const run = movesMoney(async (context, { dryRun = false }: { dryRun?: boo
 
 function runQuestion(payable: readonly PayoutRunOutcome[]): string {
   const total = payable.reduce((sum, outcome) => sum + outcome.amount, 0)
-  const payouts = `${payable.length} payout${payable.length === 1 ? '' : 's'}`
-  return `Make ${payouts}, ${displayMoney(total)} in all? It cannot be undone.`
+  return `Make ${counted(payable.length, 'payout')}, ${displayMoney(total)} in all? It cannot be undone.`
 }
 
 function runLines(

@@ -1,8 +1,8 @@
 import { listSessions } from '../../server/users/sessions.service.ts'
+import { wireSession } from '../../server/users/user-wire.ts'
 import { endSessionsOf, findUser } from '../../server/users/users.service.ts'
 import type { PageOptions } from '../command.ts'
 import { confirm, reads, writes } from '../context.ts'
-import { wireTime } from '../terminal/output.ts'
 
 export const list = reads(async ({ app, out }, user: string, options: PageOptions) => {
   const { id } = await findUser(app.platform, user)
@@ -15,14 +15,7 @@ export const list = reads(async ({ app, out }, user: string, options: PageOption
       out.moment('Expires', (session) => session.expiresAt, { optional: true }),
       { title: 'Id', optional: true, cell: (session) => session.id },
     ],
-    wire: (session) => ({
-      id: session.id,
-      created_at: wireTime(session.createdAt),
-      expires_at: wireTime(session.expiresAt),
-      last_used_at: wireTime(session.lastUsedAt),
-      address_prefix: session.addressPrefix,
-      agent: session.agent,
-    }),
+    wire: wireSession,
   })
 })
 

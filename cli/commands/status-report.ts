@@ -25,6 +25,8 @@ import {
   formatMoney,
   type Output,
   sparkline,
+  sumText,
+  wireSum,
   wireTime,
 } from '../terminal/output.ts'
 
@@ -276,10 +278,6 @@ function whole(count: number): string {
   return count.toLocaleString('en')
 }
 
-function sumText({ count, amount }: { count: number; amount: number }): string {
-  return count === 0 ? 'none' : `${whole(count)} (${displayMoney(amount)})`
-}
-
 export function wireStatus({
   at,
   desk,
@@ -332,8 +330,4 @@ export function wireStatus({
     },
     currency: CURRENCY,
   }
-}
-
-function wireSum({ count, amount }: { count: number; amount: number }) {
-  return { count, amount: formatMoney(amount) }
 }

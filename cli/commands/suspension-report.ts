@@ -1,10 +1,5 @@
 import type { SuspensionPreview } from '../../server/reports/suspension-preview.service.ts'
-import { displayMoney, formatMoney } from '../terminal/output.ts'
-
-interface Amounts {
-  count: number
-  amount: number
-}
+import { displayMoney, formatMoney, sumText, wireSum } from '../terminal/output.ts'
 
 /** What a suspension will do, one sentence a line. */
 export function suspensionLines({ sessions, creator, merchant }: SuspensionPreview): string[] {
@@ -44,10 +39,6 @@ function many(count: number, what: string): string {
   return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`
 }
 
-function sumText({ count, amount }: Amounts): string {
-  return count === 0 ? 'none' : `${count.toLocaleString('en')} (${displayMoney(amount)})`
-}
-
 export function wireSuspension({ sessions, creator, merchant }: SuspensionPreview) {
   return {
     sessions,
@@ -68,8 +59,4 @@ export function wireSuspension({ sessions, creator, merchant }: SuspensionPrevie
       unpaid_cycles: wireSum(merchant.unpaidCycles),
     },
   }
-}
-
-function wireSum({ count, amount }: Amounts) {
-  return { count, amount: formatMoney(amount) }
 }

@@ -34,7 +34,7 @@ import { expectedEvent, expectedSale, readFixtures } from '../replay/fixture-fil
 import { isTaken, replayEvents } from '../replay/replay.ts'
 import { replayLines, wireReport } from '../replay/replay-report.ts'
 import type { ReplayOptions } from '../replay/signed-event.ts'
-import { type Output, wireTime } from '../terminal/output.ts'
+import { counted, type Output, wireTime } from '../terminal/output.ts'
 import { printJson, printLines } from '../terminal/printable-text.ts'
 import { ReprocessOutput } from './reprocess-output.ts'
 
@@ -237,7 +237,7 @@ async function retryType(context: AppContext, type: string, reason: string | nul
   await confirm(context, `Apply every event of type ${type} that no rule mapped?`)
   const retried = await retryUnmapped(app.platform, type, reason)
   out.show({ type, retried }, () => [
-    `The running service tries ${retried} event${retried === 1 ? '' : 's'} of type ${type} again.`,
+    `The running service tries ${counted(retried, 'event')} of type ${type} again.`,
     'It must have been restarted with the corrected PROCESSOR_EVENTS.',
   ])
 }

@@ -148,7 +148,7 @@ for (const dialect of testDialects()) {
       const addSeal = async (position: number, ageMinutes: number) => {
         const sealed_at = Date.now() - ageMinutes * 60_000
         const digest = `01234567.${'0'.repeat(63)}${position}`
-        const seal = { position, sealed_at, digest, retires: null }
+        const seal = { position, sealed_at, digest, retires: null, row_digest: '' }
         await testDatabase.database.transaction((tx) => tx.insertInto('ledger_seals').values(seal).execute())
         return { name: sealName(position), text: sealText({ position, sealedAt: sealed_at, digest }) }
       }

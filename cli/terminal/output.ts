@@ -1,5 +1,6 @@
 import type { Page } from '../../server/platform/api/page.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
+import { displayMoney, formatMoney, type Paisa } from '../../shared/money.ts'
 import { printable, printJson, printLines, type Style, styled } from './printable-text.ts'
 import {
   type Column,
@@ -193,4 +194,23 @@ const UNITS = [
 export function durationText(ms: number): string {
   for (const [unit, length] of UNITS) if (ms >= length) return `${Math.floor(ms / length)} ${unit}`
   return `${Math.max(0, Math.round(ms))} ms`
+}
+
+/** `3 sales`; the plural is with s. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** How many there are, and their amounts together. */
+interface Sum {
+  count: number
+  amount: Paisa
+}
+
+export function sumText({ count, amount }: Sum): string {
+  return count === 0 ? 'none' : `${count.toLocaleString('en')} (${displayMoney(amount)})`
+}
+
+export function wireSum({ count, amount }: Sum) {
+  return { count, amount: formatMoney(amount) }
 }

@@ -79,7 +79,7 @@ export function layoutTable(
 
 /** `Rs 4,999.00` → `4999.00`, for programs; any other text as it is. */
 export function plainAmount(text: string): string {
-  return /^-?Rs [\d,]+\.\d\d( [DC]r)?$/.test(text) ? text.replace(/Rs |,/g, '') : text
+  return /^[+-]?Rs [\d,]+\.\d\d( [DC]r)?$/.test(text) ? text.replace(/Rs |,/g, '') : text
 }
 
 /** The lines of one cell, each `width` columns wide. */

@@ -97,6 +97,7 @@ export const Credit = defineEntity({
     reference: text().unique(),
     reason: text(),
     created_at: epochMs(),
+    row_digest: rowDigest(),
   },
   checks: [{ name: 'credits_amount_check', expression: 'amount > 0' }],
   indexes: [{ name: 'credits_merchant', properties: ['merchant_id'] }],

@@ -19,7 +19,7 @@ import {
 import { boundaryAfter } from './billing-period.rule.ts'
 import { wireCycle } from './billing-wire.ts'
 import { type CloseDecision, decideClose } from './close-cycle.rule.ts'
-import { availableCredits, lockMerchantCredits } from './credits.store.ts'
+import { checkedCredits, lockMerchantCredits } from './credits.store.ts'
 import { queueInvoices } from './invoices.service.ts'
 
 /** What a close did to one cycle, or with `dryRun` would do. Amounts in paisa, times in epoch ms. */
@@ -64,6 +64,7 @@ export async function closeDueCycles(
   const work = async (cycleIds: readonly string[]) => {
     const decided = options.dryRun
       ? await decideCloses(
+          platform,
           database.reader,
           await findCyclesByIds(database.reader, platform.keys, cycleIds),
           asOf,
@@ -136,15 +137,20 @@ export async function closeLocked(
 ): Promise<DecidedCycle[]> {
   if (cycles.length === 0) return []
   await lockMerchantCredits(tx, merchantsOf(cycles))
-  const decided = await decideCloses(tx, cycles, asOf)
+  const decided = await decideCloses(platform, tx, cycles, asOf)
   await applyExtensions(platform, tx, decided, asOf)
   await applyCloses(platform, tx, decided)
   return decided
 }
 
 /** The due cycles with their decisions. Expects at most one cycle per merchant, because a second would use the same credit. */
-async function decideCloses(db: Queries, cycles: readonly CycleRow[], asOf: number): Promise<DecidedCycle[]> {
-  const credits = await availableCredits(db, merchantsOf(cycles))
+async function decideCloses(
+  { keys }: Platform,
+  db: Queries,
+  cycles: readonly CycleRow[],
+  asOf: number,
+): Promise<DecidedCycle[]> {
+  const credits = await checkedCredits(db, keys, merchantsOf(cycles))
   return cycles.flatMap((cycle) => {
     const decision = decideClose({
       state: cycle.state,

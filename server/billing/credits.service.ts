@@ -8,8 +8,8 @@ import type { Platform } from '../platform/platform.ts'
 import { acceptedTotalOf } from './billing.store.ts'
 import { decideCredit } from './credit.rule.ts'
 import {
-  creditGrantedTo,
   creditsById,
+  creditsOf,
   findCreditByReference,
   insertCredit,
   lockMerchantCredits,
@@ -33,20 +33,21 @@ export interface GrantedCredit {
 
 /**
  * Grants a merchant a credit, which the next closes use. Throws `conflict` for more than the merchant's accepted commission and fee
- * less earlier credits, and for a reference that another credit has.
+ * less earlier credits, and for a reference that another credit has; `TamperedRow` when one of the merchant's credits was changed outside of the service, and `UnknownKeyError`.
  */
 export function grantCredit(platform: Platform, grant: CreditGrant): Promise<GrantedCredit> {
   const { merchantId, amount, reference, reason, actor } = grant
   const referenceTaken = () => new Refusal('conflict', `Reference ${reference} belongs to another credit.`)
   return platform.database.transaction(async (tx) => {
     await lockMerchantCredits(tx, [merchantId])
+    const credits = await creditsOf(tx, platform.keys, [merchantId])
+    const earlierCredits = credits.reduce((sum, credit) => sum + credit.amount, 0)
     const earlier = await findCreditByReference(tx, reference)
     if (earlier) {
       if (earlier.merchant_id !== merchantId || earlier.amount !== amount) throw referenceTaken()
       return { id: earlier.id, created: false }
     }
     const acceptedTotal = await acceptedTotalOf(tx, merchantId)
-    const earlierCredits = await creditGrantedTo(tx, merchantId)
     const decision = decideCredit({ amount, acceptedTotal, earlierCredits })
     if (decision.kind === 'refused') throw new Refusal(decision.code, decision.detail)
     const id = platform.ids.next()

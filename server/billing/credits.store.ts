@@ -1,7 +1,11 @@
-import { type Insertable, sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
+import type { AppKeys } from '../platform/crypto/key-ring.ts'
 import { inList } from '../platform/database/bulk-values.ts'
 import { dialectOf, type Queries, type Tx } from '../platform/database/database.ts'
+import { authentic, insertRowsIfNew, type NewRow } from '../platform/database/protected-rows.ts'
 import type { Schema } from '../platform/database/schema.ts'
+
+type CreditRow = Selectable<Schema['credits']>
 
 /**
  * Locks the credit of these merchants until the transaction ends: closes and grants compute with it. `merchantIds` must be sorted,
@@ -30,25 +34,41 @@ export async function availableCredits(
   return new Map(rows.map((row) => [row.merchant_id, row.available]))
 }
 
-/** All credit granted to a merchant, paisa. */
-export async function creditGrantedTo(db: Queries, merchantId: string): Promise<number> {
-  const row = await db
+/** All credits of these merchants. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function creditsOf(
+  db: Queries,
+  keys: AppKeys,
+  merchantIds: readonly string[],
+): Promise<readonly CreditRow[]> {
+  const credits = await db
     .selectFrom('credits')
-    .select((query) => query.fn.sum<number | null>('amount').as('amount'))
-    .where('merchant_id', '=', merchantId)
-    .executeTakeFirst()
-  return row?.amount ?? 0
+    .selectAll()
+    .where(sql<boolean>`merchant_id ${inList(dialectOf(db), 'uuid', merchantIds)}`)
+    .execute()
+  return authentic(keys, 'credits', credits)
+}
+
+/** `availableCredits` once all that they are computed from is checked. Throws `TamperedRow` and `UnknownKeyError`. */
+export async function checkedCredits(
+  db: Queries,
+  keys: AppKeys,
+  merchantIds: readonly string[],
+): Promise<Map<string, number>> {
+  const credits = await creditsOf(db, keys, merchantIds)
+  const credited = [...new Set(credits.map(({ merchant_id }) => merchant_id))]
+  if (credited.length === 0) return new Map()
+  const cycles = await db
+    .selectFrom('billing_cycles')
+    .selectAll()
+    .where(sql<boolean>`merchant_id ${inList(dialectOf(db), 'uuid', credited)}`)
+    .execute()
+  authentic(keys, 'billing_cycles', cycles)
+  return availableCredits(db, credited)
 }
 
 /** Adds a credit. Returns false when its reference is taken. */
-export async function insertCredit(tx: Tx, credit: Insertable<Schema['credits']>): Promise<boolean> {
-  const added = await tx
-    .insertInto('credits')
-    .values(credit)
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('id')
-    .execute()
-  return added.length === 1
+export async function insertCredit(tx: Tx, credit: NewRow<'credits'>): Promise<boolean> {
+  return (await insertRowsIfNew(tx, 'credits', [credit])).length === 1
 }
 
 export function findCreditByReference(db: Queries, reference: string) {

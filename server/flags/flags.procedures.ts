@@ -1,14 +1,7 @@
-import {
-  type FlagWire,
-  flag,
-  flagPage,
-  listFlaggedInput,
-  resolveFlagInput,
-} from '../../shared/schemas/admin.ts'
+import { flag, flagPage, listFlaggedInput, resolveFlagInput } from '../../shared/schemas/admin.ts'
 import { mapPage } from '../platform/api/page.ts'
 import { procedure } from '../platform/api/procedure.ts'
-import { isoTime } from '../platform/clock.ts'
-import { type FlagRow, listFlags, resolveFlag } from './flags.service.ts'
+import { listFlags, resolveFlag, wireFlag } from './flags.service.ts'
 
 /** What admins do with the queue. */
 export const flagProcedures = {
@@ -20,7 +13,7 @@ export const flagProcedures = {
   })
     .input(listFlaggedInput)
     .output(flagPage)
-    .query(async ({ ctx, input }) => mapPage(await listFlags(ctx.platform, input), flagWire)),
+    .query(async ({ ctx, input }) => mapPage(await listFlags(ctx.platform, input), wireFlag)),
 
   resolveFlag: procedure(['admin'], {
     rest: { method: 'POST', path: '/admin/flagged/:id/resolve' },
@@ -32,24 +25,8 @@ export const flagProcedures = {
     .input(resolveFlagInput)
     .output(flag)
     .mutation(async ({ ctx, input }) =>
-      flagWire(
+      wireFlag(
         await resolveFlag(ctx.platform, { flagId: input.id, note: input.note, actor: ctx.actor.userId }),
       ),
     ),
-}
-
-function flagWire(row: FlagRow): FlagWire {
-  return {
-    id: row.id,
-    kind: row.kind as FlagWire['kind'],
-    severity: row.severity,
-    subject_type: row.subject_type,
-    subject_id: row.subject_id,
-    summary: row.summary,
-    evidence: JSON.parse(row.evidence),
-    status: row.status,
-    note: row.note,
-    created_at: isoTime(row.created_at),
-    resolved_at: row.resolved_at === null ? null : isoTime(row.resolved_at),
-  }
 }

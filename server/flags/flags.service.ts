@@ -1,7 +1,8 @@
-import type { FlagKindWire } from '../../shared/schemas/admin.ts'
+import type { FlagKindWire, FlagWire } from '../../shared/schemas/admin.ts'
 import { idParam } from '../../shared/schemas/common.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../platform/api/page.ts'
 import { Refusal } from '../platform/api/refusal.ts'
+import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -214,6 +215,23 @@ export async function listFlags(
 /** One flag, open or resolved. */
 export function getFlag(platform: Platform, flagId: string): Promise<FlagRow | undefined> {
   return findFlag(platform.database.reader, flagId)
+}
+
+/** A flag as admins and the operator see it. */
+export function wireFlag(row: FlagRow): FlagWire {
+  return {
+    id: row.id,
+    kind: row.kind as FlagKind,
+    severity: row.severity,
+    subject_type: row.subject_type,
+    subject_id: row.subject_id,
+    summary: row.summary,
+    evidence: JSON.parse(row.evidence),
+    status: row.status,
+    note: row.note,
+    created_at: isoTime(row.created_at),
+    resolved_at: row.resolved_at === null ? null : isoTime(row.resolved_at),
+  }
 }
 
 /** Open flags of one kind, of one subject id if given, newest first. */

@@ -211,7 +211,7 @@ for (const dialect of testDialects()) {
       const both = withKeys(platform, createAppKeys(NEW_KEY, [TESTBED_KEY]))
       assert.equal((await rotate(both)).retired, [platform.keys.current.id])
       assert.equal(await brokenChecks(both), [])
-      const { userId } = await addUser(platform, 'merchant')
+      const { userId } = await addUser(both, 'merchant')
       const credit = creditGranted({ creditId: v7(), merchantId: userId, amount: 100 })
       const write = (by: Platform) =>
         platform.database

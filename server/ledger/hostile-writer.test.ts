@@ -89,13 +89,19 @@ for (const { it, dialect } of marketSuites<Context>('a hostile database writer')
     await removeGuards(database)
     const foreign = withFilledKeys(platform, FOREIGN)
     await addCredit(foreign, shop.merchantId)
-    assert.equal(await faultsOf(platform), { 'keys-at-hand': [`key ${foreign.keys.current.id}`] })
+    const credit = await writer.selectFrom('credits').select('id').executeTakeFirstOrThrow()
+    const forged = { 'rows-authentic-credits': [`credits ${credit.id}`] }
+    assert.equal(await faultsOf(platform), {
+      'keys-at-hand': [`key ${foreign.keys.current.id}`],
+      ...forged,
+    })
     const ours = platform.keys.current.id
     const posing = (text: string) => `${ours}.${sha256(text)}`
     const id = await rehashLast(writer, shop.merchantId, posing, posing('head'))
     assert.equal(await faultsOf(platform), {
       'chain-unbroken': [`credit_granted entry ${id}`],
       'heads-authentic': [`ledger ${shop.merchantId}`],
+      ...forged,
     })
   })
 
@@ -141,7 +147,11 @@ for (const { it, dialect } of marketSuites<Context>('a hostile database writer')
       if (mark === 'removed') await writer.deleteFrom('watermarks').where('name', '=', 'app_key').execute()
       await start(platform)
       await sealLedger(platform)
-      assert.equal(await faultNames(platform), ['chain-unbroken', 'heads-authentic'], mark)
+      assert.equal(
+        await faultNames(platform),
+        ['chain-unbroken', 'heads-authentic', 'rows-complete-ledger-seals'],
+        mark,
+      )
     }
   })
 

@@ -304,7 +304,8 @@ for (const dialect of testDialects()) {
       (id, kind, subject_id, created_at, ledger_id, sequence, hash)
       values ('${idNumber(900 + sequence)}', 'cycle_closed', '${idNumber(900 + sequence)}', 5, '${idNumber(1)}', ${sequence}, '${hash}')`
     const seal = (position: number, digest: string, retires: string) =>
-      `insert into ledger_seals (position, sealed_at, digest, retires) values (${position}, 5, '${digest}', ${retires})`
+      `insert into ledger_seals (position, sealed_at, digest, retires, row_digest)
+        values (${position}, 5, '${digest}', ${retires}, '')`
     const hex = (digit: string) => digit.repeat(64)
     for (const hash of [hex('c'), `ab12cd34-${hex('c')}`, `ab12cd34.${hex('c')}c`, '']) {
       await assertRefused(database, entry(2, hash))

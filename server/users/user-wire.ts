@@ -1,6 +1,7 @@
 import type { UserWire } from '../../shared/schemas/users.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { OwnDestinations } from './payout-destination.rule.ts'
+import type { SessionRecord } from './sessions.service.ts'
 import type { UserRecord } from './users.service.ts'
 
 /** An account without its balance and payout destination. */
@@ -28,5 +29,17 @@ export function wireDestinations({ current, upcoming }: OwnDestinations) {
       account_title: upcoming.accountTitle,
       effective_at: isoTime(upcoming.effectiveAt),
     },
+  }
+}
+
+/** An open session of an account. */
+export function wireSession(session: SessionRecord) {
+  return {
+    id: session.id,
+    created_at: isoTime(session.createdAt),
+    expires_at: isoTime(session.expiresAt),
+    last_used_at: session.lastUsedAt === null ? null : isoTime(session.lastUsedAt),
+    address_prefix: session.addressPrefix,
+    agent: session.agent,
   }
 }

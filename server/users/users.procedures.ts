@@ -39,8 +39,8 @@ import {
 } from './credentials.service.ts'
 import { type Profile, profileOf, updateProfile } from './profile.service.ts'
 import { confirmOwnTotp, disableTotp, renewRecoveryCodes, startOwnTotp } from './second-factor.service.ts'
-import { listSessions, type SessionRecord } from './sessions.service.ts'
-import { wireDestinations, wireUser } from './user-wire.ts'
+import { listSessions } from './sessions.service.ts'
+import { wireDestinations, wireSession, wireUser } from './user-wire.ts'
 import { reinstateUser, suspendUser } from './users.service.ts'
 
 const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
@@ -81,18 +81,6 @@ function sessionWire(platform: Platform, opened: OpenedSession) {
     token: opened.token,
     expires_at: isoTime(opened.expiresAt),
     ...(opened.setupOnly && { second_factor_setup_required: true }),
-  }
-}
-
-function openSessionWire(record: SessionRecord, currentId: string) {
-  return {
-    id: record.id,
-    created_at: isoTime(record.createdAt),
-    expires_at: isoTime(record.expiresAt),
-    last_used_at: record.lastUsedAt === null ? null : isoTime(record.lastUsedAt),
-    address_prefix: record.addressPrefix,
-    agent: record.agent,
-    current: record.id === currentId,
   }
 }
 
@@ -152,9 +140,10 @@ export const authRouter = router({
     .input(listSessionsInput)
     .output(sessionList)
     .query(async ({ ctx, input }) =>
-      mapPage(await listSessions(ctx.platform, ctx.actor.userId, input), (record) =>
-        openSessionWire(record, ctx.actor.sessionId),
-      ),
+      mapPage(await listSessions(ctx.platform, ctx.actor.userId, input), (record) => ({
+        ...wireSession(record),
+        current: record.id === ctx.actor.sessionId,
+      })),
     ),
 
   endSession: procedure(EVERY_ROLE, {

@@ -101,10 +101,8 @@ export const UNPROTECTED: { readonly [T in Table]?: { readonly [K in keyof Unpro
     untracked_visits: COUNTS,
   },
   counted_visitors: { '*': COUNTS },
-  credits: { reference: 'open: whether a credit is granted twice', reason: TEXT },
   sales: { created_at: TIMES },
   payouts: { failure_reason: TEXT, submitted_at: TIMES, settled_at: TIMES },
-  ledger_seals: { 'deleted rows': 'open: the last seal' },
   inbound_events: {
     attempts: TRIES,
     next_attempt_at: TRIES,

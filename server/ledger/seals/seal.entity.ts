@@ -1,5 +1,5 @@
 import { defineEntity } from '@mikro-orm/core'
-import { count, epochMs, id, refersTo, text } from '../../platform/database/columns.ts'
+import { count, epochMs, id, refersTo, rowDigest, text } from '../../platform/database/columns.ts'
 
 /** A digest over all that the journal held at a moment, and over the seal before. Only ever added. */
 export const LedgerSeal = defineEntity({
@@ -13,6 +13,7 @@ export const LedgerSeal = defineEntity({
     digest: text().unique(),
     /** What no entry after this seal may be made with: a key's id. Such a seal holds the heads of all ledgers. */
     retires: text().unique().strictNullable(),
+    row_digest: rowDigest(),
   },
 })
 

@@ -1,6 +1,5 @@
-import type { Insertable } from 'kysely'
 import { type Queries, type Tx, WriteConflict } from '../../platform/database/database.ts'
-import type { Schema } from '../../platform/database/schema.ts'
+import { insertRowsIfNew, type NewRow } from '../../platform/database/protected-rows.ts'
 import type { Head } from '../chain.rule.ts'
 
 /** Each row takes four parameters; SQLite takes 32,766 a statement. */
@@ -62,15 +61,10 @@ export function findUnsealedHeads(db: Queries): Promise<Head[]> {
 /** Adds a seal. Throws `WriteConflict` when another sealer took its position. */
 export async function insertSeal(
   tx: Tx,
-  seal: Insertable<Schema['ledger_seals']>,
+  seal: NewRow<'ledger_seals'>,
   heads: readonly Head[],
 ): Promise<void> {
-  const added = await tx
-    .insertInto('ledger_seals')
-    .values(seal)
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('position')
-    .execute()
+  const added = await insertRowsIfNew(tx, 'ledger_seals', [seal])
   if (added.length === 0) throw new WriteConflict('a seal was set')
   for (let at = 0; at < heads.length; at += ROWS_AT_ONCE) {
     const rows = heads.slice(at, at + ROWS_AT_ONCE).map(({ ledgerId, sequence, hash }) => ({

@@ -130,11 +130,12 @@ export function money(ddl: Ddl): string[] {
       "reference" text not null,
       "reason" text not null,
       "created_at" bigint not null,
+      "row_digest" text not null,
       constraint "credits_amount_check" check (amount > 0)
     )`,
     unique('credits', 'credits_reference_unique', 'reference'),
     'create index "credits_merchant" on "credits" ("merchant_id")',
-    ...onlyAdded('credits'),
+    ...onlyAdded('credits', ['id', 'merchant_id', 'amount', 'reference', 'reason', 'created_at']),
 
     `create table "sales" (
       "id" ${id} not null primary key,
@@ -322,11 +323,12 @@ export function money(ddl: Ddl): string[] {
       "position" integer not null primary key,
       "sealed_at" bigint not null,
       "digest" text not null,
-      "retires" text
+      "retires" text,
+      "row_digest" text not null
     )`,
     unique('ledger_seals', 'ledger_seals_digest_unique', 'digest'),
     unique('ledger_seals', 'ledger_seals_retires_unique', 'retires'),
-    ...onlyAdded('ledger_seals'),
+    ...onlyAdded('ledger_seals', ['position', 'sealed_at', 'digest', 'retires']),
     ...keyed(ddl, 'ledger_entries', 'hash'),
     ...keyed(ddl, 'ledger_seals', 'digest'),
 

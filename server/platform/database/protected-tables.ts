@@ -39,6 +39,9 @@ export const DIGESTED_TABLES = {
   billing_accounts: { key: ['id'], counted: true, covered: ['account_encrypted'] },
   // The running totals: the sales and the journal say what they are.
   billing_cycles: { key: ['id'], counted: true, covered: ['sales_count', 'commission_total', 'fee_total'] },
+  // Of credits, which never change, the journal says how many there are.
+  credits: { key: ['id'], counted: false },
+  ledger_seals: { key: ['position'], counted: true },
   webhook_endpoints: {
     key: ['id'],
     counted: true,

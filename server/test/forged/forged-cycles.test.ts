@@ -2,6 +2,8 @@ import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { listCycles } from '../../billing/billing.service.ts'
 import { closeDueCycles } from '../../billing/close-cycle.service.ts'
+import { grantCredit } from '../../billing/credits.service.ts'
+import { TamperedRow } from '../../platform/database/protected-rows.ts'
 import { verifyBooks } from '../../verification/verify-books.ts'
 import { watchCycles } from '../../watches/cycle-watch.service.ts'
 import { marketSuites } from '../testkit/market-suites.ts'
@@ -73,6 +75,24 @@ for (const { it } of marketSuites<Context>('billing cycles that a database write
       const broken = (await verifyBooks(platform)).filter(({ breaches }) => breaches.length > 0)
       assert.ok(broken.some(({ name }) => name === 'rows-authentic-billing-cycles'))
     })
+
+  it('closes none with a credit that was not granted, and closes the others', async (context) => {
+    const { market, platform, shop, other } = context
+    const grant = { amount: 100, reason: 'damaged', actor: 'operator' }
+    await grantCredit(platform, { ...grant, merchantId: other.merchantId, reference: 'granted' })
+    const { writer } = market.bed.testDatabase.database
+    const granted = await writer.selectFrom('credits').selectAll().executeTakeFirstOrThrow()
+    const forged = { id: platform.ids.next(), merchant_id: shop.merchantId, reference: 'forged' }
+    await writer
+      .insertInto('credits')
+      .values({ ...granted, ...forged })
+      .execute()
+    await close(context)
+    assert.equal([await stateOf(market, shop), await stateOf(market, other)], [['open'], ['closed']])
+    assert.ok((await openFlagsOf(platform)).includes('integrity_violation credits'))
+    const regrant = grantCredit(platform, { ...grant, merchantId: shop.merchantId, reference: 'another' })
+    assert.instance(await regrant.catch((error) => error), TamperedRow)
+  })
 
   it('adds no sale to one of another period, and adds those of other merchants', async (context) => {
     const { market, platform, shop, other, order } = context

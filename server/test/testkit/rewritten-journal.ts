@@ -4,6 +4,8 @@ import { journalKeys } from '../../ledger/journal-keys.ts'
 import { NO_SEAL, sealDigest } from '../../ledger/seals/seal.rule.ts'
 import type { AppKeys } from '../../platform/crypto/key-ring.ts'
 import { sha256 } from '../../platform/crypto/vault.ts'
+import type { OpenDatabase } from '../../platform/database/open-database.ts'
+import { deleteRows, insertRows, withRowKeys } from '../../platform/database/protected-rows.ts'
 import type { Schema } from '../../platform/database/schema.ts'
 
 export interface Rewriting {
@@ -17,7 +19,8 @@ export interface Rewriting {
  * Dates the first accepted sale a millisecond later and computes all hashes again, as an attacker can who knows the code and
  * may write to the database. The guards must be gone.
  */
-export async function rewriteJournal(db: Kysely<Schema>, { seals, keys }: Rewriting): Promise<void> {
+export async function rewriteJournal(database: OpenDatabase, { seals, keys }: Rewriting): Promise<void> {
+  const db = database.writer
   const key = keys && journalKeys(keys).current
   const sale = sql`(select min(cast(id as text)) from sales where acceptance_status = 'accepted')`
   await sql`update sales set created_at = created_at + 1 where cast(id as text) = ${sale}`.execute(db)
@@ -44,6 +47,10 @@ export async function rewriteJournal(db: Kysely<Schema>, { seals, keys }: Rewrit
       .execute()
   }
   if (seals) await rewriteSeals(db, keys)
+  if (!seals || !keys) return
+  await withRowKeys(database, keys).transaction(async (tx) => {
+    await insertRows(tx, 'ledger_seals', await deleteRows(tx, 'ledger_seals', sql`true`))
+  })
 }
 
 async function rewriteSeals(db: Kysely<Schema>, keys: AppKeys | null): Promise<void> {
