@@ -11,6 +11,7 @@ import {
   refuseOtherDatabase,
 } from '../server/platform/database/open-database.ts'
 import { withoutPassword } from '../server/platform/database/postgres-address.ts'
+import type { Platform } from '../server/platform/platform.ts'
 import { type GlobalOptions, serviceEnvironment } from './command.ts'
 import { Failure, Interrupted } from './failures.ts'
 import { counted, layoutOf, Output } from './terminal/output.ts'
@@ -26,7 +27,7 @@ export interface CommandContext {
 }
 
 /** The same over the services. */
-export type AppContext = CommandContext & { app: App }
+export type AppContext = CommandContext & { app: App; platform: Platform }
 
 /** The environment of commands: they go past a transaction pooler, which takes no read-only connections and may have none left. */
 function commandEnvironment(options: GlobalOptions): NodeJS.ProcessEnv {
@@ -111,7 +112,7 @@ export async function withApp(
       await loadOrm(app.database.dialect)
     }
     if (movesMoney) await processes.refuseOtherMoneySettings(platform.database.reader, platform.config)
-    await work({ ...context, app })
+    await work({ ...context, app, platform })
     if (movesMoney && !readOnly) await processes.auditMoneySettings(platform)
   } finally {
     // The error is printed on a line of its own.

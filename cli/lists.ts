@@ -1,6 +1,6 @@
-import type { App } from '../server/app.ts'
 import { decodeCursor, encodeCursor, type Page, pageOf } from '../server/platform/api/page.ts'
 import type { Queries } from '../server/platform/database/database.ts'
+import type { Platform } from '../server/platform/platform.ts'
 import { displayNamesOf, emailsOf, findUser } from '../server/users/users.service.ts'
 import { idParam } from '../shared/schemas/common.ts'
 import type { PageOptions } from './command.ts'
@@ -26,12 +26,12 @@ const AT_ONCE = 500
 
 /** The users that rows name, however many. */
 export function peopleOf<Row>(
-  app: App,
+  platform: Platform,
   rows: readonly Row[],
   idsOf: (row: Row) => string | null | readonly (string | null)[],
 ): Promise<(id: string) => Person> {
   const ids = rows.flatMap(idsOf).filter((id) => id !== null)
-  return peopleIn(app.database.reader, ids)
+  return peopleIn(platform.database.reader, ids)
 }
 
 /** The users of these ids, from a database alone. */
@@ -49,7 +49,7 @@ export async function peopleIn(reader: Queries, ids: readonly string[]): Promise
   return (id) => people.get(id) ?? { id, email: null, display_name: null }
 }
 
-export async function personOf({ database }: App, id: string): Promise<Person> {
+export async function personOf({ database }: Platform, id: string): Promise<Person> {
   return (await peopleIn(database.reader, [id]))(id)
 }
 
@@ -59,7 +59,7 @@ export function nameOf(person: Person): string {
 }
 
 /** The id of a user that an option names, if it is given. Refuses an unknown user. */
-export async function userIdOf({ platform }: App, user: string | undefined): Promise<string | null> {
+export async function userIdOf(platform: Platform, user: string | undefined): Promise<string | null> {
   return user === undefined ? null : (await findUser(platform, user)).id
 }
 
@@ -72,12 +72,12 @@ export interface ScopeOptions extends PageOptions {
 
 /** What `--merchant`, `--creator` and `--offer` narrow a list to. Refuses an unknown user. */
 export async function scopeOf(
-  app: App,
+  platform: Platform,
   { merchant, creator, offer }: ScopeOptions,
 ): Promise<{ merchantId?: string; creatorId?: string; offerId?: string }> {
   return {
     ...(offer !== undefined && { offerId: offer }),
-    ...(merchant !== undefined && { merchantId: (await findUser(app.platform, merchant)).id }),
-    ...(creator !== undefined && { creatorId: (await findUser(app.platform, creator)).id }),
+    ...(merchant !== undefined && { merchantId: (await findUser(platform, merchant)).id }),
+    ...(creator !== undefined && { creatorId: (await findUser(platform, creator)).id }),
   }
 }

@@ -1,4 +1,4 @@
-import type { App } from '../server/app.ts'
+import type { Platform } from '../server/platform/platform.ts'
 import { attemptState, listAttempts } from '../server/processor/attempts.service.ts'
 import { Failure } from './failures.ts'
 import { type Output, wireTime } from './terminal/output.ts'
@@ -15,13 +15,13 @@ interface CallState {
 
 /** By the id of the payout or billing cycle; what has got through, or was never asked for, is missing. */
 export async function callStates(
-  app: App,
+  { database }: Platform,
   kind: 'invoice' | 'payout',
   ids: readonly string[],
 ): Promise<Map<string, CallState>> {
   const states = new Map<string, CallState>()
   for (const id of ids) {
-    const last = (await listAttempts(app.database.reader, kind, id)).at(-1)
+    const last = (await listAttempts(database.reader, kind, id)).at(-1)
     const state = last && attemptState(last)
     if (!state || state === 'created') continue
     const nextTryAt = state === 'waiting' ? last.next_try_at : null

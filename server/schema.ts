@@ -10,9 +10,14 @@ import { ScheduleRun } from './jobs/schedule-run.entity.ts'
 import { LedgerEntry, LedgerHead, LedgerPosting } from './ledger/ledger.entity.ts'
 import { LedgerSeal, LedgerSealHead } from './ledger/seals/seal.entity.ts'
 import { AffiliateLink, LinkCoupon } from './links/affiliate-link.entity.ts'
-import { Mail, MailOptOut } from './mail/mail.entity.ts'
+import { Mail, MailOptOut } from './notifications/channels/mail/mail.entity.ts'
+import {
+  WebhookDelivery,
+  WebhookEndpoint,
+  WebhookSecret,
+} from './notifications/channels/webhooks/webhook.entity.ts'
+import { OutboxEvent } from './notifications/outbox-event.entity.ts'
 import { Offer, OfferStatusChange } from './offers/offer.entity.ts'
-import { OutboxEvent } from './outbox/outbox-event.entity.ts'
 import { Payout, PayoutLine } from './payouts/payout.entity.ts'
 import { Watermark } from './platform/database/watermark.entity.ts'
 import { RateLimitPoints } from './platform/network/rate-limit.entity.ts'
@@ -31,7 +36,6 @@ import {
   User,
 } from './users/user.entity.ts'
 import { LinkDay, Mailbox } from './watches/watched.entity.ts'
-import { WebhookDelivery, WebhookEndpoint, WebhookSecret } from './webhooks/webhook.entity.ts'
 
 const MARKET = {
   User,

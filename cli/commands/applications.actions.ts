@@ -11,11 +11,11 @@ interface ListOptions extends ScopeOptions {
   status?: ShownApplication['status']
 }
 
-export const list = reads(async ({ app, out }, options: ListOptions) => {
-  const page = await listEveryApplication(app.platform, await scopeOf(app, options), options)
-  const person = await peopleOf(app, page.items, (row) => [row.creator_id, row.merchant_id])
+export const list = reads(async ({ platform, out }, options: ListOptions) => {
+  const page = await listEveryApplication(platform, await scopeOf(platform, options), options)
+  const person = await peopleOf(platform, page.items, (row) => [row.creator_id, row.merchant_id])
   const offerIds = page.items.map((row) => row.offer_id)
-  const titles = await offerTitles(app.database.reader, offerIds)
+  const titles = await offerTitles(platform.database.reader, offerIds)
   out.showPage(page, {
     columns: [
       out.moment('Made', (row) => row.created_at),
@@ -25,7 +25,7 @@ export const list = reads(async ({ app, out }, options: ListOptions) => {
       { title: 'Link', cell: (row) => row.link?.slug ?? null },
     ],
     wire: (row) => ({
-      ...wireApplication(app.platform, row),
+      ...wireApplication(platform, row),
       creator: person(row.creator_id),
       merchant: person(row.merchant_id),
     }),

@@ -40,14 +40,14 @@ interface CyclesOptions extends PageOptions {
   state?: CycleRow['state']
 }
 
-export const cycles = reads(async ({ app, out }, options: CyclesOptions) => {
-  const merchantId = await userIdOf(app, options.merchant)
+export const cycles = reads(async ({ platform, out }, options: CyclesOptions) => {
+  const merchantId = await userIdOf(platform, options.merchant)
   const page = await readPage(options, (request) =>
-    listCycles(app.platform, { merchantId, state: options.state ?? null, ...request }),
+    listCycles(platform, { merchantId, state: options.state ?? null, ...request }),
   )
-  const person = await peopleOf(app, page.items, (row) => row.merchant_id)
+  const person = await peopleOf(platform, page.items, (row) => row.merchant_id)
   const closed = page.items.filter((row) => row.state === 'closed').map((row) => row.id)
-  const calls = await callStates(app, 'invoice', closed)
+  const calls = await callStates(platform, 'invoice', closed)
   const invoice = ({ id, processor_invoice_id }: CycleRow) =>
     (calls.has(id) ? null : processor_invoice_id) ?? callText(out, calls.get(id), `billing reissue ${id}`)
   out.showPage(page, {
@@ -80,12 +80,12 @@ interface CloseOptions {
 }
 
 export const close = movesMoney(async (context, { dryRun = false, ...options }: CloseOptions) => {
-  const { app, out, config } = context
-  const now = app.platform.clock.now()
+  const { platform, out, config } = context
+  const now = platform.clock.now()
   const asOf = readMoment(options.asOf, config) ?? now
-  const merchantId = await userIdOf(app, options.merchant)
+  const merchantId = await userIdOf(platform, options.merchant)
   const scope = { asOf, ...(merchantId !== null && { merchantId }) }
-  const preview = await closeDueCycles(app.platform, { ...scope, dryRun: true })
+  const preview = await closeDueCycles(platform, { ...scope, dryRun: true })
   const early = await earlyLines(context, preview, now)
   const isWritten = !dryRun && preview.length > 0
   if (isWritten) {
@@ -94,10 +94,10 @@ export const close = movesMoney(async (context, { dryRun = false, ...options }: 
   }
   const progress = (done: number, all: number) => out.progress(`cycle ${done} of ${all}`)
   const outcomes = isWritten
-    ? await closeDueCycles(app.platform, { ...scope, actor: OPERATOR, progress })
+    ? await closeDueCycles(platform, { ...scope, actor: OPERATOR, progress })
     : preview
   out.endProgress()
-  const person = await peopleOf(app, outcomes, (outcome) => outcome.merchantId)
+  const person = await peopleOf(platform, outcomes, (outcome) => outcome.merchantId)
   const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.merchantId)))
   out.show({ as_of: wireTime(asOf), dry_run: dryRun, items }, () => [
     ...(outcomes.length > 0 ? outcomeTable(out, outcomes, person) : []),
@@ -120,14 +120,14 @@ const MOST_NAMED = 10
 
 /** What a close before the end of a period does to the merchant's next cycle. */
 async function earlyLines(
-  { app, out, config }: AppContext,
+  { platform, out, config }: AppContext,
   preview: readonly CloseOutcome[],
   now: number,
 ): Promise<string[]> {
   const early = preview.filter(({ kind, periodEnd }) => kind === 'closed' && periodEnd > now)
   if (early.length === 0) return []
   const named = early.slice(0, MOST_NAMED)
-  const person = await peopleOf(app, named, ({ merchantId }) => merchantId)
+  const person = await peopleOf(platform, named, ({ merchantId }) => merchantId)
   const { BILLING_PERIOD: length, BILLING_TIMEZONE: zone } = config
   const lines = named.flatMap(({ merchantId, periodEnd }) => {
     const next = nextCyclePeriod({ formerPeriodEnd: periodEnd, acceptedAt: now, length, zone })
@@ -200,12 +200,12 @@ export async function credit(
   const reference = readLine('--reference', options.reference, 100)
   const reason = readLine('--reason', options.reason, 500)
   const work = async (context: AppContext) => {
-    const { app, out } = context
-    const { id: merchantId, role, email, displayName } = await findUser(app.platform, merchant)
+    const { platform, out } = context
+    const { id: merchantId, role, email, displayName } = await findUser(platform, merchant)
     if (role !== 'merchant') throw new Failure(`${email} is not a merchant.`)
     await confirm(context, `Credit ${displayMoney(paisa)} to ${email}? It cannot be taken back.`)
     const request = { merchantId, amount: paisa, reference, reason, actor: OPERATOR }
-    const { id, created } = await grantCredit(app.platform, request)
+    const { id, created } = await grantCredit(platform, request)
     const document = {
       id,
       created,
@@ -230,14 +230,14 @@ export async function reissue(
 ): Promise<void> {
   const reason = readReason(options.reason)
   const work = async (context: AppContext) => {
-    const { app, out } = context
-    const found = await getCycle(app.database.reader, cycleId)
+    const { app, platform, out } = context
+    const found = await getCycle(platform.database.reader, cycleId)
     if (!found) throw new Failure(`Billing cycle ${cycleId} not found.`, { code: 'not_found' })
     const due = displayMoney(found.amount_due)
     await confirm(context, `Ask the processor for another invoice of cycle ${cycleId}, ${due}?`)
     const request = { cycleId, actor: OPERATOR, reason }
-    const { cycle, attemptId, adopts } = await retryInvoice(app.platform, app.processor, request)
-    const merchant = await personOf(app, cycle.merchant_id)
+    const { cycle, attemptId, adopts } = await retryInvoice(platform, app.processor, request)
+    const merchant = await personOf(platform, cycle.merchant_id)
     const document = {
       billing_cycle_id: cycleId,
       merchant,
@@ -255,15 +255,15 @@ export async function reissue(
   await withApp(command, work, MOVES_MONEY)
 }
 
-export const reconcileBooks = writes(async ({ app, config, out }, options: { since?: string }) => {
+export const reconcileBooks = writes(async ({ app, platform, config, out }, options: { since?: string }) => {
   const since = readMoment(options.since, config)
-  const outcome = await reconcile(app.platform, app.processor, {
+  const outcome = await reconcile(platform, app.processor, {
     ...(since !== null && { since }),
     onProgress: (compared) => out.progress(`compared ${compared}`),
   })
   out.endProgress()
-  const undelivered = await flagUndelivered(app.platform, app.processor)
-  const unknown = await flagUnknownRecords(app.platform, app.processor)
+  const undelivered = await flagUndelivered(platform, app.processor)
+  const unknown = await flagUnknownRecords(platform, app.processor)
   const document = {
     ...reconciliationDocument(outcome, since),
     ...(undelivered !== null && { undelivered }),

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises'
-import type { App } from '../../server/app.ts'
+import type { Platform } from '../../server/platform/platform.ts'
 import {
   compareOrders,
   type ListedOrder,
@@ -17,7 +17,7 @@ export interface CompareOptions {
 
 /** Compares an order export of Shopify with the sales, and shows what is missing. */
 export async function compareExport(
-  app: App,
+  platform: Platform,
   out: Output,
   domain: string,
   file: string,
@@ -26,7 +26,7 @@ export async function compareExport(
   const handle = await openFile(file)
   try {
     const bytes = handle.createReadStream({ autoClose: false })
-    const comparison = await compareOrders(app.platform, readOrderExport(bytes), {
+    const comparison = await compareOrders(platform, readOrderExport(bytes), {
       store: domain,
       limit,
       all,

@@ -170,13 +170,13 @@ function manualRestore(file: string, databaseUrl: string): Line[] {
 }
 
 export const markAsDevelopment = writes(async (context) => {
-  const { app, out } = context
-  if (!(await assertMarkCanGo(app.database, app.platform.config))) {
+  const { app, platform, out } = context
+  if (!(await assertMarkCanGo(app.database, platform.config))) {
     return out.show({ changed: false }, () => ['This database is not marked as production; nothing changed.'])
   }
   const place = databasePlace(context.config)
   await confirm(context, `Mark ${place} as a database of development? Then events can be forged on it.`)
-  const changed = await markDevelopment(app.platform, app.database)
+  const changed = await markDevelopment(platform, app.database)
   out.show({ changed }, () => [`${place} is marked as a database of development.`])
 })
 

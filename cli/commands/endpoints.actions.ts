@@ -1,14 +1,17 @@
 import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
-import { deliveryOverview, replayEvents } from '../../server/webhooks/deliveries.service.ts'
-import { attemptsOf } from '../../server/webhooks/delivery-log.ts'
+import {
+  deliveryOverview,
+  replayEvents,
+} from '../../server/notifications/channels/webhooks/deliveries.service.ts'
+import { attemptsOf } from '../../server/notifications/channels/webhooks/delivery-log.ts'
 import {
   disableByOperator,
   findEndpoint,
   listEndpoints,
   type ShownEndpoint,
-} from '../../server/webhooks/endpoints.service.ts'
-import { wireDelivery, wireEndpoint } from '../../server/webhooks/webhooks-wire.ts'
+} from '../../server/notifications/channels/webhooks/endpoints.service.ts'
+import { wireDelivery, wireEndpoint } from '../../server/notifications/channels/webhooks/webhooks-wire.ts'
 import { readMoment, readReason } from '../arguments.ts'
 import type { PageOptions } from '../command.ts'
 import { confirm, reads, withApp, writes } from '../context.ts'
@@ -17,9 +20,9 @@ import { nameOf, type Person, peopleOf, personOf, userIdOf } from '../lists.ts'
 /** Deliveries that `show` lists. */
 const NEWEST = 10
 
-export const list = reads(async ({ app, out }, options: PageOptions & { user?: string }) => {
-  const page = await listEndpoints(app.platform, await userIdOf(app, options.user), options)
-  const person = await peopleOf(app, page.items, (endpoint) => endpoint.account_id)
+export const list = reads(async ({ platform, out }, options: PageOptions & { user?: string }) => {
+  const page = await listEndpoints(platform, await userIdOf(platform, options.user), options)
+  const person = await peopleOf(platform, page.items, (endpoint) => endpoint.account_id)
   out.showPage(page, {
     columns: [
       { title: 'Host', flexible: true, cell: (endpoint) => new URL(endpoint.url).host },
@@ -49,10 +52,10 @@ function wireOperatorEndpoint(endpoint: ShownEndpoint, user: Person) {
   return { ...wire, origin: new URL(url).origin, user }
 }
 
-export const show = reads(async ({ app, out }, endpointId: string) => {
-  const found = await findEndpoint(app.platform, endpointId)
-  const { counts, newest } = await deliveryOverview(app.platform, found.id, NEWEST)
-  const user = await personOf(app, found.account_id)
+export const show = reads(async ({ platform, out }, endpointId: string) => {
+  const found = await findEndpoint(platform, endpointId)
+  const { counts, newest } = await deliveryOverview(platform, found.id, NEWEST)
+  const user = await personOf(platform, found.account_id)
   const wire = wireOperatorEndpoint(found, user)
   const deliveries = out.table(newest, [
     { title: 'Event', flexible: true, cell: (delivery) => delivery.eventType },
@@ -81,11 +84,11 @@ export const show = reads(async ({ app, out }, endpointId: string) => {
 })
 
 export const replay = writes(async (context, endpointId: string, options: { since?: string }) => {
-  const { app, out, config } = context
+  const { platform, out, config } = context
   const since = readMoment(options.since, config) ?? 0
-  const { origin } = new URL((await findEndpoint(app.platform, endpointId)).url)
+  const { origin } = new URL((await findEndpoint(platform, endpointId)).url)
   await confirm(context, `Send events again to ${origin}?`)
-  const { events } = await replayEvents(app.platform, endpointId, { since, actor: OPERATOR })
+  const { events } = await replayEvents(platform, endpointId, { since, actor: OPERATOR })
   out.show({ endpoint_id: endpointId, events }, () => [
     `${events} ${events === 1 ? 'event is' : 'events are'} due for ${origin}.`,
   ])
@@ -98,11 +101,11 @@ export async function disable(
 ): Promise<void> {
   const note = readReason(reason)
   await withApp(command, async (context) => {
-    const { app, out } = context
-    const { origin } = new URL((await findEndpoint(app.platform, endpointId)).url)
+    const { platform, out } = context
+    const { origin } = new URL((await findEndpoint(platform, endpointId)).url)
     await confirm(context, `Disable ${origin}?`)
-    const disabled = await disableByOperator(app.platform, endpointId, { actor: OPERATOR, note })
-    const user = await personOf(app, disabled.endpoint.account_id)
+    const disabled = await disableByOperator(platform, endpointId, { actor: OPERATOR, note })
+    const user = await personOf(platform, disabled.endpoint.account_id)
     out.show(wireOperatorEndpoint(disabled.endpoint, user), () => [
       disabled.changed
         ? `Disabled ${origin} of ${nameOf(user)}. Pending deliveries failed.`

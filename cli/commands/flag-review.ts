@@ -1,10 +1,10 @@
-import type { App } from '../../server/app.ts'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { type FlagRow, getFlag, listFlags, resolveFlag } from '../../server/flags/flags.service.ts'
 import { retryEvent } from '../../server/inbox/events.service.ts'
 import { retryUnmapped } from '../../server/inbox/set-aside.service.ts'
 import { offerRecords, vetOffer } from '../../server/offers/offers.service.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
+import type { Platform } from '../../server/platform/platform.ts'
 import { previewSuspension } from '../../server/reports/suspension-preview.service.ts'
 import { findUser, suspendUser } from '../../server/users/users.service.ts'
 import type { AppContext } from '../context.ts'
@@ -17,7 +17,7 @@ import { eventOf, openSubject, type Subject } from './flag-subject.ts'
 import { suspensionLines } from './suspension-report.ts'
 
 interface Review {
-  app: App
+  platform: Platform
   out: Output
   terminal: Terminal
 }
@@ -31,16 +31,16 @@ export interface WalkFilter {
 }
 
 /** Goes through the open flags, the urgent ones first, until they are through or the operator has enough. */
-export async function walkFlags({ app, out }: AppContext, filter: WalkFilter): Promise<void> {
-  const flags = await openFlagsInOrder(app, filter)
+export async function walkFlags({ platform, out }: AppContext, filter: WalkFilter): Promise<void> {
+  const flags = await openFlagsInOrder(platform, filter)
   const terminal = new Terminal()
   const done = { seen: 0, resolved: 0 }
   try {
     for (const [at, flag] of flags.entries()) {
       say('', out.style('dim', `${at + 1} of ${flags.length}`), ...flagLines(out, flag), '')
-      const step = await decide({ app, out, terminal }, flag)
+      const step = await decide({ platform, out, terminal }, flag)
       done.seen += 1
-      if (await isResolved(app, flag)) done.resolved += 1
+      if (await isResolved(platform, flag)) done.resolved += 1
       if (step === 'quit') break
     }
   } finally {
@@ -81,10 +81,10 @@ function say(...lines: string[]): void {
 const URGENCY = { high: 0, medium: 1, low: 2 }
 const MOST_FLAGS = 5000
 
-async function openFlagsInOrder(app: App, filter: WalkFilter): Promise<FlagRow[]> {
+async function openFlagsInOrder(platform: Platform, filter: WalkFilter): Promise<FlagRow[]> {
   const flags: FlagRow[] = []
   for (let cursor: string | undefined; flags.length < MOST_FLAGS; ) {
-    const page = await listFlags(app.platform, { ...filter, status: 'open', limit: 500, cursor })
+    const page = await listFlags(platform, { ...filter, status: 'open', limit: 500, cursor })
     flags.push(...page.items)
     if (page.next_cursor === null) break
     cursor = page.next_cursor
@@ -94,13 +94,13 @@ async function openFlagsInOrder(app: App, filter: WalkFilter): Promise<FlagRow[]
   )
 }
 
-async function isResolved(app: App, flag: FlagRow): Promise<boolean> {
-  return (await getFlag(app.platform, flag.id))?.status === 'resolved'
+async function isResolved(platform: Platform, flag: FlagRow): Promise<boolean> {
+  return (await getFlag(platform, flag.id))?.status === 'resolved'
 }
 
 async function decide(review: Review, flag: FlagRow): Promise<Step> {
   for (;;) {
-    const subject = await openSubject(review.app, review.out, flag)
+    const subject = await openSubject(review.platform, review.out, flag)
     const choices = choicesFor(flag, subject)
     const answer = await review.terminal.ask(`${choices.map(({ label }) => label).join('  ')} > `)
     if (answer === null) return 'quit'
@@ -143,56 +143,56 @@ function choicesFor(flag: FlagRow, subject: Subject): Choice[] {
   ]
 }
 
-async function show({ app, out }: Review, _flag: FlagRow, subject: Subject): Promise<Step> {
-  const person = await peopleOf(app, subject.people, ({ id }) => id)
+async function show({ platform, out }: Review, _flag: FlagRow, subject: Subject): Promise<Step> {
+  const person = await peopleOf(platform, subject.people, ({ id }) => id)
   const people = subject.people.map(({ as, id }) => [as, `${nameOf(person(id))} (${id})`] as const)
   const lines = out.pairs([...subject.pairs, ...people])
   say(...(lines.length > 0 ? lines : ['It does not exist.']), '')
   return 'again'
 }
 
-async function resolve({ app, terminal }: Review, flag: FlagRow): Promise<Step> {
+async function resolve({ platform, terminal }: Review, flag: FlagRow): Promise<Step> {
   const note = await terminal.ask('What was found and done? ')
   if (note === null) return 'quit'
   if (note === '' || note.length > 2000) {
     say('A note of 1 to 2000 characters is needed; nothing was changed.')
     return 'again'
   }
-  await resolveFlag(app.platform, { flagId: flag.id, note, actor: OPERATOR })
+  await resolveFlag(platform, { flagId: flag.id, note, actor: OPERATOR })
   say('Resolved.')
   return 'next'
 }
 
 async function suspend(review: Review, flag: FlagRow, subject: Subject): Promise<Step> {
-  const { app, terminal } = review
+  const { platform, terminal } = review
   const userId = await chosenPerson(review, subject)
   if (userId === null) return 'again'
-  const user = await findUser(app.platform, userId)
+  const user = await findUser(platform, userId)
   if (user.suspendedAt !== null) {
     say(`${user.email} is suspended already.`)
     return 'again'
   }
-  say(...suspensionLines(await previewSuspension(app.platform, user)))
+  say(...suspensionLines(await previewSuspension(platform, user)))
   if (!(await terminal.agrees(`Suspend ${user.role} ${user.email}?`))) {
     say('Nothing was changed.')
     return 'again'
   }
-  await suspendUser(app.platform, { userId, actor: OPERATOR, reason: `${flag.kind}: ${flag.summary}` })
+  await suspendUser(platform, { userId, actor: OPERATOR, reason: `${flag.kind}: ${flag.summary}` })
   say(`${user.email} is suspended now. The flag stays open until it is resolved.`)
   return 'again'
 }
 
-async function chosenPerson({ app, terminal }: Review, { people }: Subject): Promise<string | null> {
+async function chosenPerson({ platform, terminal }: Review, { people }: Subject): Promise<string | null> {
   const [only] = people
   if (people.length === 1) return only?.id ?? null
-  const person = await peopleOf(app, people, ({ id }) => id)
+  const person = await peopleOf(platform, people, ({ id }) => id)
   say(...people.map(({ as, id }, at) => `  ${at + 1}  ${as}  ${nameOf(person(id))}`))
   const answer = await terminal.ask('Which one (number)? ')
   return people[Number(answer) - 1]?.id ?? null
 }
 
-async function vet({ app, terminal }: Review, flag: FlagRow): Promise<Step> {
-  const offer = (await offerRecords(app.platform, app.database.reader, [flag.subject_id])).get(
+async function vet({ platform, terminal }: Review, flag: FlagRow): Promise<Step> {
+  const offer = (await offerRecords(platform, platform.database.reader, [flag.subject_id])).get(
     flag.subject_id,
   )
   if (!offer) return 'again'
@@ -204,7 +204,7 @@ async function vet({ app, terminal }: Review, flag: FlagRow): Promise<Step> {
     say('Nothing was changed.')
     return 'again'
   }
-  const vetted = await vetOffer(app.platform, {
+  const vetted = await vetOffer(platform, {
     offerId: offer.id,
     actor: OPERATOR,
     decision,
@@ -216,14 +216,14 @@ async function vet({ app, terminal }: Review, flag: FlagRow): Promise<Step> {
   return flag.kind === 'offer_vetting' ? 'next' : 'again'
 }
 
-async function tryAgain({ app }: Review, flag: FlagRow): Promise<Step> {
+async function tryAgain({ platform }: Review, flag: FlagRow): Promise<Step> {
   if (flag.subject_type === 'processor_event_type') {
-    const retried = await retryUnmapped(app.platform, flag.subject_id, `flag ${flag.id}`)
+    const retried = await retryUnmapped(platform, flag.subject_id, `flag ${flag.id}`)
     say(`The running service tries ${counted(retried, 'event')} of this type again.`)
     return 'next'
   }
   const eventId = eventOf(flag) ?? ''
-  await retryEvent(app.platform, eventId, `flag ${flag.id}`)
+  await retryEvent(platform, eventId, `flag ${flag.id}`)
   say(`The running service tries event ${eventId} again.`)
   return 'next'
 }

@@ -1,10 +1,10 @@
-import type { App } from '../../server/app.ts'
 import { getCycle } from '../../server/billing/billing.service.ts'
 import type { FlagRow, SubjectType } from '../../server/flags/flags.service.ts'
 import { findEventsNamed } from '../../server/inbox/events.service.ts'
 import { linkRecords } from '../../server/links/links.service.ts'
 import { offerRecords } from '../../server/offers/offers.service.ts'
 import { getPayout } from '../../server/payouts/payouts.service.ts'
+import type { Platform } from '../../server/platform/platform.ts'
 import { getSale } from '../../server/sales/sales.service.ts'
 import { claimsInUse } from '../../server/stores/remove-store.service.ts'
 import { getStoresById } from '../../server/stores/stores.service.ts'
@@ -19,9 +19,9 @@ export interface Subject {
 }
 
 /** Reads what a flag is about, for the person who decides on it. */
-export async function openSubject(app: App, out: Output, flag: FlagRow): Promise<Subject> {
+export async function openSubject(platform: Platform, out: Output, flag: FlagRow): Promise<Subject> {
   const read: Reader | undefined = READERS[flag.subject_type as SubjectType]
-  return (await read?.(app, out, eventOf(flag) ?? flag.subject_id)) ?? { pairs: [], people: [] }
+  return (await read?.(platform, out, eventOf(flag) ?? flag.subject_id)) ?? { pairs: [], people: [] }
 }
 
 /** The event that a flag is about, the latest one of several; `null` for flags about something else. */
@@ -35,12 +35,12 @@ export function eventOf(flag: FlagRow): string | null {
   return latest_event_ids?.[0] ?? null
 }
 
-type Reader = (app: App, out: Output, id: string) => Promise<Subject | null>
+type Reader = (platform: Platform, out: Output, id: string) => Promise<Subject | null>
 
 /** One for each type, which the compiler asks for. */
 const READERS: Record<SubjectType, Reader> = {
-  user: async (app, out, id) => {
-    const user = await findUser(app.platform, id)
+  user: async (platform, out, id) => {
+    const user = await findUser(platform, id)
     return {
       pairs: [
         ['e-mail', user.email],
@@ -52,8 +52,8 @@ const READERS: Record<SubjectType, Reader> = {
       people: [{ as: user.role, id }],
     }
   },
-  offer: async (app, _out, id) => {
-    const offer = (await offerRecords(app.platform, app.database.reader, [id])).get(id)
+  offer: async (platform, _out, id) => {
+    const offer = (await offerRecords(platform, platform.database.reader, [id])).get(id)
     if (!offer) return null
     return {
       pairs: [
@@ -65,8 +65,8 @@ const READERS: Record<SubjectType, Reader> = {
       people: [{ as: 'merchant', id: offer.merchant_id }],
     }
   },
-  affiliate_link: async (app, out, id) => {
-    const link = (await linkRecords(app.database.reader, [id])).get(id)
+  affiliate_link: async (platform, out, id) => {
+    const link = (await linkRecords(platform.database.reader, [id])).get(id)
     if (!link) return null
     return {
       pairs: [
@@ -80,26 +80,26 @@ const READERS: Record<SubjectType, Reader> = {
       ],
     }
   },
-  store: async (app, _out, id) => {
-    const { reader } = app.database
+  store: async (platform, _out, id) => {
+    const { reader } = platform.database
     const store = (await getStoresById(reader, [id])).get(id)
     return {
       pairs: store ? [['shop', store.shop_domain]] : [],
       people: store ? [{ as: 'merchant', id: store.merchant_id }] : [],
     }
   },
-  store_events: async (app, out, eventId) => {
-    const [event] = await findEventsNamed(app.platform, eventId)
+  store_events: async (platform, out, eventId) => {
+    const [event] = await findEventsNamed(platform, eventId)
     if (!event) return null
-    const store = await READERS.store(app, out, event.scope)
-    const latest = await READERS.inbound_event(app, out, eventId)
+    const store = await READERS.store(platform, out, event.scope)
+    const latest = await READERS.inbound_event(platform, out, eventId)
     return {
       pairs: [...(store?.pairs ?? []), ...(latest?.pairs ?? [])],
       people: store?.people ?? [],
     }
   },
-  shop_domain: async (app, _out, domain) => {
-    const claims = await claimsInUse(app.platform, domain)
+  shop_domain: async (platform, _out, domain) => {
+    const claims = await claimsInUse(platform, domain)
     return {
       pairs: [
         ['shop', domain],
@@ -109,8 +109,8 @@ const READERS: Record<SubjectType, Reader> = {
       people: claims.map((claim) => ({ as: 'merchant', id: claim.merchant_id })),
     }
   },
-  sale: async (app, out, id) => {
-    const sale = await getSale(app.platform, 'all', id)
+  sale: async (platform, out, id) => {
+    const sale = await getSale(platform, 'all', id)
     if (!sale) return null
     return {
       pairs: [
@@ -127,8 +127,8 @@ const READERS: Record<SubjectType, Reader> = {
       ],
     }
   },
-  billing_cycle: async (app, out, id) => {
-    const cycle = await getCycle(app.database.reader, id)
+  billing_cycle: async (platform, out, id) => {
+    const cycle = await getCycle(platform.database.reader, id)
     if (!cycle) return null
     return {
       pairs: [
@@ -139,8 +139,8 @@ const READERS: Record<SubjectType, Reader> = {
       people: [{ as: 'merchant', id: cycle.merchant_id }],
     }
   },
-  payout: async (app, out, id) => {
-    const payout = await getPayout(app.platform, id)
+  payout: async (platform, out, id) => {
+    const payout = await getPayout(platform, id)
     if (!payout) return null
     return {
       pairs: [
@@ -152,8 +152,8 @@ const READERS: Record<SubjectType, Reader> = {
       people: [{ as: 'creator', id: payout.creator_id }],
     }
   },
-  inbound_event: async (app, out, id) => {
-    const [event] = await findEventsNamed(app.platform, id)
+  inbound_event: async (platform, out, id) => {
+    const [event] = await findEventsNamed(platform, id)
     if (!event) return null
     return {
       pairs: [
@@ -165,7 +165,7 @@ const READERS: Record<SubjectType, Reader> = {
       people: [],
     }
   },
-  processor_event_type: (app, out, eventId) => READERS.inbound_event(app, out, eventId),
+  processor_event_type: (platform, out, eventId) => READERS.inbound_event(platform, out, eventId),
   processor: async (_app, _out, name) => ({ pairs: [['processor', name]], people: [] }),
   database_table: async (_app, _out, name) => ({ pairs: [['table', name]], people: [] }),
 }

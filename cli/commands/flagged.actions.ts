@@ -25,9 +25,9 @@ interface ListOptions extends PageOptions, WalkFilter {
   status: FlagRow['status']
 }
 
-export const list = reads(async ({ app, out }, options: ListOptions) => {
+export const list = reads(async ({ platform, out }, options: ListOptions) => {
   assertKind(options)
-  out.showPage(await listFlags(app.platform, options), {
+  out.showPage(await listFlags(platform, options), {
     columns: [
       { title: 'Severity', cell: (flag) => flag.severity },
       { title: 'Kind', cell: (flag) => flag.kind },
@@ -55,8 +55,8 @@ function assertKind({ kind }: WalkFilter): void {
 
 export async function resolve(flagId: string, options: { note: string }, command: Command): Promise<void> {
   const note = readText('--note', options.note, 2000)
-  await withApp(command, async ({ app, out }) => {
-    const row = await resolveFlag(app.platform, { flagId, note, actor: OPERATOR })
+  await withApp(command, async ({ platform, out }) => {
+    const row = await resolveFlag(platform, { flagId, note, actor: OPERATOR })
     out.show(wireFlag(row), () => [`${row.kind} is resolved: ${row.note}`])
   })
 }

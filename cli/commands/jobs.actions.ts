@@ -5,9 +5,9 @@ import { reads } from '../context.ts'
 import { nameOf, peopleOf, readPage } from '../lists.ts'
 import { wireTime } from '../terminal/output.ts'
 
-export const list = reads(async ({ app, out }, options: PageOptions) => {
-  const page = await readPage(options, (request) => listExports(app.platform, request))
-  const person = await peopleOf(app, page.items, (job) => job.user_id)
+export const list = reads(async ({ platform, out }, options: PageOptions) => {
+  const page = await readPage(options, (request) => listExports(platform, request))
+  const person = await peopleOf(platform, page.items, (job) => job.user_id)
   out.showPage(page, {
     columns: [
       { title: 'Started by', flexible: true, cell: (job) => nameOf(person(job.user_id)) },
@@ -20,7 +20,7 @@ export const list = reads(async ({ app, out }, options: PageOptions) => {
       { title: 'Id', cell: (job) => job.id },
     ],
     wire: (job) => ({
-      ...wireJob(app.platform, job),
+      ...wireJob(platform, job),
       user: person(job.user_id),
       resource: job.resource,
       format: job.format,

@@ -5,12 +5,12 @@ import { Failure } from '../failures.ts'
 import type { Output } from '../terminal/output.ts'
 import { printable } from '../terminal/printable-text.ts'
 
-export const rotate = writes(async ({ app, out }, { dryRun = false }: { dryRun?: boolean }) => {
+export const rotate = writes(async ({ platform, out }, { dryRun = false }: { dryRun?: boolean }) => {
   const onProgress = (table: string, rows: number) => out.progress(`${table}: ${rows} rows`)
-  const rotation = await rotateKeys(app.platform, { dryRun, actor: OPERATOR, onProgress })
+  const rotation = await rotateKeys(platform, { dryRun, actor: OPERATOR, onProgress })
   out.endProgress()
   const formerNeeded = rotation.left.some((row) => row.keyMissing)
-  const former = app.platform.keys.former.length > 0
+  const former = platform.keys.former.length > 0
   out.show(documentOf(rotation, dryRun), () => linesOf(out, rotation, { dryRun, former }))
   if (rotation.left.length === 0) return
   throw new Failure(

@@ -13,7 +13,7 @@ import {
   listBalances,
   type OwnedBalance,
   readAccountStatement,
-} from '../../server/users/accounts.service.ts'
+} from '../../server/reports/accounts.service.ts'
 import { describeKeys, type JournalKeying } from '../../server/verification/journal-keys.ts'
 import { Scope } from '../../server/verification/scope.ts'
 import { compareWithKept } from '../../server/verification/seals.ts'
@@ -272,8 +272,8 @@ const KEY_USES: Record<JournalKeying['keys'][number]['use'], string> = {
   unknown: 'unknown key',
 }
 
-export const seal = writes(async ({ app, out }) => {
-  const { seal: made, moved } = await sealLedger(app.platform)
+export const seal = writes(async ({ platform, out }) => {
+  const { seal: made, moved } = await sealLedger(platform)
   const document = { created: moved > 0, ledgers: moved, seal: made && wireSeal(made) }
   out.show(document, () => sealLines(out, made, moved))
 })
@@ -301,10 +301,10 @@ function shortList(rows: readonly string[]): string {
   return distinct.slice(0, MOST_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
-export const balances = reads(async ({ app, out }, user: string | undefined) => {
+export const balances = reads(async ({ platform, out }, user: string | undefined) => {
   const isPlatform = user === PLATFORM
-  const ownerId = isPlatform ? null : await userIdOf(app, user)
-  const all = await listBalances(app.platform, ownerId)
+  const ownerId = isPlatform ? null : await userIdOf(platform, user)
+  const all = await listBalances(platform, ownerId)
   const rows = isPlatform ? all.filter((row) => row.owner === null) : all
   const total = rows.reduce((sum, row) => sum + row.balance, 0)
   const document = { items: rows.map(wireBalance), total: formatMoney(total), currency: CURRENCY }

@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { setCoupon } from '../../server/links/coupons.service.ts'
-import { listLinks, wireLink } from '../../server/links/listed-links.service.ts'
+import { listLinks, wireLink } from '../../server/reports/listed-links.service.ts'
 import { couponCodeInput } from '../../shared/schemas/links.ts'
 import { reads, withApp } from '../context.ts'
 import { wrongUsage } from '../failures.ts'
 import { nameOf, peopleOf, type ScopeOptions, scopeOf } from '../lists.ts'
 import { money } from '../terminal/table.ts'
 
-export const list = reads(async ({ app, out }, options: ScopeOptions) => {
-  const page = await listLinks(app.platform, await scopeOf(app, options), options)
-  const person = await peopleOf(app, page.items, (link) => link.creatorId)
+export const list = reads(async ({ platform, out }, options: ScopeOptions) => {
+  const page = await listLinks(platform, await scopeOf(platform, options), options)
+  const person = await peopleOf(platform, page.items, (link) => link.creatorId)
   out.showPage(page, {
     columns: [
       { title: 'Link', cell: (link) => link.slug },
@@ -23,7 +23,7 @@ export const list = reads(async ({ app, out }, options: ScopeOptions) => {
       { title: 'Sales', right: true, cell: (link) => link.acceptedSales },
       money('Earned', (link) => link.commissionEarned),
     ],
-    wire: (link) => ({ ...wireLink(app.platform, link), creator: person(link.creatorId) }),
+    wire: (link) => ({ ...wireLink(platform, link), creator: person(link.creatorId) }),
   })
 })
 
@@ -34,13 +34,13 @@ export async function changeCoupon(
   command: Command,
 ): Promise<void> {
   if ((text === undefined) !== remove) throw wrongUsage('Name a coupon code or pass --remove.')
-  await withApp(command, async ({ app, out }) => {
+  await withApp(command, async ({ platform, out }) => {
     const parsed = remove ? null : couponCodeInput.safeParse(text)
     if (parsed?.success === false) {
       throw wrongUsage('A coupon code has 3 to 40 letters, digits, hyphens or underscores.')
     }
     const code = parsed?.data ?? null
-    await setCoupon(app.platform, { slug, actor: OPERATOR, code })
+    await setCoupon(platform, { slug, actor: OPERATOR, code })
     out.show({ slug, coupon_code: code }, () => [
       code === null ? `Link ${slug} has no coupon code.` : `Link ${slug} has the coupon code ${code}.`,
     ])

@@ -1,13 +1,21 @@
 import type { Command } from 'commander'
-import { listMails, type MailRow, retryMail, showMail } from '../../server/mail/mail-desk.service.ts'
-import { readNotifications, updateNotifications } from '../../server/mail/notifications.service.ts'
+import {
+  listMails,
+  type MailRow,
+  retryMail,
+  showMail,
+} from '../../server/notifications/channels/mail/mail-desk.service.ts'
+import {
+  readNotifications,
+  updateNotifications,
+} from '../../server/notifications/channels/mail/notifications.service.ts'
 import { findUser } from '../../server/users/users.service.ts'
 import type { PageOptions } from '../command.ts'
 import { READS, reads, withApp, writes } from '../context.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
 
-export const list = reads(async ({ app, out }, options: PageOptions & { state?: MailRow['state'] }) => {
-  out.showPage(await listMails(app.platform, { state: options.state, ...options }), {
+export const list = reads(async ({ platform, out }, options: PageOptions & { state?: MailRow['state'] }) => {
+  out.showPage(await listMails(platform, { state: options.state, ...options }), {
     columns: [
       { title: 'To', flexible: true, cell: (mail) => mail.address },
       { title: 'Kind', cell: (mail) => mail.kind },
@@ -21,8 +29,8 @@ export const list = reads(async ({ app, out }, options: PageOptions & { state?: 
   })
 })
 
-export const show = reads(async ({ app, out }, id: string) => {
-  const { row, subject, text } = await showMail(app.platform, id)
+export const show = reads(async ({ platform, out }, id: string) => {
+  const { row, subject, text } = await showMail(platform, id)
   out.show({ ...wireMail(row), subject, text }, () => [
     ...headLines(out, row),
     `Subject: ${subject}`,
@@ -43,8 +51,8 @@ function headLines(out: Output, mail: MailRow): string[] {
   ]
 }
 
-export const retry = writes(async ({ app, out }, id: string) => {
-  const mail = await retryMail(app.platform, id)
+export const retry = writes(async ({ platform, out }, id: string) => {
+  const mail = await retryMail(platform, id)
   out.show(wireMail(mail), () => [`The mail to ${mail.address} is queued; the worker sends it.`])
 })
 
@@ -57,7 +65,7 @@ export function preferences(
   const isChange = Object.keys(change).length > 0
   return withApp(
     command,
-    async ({ app: { platform }, out }) => {
+    async ({ platform, out }) => {
       const { id: userId, role, email: address } = await findUser(platform, user)
       const owner = { userId, role }
       const { email } = isChange

@@ -20,11 +20,11 @@ interface ListOptions extends PageOptions {
   vetting?: ShownOffer['vetting']
 }
 
-export const list = reads(async ({ app, out }, options: ListOptions) => {
+export const list = reads(async ({ platform, out }, options: ListOptions) => {
   const { status = null, vetting = null } = options
-  const merchantId = await userIdOf(app, options.merchant)
+  const merchantId = await userIdOf(platform, options.merchant)
   const page = await readPage(options, (request) =>
-    listEveryOffer(app.platform, { merchantId, status, vetting, ...request }),
+    listEveryOffer(platform, { merchantId, status, vetting, ...request }),
   )
   out.showPage(page, {
     columns: [
@@ -54,13 +54,13 @@ export async function vet(offerId: string, options: VetOptions, command: Command
   const decision = options.approve ? 'approve' : 'reject'
   const reason = readReason(options.reason)
   await withApp(command, async (context) => {
-    const { app, out } = context
-    const found = (await offerRecords(app.platform, app.database.reader, [offerId])).get(offerId)
+    const { platform, out } = context
+    const found = (await offerRecords(platform, platform.database.reader, [offerId])).get(offerId)
     if (!found) throw offerNotFound()
     const commissionRate = options.rate ?? found.commission_rate
     const verb = options.approve ? 'Approve' : 'Reject'
     await confirm(context, `${verb} "${found.title}" at ${commissionRate / 100} % commission?`)
-    const vetted = await vetOffer(app.platform, {
+    const vetted = await vetOffer(platform, {
       offerId,
       actor: OPERATOR,
       decision,

@@ -27,14 +27,14 @@ interface ListOptions extends PageOptions {
   state?: PayoutRow['state']
 }
 
-export const list = reads(async ({ app, out }, options: ListOptions) => {
-  const creatorId = await userIdOf(app, options.creator)
+export const list = reads(async ({ platform, out }, options: ListOptions) => {
+  const creatorId = await userIdOf(platform, options.creator)
   const page = await readPage(options, (request) =>
-    listPayouts(app.platform, creatorId, { state: options.state ?? null, ...request }),
+    listPayouts(platform, creatorId, { state: options.state ?? null, ...request }),
   )
-  const person = await peopleOf(app, page.items, (row) => row.creator_id)
+  const person = await peopleOf(platform, page.items, (row) => row.creator_id)
   const pending = page.items.filter((row) => row.state === 'pending').map((row) => row.id)
-  const calls = await callStates(app, 'payout', pending)
+  const calls = await callStates(platform, 'payout', pending)
   const why = ({ id, failure_reason }: PayoutRow) =>
     failure_reason ?? callText(out, calls.get(id), `payouts retry ${id}`)
   out.showPage(page, {
@@ -56,18 +56,16 @@ export const list = reads(async ({ app, out }, options: ListOptions) => {
 })
 
 export const run = movesMoney(async (context, { dryRun = false }: { dryRun?: boolean }) => {
-  const { app, out } = context
+  const { app, platform, out } = context
   const progress = (done: number, all: number) => out.progress(`creator ${done} of ${all}`)
-  const preview = await runPayouts(app.platform, app.processor, { dryRun: true, progress })
+  const preview = await runPayouts(platform, app.processor, { dryRun: true, progress })
   out.endProgress()
   const payable = preview.filter((outcome) => outcome.kind === 'paid_out')
   if (!dryRun && payable.length > 0) await confirm(context, runQuestion(payable))
   // Also where nothing is paid: what waits for a person is flagged.
-  const outcomes = dryRun
-    ? preview
-    : await runPayouts(app.platform, app.processor, { actor: OPERATOR, progress })
+  const outcomes = dryRun ? preview : await runPayouts(platform, app.processor, { actor: OPERATOR, progress })
   out.endProgress()
-  const person = await peopleOf(app, outcomes, (outcome) => outcome.creatorId)
+  const person = await peopleOf(platform, outcomes, (outcome) => outcome.creatorId)
   const items = outcomes.map((outcome) => wireOutcome(outcome, person(outcome.creatorId)))
   out.show({ dry_run: dryRun, items }, () => runLines(context, outcomes, person, dryRun))
   failIfSomeFailed(outcomes)
@@ -131,17 +129,13 @@ function wireOutcome(outcome: PayoutRunOutcome, creator: Person) {
 export async function retry(payoutId: string, options: { reason?: string }, command: Command): Promise<void> {
   const reason = readReason(options.reason)
   const work = async (context: AppContext) => {
-    const { app, out } = context
-    const found = await getPayout(app.platform, payoutId)
+    const { app, platform, out } = context
+    const found = await getPayout(platform, payoutId)
     if (!found) throw new Failure(`Payout ${payoutId} not found.`, { code: 'not_found' })
     await confirm(context, `Send payout ${payoutId} again, ${displayMoney(found.amount)}?`)
     const request = { payoutId, actor: OPERATOR, reason }
-    const { payout, attemptId, newDestination, adopts } = await retryPayout(
-      app.platform,
-      app.processor,
-      request,
-    )
-    const creator = await personOf(app, payout.creator_id)
+    const { payout, attemptId, newDestination, adopts } = await retryPayout(platform, app.processor, request)
+    const creator = await personOf(platform, payout.creator_id)
     const document = {
       payout_id: payoutId,
       creator,

@@ -1,5 +1,5 @@
-import type { App } from '../../server/app.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
+import type { Platform } from '../../server/platform/platform.ts'
 import {
   explainSale,
   findOrder,
@@ -24,15 +24,15 @@ interface ListOptions extends ScopeOptions {
   to?: string
 }
 
-export const list = reads(async ({ app, out, config }, options: ListOptions) => {
-  const scope = await saleScope(app, options)
+export const list = reads(async ({ platform, out, config }, options: ListOptions) => {
+  const scope = await saleScope(platform, options)
   const [from, to] = [readMoment(options.from, config), readMoment(options.to, config)]
   if (from !== null && to !== null && from >= to) throw wrongUsage('--from must be before --to.')
   const filter = { acceptanceStatus: options.status ?? null, from, to, offerId: options.offer ?? null }
-  const page = await readPage(options, (request) => listSales(app.platform, scope, { ...filter, ...request }))
-  const person = await peopleOf(app, page.items, (sale) => [sale.merchant_id, sale.creator_id])
+  const page = await readPage(options, (request) => listSales(platform, scope, { ...filter, ...request }))
+  const person = await peopleOf(platform, page.items, (sale) => [sale.merchant_id, sale.creator_id])
   const storeIds = new Set(page.items.map((sale) => sale.store_id))
-  const domains = await shopDomainsOf(app.database.reader, [...storeIds])
+  const domains = await shopDomainsOf(platform.database.reader, [...storeIds])
   out.showPage(page, {
     columns: [
       out.moment('Recorded', (sale) => sale.created_at),
@@ -53,21 +53,21 @@ export const list = reads(async ({ app, out, config }, options: ListOptions) => 
   })
 })
 
-async function saleScope(app: App, { merchant, creator }: ListOptions): Promise<SaleScope> {
+async function saleScope(platform: Platform, { merchant, creator }: ListOptions): Promise<SaleScope> {
   if (merchant !== undefined && creator !== undefined) {
     throw wrongUsage('Name a merchant or a creator, not both.')
   }
-  const merchantId = await userIdOf(app, merchant)
-  const creatorId = await userIdOf(app, creator)
+  const merchantId = await userIdOf(platform, merchant)
+  const creatorId = await userIdOf(platform, creator)
   if (merchantId !== null) return { merchantId }
   return creatorId === null ? 'all' : { creatorId }
 }
 
 export const explain = reads(
-  async ({ app, out }, order: string, { store = null }: { store?: string | null }) => {
-    const candidates = await findOrder(app.platform, order, store).catch(async (error: unknown) => {
+  async ({ platform, out }, order: string, { store = null }: { store?: string | null }) => {
+    const candidates = await findOrder(platform, order, store).catch(async (error: unknown) => {
       if (!(error instanceof Refusal)) throw error
-      const setAside = await findSetAsideOrders(app.platform, order, store)
+      const setAside = await findSetAsideOrders(platform, order, store)
       if (setAside.length === 0) throw error
       return setAside
     })
@@ -77,7 +77,7 @@ export const explain = reads(
     }
     const [only] = candidates
     if (!only || candidates.length > 1) throw ambiguous(order, candidates, out)
-    const explanation = await explainSale(app.platform, only.saleId)
+    const explanation = await explainSale(platform, only.saleId)
     out.show(explanationDocument(explanation), () => explanationLines(explanation, out))
   },
 )

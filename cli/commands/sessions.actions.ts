@@ -4,9 +4,9 @@ import { endSessionsOf, findUser } from '../../server/users/users.service.ts'
 import type { PageOptions } from '../command.ts'
 import { confirm, reads, writes } from '../context.ts'
 
-export const list = reads(async ({ app, out }, user: string, options: PageOptions) => {
-  const { id } = await findUser(app.platform, user)
-  out.showPage(await listSessions(app.platform, id, options), {
+export const list = reads(async ({ platform, out }, user: string, options: PageOptions) => {
+  const { id } = await findUser(platform, user)
+  out.showPage(await listSessions(platform, id, options), {
     columns: [
       out.moment('Logged in', (session) => session.createdAt),
       out.moment('Last used', (session) => session.lastUsedAt),
@@ -20,11 +20,11 @@ export const list = reads(async ({ app, out }, user: string, options: PageOption
 })
 
 export const end = writes(async (context, user: string, sessionId: string | undefined) => {
-  const { app, out } = context
-  const { id, role, email } = await findUser(app.platform, user)
+  const { platform, out } = context
+  const { id, role, email } = await findUser(platform, user)
   const which = sessionId === undefined ? 'all sessions' : `session ${sessionId}`
   await confirm(context, `End ${which} of ${role} ${email}?`)
-  const ended = await endSessionsOf(app.platform, id, sessionId)
+  const ended = await endSessionsOf(platform, id, sessionId)
   out.show({ user_id: id, ended }, () => [
     `${email}: ${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended.`,
   ])

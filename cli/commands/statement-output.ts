@@ -1,9 +1,9 @@
+import type { AccountHolder } from '../../server/reports/accounts.service.ts'
 import type {
   AccountStanding,
   AccountSummary,
   StatementEntry,
-} from '../../server/ledger/statement.service.ts'
-import type { AccountHolder } from '../../server/users/accounts.service.ts'
+} from '../../server/reports/statement.service.ts'
 import { CURRENCY, type Paisa } from '../../shared/money.ts'
 import { GrowingOutput } from '../terminal/list-output.ts'
 import { displayMoney, formatMoney, type Output, wireTime } from '../terminal/output.ts'

@@ -77,7 +77,7 @@ async function readRows(
   return {
     at,
     desk: await deskStatus(app.platform),
-    notifications: await notificationBacklog(app.database.reader, at),
+    notifications: await notificationBacklog(app.platform.database.reader, at),
     schedule: names.map((name) => ({
       name,
       expression: expressions.get(name) ?? '',

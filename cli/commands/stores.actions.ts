@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import type { App } from '../../server/app.ts'
 import { OPERATOR } from '../../server/flags/audit.service.ts'
 import { NIL_ID } from '../../server/platform/ids.ts'
+import type { Platform } from '../../server/platform/platform.ts'
 import { rejectionsOf } from '../../server/sales/sales.service.ts'
 import { countedUnclaimed } from '../../server/stores/refused-deliveries.service.ts'
 import { allowClaim, claimsInUse, releaseClaim } from '../../server/stores/remove-store.service.ts'
@@ -24,13 +24,13 @@ import { nameOf, type Person, peopleOf, personOf, userIdOf } from '../lists.ts'
 import { type Output, wireTime } from '../terminal/output.ts'
 import { type CompareOptions, compareExport } from './compare-export.ts'
 
-export const list = reads(async ({ app, out }, options: PageOptions & { merchant?: string }) => {
-  const merchantId = await userIdOf(app, options.merchant)
+export const list = reads(async ({ platform, out }, options: PageOptions & { merchant?: string }) => {
+  const merchantId = await userIdOf(platform, options.merchant)
   const { items, next_cursor } = merchantId
-    ? await listStores(app.platform, merchantId, options)
-    : await listEveryStore(app.platform, options)
-  const person = await peopleOf(app, items, (store) => store.merchant_id)
-  const shown = await showStores(app.platform, items)
+    ? await listStores(platform, merchantId, options)
+    : await listEveryStore(platform, options)
+  const person = await peopleOf(platform, items, (store) => store.merchant_id)
+  const shown = await showStores(platform, items)
   const stores = items.map((row, index) => ({ row, shown: shown[index] }))
   out.showPage(
     { items: stores, next_cursor },
@@ -65,10 +65,10 @@ function wireStore(store: StoreRow, merchant: Person) {
 }
 
 export const check = reads(
-  async ({ app, out }, domain: string | undefined, options: { merchant?: string }) => {
-    if (domain === undefined) return checkAllStores(app, out)
-    const claims = await claimsOf(app, domain, options.merchant)
-    await checkStores(app, out, claims, (await claimsInUse(app.platform, domain)).length)
+  async ({ platform, out }, domain: string | undefined, options: { merchant?: string }) => {
+    if (domain === undefined) return checkAllStores(platform, out)
+    const claims = await claimsOf(platform, domain, options.merchant)
+    await checkStores(platform, out, claims, (await claimsInUse(platform, domain)).length)
   },
 )
 
@@ -80,19 +80,19 @@ interface Check {
 
 /** Shows for each claim on a domain what arrived, what was refused and what to do. Throws if something must be done. */
 async function checkStores(
-  app: App,
+  platform: Platform,
   out: Output,
   claims: readonly StoreRow[],
   domainClaims: number,
 ): Promise<void> {
-  const person = await peopleOf(app, claims, (claim) => claim.merchant_id)
-  const since = app.platform.clock.now() - 30 * DAY_MS
-  const stores = await showStores(app.platform, claims)
+  const person = await peopleOf(platform, claims, (claim) => claim.merchant_id)
+  const since = platform.clock.now() - 30 * DAY_MS
+  const stores = await showStores(platform, claims)
   const checks: Check[] = []
   for (const [index, claim] of claims.entries()) {
     const store = {
       ...(stores[index] as (typeof stores)[number]),
-      rejected_30d: await rejectionsOf(app.platform, claim, since),
+      rejected_30d: await rejectionsOf(platform, claim, since),
       claims: domainClaims,
     }
     const findings = checkStore(store, (time) => out.time(Date.parse(time)))
@@ -114,20 +114,20 @@ async function checkStores(
 const PAGE = 500
 
 /** Lists the stores whose deliveries are refused, and the domains that deliveries name and no merchant claims. Throws if there are such stores. */
-async function checkAllStores(app: App, out: Output): Promise<void> {
-  const { reader } = app.platform.database
+async function checkAllStores(platform: Platform, out: Output): Promise<void> {
+  const { reader } = platform.database
   const rejecting: { row: StoreRow; store: Store }[] = []
   for (let after: string | undefined = NIL_ID; after !== undefined; ) {
     const rows: StoreRow[] = await refusedStoresAfter(reader, after, PAGE)
-    const shown = await showStores(app.platform, rows)
+    const shown = await showStores(platform, rows)
     for (const [index, row] of rows.entries()) {
       const store = shown[index]
       if (store?.status === 'rejecting') rejecting.push({ row, store })
     }
     after = rows.length < PAGE ? undefined : rows.at(-1)?.id
   }
-  const unclaimed = await countedUnclaimed(app.platform)
-  const person = await peopleOf(app, rejecting, ({ row }) => row.merchant_id)
+  const unclaimed = await countedUnclaimed(platform)
+  const person = await peopleOf(platform, rejecting, ({ row }) => row.merchant_id)
   out.show(
     {
       rejecting: rejecting.map(({ row, store }) => ({ merchant: person(row.merchant_id), ...store })),
@@ -183,8 +183,8 @@ function checkLines({ merchant, store, findings }: Check, out: Output): string[]
   ]
 }
 
-export const compare = reads(({ app, out }, domain: string, file: string, options: CompareOptions) =>
-  compareExport(app, out, domain, file, options),
+export const compare = reads(({ platform, out }, domain: string, file: string, options: CompareOptions) =>
+  compareExport(platform, out, domain, file, options),
 )
 
 interface DecisionOptions {
@@ -195,15 +195,15 @@ interface DecisionOptions {
 export async function release(domain: string, options: DecisionOptions, command: Command): Promise<void> {
   const reason = readReason(options.reason)
   await withApp(command, async (context) => {
-    const { app, out } = context
-    const { shop_domain, merchant_id: merchantId } = await claimToRelease(app, domain, options.merchant)
-    const person = await personOf(app, merchantId)
+    const { platform, out } = context
+    const { shop_domain, merchant_id: merchantId } = await claimToRelease(platform, domain, options.merchant)
+    const person = await personOf(platform, merchantId)
     await confirm(
       context,
       `Release ${shop_domain} from ${nameOf(person)}? Its webhook secrets are deleted; its sales stay. Live offers are paused if it is their only store.`,
     )
     const release = { domain: shop_domain, merchantId, actor: OPERATOR, reason }
-    const { store, offersPaused } = await releaseClaim(app.platform, release)
+    const { store, offersPaused } = await releaseClaim(platform, release)
     out.show({ ...wireStore(store, person), offers_paused: offersPaused }, () => [
       `Released ${store.shop_domain} from ${nameOf(person)}.`,
       ...(offersPaused > 0 ? [`Live offers paused, because no store is left: ${offersPaused}.`] : []),
@@ -213,22 +213,30 @@ export async function release(domain: string, options: DecisionOptions, command:
 }
 
 /** The claims in use on a domain, at least one; of one merchant if given. */
-async function claimsOf(app: App, domain: string, merchant: string | undefined): Promise<StoreRow[]> {
-  const claims = await claimsInUse(app.platform, domain)
-  const merchantId = await userIdOf(app, merchant)
+async function claimsOf(
+  platform: Platform,
+  domain: string,
+  merchant: string | undefined,
+): Promise<StoreRow[]> {
+  const claims = await claimsInUse(platform, domain)
+  const merchantId = await userIdOf(platform, merchant)
   const meant = claims.filter((claim) => merchantId === null || claim.merchant_id === merchantId)
   if (meant.length > 0) return meant
   const whose = merchant === undefined ? '' : ` of ${merchant}`
-  const [refused] = claims.length === 0 ? await countedUnclaimed(app.platform, domain) : []
+  const [refused] = claims.length === 0 ? await countedUnclaimed(platform, domain) : []
   const count = refused === undefined ? '' : ` Deliveries for it that were refused: ${refused.deliveries}.`
   throw new Failure(`No store in use${whose} has the domain ${domain}.${count}`, { code: 'not_found' })
 }
 
-async function claimToRelease(app: App, domain: string, merchant: string | undefined): Promise<StoreRow> {
-  const meant = await claimsOf(app, domain, merchant)
+async function claimToRelease(
+  platform: Platform,
+  domain: string,
+  merchant: string | undefined,
+): Promise<StoreRow> {
+  const meant = await claimsOf(platform, domain, merchant)
   const [claim] = meant
   if (claim && meant.length === 1) return claim
-  const person = await peopleOf(app, meant, (one) => one.merchant_id)
+  const person = await peopleOf(platform, meant, (one) => one.merchant_id)
   throw new Failure(`${meant.length} merchants claim ${claim?.shop_domain}. Name one with --merchant.`, {
     extra: { candidates: meant.map((one) => wireStore(one, person(one.merchant_id))) },
     lines: meant.map((one) => `  ${one.id}  ${nameOf(person(one.merchant_id))}`),
@@ -241,10 +249,10 @@ export async function allow(
   command: Command,
 ): Promise<void> {
   const reason = readReason(options.reason)
-  await withApp(command, async ({ app, out }) => {
-    const { id: merchantId } = await findUser(app.platform, options.merchant)
-    const store = await allowClaim(app.platform, { domain, merchantId, actor: OPERATOR, reason })
-    const person = await personOf(app, merchantId)
+  await withApp(command, async ({ platform, out }) => {
+    const { id: merchantId } = await findUser(platform, options.merchant)
+    const store = await allowClaim(platform, { domain, merchantId, actor: OPERATOR, reason })
+    const person = await personOf(platform, merchantId)
     out.show(wireStore(store, person), () => [`${nameOf(person)} can connect ${store.shop_domain} again.`])
   })
 }

@@ -23,8 +23,8 @@ interface ListOptions extends PageOptions {
   suspended?: boolean
 }
 
-export const list = reads(async ({ app, out }, options: ListOptions) => {
-  out.showPage(await users.listUsers(app.platform, options), {
+export const list = reads(async ({ platform, out }, options: ListOptions) => {
+  out.showPage(await users.listUsers(platform, options), {
     columns: [
       { title: 'E-mail', flexible: true, cell: (user) => user.email },
       { title: 'Role', cell: (user) => user.role },
@@ -47,7 +47,7 @@ export async function createAdmin(
   command: Command,
 ): Promise<void> {
   requirePasswordSource(options)
-  await withApp(command, async ({ app: { platform }, out }) => {
+  await withApp(command, async ({ platform, out }) => {
     const displayName = options.name ?? email.split('@')[0] ?? email
     const admin = await users.createAdmin(platform, email, await readNewPassword(), displayName)
     out.show(wireUser(admin), () => [`${admin.email} is an admin now (${admin.id}).`])
@@ -70,15 +70,15 @@ export async function createAdmin(
 export async function setPassword(user: string, options: PasswordOptions, command: Command): Promise<void> {
   requirePasswordSource(options)
   await withApp(command, async (context) => {
-    const { app, out } = context
-    const found = await users.findUser(app.platform, user)
+    const { platform, out } = context
+    const found = await users.findUser(platform, user)
     await confirm(context, `Set a new password for ${found.role} ${found.email}? All sessions end.`)
-    await users.setPassword(app.platform, found.id, await readNewPassword())
+    await users.setPassword(platform, found.id, await readNewPassword())
     out.show(wireUser(found), () => [`${found.email} has a new password; all sessions have ended.`])
   })
 }
 
-export const enrollSecondFactor = writes(async ({ app: { platform }, out }, user: string) => {
+export const enrollSecondFactor = writes(async ({ platform, out }, user: string) => {
   if (out.json) throw wrongUsage('This command shows a secret and asks for a code; run it without --json.')
   const found = await users.findUser(platform, user)
   if (found.role !== 'admin') {
@@ -132,10 +132,7 @@ function recoveryLines({ email }: UserRecord, codes: readonly string[]): string[
 }
 
 export const resetSecondFactor = writes(async (context, user: string, options: { reason: string }) => {
-  const {
-    app: { platform },
-    out,
-  } = context
+  const { platform, out } = context
   const reason = readLine('--reason', options.reason, 500)
   const found = await users.findUser(platform, user)
   if (await factors.hasSecondFactor(platform.database.reader, found.id)) {
@@ -151,10 +148,7 @@ export const resetSecondFactor = writes(async (context, user: string, options: {
 
 export const suspend = writes(
   async (context, user: string, options: { reason?: string; dryRun?: boolean }) => {
-    const {
-      app: { platform },
-      out,
-    } = context
+    const { platform, out } = context
     const reason = readReason(options.reason)
     const found = await users.findUser(platform, user)
     const preview = await previewSuspension(platform, found)
@@ -182,10 +176,7 @@ export const suspend = writes(
 )
 
 export const reinstate = writes(async (context, user: string, options: { reason?: string }) => {
-  const {
-    app: { platform },
-    out,
-  } = context
+  const { platform, out } = context
   const reason = readReason(options.reason)
   const found = await users.findUser(platform, user)
   const changed = found.suspendedAt !== null

@@ -99,10 +99,10 @@ interface EventsOptions extends PageOptions {
   source?: EventRow['source']
 }
 
-export const events = reads(async ({ app, out }, options: EventsOptions) => {
+export const events = reads(async ({ platform, out }, options: EventsOptions) => {
   const { state, source } = options
-  const page = await readPage(options, (request) => listEvents(app.platform, { state, source, ...request }))
-  const senders = await sendersOf(app.database.reader, page.items)
+  const page = await readPage(options, (request) => listEvents(platform, { state, source, ...request }))
+  const senders = await sendersOf(platform.database.reader, page.items)
   out.showPage(page, {
     columns: [
       out.moment('Received', (row) => row.received_at),
@@ -162,9 +162,9 @@ async function storesMeant(db: Queries, store: string): Promise<string[]> {
 }
 
 export const show = reads(async (context, name: string, { body: withBody = false }: { body?: boolean }) => {
-  const { app, out } = context
+  const { platform, out } = context
   const { row, senders } = await eventNamed(context, name)
-  const body = withBody ? await eventBody(app.platform, row.id) : null
+  const body = withBody ? await eventBody(platform, row.id) : null
   const text = body?.toString('utf8')
   const document = {
     ...wireEvent(row, senders),
@@ -179,15 +179,15 @@ export const show = reads(async (context, name: string, { body: withBody = false
 })
 
 async function eventNamed(
-  { app, out }: AppContext,
+  { platform, out }: AppContext,
   name: string,
 ): Promise<{ row: EventRow; senders: EventSenders }> {
-  const rows = await findEventsNamed(app.platform, name)
+  const rows = await findEventsNamed(platform, name)
   const [row] = rows
   if (!row) {
     throw new Failure(`There is no event ${name}. See "affiliate webhooks events".`, { code: 'not_found' })
   }
-  const senders = await sendersOf(app.database.reader, rows)
+  const senders = await sendersOf(platform.database.reader, rows)
   if (rows.length === 1) return { row, senders }
   throw new Failure(`${name} stands for ${rows.length} events. Give the id of one.`, {
     extra: { candidates: rows.map((one) => wireEvent(one, senders)) },
@@ -218,13 +218,13 @@ export async function retry(
 }
 
 async function retryNamed(context: AppContext, name: string, reason: string | null): Promise<void> {
-  const { app, out } = context
+  const { platform, out } = context
   const { row, senders } = await eventNamed(context, name)
   // The others are refused below.
   if (row.state === 'pending' || row.state === 'set_aside') {
     await confirm(context, `Last time: ${outcomeText(row)}. Apply event ${row.id} again?`)
   }
-  const due = await retryEvent(app.platform, row.id, reason)
+  const due = await retryEvent(platform, row.id, reason)
   out.show(wireEvent(due, senders), () => [
     `The running service tries it again. Last time: ${outcomeText(row)}`,
     `See the result: affiliate webhooks show ${row.id}`,
@@ -232,10 +232,10 @@ async function retryNamed(context: AppContext, name: string, reason: string | nu
 }
 
 async function retryType(context: AppContext, type: string, reason: string | null): Promise<void> {
-  const { app, out } = context
-  await assertUnmapped(app.platform, type)
+  const { platform, out } = context
+  await assertUnmapped(platform, type)
   await confirm(context, `Apply every event of type ${type} that no rule mapped?`)
-  const retried = await retryUnmapped(app.platform, type, reason)
+  const retried = await retryUnmapped(platform, type, reason)
   out.show({ type, retried }, () => [
     `The running service tries ${counted(retried, 'event')} of type ${type} again.`,
     'It must have been restarted with the corrected PROCESSOR_EVENTS.',
@@ -249,8 +249,8 @@ interface ListenOptions {
   count?: number
 }
 
-export const listen = reads(async ({ app, out }, options: ListenOptions) => {
-  const watch = new EventWatch(app.platform)
+export const listen = reads(async ({ platform, out }, options: ListenOptions) => {
+  const watch = new EventWatch(platform)
   const end = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end.abort())
   if (!out.json) printLines(['Listening; Ctrl-C ends it.'], process.stderr)
@@ -258,7 +258,7 @@ export const listen = reads(async ({ app, out }, options: ListenOptions) => {
   while (!end.signal.aborted) {
     const changes = await watch.changes()
     const rows = changes.filter(({ source }) => !options.source || source === options.source)
-    const senders = await sendersOf(app.database.reader, rows)
+    const senders = await sendersOf(platform.database.reader, rows)
     for (const row of rows.slice(0, left)) {
       if (out.json) printJson(wireEvent(row, senders))
       else printLines([eventLine(out, row, senders)])

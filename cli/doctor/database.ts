@@ -106,8 +106,10 @@ function writable(file: string): Finding {
 }
 
 async function examinePostgres(config: Config, database: OpenDatabase): Promise<Finding[]> {
-  const hosts = hostsOf(config.DATABASE_URL)
-  const name = databaseNameOf(config.DATABASE_URL)
+  // Commands go past a pooler, which `judgePooler` examines.
+  const url = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL
+  const hosts = hostsOf(url)
+  const name = databaseNameOf(url)
   const version = await settingOf(database, 'show server_version', 'server_version')
   const off: string[] = []
   for (const name of ['fsync', 'synchronous_commit', 'full_page_writes']) {

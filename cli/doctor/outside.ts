@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { request } from 'undici'
 import { openApp } from '../../server/app.ts'
 import type { Config } from '../../server/platform/config.ts'
 import { printable } from '../../server/platform/printable.ts'
 import { type Finding, fail, info, ok, warn, wordsOf } from './finding.ts'
+import { examineSafepay } from './safepay.ts'
 
 type Environment = Record<string, string | undefined>
 
 /** Asks the processor for an invoice that does not exist: it must answer that it has none. */
 export async function examineProcessor(environment: Environment, config: Config): Promise<Finding[]> {
-  if (config.PROCESSOR === 'safepay-raast') {
-    const { examineSafepay } = await import('./safepay.ts')
-    return examineSafepay(config)
-  }
+  if (config.PROCESSOR === 'safepay-raast') return examineSafepay(config)
   try {
     const app = await openApp({ create: false, readOnly: true, environment, logLevel: 'silent' })
     try {
@@ -98,7 +97,6 @@ export function examineProxies({ TRUST_PROXY }: Config): Finding[] {
 }
 
 async function examineService(base: string, isPublic: boolean): Promise<Finding> {
-  const { request } = await import('undici')
   try {
     const { statusCode, body } = await request(`${base}/readyz`, { signal: AbortSignal.timeout(WITHIN_MS) })
     const answer = await body.text()

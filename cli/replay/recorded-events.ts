@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { fillFixture } from '../../fixtures/fill-fixture.ts'
 import type { App } from '../../server/app.ts'
 import { bodyToSend, findEventsNamed } from '../../server/inbox/events.service.ts'
@@ -58,7 +59,6 @@ async function readBody(file: string): Promise<Buffer> {
 
 async function bytesOf(file: string): Promise<Buffer> {
   if (file !== '-') {
-    const { readFile } = await import('node:fs/promises')
     return readFile(file).catch((error: NodeJS.ErrnoException) => {
       throw new Failure(`cannot read ${file}: ${error.code}`, { code: 'not_found' })
     })

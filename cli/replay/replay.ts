@@ -1,15 +1,18 @@
-import { randomInt, randomUUID } from 'node:crypto'
+import { createHash, randomInt, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { App } from '../../server/app.ts'
 import { type EventRow, listEvents } from '../../server/inbox/events.service.ts'
+import { recordOperatorDelivery } from '../../server/inbox/operator-deliveries.service.ts'
 import type { ShownLink } from '../../server/links/links.service.ts'
 import { isId } from '../../server/platform/ids.ts'
 import { didYouMean } from '../../server/platform/nearest-word.ts'
+import { isProduction } from '../../server/production-mark.ts'
 import { getSale } from '../../server/sales/sales.service.ts'
 import { Failure, wrongUsage } from '../failures.ts'
 import { type Fixtures, type ProcessorFixture, readFixtures } from './fixture-files.ts'
 import { type PickedLink, pickLink } from './pick-link.ts'
 import { NO_SUBJECT, prepareProcessorEvent, type Subject, subjectOf } from './processor-events.ts'
+import { prepareFile, prepareRecorded } from './recorded-events.ts'
 import { type SandboxControl, sandboxOf } from './sandbox-control.ts'
 import { refuseWithoutDestination, SandboxState } from './sandbox-state.ts'
 import { type Answer, ServiceCaller } from './service-caller.ts'
@@ -111,7 +114,6 @@ export function isTaken(status: number): boolean {
 }
 
 async function refuseProductionDatabase({ platform, database }: App): Promise<void> {
-  const { isProduction } = await import('../../server/production-mark.ts')
   const why =
     platform.config.NODE_ENV === 'production'
       ? 'NODE_ENV is production'
@@ -151,11 +153,10 @@ async function refuseAddress(
 }
 
 async function recordDelivery(app: App, caller: ServiceCaller, event: SignedEvent): Promise<void> {
-  const { recordOperatorDelivery } = await import('../../server/inbox/operator-deliveries.service.ts')
   await recordOperatorDelivery(app.platform, {
     scope: event.delivery.scope,
     delivery_id: event.delivery.deliveryId,
-    body_hash: await hashOf(event.rawBody),
+    body_hash: hashOf(event.rawBody),
     fixture: event.fixture,
     url: caller.base,
   })
@@ -202,12 +203,10 @@ async function prepareSingle(
   const [name] = names
   if (options.body !== undefined) {
     if (name !== undefined) throw wrongUsage('Name a fixture or a file with --body, not both.')
-    const { prepareFile } = await import('./recorded-events.ts')
     return prepareFile(app, caller, options.body, deliveryId, options)
   }
   if (name === undefined || !names.some(isId)) return null
   if (names.length > 1) throw wrongUsage('Name one recorded event, or fixtures.')
-  const { prepareRecorded } = await import('./recorded-events.ts')
   return prepareRecorded(app, caller, name, deliveryId, options)
 }
 
@@ -321,14 +320,13 @@ async function outcomeOf(
   deadline: number,
 ): Promise<Outcome> {
   const taken = answers.some(({ status }) => isTaken(status))
-  const row = taken ? await settledEvent(app, event.delivery, await hashOf(event.rawBody), deadline) : null
+  const row = taken ? await settledEvent(app, event.delivery, hashOf(event.rawBody), deadline) : null
   const saleId = row?.result ? (JSON.parse(row.result) as { sale_id?: string }).sale_id : undefined
   const sale = saleId ? ((await getSale(app.platform, 'all', saleId)) ?? null) : null
   return { event: row, sale }
 }
 
-async function hashOf(bytes: Buffer): Promise<string> {
-  const { createHash } = await import('node:crypto')
+function hashOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 

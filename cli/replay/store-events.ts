@@ -6,6 +6,7 @@ import { earlierVisits, linksOfClicks } from '../../server/clicks/clicks.service
 import { couponCodesOf } from '../../server/links/coupons.service.ts'
 import { resolveLink, type ShownLink } from '../../server/links/links.service.ts'
 import { Refusal } from '../../server/platform/api/refusal.ts'
+import { findOrder } from '../../server/sales/sale-explanation.service.ts'
 import { signShopifyBody } from '../../server/shopify/signature.ts'
 import { listEveryStore, listStores, shopDomainsOf } from '../../server/stores/stores.service.ts'
 import { claimsForWebhook, type WebhookClaim } from '../../server/stores/webhook-claims.service.ts'
@@ -146,7 +147,6 @@ const RECORDED_ALREADY: Expectation = {
 }
 
 async function isRecorded({ platform }: App, orderId: string, storeId: string): Promise<boolean> {
-  const { findOrder } = await import('../../server/sales/sale-explanation.service.ts')
   return findOrder(platform, orderId, storeId).then(
     () => true,
     (error: unknown) => {

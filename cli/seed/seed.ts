@@ -13,9 +13,9 @@ import { createOffer, setOfferStatus } from '../../server/offers/offers.service.
 import type { Clock } from '../../server/platform/clock.ts'
 import type { Platform } from '../../server/platform/platform.ts'
 import { isProduction, markSeeded } from '../../server/production-mark.ts'
+import { updateProfile } from '../../server/profile/profile.service.ts'
 import { connectStore } from '../../server/stores/stores.service.ts'
 import { register } from '../../server/users/credentials.service.ts'
-import { updateProfile } from '../../server/users/profile.service.ts'
 import { createAdmin, listUsers } from '../../server/users/users.service.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/durations.ts'
 import { percentToBasisPoints } from '../../shared/rates.ts'
@@ -154,14 +154,14 @@ async function registerPeople(platform: Platform): Promise<{ merchant: string; c
   const creators: string[] = []
   for (const { email, displayName, iban } of CREATORS) {
     const opened = await register(platform, { email, displayName, password: SEED_PASSWORD, role: 'creator' })
-    const { id } = opened.profile.user
+    const { userId: id } = opened
     await updateProfile(platform, id, {
       destination: { iban, account_title: displayName.toUpperCase() },
       currentPassword: SEED_PASSWORD,
     })
     creators.push(id)
   }
-  return { merchant: merchant.profile.user.id, creators }
+  return { merchant: merchant.userId, creators }
 }
 
 async function approvedLink(

@@ -1,3 +1,5 @@
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
 import { Failure, Interrupted, wrongUsage } from '../failures.ts'
 import { printLines, printPrompt } from './printable-text.ts'
 
@@ -27,8 +29,6 @@ async function pipedPassword(): Promise<string> {
 }
 
 async function typedPassword(): Promise<string> {
-  const { createInterface } = await import('node:readline')
-  const { Writable } = await import('node:stream')
   // Readline echoes what is typed to its output; this one swallows it.
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   // Without history, because the arrow keys would bring the first password back.

@@ -9,7 +9,9 @@ import { AUDITED, DESK_WORK, runDeskWork, type World } from './operator-work.ts'
 import { openProcessorStub } from './processor-stub.ts'
 
 /** What some write is a record of its own, and moves neither money nor people. */
-const RECORDS: Record<string, readonly string[]> = { 'ledger seal': ['ledger_seals', 'ledger_seal_heads'] }
+const RECORDS: Record<string, readonly string[]> = {
+  'ledger seal': ['ledger_seals', 'ledger_seal_heads', 'watermarks'],
+}
 
 const it = suite<World>('what operators do')
 it.before(async (world) => {

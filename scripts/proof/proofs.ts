@@ -116,7 +116,11 @@ export const PROOFS: readonly Proof[] = [
     name: 'webhooks',
     promise:
       '10,000 deliveries in under 20 s and in bounded memory, beside a dead endpoint; accounts share deliveries: slow endpoints hold back only themselves; slow, redirecting, resetting and lying receivers; no private address',
-    files: ['server/webhooks/', 'server/outbox/', 'server/platform/network/public-address'],
+    files: [
+      'server/notifications/channels/webhooks/',
+      'server/notifications/outbox',
+      'server/platform/network/public-address',
+    ],
     counts: { short: { SLOW_ACCOUNTS: 1 }, long: { SLOW_ACCOUNTS: 10 } },
   },
   {

@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert'
+import { appRouter } from '../http/router.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Marketplace, Shop } from '../test/testkit/marketplace.ts'
 import { outcomeOf, requestOf } from '../test/testkit/people.ts'
-import { usersRouter } from '../users/users.procedures.ts'
 import { billingRouter } from './billing.procedures.ts'
 import { closeDueCycles } from './close-cycle.service.ts'
 import { grantCredit } from './credits.service.ts'
@@ -70,7 +70,7 @@ for (const { it } of marketSuites<{ shop: Shop; other: Shop }>('the list of bill
     const { platform } = market
     const shown = async () => {
       const [cycle] = (await as(market, shop).listCycles({})).items
-      const { account } = await usersRouter.createCaller(requestOf(platform, shop.actor)).me({})
+      const { account } = await appRouter.createCaller(requestOf(platform, shop.actor)).users.me({})
       return { cycle, account }
     }
     for (const [amount, credit_total, amount_due, credit_available] of [

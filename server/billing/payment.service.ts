@@ -3,13 +3,13 @@ import { closeFlag, type FlagKind, raiseFlag } from '../flags/flags.service.ts'
 import type { EventOutcome } from '../inbox/inbox.service.ts'
 import { cycleCharged } from '../ledger/entries.rule.ts'
 import { writeEntries } from '../ledger/ledger.service.ts'
-import { type NewEvent, publishEvents } from '../outbox/outbox.service.ts'
+import { subscriptionsOf } from '../notifications/channels/webhooks/endpoints.service.ts'
+import { type NewEvent, publishEvents } from '../notifications/outbox.service.ts'
 import { afterCommit, type Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 import { userTopic } from '../platform/signals.ts'
 import { isCallWaiting } from '../processor/attempts.service.ts'
 import type { ProcessorEvent } from '../processor/events.rule.ts'
-import { subscriptionsOf } from '../webhooks/endpoints.service.ts'
 import {
   type CycleRow,
   findCycleByInvoice,

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { chromium } from 'playwright-core'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { showMail } from '../mail/mail-desk.service.ts'
+import { showMail } from '../notifications/channels/mail/mail-desk.service.ts'
 import { eventually, GIVE_UP_MS } from '../test/testkit/eventually.ts'
 import { call, openServiceBed, type ServiceBed } from '../test/testkit/service-bed.ts'
 

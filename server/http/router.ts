@@ -2,25 +2,27 @@ import { applicationsProcedures } from '../applications/applications.procedures.
 import { billingRouter } from '../billing/billing.procedures.ts'
 import { jobsRouter } from '../exports/exports.procedures.ts'
 import { flagProcedures } from '../flags/flags.procedures.ts'
-import { linksRouter } from '../links/links.procedures.ts'
+import { linkProcedures } from '../links/links.procedures.ts'
+import { webhooksRouter } from '../notifications/channels/webhooks/webhooks.procedures.ts'
 import { offersRouter, vettingProcedures } from '../offers/offers.procedures.ts'
 import { payoutsRouter } from '../payouts/payouts.procedures.ts'
 import { assertEveryProcedureDeclares, router } from '../platform/api/procedure.ts'
+import { profileProcedures, sessionProcedures } from '../profile/profile.procedures.ts'
+import { listedLinkProcedures } from '../reports/listed-links.procedures.ts'
 import { liveRouter } from '../reports/live.procedures.ts'
 import { summariesRouter } from '../reports/summaries.procedures.ts'
 import { salesRouter } from '../sales/sales.procedures.ts'
 import { storesRouter } from '../stores/stores.procedures.ts'
-import { authRouter, suspensionProcedures, usersRouter } from '../users/users.procedures.ts'
-import { webhooksRouter } from '../webhooks/webhooks.procedures.ts'
+import { authProcedures, notificationProcedures, suspensionProcedures } from '../users/users.procedures.ts'
 
 /** Every procedure of the service; each concept brings its own. */
 export const appRouter = router({
-  auth: authRouter,
-  users: usersRouter,
+  auth: router({ ...sessionProcedures, ...authProcedures }),
+  users: router({ ...notificationProcedures, ...profileProcedures }),
   stores: storesRouter,
   offers: offersRouter,
   applications: applicationsProcedures,
-  links: linksRouter,
+  links: router({ ...linkProcedures, ...listedLinkProcedures }),
   sales: salesRouter,
   payouts: payoutsRouter,
   billing: billingRouter,

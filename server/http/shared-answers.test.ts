@@ -2,10 +2,10 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type ShownOffer, setOfferStatus, updateOffer, vetOffer } from '../offers/offers.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
+import { updateProfile } from '../profile/profile.service.ts'
 import { testDialects } from '../test/testkit/databases.ts'
 import { addLiveOffer, addMerchant } from '../test/testkit/listings.ts'
 import { openWebTestbed, type WebTestbed } from '../test/testkit/web.ts'
-import { updateProfile } from '../users/profile.service.ts'
 import { reinstateUser, suspendUser } from '../users/users.service.ts'
 
 interface Context {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { withLongStatements } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
 
@@ -5,7 +6,7 @@ export interface LoopWork {
   name: string
   /** Signals that there is work now. */
   signals?: readonly string[]
-  /** Does what is due and returns how much that was. Runs again immediately while that is more than 0. */
+  /** Does what is due and returns how much that was. Runs again, after a turn of the event loop, while that is more than 0. */
   run(): Promise<number>
   /** When work is due next (epoch ms); `null` while none is known. */
   nextDueAt?(): Promise<number | null>
@@ -76,7 +77,7 @@ export class Loop {
   }
 
   #sleep(ms: number): Promise<void> {
-    if (ms === 0 || this.#signaled || this.#stopped) return Promise.resolve()
+    if (ms === 0 || this.#signaled || this.#stopped) return turnOfEventLoop()
     return new Promise((resolve) => {
       const timer = setTimeout(done, ms)
       const loop = this
@@ -88,4 +89,10 @@ export class Loop {
       this.#wake = done
     })
   }
+}
+
+/** On SQLite a run may hold the event loop. The first turn takes in the requests that came meanwhile, the second commits what they write. */
+async function turnOfEventLoop(): Promise<void> {
+  await nextTurn()
+  await nextTurn()
 }

@@ -1,5 +1,9 @@
-import { deliverMails, nextMailDueAt, removeOldMails } from '../mail/deliver-mails.service.ts'
-import { type MailTransport, openMailTransport } from '../mail/mail-transport.ts'
+import {
+  deliverMails,
+  nextMailDueAt,
+  removeOldMails,
+} from '../notifications/channels/mail/deliver-mails.service.ts'
+import { type MailTransport, openMailTransport } from '../notifications/channels/mail/mail-transport.ts'
 import { mailMode } from '../platform/config.ts'
 import type { Platform } from '../platform/platform.ts'
 import { Loop } from './loop.ts'

@@ -1,7 +1,7 @@
-import { mailBacklog } from '../mail/deliver-mails.service.ts'
-import { outboxBacklog } from '../outbox/outbox.service.ts'
+import { mailBacklog } from '../notifications/channels/mail/deliver-mails.service.ts'
+import { deliveryBacklog } from '../notifications/channels/webhooks/deliveries.service.ts'
+import { outboxBacklog } from '../notifications/outbox.service.ts'
 import type { Queries } from '../platform/database/database.ts'
-import { deliveryBacklog } from '../webhooks/deliveries.service.ts'
 
 const COUNTED = 10_000
 

@@ -6,6 +6,7 @@ import { runPayouts } from '../payouts/payout-run.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { claimAttempts } from '../processor/attempts.service.ts'
 import type { CallOutcome, Processor } from '../processor/processor.ts'
+import { updateProfile } from '../profile/profile.service.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import {
   attemptsOf,
@@ -20,7 +21,6 @@ import {
 import { setSuspended } from '../test/testkit/people.ts'
 import { openRival } from '../test/testkit/rival.ts'
 import { DAY, MINUTE } from '../test/testkit/testbed.ts'
-import { updateProfile } from '../users/profile.service.ts'
 import { makeDueCalls } from './processor-calls.ts'
 
 interface Context {

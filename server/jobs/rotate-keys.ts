@@ -1,5 +1,6 @@
 import { recordAudit } from '../flags/audit.service.ts'
 import { keysToRetire, sealForKeyRotation } from '../ledger/seals/seals.service.ts'
+import { SEALED_WEBHOOK_SECRETS } from '../notifications/channels/webhooks/endpoint-secrets.service.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import { readKeyMark, renewMark } from '../platform/crypto/key-mark.ts'
 import type { SealedRow, SealedTable } from '../platform/crypto/sealed-rows.ts'
@@ -19,7 +20,6 @@ import { SEALED_BILLING_ACCOUNTS } from '../users/billing-accounts.service.ts'
 import { SEALED_DESTINATIONS } from '../users/payout-destinations.service.ts'
 import { SEALED_SECOND_FACTORS } from '../users/second-factor.service.ts'
 import { refreshMailboxes } from '../watches/identity-watch.service.ts'
-import { SEALED_WEBHOOK_SECRETS } from '../webhooks/endpoint-secrets.service.ts'
 
 export const SEALED_TABLES: readonly SealedTable[] = [
   SEALED_DESTINATIONS,

@@ -1,8 +1,17 @@
-import { mailChannel } from '../mail/mail-channel.service.ts'
-import { type Channel, distributeEvents, OUTBOX_SIGNAL, removeOldEvents } from '../outbox/outbox.service.ts'
+import { mailChannel } from '../notifications/channels/mail/mail-channel.service.ts'
+import { deliverUntilIdle, WebhookDeliverer } from '../notifications/channels/webhooks/deliver.service.ts'
+import {
+  DELIVERY_SIGNAL,
+  removeOldDeliveries,
+  webhookChannel,
+} from '../notifications/channels/webhooks/deliveries.service.ts'
+import {
+  type Channel,
+  distributeEvents,
+  OUTBOX_SIGNAL,
+  removeOldEvents,
+} from '../notifications/outbox.service.ts'
 import type { Platform } from '../platform/platform.ts'
-import { deliverUntilIdle, WebhookDeliverer } from '../webhooks/deliver.service.ts'
-import { DELIVERY_SIGNAL, removeOldDeliveries, webhookChannel } from '../webhooks/deliveries.service.ts'
 import { Loop } from './loop.ts'
 
 /** The ways in which accounts are notified of events. */

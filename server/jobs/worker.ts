@@ -10,6 +10,7 @@ import type { Processor } from '../processor/processor.ts'
 import { watchMarketplace } from '../watches/watches.service.ts'
 import { processorEventApplier } from './apply-processor-events.ts'
 import { applyStoreEvents } from './apply-store-events.ts'
+import { FIRST_BATCH, nextBatchSize } from './batch-size.rule.ts'
 import { type ApplyEvents, drainEvents } from './drain-events.ts'
 import { startExportLoops } from './export-loops.ts'
 import { Loop } from './loop.ts'
@@ -17,11 +18,8 @@ import { startMailLoops } from './mail-loop.ts'
 import { makeDueCalls } from './processor-calls.ts'
 import { notifyUntilIdle, removeOldNotifications, startWebhookLoops } from './webhook-loops.ts'
 
-/**
- * On SQLite a batch is one transaction, which ends with a sync of the disk, so larger batches cost less. A batch of this size blocks other
- * writers for about a fifth of a second.
- */
-const BATCH_SIZES = { sqlite: 1000, postgresql: 500 } as const
+/** PostgreSQL does the work of a batch in another process, and the event loop runs meanwhile. */
+const POSTGRES_BATCH = 500
 const ROLL_UP_EVERY_MS = 5000
 const WATCH_EVERY_MS = 60_000
 const RETENTION_EVERY_MS = 3_600_000
@@ -42,24 +40,32 @@ export async function drainUntilIdle(
   { platform, processor, eventRules }: WorkerParts,
   { batchSize }: DrainOptions = {},
 ): Promise<void> {
-  const applyProcessorEvents = processorEventApplier(eventRules)
+  const drainStore = createDrain(platform, 'store', applyStoreEvents, batchSize)
+  const drainProcessor = createDrain(platform, 'processor', processorEventApplier(eventRules))
   for (;;) {
     const done =
-      (await drainBatch(platform, 'store', applyStoreEvents, batchSize)) +
-      (await drainBatch(platform, 'processor', applyProcessorEvents)) +
+      (await drainStore()) +
+      (await drainProcessor()) +
       (await makeDueCalls(platform, processor)) +
       (await notifyUntilIdle(platform))
     if (done === 0) return
   }
 }
 
-function drainBatch(
-  platform: Platform,
-  source: EventSource,
-  apply: ApplyEvents,
-  size: number = BATCH_SIZES[platform.database.dialect],
-): Promise<number> {
-  return drainEvents(platform, source, size, apply)
+/**
+ * Returns a function that drains one batch. On SQLite a batch holds the event loop from its first statement to its last, so its size
+ * follows from the time that the last ones took; with `fixedSize` it does not.
+ */
+function createDrain(platform: Platform, source: EventSource, apply: ApplyEvents, fixedSize?: number) {
+  const isFixed = fixedSize !== undefined || platform.database.dialect === 'postgresql'
+  let size = fixedSize ?? (isFixed ? POSTGRES_BATCH : FIRST_BATCH)
+  return async (): Promise<number> => {
+    const before = performance.eventLoopUtilization()
+    const claimed = await drainEvents(platform, source, size, apply)
+    const ms = performance.eventLoopUtilization(before).active
+    if (!isFixed) size = nextBatchSize(size, { claimed, ms })
+    return claimed
+  }
 }
 
 export interface Worker {
@@ -69,18 +75,17 @@ export interface Worker {
 
 /** Starts the worker: one loop for each kind of work, woken by its signal and by the time at which work is due. */
 export function startWorker({ platform, processor, eventRules }: WorkerParts): Worker {
-  const applyProcessorEvents = processorEventApplier(eventRules)
   const loops = [
     new Loop(platform, {
       name: 'store events',
       signals: [INBOX_TOPIC],
-      run: () => drainBatch(platform, 'store', applyStoreEvents),
+      run: createDrain(platform, 'store', applyStoreEvents),
       nextDueAt: () => nextEventDueAt(platform, 'store'),
     }),
     new Loop(platform, {
       name: 'processor events',
       signals: [INBOX_TOPIC],
-      run: () => drainBatch(platform, 'processor', applyProcessorEvents),
+      run: createDrain(platform, 'processor', processorEventApplier(eventRules)),
       nextDueAt: () => nextEventDueAt(platform, 'processor'),
     }),
     new Loop(platform, {

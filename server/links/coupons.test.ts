@@ -1,14 +1,13 @@
 import * as assert from 'uvu/assert'
-import { applicationsProcedures } from '../applications/applications.procedures.ts'
 import { applyToOffer } from '../applications/applications.service.ts'
-import { type Actor, router } from '../platform/api/procedure.ts'
+import { appRouter } from '../http/router.ts'
+import type { Actor } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
 import { addLiveOffer } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import type { Shop } from '../test/testkit/marketplace.ts'
 import { addUser, outcomeOf, requestOf } from '../test/testkit/people.ts'
 import { setCoupon } from './coupons.service.ts'
-import { linksRouter } from './links.procedures.ts'
 import type { LinkRecord } from './links.service.ts'
 
 interface Context {
@@ -19,7 +18,7 @@ interface Context {
   other: LinkRecord
 }
 
-const api = router({ links: linksRouter, applications: applicationsProcedures })
+const api = appRouter
 const as = (platform: Platform, actor: Actor | null) => api.createCaller(requestOf(platform, actor))
 
 for (const { it } of marketSuites<Context>('coupon codes', { verify: true })) {

@@ -1,6 +1,6 @@
 import type { BasisPoints } from '../../shared/rates.ts'
 import type { ResolvedLink } from '../../shared/schemas/links.ts'
-import { type OfferRecord, offerRecords } from '../offers/offers.service.ts'
+import { LINK_TARGETS, type OfferRecord, offerRecords } from '../offers/offers.service.ts'
 import { withoutTrackingReference, withTrackingReference } from '../offers/product-url.rule.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { AppKeys } from '../platform/crypto/key-ring.ts'
@@ -17,7 +17,7 @@ import {
   linksOf,
   targetOfSlug,
 } from './links.store.ts'
-import { canBeSlug, LINK_TARGETS, randomSlug } from './slug.ts'
+import { canBeSlug, randomSlug } from './slug.ts'
 
 /** The terms that an approval locks. Rate in basis points. */
 export interface NewLink {

@@ -1,6 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createClickRecorder } from '../clicks/clicks.service.ts'
+import { appRouter } from '../http/router.ts'
 import { type ShownOffer, setOfferStatus, updateOffer } from '../offers/offers.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -8,7 +9,6 @@ import { addLink, addLiveOffer, addMerchant, OFFER } from '../test/testkit/listi
 import { marketSuites } from '../test/testkit/market-suites.ts'
 import { addUser, outcomeOf, requestOf, setSuspended } from '../test/testkit/people.ts'
 import type { Testbed } from '../test/testkit/testbed.ts'
-import { linksRouter } from './links.procedures.ts'
 import { type LinkRecord, resolveTarget } from './links.service.ts'
 import { canBeSlug, randomSlug } from './slug.ts'
 
@@ -53,7 +53,8 @@ for (const { it } of marketSuites<Context>('links')) {
     Object.assign(context, { merchant, creator, offer, link })
   })
 
-  const as = (platform: Platform, actor: Actor | null) => linksRouter.createCaller(requestOf(platform, actor))
+  const as = (platform: Platform, actor: Actor | null) =>
+    appRouter.createCaller(requestOf(platform, actor)).links
 
   it('resolves a slug for everybody, without a click', async ({
     platform,

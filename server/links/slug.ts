@@ -7,9 +7,6 @@ const LENGTH = 10
 /** The largest multiple of the alphabet's length in a byte: bytes above it would favor its first letters. */
 const FAIR_BYTES = 256 - (256 % ALPHABET.length)
 
-/** The cache of where links lead, by slug. Clear it when an offer's status or product address changes. */
-export const LINK_TARGETS = 'slug'
-
 const SLUG = /^[0-9a-z]{4,32}$/
 
 export function randomSlug(): string {

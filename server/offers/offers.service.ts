@@ -4,7 +4,6 @@ import { idParam } from '../../shared/schemas/common.ts'
 import type { OfferSort } from '../../shared/schemas/offers.ts'
 import { recordAudit } from '../flags/audit.service.ts'
 import { closeFlag, raiseFlag } from '../flags/flags.service.ts'
-import { LINK_TARGETS } from '../links/slug.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
@@ -40,6 +39,8 @@ import {
 
 /** The cache of public offers as anonymous callers get them. */
 export const PUBLIC_OFFERS = 'offers'
+/** The cache of where links lead, by slug. Cleared when an offer's status or product address changes. */
+export const LINK_TARGETS = 'slug'
 export const MAX_DRAFTS = 500
 
 /** The fields that a merchant sets. Rates in basis points. */

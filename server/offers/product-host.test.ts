@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { OPERATOR } from '../flags/audit.service.ts'
 import { resolveFlag } from '../flags/flags.service.ts'
-import { linksRouter } from '../links/links.procedures.ts'
+import { appRouter } from '../http/router.ts'
 import { connectStore } from '../stores/stores.service.ts'
 import { OFFER } from '../test/testkit/listings.ts'
 import { marketSuites } from '../test/testkit/market-suites.ts'
@@ -58,7 +58,7 @@ for (const { it } of marketSuites<{ shop: Shop }>('hosts of offers')) {
     const { platform } = market
     const creator = await market.addCreator()
     const link = await market.addLink(shop, creator)
-    const links = linksRouter.createCaller(requestOf(platform, creator))
+    const links = appRouter.createCaller(requestOf(platform, creator)).links
     assert.is((await links.list({})).items[0]?.product_host, 'kurta.pk')
     await createOffer(platform, shop.merchantId, at('elsewhere.pk'))
     const [first] = await flagsAbout(market, shop.merchantId)

@@ -1,7 +1,7 @@
-import { type NewEvent, publishEvents } from '../outbox/outbox.service.ts'
+import { subscriptionsOf } from '../notifications/channels/webhooks/endpoints.service.ts'
+import { type NewEvent, publishEvents } from '../notifications/outbox.service.ts'
 import type { Tx } from '../platform/database/database.ts'
 import type { Platform } from '../platform/platform.ts'
-import { subscriptionsOf } from '../webhooks/endpoints.service.ts'
 import { wireSale } from './sale-wire.ts'
 import type { SaleWithSlug } from './sales.store.ts'
 

@@ -3,7 +3,7 @@ import type { LinkTerms } from '../links/links.service.ts'
 import type { OfferStatus } from '../offers/offer-status.rule.ts'
 import type { OrderFacts } from '../shopify/order-facts.ts'
 import type { TrackingSource } from '../shopify/tracking.ts'
-import { mailboxOf } from '../watches/mailbox.rule.ts'
+import { mailboxOf } from '../users/mailbox.rule.ts'
 
 /**
  * The inputs of the decision about one sale. They are stored on the receipt and shown to merchant and creator, so they must not

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { suite, test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { findCycles } from './structure/cycles.ts'
+import { findCycles, findMutualFolders } from './structure/cycles.ts'
 import {
   findBadNames,
   findDefaultExports,
@@ -23,6 +23,7 @@ const CHECKS = {
   'imports follow the import direction': findImportViolations,
   'rules are pure': findImpureRules,
   'imports form no cycle': findCycles,
+  'no two folders import each other': findMutualFolders,
   'exports have names': findDefaultExports,
   'files and folders have meaningful kebab-case names': findBadNames,
   'test support is not in production folders': findMisplacedTestFolders,
@@ -210,6 +211,14 @@ const BAD_FILES: BadFile[] = [
   impure("import 'luxon-plugin'", /imports luxon-plugin: a rule/),
 
   {
+    check: 'no two folders import each other',
+    path: 'server/sales/sales.service.ts',
+    text: "import { a } from 'zod'\nimport { b } from '../clicks/clicks.service.ts'\n",
+    line: 2,
+    why: /sales\/ and clicks\/ import each other/,
+    beside: { 'server/clicks/clicks.service.ts': "import { c } from '../sales/sales.service.ts'\n" },
+  },
+  {
     check: 'imports form no cycle',
     path: 'server/sales/a.service.ts',
     text: "import { b } from './b.service.ts'\n",
@@ -351,7 +360,7 @@ const HEALTHY = {
   'server/http/webhooks.ts': "import { receive } from '../inbox/inbox.service.ts'\n",
   'server/http/trpc.ts': "import { log } from '../platform/log.ts'\n",
   'server/sales/sales.procedures.ts':
-    "import { builder } from '../http/trpc.ts'\nimport { list } from './sales.service.ts'\n",
+    "import { builder } from '../platform/api/procedure.ts'\nimport { list } from './sales.service.ts'\n",
   'server/sales/sales.service.ts': `import { post } from '../ledger/ledger.service.ts'
 import { offerOf } from '../offers/offers.service.ts'
 import { decide } from './accept-sale.rule.ts'

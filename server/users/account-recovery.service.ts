@@ -1,5 +1,5 @@
 import { recordAudit } from '../flags/audit.service.ts'
-import { sendMail } from '../mail/mail.service.ts'
+import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import { invalidFields, Refusal } from '../platform/api/refusal.ts'
 import type { Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'

@@ -1,5 +1,5 @@
 import { recordAudit } from '../flags/audit.service.ts'
-import { sendMail } from '../mail/mail.service.ts'
+import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import type { Actor } from '../platform/api/procedure.ts'
 import { Refusal } from '../platform/api/refusal.ts'
 import type { Tx } from '../platform/database/database.ts'
@@ -16,7 +16,6 @@ import {
   rememberLoginAddress,
 } from './password-attempts.service.ts'
 import { hashNewPassword } from './passwords.ts'
-import { type Profile, profileOf } from './profile.service.ts'
 import {
   checkSecondFactor,
   hasSecondFactor,
@@ -35,7 +34,7 @@ import { createUser, lockActiveUser, userRecordOf } from './users.service.ts'
 import { deleteSessions, deleteTokens, findUserByEmail, findUserById } from './users.store.ts'
 
 export interface OpenedSession {
-  profile: Profile
+  userId: string
   /** The bearer token, which is not stored. */
   token: string
   /** Epoch ms. */
@@ -55,13 +54,12 @@ export interface Registration extends Origin {
 export async function register(platform: Platform, given: Registration): Promise<OpenedSession> {
   const passwordHash = await hashNewPassword('password', given.password, given)
   const { email, role, displayName, address = '' } = given
-  const { userId, ...opened } = await platform.database.transaction(async (tx) => {
+  return platform.database.transaction(async (tx) => {
     const user = await createUser(platform, tx, { email, passwordHash, role, displayName })
     await rememberLoginAddress(platform, tx, user.id, address)
     await mailVerification(platform, tx, user.id)
     return { userId: user.id, ...(await openSession(platform, tx, user, given)) }
   })
-  return { profile: await profileOf(platform, userId), ...opened }
 }
 
 /**
@@ -88,7 +86,7 @@ export async function login(
     throw new Refusal('account_suspended', 'This account is suspended.')
   }
   if (verdict === 'wrong_code' || verdict === 'code_missing') throw codeRefused(verdict)
-  const opened = await platform.database.transaction(async (tx) => {
+  return platform.database.transaction(async (tx) => {
     if (!(await lockActiveUser(tx, user))) throw wrongCredentials()
     await notifyOfNewAddress(platform, tx, user.id, { address, agent })
     await rememberLoginAddress(platform, tx, user.id, address)
@@ -96,9 +94,9 @@ export async function login(
     // It was turned on after the check.
     if (hasFactor && verdict === 'not_needed') throw codeRefused('code_missing')
     const setupOnly = isProductionAdmin(platform, user) && !hasFactor
-    return { ...(await openSession(platform, tx, user, { address, agent }, setupOnly)), setupOnly }
+    const opened = await openSession(platform, tx, user, { address, agent }, setupOnly)
+    return { userId: user.id, ...opened, setupOnly }
   })
-  return { profile: await profileOf(platform, user.id), ...opened }
 }
 
 async function notifyOfNewAddress(

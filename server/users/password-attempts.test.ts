@@ -29,7 +29,7 @@ function logged(platform: Platform): Line[] {
 for (const { it } of marketSuites('password attempts', { settings: SETTINGS })) {
   const signUp = async ({ platform }: Testbed) => {
     const given = { email: EMAIL, password: PASSWORD, role: 'creator', displayName: 'Owner' } as const
-    return (await register(platform, { ...given, address: HOME })).profile.user.id
+    return (await register(platform, { ...given, address: HOME })).userId
   }
   /** Wrong passwords from addresses that no one knows, until the account takes no more of them. */
   const guess = async (platform: Platform) => {

@@ -1,6 +1,6 @@
 import { recordAudit } from '../flags/audit.service.ts'
 import { raiseFlag } from '../flags/flags.service.ts'
-import { publishEvents } from '../outbox/outbox.service.ts'
+import { publishEvents } from '../notifications/outbox.service.ts'
 import type { SealedTable } from '../platform/crypto/sealed-rows.ts'
 import { type Binding, IntegrityError } from '../platform/crypto/vault.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'

@@ -48,13 +48,13 @@ for (const dialect of testDialects()) {
     const admin = (await login(platform, 'admin@example.pk', PASSWORD)).token
     const join = async (role: 'merchant' | 'creator') => {
       const email = `${role}@example.pk`
-      const { token, profile } = await register(platform, {
+      const { token, userId } = await register(platform, {
         email,
         password: PASSWORD,
         role,
         displayName: role,
       })
-      return { token, email, actor: { userId: profile.user.id, role, sessionId: '' } satisfies Actor }
+      return { token, email, actor: { userId, role, sessionId: '' } satisfies Actor }
     }
     const [merchant, creator] = [await join('merchant'), await join('creator')]
     await connectStore(platform, merchant.actor.userId, { shop_domain: SHOP, webhook_secret: SECRET })

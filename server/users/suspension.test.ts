@@ -20,8 +20,9 @@ import {
 const PASSWORD = 'a long passphrase'
 
 for (const { it } of marketSuites('accounts and suspension')) {
-  const newCreator = (bed: Testbed, email = 'creator@example.pk') =>
-    register(bed.platform, { email, password: PASSWORD, role: 'creator', displayName: 'Creator' })
+  const email = 'creator@example.pk'
+  const newCreator = (bed: Testbed, given = email) =>
+    register(bed.platform, { email: given, password: PASSWORD, role: 'creator', displayName: 'Creator' })
   const auditOf = (bed: Testbed, id: string) =>
     bed.platform.database.reader
       .selectFrom('audit_entries')
@@ -32,8 +33,7 @@ for (const { it } of marketSuites('accounts and suspension')) {
 
   it('suspends once, ends all sessions and notes who did it', async ({ bed }) => {
     const { platform } = bed
-    const { profile, token } = await newCreator(bed)
-    const { id, email } = profile.user
+    const { userId: id, token } = await newCreator(bed)
     const change = { userId: id, actor: OPERATOR, reason: 'self-clicks' }
     assert.is((await suspendUser(platform, change)).suspendedAt, bed.clock.now())
     assert.is(await actorFromToken(platform, token), null)
@@ -72,12 +72,12 @@ for (const { it } of marketSuites('accounts and suspension')) {
 
   it('drops what the hot paths remember', async ({ bed }) => {
     const { platform } = bed
-    const { profile } = await newCreator(bed)
+    const { userId } = await newCreator(bed)
     let loads = 0
     const read = (name: string) => platform.caches.get(name, 'key', async () => ++loads)
     await read('slug')
     await read('store')
-    await suspendUser(platform, { userId: profile.user.id, actor: OPERATOR, reason: null })
+    await suspendUser(platform, { userId, actor: OPERATOR, reason: null })
     await read('slug')
     await read('store')
     assert.is(loads, 4)
@@ -123,12 +123,12 @@ for (const { it } of marketSuites('accounts and suspension')) {
 
   it('sets a password and ends all sessions', async ({ bed }) => {
     const { platform } = bed
-    const { profile, token } = await newCreator(bed)
-    await setPassword(platform, profile.user.email, 'the second passphrase')
+    const { userId, token } = await newCreator(bed)
+    await setPassword(platform, email, 'the second passphrase')
     assert.is(await actorFromToken(platform, token), null)
-    assert.is(await outcomeOf(login(platform, profile.user.email, PASSWORD)), 'invalid_credentials')
-    assert.is(await outcomeOf(login(platform, profile.user.email, 'the second passphrase')), 'ok')
-    assert.is(await outcomeOf(setPassword(platform, profile.user.id, 'short')), 'validation_failed')
+    assert.is(await outcomeOf(login(platform, email, PASSWORD)), 'invalid_credentials')
+    assert.is(await outcomeOf(login(platform, email, 'the second passphrase')), 'ok')
+    assert.is(await outcomeOf(setPassword(platform, userId, 'short')), 'validation_failed')
     assert.is(await outcomeOf(setPassword(platform, 'unknown@example.pk', PASSWORD)), 'not_found')
   })
 
@@ -137,7 +137,7 @@ for (const { it } of marketSuites('accounts and suspension')) {
     const emails = ['a@example.pk', 'b@example.pk', 'c@example.pk']
     const ids: string[] = []
     for (const email of emails) {
-      ids.push((await newCreator(bed, email)).profile.user.id)
+      ids.push((await newCreator(bed, email)).userId)
     }
     const first = await listUsers(platform, { limit: 2 })
     assert.equal(

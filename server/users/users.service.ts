@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Role } from '../../shared/schemas/common.ts'
 import { displayName, emailAddress, newPassword } from '../../shared/schemas/users.ts'
 import { OPERATOR, recordAudit } from '../flags/audit.service.ts'
-import { sendMail } from '../mail/mail.service.ts'
+import { sendMail } from '../notifications/channels/mail/mail.service.ts'
 import { decodeCursor, encodeCursor, mapPage, type Page, pageOf } from '../platform/api/page.ts'
 import { invalidInput } from '../platform/api/problem.ts'
 import { Refusal } from '../platform/api/refusal.ts'
@@ -333,4 +333,20 @@ export async function checkQuota(tx: Tx, userId: string, { most, count, detail }
 /** Locks an account until the transaction ends, so that its calls run one after the other. */
 export function lockAccount(tx: Tx, userId: string): Promise<void> {
   return lockUser(tx, userId)
+}
+
+export type { UserRow } from './users.store.ts'
+
+/** Refuses with `not_found`. */
+export async function userRow(db: Queries, userId: string): Promise<UserRow> {
+  const row = await findUserById(db, userId)
+  if (row) return row
+  throw userNotFound()
+}
+
+export async function renameUser(tx: Tx, userId: string, displayName: string): Promise<void> {
+  const { em, User } = await entities(tx)
+  const user = await em.findOneOrFail(User, userId)
+  user.display_name = displayName
+  await em.flush()
 }

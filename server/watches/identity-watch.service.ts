@@ -3,8 +3,8 @@ import type { Queries, Tx } from '../platform/database/database.ts'
 import { lockWatermark, setWatermark } from '../platform/database/watermarks.ts'
 import { firstIdAt, NIL_ID } from '../platform/ids.ts'
 import type { Platform } from '../platform/platform.ts'
+import { mailboxOf } from '../users/mailbox.rule.ts'
 import { ibanFingerprints } from '../users/payout-destinations.service.ts'
-import { mailboxOf } from './mailbox.rule.ts'
 import {
   accountsBetween,
   destinationsBetween,

@@ -1,6 +1,6 @@
 import type { Store } from '../../shared/schemas/stores.ts'
 import { closeFlag, openFlags, raiseFlag, resolvedFlagTimes } from '../flags/flags.service.ts'
-import { publishEvents } from '../outbox/outbox.service.ts'
+import { publishEvents } from '../notifications/outbox.service.ts'
 import { isoTime } from '../platform/clock.ts'
 import type { Queries, Tx } from '../platform/database/database.ts'
 import { entities, LOCK } from '../platform/database/entities.ts'

@@ -89,7 +89,7 @@ export function sqliteFault(error: unknown): DatabaseFault | null {
 const NETWORK =
   /^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|ENOENT|ECONNABORTED)$/
 const CONNECTION_LOST =
-  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error/
+  /Connection terminated|timeout exceeded when trying to connect|^timeout expired$|Query read timeout|Client has encountered a connection error/
 /** The server's certificate or the handshake: https://nodejs.org/api/tls.html#x509-certificate-error-codes */
 const TLS =
   /^(CERT_|CRL_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|HOSTNAME_MISMATCH|ERROR_IN_CERT_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$)/

@@ -29,7 +29,8 @@ const UNREACHABLE: [code: string, message: string, says: RegExp][] = [
   ['28P01', 'password authentication failed for user "u"', /refuses the user or password/],
   ['', 'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string', /refuses the user or password/],
   ['3D000', 'database "d" does not exist', /does not exist/],
-  ['08P01', 'unsupported startup parameter: options', /pooler/],
+  ['08P01', 'unsupported startup parameter: options', /refuses read-only connections/],
+  ['08P01', 'no such database: shop', /pooler at this address answers with an error/],
   ['53300', 'sorry, too many clients already', /no connection left/],
   ['57P03', 'the database system is starting up', /starting up/],
   ['25P03', 'terminating connection due to idle-in-transaction timeout', /cannot be used/],
@@ -42,6 +43,7 @@ const UNREACHABLE: [code: string, message: string, says: RegExp][] = [
   ['ENOENT', "ENOENT: no such file or directory, open '/etc/ca.crt'", /file .* is missing/],
   ['', 'Query read timeout', /does not finish/],
   ['', 'timeout exceeded when trying to connect', /cannot be reached/],
+  ['', 'timeout expired', /cannot be reached/],
 ]
 
 test('a database that cannot be used is unavailable, and its problem says why without host, user or path', () => {

@@ -72,6 +72,11 @@ const ROWS: readonly Row[] = [
     'Set DATABASE_DIRECT_URL to the database itself.',
   ],
   [
+    /^08P01/,
+    'A pooler at this address answers with an error.',
+    'See its log: it must know the database and the user, and reach the server.',
+  ],
+  [
     /^53300/,
     'The database server has no connection left.',
     'Raise max_connections, or lower DATABASE_POOL_SIZE.',
@@ -122,7 +127,7 @@ const ROWS: readonly Row[] = [
     'See whether it hangs: its disk, its locks, or commits that wait for a standby.',
   ],
   [
-    /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|timeout exceeded|Connection terminated)/,
+    /^(ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOENT|timeout exceeded|timeout expired$|Connection terminated)/,
     'The database server cannot be reached.',
     RUNNING,
   ],

@@ -1,6 +1,12 @@
 import { applyToOffer } from '../../applications/applications.service.ts'
 import { startExport } from '../../exports/exports.service.ts'
 import { raiseFlag } from '../../flags/flags.service.ts'
+import { sendTestEvent } from '../../notifications/channels/webhooks/deliveries.service.ts'
+import {
+  createEndpoint,
+  listEndpoints,
+  removeEndpoint,
+} from '../../notifications/channels/webhooks/endpoints.service.ts'
 import { createOffer } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Platform } from '../../platform/platform.ts'
@@ -11,8 +17,6 @@ import { connectStore, listStores } from '../../stores/stores.service.ts'
 import { hashPassword } from '../../users/passwords.ts'
 import { confirmOwnTotp, startOwnTotp } from '../../users/second-factor.service.ts'
 import { createToken, markSessionFresh } from '../../users/sessions.service.ts'
-import { sendTestEvent } from '../../webhooks/deliveries.service.ts'
-import { createEndpoint, listEndpoints, removeEndpoint } from '../../webhooks/endpoints.service.ts'
 import { codeOf } from '../testkit/authenticator.ts'
 import { drainExports } from '../testkit/export-world.ts'
 import { addLiveOffer, OFFER } from '../testkit/listings.ts'

@@ -68,7 +68,7 @@ const TESTS: Record<string, string> = {
   jobs: 'exports/exports.test.ts',
   summaries: 'reports/summaries.test.ts',
   live: 'reports/live.test.ts',
-  webhooks: 'webhooks/endpoints.test.ts',
+  webhooks: 'notifications/channels/webhooks/endpoints.test.ts',
 }
 
 /** What is no procedure: the file that answers, and its test. */

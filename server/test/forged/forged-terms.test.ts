@@ -2,9 +2,9 @@ import { type RawBuilder, sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { applyToOffer, decideOnApplication } from '../../applications/applications.service.ts'
 import { openFlags } from '../../flags/flags.service.ts'
-import { linksRouter } from '../../links/links.procedures.ts'
+import { appRouter } from '../../http/router.ts'
 import { type LinkRecord, linkOfSlug, resolveTarget } from '../../links/links.service.ts'
-import { LINK_TARGETS } from '../../links/slug.ts'
+import { LINK_TARGETS } from '../../offers/offers.service.ts'
 import type { Actor } from '../../platform/api/procedure.ts'
 import type { Digested } from '../../platform/database/protected-tables.ts'
 import { eventually } from '../testkit/eventually.ts'
@@ -55,7 +55,7 @@ for (const { it } of marketSuites<Context>('terms that someone changes in the da
       [sql`attribution_window_days = 365`, sql`attribution_window_days = ${link.attributionWindowDays}`],
       [sql`product_ids = '["1"]'`, sql`product_ids = null`],
     ]
-    const api = linksRouter.createCaller(requestOf(platform, null))
+    const api = appRouter.createCaller(requestOf(platform, null)).links
     for (const [change, back] of changes) {
       const before = (await salesOf(context)).length
       await market.order(shop, link, 100_000)

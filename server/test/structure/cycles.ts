@@ -1,4 +1,4 @@
-import type { SourceTree, Violation } from './source-tree.ts'
+import { isTest, type SourceTree, type Violation } from './source-tree.ts'
 
 interface Edge {
   target: string
@@ -25,4 +25,27 @@ export function findCycles(tree: SourceTree): Violation[] {
   }
   for (const path of graph.keys()) if (!done.has(path)) visit(path)
   return violations
+}
+
+/** The pairs of folders that may import each other, each with the reason. At most four. */
+const MUTUAL_FOLDERS: Record<string, string> = {
+  'applications links': 'an approval makes a link, and a link names its application',
+  'notifications users': 'log-ins and new destinations are notified, and an event names its account',
+  'offers stores': 'an offer needs a store to go live, and removing a store pauses offers',
+}
+
+/** Folders of `server/` that import each other: neither can be read, moved or tested alone. Type-only imports count. */
+export function findMutualFolders(tree: SourceTree): Violation[] {
+  const folderOf = (path: string) => /^server\/([^/]+)\//.exec(path)?.[1]
+  const links = tree
+    .filter(({ path }) => !isTest(path) && folderOf(path) !== 'test')
+    .flatMap(({ path, imports }) =>
+      imports.map(({ target, line }) => ({ path, line, from: folderOf(path), to: folderOf(target) })),
+    )
+  const imported = new Set(links.map(({ from, to }) => `${from} ${to}`))
+  return links
+    .filter(({ from, to }) => from && to && from !== to && imported.has(`${to} ${from}`))
+    .filter(({ from, to }) => !MUTUAL_FOLDERS[[from, to].sort().join(' ')])
+    .filter(({ from, to }, at, all) => all.findIndex((one) => one.from === to && one.to === from) > at)
+    .map(({ path, line, from, to }) => ({ path, line, why: `${from}/ and ${to}/ import each other` }))
 }

@@ -85,7 +85,7 @@ const TIMED_ALLOWED: Record<string, string> = {
   'server/platform/database/sqlite.test.ts': 'lets the event loop turn three times',
   'server/test/failover/failover.test.ts': 'outages last for a time',
   'server/test/faults/faults.test.ts': 'prints how long it took',
-  'server/webhooks/deliver-many.test.ts': 'prints how long it took',
+  'server/notifications/channels/webhooks/deliver-many.test.ts': 'prints how long it took',
 }
 
 /** Tests assert orders, counts and states. Times belong to benches. */

@@ -27,8 +27,6 @@ const SUFFIX = /\.(procedures|service|rule|store|entity)\.ts$/
 
 /** Collects the tables of all concepts: the only file that imports every entity. */
 const SCHEMA = 'server/schema.ts'
-/** Procedures are built with the edge's builders. */
-const PROCEDURE_BASE = ['server/http/trpc.ts', 'server/http/context.ts']
 /** The typed client imports the router's type and nothing else of the server. */
 const CLIENT = { folder: 'shared/client/', router: 'server/http/router.ts' }
 /** The independent model that the services are compared with. */
@@ -92,7 +90,6 @@ function isExempt(path: string, from: Place, to: Place, { target, typeOnly }: Im
   if (path.startsWith(CLIENT.folder)) return typeOnly && target === CLIENT.router
   // A foreign key names the table of another concept.
   if (from.layer === 'entity' && to.layer === 'entity') return true
-  if (from.layer === 'procedures' && PROCEDURE_BASE.includes(target)) return true
   // Types of a service's records may be used anywhere above platform/.
   if (typeOnly && to.layer === 'service') return RANK[from.layer] > RANK.platform
   return path === COMPOSITION_ROOT && to.concept === 'ledger' && to.layer === 'service'

@@ -12,10 +12,8 @@ const MAY_READ: Record<string, readonly string[]> = {
   // The name of the merchant or creator beside a listed row.
   offers: ['users'],
   links: ['users', 'offers'],
-  // The recipient's name and address.
-  mail: ['users'],
-  // Deliveries of suspended accounts wait.
-  webhooks: ['users'],
+  // The recipient's name and address; deliveries of suspended accounts wait.
+  notifications: ['users'],
   // A failed payout is known by the cycles that it paid for.
   payouts: ['billing_cycle_shares'],
   sales: ['affiliate_links'],

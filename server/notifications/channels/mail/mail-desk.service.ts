@@ -1,0 +1,101 @@
+import { idParam } from '../../../../shared/schemas/common.ts'
+import { OPERATOR, recordAudit } from '../../../flags/audit.service.ts'
+import { decodeCursor, encodeCursor, type Page, pageOf } from '../../../platform/api/page.ts'
+import { Refusal } from '../../../platform/api/refusal.ts'
+import { mailMode } from '../../../platform/config.ts'
+import { IntegrityError, UnknownKeyError } from '../../../platform/crypto/vault.ts'
+import { afterCommit } from '../../../platform/database/database.ts'
+import { entities, LOCK } from '../../../platform/database/entities.ts'
+import { isId } from '../../../platform/ids.ts'
+import type { Platform } from '../../../platform/platform.ts'
+import { composeMail } from './deliver-mails.service.ts'
+import type { MailState } from './mail.entity.ts'
+import { tokenBinding } from './mail.service.ts'
+import { findMail, findMails, findRecipients, type MailRow } from './mail.store.ts'
+import { GIVE_UP_AFTER_MS, WITH_TOKEN } from './mail-delivery.rule.ts'
+
+export type { MailRow } from './mail.store.ts'
+
+/** Mails to all users, newest first, for the operator. Refuses another list's cursor with `validation_failed`. */
+export async function listMails(
+  platform: Platform,
+  query: { state?: MailState | undefined; limit: number; cursor?: string | undefined },
+): Promise<Page<MailRow>> {
+  const before = decodeCursor(query.cursor, idParam)
+  const rows = await findMails(platform.database.reader, {
+    state: query.state,
+    before,
+    limit: query.limit + 1,
+  })
+  return pageOf(rows, query.limit, (last) => encodeCursor(last.id))
+}
+
+export interface ShownMail {
+  row: MailRow
+  subject: string
+  text: string
+}
+
+/**
+ * A mail with its text. Shows the token of its link only where mail is kept in files, for development. Refuses with `not_found`.
+ */
+export async function showMail(platform: Platform, id: string): Promise<ShownMail> {
+  const row = isId(id) ? await findMail(platform.database.reader, id) : undefined
+  if (!row) throw mailNotFound(id)
+  const [user] = await findRecipients(platform.database.reader, [row.user_id])
+  const { subject, text } = composeMail(platform, row, user, shownToken(platform, row))
+  return { row, subject, text }
+}
+
+function shownToken(platform: Platform, row: MailRow): string | null {
+  if (!WITH_TOKEN.includes(row.kind)) return null
+  if (row.token_encrypted === null || mailMode(platform.config) !== 'file') return 'HIDDEN'
+  try {
+    return platform.vault.open(row.token_encrypted, tokenBinding(row))
+  } catch (error) {
+    if (error instanceof IntegrityError || error instanceof UnknownKeyError) return 'HIDDEN'
+    throw error
+  }
+}
+
+/**
+ * Makes a mail that failed or waits due now. Refuses with `not_found`, and with `conflict` a mail that was sent or whose link has
+ * ended with it.
+ */
+export function retryMail(platform: Platform, id: string): Promise<MailRow> {
+  return platform.database.transaction(async (tx) => {
+    const { em, Mail } = await entities(tx)
+    const mail = isId(id) ? await em.findOne(Mail, id, LOCK) : null
+    if (!mail) throw mailNotFound(id)
+    if (mail.state === 'sent') throw new Refusal('conflict', 'This mail was sent.')
+    if (mail.state === 'failed' && WITH_TOKEN.includes(mail.kind)) {
+      throw new Refusal('conflict', 'The link of this mail is no longer valid. The user can request another.')
+    }
+    const now = platform.clock.now()
+    const before = { state: mail.state, attempts: mail.attempts, last_error: mail.last_error }
+    if (mail.state === 'failed') {
+      Object.assign(mail, {
+        state: 'queued',
+        attempts: 0,
+        finished_at: null,
+        give_up_at: now + GIVE_UP_AFTER_MS,
+      })
+    }
+    mail.next_try_at = now
+    await recordAudit(platform, tx, {
+      actor: OPERATOR,
+      action: 'mail.retry',
+      subjectType: 'mail',
+      subjectId: mail.id,
+      reason: null,
+      before,
+      after: { state: 'queued' },
+    })
+    afterCommit(tx, () => platform.signals.send('mails'))
+    return mail
+  })
+}
+
+function mailNotFound(id: string): Refusal {
+  return new Refusal('not_found', `Mail ${id} not found.`)
+}

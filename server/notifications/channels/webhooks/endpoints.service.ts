@@ -1,0 +1,355 @@
+import { idParam, type Role } from '../../../../shared/schemas/common.ts'
+import {
+  CREATOR_EVENTS,
+  MERCHANT_EVENTS,
+  type WebhookEventType,
+} from '../../../../shared/schemas/webhooks.ts'
+import { recordAudit } from '../../../flags/audit.service.ts'
+import { decodeCursor, encodeCursor, type Page, pageOf } from '../../../platform/api/page.ts'
+import type { Actor } from '../../../platform/api/procedure.ts'
+import { invalidFields, Refusal } from '../../../platform/api/refusal.ts'
+import { isoTime } from '../../../platform/clock.ts'
+import type { Queries, Tx } from '../../../platform/database/database.ts'
+import { entities, LOCK } from '../../../platform/database/entities.ts'
+import { isId } from '../../../platform/ids.ts'
+import type { Platform } from '../../../platform/platform.ts'
+import { checkQuota } from '../../../users/users.service.ts'
+import { publishEvents } from '../../outbox.service.ts'
+import { createSecret, replaceSecret } from './endpoint-secrets.service.ts'
+import { checkEndpointUrl } from './endpoint-url.ts'
+import type { DisabledReason } from './webhook.entity.ts'
+import {
+  countEndpoints,
+  deleteSecrets,
+  disableEndpointRow,
+  type EndpointRow,
+  enabledEndpoints,
+  endpointsById,
+  failPending,
+  listEndpointRows,
+  ownEndpoint,
+  secretsOfEndpoints,
+} from './webhooks.store.ts'
+
+export const MAX_ENDPOINTS = 10
+
+/** An endpoint with the end of its former secret's validity, epoch ms. */
+export interface ShownEndpoint extends EndpointRow {
+  formerSecretUntil: number | null
+}
+
+export type EndpointWithSecret = ShownEndpoint & { secret: string }
+
+/** The events that each role's endpoints can receive. */
+const EVENTS_OF: Record<Role, readonly string[]> = {
+  merchant: MERCHANT_EVENTS,
+  creator: CREATOR_EVENTS,
+  admin: [],
+}
+
+export interface EndpointFields {
+  url: string
+  events: readonly string[]
+  description: string
+}
+
+/**
+ * Adds an endpoint with a new secret, which only this answer shows. Refuses with `validation_failed` (an address that is not public https, or an
+ * event of the other role) and `quota_exceeded`.
+ */
+export async function createEndpoint(
+  platform: Platform,
+  actor: Actor,
+  fields: EndpointFields,
+): Promise<EndpointWithSecret> {
+  const url = checkedUrl(platform, fields.url)
+  const events = checkedEvents(actor.role, fields.events)
+  return platform.database.transaction(async (tx) => {
+    await checkQuota(tx, actor.userId, {
+      most: MAX_ENDPOINTS,
+      count: () => countEndpoints(tx, actor.userId),
+      detail: `At most ${MAX_ENDPOINTS} webhook endpoints per account. Remove one before you add another.`,
+    })
+    const now = platform.clock.now()
+    const { em, WebhookEndpoint } = await entities(tx)
+    const endpoint = em.create(WebhookEndpoint, {
+      id: platform.ids.next(),
+      account_id: actor.userId,
+      url,
+      description: fields.description,
+      events,
+      disabled_at: null,
+      disabled_reason: null,
+      failing_since: null,
+      created_at: now,
+      updated_at: now,
+      removed_at: null,
+    })
+    await em.flush()
+    const secret = await createSecret(platform, tx, endpoint)
+    await audit(platform, tx, actor.userId, 'webhook_endpoint.create', null, endpoint)
+    return { ...endpoint, formerSecretUntil: null, secret }
+  })
+}
+
+/** The account's endpoints, newest first; with `null` those of every account, for operators. */
+export async function listEndpoints(
+  platform: Platform,
+  accountId: string | null,
+  page: { limit: number; cursor?: string | undefined },
+): Promise<Page<ShownEndpoint>> {
+  const { reader } = platform.database
+  const before = decodeCursor(page.cursor, idParam)
+  const rows = await listEndpointRows(reader, accountId, before, page.limit + 1)
+  const found = pageOf(rows, page.limit, (last) => encodeCursor(last.id))
+  return { ...found, items: await showEndpoints(platform, reader, found.items) }
+}
+
+/** Refuses with `not_found`. */
+export async function getEndpoint(
+  platform: Platform,
+  accountId: string,
+  endpointId: string,
+): Promise<ShownEndpoint> {
+  const endpoint = await ownEndpoint(platform.database.reader, accountId, endpointId)
+  if (!endpoint) throw endpointNotFound()
+  return showEndpoint(platform, platform.database.reader, endpoint)
+}
+
+/** An endpoint of any account, for operators. Refuses with `not_found`. */
+export async function findEndpoint(platform: Platform, endpointId: string): Promise<ShownEndpoint> {
+  const [endpoint] = isId(endpointId) ? await endpointsById(platform.database.reader, [endpointId]) : []
+  if (!endpoint || endpoint.removed_at !== null) throw endpointNotFound()
+  return showEndpoint(platform, platform.database.reader, endpoint)
+}
+
+export interface EndpointChange {
+  url?: string | undefined
+  events?: readonly string[] | undefined
+  description?: string | undefined
+  enabled?: boolean | undefined
+}
+
+/**
+ * Changes what is given. Disabling fails the pending deliveries. Refuses with `not_found`, `validation_failed` and `conflict` (an
+ * operator disabled the endpoint).
+ */
+export async function updateEndpoint(
+  platform: Platform,
+  actor: Actor,
+  endpointId: string,
+  change: EndpointChange,
+): Promise<ShownEndpoint> {
+  const url = change.url === undefined ? undefined : checkedUrl(platform, change.url)
+  const events = change.events === undefined ? undefined : checkedEvents(actor.role, change.events)
+  return platform.database.transaction(async (tx) => {
+    const endpoint = await lockEndpoint(tx, actor.userId, endpointId)
+    const before = auditedEndpoint(endpoint)
+    const now = platform.clock.now()
+    if (url !== undefined && url !== endpoint.url) Object.assign(endpoint, { url, failing_since: null })
+    if (events !== undefined) endpoint.events = events
+    if (change.description !== undefined) endpoint.description = change.description
+    if (change.enabled === true && endpoint.disabled_at !== null) {
+      if (endpoint.disabled_reason === 'operator') throw disabledByOperator()
+      Object.assign(endpoint, { disabled_at: null, disabled_reason: null, failing_since: null })
+    }
+    if (change.enabled === false && endpoint.disabled_at === null) {
+      Object.assign(endpoint, { disabled_at: now, disabled_reason: 'owner' })
+      await failPending(tx, endpoint.id, DISABLED, now)
+    }
+    endpoint.updated_at = now
+    await audit(platform, tx, actor.userId, 'webhook_endpoint.update', before, endpoint)
+    return showEndpoint(platform, tx, { ...endpoint })
+  })
+}
+
+/** Removes an endpoint and its secrets; pending deliveries fail. Refuses with `not_found`. */
+export async function removeEndpoint(platform: Platform, actor: Actor, endpointId: string): Promise<void> {
+  await platform.database.transaction(async (tx) => {
+    const endpoint = await lockEndpoint(tx, actor.userId, endpointId)
+    const before = auditedEndpoint(endpoint)
+    const now = platform.clock.now()
+    endpoint.removed_at = now
+    endpoint.updated_at = now
+    await deleteSecrets(tx, endpoint.id)
+    await failPending(tx, endpoint.id, 'The endpoint was removed.', now)
+    await audit(platform, tx, actor.userId, 'webhook_endpoint.remove', before, null, endpoint.id)
+  })
+}
+
+/** Gives an endpoint a new secret; the present one signs too for 24 hours. Refuses with `not_found`. */
+export async function rotateEndpointSecret(
+  platform: Platform,
+  actor: Actor,
+  endpointId: string,
+): Promise<EndpointWithSecret> {
+  return platform.database.transaction(async (tx) => {
+    const endpoint = await lockEndpoint(tx, actor.userId, endpointId)
+    endpoint.updated_at = platform.clock.now()
+    const secret = await replaceSecret(platform, tx, endpoint)
+    await audit(platform, tx, actor.userId, 'webhook_endpoint.rotate', null, endpoint)
+    return { ...(await showEndpoint(platform, tx, { ...endpoint })), secret }
+  })
+}
+
+/** What deliveries of a disabled endpoint fail with. */
+export const DISABLED = 'The endpoint was disabled.'
+
+export interface Disabling {
+  endpointId: string
+  reason: DisabledReason
+  /** A user's id, `OPERATOR` or `SERVICE`. */
+  actor: string
+  note: string | null
+}
+
+/** The actor of audit entries about what the service does by itself. */
+export const SERVICE = 'service'
+
+/** Disables an endpoint and publishes that to its owner. Returns false if it is disabled or removed already. */
+export async function disableEndpoint(platform: Platform, tx: Tx, disabling: Disabling): Promise<boolean> {
+  const now = platform.clock.now()
+  const endpoint = await disableEndpointRow(tx, disabling.endpointId, disabling.reason, now)
+  if (!endpoint) return false
+  await failPending(tx, endpoint.id, DISABLED, now)
+  await recordAudit(platform, tx, {
+    actor: disabling.actor,
+    action: 'webhook_endpoint.disable',
+    subjectType: 'webhook_endpoint',
+    subjectId: endpoint.id,
+    reason: disabling.note,
+    before: { enabled: true },
+    after: auditedEndpoint(endpoint),
+  })
+  const { id: subjectId, account_id: accountId, url, disabled_reason, failing_since } = endpoint
+  await publishEvents(platform, tx, [
+    {
+      type: 'webhook_endpoint.disabled',
+      accountId,
+      subjectId,
+      data: { id: subjectId, url, disabled_reason, failing_since: failing_since && isoTime(failing_since) },
+    },
+  ])
+  return true
+}
+
+/** Disables an endpoint for the operator. Again changes nothing. Refuses with `not_found`. */
+export async function disableByOperator(
+  platform: Platform,
+  endpointId: string,
+  { actor, note }: { actor: string; note: string | null },
+): Promise<{ endpoint: ShownEndpoint; changed: boolean }> {
+  await findEndpoint(platform, endpointId)
+  const changed = await platform.database.transaction((tx) =>
+    disableEndpoint(platform, tx, { endpointId, reason: 'operator', actor, note }),
+  )
+  return { endpoint: await findEndpoint(platform, endpointId), changed }
+}
+
+/** The types of events that each of these accounts has an enabled endpoint for; accounts without one are missing. */
+export async function subscriptionsOf(
+  db: Queries,
+  accountIds: readonly string[],
+): Promise<Map<string, ReadonlySet<string>>> {
+  const endpoints = await enabledEndpoints(db, [...new Set(accountIds)])
+  const byAccount = Map.groupBy(endpoints, (endpoint) => endpoint.account_id)
+  return new Map(
+    [...byAccount].map(([accountId, theirs]) => [accountId, new Set(theirs.flatMap(eventTypesOf))]),
+  )
+}
+
+export function eventTypesOf({ events }: Pick<EndpointRow, 'events'>): WebhookEventType[] {
+  return JSON.parse(events)
+}
+
+async function lockEndpoint(tx: Tx, accountId: string, endpointId: string) {
+  const { em, WebhookEndpoint } = await entities(tx)
+  const key = { id: endpointId, account_id: accountId, removed_at: null }
+  const endpoint = await em.findOne(WebhookEndpoint, key, LOCK)
+  if (!endpoint) throw endpointNotFound()
+  return endpoint
+}
+
+async function showEndpoint(platform: Platform, db: Queries, row: EndpointRow): Promise<ShownEndpoint> {
+  const [shown] = await showEndpoints(platform, db, [row])
+  return shown as ShownEndpoint
+}
+
+async function showEndpoints(
+  { clock }: Platform,
+  db: Queries,
+  rows: readonly EndpointRow[],
+): Promise<ShownEndpoint[]> {
+  const secrets = await secretsOfEndpoints(
+    db,
+    rows.map(({ id }) => id),
+  )
+  const now = clock.now()
+  return rows.map((row) => {
+    const former = (secrets.get(row.id) ?? []).find(({ valid_until: until }) => until !== null && until > now)
+    return { ...row, formerSecretUntil: former?.valid_until ?? null }
+  })
+}
+
+function checkedUrl({ config }: Platform, text: string): string {
+  const check = checkEndpointUrl(text, { allowLoopback: config.NODE_ENV !== 'production' })
+  if (check.ok) return check.url
+  throw invalidFields([{ path: 'url', message: check.message }])
+}
+
+/** The events as they are stored. */
+function checkedEvents(role: Role, events: readonly string[]): string {
+  const issues = events.flatMap((event, index) =>
+    EVENTS_OF[role].includes(event)
+      ? []
+      : [
+          {
+            path: `events.${index}`,
+            message: `must be an event for a ${role}: ${EVENTS_OF[role].join(', ')}`,
+          },
+        ],
+  )
+  if (issues.length > 0) throw invalidFields(issues)
+  return JSON.stringify(events)
+}
+
+function audit(
+  platform: Platform,
+  tx: Tx,
+  actor: string,
+  action: string,
+  before: Record<string, unknown> | null,
+  endpoint: EndpointRow | null,
+  subjectId = endpoint?.id ?? '',
+): Promise<void> {
+  return recordAudit(platform, tx, {
+    actor,
+    action,
+    subjectType: 'webhook_endpoint',
+    subjectId,
+    reason: null,
+    before,
+    after: endpoint && auditedEndpoint(endpoint),
+  })
+}
+
+/** Without path and query of the address, which can hold a secret. */
+function auditedEndpoint(row: EndpointRow) {
+  const { account_id, events, disabled_reason } = row
+  const { origin } = new URL(row.url)
+  return {
+    account_id,
+    origin,
+    events: JSON.parse(events),
+    enabled: row.disabled_at === null,
+    disabled_reason,
+  }
+}
+
+export function endpointNotFound(): Refusal {
+  return new Refusal('not_found', 'Webhook endpoint not found.')
+}
+
+function disabledByOperator(): Refusal {
+  return new Refusal('conflict', 'An operator disabled this endpoint. Ask the operator to enable it.')
+}

@@ -1,0 +1,54 @@
+import type {
+  WebhookDelivery,
+  WebhookEndpoint,
+  WebhookEndpointWithSecret,
+} from '../../../../shared/schemas/webhooks.ts'
+import { isoTime } from '../../../platform/clock.ts'
+import type { ShownDelivery } from './deliveries.service.ts'
+import { attemptsOf } from './delivery-log.ts'
+import type { ShownEndpoint } from './endpoints.service.ts'
+
+const timeOrNull = (time: number | null) => (time === null ? null : isoTime(time))
+
+export function wireEndpoint({ formerSecretUntil, ...row }: ShownEndpoint): WebhookEndpoint {
+  return {
+    id: row.id,
+    url: row.url,
+    description: row.description,
+    events: JSON.parse(row.events),
+    enabled: row.disabled_at === null,
+    disabled_reason: row.disabled_reason,
+    failing_since: timeOrNull(row.failing_since),
+    former_secret_valid_until: timeOrNull(formerSecretUntil),
+    created_at: isoTime(row.created_at),
+    updated_at: isoTime(row.updated_at),
+  }
+}
+
+export function wireEndpointWithSecret(shown: ShownEndpoint & { secret: string }): WebhookEndpointWithSecret {
+  return { ...wireEndpoint(shown), secret: shown.secret }
+}
+
+export function wireDelivery(row: ShownDelivery): WebhookDelivery {
+  return {
+    id: row.id,
+    endpoint_id: row.endpoint_id,
+    event_id: row.event_id,
+    event_type: row.eventType,
+    state: row.state,
+    attempts: row.attempts,
+    next_attempt_at: row.state === 'pending' ? isoTime(row.due_at) : null,
+    last_attempt_at: timeOrNull(row.attempted_at),
+    response_status: row.response_status,
+    response_body: row.response_body,
+    error: row.error,
+    attempt_log: attemptsOf(row).map(({ at, status, error, durationMs }) => ({
+      at: isoTime(at),
+      response_status: status,
+      error,
+      duration_ms: durationMs,
+    })),
+    created_at: isoTime(row.created_at),
+    finished_at: timeOrNull(row.finished_at),
+  }
+}

@@ -1,0 +1,131 @@
+import { CURRENCY, formatMoney } from '../../shared/money.ts'
+import {
+  loginInput,
+  noInput,
+  registerInput,
+  session,
+  type UserWire,
+  updateMeInput,
+  user,
+} from '../../shared/schemas/users.ts'
+import { procedure, publicProcedure } from '../platform/api/procedure.ts'
+import { isoTime } from '../platform/clock.ts'
+import type { Platform } from '../platform/platform.ts'
+import { login, type OpenedSession, register } from '../users/credentials.service.ts'
+import { wireDestinations, wireUser } from '../users/user-wire.ts'
+import { type Profile, profileOf, updateProfile } from './profile.service.ts'
+
+const EVERY_ROLE = ['merchant', 'creator', 'admin'] as const
+
+/** What opens a session, and answers the account with it. */
+export const sessionProcedures = {
+  register: publicProcedure({
+    limit: 'auth',
+    rest: { method: 'POST', path: '/auth/register', status: 201 },
+    summary: 'Open an account as a merchant or a creator, and log in',
+    errors: ['email_taken'],
+  })
+    .input(registerInput)
+    .output(session)
+    .mutation(async ({ ctx, input }) => {
+      const { email, password, role, display_name } = input
+      const opened = await register(ctx.platform, {
+        email,
+        password,
+        role,
+        displayName: display_name,
+        address: ctx.clientAddress,
+        agent: ctx.agent,
+      })
+      return sessionWire(ctx.platform, opened)
+    }),
+
+  login: publicProcedure({
+    limit: 'auth',
+    rest: { method: 'POST', path: '/auth/login' },
+    summary: 'Log in',
+    description:
+      "An unknown e-mail and a wrong password are answered alike. The token is valid for 30 days, an admin's in production for 12 hours. With a second factor on, send its code too; without one the answer is `second_factor_required`, once the password is right. In production an admin without a second factor gets a token that can only set one up (`second_factor_setup_required`).",
+    errors: ['invalid_credentials', 'second_factor_required', 'account_suspended'],
+  })
+    .input(loginInput)
+    .output(session)
+    .mutation(async ({ ctx, input }) => {
+      const { email, password, code } = input
+      const { platform, clientAddress, agent } = ctx
+      return sessionWire(platform, await login(platform, email, password, clientAddress, { agent, code }))
+    }),
+}
+
+/** What an account sees and changes of itself. */
+export const profileProcedures = {
+  me: procedure(EVERY_ROLE, {
+    rest: { method: 'GET', path: '/me' },
+    summary: 'The account that calls',
+  })
+    .input(noInput)
+    .output(user)
+    .query(async ({ ctx }) => profileWire(ctx.platform, await profileOf(ctx.platform, ctx.actor.userId))),
+
+  updateMe: procedure(EVERY_ROLE, {
+    limit: 'with_password',
+    rest: { method: 'PATCH', path: '/me' },
+    summary: 'Change the display name, where payouts go, or what invoices are paid from',
+    description:
+      "A creator's first payout destination takes effect immediately. Replacing it needs the current password, is reviewed by an operator, and takes effect after 24 hours. A merchant's billing account takes effect immediately; replacing it needs the current password and is reviewed too. With a second factor on, both need `POST /auth/step-up` first.",
+    errors: ['invalid_credentials', 'step_up_required', 'email_not_verified', 'conflict'],
+    details: { conflict: 'The account changed meanwhile. Log in again.' },
+  })
+    .input(updateMeInput)
+    .output(user)
+    .mutation(async ({ ctx, input }) => {
+      const profile = await updateProfile(ctx.platform, ctx.actor.userId, {
+        displayName: input.display_name,
+        destination: input.payout_destination,
+        billingAccount: input.billing_account,
+        currentPassword: input.current_password,
+        sessionId: ctx.actor.sessionId,
+        address: ctx.clientAddress,
+      })
+      return profileWire(ctx.platform, profile)
+    }),
+}
+
+function profileWire(
+  platform: Platform,
+  { user, hasSecondFactor, destinations, balance, account, billingAccount }: Profile,
+): UserWire {
+  return {
+    ...wireUser(user),
+    second_factor: hasSecondFactor,
+    ...(destinations && wireDestinations(destinations)),
+    ...(balance && {
+      balance: {
+        pending: formatMoney(balance.pending),
+        released: formatMoney(balance.released),
+        in_transit: formatMoney(balance.inTransit),
+        paid: formatMoney(balance.paid),
+        payout_threshold: formatMoney(platform.config.PAYOUT_THRESHOLD),
+        currency: CURRENCY,
+      },
+    }),
+    ...(account && {
+      account: {
+        open_cycle_due: formatMoney(account.expected?.amountDue ?? 0),
+        unpaid: formatMoney(account.receivable),
+        credit_available: formatMoney(account.availableCredit),
+        currency: CURRENCY,
+      },
+    }),
+    ...(billingAccount !== undefined && { billing_account: billingAccount }),
+  }
+}
+
+async function sessionWire(platform: Platform, { userId, token, expiresAt, setupOnly }: OpenedSession) {
+  return {
+    user: profileWire(platform, await profileOf(platform, userId)),
+    token,
+    expires_at: isoTime(expiresAt),
+    ...(setupOnly && { second_factor_setup_required: true }),
+  }
+}

@@ -1,0 +1,206 @@
+import { type MerchantAccount, merchantAccount } from '../billing/billing.service.ts'
+import { makeInvoicesDue } from '../billing/invoices.service.ts'
+import { type CreatorBalance, creatorBalance } from '../ledger/ledger.service.ts'
+import { refreshMerchantName } from '../offers/offers.service.ts'
+import { invalidFields, Refusal } from '../platform/api/refusal.ts'
+import type { Queries, Tx } from '../platform/database/database.ts'
+import type { Platform } from '../platform/platform.ts'
+import {
+  addBillingAccount,
+  type BillingAccount,
+  type BillingAccountView,
+  billingAccountChange,
+  ownBillingAccount,
+} from '../users/billing-accounts.service.ts'
+import { checkIban } from '../users/iban.rule.ts'
+import { isRightPassword } from '../users/password-attempts.service.ts'
+import type { OwnDestinations } from '../users/payout-destination.rule.ts'
+import {
+  type AccountChange,
+  addDestination,
+  destinationChange,
+  ownDestinations,
+  type PayoutAccount,
+} from '../users/payout-destinations.service.ts'
+import { checkRaastId } from '../users/raast-id.rule.ts'
+import { hasSecondFactor, requireFreshSession } from '../users/second-factor.service.ts'
+import {
+  lockActiveUser,
+  renameUser,
+  requireVerifiedEmail,
+  type UserRecord,
+  type UserRow,
+  userRecordOf,
+  userRow,
+} from '../users/users.service.ts'
+
+/** An account as its owner sees it. */
+export interface Profile {
+  user: UserRecord
+  hasSecondFactor: boolean
+  /** Creators only, like the balance. */
+  destinations: OwnDestinations | null
+  balance: CreatorBalance | null
+  /** Merchants only. `billingAccount` is undefined for others, and `null` before one is given. */
+  account: MerchantAccount | null
+  billingAccount?: BillingAccountView | null
+}
+
+/** Refuses with `not_found`. */
+export async function profileOf(platform: Platform, userId: string): Promise<Profile> {
+  return readProfile(platform, platform.database.reader, userId)
+}
+
+async function readProfile(platform: Platform, db: Queries, userId: string): Promise<Profile> {
+  const row = await userRow(db, userId)
+  const user = userRecordOf(row)
+  const profile: Profile = {
+    user,
+    hasSecondFactor: await hasSecondFactor(db, userId),
+    destinations: null,
+    balance: null,
+    account: null,
+  }
+  if (user.role === 'merchant') {
+    const billingAccount = await ownBillingAccount(db, userId)
+    return { ...profile, account: await merchantAccount(db, userId), billingAccount }
+  }
+  if (user.role !== 'creator') return profile
+  return {
+    ...profile,
+    destinations: await ownDestinations(platform, db, userId),
+    balance: await creatorBalance(db, userId),
+  }
+}
+
+export interface ProfileChange {
+  displayName?: string
+  destination?: { iban: string; account_title: string }
+  billingAccount?: { iban?: string | undefined; raast_id?: string | undefined }
+  currentPassword?: string
+  /** The caller's session. A bank account needs it to be fresh when the user's second factor is on. */
+  sessionId?: string
+  /** The client's network address: wrong passwords are counted by it. */
+  address?: string
+}
+
+/**
+ * Changes what is given. A creator's first payout destination and a merchant's first billing account count at once. Replacing one needs
+ * the password and raises a flag; a replaced payout destination takes effect after 24 hours. Refuses with `validation_failed`,
+ * `step_up_required` and `invalid_credentials`.
+ */
+export async function updateProfile(
+  platform: Platform,
+  userId: string,
+  change: ProfileChange,
+): Promise<Profile> {
+  const row = await userRow(platform.database.reader, userId)
+  const account = newAccount(platform, row, change)
+  if (change.destination) await requireVerifiedEmail(platform, platform.database.reader, userId)
+  if (account) await requireFreshSession(platform, userId, change.sessionId)
+  const passwordGiven = account ? await checkPassword(platform, row, account, change) : false
+  return platform.database.transaction(async (tx) => {
+    if (change.displayName !== undefined && change.displayName !== row.display_name) {
+      await renameUser(tx, userId, change.displayName)
+      if (row.role === 'merchant') await refreshMerchantName(platform, tx, userId)
+    }
+    if (account) await changeAccount(tx, row, account, passwordGiven)
+    return readProfile(platform, tx, userId)
+  })
+}
+
+/** A bank account that a user gives: a creator's payout destination or a merchant's billing account. */
+interface NewAccount {
+  /** In words, for messages. */
+  name: string
+  compare(db: Queries): Promise<AccountChange>
+  add(tx: Tx, change: AccountChange): Promise<void>
+}
+
+/** Refuses an account that is malformed or not for the user's role. */
+function newAccount(platform: Platform, user: UserRow, change: ProfileChange): NewAccount | null {
+  const { destination, billingAccount } = change
+  if (destination && user.role !== 'creator') throw invalid('payout_destination', 'is for creators only')
+  if (billingAccount && user.role !== 'merchant') throw invalid('billing_account', 'is for merchants only')
+  if (destination) {
+    const iban = checkedIban('payout_destination.iban', destination.iban)
+    const account: PayoutAccount = { iban, account_title: destination.account_title }
+    return {
+      name: 'payout destination',
+      compare: (db) => destinationChange(platform, db, user.id, account),
+      add: (tx) => addDestination(platform, tx, user.id, account),
+    }
+  }
+  if (billingAccount) {
+    const account = checkedBillingAccount(billingAccount)
+    return {
+      name: 'billing account',
+      compare: (db) => billingAccountChange(platform, db, user.id, account),
+      async add(tx, change) {
+        await addBillingAccount(platform, tx, user.id, account)
+        if (change === 'first') await makeInvoicesDue(platform, tx, user.id)
+      },
+    }
+  }
+  return null
+}
+
+function checkedBillingAccount({
+  iban,
+  raast_id,
+}: NonNullable<ProfileChange['billingAccount']>): BillingAccount {
+  if (iban !== undefined && raast_id === undefined) {
+    return { iban: checkedIban('billing_account.iban', iban) }
+  }
+  if (raast_id === undefined || iban !== undefined) {
+    throw invalid('billing_account', 'must have either iban or raast_id')
+  }
+  const check = checkRaastId(raast_id)
+  if (!check.ok) throw invalid('billing_account.raast_id', check.message)
+  return { raastId: check.raastId }
+}
+
+function checkedIban(path: string, text: string): string {
+  const check = checkIban(text)
+  if (!check.ok) throw invalid(path, check.message)
+  return check.iban
+}
+
+/** Whether a password was given. Refuses a wrong one, and a missing one where it is needed. */
+async function checkPassword(
+  platform: Platform,
+  user: UserRow,
+  account: NewAccount,
+  { currentPassword: password, address = '' }: Pick<ProfileChange, 'currentPassword' | 'address'>,
+): Promise<boolean> {
+  if (password === undefined) {
+    if ((await account.compare(platform.database.reader)) === 'replacement') throw passwordNeeded(account)
+    return false
+  }
+  if (await isRightPassword(platform, { email: user.email, user, password, address })) return true
+  throw new Refusal('invalid_credentials', 'The current password is wrong.')
+}
+
+async function changeAccount(
+  tx: Tx,
+  user: UserRow,
+  account: NewAccount,
+  passwordGiven: boolean,
+): Promise<void> {
+  // The password was compared before the transaction.
+  if (!(await lockActiveUser(tx, user))) {
+    throw new Refusal('conflict', 'The account changed meanwhile. Log in again.')
+  }
+  const change = await account.compare(tx)
+  if (change === 'same') return
+  if (change === 'replacement' && !passwordGiven) throw passwordNeeded(account)
+  await account.add(tx, change)
+}
+
+function passwordNeeded({ name }: NewAccount): Refusal {
+  return invalid('current_password', `is required to replace a ${name}`)
+}
+
+function invalid(path: string, message: string): Refusal {
+  return invalidFields([{ path, message }])
+}

@@ -1,0 +1,234 @@
+// long
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { grantCredit } from '../billing/credits.service.ts'
+import { OPERATOR } from '../flags/audit.service.ts'
+import { PLATFORM, saleAccepted } from '../ledger/entries.rule.ts'
+import { writeEntries } from '../ledger/ledger.service.ts'
+import { runPayouts } from '../payouts/payout-run.service.ts'
+import type { Database } from '../platform/database/database.ts'
+import { testDialects } from '../test/testkit/databases.ts'
+import { type Marketplace, openMarketplace } from '../test/testkit/marketplace.ts'
+import { fc } from '../test/testkit/property.ts'
+import { DAY, HOUR } from '../test/testkit/testbed.ts'
+import { type AccountSummary, readStatement, type StatementEntry } from './statement.service.ts'
+
+const ALWAYS = { from: 0, to: Number.MAX_SAFE_INTEGER }
+
+async function statementOf(
+  database: Database,
+  ownerId: string,
+  period: { from: number; to: number } = ALWAYS,
+) {
+  const entries: StatementEntry[] = []
+  const opening = new Map<string, number>()
+  const summaries: AccountSummary[] = await readStatement(
+    database,
+    { ownerId, ...period },
+    {
+      opening: (accounts) => {
+        for (const { account, balance } of accounts) opening.set(account, balance)
+      },
+      entry: (entry) => entries.push(entry),
+    },
+  )
+  return { opening, entries, summaries }
+}
+
+for (const dialect of testDialects()) {
+  const it = suite(`statements on ${dialect}`)
+  let market: Marketplace
+  it.before.each(async () => {
+    market = await openMarketplace(dialect)
+  })
+  it.after.each(() => market.close())
+
+  it('tell what happened, by the names that people know, with the balance behind each entry', async () => {
+    const { platform, clock } = market
+    const shop = await market.addShop('Chenab Lawn')
+    const creator = await market.addCreator('Sana')
+    const link = await market.addLink(shop, creator)
+    await market.order(shop, link, 1_000_000, { id: '1', name: '#1001' })
+    await market.drainUntilIdle()
+    clock.pass(HOUR)
+    await grantCredit(platform, {
+      merchantId: shop.merchantId,
+      amount: 10_000,
+      reference: 'R-5',
+      reason: 'returned',
+      actor: OPERATOR,
+    })
+    await market.earn(shop, link, 400_000)
+    clock.pass(HOUR)
+    await runPayouts(platform, market.processor)
+    await market.drainUntilIdle()
+    await market.settlePayout(market.processor.payouts[0]?.reference ?? '', 'failed')
+    await market.drainUntilIdle()
+    const merchant = await statementOf(platform.database, shop.merchantId)
+    assert.equal(
+      merchant.entries.map(({ kind, sale, credit, account, amount, balance }) => [
+        kind,
+        sale?.orderName?.startsWith('#') ?? credit?.reference ?? null,
+        account,
+        amount,
+        balance,
+      ]),
+      [
+        ['sale_accepted', true, 'merchant_unbilled', 137_500, 137_500],
+        ['credit_granted', 'R-5', 'merchant_unbilled', -10_000, 127_500],
+        ['sale_accepted', true, 'merchant_unbilled', 55_000, 182_500],
+        ['cycle_closed', null, 'merchant_receivable', 182_500, 182_500],
+        ['cycle_closed', null, 'merchant_unbilled', -182_500, 0],
+        ['cycle_charged', null, 'merchant_receivable', -182_500, 0],
+      ],
+    )
+    assert.ok(merchant.entries[3]?.cycle)
+    assert.equal(
+      merchant.summaries.map(({ account, debits, credits, closing }) => [account, debits, credits, closing]),
+      [
+        ['merchant_unbilled', 192_500, 192_500, 0],
+        ['merchant_receivable', 182_500, 182_500, 0],
+      ],
+    )
+    const paid = await statementOf(platform.database, creator.userId)
+    assert.equal(
+      paid.summaries.map(({ account, closing }) => [account, closing]),
+      [
+        ['creator_pending', 0],
+        ['creator_released', -175_000],
+        ['payouts_in_transit', 0],
+      ],
+    )
+    const own = await statementOf(platform.database, PLATFORM)
+    assert.equal(
+      own.summaries.map(({ account, closing }) => [account, closing]),
+      [
+        ['platform_fees', -17_500],
+        ['platform_credits', 10_000],
+        ['processor_clearing', 182_500],
+      ],
+    )
+    assert.equal((await statementOf(platform.database, platform.ids.next())).summaries, [])
+  })
+
+  it('open where the period before closed, whatever the moments are cut at', async () => {
+    const { platform, clock } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    const begin = clock.now()
+    const owners = [shop.merchantId, creator.userId, PLATFORM]
+    for (let sale = 0; sale < 25; sale += 1) {
+      clock.pass(HOUR)
+      await addSale(market, shop.merchantId, creator.userId, 1000 + sale)
+    }
+    const moment = fc.integer({ min: -1, max: 26 }).map((hours) => begin + hours * HOUR)
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...owners),
+        fc.array(moment, { maxLength: 4 }),
+        async (owner, cuts) => {
+          const edges = [0, ...cuts.sort((one, other) => one - other), begin + DAY * 30]
+          const whole = await statementOf(platform.database, owner)
+          const parts = []
+          for (const [at, from] of edges.slice(0, -1).entries()) {
+            parts.push(await statementOf(platform.database, owner, { from, to: edges[at + 1] ?? 0 }))
+          }
+          assert.equal(
+            parts.flatMap(({ entries }) => entries),
+            whole.entries,
+          )
+          const closing = new Map<string, number>()
+          for (const part of parts) {
+            for (const [account, balance] of part.opening) assert.is(balance, closing.get(account) ?? 0)
+            for (const summary of part.summaries) {
+              assert.is(summary.opening + summary.debits - summary.credits, summary.closing)
+              closing.set(summary.account, summary.closing)
+            }
+          }
+          for (const summary of whole.summaries) assert.is(closing.get(summary.account), summary.closing)
+        },
+      ),
+      { numRuns: 15 },
+    )
+  })
+
+  it('go through books of many pages along the journal, each entry once', async () => {
+    const { platform } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    const amounts = Array.from({ length: 5500 }, (_, index) => 1000 + index)
+    const half = amounts.length / 2
+    await addSales(market, shop.merchantId, creator.userId, amounts.slice(0, half))
+    const before = await statementOf(platform.database, creator.userId)
+    assert.equal([before.entries.length, before.summaries.length], [half, 1])
+    await addSale(market, shop.merchantId, (await market.addCreator()).userId, 5)
+    await addSales(market, shop.merchantId, creator.userId, amounts.slice(half))
+    const { entries, summaries } = await statementOf(platform.database, creator.userId)
+    assert.equal(
+      entries.map(({ amount }) => -amount),
+      amounts,
+    )
+    const total = amounts.reduce((sum, amount) => sum + amount, 0)
+    assert.equal([summaries[0]?.closing, entries.at(-1)?.balance], [-total, -total])
+  })
+
+  it('are of one moment, also when entries come in while they are read', async () => {
+    const { platform, clock } = market
+    const shop = await market.addShop()
+    const creator = await market.addCreator()
+    await addSales(
+      market,
+      shop.merchantId,
+      creator.userId,
+      Array.from({ length: 1500 }, () => 100),
+    )
+    const late: Promise<unknown>[] = []
+    let count = 0
+    const summaries = await readStatement(
+      platform.database,
+      { ownerId: creator.userId, from: 0, to: clock.now() + DAY },
+      {
+        opening: () => undefined,
+        entry: () => {
+          count += 1
+          if (count === 500) late.push(addSale(market, shop.merchantId, creator.userId, 7))
+        },
+      },
+    )
+    await Promise.all(late)
+    assert.equal([count, summaries[0]?.closing], [1500, -150_000])
+    assert.is((await statementOf(platform.database, creator.userId)).entries.length, 1501)
+  })
+
+  it.run()
+}
+
+function addSale(market: Marketplace, merchantId: string, creatorId: string, commission: number) {
+  return addSales(market, merchantId, creatorId, [commission])
+}
+
+/** Entries of accepted sales, without the sales: the journal is all that a statement is of. */
+function addSales(
+  market: Marketplace,
+  merchantId: string,
+  creatorId: string,
+  commissions: readonly number[],
+) {
+  const { platform, clock } = market
+  return platform.database.transaction((tx) =>
+    writeEntries(
+      platform,
+      tx,
+      commissions.map((commission) =>
+        saleAccepted({
+          saleId: platform.ids.next(),
+          merchantId,
+          creatorId,
+          commission,
+          platformFee: 100,
+        }),
+      ),
+      clock.now(),
+    ),
+  )
+}

@@ -1,0 +1,159 @@
+import type { Paisa } from '../../shared/money.ts'
+import { type CyclePeriod, cyclePeriodsOf } from '../billing/billing.service.ts'
+import { type CreditName, creditNamesOf } from '../billing/credits.service.ts'
+import { ACCOUNTS, type Account, type EntryKind } from '../ledger/journal-words.ts'
+import { type Database, type Queries, readSnapshot } from '../platform/database/database.ts'
+import { NIL_ID } from '../platform/ids.ts'
+import { type SaleName, saleNamesOf } from '../sales/sales.service.ts'
+import {
+  balancesBefore,
+  countPostings,
+  nextStretch,
+  readPostings,
+  readStretch,
+  type StatementRow,
+} from './statement.store.ts'
+
+export type { Account, EntryKind } from '../ledger/journal-words.ts'
+
+/** Whose accounts, and from which moment to before which (epoch ms). */
+export interface StatementRequest {
+  ownerId: string
+  from: number
+  to: number
+}
+
+/** Debits less credits, in paisa. */
+export interface AccountStanding {
+  account: Account
+  balance: Paisa
+}
+
+export interface StatementEntry {
+  entryId: string
+  at: number
+  kind: EntryKind
+  subjectId: string
+  /** What people call the sale, credit or cycle; `null` for a payout, which has no other name than its id. */
+  sale: SaleName | null
+  credit: CreditName | null
+  cycle: CyclePeriod | null
+  account: Account
+  /** Debit above zero, credit below. */
+  amount: Paisa
+  /** Of the account behind this entry. */
+  balance: Paisa
+}
+
+export interface AccountSummary {
+  account: Account
+  opening: Paisa
+  debits: Paisa
+  credits: Paisa
+  closing: Paisa
+}
+
+/** Takes a statement as it is read: what it opens with, then its entries in the journal's order. */
+export interface StatementReader {
+  opening(accounts: AccountStanding[]): void
+  entry(entry: StatementEntry): void
+}
+
+/**
+ * Reads one owner's accounts over a period: what they stood at, each entry with the balance behind it, and what they came
+ * to, all of one moment however long it takes. Throws when the sum does not come out at what the journal says.
+ * Memory holds one page of entries, however many there are.
+ */
+export function readStatement(
+  database: Database,
+  request: StatementRequest,
+  reader: StatementReader,
+): Promise<AccountSummary[]> {
+  return readSnapshot(database, async (db) => {
+    const opening = await balancesBefore(db, request.ownerId, request.from)
+    const closing = await balancesBefore(db, request.ownerId, request.to)
+    // In the order in which money passes through them.
+    const accounts = ACCOUNTS.filter((account) => opening.has(account) || closing.has(account))
+    reader.opening(accounts.map((account) => ({ account, balance: opening.get(account) ?? 0 })))
+    const sums = new Map(accounts.map((account) => [account, summaryOf(account, opening.get(account) ?? 0)]))
+    for await (const rows of pages(db, request)) {
+      const names = await namesOf(db, rows)
+      for (const row of rows) reader.entry(entryOf(row, addTo(sums, row), names))
+    }
+    const summaries = [...sums.values()]
+    for (const summary of summaries) assertTies(request, summary, closing.get(summary.account) ?? 0)
+    return summaries
+  })
+}
+
+function summaryOf(account: Account, opening: Paisa): AccountSummary {
+  return { account, opening, debits: 0, credits: 0, closing: opening }
+}
+
+function addTo(sums: Map<Account, AccountSummary>, { account, amount }: StatementRow): Paisa {
+  const sum = sums.get(account)
+  if (!sum) throw new Error(`the journal's own sum leaves out account ${account}`)
+  if (amount > 0) sum.debits += amount
+  else sum.credits -= amount
+  sum.closing += amount
+  return sum.closing
+}
+
+/** Two ways to one figure: added up entry by entry, and the database's own sum. */
+function assertTies({ ownerId }: StatementRequest, summary: AccountSummary, journal: Paisa): void {
+  const { account, opening, debits, credits, closing } = summary
+  if (opening + debits - credits === closing && closing === journal) return
+  throw new Error(
+    `the statement of ${ownerId} does not tie: ${account} comes to ${closing}, the journal says ${journal}`,
+  )
+}
+
+/** A holder's entries that may be in memory at once, and about as many as an index by owner is of use for. */
+const FEW = 5000
+/** As many parameters has the question for the names of a page, at most. */
+const PAGE = 1000
+
+async function* pages(db: Queries, { ownerId, from, to }: StatementRequest): AsyncGenerator<StatementRow[]> {
+  if ((await countPostings(db, ownerId)) <= FEW) {
+    const rows = await readPostings(db, ownerId, { from, to })
+    for (let at = 0; at < rows.length; at += PAGE) yield rows.slice(at, at + PAGE)
+    return
+  }
+  for (let after = NIL_ID; ; ) {
+    const stretch = await nextStretch(db, after, PAGE)
+    if (!stretch) return
+    after = stretch.upTo
+    yield await readStretch(db, ownerId, { from, to }, stretch)
+  }
+}
+
+interface Names {
+  sales: Map<string, SaleName>
+  credits: Map<string, CreditName>
+  cycles: Map<string, CyclePeriod>
+}
+
+async function namesOf(db: Queries, rows: readonly StatementRow[]): Promise<Names> {
+  const subjects = (...kinds: EntryKind[]) =>
+    rows.filter((row) => kinds.includes(row.kind)).map((row) => row.subject_id)
+  return {
+    sales: await saleNamesOf(db, subjects('sale_accepted')),
+    credits: await creditNamesOf(db, subjects('credit_granted')),
+    cycles: await cyclePeriodsOf(db, subjects('cycle_closed', 'cycle_charged')),
+  }
+}
+
+function entryOf(row: StatementRow, balance: Paisa, names: Names): StatementEntry {
+  return {
+    entryId: row.entry_id,
+    at: row.created_at,
+    kind: row.kind,
+    subjectId: row.subject_id,
+    sale: names.sales.get(row.subject_id) ?? null,
+    credit: names.credits.get(row.subject_id) ?? null,
+    cycle: names.cycles.get(row.subject_id) ?? null,
+    account: row.account,
+    amount: row.amount,
+    balance,
+  }
+}
